@@ -1,0 +1,19 @@
+//! What a message template is: how a document is read, which rules it has to meet, and what it
+//! becomes once it has met them. Everything here is pure: no I/O, no clock, no randomness.
+//!
+//! The way of a document: bytes → [`json::Document`] → [`template::Template::read`] with a
+//! [`rulebook::Rulebook`] → a [`template::Template`], or every [`violation::Violation`] at once.
+
+pub mod credential;
+pub mod id;
+pub mod json;
+mod language;
+mod placeholder;
+mod reader;
+pub mod rulebook;
+pub mod rules_page;
+pub mod schema;
+pub mod suggest;
+pub mod template;
+mod text;
+pub mod violation;

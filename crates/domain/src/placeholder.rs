@@ -1,0 +1,148 @@
+//! Placeholders: `{{1}}`, `{{2}}` … in a text.
+
+use std::ops::Range;
+
+use crate::{
+    text::Fault,
+    violation::{Rule, Span},
+};
+
+/// The highest number a placeholder may have.
+const MAX: usize = 999;
+
+/// Finds the placeholders of a text: how many different ones there are, unless some are faulty.
+pub(crate) fn scan(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
+    // Most texts hold none; the first look is the only one they get.
+    text.find("{{")?;
+    let before = faults.len();
+    let mut found: Vec<(usize, Range<usize>)> = Vec::new();
+    let mut from = 0;
+    while let Some(start) = text[from..].find("{{").map(|at| from + at) {
+        let inside = start + 2;
+        let close = text[inside..].find("}}").map(|at| inside + at);
+        let number = close.and_then(|close| number(&text[inside..close]));
+        if let (Some(number), Some(close)) = (number, close) {
+            from = close + 2;
+            found.push((number, start..from));
+        } else {
+            from = faulty_end(text, inside, close);
+            faults.push(syntax_fault(text, start..from));
+        }
+    }
+    let count = gapless(text, &found, faults);
+    (faults.len() == before).then_some(count)
+}
+
+/// The first `{{` of a text that may hold none.
+pub(crate) fn forbid(text: &str, why: &str, faults: &mut Vec<Fault>) {
+    if let Some(start) = text.find("{{") {
+        let end = text[start..].find("}}").map_or(start + 2, |at| start + at + 2);
+        let hint = "write the text without `{{`".to_owned();
+        faults.push(
+            Fault::new(Rule::PlaceholderNotAllowed, why).hint(hint).at(Span::of(text, start..end)),
+        );
+    }
+}
+
+fn number(digits: &str) -> Option<usize> {
+    let plain = (1..=3).contains(&digits.len())
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && !digits.starts_with('0');
+    digits.parse().ok().filter(|number| plain && *number <= MAX)
+}
+
+/// A faulty placeholder reaches to its `}}` when that is on the same line and no other `{{`
+/// comes first; otherwise only the `{{` itself is at fault.
+fn faulty_end(text: &str, inside: usize, close: Option<usize>) -> usize {
+    match close {
+        Some(close) if !text[inside..close].contains(['\n', '{']) => close + 2,
+        _ => inside,
+    }
+}
+
+fn syntax_fault(text: &str, bytes: Range<usize>) -> Fault {
+    let written = &text[bytes.clone()];
+    let inner = written.trim_matches(['{', '}']).trim();
+    let hint = match number(inner) {
+        Some(number) => format!("did you mean `{{{{{number}}}}}`?"),
+        None => "number the placeholders: `{{1}}`, `{{2}}` … up to `{{999}}`".to_owned(),
+    };
+    let message = format!("`{}` is not a placeholder", crate::text::shortened(written));
+    Fault::new(Rule::PlaceholderSyntax, message).hint(hint).at(Span::of(text, bytes))
+}
+
+/// How many different placeholders there are; a fault for every number that the highest one
+/// leaves out, told once, at the first placeholder above the gap.
+fn gapless(text: &str, found: &[(usize, Range<usize>)], faults: &mut Vec<Fault>) -> usize {
+    let mut present = [false; MAX + 1];
+    for (number, _) in found {
+        present[*number] = true;
+    }
+    let highest = found.iter().map(|(number, _)| *number).max().unwrap_or(0);
+    let missing = (1..=highest).find(|number| !present[*number]);
+    if let Some(missing) = missing
+        && let Some((above, bytes)) = found.iter().find(|(number, _)| *number > missing)
+    {
+        let message = format!(
+            "`{{{{{above}}}}}` stands here, but `{{{{{missing}}}}}` is nowhere in the text"
+        );
+        let hint = "number placeholders from `{{1}}` without gaps".to_owned();
+        faults.push(
+            Fault::new(Rule::PlaceholderGap, message).hint(hint).at(Span::of(text, bytes.clone())),
+        );
+    }
+    highest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> (Option<usize>, Vec<String>) {
+        let mut faults = Vec::new();
+        let count = scan(text, &mut faults);
+        let told = faults.iter().map(|fault| {
+            let span = fault.span.unwrap();
+            format!("{} {}..{}", fault.rule.id(), span.start, span.end)
+        });
+        (count, told.collect())
+    }
+
+    #[test]
+    fn good_placeholders_are_counted_once_each_in_any_order() {
+        for (text, count) in [("Hi {{1}}", 1), ("{{2}} {{1}} {{2}}", 2), ("{{1}}{{2}}{{3}}", 3)] {
+            assert_eq!(check(text), (Some(count), vec![]), "{text}");
+        }
+        assert_eq!(check("no { } }} here"), (None, vec![]));
+        let all: Vec<String> = (1..=999).map(|number| format!("{{{{{number}}}}}")).collect();
+        assert_eq!(check(&all.concat()), (Some(999), vec![]));
+    }
+
+    #[test]
+    fn faulty_placeholders_are_all_shown_with_their_spans() {
+        for (text, faults) in [
+            ("Hi {{name}}!", &["placeholder-syntax 3..11"][..]),
+            ("é{{ 1 }}", &["placeholder-syntax 1..8"]),
+            (
+                "{{0}} {{01}} {{1000}}",
+                &[
+                    "placeholder-syntax 0..5",
+                    "placeholder-syntax 6..12",
+                    "placeholder-syntax 13..21",
+                ],
+            ),
+            ("{{1", &["placeholder-syntax 0..2"]),
+            ("{{{{1}}", &["placeholder-syntax 0..2"]),
+            ("{{\n}} {{1}}", &["placeholder-syntax 0..2"]),
+            ("{{1}} {{3}}", &["placeholder-gap 6..11"]),
+            ("{{2}}", &["placeholder-gap 0..5"]),
+            ("{{x}} {{2}}", &["placeholder-syntax 0..5", "placeholder-gap 6..11"]),
+        ] {
+            assert_eq!(
+                check(text),
+                (None, faults.iter().map(|it| (*it).to_owned()).collect()),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Reads a document against a rulebook's table in one pass: every violation is noted, and what
+//! is kept of the document is written down in canonical form on the way.
+
+use crate::{
+    json::{Document, Json},
+    rulebook::{Field, Kind, List, Part, Presence, Samples, Shape, Tagged, Text},
+    suggest,
+    text::{self, Fault, shortened},
+    violation::{Report, Rule, Violation, Violations},
+};
+
+/// The form of a sample value.
+const SAMPLE: Text = Text { max: usize::MAX, multiline: false, form: crate::rulebook::Form::Free };
+
+/// Where the reader stands, what it found, and what it has written.
+pub(crate) struct Reader<'d> {
+    path: Vec<Step<'d>>,
+    report: Report,
+    /// How many placeholders the text or address just read in this object holds.
+    placeholders: Option<usize>,
+    canonical: Vec<u8>,
+}
+
+enum Step<'d> {
+    Key(&'d str),
+    Index(usize),
+}
+
+impl<'d> Reader<'d> {
+    /// Reads the whole document as `part`; answers the canonical text of the fields `kept`
+    /// names, as one JSON object, or everything that is wrong.
+    pub(crate) fn read(
+        document: &'d Document<'d>,
+        part: &'static Part,
+        kept: impl Fn(&Field) -> bool,
+    ) -> Result<String, Violations> {
+        let mut reader = Self {
+            path: Vec::with_capacity(8),
+            report: Report::default(),
+            placeholders: None,
+            canonical: Vec::with_capacity(1_024),
+        };
+        if document.has_duplicates() {
+            reader.duplicates(document.root());
+        }
+        if matches!(document.root(), Json::Object(_)) {
+            reader.canonical.push(b'{');
+            for field in part.fields {
+                let before = reader.canonical.len();
+                reader.field(field, document.root());
+                if !kept(field) {
+                    reader.canonical.truncate(before);
+                }
+            }
+            reader.canonical.push(b'}');
+        } else {
+            reader.wrong_type("an object", document.root());
+        }
+        let canonical = String::from_utf8(reader.canonical).ok();
+        reader.report.verdict(canonical)
+    }
+
+    fn field(&mut self, field: &'static Field, object: &'d Json<'d>) {
+        let has_placeholders = self.placeholders.is_some_and(|count| count > 0);
+        let (used, required) = match field.presence {
+            Presence::Required => (true, true),
+            Presence::Optional => (true, false),
+            Presence::RequiredWithPlaceholders => (has_placeholders, true),
+            Presence::OptionalWithPlaceholders => (has_placeholders, false),
+        };
+        match object.get(field.name) {
+            Some(value) if used => {
+                self.write_key(field.name);
+                self.at(Step::Key(field.name), |reader| reader.value(&field.shape, value));
+            }
+            None if used && required => self.missing(field.name, field.about, object),
+            _ => {}
+        }
+    }
+
+    fn value(&mut self, shape: &'static Shape, value: &'d Json<'d>) {
+        match shape {
+            Shape::Text(rule) => self.placeholders = self.text(rule, value),
+            Shape::Choice(words) => {
+                self.choice(words.iter().copied(), value);
+            }
+            Shape::Flag => match value {
+                Json::Flag(true) => self.write("true"),
+                Json::Flag(false) => self.write("false"),
+                other => self.wrong_type("a boolean", other),
+            },
+            Shape::Object(part) => self.object(part, value),
+            Shape::Tagged(tagged) => self.tagged(tagged, value),
+            Shape::List(list) => self.list(list, value),
+            Shape::Samples(samples) => self.samples(*samples, value),
+        }
+    }
+
+    fn text(&mut self, rule: &Text, value: &'d Json<'d>) -> Option<usize> {
+        let Json::Text(text) = value else {
+            self.wrong_type("a string", value);
+            return None;
+        };
+        let mut faults = Vec::new();
+        let placeholders = text::check(rule, text, &mut faults);
+        for fault in faults {
+            self.fault(fault);
+        }
+        self.write_string(text);
+        placeholders
+    }
+
+    fn choice(
+        &mut self,
+        words: impl Iterator<Item = &'static str> + Clone,
+        value: &'d Json<'d>,
+    ) -> Option<&'static str> {
+        let Json::Text(text) = value else {
+            self.wrong_type("a string", value);
+            return None;
+        };
+        if let Some(word) = words.clone().find(|word| word.eq_ignore_ascii_case(text)) {
+            self.write_string(word);
+            return Some(word);
+        }
+        let listed = words.clone().collect::<Vec<_>>().join(", ");
+        let message = format!("`{}` is none of {listed}", shortened(text));
+        let hint = match suggest::nearest(text, words) {
+            Some(word) => format!("did you mean `{word}`?"),
+            None => format!("write one of {listed}"),
+        };
+        self.fault(Fault::new(Rule::NotAChoice, message).hint(hint));
+        None
+    }
+
+    fn object(&mut self, part: &'static Part, value: &'d Json<'d>) {
+        let Json::Object(_) = value else { return self.wrong_type("an object", value) };
+        self.write("{");
+        for field in part.fields {
+            self.field(field, value);
+        }
+        self.write("}");
+    }
+
+    fn tagged(&mut self, tagged: &'static Tagged, value: &'d Json<'d>) {
+        let Json::Object(_) = value else { return self.wrong_type("an object", value) };
+        self.placeholders = None;
+        self.write("{");
+        self.variant(tagged, value);
+        self.write("}");
+    }
+
+    fn variant(&mut self, tagged: &'static Tagged, object: &'d Json<'d>) {
+        let Some(tag) = object.get(tagged.tag) else {
+            return self.missing(tagged.tag, tagged.about, object);
+        };
+        self.write_key(tagged.tag);
+        let word = self.at(Step::Key(tagged.tag), |reader| reader.choice(tagged.words(), tag));
+        let variant = tagged.variants.iter().find(|variant| Some(variant.word) == word);
+        match variant.map(|variant| &variant.kind) {
+            Some(Kind::Part(part)) => part.fields.iter().for_each(|it| self.field(it, object)),
+            Some(Kind::Tagged(inner)) => self.variant(inner, object),
+            None => {}
+        }
+    }
+
+    fn list(&mut self, list: &'static List, value: &'d Json<'d>) {
+        let Json::List(items) = value else { return self.wrong_type("a list", value) };
+        if items.len() < list.min {
+            let message = format!("has {} items; at least {} are needed", items.len(), list.min);
+            self.fault(
+                Fault::new(Rule::TooFew, message).hint(format!("add a {}", list.item.title)),
+            );
+        }
+        if items.len() > list.max {
+            let message = format!("has {} items; at most {} are allowed", items.len(), list.max);
+            let hint = format!("remove {}", items.len() - list.max);
+            self.fault(Fault::new(Rule::TooMany, message).hint(hint));
+        }
+        let items = &items[..items.len().min(list.max)];
+        self.write("[");
+        for (index, item) in items.iter().enumerate() {
+            self.comma();
+            self.at(Step::Index(index), |reader| reader.tagged(list.item, item));
+        }
+        self.write("]");
+        self.tags(list, items);
+    }
+
+    /// What a list says about its items as a whole: which may not repeat, which has to be there.
+    fn tags(&mut self, list: &'static List, items: &'d [Json<'d>]) {
+        let word_of = |item: &'d Json<'d>| {
+            let tag = item.get(list.item.tag)?.as_text()?;
+            list.item.words().find(|word| word.eq_ignore_ascii_case(tag))
+        };
+        let words: Vec<Option<&str>> = items.iter().map(word_of).collect();
+        if list.unique {
+            for (index, word) in words.iter().enumerate() {
+                let first = words.iter().position(|other| other == word);
+                if let (Some(word), Some(first)) = (word, first.filter(|first| *first < index)) {
+                    let message = format!("is a second {word}; the first is item {first}");
+                    let hint = format!("keep one {word}");
+                    let fault = Fault::new(Rule::ComponentRepeated, message).hint(hint);
+                    self.at(Step::Index(index), |reader| reader.fault(fault));
+                }
+            }
+        }
+        // An item that nobody could read has been complained of; it may be the one sought.
+        if let Some(needed) = list.needs
+            && words.iter().all(|word| word.is_some_and(|word| word != needed))
+        {
+            let hint = format!("add `{{\"{}\": \"{needed}\", …}}`", list.item.tag);
+            self.fault(Fault::new(Rule::BodyMissing, format!("holds no {needed}")).hint(hint));
+        }
+    }
+
+    fn samples(&mut self, samples: Samples, value: &'d Json<'d>) {
+        match (samples, value) {
+            (Samples::Nested, Json::List(outer)) => {
+                self.write("[");
+                match outer.as_slice() {
+                    [inner @ Json::List(_)] => {
+                        self.at(Step::Index(0), |reader| reader.samples(Samples::Plain, inner));
+                    }
+                    [other] => self.at(Step::Index(0), |reader| reader.wrong_type("a list", other)),
+                    _ => {
+                        let message =
+                            format!("holds {} lists; exactly one is expected", outer.len());
+                        let hint = "write `[[\"first sample\", \"second sample\"]]`";
+                        self.fault(Fault::new(Rule::SamplesCount, message).hint(hint));
+                    }
+                }
+                self.write("]");
+            }
+            (Samples::Single, Json::Text(_)) => {
+                self.text(&SAMPLE, value);
+            }
+            (Samples::Single | Samples::Plain, Json::List(values)) => self.sample_list(values),
+            (Samples::Single, other) => self.wrong_type("a string or a list", other),
+            (_, other) => self.wrong_type("a list", other),
+        }
+    }
+
+    fn sample_list(&mut self, values: &'d [Json<'d>]) {
+        let wanted = self.placeholders.unwrap_or_default();
+        if values.len() != wanted {
+            let message =
+                format!("holds {} samples for {wanted} different placeholders", values.len());
+            let hint = if values.len() < wanted {
+                format!("add {}", wanted - values.len())
+            } else {
+                format!("remove {}", values.len() - wanted)
+            };
+            self.fault(Fault::new(Rule::SamplesCount, message).hint(hint));
+        }
+        self.write("[");
+        for (index, value) in values.iter().take(wanted).enumerate() {
+            self.comma();
+            self.at(Step::Index(index), |reader| reader.text(&SAMPLE, value));
+        }
+        self.write("]");
+    }
+
+    /// Points at every member whose key stood before in its object.
+    fn duplicates(&mut self, value: &'d Json<'d>) {
+        match value {
+            Json::List(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.at(Step::Index(index), |reader| reader.duplicates(item));
+                }
+            }
+            Json::Object(members) => {
+                for member in members {
+                    self.at(Step::Key(&member.key), |reader| {
+                        if member.repeated {
+                            let fault =
+                                Fault::new(Rule::DuplicateKey, "is named twice in this object");
+                            reader.fault(fault.hint("keep one of them"));
+                        }
+                        reader.duplicates(&member.value);
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn missing(&mut self, name: &'static str, about: &'static str, object: &'d Json<'d>) {
+        let Json::Object(members) = object else { return };
+        let misspelt = suggest::nearest(name, members.iter().map(|member| &*member.key))
+            .filter(|key| *key != name);
+        let hint = match misspelt {
+            Some(key) => format!("`{}` stands there: did you mean `{name}`?", shortened(key)),
+            None => about.to_owned(),
+        };
+        let fault = Fault::new(Rule::Required, "is required").hint(hint);
+        self.at(Step::Key(name), |reader| reader.fault(fault));
+    }
+
+    fn wrong_type(&mut self, expected: &str, found: &Json<'_>) {
+        let message = format!("must be {expected}, not {}", found.kind());
+        self.fault(Fault::new(Rule::WrongType, message).hint(format!("write {expected}")));
+    }
+
+    fn fault(&mut self, Fault { rule, message, hint, span }: Fault) {
+        let pointer = || pointer(&self.path);
+        self.report.add(|| Violation { pointer: pointer(), rule, message, hint, span });
+    }
+
+    fn at<T>(&mut self, step: Step<'d>, read: impl FnOnce(&mut Self) -> T) -> T {
+        self.path.push(step);
+        let value = read(self);
+        self.path.pop();
+        value
+    }
+
+    fn write(&mut self, text: &str) {
+        self.canonical.extend_from_slice(text.as_bytes());
+    }
+
+    fn write_string(&mut self, text: &str) {
+        serde_json::to_writer(&mut self.canonical, text).expect("a string is JSON");
+    }
+
+    fn write_key(&mut self, key: &'static str) {
+        self.comma();
+        self.write("\"");
+        self.write(key);
+        self.write("\":");
+    }
+
+    fn comma(&mut self) {
+        if !matches!(self.canonical.last(), Some(b'{' | b'[')) {
+            self.write(",");
+        }
+    }
+}
+
+/// The JSON pointer of a path. A path through keys of absurd length ends at the last place that
+/// can be named shortly, so that a hostile document cannot make a large answer.
+fn pointer(path: &[Step<'_>]) -> String {
+    const LONGEST: usize = 1_000;
+    let mut pointer = String::new();
+    for step in path {
+        let step = match step {
+            Step::Key(key) => key.replace('~', "~0").replace('/', "~1"),
+            Step::Index(index) => index.to_string(),
+        };
+        if pointer.len() + step.len() > LONGEST {
+            break;
+        }
+        pointer.push('/');
+        pointer.push_str(&step);
+    }
+    pointer
+}

@@ -1,0 +1,30 @@
+//! "Did you mean": the nearest of a few known words.
+
+/// The known word nearest to what was written, if one is near enough to be meant.
+pub fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    // Nobody misspells a keyword with fifty letters, and the distance costs the product of lengths.
+    if written.len() > 50 {
+        return None;
+    }
+    let folded = written.to_lowercase();
+    known
+        .into_iter()
+        .map(|word| (strsim::damerau_levenshtein(&folded, &word.to_lowercase()), word))
+        .filter(|(distance, word)| *distance <= (word.chars().count() / 3).max(1))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, word)| word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_is_recognised_and_something_else_is_not() {
+        let known = ["MARKETING", "UTILITY", "AUTHENTICATION"];
+        assert_eq!(nearest("marketting", known), Some("MARKETING"));
+        assert_eq!(nearest("Utilty", known), Some("UTILITY"));
+        assert_eq!(nearest("TRANSACTIONAL", known), None);
+        assert_eq!(nearest(&"M".repeat(10_000), known), None);
+    }
+}

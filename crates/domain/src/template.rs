@@ -1,0 +1,158 @@
+//! Templates: read once at the door, valid for ever after.
+
+use crate::{
+    json::{Document, Json},
+    reader::Reader,
+    rulebook::Rulebook,
+    violation::Violations,
+};
+
+/// A template whose every rule held when it came in. [`Template::read`] is the door for
+/// documents from outside, [`Template::restore`] the door for what a store kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    name: String,
+    language: String,
+    category: Category,
+    allow_category_change: bool,
+    content: String,
+}
+
+impl Template {
+    /// Reads a document: a template, or everything that is wrong with it.
+    pub fn read(document: &Document<'_>, rulebook: &Rulebook) -> Result<Self, Violations> {
+        const IDENTITY: [&str; 4] = ["name", "language", "category", "allow_category_change"];
+        let content =
+            Reader::read(document, rulebook.template, |field| !IDENTITY.contains(&field.name))?;
+        let text = |key: &str| {
+            let value = document.root().get(key).and_then(Json::as_text);
+            value.expect("the rulebook requires it").to_owned()
+        };
+        Ok(Self {
+            name: text("name"),
+            language: text("language"),
+            category: Category::named(&text("category")).expect("the rulebook lists its words"),
+            allow_category_change: matches!(
+                document.root().get("allow_category_change"),
+                Some(Json::Flag(true))
+            ),
+            content,
+        })
+    }
+
+    /// Takes back what a store kept. Yesterday's rules applied then; they are not asked again.
+    pub fn restore(
+        name: String,
+        language: String,
+        category: Category,
+        allow_category_change: bool,
+        content: String,
+    ) -> Self {
+        Self { name, language, category, allow_category_change, content }
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The language it is written in: `en_US`.
+    pub fn language(&self) -> &str {
+        &self.language
+    }
+
+    /// What it is sent for.
+    pub fn category(&self) -> Category {
+        self.category
+    }
+
+    /// Whether the category may change later.
+    pub fn allow_category_change(&self) -> bool {
+        self.allow_category_change
+    }
+
+    /// Everything else of the document in canonical form, as the text of one JSON object:
+    /// `{"components":[…]}`. Known fields only, in the rulebook's order, strings untouched.
+    pub fn content(&self) -> &str {
+        &self.content
+    }
+}
+
+/// Declares an enum of words.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident $word:literal),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$doc])* $variant),+
+        }
+
+        impl $name {
+            /// Every word.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// The word as it is kept and shown.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word),+
+                }
+            }
+
+            /// Reads the word in any letter case.
+            pub fn named(word: &str) -> Option<Self> {
+                $(if word.eq_ignore_ascii_case($word) {
+                    return Some(Self::$variant);
+                })+
+                None
+            }
+        }
+    };
+}
+
+words!(
+    /// What a template is sent for.
+    Category {
+        /// Offers, news, invitations.
+        Marketing "MARKETING",
+        /// Something the customer asked for or is in the middle of.
+        Utility "UTILITY",
+        /// One-time codes.
+        Authentication "AUTHENTICATION",
+    }
+);
+
+words!(
+    /// Where a template stands.
+    Status {
+        /// It waits for a reviewer.
+        Pending "PENDING",
+        /// It may be sent.
+        Approved "APPROVED",
+        /// A reviewer refused it.
+        Rejected "REJECTED",
+        /// It may not be sent for a while.
+        Paused "PAUSED",
+        /// It may not be sent any more.
+        Disabled "DISABLED",
+    }
+);
+
+words!(
+    /// How a new template gets its first status.
+    Review {
+        /// A valid template is approved at once.
+        Auto "auto",
+        /// A reviewer decides.
+        Manual "manual",
+    }
+);
+
+impl Review {
+    /// The status of a template that has just been created.
+    pub fn first_status(self) -> Status {
+        match self {
+            Self::Auto => Status::Approved,
+            Self::Manual => Status::Pending,
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Violations: which rule is broken, where, and how to mend it.
+
+use serde::{Serialize, Serializer};
+
+/// How many violations one answer tells; the rest are only counted.
+pub const MOST_TOLD: usize = 100;
+
+/// One broken rule at one place of a document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// RFC 6901 pointer to the place; empty for the document itself.
+    pub pointer: String,
+    /// Which rule.
+    pub rule: Rule,
+    /// What is wrong there.
+    pub message: String,
+    /// How to mend it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Which characters of the string at `pointer`, where that helps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub span: Option<Span>,
+}
+
+/// Some characters of a string, counted in Unicode scalar values; `end` is not part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Span {
+    /// The first character.
+    pub start: usize,
+    /// The first character behind it.
+    pub end: usize,
+}
+
+impl Span {
+    /// The span of a range of bytes in `text`.
+    pub fn of(text: &str, bytes: std::ops::Range<usize>) -> Self {
+        let start = text[..bytes.start].chars().count();
+        Self { start, end: start + text[bytes].chars().count() }
+    }
+}
+
+/// Everything that is wrong with a document. Never empty.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} rule(s) broken", .told.len() + .more)]
+pub struct Violations {
+    told: Vec<Violation>,
+    more: usize,
+}
+
+impl Violations {
+    /// The violations that are told, in the order they were found.
+    pub fn told(&self) -> &[Violation] {
+        &self.told
+    }
+
+    /// How many more there are.
+    pub fn more(&self) -> usize {
+        self.more
+    }
+}
+
+/// Collects violations while a document is read.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    told: Vec<Violation>,
+    more: usize,
+}
+
+impl Report {
+    /// Adds one, or only counts it when enough have been told.
+    pub(crate) fn add(&mut self, violation: impl FnOnce() -> Violation) {
+        if self.told.len() < MOST_TOLD {
+            self.told.push(violation());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// `value`, unless anything was found.
+    pub(crate) fn verdict<T>(self, value: Option<T>) -> Result<T, Violations> {
+        match value {
+            Some(value) if self.told.is_empty() => Ok(value),
+            _ => {
+                debug_assert!(!self.told.is_empty(), "whoever gives up has to say why");
+                Err(Violations { told: self.told, more: self.more })
+            }
+        }
+    }
+}
+
+/// Declares [`Rule`] together with the stable id and the sentence that documentation shows.
+macro_rules! rules {
+    ($($(#[$hidden:meta])* $variant:ident $id:literal $about:literal;)+) => {
+        /// The rules a document can break. Ids are stable: programs may depend on them.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Rule {
+            $(#[doc = $about] $variant,)+
+        }
+
+        impl Rule {
+            /// Every rule, in the order of the documentation.
+            pub const ALL: &[Rule] = &[$(Rule::$variant),+];
+
+            /// The stable id: `too-long`.
+            pub fn id(self) -> &'static str {
+                match self {
+                    $(Rule::$variant => $id,)+
+                }
+            }
+
+            /// What the rule demands, in a sentence.
+            pub fn about(self) -> &'static str {
+                match self {
+                    $(Rule::$variant => $about,)+
+                }
+            }
+        }
+    };
+}
+
+rules! {
+    Required "required" "The field has to be there; `null` counts as absent.";
+    WrongType "wrong-type" "The value is of another JSON type than the field takes.";
+    DuplicateKey "duplicate-key" "An object names each member once.";
+    Empty "empty" "A string is not empty and not only white space.";
+    TooLong "too-long" "A string has at most so many characters (Unicode scalar values).";
+    ControlCharacter "control-character"
+        "No control characters (category Cc); body texts may hold line feed, carriage return and tab.";
+    TooFew "too-few" "A list has at least so many items.";
+    TooMany "too-many" "A list has at most so many items; what goes beyond is not read.";
+    NotAChoice "not-a-choice" "The value is one of the words listed for the field, in any letter case.";
+    NameEdges "name-edges" "A name has no white space at either end.";
+    LanguageForm "language-form"
+        "A language is written `language_REGION`: two lower-case letters, `_`, two upper-case letters.";
+    LanguageUnknown "language-unknown" "The part before `_` is an ISO 639-1 language code.";
+    RegionUnknown "region-unknown" "The part behind `_` is an ISO 3166-1 alpha-2 region code.";
+    BodyMissing "body-missing" "A template has a BODY component.";
+    ComponentRepeated "component-repeated" "Each component type appears at most once.";
+    PlaceholderSyntax "placeholder-syntax"
+        "`{{` begins a placeholder, and a placeholder is written `{{1}}` to `{{999}}`.";
+    PlaceholderGap "placeholder-gap" "Placeholders count from `{{1}}` without gaps; order and repetition are free.";
+    PlaceholderNotAllowed "placeholder-not-allowed"
+        "No `{{` in footers, labels and addresses, except `{{1}}` at the very end of a button's `url`.";
+    SamplesCount "samples-count" "There is exactly one sample for each different placeholder.";
+    UrlScheme "url-scheme" "An address begins with `http://` or `https://`.";
+    UrlHost "url-host" "An address names a host.";
+    UrlUserInfo "url-user-info" "An address carries no user name or password.";
+    UrlWhiteSpace "url-white-space" "An address holds no white space.";
+    PhoneForm "phone-form" "A phone number is an optional `+` and 7 to 15 digits, the first not 0.";
+}
+
+impl Serialize for Rule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rule_ids_are_distinct_and_kebab_case() {
+        let mut ids: Vec<_> = Rule::ALL.iter().map(|rule| rule.id()).collect();
+        assert!(
+            ids.iter().all(|id| id.bytes().all(|byte| byte == b'-' || byte.is_ascii_lowercase()))
+        );
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), Rule::ALL.len());
+    }
+
+    #[test]
+    fn spans_count_characters_not_bytes() {
+        assert_eq!(Span::of("né{{x}}", 3..8), Span { start: 2, end: 7 });
+    }
+
+    #[test]
+    fn after_a_hundred_violations_the_rest_is_counted() {
+        let mut report = Report::default();
+        for n in 0..MOST_TOLD + 7 {
+            report.add(|| Violation {
+                pointer: format!("/{n}"),
+                rule: Rule::Empty,
+                message: String::new(),
+                hint: None,
+                span: None,
+            });
+        }
+        let violations = report.verdict(Some(())).unwrap_err();
+        assert_eq!((violations.told().len(), violations.more()), (MOST_TOLD, 7));
+    }
+}

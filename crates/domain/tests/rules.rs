@@ -1,0 +1,404 @@
+//! Every rule of the `v1` rulebook: the smallest document that breaks it, the nearest one that
+//! does not, and where and how the violation is told.
+
+use galley_domain::{
+    json::Document,
+    rulebook::V1,
+    template::{Category, Template},
+    violation::{Rule, Violation, Violations},
+};
+use serde_json::{Value, json};
+
+fn read(document: &str) -> Result<Template, Violations> {
+    Template::read(&Document::parse(document.as_bytes()).unwrap(), &V1)
+}
+
+fn told(document: &str) -> Vec<String> {
+    match read(document) {
+        Ok(_) => Vec::new(),
+        Err(violations) => violations.told().iter().map(line).collect(),
+    }
+}
+
+fn line(violation: &Violation) -> String {
+    format!("{} {}", violation.pointer, violation.rule.id())
+}
+
+/// A valid template with these components.
+fn with(components: &Value) -> String {
+    json!({"name": "n", "language": "en_US", "category": "MARKETING",
+        "allow_category_change": true, "components": components})
+    .to_string()
+}
+
+/// A valid template with a body and this component.
+fn and(component: &Value) -> String {
+    with(&json!([{"type": "BODY", "text": "b"}, component]))
+}
+
+fn buttons(buttons: &Value) -> String {
+    and(&json!({"type": "BUTTONS", "buttons": buttons}))
+}
+
+/// A valid template in which one top-level field has another value.
+fn top(field: &str, value: Value) -> String {
+    let mut document: Value =
+        serde_json::from_str(&with(&json!([{"type": "BODY", "text": "b"}]))).unwrap();
+    document[field] = value;
+    document.to_string()
+}
+
+fn header(text: &str) -> Value {
+    json!({"type": "HEADER", "format": "TEXT", "text": text})
+}
+
+fn body(text: &str, samples: &Value) -> String {
+    with(&json!([{"type": "BODY", "text": text, "example": {"body_text": samples}}]))
+}
+
+fn media(url: &str) -> String {
+    and(&json!({"type": "HEADER", "format": "MEDIA", "example": {"media_url": url}}))
+}
+
+/// Rule, a document that breaks it, what is then told, and the nearest document that does not.
+fn table() -> Vec<(Rule, String, &'static str, String)> {
+    let url = |url: &str| buttons(&json!([{"type": "URL", "text": "t", "url": url}]));
+    let call = |number: &str| {
+        buttons(&json!([{"type": "PHONE_NUMBER", "text": "t", "phone_number": number}]))
+    };
+    let twice = r#"{"name":"a","name":"n","language":"en_US","category":"MARKETING","allow_category_change":true,"components":[{"type":"BODY","text":"b"}]}"#;
+    vec![
+        (
+            Rule::Required,
+            top("language", Value::Null),
+            "/language required",
+            top("language", json!("de_DE")),
+        ),
+        (
+            Rule::WrongType,
+            top("allow_category_change", json!("true")),
+            "/allow_category_change wrong-type",
+            top("allow_category_change", json!(false)),
+        ),
+        (
+            Rule::DuplicateKey,
+            twice.to_owned(),
+            "/name duplicate-key",
+            twice.replace(r#""name":"a","#, ""),
+        ),
+        (
+            Rule::Empty,
+            and(&json!({"type": "FOOTER", "text": " \u{a0}"})),
+            "/components/1/text empty",
+            and(&json!({"type": "FOOTER", "text": " ."})),
+        ),
+        (
+            Rule::TooLong,
+            top("name", json!("é".repeat(513))),
+            "/name too-long",
+            top("name", json!("é".repeat(512))),
+        ),
+        (
+            Rule::ControlCharacter,
+            and(&header("a\tb")),
+            "/components/1/text control-character",
+            body("a\tb\r\nc", &Value::Null),
+        ),
+        (
+            Rule::TooFew,
+            buttons(&json!([])),
+            "/components/1/buttons too-few",
+            buttons(&json!([{"type": "QUICK_REPLY", "text": "t"}])),
+        ),
+        (
+            Rule::TooMany,
+            buttons(&json!(vec![json!({"type": "QUICK_REPLY", "text": "t"}); 21])),
+            "/components/1/buttons too-many",
+            buttons(&json!(vec![json!({"type": "QUICK_REPLY", "text": "t"}); 20])),
+        ),
+        (
+            Rule::NotAChoice,
+            top("category", json!("MARKETTING")),
+            "/category not-a-choice",
+            top("category", json!("marketing")),
+        ),
+        (Rule::NameEdges, top("name", json!("n ")), "/name name-edges", top("name", json!("n n"))),
+        (
+            Rule::LanguageForm,
+            top("language", json!("en-US")),
+            "/language language-form",
+            top("language", json!("en_US")),
+        ),
+        (
+            Rule::LanguageUnknown,
+            top("language", json!("xx_US")),
+            "/language language-unknown",
+            top("language", json!("es_US")),
+        ),
+        (
+            Rule::RegionUnknown,
+            top("language", json!("en_XX")),
+            "/language region-unknown",
+            top("language", json!("en_GB")),
+        ),
+        (
+            Rule::BodyMissing,
+            with(&json!([{"type": "FOOTER", "text": "f"}])),
+            "/components body-missing",
+            and(&json!({"type": "FOOTER", "text": "f"})),
+        ),
+        (
+            Rule::ComponentRepeated,
+            and(&json!({"type": "body", "text": "b"})),
+            "/components/1 component-repeated",
+            and(&header("b")),
+        ),
+        (
+            Rule::PlaceholderSyntax,
+            body("{{name}}", &json!([["a"]])),
+            "/components/0/text placeholder-syntax",
+            body("{{1}}", &json!([["a"]])),
+        ),
+        (
+            Rule::PlaceholderGap,
+            body("{{1}} {{3}}", &json!([["a", "b"]])),
+            "/components/0/text placeholder-gap",
+            body("{{1}} {{2}}", &json!([["a", "b"]])),
+        ),
+        (
+            Rule::PlaceholderNotAllowed,
+            and(&json!({"type": "FOOTER", "text": "{{1}}"})),
+            "/components/1/text placeholder-not-allowed",
+            and(&header("{{1}}")),
+        ),
+        (
+            Rule::SamplesCount,
+            body("{{1}} {{1}}", &json!([["a", "b"]])),
+            "/components/0/example/body_text/0 samples-count",
+            body("{{1}} {{1}}", &json!([["a"]])),
+        ),
+        (
+            Rule::UrlScheme,
+            media("shop.example/a.png"),
+            "/components/1/example/media_url url-scheme",
+            media("http://shop.example/a.png"),
+        ),
+        (
+            Rule::UrlHost,
+            url("https:///a"),
+            "/components/1/buttons/0/url url-host",
+            url("https://a"),
+        ),
+        (
+            Rule::UrlUserInfo,
+            url("https://me@shop.example"),
+            "/components/1/buttons/0/url url-user-info",
+            url("https://shop.example/me@"),
+        ),
+        (
+            Rule::UrlWhiteSpace,
+            url("https://shop.example/a b"),
+            "/components/1/buttons/0/url url-white-space",
+            url("https://shop.example/a%20b"),
+        ),
+        (
+            Rule::PhoneForm,
+            call("015550001111"),
+            "/components/1/buttons/0/phone_number phone-form",
+            call("15550001111"),
+        ),
+    ]
+}
+
+#[test]
+fn every_rule_refuses_the_smallest_breach_and_takes_the_nearest_document() {
+    for (rule, bad, line, good) in table() {
+        assert_eq!(told(&bad), [line], "{} should refuse {bad}", rule.id());
+        assert_eq!(told(&good), [""; 0], "{} should take {good}", rule.id());
+        assert!(line.ends_with(rule.id()));
+    }
+}
+
+#[test]
+fn no_rule_is_without_its_row() {
+    let rows: Vec<Rule> = table().into_iter().map(|(rule, ..)| rule).collect();
+    let without: Vec<&str> =
+        Rule::ALL.iter().filter(|rule| !rows.contains(rule)).map(|it| it.id()).collect();
+    assert_eq!(without, [""; 0]);
+}
+
+#[test]
+fn every_violation_is_told_at_once_and_each_says_how_to_mend_it() {
+    let document = json!({
+        "name": "", "language": "english", "catgory": "MARKETING", "allow_category_change": 1,
+        "components": [
+            {"type": "HEADER", "format": "VIDEO"},
+            {"type": "BODY", "text": "Hi {{1}} and {{3}}"},
+            {"type": "FOOTER"},
+            {"type": "BUTTONS", "buttons": [{"type": "CALL"}, {"type": "url", "text": "Go", "url": "shop.example"}, 7]},
+        ],
+    });
+    let violations = read(&document.to_string()).unwrap_err();
+    assert_eq!(
+        violations.told().iter().map(line).collect::<Vec<_>>(),
+        [
+            "/name empty",
+            "/language language-form",
+            "/category required",
+            "/allow_category_change wrong-type",
+            "/components/0/format not-a-choice",
+            "/components/1/text placeholder-gap",
+            "/components/2/text required",
+            "/components/3/buttons/0/type not-a-choice",
+            "/components/3/buttons/1/url url-scheme",
+            "/components/3/buttons/2 wrong-type",
+        ]
+    );
+    assert!(violations.told().iter().all(|it| it.hint.is_some()));
+    let hint = |index: usize| violations.told()[index].hint.clone().unwrap();
+    assert_eq!(hint(1), "did you mean `en_US`?");
+    assert_eq!(hint(2), "`catgory` stands there: did you mean `category`?");
+    assert_eq!(hint(8), "did you mean `https://shop.example`?");
+}
+
+#[test]
+fn a_misspelt_component_type_is_not_also_called_missing() {
+    assert_eq!(
+        told(&with(&json!([{"type": "BDY", "text": "b"}]))),
+        ["/components/0/type not-a-choice"]
+    );
+}
+
+#[test]
+fn only_the_first_items_of_a_list_over_its_limit_are_read() {
+    let many = vec![json!({"type": "QUICK_REPLY"}); 500];
+    let told = told(&buttons(&json!(many)));
+    assert_eq!(told.len(), 21);
+    assert_eq!(
+        (&*told[0], &*told[20]),
+        ("/components/1/buttons too-many", "/components/1/buttons/19/text required")
+    );
+}
+
+#[test]
+fn a_hundred_violations_are_told_and_the_rest_counted() {
+    let text = "{{x}}".repeat(150);
+    let violations = read(&body(&text, &Value::Null)).unwrap_err();
+    assert_eq!((violations.told().len(), violations.more()), (100, 50));
+}
+
+#[test]
+fn samples_are_asked_for_only_with_placeholders() {
+    assert_eq!(
+        told(&with(&json!([{"type": "BODY", "text": "{{1}}"}]))),
+        ["/components/0/example required"]
+    );
+    assert_eq!(
+        told(&with(&json!([{"type": "BODY", "text": "{{1}}", "example": {}}]))),
+        ["/components/0/example/body_text required"]
+    );
+    assert_eq!(told(&body("{{1}}", &json!([]))), ["/components/0/example/body_text samples-count"]);
+    assert_eq!(
+        told(&body("{{1}}", &json!([["a"], ["b"]]))),
+        ["/components/0/example/body_text samples-count"]
+    );
+    assert_eq!(
+        told(&body("{{1}}", &json!(["a"]))),
+        ["/components/0/example/body_text/0 wrong-type"]
+    );
+    assert_eq!(
+        told(&body("{{1}}", &json!([[7]]))),
+        ["/components/0/example/body_text/0/0 wrong-type"]
+    );
+    assert_eq!(
+        told(&body("{{1}}", &json!([[" "]]))),
+        ["/components/0/example/body_text/0/0 empty"]
+    );
+}
+
+#[test]
+fn a_media_header_needs_its_address_and_no_text() {
+    assert_eq!(
+        told(&and(&json!({"type": "HEADER", "format": "MEDIA"}))),
+        ["/components/1/example required"]
+    );
+    assert_eq!(
+        told(&and(&json!({"type": "HEADER", "format": "MEDIA", "text": 7, "example": {}}))),
+        ["/components/1/example/media_url required"]
+    );
+    assert_eq!(
+        told(&and(&json!({"type": "HEADER", "text": "t"}))),
+        ["/components/1/format required"]
+    );
+    assert_eq!(
+        told(&and(&json!({"type": "HEADER", "format": "TEXT"}))),
+        ["/components/1/text required"]
+    );
+}
+
+#[test]
+fn each_button_type_demands_its_own_fields() {
+    for (button, missing) in [
+        (json!({"type": "QUICK_REPLY"}), &["text"][..]),
+        (json!({"type": "URL"}), &["text", "url"]),
+        (json!({"type": "PHONE_NUMBER"}), &["text", "phone_number"]),
+        (json!({"type": "COPY_CODE"}), &["example"]),
+        (json!({}), &["type"]),
+    ] {
+        let expected: Vec<_> = missing
+            .iter()
+            .map(|field| format!("/components/1/buttons/0/{field} required"))
+            .collect();
+        assert_eq!(told(&buttons(&json!([button]))), expected);
+    }
+}
+
+#[test]
+fn what_is_kept_is_canonical_and_what_nobody_uses_is_not_kept() {
+    let document = json!({
+        "components": [
+            {"text": "Hi {{1}}", "type": "body", "format": "TEXT", "example": {"x": 1, "body_text": [["Ada"]]}},
+            {"type": "header", "format": "media", "text": "not used", "example": {"media_url": "https://shop.example/a.png"}},
+            {"type": "buttons", "buttons": [
+                {"type": "copy_code", "text": "not used", "example": "SAVE25"},
+                {"type": "url", "text": "Go", "url": "https://shop.example/{{1}}", "example": ["x"]},
+                {"type": "Url", "text": "Go", "url": "https://shop.example/", "example": "not used"},
+            ]},
+            {"type": "FOOTER", "text": "f", "buttons": null, "example": {"body_text": 7}},
+        ],
+        "allow_category_change": true, "category": "Marketing", "language": "en_US", "name": "n", "extra": {},
+    });
+    let template = read(&document.to_string()).unwrap();
+    assert_eq!((template.name(), template.language()), ("n", "en_US"));
+    assert_eq!(
+        (template.category(), template.allow_category_change()),
+        (Category::Marketing, true)
+    );
+    assert_eq!(
+        template.content(),
+        concat!(
+            r#"{"components":[{"type":"BODY","text":"Hi {{1}}","example":{"body_text":[["Ada"]]}},"#,
+            r#"{"type":"HEADER","format":"MEDIA","example":{"media_url":"https://shop.example/a.png"}},"#,
+            r#"{"type":"BUTTONS","buttons":[{"type":"COPY_CODE","example":"SAVE25"},"#,
+            r#"{"type":"URL","text":"Go","url":"https://shop.example/{{1}}","example":["x"]},"#,
+            r#"{"type":"URL","text":"Go","url":"https://shop.example/"}]},"#,
+            r#"{"type":"FOOTER","text":"f"}]}"#,
+        )
+    );
+}
+
+#[test]
+fn a_document_that_is_no_object_is_refused_as_a_whole() {
+    for document in ["null", "[]", "7", "\"x\"", "true"] {
+        assert_eq!(told(document), [" wrong-type"], "{document}");
+    }
+}
+
+#[test]
+fn a_long_key_cannot_make_a_long_pointer() {
+    let key = "k".repeat(100_000);
+    let document = format!(r#"{{"{key}":{{"a":1,"a":2}}}}"#);
+    let violations = read(&document).unwrap_err();
+    assert!(violations.told().iter().all(|it| it.pointer.len() <= 1_100));
+    assert!(violations.told().iter().any(|it| it.rule == Rule::DuplicateKey));
+}

@@ -1,0 +1,150 @@
+//! Where templates are kept. One trait of intent methods, one implementation per database; what
+//! the conformance suite (`tests/conformance.rs`) does not say is not promised.
+
+mod records;
+pub mod sqlite;
+
+use async_trait::async_trait;
+use galley_domain::id::{AccountId, TemplateId};
+use jiff::Timestamp;
+
+pub use records::{
+    Account, AccountCreation, Creation, Credential, CredentialAddition, CredentialId,
+    CredentialKind, Event, EventType, Finding, Idempotency, NewAccount, NewCredential, NewTemplate,
+    PhoneAddition, Receipt, Record, SecretHash, StoredTemplate, Sweep,
+};
+pub use sqlite::SqliteStore;
+
+/// How long the answer to an Idempotency-Key is kept.
+pub const IDEMPOTENCY_HOURS: i64 = 24;
+
+/// Every method is one fact and one transaction: it happens whole, events and records included,
+/// or not at all; when it has answered, it is durable. "Not there" is an answer, not an error.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Keeps a new template with its `template.created` event and, if a key was given, the
+    /// record that lets the same request be answered again.
+    async fn create_template(&self, new: NewTemplate) -> Result<Creation, StoreError>;
+
+    /// One template of an account.
+    async fn template(
+        &self,
+        account: AccountId,
+        id: TemplateId,
+    ) -> Result<Option<StoredTemplate>, StoreError>;
+
+    /// What an Idempotency-Key of this account made in the last 24 hours.
+    async fn record(
+        &self,
+        account: AccountId,
+        key: [u8; 16],
+        at: Timestamp,
+    ) -> Result<Option<Record>, StoreError>;
+
+    /// The account's events behind `after`, oldest first.
+    async fn events(
+        &self,
+        account: AccountId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Event>, StoreError>;
+
+    /// Makes an account with its phone numbers and first credentials.
+    async fn create_account(&self, new: NewAccount) -> Result<AccountCreation, StoreError>;
+
+    /// Every account, oldest first.
+    async fn accounts(&self) -> Result<Vec<Account>, StoreError>;
+
+    /// One account.
+    async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError>;
+
+    /// Shuts an account out, or lets it in again. `false`: there is none.
+    async fn set_account_disabled(
+        &self,
+        id: AccountId,
+        disabled_at: Option<Timestamp>,
+    ) -> Result<bool, StoreError>;
+
+    /// Gives a phone number to an account.
+    async fn add_phone(
+        &self,
+        account: AccountId,
+        phone: &str,
+        at: Timestamp,
+    ) -> Result<PhoneAddition, StoreError>;
+
+    /// The phone numbers of an account.
+    async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError>;
+
+    /// Whose phone number it is.
+    async fn phone_owner(&self, phone: &str) -> Result<Option<AccountId>, StoreError>;
+
+    /// Adds a key or a token to an account.
+    async fn add_credential(
+        &self,
+        account: AccountId,
+        new: NewCredential,
+        at: Timestamp,
+    ) -> Result<CredentialAddition, StoreError>;
+
+    /// Adds a credential like `old`, and lets `old` end at `old_ends_at` if it would live longer.
+    async fn rotate_credential(
+        &self,
+        old: CredentialId,
+        new: NewCredential,
+        old_ends_at: Timestamp,
+        at: Timestamp,
+    ) -> Result<CredentialAddition, StoreError>;
+
+    /// Ends a credential. `false`: there is none, or it was revoked before.
+    async fn revoke_credential(&self, id: CredentialId, at: Timestamp) -> Result<bool, StoreError>;
+
+    /// The keys and tokens of an account, oldest first, ended ones included.
+    async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError>;
+
+    /// The credential with that secret, ended or not.
+    async fn credential(
+        &self,
+        kind: CredentialKind,
+        hash: SecretHash,
+    ) -> Result<Option<Credential>, StoreError>;
+
+    /// A number that grows with every change to accounts, phones and credentials.
+    async fn credential_epoch(&self) -> Result<u64, StoreError>;
+
+    /// Forgets some of the idempotency records that are older than 24 hours, going on from
+    /// where the last sweep stopped.
+    async fn sweep(&self, from: Sweep, at: Timestamp) -> Result<Sweep, StoreError>;
+
+    /// Answers when the store can be read.
+    async fn ping(&self) -> Result<(), StoreError>;
+
+    /// The start-up checks and a full check of what is kept, for `galley doctor`.
+    async fn examine(&self) -> Result<Vec<Finding>, StoreError>;
+
+    /// Writes a consistent copy to a new file while the service goes on.
+    async fn backup(&self, path: &std::path::Path) -> Result<(), StoreError>;
+}
+
+/// Why a store could not do its work, by what the caller can do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Too many writes are waiting; nothing was done.
+    #[error("too many writes are waiting")]
+    Busy,
+    /// There is no room left; nothing was done.
+    #[error("the storage is full")]
+    Full(#[source] Cause),
+    /// The database does not answer; nothing was done.
+    #[error("the database is not available")]
+    Unavailable(#[source] Cause),
+    /// The database failed while it committed: it may or may not have happened.
+    #[error("the outcome of the write is unknown")]
+    OutcomeUnknown(#[source] Cause),
+    /// A bug, or a damaged row.
+    #[error("the database work failed")]
+    Failed(#[source] Cause),
+}
+
+/// What stands behind a [`StoreError`]. Shared, because one cause can fail a whole batch.
+pub type Cause = std::sync::Arc<dyn std::error::Error + Send + Sync>;

@@ -1,0 +1,324 @@
+//! What goes into a store and comes out of it.
+
+use std::fmt;
+
+use galley_domain::{
+    credential::Scopes,
+    id::{AccountId, TemplateId},
+    template::{Category, Review, Status, Template},
+};
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+/// A template to be kept.
+#[derive(Clone, Debug)]
+pub struct NewTemplate {
+    /// Whose it is.
+    pub account: AccountId,
+    /// The phone number it was made for.
+    pub phone: Option<String>,
+    /// What makes it unique, as the rulebook says.
+    pub claim: String,
+    /// The template itself.
+    pub template: Template,
+    /// The status it begins with.
+    pub status: Status,
+    /// Which token asked for it.
+    pub actor: CredentialId,
+    /// The key that makes a second try safe.
+    pub idempotency: Option<Idempotency>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// An Idempotency-Key and what was sent with it, both as hashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Idempotency {
+    /// Hash of the key.
+    pub key: [u8; 16],
+    /// Hash of the request.
+    pub payload: [u8; 16],
+}
+
+/// What came of a creation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Creation {
+    /// It is kept.
+    Created(Receipt),
+    /// The same request made this before; nothing was done now.
+    Replayed(Receipt),
+    /// The Idempotency-Key belongs to another request; nothing was done.
+    KeyReused,
+    /// Another template has the name; told which one when it is the same account's.
+    NameTaken(Option<TemplateId>),
+}
+
+/// What a creation answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The new template.
+    pub id: TemplateId,
+    /// Its first status.
+    pub status: Status,
+    /// Its first category.
+    pub category: Category,
+}
+
+/// What an Idempotency-Key made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Hash of the request that came with it.
+    pub payload: [u8; 16],
+    /// What was answered.
+    pub receipt: Receipt,
+}
+
+impl Record {
+    /// What a request with this payload gets from the record.
+    pub fn answer(&self, payload: [u8; 16]) -> Creation {
+        if self.payload == payload { Creation::Replayed(self.receipt) } else { Creation::KeyReused }
+    }
+}
+
+/// A template as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredTemplate {
+    /// Which one.
+    pub id: TemplateId,
+    /// The phone number it was made for.
+    pub phone: Option<String>,
+    /// The template itself, in its newest version.
+    pub template: Template,
+    /// Where it stands: the hold it is under, else the status of its newest version.
+    pub status: Status,
+    /// The number of its newest version.
+    pub version: u64,
+    /// The version that may be sent, if any.
+    pub live_version: Option<u64>,
+    /// Raised by every event.
+    pub revision: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// One fact about a template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// 1, 2, 3 … in each account, without gaps.
+    pub seq: u64,
+    /// What happened.
+    pub kind: EventType,
+    /// To which template.
+    pub template: TemplateId,
+    /// Its version then.
+    pub version: u64,
+    /// When.
+    pub at: Timestamp,
+    /// Which token asked for it.
+    pub actor: CredentialId,
+    /// The template's name.
+    pub name: String,
+    /// The template's language.
+    pub language: String,
+    /// The template's category then.
+    pub category: Category,
+    /// The template's status then.
+    pub status: Status,
+}
+
+/// What can happen to a template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventType {
+    /// It was made.
+    Created,
+}
+
+impl EventType {
+    /// How it is kept and shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Created => "template.created",
+        }
+    }
+
+    /// Reads the word.
+    pub fn named(word: &str) -> Option<Self> {
+        (word == Self::Created.word()).then_some(Self::Created)
+    }
+}
+
+/// An account to be made.
+#[derive(Clone, Debug)]
+pub struct NewAccount {
+    /// What people call it; no two accounts share a name.
+    pub name: String,
+    /// Which rulebook its documents are read by.
+    pub rulebook: &'static str,
+    /// How its templates get their first status.
+    pub review: Review,
+    /// Its phone numbers; with none it takes any that no other account owns.
+    pub phones: Vec<String>,
+    /// Its first credentials.
+    pub credentials: Vec<NewCredential>,
+    /// Only if there is no account yet.
+    pub only_as_first: bool,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What came of making an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AccountCreation {
+    /// It is there; its credentials have these ids, in the order given.
+    Created(AccountId, Vec<CredentialId>),
+    /// It was to be the first, and is not.
+    NotFirst,
+    /// An account of that name exists.
+    NameTaken,
+    /// Another account owns that phone number.
+    PhoneTaken(String),
+    /// A key or token with one of these secrets exists.
+    SecretTaken(CredentialKind),
+}
+
+/// A tenant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Which one.
+    pub id: AccountId,
+    /// What people call it.
+    pub name: String,
+    /// Which rulebook its documents are read by.
+    pub rulebook: String,
+    /// How its templates get their first status.
+    pub review: Review,
+    /// Whether it takes any phone number that no other account owns.
+    pub takes_any_phone: bool,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Since when it is shut out.
+    pub disabled_at: Option<Timestamp>,
+}
+
+/// What came of giving a phone number to an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PhoneAddition {
+    /// It is the account's now.
+    Added,
+    /// It was the account's before.
+    Owned,
+    /// It belongs to another account.
+    Taken,
+    /// There is no such account.
+    NoAccount,
+}
+
+/// Whether a credential stands in the path or in the header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CredentialKind {
+    /// An API key, in the path.
+    Key,
+    /// An access token, in `Authorization`.
+    Token,
+}
+
+impl CredentialKind {
+    /// How it is kept and shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Key => "key",
+            Self::Token => "token",
+        }
+    }
+
+    /// Reads the word.
+    pub fn named(word: &str) -> Option<Self> {
+        [Self::Key, Self::Token].into_iter().find(|kind| kind.word() == word)
+    }
+}
+
+/// Which credential. Never secret: logs and events carry it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CredentialId(pub u64);
+
+impl fmt::Display for CredentialId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
+/// The SHA-256 of a secret: all that is ever kept of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SecretHash(pub [u8; 32]);
+
+impl SecretHash {
+    /// Hashes a secret.
+    pub fn of(secret: &str) -> Self {
+        Self(Sha256::digest(secret.as_bytes()).into())
+    }
+}
+
+/// A credential to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct NewCredential {
+    /// Key or token.
+    pub kind: CredentialKind,
+    /// The hash of its secret.
+    pub hash: SecretHash,
+    /// What it allows.
+    pub scopes: Scopes,
+    /// When it ends by itself.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// What came of making a credential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CredentialAddition {
+    /// It works from now on.
+    Added(CredentialId),
+    /// A credential of the same kind with the same secret exists.
+    SecretTaken,
+    /// There is no such account, or no such credential to rotate.
+    NoOwner,
+}
+
+/// A key or token, without its secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credential {
+    /// Which one.
+    pub id: CredentialId,
+    /// Whose it is.
+    pub account: AccountId,
+    /// Key or token.
+    pub kind: CredentialKind,
+    /// What it allows.
+    pub scopes: Scopes,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ends by itself.
+    pub expires_at: Option<Timestamp>,
+    /// When it was ended.
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// How far a sweep has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sweep {
+    /// The last record that was looked at; none when the sweep is through.
+    pub at: Option<(u64, [u8; 16])>,
+    /// How many records the last step removed.
+    pub removed: usize,
+}
+
+/// One thing that `galley doctor` looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What was looked at.
+    pub subject: &'static str,
+    /// What was seen there.
+    pub seen: String,
+    /// Whether that is as it should be.
+    pub good: bool,
+}

@@ -1,0 +1,160 @@
+//! Accounts and their phone numbers, as SQL.
+
+use galley_domain::{id::AccountId, template::Review};
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use super::{column, credentials, key, millis, moment, writer::Batch};
+use crate::{Account, AccountCreation, CredentialAddition, NewAccount, PhoneAddition, StoreError};
+
+const COLUMNS: &str = "id, name, rulebook, review, takes_any_phone, created_at, disabled_at";
+
+/// Writes an account with its phones and credentials; refuses before it writes anything.
+pub(super) fn create(
+    batch: &mut Batch<'_>,
+    new: &NewAccount,
+) -> Result<AccountCreation, StoreError> {
+    if let Some(refusal) = refusal(batch.connection(), new)? {
+        return Ok(refusal);
+    }
+    let id = batch.next_account(new.at)?;
+    batch.connection().execute(
+        "INSERT INTO account (id, name, rulebook, review, takes_any_phone, created_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![
+            key(id.get()),
+            new.name,
+            new.rulebook,
+            new.review.word(),
+            new.phones.is_empty(),
+            millis(new.at),
+        ],
+    )?;
+    for phone in &new.phones {
+        add_phone(batch, id, phone, new.at)?;
+    }
+    let mut ids = Vec::new();
+    for credential in &new.credentials {
+        match credentials::add(batch, id, credential, new.at)? {
+            CredentialAddition::Added(credential) => ids.push(credential),
+            // Two equal secrets in one call: refused above, unless they are of one kind twice.
+            _ => return Ok(AccountCreation::SecretTaken(credential.kind)),
+        }
+    }
+    batch.credentials_changed();
+    Ok(AccountCreation::Created(id, ids))
+}
+
+fn refusal(
+    connection: &Connection,
+    new: &NewAccount,
+) -> Result<Option<AccountCreation>, StoreError> {
+    let exists = |query: &str, value: &dyn rusqlite::ToSql| -> Result<bool, StoreError> {
+        Ok(connection.prepare_cached(query)?.exists([value])?)
+    };
+    if new.only_as_first && exists("SELECT 1 FROM account WHERE ?1", &true)? {
+        return Ok(Some(AccountCreation::NotFirst));
+    }
+    if exists("SELECT 1 FROM account WHERE name = ?1", &new.name)? {
+        return Ok(Some(AccountCreation::NameTaken));
+    }
+    for phone in &new.phones {
+        if exists("SELECT 1 FROM phone WHERE id = ?1", phone)? {
+            return Ok(Some(AccountCreation::PhoneTaken(phone.clone())));
+        }
+    }
+    for credential in &new.credentials {
+        if credentials::by_hash(connection, credential.kind, credential.hash)?.is_some() {
+            return Ok(Some(AccountCreation::SecretTaken(credential.kind)));
+        }
+    }
+    Ok(None)
+}
+
+pub(super) fn all(connection: &Connection) -> Result<Vec<Account>, StoreError> {
+    let mut query =
+        connection.prepare_cached(&format!("SELECT {COLUMNS} FROM account ORDER BY id"))?;
+    let mut rows = query.query([])?;
+    let mut accounts = Vec::new();
+    while let Some(row) = rows.next()? {
+        accounts.push(account(row)?);
+    }
+    Ok(accounts)
+}
+
+pub(super) fn one(connection: &Connection, id: AccountId) -> Result<Option<Account>, StoreError> {
+    let mut query =
+        connection.prepare_cached(&format!("SELECT {COLUMNS} FROM account WHERE id = ?1"))?;
+    let mut rows = query.query([key(id.get())])?;
+    rows.next()?.map(account).transpose()
+}
+
+fn account(row: &Row<'_>) -> Result<Account, StoreError> {
+    Ok(Account {
+        id: account_id(row, "id")?,
+        name: row.get("name")?,
+        rulebook: row.get("rulebook")?,
+        review: column(row, "review", |word: String| Review::named(&word))?,
+        takes_any_phone: row.get("takes_any_phone")?,
+        created_at: moment(row, "created_at")?.unwrap_or_default(),
+        disabled_at: moment(row, "disabled_at")?,
+    })
+}
+
+pub(super) fn account_id(row: &Row<'_>, name: &'static str) -> Result<AccountId, StoreError> {
+    column(row, name, |kept: i64| AccountId::new(u64::try_from(kept).ok()?))
+}
+
+pub(super) fn set_disabled(
+    batch: &mut Batch<'_>,
+    id: AccountId,
+    disabled_at: Option<Timestamp>,
+) -> Result<bool, StoreError> {
+    let changed = batch.connection().execute(
+        "UPDATE account SET disabled_at = ?2 WHERE id = ?1",
+        params![key(id.get()), disabled_at.map(millis)],
+    )?;
+    batch.credentials_changed();
+    Ok(changed > 0)
+}
+
+pub(super) fn add_phone(
+    batch: &mut Batch<'_>,
+    account: AccountId,
+    phone: &str,
+    at: Timestamp,
+) -> Result<PhoneAddition, StoreError> {
+    match phone_owner(batch.connection(), phone)? {
+        Some(owner) if owner == account => return Ok(PhoneAddition::Owned),
+        Some(_) => return Ok(PhoneAddition::Taken),
+        None => {}
+    }
+    if one(batch.connection(), account)?.is_none() {
+        return Ok(PhoneAddition::NoAccount);
+    }
+    batch.connection().execute(
+        "INSERT INTO phone (id, account_id, created_at) VALUES (?1, ?2, ?3)",
+        params![phone, key(account.get()), millis(at)],
+    )?;
+    batch.credentials_changed();
+    Ok(PhoneAddition::Added)
+}
+
+pub(super) fn phones(
+    connection: &Connection,
+    account: AccountId,
+) -> Result<Vec<String>, StoreError> {
+    let mut query =
+        connection.prepare_cached("SELECT id FROM phone WHERE account_id = ?1 ORDER BY id")?;
+    let phones = query.query_map([key(account.get())], |row| row.get(0))?;
+    Ok(phones.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn phone_owner(
+    connection: &Connection,
+    phone: &str,
+) -> Result<Option<AccountId>, StoreError> {
+    let mut query = connection.prepare_cached("SELECT account_id FROM phone WHERE id = ?1")?;
+    let owner: Option<i64> = query.query_row([phone], |row| row.get(0)).optional()?;
+    Ok(owner.and_then(|id| AccountId::new(u64::try_from(id).ok()?)))
+}

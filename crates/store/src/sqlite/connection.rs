@@ -1,0 +1,171 @@
+//! Opening a SQLite file: settings that durability rests on, migrations, and the start-up checks.
+
+use std::{path::Path, sync::Arc};
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use crate::StoreError;
+
+/// SQLite below this version can corrupt a database in WAL mode (a race between a checkpoint
+/// and a write on two connections).
+const OLDEST_SQLITE: i32 = 3_051_003;
+
+/// Marks a file as ours: "GALY".
+const APPLICATION_ID: i32 = 0x4741_4C59;
+
+/// Every migration, oldest first; the schema's version is how many have run.
+const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001_foundation.sql")];
+
+/// Why a file is not opened.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error(
+        "the SQLite inside this program is {0}, which can corrupt a database; 3.51.3 is the oldest good one"
+    )]
+    OldSqlite(&'static str),
+    #[error("the file is a database of another program")]
+    Foreign,
+    #[error(
+        "the file has schema {found}, newer than the {known} this program knows: use a newer galley"
+    )]
+    NewerSchema { found: usize, known: usize },
+    #[error("SQLite did not take the setting {setting}: it is {found}")]
+    Setting { setting: &'static str, found: String },
+}
+
+impl From<Refusal> for StoreError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Failed(Arc::new(refusal))
+    }
+}
+
+/// A connection for the writer: makes the file and brings its schema up to date where needed.
+pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
+    if rusqlite::version_number() < OLDEST_SQLITE {
+        return Err(Refusal::OldSqlite(rusqlite::version()).into());
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    // Small pages: names are random, so each create touches a page of the unique index, and a
+    // whole page goes into the log each time (measured: docs/decisions/0005-write-path.md).
+    connection.pragma_update(None, "page_size", 4_096)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "cache_size", -16 * 1_024)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 4_000)?;
+    connection.pragma_update(None, "journal_size_limit", 64 * 1_024 * 1_024)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    for (setting, found, good) in settings(&connection)? {
+        if !good {
+            return Err(Refusal::Setting { setting, found }.into());
+        }
+    }
+    migrate(&mut connection)?;
+    Ok(connection)
+}
+
+/// A connection for a reader of a file that the writer has opened.
+pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(connection)
+}
+
+/// The settings that durability rests on: name, what it is, whether that is good.
+fn settings(connection: &Connection) -> Result<[(&'static str, String, bool); 3], StoreError> {
+    let journal: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    let synchronous: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+    let foreign_keys: i64 =
+        connection.pragma_query_value(None, "foreign_keys", |row| row.get(0))?;
+    Ok([
+        ("journal_mode", journal.clone(), journal == "wal"),
+        ("synchronous", synchronous.to_string(), synchronous == 2),
+        ("foreign_keys", foreign_keys.to_string(), foreign_keys == 1),
+    ])
+}
+
+/// How many migrations a file has seen.
+pub(super) fn schema_version(connection: &Connection) -> Result<usize, StoreError> {
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    Ok(usize::try_from(version).unwrap_or(usize::MAX))
+}
+
+fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
+    // Immediate: of two processes that start together, the second waits and finds the work done.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let owner: i32 = transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let tables: i64 =
+        transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if owner != APPLICATION_ID && (owner != 0 || tables > 0) {
+        return Err(Refusal::Foreign.into());
+    }
+    let found = schema_version(&transaction)?;
+    if found > MIGRATIONS.len() {
+        return Err(Refusal::NewerSchema { found, known: MIGRATIONS.len() }.into());
+    }
+    if found < MIGRATIONS.len() {
+        for migration in &MIGRATIONS[found..] {
+            transaction.execute_batch(migration)?;
+        }
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(
+            None,
+            "user_version",
+            i64::try_from(MIGRATIONS.len()).unwrap_or(0),
+        )?;
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Which schema this program writes.
+pub(super) fn newest_schema() -> usize {
+    MIGRATIONS.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(path: &Path) -> String {
+        match open_for_writing(path).unwrap_err() {
+            StoreError::Failed(cause) => cause.to_string(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_schema_from_the_future_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("galley.db");
+        open_for_writing(&path).unwrap().pragma_update(None, "user_version", 9_999).unwrap();
+        assert!(refusal(&path).contains("schema 9999, newer"), "{}", refusal(&path));
+    }
+
+    #[test]
+    fn the_database_of_another_program_is_refused_untouched() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("other.db");
+        Connection::open(&path).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap();
+        assert!(refusal(&path).contains("another program"));
+        let tables: i64 = Connection::open(&path)
+            .unwrap()
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(tables, 1);
+    }
+
+    #[test]
+    fn the_sqlite_inside_is_new_enough_and_durable() {
+        let dir = tempfile::tempdir().unwrap();
+        let connection = open_for_writing(&dir.path().join("galley.db")).unwrap();
+        assert!(rusqlite::version_number() >= OLDEST_SQLITE);
+        assert!(settings(&connection).unwrap().iter().all(|(_, _, good)| *good));
+    }
+}

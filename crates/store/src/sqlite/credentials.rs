@@ -1,0 +1,125 @@
+//! Keys and tokens, as SQL.
+
+use galley_domain::{credential::Scopes, id::AccountId};
+use jiff::Timestamp;
+use rusqlite::{Connection, Row, params};
+
+use super::{accounts, column, key, millis, moment, number, writer::Batch};
+use crate::{
+    Credential, CredentialAddition, CredentialId, CredentialKind, NewCredential, SecretHash,
+    StoreError,
+};
+
+const COLUMNS: &str = "id, account_id, kind, scopes, created_at, expires_at, revoked_at";
+
+pub(super) fn add(
+    batch: &mut Batch<'_>,
+    account: AccountId,
+    new: &NewCredential,
+    at: Timestamp,
+) -> Result<CredentialAddition, StoreError> {
+    if accounts::one(batch.connection(), account)?.is_none() {
+        return Ok(CredentialAddition::NoOwner);
+    }
+    let added = batch.connection().execute(
+        "INSERT INTO credential (account_id, kind, hash, scopes, created_at, expires_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (kind, hash) DO NOTHING",
+        params![
+            key(account.get()),
+            new.kind.word(),
+            new.hash.0,
+            new.scopes.to_string(),
+            millis(at),
+            new.expires_at.map(millis),
+        ],
+    )?;
+    if added == 0 {
+        return Ok(CredentialAddition::SecretTaken);
+    }
+    let id = u64::try_from(batch.connection().last_insert_rowid()).unwrap_or_default();
+    batch.credentials_changed();
+    Ok(CredentialAddition::Added(CredentialId(id)))
+}
+
+pub(super) fn rotate(
+    batch: &mut Batch<'_>,
+    old: CredentialId,
+    new: &NewCredential,
+    old_ends_at: Timestamp,
+    at: Timestamp,
+) -> Result<CredentialAddition, StoreError> {
+    let Some(owner) = by_id(batch.connection(), old)? else {
+        return Ok(CredentialAddition::NoOwner);
+    };
+    let addition = add(batch, owner.account, new, at)?;
+    if matches!(addition, CredentialAddition::Added(_)) {
+        batch.connection().execute(
+            "UPDATE credential SET expires_at = min(coalesce(expires_at, ?2), ?2) WHERE id = ?1",
+            params![key(old.0), millis(old_ends_at)],
+        )?;
+    }
+    Ok(addition)
+}
+
+pub(super) fn revoke(
+    batch: &mut Batch<'_>,
+    id: CredentialId,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let revoked = batch.connection().execute(
+        "UPDATE credential SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL",
+        params![key(id.0), millis(at)],
+    )?;
+    batch.credentials_changed();
+    Ok(revoked > 0)
+}
+
+pub(super) fn of_account(
+    connection: &Connection,
+    account: AccountId,
+) -> Result<Vec<Credential>, StoreError> {
+    let query = format!("SELECT {COLUMNS} FROM credential WHERE account_id = ?1 ORDER BY id");
+    let mut query = connection.prepare_cached(&query)?;
+    let mut rows = query.query([key(account.get())])?;
+    let mut credentials = Vec::new();
+    while let Some(row) = rows.next()? {
+        credentials.push(credential(row)?);
+    }
+    Ok(credentials)
+}
+
+pub(super) fn by_hash(
+    connection: &Connection,
+    kind: CredentialKind,
+    hash: SecretHash,
+) -> Result<Option<Credential>, StoreError> {
+    let query = format!("SELECT {COLUMNS} FROM credential WHERE kind = ?1 AND hash = ?2");
+    let mut query = connection.prepare_cached(&query)?;
+    let mut rows = query.query(params![kind.word(), hash.0])?;
+    rows.next()?.map(credential).transpose()
+}
+
+fn by_id(connection: &Connection, id: CredentialId) -> Result<Option<Credential>, StoreError> {
+    let query = format!("SELECT {COLUMNS} FROM credential WHERE id = ?1");
+    let mut query = connection.prepare_cached(&query)?;
+    let mut rows = query.query([key(id.0)])?;
+    rows.next()?.map(credential).transpose()
+}
+
+fn credential(row: &Row<'_>) -> Result<Credential, StoreError> {
+    Ok(Credential {
+        id: CredentialId(number(row, "id")?),
+        account: accounts::account_id(row, "account_id")?,
+        kind: column(row, "kind", |word: String| CredentialKind::named(&word))?,
+        scopes: column(row, "scopes", |words: String| Scopes::parse(&words).ok())?,
+        created_at: moment(row, "created_at")?.unwrap_or_default(),
+        expires_at: moment(row, "expires_at")?,
+        revoked_at: moment(row, "revoked_at")?,
+    })
+}
+
+pub(super) fn epoch(connection: &Connection) -> Result<u64, StoreError> {
+    let mut query = connection.prepare_cached("SELECT epoch FROM credential_epoch")?;
+    let epoch: i64 = query.query_row([], |row| row.get(0))?;
+    Ok(u64::try_from(epoch).unwrap_or_default())
+}

@@ -1,0 +1,98 @@
+//! Sweeping, examining and copying a SQLite store.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, params};
+
+use super::{connection, key, templates::oldest_record, writer::Batch};
+use crate::{Finding, StoreError, Sweep};
+
+/// How many idempotency records one step of a sweep looks at.
+const STEP: i64 = 2_000;
+
+type RecordKey = (u64, [u8; 16]);
+
+/// Looks at the next records: which have run out, and where the next step goes on. Records have
+/// no index by age, because every create would pay for it; a slow walk over all finds them too.
+pub(super) fn old_records(
+    connection: &Connection,
+    from: Sweep,
+    at: Timestamp,
+) -> Result<(Vec<RecordKey>, Option<RecordKey>), StoreError> {
+    let (account, record) = from.at.unwrap_or_default();
+    let mut query = connection.prepare_cached(
+        "SELECT account_id, key, created_at FROM idempotency \
+         WHERE (account_id, key) > (?1, ?2) ORDER BY account_id, key LIMIT ?3",
+    )?;
+    let mut rows = query.query(params![key(account), record, STEP])?;
+    let (mut old, mut last, mut seen) = (Vec::new(), None, 0);
+    while let Some(row) = rows.next()? {
+        let place = (u64::try_from(row.get::<_, i64>(0)?).unwrap_or_default(), row.get(1)?);
+        if row.get::<_, i64>(2)? <= oldest_record(at) {
+            old.push(place);
+        }
+        last = Some(place);
+        seen += 1;
+    }
+    Ok((old, last.filter(|_| seen == STEP)))
+}
+
+/// Removes the records, unless they were renewed meanwhile.
+pub(super) fn forget_records(
+    batch: &mut Batch<'_>,
+    old: &[RecordKey],
+    at: Timestamp,
+) -> Result<usize, StoreError> {
+    let mut delete = batch.connection().prepare_cached(
+        "DELETE FROM idempotency WHERE account_id = ?1 AND key = ?2 AND created_at <= ?3",
+    )?;
+    let mut removed = 0;
+    for (account, record) in old {
+        removed += delete.execute(params![key(*account), record, oldest_record(at)])?;
+    }
+    Ok(removed)
+}
+
+/// What `galley doctor` looks at. The settings of the writer are checked whenever it opens.
+pub(super) fn examine(connection: &Connection) -> Result<Vec<Finding>, StoreError> {
+    let schema = connection::schema_version(connection)?;
+    let journal: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    let integrity: String =
+        connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    let strays: i64 =
+        connection
+            .query_row("SELECT count(*) FROM pragma_foreign_key_check", [], |row| row.get(0))?;
+    let uncounted: i64 = connection.query_row(
+        "SELECT count(*) FROM account a WHERE last_seq < (SELECT coalesce(max(seq), 0) FROM event e WHERE e.account_id = a.id)",
+        [],
+        |row| row.get(0),
+    )?;
+    let templates: i64 =
+        connection.query_row("SELECT count(*) FROM template", [], |row| row.get(0))?;
+    Ok(vec![
+        Finding { subject: "SQLite", seen: rusqlite::version().to_owned(), good: true },
+        Finding {
+            subject: "schema",
+            seen: format!("version {schema} of {}", connection::newest_schema()),
+            good: schema == connection::newest_schema(),
+        },
+        Finding { subject: "journal", good: journal == "wal", seen: journal },
+        Finding { subject: "integrity", good: integrity == "ok", seen: integrity },
+        Finding { subject: "references", seen: format!("{strays} broken"), good: strays == 0 },
+        Finding {
+            subject: "event numbers",
+            seen: format!("{uncounted} accounts behind"),
+            good: uncounted == 0,
+        },
+        Finding { subject: "templates", seen: templates.to_string(), good: true },
+    ])
+}
+
+/// Copies everything that is committed into a new file, in one read transaction.
+pub(super) fn backup(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    // VACUUM INTO refuses a file that exists and never stops a writer; it leaves syncing to us.
+    connection.execute("VACUUM INTO ?1", [path.to_string_lossy()])?;
+    let synced = std::fs::File::open(path).and_then(|copy| copy.sync_all());
+    synced.map_err(|error| StoreError::Unavailable(std::sync::Arc::new(error)))
+}

@@ -1,0 +1,304 @@
+//! The one writer: takes every waiting write into one transaction, syncs once, then answers all
+//! of them (group commit).
+//!
+//! There are no savepoints. A write refuses before it changes anything, so a refusal costs the
+//! others nothing; on any error the whole transaction is rolled back and its writes are run again
+//! one by one, so that only the guilty one fails.
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{
+        Arc,
+        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    },
+    thread::JoinHandle,
+};
+
+use galley_domain::id::{AccountId, TemplateId};
+use jiff::Timestamp;
+use rusqlite::{Connection, params};
+use tokio::sync::oneshot;
+
+use super::{Acknowledge, SqliteOptions, connection, key, millis};
+use crate::StoreError;
+
+/// How many writes one transaction takes at most: enough to share a sync, few enough that the
+/// first of them does not wait long.
+const LARGEST_BATCH: usize = 512;
+
+/// The handle on the writer thread. When it is dropped, the thread finishes what waits and ends.
+pub(super) struct Writer {
+    queue: Option<SyncSender<Box<dyn Job>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub(super) fn start(
+        path: PathBuf,
+        connection: Connection,
+        options: &SqliteOptions,
+    ) -> Result<Self, StoreError> {
+        let (queue, waiting) = sync_channel(options.queue);
+        let mut desk =
+            Desk { path, connection: Some(connection), acknowledge: options.acknowledge };
+        let thread = std::thread::Builder::new()
+            .name("galley-writer".to_owned())
+            .spawn(move || desk.work(&waiting))
+            .map_err(|error| StoreError::Unavailable(Arc::new(error)))?;
+        Ok(Self { queue: Some(queue), thread: Some(thread) })
+    }
+
+    /// Queues a write and waits until it is durable. `work` may run more than once, but only
+    /// one run is ever committed.
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&mut Batch<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let job = Box::new(Task { work, done: None, reply });
+        let queue = self.queue.as_ref().expect("open until the writer is dropped");
+        match queue.try_send(job) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => return Err(StoreError::Busy),
+            Err(TrySendError::Disconnected(_)) => return Err(gone()),
+        }
+        answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The transaction that a write runs in, with what its writes share.
+pub(super) struct Batch<'c> {
+    connection: &'c Connection,
+    last_template: Option<u64>,
+    last_seqs: HashMap<AccountId, u64>,
+    credentials_changed: bool,
+}
+
+impl Batch<'_> {
+    pub(super) fn connection(&self) -> &Connection {
+        self.connection
+    }
+
+    /// The id for a new template: grows with time and with every template of the store.
+    pub(super) fn next_template(&mut self, at: Timestamp) -> Result<TemplateId, StoreError> {
+        let last = match self.last_template {
+            Some(last) => last,
+            None => last_id(self.connection, "SELECT coalesce(max(id), 0) FROM template")?,
+        };
+        let next = galley_domain::id::next(last, millis(at));
+        self.last_template = Some(next);
+        TemplateId::new(next).ok_or_else(|| out_of_ids())
+    }
+
+    /// The id for a new account.
+    pub(super) fn next_account(&self, at: Timestamp) -> Result<AccountId, StoreError> {
+        let last = last_id(self.connection, "SELECT coalesce(max(id), 0) FROM account")?;
+        AccountId::new(galley_domain::id::next(last, millis(at))).ok_or_else(|| out_of_ids())
+    }
+
+    /// The number of the account's next event. Read from its row once per transaction and
+    /// written back once, however many events there are.
+    pub(super) fn next_seq(&mut self, account: AccountId) -> Result<u64, StoreError> {
+        if let Some(last) = self.last_seqs.get_mut(&account) {
+            *last += 1;
+            return Ok(*last);
+        }
+        let last: i64 = self
+            .connection
+            .prepare_cached("SELECT last_seq FROM account WHERE id = ?1")?
+            .query_row([key(account.get())], |row| row.get(0))?;
+        let next = u64::try_from(last).unwrap_or(0) + 1;
+        self.last_seqs.insert(account, next);
+        Ok(next)
+    }
+
+    /// Notes that caches of credentials are out of date.
+    pub(super) fn credentials_changed(&mut self) {
+        self.credentials_changed = true;
+    }
+
+    fn close(&self) -> Result<(), StoreError> {
+        for (account, last) in &self.last_seqs {
+            self.connection
+                .prepare_cached("UPDATE account SET last_seq = ?2 WHERE id = ?1")?
+                .execute(params![key(account.get()), key(*last)])?;
+        }
+        if self.credentials_changed {
+            self.connection.execute("UPDATE credential_epoch SET epoch = epoch + 1", [])?;
+        }
+        Ok(())
+    }
+}
+
+fn last_id(connection: &Connection, query: &'static str) -> Result<u64, StoreError> {
+    let last: i64 = connection.prepare_cached(query)?.query_row([], |row| row.get(0))?;
+    Ok(u64::try_from(last).unwrap_or(0))
+}
+
+/// One queued write, whatever it answers.
+trait Job: Send {
+    fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), StoreError>;
+    fn answer(self: Box<Self>, outcome: Result<(), StoreError>);
+}
+
+struct Task<T, W> {
+    work: W,
+    done: Option<T>,
+    reply: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<T, W> Job for Task<T, W>
+where
+    T: Send,
+    W: FnMut(&mut Batch<'_>) -> Result<T, StoreError> + Send,
+{
+    fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), StoreError> {
+        self.done = Some((self.work)(batch)?);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
+        let Self { done, reply, .. } = *self;
+        // Whoever asked may have gone away; what was written stays written.
+        let _ = reply.send(outcome.and_then(|()| done.ok_or_else(gone)));
+    }
+}
+
+/// The writer thread's own state.
+struct Desk {
+    path: PathBuf,
+    connection: Option<Connection>,
+    acknowledge: Acknowledge,
+}
+
+impl Desk {
+    fn work(&mut self, waiting: &Receiver<Box<dyn Job>>) {
+        let mut jobs = Vec::with_capacity(LARGEST_BATCH);
+        while let Ok(first) = waiting.recv() {
+            jobs.push(first);
+            jobs.extend(waiting.try_iter().take(LARGEST_BATCH - 1));
+            self.commit(&mut jobs);
+        }
+    }
+
+    /// Runs the writes in one transaction and answers them; `jobs` is empty afterwards.
+    fn commit(&mut self, jobs: &mut Vec<Box<dyn Job>>) {
+        let outcome = match self.connection() {
+            Ok(connection) => run_all(connection, jobs),
+            Err(error) => Err(error),
+        };
+        match outcome {
+            Ok(()) => self.finish(jobs),
+            Err(_) if jobs.len() > 1 => {
+                self.roll_back();
+                for job in std::mem::take(jobs) {
+                    self.commit(&mut vec![job]);
+                }
+            }
+            Err(error) => {
+                self.roll_back();
+                for job in jobs.drain(..) {
+                    job.answer(Err(error.shared()));
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self, jobs: &mut Vec<Box<dyn Job>>) {
+        #[cfg(debug_assertions)]
+        if self.acknowledge == Acknowledge::BeforeCommit {
+            jobs.drain(..).for_each(|job| job.answer(Ok(())));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let Ok(connection) = self.connection() else { return };
+        let committed =
+            connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
+        let outcome = match committed {
+            Ok(_) => Ok(()),
+            // A full disk is found out before the commit record is written: nothing happened.
+            Err(error) => Err(match StoreError::from(error) {
+                StoreError::Full(cause) => StoreError::Full(cause),
+                StoreError::Unavailable(cause) | StoreError::Failed(cause) => {
+                    StoreError::OutcomeUnknown(cause)
+                }
+                other => other,
+            }),
+        };
+        if outcome.is_err() {
+            // After a failed sync nobody knows what is on disk: a new connection finds out.
+            self.connection = None;
+        }
+        for job in jobs.drain(..) {
+            job.answer(outcome.as_ref().map(|()| ()).map_err(StoreError::shared));
+        }
+    }
+
+    fn connection(&mut self) -> Result<&mut Connection, StoreError> {
+        if self.connection.is_none() {
+            self.connection = Some(connection::open_for_writing(&self.path)?);
+        }
+        Ok(self.connection.as_mut().expect("just opened"))
+    }
+
+    fn roll_back(&mut self) {
+        if let Some(connection) = &self.connection
+            && !connection.is_autocommit()
+            && connection.execute_batch("ROLLBACK").is_err()
+        {
+            self.connection = None;
+        }
+    }
+}
+
+fn run_all(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
+    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+    let mut batch = Batch {
+        connection,
+        last_template: None,
+        last_seqs: HashMap::new(),
+        credentials_changed: false,
+    };
+    for job in jobs {
+        job.run(&mut batch)?;
+    }
+    batch.close()
+}
+
+impl StoreError {
+    /// The same error for another of the writes it failed.
+    fn shared(&self) -> Self {
+        match self {
+            Self::Busy => Self::Busy,
+            Self::Full(cause) => Self::Full(Arc::clone(cause)),
+            Self::Unavailable(cause) => Self::Unavailable(Arc::clone(cause)),
+            Self::OutcomeUnknown(cause) => Self::OutcomeUnknown(Arc::clone(cause)),
+            Self::Failed(cause) => Self::Failed(Arc::clone(cause)),
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum WriterFault {
+    #[error("the writer has ended")]
+    Gone,
+    #[error("there are no ids left")]
+    OutOfIds,
+}
+
+fn gone() -> StoreError {
+    StoreError::Unavailable(Arc::new(WriterFault::Gone))
+}
+
+fn out_of_ids() -> StoreError {
+    StoreError::Failed(Arc::new(WriterFault::OutOfIds))
+}

@@ -1,0 +1,99 @@
+//! Cases about keys and tokens.
+
+use galley_domain::credential::Scopes;
+use galley_store::{CredentialAddition, CredentialId, CredentialKind, NewCredential, SecretHash};
+
+use super::fixture::{Shared, account, new, noon, secret};
+
+fn added(addition: CredentialAddition) -> CredentialId {
+    match addition {
+        CredentialAddition::Added(id) => id,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) async fn a_credential_is_found_by_its_secret_and_kind(store: &Shared) {
+    let account = account(store, "a").await;
+    let token = NewCredential {
+        scopes: Scopes::parse("read").unwrap(),
+        expires_at: Some(noon(9)),
+        ..secret(CredentialKind::Token, "s")
+    };
+    let id = added(store.add_credential(account, token, noon(0)).await.unwrap());
+    let found =
+        store.credential(CredentialKind::Token, SecretHash::of("s")).await.unwrap().unwrap();
+    assert_eq!((found.id, found.account, found.expires_at), (id, account, Some(noon(9))));
+    assert_eq!(found.scopes, Scopes::parse("read").unwrap());
+    assert_eq!(store.credential(CredentialKind::Key, SecretHash::of("s")).await.unwrap(), None);
+    let twin =
+        store.add_credential(account, secret(CredentialKind::Token, "s"), noon(0)).await.unwrap();
+    assert_eq!(twin, CredentialAddition::SecretTaken);
+    added(store.add_credential(account, secret(CredentialKind::Key, "s"), noon(0)).await.unwrap());
+}
+
+pub(crate) async fn rotation_adds_one_and_ends_the_old_one(store: &Shared) {
+    let account = account(store, "a").await;
+    let old = added(
+        store.add_credential(account, secret(CredentialKind::Key, "old"), noon(0)).await.unwrap(),
+    );
+    let new = secret(CredentialKind::Key, "new");
+    let id = added(store.rotate_credential(old, new, noon(500), noon(0)).await.unwrap());
+    let all = store.credentials(account).await.unwrap();
+    assert_eq!(
+        all.iter().map(|it| (it.id, it.expires_at)).collect::<Vec<_>>(),
+        [(old, Some(noon(500))), (id, None)]
+    );
+    // A second rotation never lengthens a life.
+    let third = secret(CredentialKind::Key, "third");
+    added(store.rotate_credential(old, third, noon(900), noon(0)).await.unwrap());
+    assert_eq!(store.credentials(account).await.unwrap()[0].expires_at, Some(noon(500)));
+    let nobody = store
+        .rotate_credential(CredentialId(999), secret(CredentialKind::Key, "x"), noon(1), noon(0))
+        .await;
+    assert_eq!(nobody.unwrap(), CredentialAddition::NoOwner);
+}
+
+pub(crate) async fn revocation_happens_once(store: &Shared) {
+    let account = account(store, "a").await;
+    let id = added(
+        store.add_credential(account, secret(CredentialKind::Key, "k"), noon(0)).await.unwrap(),
+    );
+    assert!(store.revoke_credential(id, noon(3)).await.unwrap());
+    assert!(!store.revoke_credential(id, noon(4)).await.unwrap());
+    assert_eq!(store.credentials(account).await.unwrap()[0].revoked_at, Some(noon(3)));
+}
+
+pub(crate) async fn every_change_of_credentials_raises_the_epoch(store: &Shared) {
+    let mut last = store.credential_epoch().await.unwrap();
+    let mut raised = async |what: &str| {
+        let now = store.credential_epoch().await.unwrap();
+        assert!(now > last, "{what}");
+        last = now;
+    };
+    let account = account(store, "a").await;
+    raised("account").await;
+    let id = added(
+        store.add_credential(account, secret(CredentialKind::Key, "k"), noon(0)).await.unwrap(),
+    );
+    raised("credential").await;
+    added(
+        store
+            .rotate_credential(id, secret(CredentialKind::Key, "n"), noon(1), noon(0))
+            .await
+            .unwrap(),
+    );
+    raised("rotation").await;
+    store.revoke_credential(id, noon(2)).await.unwrap();
+    raised("revocation").await;
+    store.add_phone(account, "111", noon(0)).await.unwrap();
+    raised("phone").await;
+    store.set_account_disabled(account, Some(noon(0))).await.unwrap();
+    raised("disabling").await;
+}
+
+pub(crate) async fn templates_leave_the_epoch_alone(store: &Shared) {
+    let account = account(store, "a").await;
+    let before = store.credential_epoch().await.unwrap();
+    store.create_template(new(account, "hello")).await.unwrap();
+    assert_eq!(store.credential_epoch().await.unwrap(), before);
+}

@@ -1,0 +1,95 @@
+//! Stores, accounts and templates for the cases.
+
+use std::sync::Arc;
+
+use galley_domain::{
+    credential::Scopes,
+    id::AccountId,
+    json::Document,
+    rulebook::V1,
+    template::{Review, Status, Template},
+};
+use galley_store::{
+    AccountCreation, Creation, CredentialId, CredentialKind, Idempotency, NewAccount,
+    NewCredential, NewTemplate, SecretHash, SqliteStore, Store, sqlite::SqliteOptions,
+};
+use jiff::Timestamp;
+
+/// A store that concurrent tasks can share.
+pub(crate) type Shared = Arc<dyn Store>;
+
+pub(crate) fn fresh_sqlite() -> (Shared, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    let store =
+        SqliteStore::open(&dir.path().join("galley.db"), &SqliteOptions::default()).unwrap();
+    (Arc::new(store), dir)
+}
+
+/// Noon of a day in 2026, and so many milliseconds.
+pub(crate) fn noon(plus: i64) -> Timestamp {
+    Timestamp::from_millisecond(1_790_000_000_000 + plus).unwrap()
+}
+
+pub(crate) fn template(name: &str) -> Template {
+    let document = format!(
+        r#"{{"name":"{name}","language":"en_US","category":"UTILITY","allow_category_change":true,
+        "components":[{{"type":"BODY","text":"Grüße {{{{1}}}}\n\u2028 \ud83d\ude00","example":{{"body_text":[["Ada"]]}}}}]}}"#
+    );
+    Template::read(&Document::parse(document.as_bytes()).unwrap(), &V1).unwrap()
+}
+
+pub(crate) fn new(account: AccountId, name: &str) -> NewTemplate {
+    let template = template(name);
+    NewTemplate {
+        account,
+        phone: Some("15550001111".to_owned()),
+        claim: (V1.claim)(account, &template),
+        template,
+        status: Status::Approved,
+        actor: CredentialId(7),
+        idempotency: None,
+        at: noon(0),
+    }
+}
+
+pub(crate) fn with_key(account: AccountId, name: &str, key: u8, payload: u8) -> NewTemplate {
+    let idempotency = Some(Idempotency { key: [key; 16], payload: [payload; 16] });
+    NewTemplate { idempotency, ..new(account, name) }
+}
+
+pub(crate) fn new_account(name: &str) -> NewAccount {
+    NewAccount {
+        name: name.to_owned(),
+        rulebook: "v1",
+        review: Review::Auto,
+        phones: Vec::new(),
+        credentials: Vec::new(),
+        only_as_first: false,
+        at: noon(0),
+    }
+}
+
+pub(crate) async fn account(store: &Shared, name: &str) -> AccountId {
+    match store.create_account(new_account(name)).await.unwrap() {
+        AccountCreation::Created(id, _) => id,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) fn secret(kind: CredentialKind, secret: &str) -> NewCredential {
+    NewCredential { kind, hash: SecretHash::of(secret), scopes: Scopes::ALL, expires_at: None }
+}
+
+/// Creates all of them at once, each from a task of its own.
+pub(crate) async fn all_at_once(store: &Shared, news: Vec<NewTemplate>) -> Vec<Creation> {
+    let start = |new: NewTemplate| {
+        let store = Arc::clone(store);
+        tokio::spawn(async move { store.create_template(new).await.unwrap() })
+    };
+    let tasks: Vec<_> = news.into_iter().map(start).collect();
+    let mut outcomes = Vec::new();
+    for task in tasks {
+        outcomes.push(task.await.unwrap());
+    }
+    outcomes
+}
