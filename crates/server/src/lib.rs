@@ -1,1 +1,137 @@
-//! placeholder
+//! How Galley is reached: a request enters at [`Galley::answer`], is routed by `http::routes`,
+//! and leaves as JSON or as a problem.
+
+mod accept;
+mod access;
+mod credentials;
+mod http;
+mod metrics;
+mod upkeep;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use galley_store::Store;
+use jiff::Timestamp;
+
+pub use accept::{Stop, serve};
+pub use access::{AccessLog, LogFormat};
+pub use http::{Galley, openapi};
+pub use upkeep::sweep_forever;
+
+/// The time, handed in so that tests can choose it.
+pub trait Clock: Send + Sync {
+    /// The moment, for what is kept and compared with stored moments.
+    fn now(&self) -> Timestamp;
+
+    /// Time that never steps back, for measuring how long something took.
+    fn monotonic(&self) -> Duration;
+}
+
+/// Limits of the server, each a setting.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// How long a request header may take from its first byte.
+    pub header: Duration,
+    /// How long a request body may take.
+    pub body: Duration,
+    /// How long a whole request may take.
+    pub request: Duration,
+    /// How long a connection may stand idle between requests.
+    pub idle: Duration,
+    /// How many connections at once.
+    pub connections: usize,
+    /// How large a request body may be.
+    pub body_bytes: usize,
+    /// How long requests are still taken after the signal to stop, so that a balancer notices.
+    pub drain_delay: Duration,
+    /// How long running requests then have to finish.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            header: Duration::from_secs(10),
+            body: Duration::from_secs(15),
+            request: Duration::from_secs(30),
+            idle: Duration::from_secs(75),
+            connections: 1_024,
+            body_bytes: 256 * 1_024,
+            drain_delay: Duration::from_secs(1),
+            drain: Duration::from_secs(7),
+        }
+    }
+}
+
+/// Everything a request can reach.
+#[derive(Clone)]
+pub struct App(Arc<Inner>);
+
+struct Inner {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    limits: Limits,
+    credentials: credentials::Credentials,
+    metrics: metrics::Metrics,
+    access: AccessLog,
+    draining: AtomicBool,
+    /// Makes request ids of several instances distinct.
+    instance: String,
+}
+
+impl App {
+    /// Puts the parts together. `instance` distinguishes this process in request ids.
+    pub fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        limits: Limits,
+        access: AccessLog,
+        instance: String,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            credentials: credentials::Credentials::new(Arc::clone(&store), Arc::clone(&clock)),
+            metrics: metrics::Metrics::new(),
+            draining: AtomicBool::new(false),
+            store,
+            clock,
+            limits,
+            access,
+            instance,
+        }))
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.0.store
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        &*self.0.clock
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    pub(crate) fn credentials(&self) -> &credentials::Credentials {
+        &self.0.credentials
+    }
+
+    pub(crate) fn metrics(&self) -> &metrics::Metrics {
+        &self.0.metrics
+    }
+
+    /// From now on readiness is refused.
+    pub fn start_draining(&self) {
+        self.0.draining.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.0.draining.load(Ordering::Relaxed)
+    }
+}

@@ -97,13 +97,13 @@ impl Batch<'_> {
         };
         let next = galley_domain::id::next(last, millis(at));
         self.last_template = Some(next);
-        TemplateId::new(next).ok_or_else(|| out_of_ids())
+        TemplateId::new(next).ok_or_else(out_of_ids)
     }
 
     /// The id for a new account.
     pub(super) fn next_account(&self, at: Timestamp) -> Result<AccountId, StoreError> {
         let last = last_id(self.connection, "SELECT coalesce(max(id), 0) FROM account")?;
-        AccountId::new(galley_domain::id::next(last, millis(at))).ok_or_else(|| out_of_ids())
+        AccountId::new(galley_domain::id::next(last, millis(at))).ok_or_else(out_of_ids)
     }
 
     /// The number of the account's next event. Read from its row once per transaction and
@@ -239,7 +239,7 @@ impl Desk {
             self.connection = None;
         }
         for job in jobs.drain(..) {
-            job.answer(outcome.as_ref().map(|()| ()).map_err(StoreError::shared));
+            job.answer(outcome.as_ref().copied().map_err(StoreError::shared));
         }
     }
 

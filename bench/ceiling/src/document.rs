@@ -1,0 +1,41 @@
+//! The request body as plain typed structs, the way any service would write them with serde.
+
+#![expect(dead_code, reason = "the fields are there to be parsed, which is what is measured")]
+
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Document {
+    pub(crate) name: String,
+    pub(crate) language: String,
+    pub(crate) category: String,
+    pub(crate) allow_category_change: bool,
+    pub(crate) components: Vec<Component>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Component {
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) format: Option<String>,
+    pub(crate) text: Option<String>,
+    pub(crate) example: Option<Example>,
+    pub(crate) buttons: Option<Vec<Button>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Example {
+    pub(crate) media_url: Option<String>,
+    pub(crate) header_text: Option<Vec<String>>,
+    pub(crate) body_text: Option<Vec<Vec<String>>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Button {
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) text: Option<String>,
+    pub(crate) url: Option<String>,
+    pub(crate) phone_number: Option<String>,
+    pub(crate) example: Option<String>,
+}

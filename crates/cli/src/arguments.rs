@@ -1,0 +1,167 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// A self-hosted message template service.
+#[derive(Debug, Parser)]
+#[command(name = "galley", version, about, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Flags that every command takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Common {
+    /// Settings file (default: galley.toml in the working directory, if it is there).
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Where everything is kept: sqlite:PATH.
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) store: Option<String>,
+    /// Any setting of the settings file.
+    #[arg(long = "set", global = true, value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Answer in JSON, for programs.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the service.
+    Serve {
+        /// Where to listen.
+        #[arg(long, value_name = "HOST:PORT")]
+        listen: Option<String>,
+        /// How log lines are written: human or json.
+        #[arg(long, value_name = "FORMAT")]
+        log_format: Option<String>,
+    },
+    /// Make and look after accounts.
+    #[command(subcommand)]
+    Account(AccountCommand),
+    /// Give phone numbers to accounts.
+    #[command(subcommand)]
+    Phone(PhoneCommand),
+    /// API keys: the credential in the path.
+    #[command(subcommand)]
+    Key(CredentialCommand),
+    /// Access tokens: the credential in the Authorization header.
+    #[command(subcommand)]
+    Token(CredentialCommand),
+    /// Show the settings that count, and where each comes from.
+    Config,
+    /// Check the store: version, settings, integrity.
+    Doctor,
+    /// Write a consistent copy of the store to a new file; the service may go on.
+    Backup {
+        /// The file to make.
+        path: PathBuf,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AccountCommand {
+    /// Make an account with its first key and token.
+    Create {
+        /// What to call it.
+        name: String,
+        /// A phone number id it owns (may be repeated); without one it takes any.
+        #[arg(long = "phone", value_name = "ID")]
+        phones: Vec<String>,
+        /// The rules its documents are read by.
+        #[arg(long, default_value = "v1")]
+        rulebook: String,
+        /// How its templates get approved: auto or manual.
+        #[arg(long, default_value = "auto")]
+        review: String,
+        /// Take this API key instead of a random one.
+        #[arg(long)]
+        key: Option<String>,
+        /// Take this access token instead of a random one.
+        #[arg(long)]
+        token: Option<String>,
+    },
+    /// List all accounts.
+    List,
+    /// Show one account with its phone numbers and credentials.
+    Show {
+        /// Its name or id.
+        account: String,
+    },
+    /// Shut an account out.
+    Disable {
+        /// Its name or id.
+        account: String,
+    },
+    /// Let a disabled account in again.
+    Enable {
+        /// Its name or id.
+        account: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PhoneCommand {
+    /// Give a phone number id to an account.
+    Add {
+        /// The account's name or id.
+        account: String,
+        /// The phone number id, as it stands in the path.
+        phone: String,
+    },
+    /// List the phone numbers of an account.
+    List {
+        /// The account's name or id.
+        account: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CredentialCommand {
+    /// Make one. Its secret is shown once.
+    Create {
+        /// The account's name or id.
+        account: String,
+        #[command(flatten)]
+        choice: CredentialChoice,
+    },
+    /// List those of an account.
+    List {
+        /// The account's name or id.
+        account: String,
+    },
+    /// Make a new one and let the old one run out.
+    Rotate {
+        /// The id of the old one.
+        id: u64,
+        /// How long the old one stays good.
+        #[arg(long, default_value = "24h", value_name = "TIME")]
+        overlap: String,
+        #[command(flatten)]
+        choice: CredentialChoice,
+    },
+    /// End one, now and for good.
+    Revoke {
+        /// Its id.
+        id: u64,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CredentialChoice {
+    /// Take this secret instead of a random one.
+    #[arg(long)]
+    pub(crate) secret: Option<String>,
+    /// What a token may do: read, write, review, webhooks, divided by commas (default: all).
+    #[arg(long, value_name = "LIST")]
+    pub(crate) scopes: Option<String>,
+    /// When it ends by itself: 90d, 12h (default: never).
+    #[arg(long, value_name = "TIME")]
+    pub(crate) expires_in: Option<String>,
+}

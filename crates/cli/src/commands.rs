@@ -1,0 +1,105 @@
+//! The commands, and what they share: settings, the store, an account by its name.
+
+mod accounts;
+mod backup;
+mod config;
+mod credentials;
+mod doctor;
+mod first_run;
+mod serve;
+
+use std::{process::ExitCode, sync::Arc};
+
+use anyhow::{Context as _, bail};
+use galley_server::Clock as _;
+use galley_store::{Account, CredentialKind, SqliteStore, Store, sqlite::SqliteOptions};
+use jiff::Timestamp;
+
+use crate::{
+    arguments::{Arguments, Command, Common},
+    clock::SystemClock,
+    settings::{Settings, StoreUrl, Written},
+};
+
+/// Runs what was typed.
+pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let Arguments { command, common } = arguments;
+    let flags = match &command {
+        Command::Serve { listen, log_format } => {
+            vec![("listen", listen.clone()), ("log_format", log_format.clone())]
+        }
+        _ => Vec::new(),
+    };
+    let written = Written::gather(&common, &flags, std::env::vars())?;
+    if matches!(command, Command::Config) {
+        config::show(&written, common.json);
+        written.settings()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let settings = written.settings()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        match command {
+            Command::Serve { .. } => serve::serve(&settings, &written).await,
+            Command::Doctor => doctor::examine(&settings, common.json).await,
+            Command::Backup { path } => backup::backup(&settings, &path, common.json).await,
+            Command::Config => Ok(ExitCode::SUCCESS),
+            other => {
+                let desk = Desk::open(&settings, &common)?;
+                match other {
+                    Command::Account(command) => accounts::account(&desk, command).await?,
+                    Command::Phone(command) => accounts::phone(&desk, command).await?,
+                    Command::Key(command) => {
+                        credentials::run(&desk, CredentialKind::Key, command).await?;
+                    }
+                    Command::Token(command) => {
+                        credentials::run(&desk, CredentialKind::Token, command).await?;
+                    }
+                    _ => {}
+                }
+                Ok(ExitCode::SUCCESS)
+            }
+        }
+    })
+}
+
+/// What a command that looks after accounts works with.
+struct Desk {
+    store: Arc<dyn Store>,
+    now: Timestamp,
+    json: bool,
+}
+
+impl Desk {
+    fn open(settings: &Settings, common: &Common) -> anyhow::Result<Self> {
+        let store = open(settings, &SqliteOptions::default())?;
+        Ok(Self { store, now: SystemClock::new().now(), json: common.json })
+    }
+
+    /// An account by its name or its id.
+    async fn account(&self, wanted: &str) -> anyhow::Result<Account> {
+        let accounts = self.store.accounts().await?;
+        let found =
+            accounts.into_iter().find(|it| it.name == wanted || it.id.to_string() == wanted);
+        found.with_context(|| {
+            format!("there is no account {wanted:?}; `galley account list` shows them")
+        })
+    }
+}
+
+/// Opens the store, making it where there is none.
+fn open(settings: &Settings, options: &SqliteOptions) -> anyhow::Result<Arc<dyn Store>> {
+    let StoreUrl::Sqlite(path) = &settings.store;
+    let store = SqliteStore::open(path, options)
+        .with_context(|| format!("the store sqlite:{} cannot be opened", path.display()))?;
+    Ok(Arc::new(store))
+}
+
+/// Opens a store that has to be there.
+fn open_existing(settings: &Settings) -> anyhow::Result<Arc<dyn Store>> {
+    let StoreUrl::Sqlite(path) = &settings.store;
+    if !path.exists() {
+        bail!("there is no store sqlite:{}; --store names another", path.display());
+    }
+    open(settings, &SqliteOptions::default())
+}

@@ -1,0 +1,121 @@
+//! `galley serve`: opens the store, listens, serves, and ends in order.
+
+use std::{net::SocketAddr, process::ExitCode, sync::Arc};
+
+use anyhow::{Context as _, bail};
+use galley_server::{AccessLog, App, Clock as _, Galley, LogFormat, Stop};
+use galley_store::sqlite::{Acknowledge, SqliteOptions};
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    signal::unix::{SignalKind, signal},
+};
+
+use super::first_run;
+use crate::{
+    clock::SystemClock,
+    secrets,
+    settings::{Settings, StoreUrl, Written},
+};
+
+pub(super) async fn serve(settings: &Settings, written: &Written) -> anyhow::Result<ExitCode> {
+    start_diagnostics(settings);
+    let stop = stop_signal()?;
+    let listener = listen(&settings.listen).await?;
+    let address = listener.local_addr()?;
+    let options = SqliteOptions { queue: settings.write_queue, acknowledge: acknowledge(written) };
+    let store = super::open(settings, &options)?;
+    let clock = Arc::new(SystemClock::new());
+    let welcome = first_run::prepare(&*store, settings.bootstrap.as_ref(), clock.now()).await?;
+
+    let access = if settings.access_log {
+        AccessLog::new(settings.log_format, Box::new(std::io::stderr()))
+    } else {
+        AccessLog::off()
+    };
+    let app = App::new(store, clock, settings.limits.clone(), access, secrets::instance()?);
+    let sweeper = tokio::spawn(galley_server::sweep_forever(app.clone()));
+    let StoreUrl::Sqlite(path) = &settings.store;
+    tracing::info!(
+        "listening on http://{address} with the store sqlite:{}; the API is described at http://{address}/docs",
+        path.display()
+    );
+    if let Some(welcome) = welcome {
+        print!("{}", welcome.text(&address.to_string()));
+    }
+    galley_server::serve(Galley::new(app), listener, stop).await?;
+    sweeper.abort();
+    tracing::info!("ended");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn start_diagnostics(settings: &Settings) {
+    let log = tracing_subscriber::fmt()
+        .with_max_level(settings.log_level)
+        .with_target(false)
+        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
+        .with_writer(std::io::stderr);
+    match settings.log_format {
+        LogFormat::Human => log.init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
+}
+
+/// Listens, or says what stands in the way.
+async fn listen(wanted: &str) -> anyhow::Result<TcpListener> {
+    let mut addresses = tokio::net::lookup_host(wanted)
+        .await
+        .with_context(|| format!("{wanted} cannot be resolved; --listen takes HOST:PORT"))?;
+    let Some(address) = addresses.next() else {
+        bail!("{wanted} has no address; --listen takes HOST:PORT")
+    };
+    bind(address).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AddrInUse => anyhow::anyhow!(
+            "{wanted} is taken by another program: choose another address with --listen HOST:PORT (or GALLEY_LISTEN)"
+        ),
+        _ => anyhow::Error::from(error).context(format!("{wanted} cannot be listened on; --listen HOST:PORT names another address")),
+    })
+}
+
+fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(1_024)
+}
+
+/// Becomes ready with the first signal: SIGTERM drains, SIGINT ends sooner. A second signal ends
+/// the process at once.
+fn stop_signal() -> anyhow::Result<impl Future<Output = Stop>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        let stop = tokio::select! {
+            _ = terminate.recv() => Stop::Drain,
+            _ = interrupt.recv() => Stop::Now,
+        };
+        tracing::info!("ending: running requests are finished first");
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            std::process::exit(1);
+        });
+        stop
+    })
+}
+
+/// Release builds answer only after the commit. The debug builds that tests run can be told to
+/// answer before it, so that the kill harness can show that it would notice.
+#[cfg(debug_assertions)]
+fn acknowledge(written: &Written) -> Acknowledge {
+    match written.variable("GALLEY_TEST_ACKNOWLEDGE") {
+        Some("before-commit") => Acknowledge::BeforeCommit,
+        _ => Acknowledge::AfterCommit,
+    }
+}
+
+#[cfg(not(debug_assertions))]
+fn acknowledge(_: &Written) -> Acknowledge {
+    Acknowledge::AfterCommit
+}

@@ -1,0 +1,338 @@
+//! Settings: compiled-in defaults, then a file, then the environment, then flags. What was
+//! written becomes what it means in one step that tells every complaint at once.
+
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
+
+use anyhow::{Context as _, bail};
+use galley_domain::suggest;
+use galley_server::{Limits, LogFormat};
+use jiff::SignedDuration;
+
+use crate::arguments::Common;
+
+/// The commented defaults: documentation and values in one, so that they cannot differ.
+pub(crate) const DEFAULTS: &str = include_str!("../galley.default.toml");
+
+/// Environment variables that are no settings of the file.
+const OTHER_VARIABLES: [&str; 4] =
+    ["GALLEY_CONFIG", "GALLEY_BOOTSTRAP_KEY", "GALLEY_BOOTSTRAP_TOKEN", "GALLEY_BOOTSTRAP_PHONE"];
+
+/// What was written, and where.
+#[derive(Debug)]
+pub(crate) struct Written {
+    values: BTreeMap<String, (String, String)>,
+    environment: BTreeMap<String, String>,
+}
+
+/// What the settings mean.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) listen: String,
+    pub(crate) store: StoreUrl,
+    pub(crate) log_format: LogFormat,
+    pub(crate) log_level: tracing::Level,
+    pub(crate) access_log: bool,
+    pub(crate) write_queue: usize,
+    pub(crate) limits: Limits,
+    pub(crate) bootstrap: Option<Bootstrap>,
+}
+
+/// Where everything is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StoreUrl {
+    Sqlite(PathBuf),
+}
+
+/// The first account of an empty store, with given secrets. Not to be printed.
+pub(crate) struct Bootstrap {
+    pub(crate) key: String,
+    pub(crate) token: String,
+    pub(crate) phone: Option<String>,
+}
+
+impl std::fmt::Debug for Bootstrap {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Bootstrap(***)")
+    }
+}
+
+impl Written {
+    /// Gathers the layers. `flags` are those of the command itself, strongest of all.
+    pub(crate) fn gather(
+        common: &Common,
+        flags: &[(&str, Option<String>)],
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> anyhow::Result<Self> {
+        let environment: BTreeMap<String, String> =
+            environment.filter(|(name, _)| name.starts_with("GALLEY_")).collect();
+        let mut written = Self { values: BTreeMap::new(), environment };
+        written.layer_file(DEFAULTS, "default").expect("the defaults are valid");
+        written.layer_chosen_file(common)?;
+        written.layer_environment();
+        for set in &common.set {
+            let (name, value) = set.split_once('=').context("--set takes NAME=VALUE")?;
+            written.layer(name.trim(), value.trim().to_owned(), "--set".to_owned())?;
+        }
+        let store = ("store", common.store.clone());
+        for (name, value) in flags.iter().cloned().chain([store]) {
+            if let Some(value) = value {
+                let flag = format!("--{}", name.replace('_', "-"));
+                written.layer(name, value, flag)?;
+            }
+        }
+        Ok(written)
+    }
+
+    fn layer_chosen_file(&mut self, common: &Common) -> anyhow::Result<()> {
+        let named = self.environment.get("GALLEY_CONFIG").map(PathBuf::from);
+        let (path, optional) = match common.config.clone().or(named) {
+            Some(path) => (path, false),
+            None => (PathBuf::from("galley.toml"), true),
+        };
+        match std::fs::read_to_string(&path) {
+            Ok(text) => self
+                .layer_file(&text, &path.display().to_string())
+                .with_context(|| format!("the settings file {}", path.display())),
+            Err(error) if optional && error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => {
+                Err(error).with_context(|| format!("the settings file {}", path.display()))
+            }
+        }
+    }
+
+    fn layer_file(&mut self, text: &str, source: &str) -> anyhow::Result<()> {
+        let mut complaints = Vec::new();
+        for (name, value) in toml::from_str::<toml::Table>(text)? {
+            let value = match value {
+                toml::Value::String(text) => text,
+                toml::Value::Table(_) | toml::Value::Array(_) => {
+                    complaints.push(format!("`{name}` takes a plain value"));
+                    continue;
+                }
+                other => other.to_string(),
+            };
+            // The defaults themselves say which settings there are.
+            if source == "default" {
+                self.values.insert(name, (value, source.to_owned()));
+            } else if let Err(complaint) = self.layer(&name, value, source.to_owned()) {
+                complaints.push(complaint.to_string());
+            }
+        }
+        if complaints.is_empty() { Ok(()) } else { bail!("{}", complaints.join("; ")) }
+    }
+
+    fn layer_environment(&mut self) {
+        for (name, value) in self.environment.clone() {
+            let setting = name.trim_start_matches("GALLEY_").to_lowercase();
+            let source = name.clone();
+            if !OTHER_VARIABLES.contains(&&*name)
+                && !name.starts_with("GALLEY_TEST_")
+                && let Err(complaint) = self.layer(&setting, value, source)
+            {
+                // A variable may be meant for another version: worth a word, not a refusal.
+                eprintln!("warning: {name}: {complaint}");
+            }
+        }
+    }
+
+    fn layer(&mut self, name: &str, value: String, source: String) -> anyhow::Result<()> {
+        if !self.values.contains_key(name) {
+            match suggest::nearest(name, self.values.keys().map(String::as_str)) {
+                Some(known) => bail!("there is no setting `{name}`: did you mean `{known}`?"),
+                None => bail!("there is no setting `{name}`"),
+            }
+        }
+        self.values.insert(name.to_owned(), (value, source));
+        Ok(())
+    }
+
+    /// Every setting: its name, its value, where it comes from. Secrets are hidden.
+    pub(crate) fn rows(&self) -> Vec<(&str, &str, &str)> {
+        let settings =
+            self.values.iter().map(|(name, (value, source))| (&**name, &**value, &**source));
+        let secrets = OTHER_VARIABLES.iter().filter(|name| name.starts_with("GALLEY_BOOTSTRAP_"));
+        let secrets = secrets.filter(|name| self.environment.contains_key(**name));
+        settings.chain(secrets.map(|name| (*name, "***", "environment"))).collect()
+    }
+
+    /// What a variable of the environment says.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        self.environment.get(name).map(String::as_str)
+    }
+
+    /// What the settings mean, or everything that makes no sense.
+    pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
+        let mut meaning = Meaning { written: self, complaints: Vec::new() };
+        let settings = meaning.settings();
+        if meaning.complaints.is_empty() {
+            return Ok(settings);
+        }
+        bail!("these settings make no sense:\n  {}", meaning.complaints.join("\n  "))
+    }
+}
+
+/// The step from what was written to what it means; goes on after a complaint.
+struct Meaning<'w> {
+    written: &'w Written,
+    complaints: Vec<String>,
+}
+
+impl Meaning<'_> {
+    fn settings(&mut self) -> Settings {
+        let limits = Limits {
+            header: self.time("header_timeout"),
+            body: self.time("body_timeout"),
+            request: self.time("request_timeout"),
+            idle: self.time("idle_timeout"),
+            connections: self.number("max_connections"),
+            drain_delay: self.time("drain_delay"),
+            drain: self.time("drain_timeout"),
+            ..Limits::default()
+        };
+        if limits.drain_delay + limits.drain > Duration::from_secs(10) {
+            self.complaints.push("drain_delay and drain_timeout: together at most 10s".to_owned());
+        }
+        Settings {
+            listen: self.read("listen", "HOST:PORT", |text| {
+                let port = text.rsplit_once(':')?.1;
+                (text.parse::<SocketAddr>().is_ok() || port.parse::<u16>().is_ok())
+                    .then(|| text.to_owned())
+            }),
+            store: self.read("store", "sqlite:PATH", |text| {
+                let path = text.strip_prefix("sqlite:").filter(|path| !path.is_empty())?;
+                Some(StoreUrl::Sqlite(PathBuf::from(path.strip_prefix("//").unwrap_or(path))))
+            }),
+            log_format: self.read("log_format", "human or json", |text| match text {
+                "human" => Some(LogFormat::Human),
+                "json" => Some(LogFormat::Json),
+                _ => None,
+            }),
+            log_level: self
+                .read("log_level", "error, warn, info, debug or trace", |text| text.parse().ok()),
+            access_log: self.read("access_log", "true or false", |text| text.parse().ok()),
+            write_queue: self.number("write_queue"),
+            bootstrap: self.bootstrap(),
+            limits,
+        }
+    }
+
+    fn bootstrap(&mut self) -> Option<Bootstrap> {
+        let mut secret = |name: &str| {
+            let value = self.written.variable(name)?.to_owned();
+            if !galley_domain::credential::is_secret(&value) {
+                self.complaints
+                    .push(format!("{name}: 1 to 128 of the characters A-Z a-z 0-9 . _ ~ + -"));
+            }
+            Some(value)
+        };
+        let phone = secret("GALLEY_BOOTSTRAP_PHONE");
+        match (secret("GALLEY_BOOTSTRAP_KEY"), secret("GALLEY_BOOTSTRAP_TOKEN")) {
+            (Some(key), Some(token)) => Some(Bootstrap { key, token, phone }),
+            (None, None) if phone.is_none() => None,
+            _ => {
+                let complaint =
+                    "GALLEY_BOOTSTRAP_KEY and GALLEY_BOOTSTRAP_TOKEN: give both, or none";
+                self.complaints.push(complaint.to_owned());
+                None
+            }
+        }
+    }
+
+    fn time(&mut self, name: &str) -> Duration {
+        self.read(name, "a time such as 10s or 500ms", time)
+    }
+
+    fn number(&mut self, name: &str) -> usize {
+        self.read(name, "a number from 1 to 1000000", |text| {
+            text.parse().ok().filter(|number| (1..=1_000_000).contains(number))
+        })
+    }
+
+    /// Reads one setting; what makes no sense is complained of and the default goes on.
+    fn read<T>(&mut self, name: &str, expected: &str, read: impl Fn(&str) -> Option<T>) -> T {
+        let (value, source) = &self.written.values[name];
+        read(value).unwrap_or_else(|| {
+            let complaint = format!("{name} = {value:?} (from {source}): {expected} is expected");
+            self.complaints.push(complaint);
+            let defaults: toml::Table = toml::from_str(DEFAULTS).expect("the defaults are valid");
+            let default =
+                defaults[name].as_str().map_or_else(|| defaults[name].to_string(), str::to_owned);
+            read(&default).expect("the defaults make sense")
+        })
+    }
+}
+
+/// A length of time as people write it: `10s`, `1h 30m`, `90d`.
+pub(crate) fn time(text: &str) -> Option<Duration> {
+    let days = text.trim().strip_suffix('d').and_then(|days| days.trim().parse::<u64>().ok());
+    if let Some(days) = days {
+        return Some(Duration::from_hours(days.checked_mul(24)?));
+    }
+    Duration::try_from(text.parse::<SignedDuration>().ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn common(set: &[&str]) -> Common {
+        let set = set.iter().map(|it| (*it).to_owned()).collect();
+        Common { config: None, store: None, set, json: false }
+    }
+
+    fn gather(set: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<Settings> {
+        let environment =
+            environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Written::gather(&common(set), &[], environment)?.settings()
+    }
+
+    #[test]
+    fn the_defaults_make_sense_and_are_those_of_the_server() {
+        let settings = gather(&[], &[]).unwrap();
+        assert_eq!(format!("{:?}", settings.limits), format!("{:?}", Limits::default()));
+        assert_eq!(settings.store, StoreUrl::Sqlite("galley.db".into()));
+    }
+
+    #[test]
+    fn a_file_beats_the_defaults_the_environment_the_file_and_flags_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("galley.toml");
+        std::fs::write(&file, "listen = \"a:1\"\nlog_level = \"warn\"\nmax_connections = 7\n")
+            .unwrap();
+        let common = Common { config: Some(file), ..common(&["log_level=debug"]) };
+        let environment = [("GALLEY_LISTEN", "b:2"), ("GALLEY_LOG_LEVEL", "error")];
+        let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let flags = [("listen", Some("c:3".to_owned()))];
+        let written = Written::gather(&common, &flags, environment.into_iter()).unwrap();
+        let settings = written.settings().unwrap();
+        assert_eq!(settings.listen, "c:3");
+        assert_eq!(settings.log_level, tracing::Level::DEBUG);
+        assert_eq!(settings.limits.connections, 7);
+        assert!(written.rows().contains(&("listen", "c:3", "--listen")));
+    }
+
+    #[test]
+    fn every_complaint_is_told_at_once() {
+        let set = ["listen=nowhere", "store=mysql:x", "body_timeout=soon", "access_log=perhaps"];
+        let complaints = gather(&set, &[("GALLEY_BOOTSTRAP_KEY", "only")]).unwrap_err().to_string();
+        for name in ["listen", "store", "body_timeout", "access_log", "GALLEY_BOOTSTRAP_TOKEN"] {
+            assert!(complaints.contains(name), "{name} in {complaints}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_setting_is_refused_with_the_one_that_was_meant() {
+        let complaint = gather(&["listn=a:1"], &[]).unwrap_err().to_string();
+        assert_eq!(complaint, "there is no setting `listn`: did you mean `listen`?");
+    }
+
+    #[test]
+    fn secrets_are_never_shown() {
+        let environment =
+            [("GALLEY_BOOTSTRAP_KEY", "canary"), ("GALLEY_BOOTSTRAP_TOKEN", "canary")];
+        let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let written = Written::gather(&common(&[]), &[], environment.into_iter()).unwrap();
+        let shown = format!("{:?} {:?}", written.rows(), written.settings().unwrap());
+        assert!(!shown.contains("canary"), "{shown}");
+    }
+}

@@ -1,0 +1,208 @@
+//! The accept loop: HTTP/1.1 with deadlines, a cap on connections, and an orderly end.
+
+use std::{
+    future::Future,
+    io,
+    pin::{Pin, pin},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::{body::Body, extract::Request};
+use hyper::{body::Incoming, rt, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{Semaphore, watch},
+    time::{Instant, timeout},
+};
+
+use crate::{Galley, Limits};
+
+/// How the service is asked to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Refuse readiness, go on for a moment so that a balancer notices, then finish.
+    Drain,
+    /// Finish what runs, take nothing new.
+    Now,
+}
+
+/// Serves until `stop` says how to end, then ends in order: running requests are finished, up to
+/// their limit.
+pub async fn serve(
+    galley: Galley,
+    listener: TcpListener,
+    stop: impl Future<Output = Stop>,
+) -> io::Result<()> {
+    let limits = galley.app().limits().clone();
+    let room = Arc::new(Semaphore::new(limits.connections));
+    let (closing, close) = watch::channel(false);
+    let mut ending = pin!(async {
+        let stop = stop.await;
+        galley.app().start_draining();
+        if stop == Stop::Drain {
+            tokio::time::sleep(limits.drain_delay).await;
+        }
+    });
+    loop {
+        let next = async {
+            let place = Arc::clone(&room).acquire_owned().await;
+            (listener.accept().await, place)
+        };
+        let (accepted, place) = tokio::select! {
+            next = next => next,
+            () = &mut ending => break,
+        };
+        let Ok((stream, _)) = accepted else {
+            // Out of file descriptors, most likely: give some connection time to end.
+            tracing::warn!("a connection could not be accepted");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let connection = connection(galley.clone(), stream, close.clone());
+        tokio::spawn(async move {
+            connection.await;
+            drop(place);
+        });
+    }
+    drop(listener);
+    let _ = closing.send(true);
+    let all = u32::try_from(limits.connections).unwrap_or(u32::MAX);
+    if timeout(limits.drain, room.acquire_many(all)).await.is_err() {
+        tracing::warn!("some requests did not finish in time");
+    }
+    Ok(())
+}
+
+/// Serves one connection to its end.
+async fn connection(galley: Galley, stream: TcpStream, mut close: watch::Receiver<bool>) {
+    let app = galley.app().clone();
+    app.metrics().connections.inc();
+    let _ = stream.set_nodelay(true);
+    let watch = Arc::new(Watch::new());
+    let io = Watched { io: TokioIo::new(stream), watch: Arc::clone(&watch) };
+    let seen = Arc::clone(&watch);
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let (galley, watch) = (galley.clone(), Arc::clone(&seen));
+        watch.enter(Phase::Answering);
+        async move {
+            let response = galley.answer(request.map(Body::new) as Request).await;
+            watch.enter(Phase::Idle);
+            Ok::<_, std::convert::Infallible>(response)
+        }
+    });
+    let mut serving = pin!(http1::Builder::new().max_headers(100).serve_connection(io, service));
+    let mut look = tokio::time::interval(look_every(app.limits()));
+    loop {
+        tokio::select! {
+            _ = &mut serving => break,
+            _ = close.changed() => serving.as_mut().graceful_shutdown(),
+            _ = look.tick() => if watch.is_overdue(app.limits()) { break },
+        }
+    }
+    app.metrics().connections.dec();
+}
+
+/// Often enough that a deadline is kept to about a tenth.
+fn look_every(limits: &Limits) -> Duration {
+    (limits.header.min(limits.idle) / 10).max(Duration::from_millis(10))
+}
+
+/// What a connection is doing, and since when. hyper's own header timer runs while a connection
+/// stands idle too, so that it cannot be short for headers and long for keep-alive; this can.
+struct Watch {
+    begun: Instant,
+    /// Milliseconds since `begun`, and the phase in the lowest two bits.
+    state: AtomicU64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    Header,
+    Answering,
+}
+
+impl Watch {
+    fn new() -> Self {
+        Self { begun: Instant::now(), state: AtomicU64::new(Phase::Idle as u64) }
+    }
+
+    fn enter(&self, phase: Phase) {
+        let since = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX >> 2);
+        self.state.store((since << 2) | phase as u64, Ordering::Relaxed);
+    }
+
+    /// The first bytes of a request have come.
+    fn heard(&self) {
+        if self.state.load(Ordering::Relaxed) & 3 == Phase::Idle as u64 {
+            self.enter(Phase::Header);
+        }
+    }
+
+    fn is_overdue(&self, limits: &Limits) -> bool {
+        let state = self.state.load(Ordering::Relaxed);
+        let lasted = self.begun.elapsed().saturating_sub(Duration::from_millis(state >> 2));
+        match state & 3 {
+            phase if phase == Phase::Idle as u64 => lasted > limits.idle,
+            phase if phase == Phase::Header as u64 => lasted > limits.header,
+            // The request has its own deadlines.
+            _ => false,
+        }
+    }
+}
+
+/// A socket that tells its watch when something comes in.
+struct Watched {
+    io: TokioIo<TcpStream>,
+    watch: Arc<Watch>,
+}
+
+impl rt::Read for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: rt::ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = Pin::new(&mut self.io).poll_read(context, buffer);
+        if read.is_ready() {
+            self.watch.heard();
+        }
+        read
+    }
+}
+
+impl rt::Write for Watched {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write_vectored(context, buffers)
+    }
+}

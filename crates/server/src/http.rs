@@ -1,0 +1,164 @@
+//! The HTTP surface: where a request enters, the table of routes, and the one place where an
+//! answer leaves.
+
+mod body;
+mod caller;
+mod docs;
+mod health;
+mod idempotency;
+pub mod openapi;
+mod problem;
+mod problem_pages;
+mod templates;
+mod trace;
+
+use std::{borrow::Cow, sync::Arc};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{RawPathParams, Request},
+    http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header, uri::PathAndQuery},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use tower::ServiceExt as _;
+
+use crate::{App, access::Line};
+use problem::{Kind, Problem};
+use trace::Trace;
+
+/// Every route of the service. The path key stands in the pattern by name only.
+fn routes() -> Router<App> {
+    Router::new()
+        .merge(templates::routes())
+        .merge(health::routes())
+        .route("/openapi.json", get(openapi::show))
+        .merge(docs::routes())
+        .route("/problems/{slug}", get(problem_pages::show))
+        .fallback(async || Problem::of(Kind::NotFound))
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(axum::middleware::map_request(trace::note_route))
+}
+
+/// A path that no segment pattern takes is not found, whatever the method.
+async fn method_not_allowed(params: RawPathParams) -> Problem {
+    let plain = caller::Base::from_params(&params).is_ok();
+    Problem::of(if plain { Kind::MethodNotAllowed } else { Kind::NotFound })
+}
+
+/// The whole service as one value: `serve` binds it to a socket, tests call it directly.
+#[derive(Clone)]
+pub struct Galley {
+    app: App,
+    router: Router,
+}
+
+impl Galley {
+    /// The service around an [`App`].
+    pub fn new(app: App) -> Self {
+        let router = routes().with_state(app.clone());
+        Self { app, router }
+    }
+
+    pub(crate) fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// Answers one request: gives it an id, routes it within its deadline, and notes what came
+    /// of it.
+    pub async fn answer(&self, mut request: Request) -> Response {
+        let started = self.app.clock().monotonic();
+        let trace = Arc::new(Trace::new(&self.app, request.headers()));
+        let method = method_name(request.method());
+        request.extensions_mut().insert(Arc::clone(&trace));
+        without_trailing_slash(&mut request);
+        let routed = self.router.clone().oneshot(request);
+        let mut response = match tokio::time::timeout(self.app.limits().request, routed).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(never)) => match never {},
+            Err(_) => Problem::of(Kind::Deadline).into_response(),
+        };
+        let problem = finish(&mut response, &trace);
+        let took = self.app.clock().monotonic().saturating_sub(started);
+        let (status, route) = (response.status(), trace.route());
+        self.app.metrics().request(method, route, status.as_str(), took);
+        self.app.0.access.write(&Line {
+            at: self.app.clock().now(),
+            method,
+            route,
+            status: status.as_u16(),
+            took,
+            request_id: trace.request_id(),
+            token: trace.token(),
+            problem,
+        });
+        response
+    }
+}
+
+/// Writes problems out, logs the causes of failures once, and adds the headers of every answer.
+fn finish(response: &mut Response, trace: &Trace) -> Option<&'static str> {
+    let problem = response.extensions_mut().remove::<Problem>();
+    let slug = problem.as_ref().map(Problem::slug);
+    if let Some(problem) = problem {
+        if let Some(cause) = problem.cause_chain() {
+            tracing::error!(
+                request_id = trace.request_id(),
+                problem = problem.slug(),
+                cause,
+                "request failed"
+            );
+        }
+        *response.body_mut() = Body::from(problem.document(trace.request_id()));
+        // The router measured the empty body, and offers methods on paths that are none.
+        response.headers_mut().remove(header::CONTENT_LENGTH);
+        if response.status() != StatusCode::METHOD_NOT_ALLOWED {
+            response.headers_mut().remove(header::ALLOW);
+        }
+    }
+    let headers = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(trace.request_id()) {
+        headers.insert(REQUEST_ID, id);
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    slug
+}
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// A slash at the end makes no difference.
+fn without_trailing_slash(request: &mut Request) {
+    let path = request.uri().path();
+    if path.len() < 2 || !path.ends_with('/') {
+        return;
+    }
+    let mut shorter = Cow::Borrowed(&path[..path.len() - 1]);
+    if let Some(query) = request.uri().query() {
+        shorter.to_mut().push('?');
+        shorter.to_mut().push_str(query);
+    }
+    if let Ok(shorter) = PathAndQuery::try_from(&*shorter) {
+        *request.uri_mut() = Uri::from(shorter);
+    }
+}
+
+/// Methods are a caller's own words: only the usual ones reach logs and metrics.
+fn method_name(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::HEAD => "HEAD",
+        Method::OPTIONS => "OPTIONS",
+        _ => "OTHER",
+    }
+}
+
+/// JSON text that is already written.
+fn json(status: StatusCode, text: String) -> Response {
+    let content_type = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    (status, content_type, text).into_response()
+}

@@ -1,0 +1,146 @@
+//! Who calls: the path's phone number and key, the header's token, and what they allow. A handler
+//! that takes a [`Caller`] cannot run for anybody who may not.
+
+use std::{marker::PhantomData, sync::Arc};
+
+use axum::{
+    extract::{FromRequestParts, RawPathParams},
+    http::{HeaderMap, header, request::Parts},
+};
+use galley_domain::{
+    credential::{self, Scope},
+    rulebook::Rulebook,
+};
+use galley_store::{Account, CredentialId, CredentialKind, PhoneAddition, SecretHash};
+use jiff::Timestamp;
+
+use super::{
+    problem::{Kind, Problem},
+    trace::Trace,
+};
+use crate::{App, credentials::Known};
+
+/// The part of the path before `message_templates`.
+pub(super) struct Base {
+    phone: String,
+    key: String,
+}
+
+impl Base {
+    /// Anything but plain segments is no path of ours.
+    pub(super) fn from_params(params: &RawPathParams) -> Result<Option<Self>, Problem> {
+        let find = |name: &str| params.iter().find(|(key, _)| *key == name).map(|(_, value)| value);
+        let (Some(phone), Some(key)) = (find("phone_number_id"), find("key")) else {
+            return Ok(None);
+        };
+        if !credential::is_segment(phone) || !credential::is_segment(key) {
+            return Err(Problem::of(Kind::NotFound));
+        }
+        Ok(Some(Self { phone: phone.to_owned(), key: key.to_owned() }))
+    }
+}
+
+/// A scope as a type, so that a handler names what it needs in its arguments.
+pub(super) trait Needs: Send + Sync {
+    const SCOPE: Scope;
+}
+
+/// For handlers that read.
+pub(super) struct Read;
+
+/// For handlers that make or change templates.
+pub(super) struct Write;
+
+impl Needs for Read {
+    const SCOPE: Scope = Scope::Read;
+}
+
+impl Needs for Write {
+    const SCOPE: Scope = Scope::Write;
+}
+
+/// Somebody whose key, token and phone number are good and whose token has the scope `S`.
+pub(super) struct Caller<S> {
+    pub(super) account: Arc<Account>,
+    pub(super) phone: String,
+    pub(super) token: CredentialId,
+    needs: PhantomData<S>,
+}
+
+impl<S> Caller<S> {
+    /// How the account's documents are read.
+    pub(super) fn rulebook(&self) -> Result<&'static Rulebook, Problem> {
+        let rulebook = Rulebook::named(&self.account.rulebook);
+        rulebook.ok_or_else(|| {
+            Problem::of(Kind::Internal)
+                .detail("The account's rulebook is not known to this version.")
+        })
+    }
+}
+
+impl<S: Needs> FromRequestParts<App> for Caller<S> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let params = RawPathParams::from_request_parts(parts, app).await;
+        let params = params.map_err(|_| Problem::of(Kind::NotFound))?;
+        let base = Base::from_params(&params)?.ok_or(Problem::of(Kind::NotFound))?;
+        let now = app.clock().now();
+
+        let token = bearer(&parts.headers).ok_or(Problem::of(Kind::TokenMissing))?;
+        let token = app.credentials().find(CredentialKind::Token, SecretHash::of(token)).await?;
+        let token =
+            alive(token, now, [Kind::TokenUnknown, Kind::TokenExpired, Kind::TokenRevoked])?;
+        if let Some(trace) = parts.extensions.get::<Arc<Trace>>() {
+            trace.note_token(token.credential.id);
+        }
+        let key = app.credentials().find(CredentialKind::Key, SecretHash::of(&base.key)).await?;
+        let key = alive(key, now, [Kind::KeyUnknown, Kind::KeyExpired, Kind::KeyRevoked])?;
+        if key.account.id != token.account.id {
+            return Err(Problem::of(Kind::CredentialsMismatch));
+        }
+        let account = Arc::clone(&token.account);
+        let owner = app.credentials().phone_owner(&base.phone).await?;
+        let free = owner.is_none() && account.takes_any_phone;
+        if owner != Some(account.id) && !free {
+            return Err(Problem::of(Kind::PhoneUnknown));
+        }
+        if !token.credential.scopes.allow(S::SCOPE) {
+            let detail = format!("This needs a token with the scope `{}`.", S::SCOPE.word());
+            return Err(Problem::of(Kind::ScopeMissing).detail(detail));
+        }
+        if account.disabled_at.is_some() {
+            return Err(Problem::of(Kind::AccountDisabled));
+        }
+        // A free number belongs to the account from its first use on.
+        if free
+            && app.store().add_phone(account.id, &base.phone, now).await? == PhoneAddition::Taken
+        {
+            return Err(Problem::of(Kind::PhoneUnknown));
+        }
+        Ok(Self { account, phone: base.phone, token: token.credential.id, needs: PhantomData })
+    }
+}
+
+/// The token of `Authorization: Bearer …`, the scheme in any letter case.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+/// A credential that is known, not expired and not revoked.
+fn alive(
+    known: Option<Arc<Known>>,
+    now: Timestamp,
+    [unknown, expired, revoked]: [Kind; 3],
+) -> Result<Arc<Known>, Problem> {
+    let known = known.ok_or(Problem::of(unknown))?;
+    if known.credential.revoked_at.is_some() {
+        return Err(Problem::of(revoked));
+    }
+    if known.credential.expires_at.is_some_and(|end| end <= now) {
+        return Err(Problem::of(expired));
+    }
+    Ok(known)
+}

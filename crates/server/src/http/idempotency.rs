@@ -1,0 +1,60 @@
+//! The Idempotency-Key: the same request twice makes one thing.
+
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderMap, HeaderName, request::Parts},
+};
+use galley_store::Idempotency;
+use sha2::{Digest, Sha256};
+
+use super::problem::{Kind, Problem};
+use crate::App;
+
+const HEADER: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// What the header says, if it is there. Judged by [`IdempotencyKey::with`], behind the checks
+/// that come first.
+pub(super) struct IdempotencyKey(Option<Vec<u8>>);
+
+impl FromRequestParts<App> for IdempotencyKey {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
+        Ok(Self(header(&parts.headers)))
+    }
+}
+
+fn header(headers: &HeaderMap) -> Option<Vec<u8>> {
+    headers.get(HEADER).map(|key| key.as_bytes().to_vec())
+}
+
+impl IdempotencyKey {
+    /// The key and the request it stands for. `operation` is the method and the path without
+    /// its key, so that a rotated key does not make another request of it.
+    pub(super) fn with(
+        self,
+        operation: &[&str],
+        body: &[u8],
+    ) -> Result<Option<Idempotency>, Problem> {
+        let Some(key) = self.0 else { return Ok(None) };
+        if !(1..=255).contains(&key.len()) {
+            let detail = "An Idempotency-Key has 1 to 255 characters.";
+            return Err(Problem::of(Kind::BadRequest).detail(detail));
+        }
+        let mut payload = Sha256::new();
+        for part in operation {
+            payload.update(part.as_bytes());
+            payload.update([0]);
+        }
+        payload.update(body);
+        Ok(Some(Idempotency {
+            key: half(Sha256::digest(&key).into()),
+            payload: half(payload.finalize().into()),
+        }))
+    }
+}
+
+/// Half a hash tells requests apart as well and takes half the room.
+fn half(hash: [u8; 32]) -> [u8; 16] {
+    *hash.first_chunk().expect("32 bytes begin with 16")
+}

@@ -1,0 +1,227 @@
+//! Refusals, as RFC 9457: the catalogue, and the one type that has a status code.
+
+use std::{error::Error, sync::Arc};
+
+use axum::{
+    http::{HeaderName, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use galley_domain::{id::TemplateId, json::NotJson, violation::Violations};
+use galley_store::StoreError;
+use serde_json::{Map, Value, json};
+
+/// Declares the catalogue: a new kind of failure is a new row here and nowhere else.
+macro_rules! catalogue {
+    ($($kind:ident $status:ident $slug:literal $title:literal $cure:literal;)+) => {
+        /// What can go wrong.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Kind {
+            $($kind,)+
+        }
+
+        impl Kind {
+            pub(crate) const ALL: &[Kind] = &[$(Kind::$kind),+];
+
+            pub(crate) fn status(self) -> StatusCode {
+                match self {
+                    $(Kind::$kind => StatusCode::$status,)+
+                }
+            }
+
+            /// The last part of `type`, and the name of the page about it.
+            pub(crate) fn slug(self) -> &'static str {
+                match self {
+                    $(Kind::$kind => $slug,)+
+                }
+            }
+
+            pub(crate) fn title(self) -> &'static str {
+                match self {
+                    $(Kind::$kind => $title,)+
+                }
+            }
+
+            /// What the caller can do about it; also the detail when there is no better one.
+            pub(crate) fn cure(self) -> &'static str {
+                match self {
+                    $(Kind::$kind => $cure,)+
+                }
+            }
+        }
+    };
+}
+
+catalogue! {
+    NotFound NOT_FOUND "not-found" "There is nothing here"
+        "Check the path. Phone number id and key hold 1 to 256 of the characters A-Z a-z 0-9 . _ ~ + -";
+    MethodNotAllowed METHOD_NOT_ALLOWED "method-not-allowed" "This path does not take that method"
+        "Use one of the methods that the Allow header lists.";
+    TokenMissing UNAUTHORIZED "token-missing" "An access token is needed"
+        "Send the header `Authorization: Bearer <access token>`.";
+    TokenUnknown UNAUTHORIZED "token-unknown" "The access token is not known"
+        "Check the token; `galley token create` makes a new one.";
+    TokenExpired UNAUTHORIZED "token-expired" "The access token has expired"
+        "Use a newer token; `galley token create` makes one.";
+    TokenRevoked UNAUTHORIZED "token-revoked" "The access token was revoked"
+        "Use another token; `galley token create` makes one.";
+    KeyUnknown UNAUTHORIZED "key-unknown" "The API key in the path is not known"
+        "Check the key; `galley key create` makes a new one.";
+    KeyExpired UNAUTHORIZED "key-expired" "The API key in the path has expired"
+        "Use a newer key; `galley key create` makes one.";
+    KeyRevoked UNAUTHORIZED "key-revoked" "The API key in the path was revoked"
+        "Use another key; `galley key create` makes one.";
+    CredentialsMismatch FORBIDDEN "credentials-mismatch" "Key and token belong to different accounts"
+        "Use a key and a token of the same account.";
+    PhoneUnknown NOT_FOUND "phone-unknown" "The phone number is not this account's"
+        "Check the phone number id; `galley phone add` gives one to an account.";
+    ScopeMissing FORBIDDEN "scope-missing" "The access token may not do this"
+        "Use a token that has the scope named in the detail; `galley token create --scopes` makes one.";
+    AccountDisabled FORBIDDEN "account-disabled" "The account is disabled"
+        "Ask the operator of this service; `galley account enable` lets it in again.";
+    UnsupportedMediaType UNSUPPORTED_MEDIA_TYPE "unsupported-media-type" "The body has to be JSON in UTF-8"
+        "Send `Content-Type: application/json` and no content encoding.";
+    TooLarge PAYLOAD_TOO_LARGE "too-large" "The request body is too large"
+        "Make the document smaller.";
+    BodyTimeout REQUEST_TIMEOUT "body-timeout" "The request body came too slowly"
+        "Send the whole body at once.";
+    MalformedJson BAD_REQUEST "malformed-json" "The body is not JSON"
+        "Mend the JSON at the place named in the detail.";
+    BadRequest BAD_REQUEST "bad-request" "A header or parameter makes no sense"
+        "Mend what the detail names.";
+    InvalidTemplate UNPROCESSABLE_ENTITY "invalid-template" "The template breaks some rules"
+        "Mend every place listed in `violations`; each says what is wrong and how to mend it.";
+    IdempotencyKeyReused UNPROCESSABLE_ENTITY "idempotency-key-reused" "The Idempotency-Key was used for another request"
+        "Use a new key for a new request; repeat the same bytes to repeat a request.";
+    NameTaken CONFLICT "name-taken" "Another template has that name"
+        "Choose another name. If `existing_id` is there, the template is your own.";
+    TemplateUnknown NOT_FOUND "template-unknown" "There is no such template"
+        "Check the id; the account of the key and token has no template with it.";
+    Busy SERVICE_UNAVAILABLE "busy" "Too much is waiting to be written"
+        "Nothing was done. Try again after the time in Retry-After.";
+    StorageFull SERVICE_UNAVAILABLE "storage-full" "The storage of the service is full"
+        "Nothing was done. The operator has to make room; writing goes on by itself then.";
+    Unavailable SERVICE_UNAVAILABLE "unavailable" "The service cannot reach its data right now"
+        "Nothing was done. Try again after the time in Retry-After.";
+    OutcomeUnknown SERVICE_UNAVAILABLE "outcome-unknown" "It is not known whether this was done"
+        "Try again with the same Idempotency-Key: if it was done, you get the first answer.";
+    Deadline SERVICE_UNAVAILABLE "deadline" "The request took too long"
+        "It may still be done. Try again with the same Idempotency-Key.";
+    NotReady SERVICE_UNAVAILABLE "not-ready" "This instance is not taking requests"
+        "Send requests to another instance, or wait.";
+    Internal INTERNAL_SERVER_ERROR "internal" "The fault is ours"
+        "Tell the operator the request_id: the log says more.";
+}
+
+/// A refusal: what the caller is told, and the cause that only the log sees.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    kind: Kind,
+    detail: Option<String>,
+    members: Map<String, Value>,
+    cause: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+impl Problem {
+    pub(crate) fn of(kind: Kind) -> Self {
+        Self { kind, detail: None, members: Map::new(), cause: None }
+    }
+
+    pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// The name of the template is taken; told by which one when it is the caller's own.
+    pub(crate) fn name_taken(existing: Option<TemplateId>) -> Self {
+        let mut problem = Self::of(Kind::NameTaken);
+        if let Some(id) = existing {
+            problem.members.insert("existing_id".to_owned(), id.to_string().into());
+        }
+        problem
+    }
+
+    pub(crate) fn slug(&self) -> &'static str {
+        self.kind.slug()
+    }
+
+    /// The cause and what is behind it, for the log.
+    pub(crate) fn cause_chain(&self) -> Option<String> {
+        let mut cause: &dyn Error = self.cause.as_deref()?;
+        let mut chain = cause.to_string();
+        while let Some(source) = cause.source() {
+            chain.push_str(": ");
+            chain.push_str(&source.to_string());
+            cause = source;
+        }
+        Some(chain)
+    }
+
+    /// The JSON that the caller reads.
+    pub(crate) fn document(self, request_id: &str) -> String {
+        let Self { kind, detail, members, .. } = self;
+        let mut document = json!({
+            "type": format!("/problems/{}", kind.slug()),
+            "title": kind.title(),
+            "status": kind.status().as_u16(),
+            "detail": detail.unwrap_or_else(|| kind.cure().to_owned()),
+            "request_id": request_id,
+        });
+        if let Value::Object(object) = &mut document {
+            object.extend(members);
+        }
+        document.to_string()
+    }
+}
+
+impl From<Violations> for Problem {
+    fn from(violations: Violations) -> Self {
+        let mut problem = Self::of(Kind::InvalidTemplate).detail(violations.to_string());
+        problem.members.insert("violations".to_owned(), json!(violations.told()));
+        if violations.more() > 0 {
+            problem.members.insert("more".to_owned(), violations.more().into());
+        }
+        problem
+    }
+}
+
+impl From<NotJson> for Problem {
+    fn from(error: NotJson) -> Self {
+        // The parser's words can repeat the caller's, at any length.
+        let detail: String = error.to_string().chars().take(300).collect();
+        Self::of(Kind::MalformedJson).detail(detail)
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let kind = match error {
+            StoreError::Busy => Kind::Busy,
+            StoreError::Full(_) => Kind::StorageFull,
+            StoreError::Unavailable(_) => Kind::Unavailable,
+            StoreError::OutcomeUnknown(_) => Kind::OutcomeUnknown,
+            StoreError::Failed(_) => Kind::Internal,
+        };
+        Self { cause: Some(Arc::new(error)), ..Self::of(kind) }
+    }
+}
+
+impl IntoResponse for Problem {
+    /// The body is written at the edge, where the request's id is known.
+    fn into_response(self) -> Response {
+        const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
+        let status = self.kind.status();
+        let mut response = (status, [(header::CONTENT_TYPE, PROBLEM)]).into_response();
+        let extra: Option<(HeaderName, &str)> = match status {
+            StatusCode::UNAUTHORIZED => Some((header::WWW_AUTHENTICATE, "Bearer")),
+            StatusCode::SERVICE_UNAVAILABLE => Some((header::RETRY_AFTER, "1")),
+            // Whoever sends so slowly has not finished: the connection is of no more use.
+            StatusCode::REQUEST_TIMEOUT => Some((header::CONNECTION, "close")),
+            _ => None,
+        };
+        if let Some((name, value)) = extra {
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}

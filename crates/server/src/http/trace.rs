@@ -1,0 +1,61 @@
+//! What is known of a request while it is answered: its id, its route, who called.
+
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicU64, Ordering},
+};
+
+use axum::{
+    extract::{MatchedPath, Request},
+    http::HeaderMap,
+};
+use galley_domain::credential;
+use galley_store::CredentialId;
+
+use crate::App;
+
+static COUNTER: AtomicU64 = AtomicU64::new(1);
+
+pub(super) struct Trace {
+    request_id: String,
+    route: OnceLock<MatchedPath>,
+    token: OnceLock<CredentialId>,
+}
+
+impl Trace {
+    /// Takes over the caller's `x-request-id` if it is a plain word of up to 64 characters.
+    pub(super) fn new(app: &App, headers: &HeaderMap) -> Self {
+        let given = headers.get(super::REQUEST_ID).and_then(|id| id.to_str().ok());
+        let request_id = match given.filter(|id| id.len() <= 64 && credential::is_segment(id)) {
+            Some(id) => id.to_owned(),
+            None => format!("{}-{:x}", app.0.instance, COUNTER.fetch_add(1, Ordering::Relaxed)),
+        };
+        Self { request_id, route: OnceLock::new(), token: OnceLock::new() }
+    }
+
+    pub(super) fn request_id(&self) -> &str {
+        &self.request_id
+    }
+
+    /// The route's pattern; a path that no route has is not repeated.
+    pub(super) fn route(&self) -> &str {
+        self.route.get().map_or("(none)", MatchedPath::as_str)
+    }
+
+    pub(super) fn token(&self) -> Option<CredentialId> {
+        self.token.get().copied()
+    }
+
+    pub(super) fn note_token(&self, token: CredentialId) {
+        let _ = self.token.set(token);
+    }
+}
+
+/// Notes which route a request took.
+pub(super) async fn note_route(request: Request) -> Request {
+    let trace = request.extensions().get::<Arc<Trace>>();
+    if let (Some(trace), Some(route)) = (trace, request.extensions().get::<MatchedPath>()) {
+        let _ = trace.route.set(route.clone());
+    }
+    request
+}
