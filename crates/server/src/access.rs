@@ -16,6 +16,9 @@ use jiff::Timestamp;
 /// Lines waiting beyond this are dropped and counted: a stuck reader must not fill the memory.
 const MOST_WAITING: usize = 4 * 1_024 * 1_024;
 
+/// How long lines are gathered before they are written.
+const GATHER: Duration = Duration::from_millis(10);
+
 /// How lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
@@ -101,6 +104,11 @@ impl Shared {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         while waiting.text.is_empty() && !waiting.ended {
             waiting = self.arrived.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+        if !waiting.ended {
+            // Under load more lines come in a moment: one write for all of them.
+            let soon = self.arrived.wait_timeout(waiting, GATHER);
+            waiting = soon.unwrap_or_else(PoisonError::into_inner).0;
         }
         let ended = waiting.ended;
         let text = std::mem::take(&mut waiting.text);
