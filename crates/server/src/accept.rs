@@ -18,7 +18,7 @@ use hyper_util::rt::TokioIo;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Semaphore, watch},
-    time::{Instant, timeout},
+    time::timeout,
 };
 
 use crate::{Galley, Limits};
@@ -84,7 +84,7 @@ async fn connection(galley: Galley, stream: TcpStream, mut close: watch::Receive
     let app = galley.app().clone();
     app.metrics().connections.inc();
     let _ = stream.set_nodelay(true);
-    let watch = Arc::new(Watch::new());
+    let watch = Arc::new(Watch { state: AtomicU64::new(Phase::Idle as u64) });
     let io = Watched { io: TokioIo::new(stream), watch: Arc::clone(&watch) };
     let seen = Arc::clone(&watch);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
@@ -97,27 +97,24 @@ async fn connection(galley: Galley, stream: TcpStream, mut close: watch::Receive
         }
     });
     let mut serving = pin!(http1::Builder::new().max_headers(100).serve_connection(io, service));
-    let mut look = tokio::time::interval(look_every(app.limits()));
+    let mut lookout = Lookout::new(app.limits());
+    let mut look = tokio::time::interval(lookout.every);
     loop {
         tokio::select! {
+            biased;
             _ = &mut serving => break,
             _ = close.changed() => serving.as_mut().graceful_shutdown(),
-            _ = look.tick() => if watch.is_overdue(app.limits()) { break },
+            _ = look.tick() => if lookout.is_overdue(&watch, app.limits()) { break },
         }
     }
     app.metrics().connections.dec();
 }
 
-/// Often enough that a deadline is kept to about a tenth.
-fn look_every(limits: &Limits) -> Duration {
-    (limits.header.min(limits.idle) / 10).max(Duration::from_millis(10))
-}
-
-/// What a connection is doing, and since when. hyper's own header timer runs while a connection
-/// stands idle too, so that it cannot be short for headers and long for keep-alive; this can.
+/// What a connection is doing. hyper's own header timer runs while a connection stands idle too,
+/// so that it cannot be short for headers and long for keep-alive; this can. It reads no clock on
+/// the way of a request: whoever looks at it regularly counts how often nothing had changed.
 struct Watch {
-    begun: Instant,
-    /// Milliseconds since `begun`, and the phase in the lowest two bits.
+    /// How often the phase has changed, and in the lowest two bits the phase.
     state: AtomicU64,
 }
 
@@ -129,13 +126,10 @@ enum Phase {
 }
 
 impl Watch {
-    fn new() -> Self {
-        Self { begun: Instant::now(), state: AtomicU64::new(Phase::Idle as u64) }
-    }
-
     fn enter(&self, phase: Phase) {
-        let since = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX >> 2);
-        self.state.store((since << 2) | phase as u64, Ordering::Relaxed);
+        // Only the connection's own task changes it.
+        let changes = (self.state.load(Ordering::Relaxed) >> 2) + 1;
+        self.state.store((changes << 2) | phase as u64, Ordering::Relaxed);
     }
 
     /// The first bytes of a request have come.
@@ -144,14 +138,32 @@ impl Watch {
             self.enter(Phase::Header);
         }
     }
+}
 
-    fn is_overdue(&self, limits: &Limits) -> bool {
-        let state = self.state.load(Ordering::Relaxed);
-        let lasted = self.begun.elapsed().saturating_sub(Duration::from_millis(state >> 2));
+/// Looks at a watch regularly.
+struct Lookout {
+    every: Duration,
+    seen: u64,
+    unchanged: u32,
+}
+
+impl Lookout {
+    /// Often enough that a deadline is kept to about a tenth.
+    fn new(limits: &Limits) -> Self {
+        let every = (limits.header.min(limits.idle) / 10).max(Duration::from_millis(10));
+        Self { every, seen: 0, unchanged: 0 }
+    }
+
+    /// Whether the connection has been waiting for its client too long.
+    fn is_overdue(&mut self, watch: &Watch, limits: &Limits) -> bool {
+        let state = watch.state.load(Ordering::Relaxed);
+        self.unchanged = if state == self.seen { self.unchanged + 1 } else { 0 };
+        self.seen = state;
+        let lasted = self.every * self.unchanged;
         match state & 3 {
             phase if phase == Phase::Idle as u64 => lasted > limits.idle,
             phase if phase == Phase::Header as u64 => lasted > limits.header,
-            // The request has its own deadlines.
+            // A request has its own deadlines.
             _ => false,
         }
     }

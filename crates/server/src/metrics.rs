@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use prometheus::{
-    Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
+    HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
 };
 
 pub(crate) struct Metrics {
@@ -11,7 +11,6 @@ pub(crate) struct Metrics {
     requests: IntCounterVec,
     durations: HistogramVec,
     pub(crate) connections: IntGauge,
-    pub(crate) store_writes: Histogram,
 }
 
 impl Metrics {
@@ -30,29 +29,20 @@ impl Metrics {
                 "galley_http_request_duration_seconds",
                 "Time from request to answer, by route pattern",
             )
-            .buckets(buckets.clone()),
+            .buckets(buckets),
             &["route"],
         );
         let connections = IntGauge::new("galley_http_connections", "Open connections");
-        let store_writes = Histogram::with_opts(
-            HistogramOpts::new(
-                "galley_store_write_duration_seconds",
-                "Time from a queued write to its durable answer",
-            )
-            .buckets(buckets),
-        );
         let metrics = Self {
             registry: Registry::new(),
             requests: requests.expect("the names above are valid"),
             durations: durations.expect("the names above are valid"),
             connections: connections.expect("the names above are valid"),
-            store_writes: store_writes.expect("the names above are valid"),
         };
-        let collectors: [Box<dyn prometheus::core::Collector>; 4] = [
+        let collectors: [Box<dyn prometheus::core::Collector>; 3] = [
             Box::new(metrics.requests.clone()),
             Box::new(metrics.durations.clone()),
             Box::new(metrics.connections.clone()),
-            Box::new(metrics.store_writes.clone()),
         ];
         for collector in collectors {
             metrics.registry.register(collector).expect("each is registered once");

@@ -53,10 +53,7 @@ async fn create(
         idempotency,
         at: app.clock().now(),
     };
-    let waiting = app.metrics().store_writes.start_timer();
-    let creation = app.store().create_template(new).await;
-    waiting.observe_duration();
-    created(creation?)
+    created(app.store().create_template(new).await?)
 }
 
 async fn show(

@@ -44,10 +44,11 @@ CREATE TABLE credential_epoch (
 INSERT INTO credential_epoch VALUES (1, 1);
 
 -- A template with its newest version. `claim` is what makes the name unique (a hash of its scope
--- and name), empty once the template is deleted.
+-- and name), empty once the template is deleted. Accounts are never removed, so that the tables
+-- every create writes to do without a reference that would be looked up each time.
 CREATE TABLE template (
     id                    INTEGER PRIMARY KEY,
-    account_id            INTEGER NOT NULL REFERENCES account (id),
+    account_id            INTEGER NOT NULL,
     phone_id              TEXT,
     claim                 BLOB    UNIQUE,
     name                  TEXT    NOT NULL,

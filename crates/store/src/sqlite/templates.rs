@@ -5,7 +5,7 @@ use galley_domain::{
     template::{Category, Status, Template},
 };
 use jiff::{SignedDuration, Timestamp};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params};
 use sha2::{Digest, Sha256};
 
 use super::{column, key, millis, moment, number, writer::Batch};
@@ -13,6 +13,29 @@ use crate::{
     Creation, CredentialId, Event, EventType, IDEMPOTENCY_HOURS, NewTemplate, Receipt, Record,
     StoreError, StoredTemplate,
 };
+
+/// The statements of a creation, prepared once for all the writes of a transaction.
+pub(super) struct Statements<'c> {
+    insert: CachedStatement<'c>,
+    append: CachedStatement<'c>,
+}
+
+impl<'c> Statements<'c> {
+    pub(super) fn prepare(connection: &'c Connection) -> Result<Self, StoreError> {
+        let insert = connection.prepare_cached(
+            "INSERT INTO template (id, account_id, phone_id, claim, name, language, category, \
+             allow_category_change, status, version, live_version, revision, created_at, \
+             updated_at, content) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1, ?10, 1, ?11, ?11, ?12) \
+             ON CONFLICT (claim) DO NOTHING",
+        )?;
+        let append = connection.prepare_cached(
+            "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, category, \
+             status) VALUES (?1, ?2, ?3, ?4, 1, ?5, ?6, ?7, ?8)",
+        )?;
+        Ok(Self { insert, append })
+    }
+}
 
 /// Writes a template, its event and its record; refuses before it writes anything.
 pub(super) fn create(batch: &mut Batch<'_>, new: &NewTemplate) -> Result<Creation, StoreError> {
@@ -25,29 +48,20 @@ pub(super) fn create(batch: &mut Batch<'_>, new: &NewTemplate) -> Result<Creatio
     let id = batch.next_template(new.at)?;
     let template = &new.template;
     let live = (new.status == Status::Approved).then_some(1);
-    let inserted = batch
-        .connection()
-        .prepare_cached(
-            "INSERT INTO template (id, account_id, phone_id, claim, name, language, category, \
-             allow_category_change, status, version, live_version, revision, created_at, \
-             updated_at, content) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1, ?10, 1, ?11, ?11, ?12) \
-             ON CONFLICT (claim) DO NOTHING",
-        )?
-        .execute(params![
-            key(id.get()),
-            key(new.account.get()),
-            new.phone,
-            claim,
-            template.name(),
-            template.language(),
-            template.category().word(),
-            template.allow_category_change(),
-            new.status.word(),
-            live,
-            millis(new.at),
-            template.content(),
-        ])?;
+    let inserted = batch.templates.insert.execute(params![
+        key(id.get()),
+        key(new.account.get()),
+        new.phone,
+        claim,
+        template.name(),
+        template.language(),
+        template.category().word(),
+        template.allow_category_change(),
+        new.status.word(),
+        live,
+        millis(new.at),
+        template.content(),
+    ])?;
     if inserted == 0 {
         return taken(batch.connection(), &claim, new.account);
     }
@@ -82,22 +96,16 @@ fn append_event(
     receipt: &Receipt,
 ) -> Result<(), StoreError> {
     let seq = batch.next_seq(new.account)?;
-    batch
-        .connection()
-        .prepare_cached(
-            "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, category, \
-             status) VALUES (?1, ?2, ?3, ?4, 1, ?5, ?6, ?7, ?8)",
-        )?
-        .execute(params![
-            key(new.account.get()),
-            key(seq),
-            EventType::Created.word(),
-            key(receipt.id.get()),
-            millis(new.at),
-            key(new.actor.0),
-            receipt.category.word(),
-            receipt.status.word(),
-        ])?;
+    batch.templates.append.execute(params![
+        key(new.account.get()),
+        key(seq),
+        EventType::Created.word(),
+        key(receipt.id.get()),
+        millis(new.at),
+        key(new.actor.0),
+        receipt.category.word(),
+        receipt.status.word(),
+    ])?;
     Ok(())
 }
 

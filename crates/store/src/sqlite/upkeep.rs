@@ -60,9 +60,13 @@ pub(super) fn examine(connection: &Connection) -> Result<Vec<Finding>, StoreErro
     let journal: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     let integrity: String =
         connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-    let strays: i64 =
-        connection
-            .query_row("SELECT count(*) FROM pragma_foreign_key_check", [], |row| row.get(0))?;
+    let strays: i64 = connection.query_row(
+        "SELECT (SELECT count(*) FROM pragma_foreign_key_check) + \
+         (SELECT count(*) FROM template WHERE account_id NOT IN (SELECT id FROM account)) + \
+         (SELECT count(*) FROM event WHERE template_id NOT IN (SELECT id FROM template))",
+        [],
+        |row| row.get(0),
+    )?;
     let uncounted: i64 = connection.query_row(
         "SELECT count(*) FROM account a WHERE last_seq < (SELECT coalesce(max(seq), 0) FROM event e WHERE e.account_id = a.id)",
         [],

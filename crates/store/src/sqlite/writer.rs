@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, params};
 use tokio::sync::oneshot;
 
-use super::{Acknowledge, SqliteOptions, connection, key, millis};
+use super::{Acknowledge, SqliteOptions, connection, key, millis, templates};
 use crate::StoreError;
 
 /// How many writes one transaction takes at most: enough to share a sync, few enough that the
@@ -79,6 +79,7 @@ impl Drop for Writer {
 /// The transaction that a write runs in, with what its writes share.
 pub(super) struct Batch<'c> {
     connection: &'c Connection,
+    pub(super) templates: templates::Statements<'c>,
     last_template: Option<u64>,
     last_seqs: HashMap<AccountId, u64>,
     credentials_changed: bool,
@@ -263,6 +264,7 @@ fn run_all(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), Sto
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     let mut batch = Batch {
         connection,
+        templates: templates::Statements::prepare(connection)?,
         last_template: None,
         last_seqs: HashMap::new(),
         credentials_changed: false,
