@@ -17,7 +17,7 @@ use std::{borrow::Cow, sync::Arc};
 use axum::{
     Router,
     body::Body,
-    extract::{RawPathParams, Request},
+    extract::{RawPathParams, Request, rejection::RawPathParamsRejection},
     http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header, uri::PathAndQuery},
     response::{IntoResponse, Response},
     routing::get,
@@ -42,8 +42,8 @@ fn routes() -> Router<App> {
 }
 
 /// A path that no segment pattern takes is not found, whatever the method.
-async fn method_not_allowed(params: RawPathParams) -> Problem {
-    let plain = caller::Base::from_params(&params).is_ok();
+async fn method_not_allowed(params: Result<RawPathParams, RawPathParamsRejection>) -> Problem {
+    let plain = params.is_ok_and(|params| caller::Base::from_params(&params).is_ok());
     Problem::of(if plain { Kind::MethodNotAllowed } else { Kind::NotFound })
 }
 

@@ -9,6 +9,7 @@ use axum::{
 };
 use galley_domain::{
     credential::{self, Scope},
+    id::TemplateId,
     rulebook::Rulebook,
 };
 use galley_store::{Account, CredentialId, CredentialKind, PhoneAddition, SecretHash};
@@ -37,6 +38,20 @@ impl Base {
             return Err(Problem::of(Kind::NotFound));
         }
         Ok(Some(Self { phone: phone.to_owned(), key: key.to_owned() }))
+    }
+}
+
+/// The template that the path names; what cannot be an id is no template's.
+pub(super) struct Item(pub(super) TemplateId);
+
+impl FromRequestParts<App> for Item {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let params = RawPathParams::from_request_parts(parts, app).await.ok();
+        let id = params.as_ref().and_then(|params| params.iter().find(|(key, _)| *key == "id"));
+        let id = id.and_then(|(_, id)| id.parse().ok());
+        id.map(Self).ok_or(Problem::of(Kind::TemplateUnknown))
     }
 }
 

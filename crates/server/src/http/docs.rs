@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use axum::{
     Router,
-    extract::Path,
+    extract::{Path, rejection::PathRejection},
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
     routing::get,
@@ -18,9 +18,11 @@ static CONFIG: LazyLock<Arc<Config<'static>>> =
     LazyLock::new(|| Arc::new(Config::from("/openapi.json")));
 
 pub(super) fn routes() -> Router<App> {
-    Router::new()
-        .route("/docs", get(async || file("index.html")))
-        .route("/docs/{file}", get(async |Path(name): Path<String>| file(&name)))
+    Router::new().route("/docs", get(async || file("index.html"))).route("/docs/{file}", get(named))
+}
+
+async fn named(name: Result<Path<String>, PathRejection>) -> Result<Response, Problem> {
+    file(&name.map_err(|_| Problem::of(Kind::NotFound))?)
 }
 
 fn file(name: &str) -> Result<Response, Problem> {

@@ -1,15 +1,16 @@
 //! `/problems/{slug}`: a page about each problem, for the person who follows its `type`.
 
 use axum::{
-    extract::Path,
+    extract::{Path, rejection::PathRejection},
     http::header,
     response::{IntoResponse, Response},
 };
 
 use super::problem::{Kind, Problem};
 
-pub(super) async fn show(Path(slug): Path<String>) -> Result<Response, Problem> {
-    let kind = Kind::ALL.iter().find(|kind| kind.slug() == slug);
+pub(super) async fn show(slug: Result<Path<String>, PathRejection>) -> Result<Response, Problem> {
+    let slug = slug.map_err(|_| Problem::of(Kind::NotFound))?;
+    let kind = Kind::ALL.iter().find(|kind| kind.slug() == *slug);
     let kind = kind.ok_or(Problem::of(Kind::NotFound))?;
     Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page(*kind)).into_response())
 }

@@ -2,17 +2,17 @@
 
 use axum::{
     Router,
-    extract::{Path, State},
+    extract::State,
     http::{HeaderName, HeaderValue, StatusCode, header},
     response::Response,
     routing::{get, post},
 };
-use galley_domain::{id::TemplateId, json::Document, template::Template};
+use galley_domain::{json::Document, template::Template};
 use galley_store::{Creation, NewTemplate, Receipt, StoredTemplate};
 
 use super::{
     body::JsonBody,
-    caller::{Caller, Read, Write},
+    caller::{Caller, Item, Read, Write},
     idempotency::IdempotencyKey,
     json,
     problem::{Kind, Problem},
@@ -59,11 +59,10 @@ async fn create(
 async fn show(
     State(app): State<App>,
     caller: Caller<Read>,
-    Path((_, _, id)): Path<(String, String, String)>,
+    Item(id): Item,
 ) -> Result<Response, Problem> {
-    let unknown = || Problem::of(Kind::TemplateUnknown);
-    let id: TemplateId = id.parse().map_err(|_| unknown())?;
-    let stored = app.store().template(caller.account.id, id).await?.ok_or_else(unknown)?;
+    let stored = app.store().template(caller.account.id, id).await?;
+    let stored = stored.ok_or(Problem::of(Kind::TemplateUnknown))?;
     let mut response = json(StatusCode::OK, view(&stored));
     if let Ok(tag) = HeaderValue::from_str(&format!("\"{}\"", stored.revision)) {
         response.headers_mut().insert(header::ETAG, tag);

@@ -1,0 +1,13 @@
+//! The API through the real router: every answer that the specification and our own rules name.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod api {
+    pub(crate) mod app;
+    mod create;
+    mod credentials;
+    mod http;
+    mod idempotency;
+    mod operations;
+    mod read;
+}

@@ -1,0 +1,217 @@
+//! A service of its own for each test: a real store in a temporary directory, a clock that the
+//! test moves, the real router without a socket.
+
+use std::{
+    io::Write,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use axum::{
+    body::{Body, to_bytes},
+    http::{HeaderMap, Method, Request, StatusCode},
+};
+use galley_domain::{credential::Scopes, template::Review};
+use galley_server::{AccessLog, App, Clock, Galley, Limits, LogFormat};
+use galley_store::{
+    AccountCreation, CredentialKind, NewAccount, NewCredential, SecretHash, SqliteStore, Store,
+    sqlite::SqliteOptions,
+};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+pub(crate) const PHONE: &str = "15550001111";
+pub(crate) const KEY: &str = "key-of-the-first-account";
+pub(crate) const TOKEN: &str = "token-of-the-first-account";
+
+pub(crate) struct TestApp {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<TestClock>,
+    pub(crate) app: App,
+    galley: Galley,
+    log: Log,
+    _dir: tempfile::TempDir,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    /// Asserts that this is a problem of that kind, in its full form, and gives its document.
+    pub(crate) fn problem(&self, status: u16, slug: &str) -> Value {
+        assert_eq!(self.status.as_u16(), status, "{self:?}");
+        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{self:?}");
+        let problem = self.json();
+        assert_eq!(problem["type"], format!("/problems/{slug}"), "{self:?}");
+        assert_eq!(problem["status"], status);
+        assert!(problem["title"].is_string() && problem["detail"].is_string());
+        assert_eq!(problem["request_id"].as_str(), self.header("x-request-id"));
+        problem
+    }
+}
+
+impl TestApp {
+    /// A service with one account that takes any phone number.
+    pub(crate) async fn start() -> Self {
+        Self::start_with(Limits::default()).await
+    }
+
+    pub(crate) async fn start_with(limits: Limits) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&dir.path().join("galley.db"), &SqliteOptions::default());
+        let store: Arc<dyn Store> = Arc::new(store.unwrap());
+        let clock = Arc::new(TestClock::default());
+        let log = Log::default();
+        let access = AccessLog::new(LogFormat::Json, Box::new(log.clone()));
+        let handed: Arc<dyn Clock> = Arc::<TestClock>::clone(&clock);
+        let app = App::new(Arc::clone(&store), handed, limits, access, "test".to_owned());
+        let test = Self { galley: Galley::new(app.clone()), app, store, clock, log, _dir: dir };
+        test.account("first", &[], KEY, TOKEN).await;
+        test
+    }
+
+    pub(crate) async fn account(&self, name: &str, phones: &[&str], key: &str, token: &str) {
+        self.account_with(name, phones, key, token, Review::Auto).await;
+    }
+
+    pub(crate) async fn account_with(
+        &self,
+        name: &str,
+        phones: &[&str],
+        key: &str,
+        token: &str,
+        review: Review,
+    ) {
+        let new = NewAccount {
+            name: name.to_owned(),
+            rulebook: "v1",
+            review,
+            phones: phones.iter().map(|phone| (*phone).to_owned()).collect(),
+            credentials: vec![
+                credential(CredentialKind::Key, key),
+                credential(CredentialKind::Token, token),
+            ],
+            only_as_first: false,
+            at: self.clock.now(),
+        };
+        let made = self.store.create_account(new).await.unwrap();
+        assert!(matches!(made, AccountCreation::Created(..)), "{made:?}");
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+        let response = self.galley.answer(request).await;
+        let (parts, body) = response.into_parts();
+        let bytes = to_bytes(body, usize::MAX).await.unwrap();
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        Answer { status: parts.status, headers: parts.headers, text }
+    }
+
+    /// Posts a template as the first account.
+    pub(crate) async fn create(&self, document: &Value) -> Answer {
+        self.send(post(document.to_string())).await
+    }
+
+    pub(crate) async fn create_with_key(&self, document: &Value, key: &str) -> Answer {
+        let mut request = post(document.to_string());
+        request.headers_mut().insert("idempotency-key", key.parse().unwrap());
+        self.send(request).await
+    }
+
+    pub(crate) async fn show(&self, id: &str) -> Answer {
+        self.send(request(Method::GET, &format!("{}/{id}", path(PHONE, KEY)), TOKEN, "")).await
+    }
+
+    /// The access log so far; dropping nothing, since lines are gathered for a moment.
+    pub(crate) fn into_log(self) -> String {
+        let Self { galley, app, log, .. } = self;
+        drop((galley, app));
+        let text = log.0.lock().unwrap().clone();
+        String::from_utf8(text).unwrap()
+    }
+}
+
+pub(crate) fn credential(kind: CredentialKind, secret: &str) -> NewCredential {
+    NewCredential { kind, hash: SecretHash::of(secret), scopes: Scopes::ALL, expires_at: None }
+}
+
+pub(crate) fn path(phone: &str, key: &str) -> String {
+    format!("/api/v1.0/{phone}/{key}/message_templates")
+}
+
+/// A create of the first account with these bytes.
+pub(crate) fn post(body: impl Into<Body>) -> Request<Body> {
+    let mut request = request(Method::POST, &path(PHONE, KEY), TOKEN, body);
+    request.headers_mut().insert("content-type", "application/json".parse().unwrap());
+    request
+}
+
+pub(crate) fn request(
+    method: Method,
+    path: &str,
+    token: &str,
+    body: impl Into<Body>,
+) -> Request<Body> {
+    let request = Request::builder().method(method).uri(path);
+    let request = if token.is_empty() {
+        request
+    } else {
+        request.header("authorization", format!("Bearer {token}"))
+    };
+    request.body(body.into()).unwrap()
+}
+
+/// A small valid template.
+pub(crate) fn hello(name: &str) -> Value {
+    json!({
+        "name": name, "language": "en_US", "category": "MARKETING", "allow_category_change": false,
+        "components": [{"type": "BODY", "text": "Hello {{1}}", "example": {"body_text": [["Ada"]]}}],
+    })
+}
+
+/// A clock that stands still until it is moved.
+#[derive(Default)]
+pub(crate) struct TestClock(Mutex<Duration>);
+
+impl TestClock {
+    pub(crate) fn advance(&self, time: Duration) {
+        *self.0.lock().unwrap() += time;
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        let noon = Timestamp::from_millisecond(1_790_000_000_000).unwrap();
+        noon + SignedDuration::try_from(self.monotonic()).unwrap()
+    }
+
+    fn monotonic(&self) -> Duration {
+        *self.0.lock().unwrap()
+    }
+}
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
