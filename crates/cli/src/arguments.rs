@@ -158,7 +158,8 @@ pub(crate) struct CredentialChoice {
     /// Take this secret instead of a random one.
     #[arg(long)]
     pub(crate) secret: Option<String>,
-    /// What a token may do: read, write, review, webhooks, divided by commas (default: all).
+    /// What a token may do: read, write, review, webhooks, divided by commas (default: all; when
+    /// rotating, those of the old one).
     #[arg(long, value_name = "LIST")]
     pub(crate) scopes: Option<String>,
     /// When it ends by itself: 90d, 12h (default: never).

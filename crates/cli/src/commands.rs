@@ -16,7 +16,7 @@ use galley_store::{Account, CredentialKind, SqliteStore, Store, sqlite::SqliteOp
 use jiff::Timestamp;
 
 use crate::{
-    arguments::{Arguments, Command, Common},
+    arguments::{AccountCommand, Arguments, Command, Common},
     clock::SystemClock,
     settings::{Settings, StoreUrl, Written},
 };
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Backup { path } => backup::backup(&settings, &path, common.json).await,
             Command::Config => Ok(ExitCode::SUCCESS),
             other => {
-                let desk = Desk::open(&settings, &common)?;
+                let desk = Desk::open(&settings, &common, &other)?;
                 match other {
                     Command::Account(command) => accounts::account(&desk, command).await?,
                     Command::Phone(command) => accounts::phone(&desk, command).await?,
@@ -71,8 +71,14 @@ struct Desk {
 }
 
 impl Desk {
-    fn open(settings: &Settings, common: &Common) -> anyhow::Result<Self> {
-        let store = open(settings, &SqliteOptions::default())?;
+    /// Only making an account makes a store: a mistyped path is not to become an empty one.
+    fn open(settings: &Settings, common: &Common, command: &Command) -> anyhow::Result<Self> {
+        let store = match command {
+            Command::Account(AccountCommand::Create { .. }) => {
+                open(settings, &SqliteOptions::default())?
+            }
+            _ => open_existing(settings)?,
+        };
         Ok(Self { store, now: SystemClock::new().now(), json: common.json })
     }
 

@@ -41,7 +41,7 @@ impl Span {
 
 /// Everything that is wrong with a document. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{} rule(s) broken", .told.len() + .more)]
+#[error("{}", broken(.told.len() + .more))]
 pub struct Violations {
     told: Vec<Violation>,
     more: usize,
@@ -57,6 +57,10 @@ impl Violations {
     pub fn more(&self) -> usize {
         self.more
     }
+}
+
+fn broken(count: usize) -> String {
+    if count == 1 { "1 rule is broken".to_owned() } else { format!("{count} rules are broken") }
 }
 
 /// Collects violations while a document is read.

@@ -1,6 +1,8 @@
 //! Properties of the document reader: nothing panics, what is accepted reads back equal, what is
 //! refused points at something that is there.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use galley_domain::{json::Document, rulebook::V1, template::Template, violation::Violation};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

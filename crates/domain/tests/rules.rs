@@ -1,6 +1,8 @@
 //! Every rule of the `v1` rulebook: the smallest document that breaks it, the nearest one that
 //! does not, and where and how the violation is told.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use galley_domain::{
     json::Document,
     rulebook::V1,
@@ -61,6 +63,7 @@ fn media(url: &str) -> String {
 }
 
 /// Rule, a document that breaks it, what is then told, and the nearest document that does not.
+#[expect(clippy::too_many_lines, reason = "a table has a row for each rule")]
 fn table() -> Vec<(Rule, String, &'static str, String)> {
     let url = |url: &str| buttons(&json!([{"type": "URL", "text": "t", "url": url}]));
     let call = |number: &str| {

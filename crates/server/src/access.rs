@@ -156,7 +156,7 @@ fn json(out: &mut String, line: &Line<'_>) {
     let micros = line.took.as_micros();
     let _ = write!(
         out,
-        r#"{{"at":"{at:.3}","method":"{method}","route":"{route}","status":{status},"took_us":{micros},"request_id":"{request_id}""#
+        r#"{{"timestamp":"{at:.3}","method":"{method}","route":"{route}","status":{status},"took_us":{micros},"request_id":"{request_id}""#
     );
     if let Some(token) = line.token {
         let _ = write!(out, r#","token":{token}"#);

@@ -33,7 +33,7 @@ pub trait Clock: Send + Sync {
     fn monotonic(&self) -> Duration;
 }
 
-/// Limits of the server, each a setting.
+/// Limits of the server. All but the size of a body are settings.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// How long a request header may take from its first byte.

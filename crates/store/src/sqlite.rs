@@ -54,8 +54,10 @@ impl Default for SqliteOptions {
 /// A store in one SQLite file.
 pub struct SqliteStore {
     path: PathBuf,
-    writer: Writer,
+    // Dropped before the writer, so that its connection is the last one and folds the log into
+    // the file when it closes.
     readers: Mutex<Vec<Connection>>,
+    writer: Writer,
 }
 
 impl SqliteStore {
@@ -64,7 +66,7 @@ impl SqliteStore {
     pub fn open(path: &Path, options: &SqliteOptions) -> Result<Self, StoreError> {
         let connection = connection::open_for_writing(path)?;
         let writer = Writer::start(path.to_owned(), connection, options)?;
-        Ok(Self { path: path.to_owned(), writer, readers: Mutex::default() })
+        Ok(Self { path: path.to_owned(), readers: Mutex::default(), writer })
     }
 
     /// Runs a read on a connection of its own, right here: a point read takes microseconds.

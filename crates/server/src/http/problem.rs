@@ -8,6 +8,7 @@ use axum::{
 };
 use galley_domain::{id::TemplateId, json::NotJson, violation::Violations};
 use galley_store::StoreError;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// Declares the catalogue: a new kind of failure is a new row here and nowhere else.
@@ -159,18 +160,28 @@ impl Problem {
     /// The JSON that the caller reads.
     pub(crate) fn document(self, request_id: &str) -> String {
         let Self { kind, detail, members, .. } = self;
-        let mut document = json!({
-            "type": format!("/problems/{}", kind.slug()),
-            "title": kind.title(),
-            "status": kind.status().as_u16(),
-            "detail": detail.unwrap_or_else(|| kind.cure().to_owned()),
-            "request_id": request_id,
-        });
-        if let Value::Object(object) = &mut document {
-            object.extend(members);
-        }
-        document.to_string()
+        let document = Document {
+            r#type: format!("/problems/{}", kind.slug()),
+            title: kind.title(),
+            status: kind.status().as_u16(),
+            detail: detail.as_deref().unwrap_or(kind.cure()),
+            request_id,
+            members,
+        };
+        serde_json::to_string(&document).unwrap_or_default()
     }
+}
+
+/// The members in the order that a person reads them.
+#[derive(Serialize)]
+struct Document<'a> {
+    r#type: String,
+    title: &'static str,
+    status: u16,
+    detail: &'a str,
+    request_id: &'a str,
+    #[serde(flatten)]
+    members: Map<String, Value>,
 }
 
 impl From<Violations> for Problem {

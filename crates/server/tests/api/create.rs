@@ -125,7 +125,7 @@ async fn a_refusal_lists_every_violation_with_its_place_and_its_cure() {
     let problem = app.create(&document).await.problem(422, "invalid-template");
     insta::assert_json_snapshot!(problem, {".request_id" => "(id)"}, @r#"
     {
-      "detail": "3 rule(s) broken",
+      "detail": "3 rules are broken",
       "request_id": "(id)",
       "status": 422,
       "title": "The template breaks some rules",

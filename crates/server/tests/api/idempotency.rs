@@ -13,7 +13,7 @@ async fn the_same_request_again_gets_the_first_answer_byte_for_byte() {
     let app = TestApp::start().await;
     let first = app.create_with_key(&hello("t"), "order-1").await;
     assert_eq!((first.status.as_u16(), first.header("idempotent-replayed")), (201, None));
-    app.clock.advance(Duration::from_secs(3_600));
+    app.clock.advance(Duration::from_hours(1));
     let again = app.create_with_key(&hello("t"), "order-1").await;
     assert_eq!((again.status.as_u16(), again.header("idempotent-replayed")), (201, Some("true")));
     assert_eq!((&again.text, again.header("location")), (&first.text, first.header("location")));

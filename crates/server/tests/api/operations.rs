@@ -46,7 +46,7 @@ async fn every_problem_type_leads_to_a_page_about_it() {
 #[tokio::test]
 async fn a_callers_request_id_is_taken_over_if_it_is_a_plain_word() {
     let app = TestApp::start().await;
-    let mut asked = async |id: &str| {
+    let asked = async |id: &str| {
         let mut request = request(Method::GET, "/healthz", "", "");
         request.headers_mut().insert("x-request-id", id.parse().unwrap());
         app.send(request).await.header("x-request-id").unwrap().to_owned()

@@ -5,7 +5,10 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{column, credentials, key, millis, moment, writer::Batch};
-use crate::{Account, AccountCreation, CredentialAddition, NewAccount, PhoneAddition, StoreError};
+use crate::{
+    Account, AccountCreation, CredentialAddition, NewAccount, NewCredential, PhoneAddition,
+    StoreError,
+};
 
 const COLUMNS: &str = "id, name, rulebook, review, takes_any_phone, created_at, disabled_at";
 
@@ -37,8 +40,7 @@ pub(super) fn create(
     for credential in &new.credentials {
         match credentials::add(batch, id, credential, new.at)? {
             CredentialAddition::Added(credential) => ids.push(credential),
-            // Two equal secrets in one call: refused above, unless they are of one kind twice.
-            _ => return Ok(AccountCreation::SecretTaken(credential.kind)),
+            refused => unreachable!("looked at before anything was written: {refused:?}"),
         }
     }
     batch.credentials_changed();
@@ -63,8 +65,12 @@ fn refusal(
             return Ok(Some(AccountCreation::PhoneTaken(phone.clone())));
         }
     }
-    for credential in &new.credentials {
-        if credentials::by_hash(connection, credential.kind, credential.hash)?.is_some() {
+    for (index, credential) in new.credentials.iter().enumerate() {
+        let twice =
+            |other: &NewCredential| other.kind == credential.kind && other.hash == credential.hash;
+        if new.credentials[..index].iter().any(twice)
+            || credentials::by_hash(connection, credential.kind, credential.hash)?.is_some()
+        {
             return Ok(Some(AccountCreation::SecretTaken(credential.kind)));
         }
     }

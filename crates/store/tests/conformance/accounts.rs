@@ -35,6 +35,12 @@ pub(crate) async fn an_account_is_made_whole_or_not_at_all(store: &Shared) {
         store.create_account(keyed).await.unwrap(),
         AccountCreation::SecretTaken(CredentialKind::Key)
     );
+    let twice = vec![secret(CredentialKind::Key, "x"), secret(CredentialKind::Key, "x")];
+    let doubled = NewAccount { credentials: twice, ..new_account("fourth") };
+    assert_eq!(
+        store.create_account(doubled).await.unwrap(),
+        AccountCreation::SecretTaken(CredentialKind::Key)
+    );
     assert_eq!(store.accounts().await.unwrap().len(), 1);
     assert_eq!(store.phone_owner("333").await.unwrap(), None);
 }

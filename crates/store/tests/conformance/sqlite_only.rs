@@ -52,7 +52,12 @@ async fn a_store_opens_again_with_all_that_was_acknowledged() {
     let account = account(&store, "a").await;
     let news = (0..50).map(|index| new(account, &format!("t{index}"))).collect();
     assert_eq!(all_at_once(&store, news).await.len(), 50);
+    assert_eq!(store.accounts().await.unwrap().len(), 1, "readers are open, too");
     drop(store);
+    assert!(
+        !dir.path().join("galley.db-wal").exists(),
+        "an orderly end folds the log into the file"
+    );
     let store = SqliteStore::open(&path, &SqliteOptions::default()).unwrap();
     assert_eq!(store.events(account, 0, 100).await.unwrap().len(), 50);
     assert!(store.examine().await.unwrap().iter().all(|finding| finding.good));
