@@ -82,9 +82,13 @@ pub const LONGEST_SEGMENT: usize = 256;
 /// The longest secret that may be given.
 pub const LONGEST_SECRET: usize = 128;
 
-/// Whether a phone number id or key of a path is written as one: `[A-Za-z0-9._~+-]{1,256}`.
+/// Whether a phone number id or key of a path is written as one: `[A-Za-z0-9._~+-]{1,256}`, but
+/// not `.` or `..`, which clients and proxies fold away.
 pub fn is_segment(text: &str) -> bool {
-    (1..=LONGEST_SEGMENT).contains(&text.len()) && text.bytes().all(is_url_safe)
+    text != "."
+        && text != ".."
+        && (1..=LONGEST_SEGMENT).contains(&text.len())
+        && text.bytes().all(is_url_safe)
 }
 
 /// Whether a text can be a key or a token: `[A-Za-z0-9._~+-]{1,128}`.
@@ -115,10 +119,8 @@ mod tests {
         assert!(is_segment("15550001111") && is_segment("a.B_~+-"));
         assert!(is_segment(&"k".repeat(256)) && !is_segment(&"k".repeat(257)));
         assert!(is_secret(&"k".repeat(128)) && !is_secret(&"k".repeat(129)));
-        for odd in ["", "a/b", "a b", "a%2Fb", "ä", "a\0", "a;b", "a:b"] {
+        for odd in ["", ".", "..", "a/b", "a b", "a%2Fb", "ä", "a\0", "a;b", "a:b"] {
             assert!(!is_segment(odd) && !is_secret(odd), "{odd:?}");
         }
-        // Dots alone are plain characters here: no path of ours ever touches the file system.
-        assert!(is_segment(".."));
     }
 }

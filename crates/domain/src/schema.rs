@@ -1,4 +1,8 @@
 //! A rulebook as JSON Schema (draft 2020-12), for the API description.
+//!
+//! Whatever breaks the schema is refused. What meets it is accepted, except for what JSON Schema
+//! cannot say: that placeholders count from 1 without gaps, that there is one sample for each,
+//! which IPv6 addresses and letters beyond ASCII make a host, and that the name is still free.
 
 use serde_json::{Map, Value, json};
 
@@ -9,172 +13,282 @@ use crate::{
 
 /// The schema of the document that creates a template under a rulebook.
 pub fn of_template(rulebook: &Rulebook) -> Value {
-    part(rulebook.template, Map::new())
+    one_of_them(objects(Side::Sent, rulebook.template, &Map::new()))
 }
 
-/// An object with the fields of a part and, before them, the tags that told which part it is.
-fn part(part: &'static Part, tags: Map<String, Value>) -> Value {
-    let mut properties = tags;
-    let mut required: Vec<String> = properties.keys().cloned().collect();
-    let mut schema = Map::new();
-    for field in part.fields {
-        match field.presence {
-            Presence::Required => {
-                required.push(field.name.to_owned());
-                properties.insert(field.name.to_owned(), described(field));
-            }
-            Presence::Optional => {
-                let nullable = json!({"anyOf": [described(field), {"type": "null"}]});
-                properties.insert(field.name.to_owned(), nullable);
-            }
-            Presence::RequiredWithPlaceholders | Presence::OptionalWithPlaceholders => {
-                // Only asked for when the text before it holds placeholders: elsewhere anything goes.
-                with_placeholders(&mut schema, &mut properties, part, field);
-            }
-        }
+/// The schema of a document as it is kept and shown: only what is always so, since what met
+/// yesterday's rules is still shown today.
+pub fn of_kept(rulebook: &Rulebook) -> Value {
+    one_of_them(objects(Side::Kept, rulebook.template, &Map::new()))
+}
+
+/// Whose documents are described.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// What a caller may send: words in any letter case, `null` for what is left out.
+    Sent,
+    /// What is kept: words in upper case, known fields only.
+    Kept,
+}
+
+/// The objects that a part describes: one schema, or two where placeholders in one field decide
+/// what another has to be.
+fn objects(side: Side, part: &'static Part, tags: &Map<String, Value>) -> Vec<Value> {
+    let decides = part.fields.iter().any(|field| may_hold_placeholders(&field.shape));
+    if side == Side::Kept || !decides {
+        return vec![object(side, part, tags, true, &capital(part.title))];
     }
-    schema.insert("type".to_owned(), json!("object"));
-    schema.insert("description".to_owned(), json!(sentence(part.title)));
-    schema.insert("properties".to_owned(), Value::Object(properties));
-    if !required.is_empty() {
-        schema.insert("required".to_owned(), json!(required));
-    }
-    Value::Object(schema)
+    let described = |how: &str| capital(&format!("{} {how} placeholders", part.title));
+    vec![
+        object(side, part, tags, false, &described("without")),
+        object(side, part, tags, true, &described("with")),
+    ]
 }
 
-fn with_placeholders(
-    schema: &mut Map<String, Value>,
-    properties: &mut Map<String, Value>,
-    part: &'static Part,
-    field: &'static Field,
-) {
-    let required = field.presence == Presence::RequiredWithPlaceholders;
-    let Some(source) = part.fields.iter().find(|it| holds_placeholders(&it.shape)) else {
-        // Nested in an example, which is itself only read when there are placeholders.
-        properties.insert(field.name.to_owned(), described(field));
-        if required {
-            schema.insert("required".to_owned(), json!([field.name]));
-        }
-        return;
-    };
-    let name = field.name;
-    let then = if required {
-        json!({"properties": {name: described(field)}, "required": [name]})
-    } else {
-        json!({"properties": {name: {"anyOf": [described(field), {"type": "null"}]}}})
-    };
-    schema.insert(
-        "if".to_owned(),
-        json!({"properties": {source.name: {"type": "string", "pattern": "\\{\\{"}}, "required": [source.name]}),
-    );
-    schema.insert("then".to_owned(), then);
-    properties.insert(name.to_owned(), json!({"description": field.about}));
-}
-
-fn holds_placeholders(shape: &Shape) -> bool {
+fn may_hold_placeholders(shape: &Shape) -> bool {
     matches!(shape, Shape::Text(Text { form: Form::WithPlaceholders | Form::UrlWithSuffix, .. }))
 }
 
-fn described(field: &'static Field) -> Value {
-    let mut schema = shape(&field.shape);
-    if let Value::Object(map) = &mut schema {
-        map.insert("description".to_owned(), json!(field.about));
+/// An object with the fields of a part and, before them, the tags that told which part it is.
+/// A field that nobody reads is not mentioned: anything may stand there.
+fn object(
+    side: Side,
+    part: &'static Part,
+    tags: &Map<String, Value>,
+    placeholders: bool,
+    title: &str,
+) -> Value {
+    let mut properties = tags.clone();
+    let mut required: Vec<&str> = tags.keys().map(String::as_str).collect();
+    for field in part.fields {
+        let (used, needed) = match field.presence {
+            Presence::Required => (true, true),
+            Presence::Optional => (true, false),
+            Presence::RequiredWithPlaceholders => (placeholders, side == Side::Sent),
+            Presence::OptionalWithPlaceholders => (placeholders, false),
+        };
+        if !used {
+            continue;
+        }
+        let schema = described(side, field, placeholders);
+        let schema = if needed || side == Side::Kept { schema } else { or_null(&schema) };
+        properties.insert(field.name.to_owned(), schema);
+        if needed {
+            required.push(field.name);
+        }
+    }
+    let mut schema = json!({"type": "object", "title": title, "properties": properties});
+    if !required.is_empty() {
+        schema["required"] = json!(required);
     }
     schema
 }
 
-fn shape(shape: &'static Shape) -> Value {
-    match shape {
-        Shape::Text(rule) => text(rule),
-        Shape::Choice(words) => {
-            json!({"type": "string", "pattern": any_case(words.iter().copied())})
-        }
+fn described(side: Side, field: &'static Field, placeholders: bool) -> Value {
+    let mut schema = match &field.shape {
+        Shape::Text(rule) if side == Side::Sent => text(rule, placeholders),
+        Shape::Text(_) => json!({"type": "string"}),
+        Shape::Choice(words) => choice(side, words),
         Shape::Flag => json!({"type": "boolean"}),
-        Shape::Object(inner) => part(inner, Map::new()),
-        Shape::Tagged(inner) => tagged(inner, &Map::new()),
-        Shape::List(inner) => list(inner),
-        Shape::Samples(samples) => sample(*samples),
+        Shape::Object(part) => one_of_them(objects(side, part, &Map::new())),
+        Shape::Tagged(inner) => one_of_them(tagged(side, inner, &Map::new())),
+        Shape::List(inner) => list(side, inner),
+        Shape::Samples(samples) => sample(side, *samples),
+    };
+    schema["description"] = match &field.shape {
+        Shape::Choice(words) if side == Side::Sent => {
+            json!(format!("{} One of {}, in any letter case.", field.about, words.join(", ")))
+        }
+        _ => json!(field.about),
+    };
+    schema
+}
+
+fn choice(side: Side, words: &[&'static str]) -> Value {
+    match side {
+        Side::Sent => {
+            json!({"type": "string", "pattern": any_case(words), "examples": words})
+        }
+        Side::Kept => json!({"type": "string", "enum": words}),
     }
 }
 
-fn text(rule: &Text) -> Value {
+fn tagged(side: Side, tagged: &'static Tagged, outer: &Map<String, Value>) -> Vec<Value> {
+    let variants = tagged.variants.iter().flat_map(|variant| {
+        let mut tags = outer.clone();
+        let mut tag = choice(side, &[variant.word]);
+        tag["description"] = json!(tagged.about);
+        tags.insert(tagged.tag.to_owned(), tag);
+        match &variant.kind {
+            Kind::Part(part) => objects(side, part, &tags),
+            Kind::Tagged(inner) => self::tagged(side, inner, &tags),
+        }
+    });
+    variants.collect()
+}
+
+fn list(side: Side, list: &'static List) -> Value {
+    let items = one_of_them(tagged(side, list.item, &Map::new()));
+    if side == Side::Kept {
+        return json!({"type": "array", "items": items});
+    }
+    // Where no kind may repeat, there are no more items than kinds.
+    let most = if list.unique { list.max.min(list.item.variants.len()) } else { list.max };
+    let least = list.min.max(usize::from(list.needs.is_some()));
+    let mut schema = json!({"type": "array", "minItems": least, "maxItems": most, "items": items});
+    let counts: Vec<Value> = list.item.words().filter_map(|word| count(list, word)).collect();
+    if !counts.is_empty() {
+        schema["allOf"] = json!(counts);
+    }
+    schema
+}
+
+/// How often a kind of item may stand in a list, where the list says something about that.
+fn count(list: &'static List, word: &'static str) -> Option<Value> {
+    let needed = list.needs == Some(word);
+    if !needed && !list.unique {
+        return None;
+    }
+    let tag = list.item.tag;
+    let kind = json!({
+        "type": "object",
+        "properties": {tag: {"type": "string", "pattern": any_case(&[word])}},
+        "required": [tag],
+    });
+    let mut schema = json!({"contains": kind, "minContains": u8::from(needed)});
+    if list.unique {
+        schema["maxContains"] = json!(1);
+    }
+    Some(schema)
+}
+
+fn sample(side: Side, samples: Samples) -> Value {
+    let value = match side {
+        Side::Sent => json!({"type": "string", "minLength": 1, "pattern": visible(false)}),
+        Side::Kept => json!({"type": "string"}),
+    };
+    let several = |min: usize| json!({"type": "array", "items": value, "minItems": min});
+    match samples {
+        Samples::Plain => several(1),
+        Samples::Nested => {
+            json!({"type": "array", "items": several(1), "minItems": 1, "maxItems": 1})
+        }
+        Samples::Single => {
+            let list = json!({"type": "array", "items": value, "minItems": 1, "maxItems": 1});
+            json!({"anyOf": [value, list]})
+        }
+    }
+}
+
+fn or_null(schema: &Value) -> Value {
+    json!({"anyOf": [schema, {"type": "null"}]})
+}
+
+fn one_of_them(mut schemas: Vec<Value>) -> Value {
+    match schemas.len() {
+        1 => schemas.swap_remove(0),
+        _ => json!({"anyOf": schemas}),
+    }
+}
+
+fn capital(title: &str) -> String {
+    let mut letters = title.chars();
+    letters
+        .next()
+        .map_or(String::new(), |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
+}
+
+// Patterns are plain ECMA-262 without look-around and `\p`, so that every usual engine reads them
+// alike. No two ways of a repetition begin with the same character: nothing is tried twice.
+
+/// White space that is no control character, as the inside of a character class.
+const SPACE: &str = r" \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000";
+
+/// Control characters, likewise.
+const CONTROL: &str = r"\u0000-\u001f\u007f-\u009f";
+
+/// Control characters that not even a body text takes.
+const CONTROL_IN_LINES: &str = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f";
+
+const PLACEHOLDER: &str = r"\{\{[1-9][0-9]{0,2}\}\}";
+
+/// A port, 0 to 65535.
+const PORT: &str =
+    "0*(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])";
+
+/// The schema of a string; `placeholders` tells whether it holds any, where it may.
+fn text(rule: &Text, placeholders: bool) -> Value {
     let pattern = match rule.form {
         Form::Language => {
-            let (languages, regions) =
-                (language::languages().join("|"), language::regions().join("|"));
-            return json!({"type": "string", "pattern": format!("^({languages})_({regions})$"), "examples": ["en_US"]});
+            let languages = language::languages().join("|");
+            let regions = language::regions().join("|");
+            let pattern = format!("^(?:{languages})_(?:{regions})$");
+            return json!({"type": "string", "pattern": pattern, "examples": ["en_US", "pt_BR"]});
         }
         Form::Phone => {
-            return json!({"type": "string", "pattern": "^\\+?[1-9][0-9]{6,14}$", "examples": ["+15550001111"]});
+            let pattern = r"^\+?[1-9][0-9]{6,14}$";
+            return json!({"type": "string", "pattern": pattern, "examples": ["+15550001111"]});
         }
-        Form::Name => format!("^{VISIBLE}({PLAIN}*{VISIBLE})?$"),
-        Form::WithoutPlaceholders => format!("^(?!.*\\{{\\{{){PLAIN}*{VISIBLE}{PLAIN}*$"),
-        Form::WithPlaceholders if rule.multiline => {
-            format!("^{MULTILINE}*{VISIBLE}{MULTILINE}*$")
+        Form::Url => return url(rule.max, ""),
+        Form::UrlWithSuffix => return url(rule.max, if placeholders { r"\{\{1\}\}" } else { "" }),
+        Form::Name => format!("^[^{CONTROL}{SPACE}](?:[^{CONTROL}]*[^{CONTROL}{SPACE}])?$"),
+        Form::Free => visible(rule.multiline),
+        Form::WithPlaceholders if placeholders => {
+            let unit = unit(control(rule.multiline), control(rule.multiline));
+            format!(r"^(?:{unit})*{PLACEHOLDER}(?:{unit}|{PLACEHOLDER})*\{{?$")
         }
-        Form::Free | Form::WithPlaceholders => format!("^{PLAIN}*{VISIBLE}{PLAIN}*$"),
-        Form::Url => format!("^https?://{HOST}([/?#][!-z|}}~]*)?$"),
-        Form::UrlWithSuffix => format!("^https?://{HOST}([/?#][!-z|}}~]*(\\{{\\{{1\\}}\\}})?)?$"),
+        Form::WithPlaceholders | Form::WithoutPlaceholders => {
+            let control = control(rule.multiline);
+            let first = unit(&format!("{CONTROL}{SPACE}"), control);
+            let unit = unit(control, control);
+            format!(r"^{}(?:(?:{first})(?:{unit})*\{{?|\{{)$", space(rule.multiline))
+        }
     };
     json!({"type": "string", "minLength": 1, "maxLength": rule.max, "pattern": pattern})
 }
 
-/// Any character but control characters.
-const PLAIN: &str = "[^\\x00-\\x1f\\x7f-\\x9f]";
-
-/// Any character but control characters, with line feed, carriage return and tab.
-const MULTILINE: &str = "[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f]";
-
-/// A character that is neither white space nor a control character.
-const VISIBLE: &str =
-    "[^\\x00-\\x20\\x7f-\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
-
-/// A host name, written a little narrower than the rule takes it.
-const HOST: &str = "[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?";
-
-fn list(list: &'static List) -> Value {
-    let mut schema = json!({
-        "type": "array",
-        "minItems": list.min.max(usize::from(list.needs.is_some())),
-        "maxItems": list.max,
-        "items": tagged(list.item, &Map::new()),
-    });
-    if let Some(needed) = list.needs {
-        let pattern = any_case([needed].into_iter());
-        schema["contains"] = json!({"type": "object", "properties": {list.item.tag: {"type": "string", "pattern": pattern}}, "required": [list.item.tag]});
-        schema["minContains"] = json!(1);
-        schema["maxContains"] = json!(1);
-    }
-    schema
+/// An `http` or `https` address that ends in `suffix`.
+fn url(max: usize, suffix: &str) -> Value {
+    let hidden = format!("{CONTROL}{SPACE}");
+    let unit = unit(&hidden, &hidden);
+    let rest = format!(r"(?::{PORT})?(?:[/?#\\](?:{unit})*\{{?)?{suffix}$");
+    let plain = "[A-Za-z0-9._-]";
+    let beyond = format!(r"[^\u0000-\u009f{SPACE}]");
+    json!({
+        "type": "string",
+        "maxLength": max,
+        "anyOf": [
+            {"pattern": format!("^https?://[._-]*[A-Za-z0-9]{plain}*{rest}")},
+            {
+                "description": "The host has letters beyond ASCII, or is an IPv6 address.",
+                "pattern": format!(r"^https?://(?:{plain}*{beyond}(?:{plain}|{beyond})*|\[[0-9A-Fa-f:.]{{2,45}}\]){rest}"),
+            },
+        ],
+    })
 }
 
-fn tagged(tagged: &'static Tagged, outer: &Map<String, Value>) -> Value {
-    let variants = tagged.variants.iter().map(|variant| {
-        let mut tags = outer.clone();
-        let word = json!({"type": "string", "pattern": any_case([variant.word].into_iter()), "description": tagged.about, "examples": [variant.word]});
-        tags.insert(tagged.tag.to_owned(), word);
-        match &variant.kind {
-            Kind::Part(inner) => part(inner, tags),
-            Kind::Tagged(inner) => self::tagged(inner, &tags),
-        }
-    });
-    json!({"anyOf": variants.collect::<Vec<_>>()})
+/// A string with at least one visible character.
+fn visible(multiline: bool) -> String {
+    format!("^{}[^{CONTROL}{SPACE}][^{}]*$", space(multiline), control(multiline))
 }
 
-fn sample(samples: Samples) -> Value {
-    let value = json!({"type": "string", "minLength": 1, "pattern": format!("^{PLAIN}*{VISIBLE}{PLAIN}*$")});
-    let plain = json!({"type": "array", "items": value, "minItems": 1});
-    match samples {
-        Samples::Plain => plain,
-        Samples::Nested => json!({"type": "array", "items": plain, "minItems": 1, "maxItems": 1}),
-        Samples::Single => {
-            json!({"anyOf": [value, {"type": "array", "items": value, "minItems": 1, "maxItems": 1}]})
-        }
-    }
+/// White space before the first visible character.
+fn space(multiline: bool) -> String {
+    format!("[{}{SPACE}]*", if multiline { r"\t\n\r" } else { "" })
+}
+
+fn control(multiline: bool) -> &'static str {
+    if multiline { CONTROL_IN_LINES } else { CONTROL }
+}
+
+/// A character that is none of `first`, or a brace and one that is none of `second`: strung
+/// together they never hold `{{`.
+fn unit(first: &str, second: &str) -> String {
+    format!(r"[^{first}{{]|\{{[^{second}{{]")
 }
 
 /// A pattern that takes any of the words in any letter case.
-fn any_case<'w>(words: impl Iterator<Item = &'w str>) -> String {
+fn any_case(words: &[&str]) -> String {
     let letter = |letter: char| {
         if letter.is_ascii_alphabetic() {
             format!("[{}{}]", letter.to_ascii_uppercase(), letter.to_ascii_lowercase())
@@ -182,13 +296,103 @@ fn any_case<'w>(words: impl Iterator<Item = &'w str>) -> String {
             letter.to_string()
         }
     };
-    let words: Vec<String> = words.map(|word| word.chars().map(letter).collect()).collect();
-    format!("^({})$", words.join("|"))
+    let words: Vec<String> = words.iter().map(|word| word.chars().map(letter).collect()).collect();
+    format!("^(?:{})$", words.join("|"))
 }
 
-fn sentence(title: &str) -> String {
-    let mut letters = title.chars();
-    letters
-        .next()
-        .map_or(String::new(), |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
+#[cfg(test)]
+mod tests {
+    use proptest::{
+        strategy::{Strategy as _, ValueTree as _},
+        string::string_regex,
+        test_runner::TestRunner,
+    };
+
+    use super::*;
+    use crate::{rulebook::V1, text, violation::Rule};
+
+    /// Writes strings that a pattern takes, and tells which rules they break after all.
+    fn broken_by_what_fits(rule: &Text, pattern: &str) -> Vec<Rule> {
+        let inner = pattern.trim_start_matches('^').trim_end_matches('$');
+        let strings = string_regex(inner).unwrap();
+        let mut runner = TestRunner::deterministic();
+        let mut faults = Vec::new();
+        for _ in 0..300 {
+            let written = strings.new_tree(&mut runner).unwrap().current();
+            text::check(rule, &written, &mut faults);
+        }
+        let mut rules: Vec<Rule> = faults.iter().map(|fault| fault.rule).collect();
+        rules.dedup();
+        rules
+    }
+
+    fn patterns(schema: &Value) -> Vec<&str> {
+        let own = schema.get("pattern").and_then(Value::as_str);
+        let others = schema.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+        own.into_iter().chain(others.flat_map(patterns)).collect()
+    }
+
+    #[test]
+    fn what_a_pattern_takes_the_rule_takes_unless_no_pattern_can_tell() {
+        use Form::{Free, Language, Name, Phone, Url, WithPlaceholders, WithoutPlaceholders};
+        for (form, untold) in [
+            (Free, None),
+            (Name, None),
+            (Language, None),
+            (Phone, None),
+            (WithoutPlaceholders, None),
+            (WithPlaceholders, Some(Rule::PlaceholderGap)),
+            (Url, Some(Rule::UrlHost)),
+            (Form::UrlWithSuffix, Some(Rule::UrlHost)),
+        ] {
+            for (multiline, placeholders) in [(false, false), (false, true), (true, true)] {
+                let rule = Text { max: 100_000, multiline, form };
+                for pattern in patterns(&text(&rule, placeholders)) {
+                    for broken in broken_by_what_fits(&rule, pattern) {
+                        assert_eq!(Some(broken), untold, "{form:?} {pattern}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_with_placeholders_and_one_without_are_told_apart() {
+        let schema = of_template(&V1);
+        let kinds = schema["properties"]["components"]["items"]["anyOf"].as_array().unwrap();
+        let needs_example = |kind: &Value| {
+            let required = kind["required"].as_array().unwrap();
+            required.contains(&json!("example"))
+        };
+        let told: Vec<(&str, bool)> = kinds
+            .iter()
+            .map(|kind| (kind["title"].as_str().unwrap(), needs_example(kind)))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("A HEADER of format TEXT without placeholders", false),
+                ("A HEADER of format TEXT with placeholders", false),
+                ("A HEADER of format MEDIA", true),
+                ("A BODY component without placeholders", false),
+                ("A BODY component with placeholders", true),
+                ("A FOOTER component", false),
+                ("A BUTTONS component", false),
+            ]
+        );
+    }
+
+    #[test]
+    fn each_kind_of_component_is_counted() {
+        let schema = of_template(&V1);
+        let components = &schema["properties"]["components"];
+        assert_eq!((&components["minItems"], &components["maxItems"]), (&json!(1), &json!(4)));
+        let counts: Vec<(i64, i64)> = components["allOf"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| (it["minContains"].as_i64().unwrap(), it["maxContains"].as_i64().unwrap()))
+            .collect();
+        assert_eq!(counts, [(0, 1), (1, 1), (0, 1), (0, 1)], "HEADER, BODY, FOOTER, BUTTONS");
+    }
 }

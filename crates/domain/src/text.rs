@@ -161,7 +161,11 @@ fn is_host_and_port(text: &str) -> bool {
         let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         inner.is_some_and(|inner| inner.parse::<std::net::Ipv6Addr>().is_ok())
     };
-    (named(host) || numbered(host)) && port.is_none_or(|port| port.parse::<u16>().is_ok())
+    (named(host) || numbered(host)) && port.is_none_or(is_port)
+}
+
+fn is_port(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok()
 }
 
 fn phone(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
@@ -231,6 +235,7 @@ mod tests {
             ("https://:80", "url-host"),
             ("https://a:99999", "url-host"),
             ("https://..", "url-host"),
+            ("https://a:+80", "url-host"),
             ("https://u:p@a.b/", "url-user-info"),
             ("https://a.b/ c", "url-white-space"),
             ("https://a.b/\u{a0}", "url-white-space"),

@@ -132,6 +132,13 @@ impl Watch {
         self.state.store((changes << 2) | phase as u64, Ordering::Relaxed);
     }
 
+    /// Some of an answer has gone out: whoever reads it, however slowly, is not idle.
+    fn told(&self) {
+        if self.state.load(Ordering::Relaxed) & 3 == Phase::Idle as u64 {
+            self.enter(Phase::Idle);
+        }
+    }
+
     /// The first bytes of a request have come.
     fn heard(&self) {
         if self.state.load(Ordering::Relaxed) & 3 == Phase::Idle as u64 {
@@ -195,7 +202,11 @@ impl rt::Write for Watched {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(context, bytes)
+        let written = Pin::new(&mut self.io).poll_write(context, bytes);
+        if written.is_ready() {
+            self.watch.told();
+        }
+        written
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -215,6 +226,52 @@ impl rt::Write for Watched {
         context: &mut Context<'_>,
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write_vectored(context, buffers)
+        let written = Pin::new(&mut self.io).poll_write_vectored(context, buffers);
+        if written.is_ready() {
+            self.watch.told();
+        }
+        written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks `times` times; whether the connection was overdue in the end.
+    fn overdue_after(times: u32, watch: &Watch, between: impl Fn(&Watch)) -> bool {
+        let limits = Limits {
+            header: Duration::from_secs(1),
+            idle: Duration::from_secs(3),
+            ..Limits::default()
+        };
+        let mut lookout = Lookout::new(&limits);
+        (0..times).fold(false, |_, _| {
+            between(watch);
+            lookout.is_overdue(watch, &limits)
+        })
+    }
+
+    fn watch(phase: Phase) -> Watch {
+        Watch { state: AtomicU64::new(phase as u64) }
+    }
+
+    #[test]
+    fn headers_have_their_own_deadline_and_idle_connections_a_longer_one() {
+        assert!(!overdue_after(11, &watch(Phase::Header), |_| {}));
+        assert!(overdue_after(13, &watch(Phase::Header), |_| {}));
+        assert!(!overdue_after(30, &watch(Phase::Idle), |_| {}));
+        assert!(overdue_after(33, &watch(Phase::Idle), |_| {}));
+    }
+
+    #[test]
+    fn a_drop_of_header_now_and_then_does_not_help_a_slow_client() {
+        assert!(overdue_after(13, &watch(Phase::Header), Watch::heard));
+    }
+
+    #[test]
+    fn whoever_still_reads_an_answer_is_not_idle_and_a_running_request_is_left_alone() {
+        assert!(!overdue_after(1_000, &watch(Phase::Idle), Watch::told));
+        assert!(!overdue_after(1_000, &watch(Phase::Answering), |_| {}));
     }
 }

@@ -81,16 +81,18 @@ impl AccessLog {
 
     pub(crate) fn write(&self, line: &Line<'_>) {
         let Some(log) = &self.0 else { return };
+        let mut text = String::with_capacity(256);
+        match log.format {
+            LogFormat::Human => human(&mut text, line),
+            LogFormat::Json => json(&mut text, line),
+        }
         let mut waiting = log.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.text.len() > MOST_WAITING {
             waiting.dropped += 1;
             return;
         }
         let was_empty = waiting.text.is_empty();
-        match log.format {
-            LogFormat::Human => human(&mut waiting.text, line),
-            LogFormat::Json => json(&mut waiting.text, line),
-        }
+        waiting.text.push_str(&text);
         drop(waiting);
         if was_empty {
             log.shared.arrived.notify_one();

@@ -4,6 +4,7 @@
 mod accounts;
 mod connection;
 mod credentials;
+mod fold;
 mod templates;
 mod upkeep;
 mod writer;

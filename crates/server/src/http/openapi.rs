@@ -1,13 +1,77 @@
-//! The API description (OpenAPI 3.1), assembled from the rulebook's table and hand-written pieces.
+//! The API description (OpenAPI 3.1), assembled from the rulebook's table, the catalogue of
+//! problems and hand-written pieces.
+//!
+//! An operation is one `Operation` in `templates` or `service`; everything else
+//! (its responses by status, their headers, the list of paths) follows from that.
 
-use axum::response::Response;
-use serde_json::{Value, json};
+mod examples;
+mod operation;
+mod schemas;
+mod service;
+mod shared;
+mod templates;
+
+use std::sync::LazyLock;
+
+use axum::{
+    body::Bytes,
+    http::header,
+    response::{IntoResponse, Response},
+};
+use serde_json::{Map, Value, json};
+
+use operation::Operation;
 
 /// The whole description.
 pub fn document() -> Value {
-    json!({"openapi": "3.1.0"})
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Galley",
+            "summary": "Message templates: created, checked, kept and served.",
+            "description": DESCRIPTION,
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "servers": [{"url": "/", "description": "This service."}],
+        "tags": [
+            {"name": templates::TAG, "description": "What the service is for."},
+            {"name": service::OPERATORS, "description": "Is it alive, does it take requests, how is it doing."},
+            {"name": service::READERS, "description": "This description, and pages for people."},
+        ],
+        "paths": paths(),
+        "components": {
+            "schemas": schemas::all(),
+            "parameters": shared::parameters(),
+            "headers": shared::headers(),
+            "examples": examples::of_problems(),
+            "securitySchemes": shared::security_schemes(),
+        },
+    })
+}
+
+const DESCRIPTION: &str = "\
+A template has a name, a language, a category and components: a body and, if wanted, a header, a \
+footer and buttons.\n\n\
+Every call on templates carries two credentials of one account: an API key in the path, and an \
+access token in `Authorization: Bearer`.\n\n\
+Every refusal is a problem document (RFC 9457, `application/problem+json`); its `type` is the \
+path of a page about it. A template that breaks rules is told all of them at once, each with its \
+place in the document, a stable rule id and a hint.\n\n\
+In what is sent, `null` counts as absent, and members that nobody knows are passed over. `null` \
+is never answered. A slash at the end of a path makes no difference.";
+
+fn paths() -> Value {
+    let mut paths = Map::new();
+    for operation in templates::operations().into_iter().chain(service::operations()) {
+        let Operation { path, method, .. } = operation;
+        let methods = paths.entry(path).or_insert_with(|| json!({}));
+        methods[method] = operation.render();
+    }
+    Value::Object(paths)
 }
 
 pub(super) async fn show() -> Response {
-    super::json(axum::http::StatusCode::OK, document().to_string())
+    static WRITTEN: LazyLock<Bytes> = LazyLock::new(|| document().to_string().into());
+    ([(header::CONTENT_TYPE, "application/json")], WRITTEN.clone()).into_response()
 }

@@ -55,7 +55,8 @@ pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "cache_size", -16 * 1_024)?;
-    connection.pragma_update(None, "wal_autocheckpoint", 8_000)?;
+    // The log is folded into the file beside the writer, not inside a commit: `fold.rs`.
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "journal_size_limit", 64 * 1_024 * 1_024)?;
     connection.set_prepared_statement_cache_capacity(64);
     for (setting, found, good) in settings(&connection)? {
@@ -64,6 +65,14 @@ pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
         }
     }
     migrate(&mut connection)?;
+    Ok(connection)
+}
+
+/// A connection that folds the log of a file that the writer has opened.
+pub(super) fn open_for_folding(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.pragma_update(None, "synchronous", "full")?;
     Ok(connection)
 }
 

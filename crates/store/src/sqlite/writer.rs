@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, params};
 use tokio::sync::oneshot;
 
-use super::{Acknowledge, SqliteOptions, connection, key, millis, templates};
+use super::{Acknowledge, SqliteOptions, connection, fold::Folder, key, millis, templates};
 use crate::StoreError;
 
 /// How many writes one transaction takes at most: enough to share a sync, few enough that the
@@ -40,8 +40,12 @@ impl Writer {
         options: &SqliteOptions,
     ) -> Result<Self, StoreError> {
         let (queue, waiting) = sync_channel(options.queue);
-        let mut desk =
-            Desk { path, connection: Some(connection), acknowledge: options.acknowledge };
+        let mut desk = Desk {
+            folder: Folder::start(&path)?,
+            connection: Some(connection),
+            acknowledge: options.acknowledge,
+            path,
+        };
         let thread = std::thread::Builder::new()
             .name("galley-writer".to_owned())
             .spawn(move || desk.work(&waiting))
@@ -177,6 +181,8 @@ where
 
 /// The writer thread's own state.
 struct Desk {
+    /// Dropped before the connection, which folds the whole log when it is the last to close.
+    folder: Folder,
     path: PathBuf,
     connection: Option<Connection>,
     acknowledge: Acknowledge,
@@ -234,12 +240,16 @@ impl Desk {
                 other => other,
             }),
         };
+        for job in jobs.drain(..) {
+            job.answer(outcome.as_ref().copied().map_err(StoreError::shared));
+        }
         if outcome.is_err() {
             // After a failed sync nobody knows what is on disk: a new connection finds out.
             self.connection = None;
-        }
-        for job in jobs.drain(..) {
-            job.answer(outcome.as_ref().copied().map_err(StoreError::shared));
+        } else if let Some(connection) = &self.connection
+            && let Err(error) = self.folder.after_commit(connection)
+        {
+            tracing::warn!(%error, "the log could not be folded into the file");
         }
     }
 

@@ -1,0 +1,24 @@
+//! The real binary, started, called, stopped and killed: what a user of `galley` sees. Needs no
+//! root and nothing installed.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "support/http.rs"]
+mod http;
+#[path = "support/service.rs"]
+mod service;
+
+mod smoke {
+    mod accounts;
+    mod bad_http;
+    mod bad_paths;
+    mod canary;
+    mod credentials;
+    mod first_run;
+    mod kill;
+    mod ledger;
+    mod settings;
+    mod shared;
+    mod stop;
+    mod upkeep;
+}

@@ -1,0 +1,99 @@
+//! Accounts and phone numbers, made with the command line while the service runs.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::{
+    http::{Answer, Request},
+    service::{Launch, Service, document, galley, galley_json, until},
+};
+
+/// Creates a template as the account that `galley account create --json` told of.
+fn create(service: &Service, account: &Value, phone: &str, name: &str) -> Answer {
+    let member = |name: &str| account[name].as_str().unwrap();
+    let path = format!("/api/v1.0/{phone}/{}/message_templates", member("key"));
+    let request = Request::new("POST", path)
+        .header("Authorization", &format!("Bearer {}", member("token")))
+        .body(document(name, "Hello!").to_string());
+    service.send(&request)
+}
+
+#[test]
+fn account_create_prints_exactly_four_members_and_they_work_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).start();
+    let account = galley_json(dir.path(), &["account", "create", "shop"]);
+    let members: Vec<_> = account.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(members, ["account_id", "key", "phone_number_id", "token"]);
+    assert!(account.as_object().unwrap().values().all(Value::is_string));
+    let phone = account["phone_number_id"].as_str().unwrap();
+    let made = create(&service, &account, phone, "by_the_new_account");
+    assert_eq!(made.status, 201, "{made:?}");
+}
+
+#[test]
+fn account_create_takes_given_phones_and_secrets_as_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).start();
+    let arguments = ["account", "create", "moved", "--phone", "4911", "--phone", "4922"];
+    let secrets = ["--rulebook", "v1", "--review", "auto", "--key", "k1", "--token", "t1"];
+    let output = galley(dir.path(), &[&arguments[..], &secrets, &["--json"]].concat());
+    assert!(output.status.success(), "{output:?}");
+    let account: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(account["phone_number_id"], "4911");
+    assert_eq!([&account["key"], &account["token"]], ["k1", "t1"]);
+    let warning = String::from_utf8(output.stderr).unwrap();
+    assert!(warning.contains("weak") && !warning.contains("k1"), "{warning}");
+    assert_eq!(create(&service, &account, "4911", "one").status, 201);
+    assert_eq!(create(&service, &account, "4922", "two").status, 201);
+    create(&service, &account, "4933", "three").is_problem(404, "phone-unknown");
+}
+
+#[test]
+fn an_account_that_takes_any_phone_owns_it_from_its_first_use() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).start();
+    let one = galley_json(dir.path(), &["account", "create", "one"]);
+    let two = galley_json(dir.path(), &["account", "create", "two"]);
+    assert_eq!(create(&service, &one, "777", "first_come").status, 201);
+    create(&service, &two, "777", "second_come").is_problem(404, "phone-unknown");
+    assert_eq!(create(&service, &one, "777", "again").status, 201);
+}
+
+#[test]
+fn phones_are_added_and_listed_while_the_service_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).start();
+    let account = galley_json(dir.path(), &["account", "create", "shop", "--phone", "100"]);
+    create(&service, &account, "200", "early").is_problem(404, "phone-unknown");
+    galley_json(dir.path(), &["phone", "add", "shop", "200"]);
+    assert_eq!(create(&service, &account, "200", "late").status, 201, "a new phone works at once");
+    let phones = galley_json(dir.path(), &["phone", "list", "shop"]);
+    assert_eq!(phones, json!([{"phone_number_id": "100"}, {"phone_number_id": "200"}]));
+
+    galley_json(dir.path(), &["account", "create", "other", "--phone", "300"]);
+    let output = galley(dir.path(), &["phone", "add", "shop", "300"]);
+    assert!(!output.status.success());
+    assert!(String::from_utf8(output.stderr).unwrap().contains("another account"));
+}
+
+#[test]
+fn a_disabled_account_is_refused_with_403_until_it_is_enabled() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).start();
+    let account = galley_json(dir.path(), &["account", "create", "shop", "--phone", "100"]);
+    assert_eq!(create(&service, &account, "100", "before").status, 201);
+    galley_json(dir.path(), &["account", "disable", "shop"]);
+    until(Duration::from_secs(5), "a disabled account is refused", || {
+        create(&service, &account, "100", "before").status == 403
+    });
+    create(&service, &account, "100", "refused").is_problem(403, "account-disabled");
+    service.is_well("the_others_go_on");
+    assert!(galley_json(dir.path(), &["account", "show", "shop"])["disabled_at"].is_string());
+
+    galley_json(dir.path(), &["account", "enable", "shop"]);
+    until(Duration::from_secs(5), "an enabled account is let in", || {
+        create(&service, &account, "100", "before").status == 409
+    });
+}

@@ -1,0 +1,152 @@
+//! Keys and tokens, looked after with the command line while the service runs.
+
+use std::{path::Path, time::Duration};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{
+    http::{Answer, Request},
+    service::{KEY, Launch, PHONE, Service, TOKEN, document, galley, galley_json, until},
+};
+
+/// A revocation counts within this time.
+const SOON: Duration = Duration::from_secs(5);
+
+fn started() -> (TempDir, Service) {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).start();
+    service.is_well("at_the_start");
+    (dir, service)
+}
+
+/// Creates a template whose name is new each time.
+fn create(service: &Service, key: &str, token: &str) -> Answer {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let name = format!("by_a_credential_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+    let path = format!("/api/v1.0/{PHONE}/{key}/message_templates");
+    let request = Request::new("POST", path)
+        .header("Authorization", &format!("Bearer {token}"))
+        .body(document(&name, "Hello!").to_string());
+    service.send(&request)
+}
+
+fn text<'v>(value: &'v Value, member: &str) -> &'v str {
+    value[member].as_str().unwrap_or_else(|| panic!("no {member} in {value}"))
+}
+
+/// The state of a credential, as the list tells it.
+fn state(dir: &Path, kind: &str, id: &Value) -> String {
+    let list = galley_json(dir, &[kind, "list", "default"]);
+    let found = list.as_array().unwrap().iter().find(|it| it["id"] == *id);
+    text(found.unwrap_or_else(|| panic!("no {id} in {list}")), "state").to_owned()
+}
+
+#[test]
+fn a_new_key_works_at_once_and_a_revoked_one_ends_within_five_seconds() {
+    let (dir, service) = started();
+    let made = galley_json(dir.path(), &["key", "create", "default"]);
+    let (id, key) = (&made["id"], text(&made, "key"));
+    assert_eq!(create(&service, key, TOKEN).status, 201);
+    assert_eq!(state(dir.path(), "key", id), "good");
+
+    galley_json(dir.path(), &["key", "revoke", &id.to_string()]);
+    until(SOON, "the key is refused", || create(&service, key, TOKEN).status == 401);
+    create(&service, key, TOKEN).is_problem(401, "key-revoked");
+    assert_eq!(state(dir.path(), "key", id), "revoked");
+    assert_eq!(create(&service, KEY, TOKEN).status, 201, "the other key goes on");
+}
+
+#[test]
+fn a_new_token_works_at_once_and_a_revoked_one_ends_within_five_seconds() {
+    let (dir, service) = started();
+    let made = galley_json(dir.path(), &["token", "create", "default"]);
+    let (id, token) = (&made["id"], text(&made, "token"));
+    assert_eq!(create(&service, KEY, token).status, 201);
+
+    galley_json(dir.path(), &["token", "revoke", &id.to_string()]);
+    until(SOON, "the token is refused", || create(&service, KEY, token).status == 401);
+    let refused = create(&service, KEY, token);
+    refused.is_problem(401, "token-revoked");
+    assert_eq!(refused.header("www-authenticate"), Some("Bearer"));
+    assert_eq!(state(dir.path(), "token", id), "revoked");
+
+    // It stays revoked whatever happens to the service.
+    drop(service);
+    let service = Launch::new(dir.path()).start();
+    create(&service, KEY, token).is_problem(401, "token-revoked");
+}
+
+#[test]
+fn a_rotated_credential_stays_good_for_the_chosen_overlap() {
+    let (dir, service) = started();
+    for kind in ["key", "token"] {
+        let call = |secret: &str| match kind {
+            "key" => create(&service, secret, TOKEN),
+            _ => create(&service, KEY, secret),
+        };
+        let first = galley_json(dir.path(), &[kind, "create", "default"]);
+        let second = galley_json(dir.path(), &[kind, "rotate", &first["id"].to_string()]);
+        let old = second["id"].to_string();
+        let third = galley_json(dir.path(), &[kind, "rotate", &old, "--overlap", "0s"]);
+
+        assert_eq!(call(text(&third, kind)).status, 201, "the newest {kind} works at once");
+        until(SOON, "what has no overlap is refused", || call(text(&second, kind)).status == 401);
+        call(text(&second, kind)).is_problem(401, &format!("{kind}-expired"));
+        assert_eq!(call(text(&first, kind)).status, 201, "the overlap is a day unless chosen");
+        assert_eq!(state(dir.path(), kind, &second["id"]), "expired");
+    }
+}
+
+#[test]
+fn a_credential_is_good_until_its_time_is_over() {
+    let (dir, service) = started();
+    let lasting = galley_json(dir.path(), &["token", "create", "default", "--expires-in", "90d"]);
+    assert_eq!(create(&service, KEY, text(&lasting, "token")).status, 201);
+    for kind in ["key", "token"] {
+        let over = galley_json(dir.path(), &[kind, "create", "default", "--expires-in", "0s"]);
+        let answer = match kind {
+            "key" => create(&service, text(&over, kind), TOKEN),
+            _ => create(&service, KEY, text(&over, kind)),
+        };
+        answer.is_problem(401, &format!("{kind}-expired"));
+    }
+}
+
+#[test]
+fn a_token_may_do_what_its_scopes_say() {
+    let (dir, service) = started();
+    let made = create(&service, KEY, TOKEN).json();
+    let reader = galley_json(dir.path(), &["token", "create", "default", "--scopes", "read"]);
+    let token = text(&reader, "token");
+    let path = format!("/api/v1.0/{PHONE}/{KEY}/message_templates/{}", text(&made, "id"));
+    let read = Request::get(path).header("Authorization", &format!("Bearer {token}"));
+    assert_eq!(service.send(&read).status, 200);
+    let refused = create(&service, KEY, token);
+    refused.is_problem(403, "scope-missing");
+    assert!(text(&refused.json(), "detail").contains("write"));
+
+    let output = galley(dir.path(), &["token", "create", "default", "--scopes", "raed"]);
+    assert!(!output.status.success());
+    assert!(String::from_utf8(output.stderr).unwrap().contains("read"));
+}
+
+#[test]
+fn lists_show_credentials_but_never_a_secret() {
+    let (dir, _service) = started();
+    let made = galley_json(dir.path(), &["token", "create", "default"]);
+    for arguments in [
+        &["key", "list", "default"][..],
+        &["token", "list", "default"],
+        &["account", "show", "default"],
+        &["token", "list", "default", "--json"],
+    ] {
+        let output = galley(dir.path(), arguments);
+        let shown = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && !shown.is_empty(), "{arguments:?}");
+        for secret in [KEY, TOKEN, text(&made, "token")] {
+            assert!(!shown.contains(secret), "{arguments:?}: {shown}");
+        }
+    }
+}

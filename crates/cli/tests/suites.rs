@@ -1,0 +1,21 @@
+//! The suites that need more than Rust: strace, root for a mount, test data from npm. Whatever is
+//! missing fails them; nothing is skipped. `scripts/test` turns them on.
+
+#![cfg(feature = "suites")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[expect(dead_code, reason = "the smoke tests use all of it")]
+#[path = "support/http.rs"]
+mod http;
+#[expect(dead_code, reason = "the smoke tests use all of it")]
+#[path = "support/service.rs"]
+mod service;
+
+mod suites {
+    mod data;
+    mod disk_full;
+    mod json_test_suite;
+    mod naughty_strings;
+    mod syncs;
+    mod trace;
+}

@@ -1,0 +1,89 @@
+//! Folding the write-ahead log into the file, beside the writer.
+//!
+//! SQLite would do it inside a commit, and everybody would wait for thousands of pages. Here a
+//! thread of its own copies them while commits go on; what came in meanwhile is little, and the
+//! writer folds that itself, so that the log begins anew and stays small.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{SyncSender, sync_channel},
+    },
+    thread::JoinHandle,
+};
+
+use rusqlite::Connection;
+
+use super::connection;
+use crate::StoreError;
+
+/// Pages in the log that are worth folding.
+const WORTH_IT: i64 = 4_000;
+
+/// The handle on the folding thread. When it is dropped, the thread finishes and ends.
+pub(super) struct Folder {
+    start: Option<SyncSender<()>>,
+    /// Whether the thread has finished and the writer is to fold the rest.
+    folded: Arc<AtomicBool>,
+    running: bool,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Folder {
+    pub(super) fn start(path: &Path) -> Result<Self, StoreError> {
+        let connection = connection::open_for_folding(path)?;
+        let (start, asked) = sync_channel(1);
+        let folded = Arc::new(AtomicBool::new(false));
+        let done = Arc::clone(&folded);
+        let work = move || {
+            while let Ok(()) = asked.recv() {
+                if let Err(error) = fold(&connection) {
+                    tracing::warn!(%error, "the log could not be folded into the file");
+                }
+                done.store(true, Ordering::Release);
+            }
+        };
+        let thread = std::thread::Builder::new().name("galley-folder".to_owned()).spawn(work);
+        let thread = thread.map_err(|error| StoreError::Unavailable(Arc::new(error)))?;
+        Ok(Self { start: Some(start), folded, running: false, thread: Some(thread) })
+    }
+
+    /// To be called by the writer after each commit.
+    pub(super) fn after_commit(&mut self, writer: &Connection) -> Result<(), StoreError> {
+        if self.running {
+            if self.folded.swap(false, Ordering::Acquire) {
+                self.running = false;
+                fold(writer)?;
+            }
+        } else if unfolded_pages(writer)? >= WORTH_IT
+            && let Some(start) = &self.start
+        {
+            self.running = start.try_send(()).is_ok();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        self.start = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Copies what no reader needs any more; never waits for anybody.
+fn fold(connection: &Connection) -> Result<(), StoreError> {
+    connection.prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?.query_row([], |_| Ok(()))?;
+    Ok(())
+}
+
+/// How many pages of the log are not yet in the file.
+fn unfolded_pages(connection: &Connection) -> Result<i64, StoreError> {
+    let mut look = connection.prepare_cached("PRAGMA wal_checkpoint(NOOP)")?;
+    let (pages, folded): (i64, i64) = look.query_row([], |row| Ok((row.get(1)?, row.get(2)?)))?;
+    Ok(pages - folded)
+}
