@@ -26,12 +26,12 @@ impl Template {
             Reader::read(document, rulebook.template, |field| !IDENTITY.contains(&field.name))?;
         let text = |key: &str| {
             let value = document.root().get(key).and_then(Json::as_text);
-            value.expect("the rulebook requires it").to_owned()
+            value.expect("the rulebook requires it")
         };
         Ok(Self {
-            name: text("name"),
-            language: text("language"),
-            category: Category::named(&text("category")).expect("the rulebook lists its words"),
+            name: text("name").to_owned(),
+            language: text("language").to_owned(),
+            category: Category::named(text("category")).expect("the rulebook lists its words"),
             allow_category_change: matches!(
                 document.root().get("allow_category_change"),
                 Some(Json::Flag(true))

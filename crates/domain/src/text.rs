@@ -92,6 +92,10 @@ fn longer_than(text: &str, max: usize) -> bool {
 fn control_characters(text: &str, multiline: bool, faults: &mut Vec<Fault>) {
     let refused =
         |found: char| found.is_control() && !(multiline && matches!(found, '\n' | '\r' | '\t'));
+    // Hardly any text holds one; bytes tell that quickly. 0xC2 begins U+0080 to U+00BF.
+    if !text.bytes().any(|byte| byte < 0x20 || byte == 0x7f || byte == 0xc2) {
+        return;
+    }
     if let Some((at, found)) = text.char_indices().find(|(_, found)| refused(*found)) {
         let code = u32::from(found);
         let message = format!("holds the control character U+{code:04X}");
@@ -115,7 +119,9 @@ fn name(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
 }
 
 fn url(text: &str, faults: &mut Vec<Fault>) {
-    if let Some((at, found)) = text.char_indices().find(|(_, found)| found.is_whitespace()) {
+    let plain = text.bytes().all(|byte| byte.is_ascii_graphic());
+    let space = || text.char_indices().find(|(_, found)| found.is_whitespace());
+    if !plain && let Some((at, found)) = space() {
         let span = Span::of(text, at..at + found.len_utf8());
         let hint = "remove it, or write it as `%20`";
         faults.push(Fault::new(Rule::UrlWhiteSpace, "holds white space").hint(hint).at(span));

@@ -18,7 +18,9 @@ use axum::{
     Router,
     body::Body,
     extract::{RawPathParams, Request, rejection::RawPathParamsRejection},
-    http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header, uri::PathAndQuery},
+    http::{
+        Extensions, HeaderName, HeaderValue, Method, StatusCode, Uri, header, uri::PathAndQuery,
+    },
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -31,18 +33,23 @@ use trace::Trace;
 /// Every route of the service. The path key stands in the pattern by name only.
 fn routes() -> Router<App> {
     Router::new()
-        .merge(templates::routes())
         .merge(health::routes())
         .route("/openapi.json", get(openapi::show))
         .merge(docs::routes())
         .route("/problems/{slug}", get(problem_pages::show))
+        .layer(axum::middleware::map_request(trace::note_route))
+        // Calls with credentials note their route while those are looked at, which is quicker.
+        .merge(templates::routes())
         .fallback(async || Problem::of(Kind::NotFound))
         .method_not_allowed_fallback(method_not_allowed)
-        .layer(axum::middleware::map_request(trace::note_route))
 }
 
 /// A path that no segment pattern takes is not found, whatever the method.
-async fn method_not_allowed(params: Result<RawPathParams, RawPathParamsRejection>) -> Problem {
+async fn method_not_allowed(
+    extensions: Extensions,
+    params: Result<RawPathParams, RawPathParamsRejection>,
+) -> Problem {
+    Trace::note_route(&extensions);
     let plain = params.is_ok_and(|params| caller::Base::from_params(&params).is_ok());
     Problem::of(if plain { Kind::MethodNotAllowed } else { Kind::NotFound })
 }

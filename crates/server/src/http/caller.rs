@@ -97,6 +97,7 @@ impl<S: Needs> FromRequestParts<App> for Caller<S> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        Trace::note_route(&parts.extensions);
         let params = RawPathParams::from_request_parts(parts, app).await;
         let params = params.map_err(|_| Problem::of(Kind::NotFound))?;
         let base = Base::from_params(&params)?.ok_or(Problem::of(Kind::NotFound))?;

@@ -7,7 +7,7 @@ use std::sync::{
 
 use axum::{
     extract::{MatchedPath, Request},
-    http::HeaderMap,
+    http::{Extensions, HeaderMap},
 };
 use galley_domain::credential;
 use galley_store::CredentialId;
@@ -46,6 +46,14 @@ impl Trace {
         self.token.get().copied()
     }
 
+    /// Notes which route the request with these extensions took.
+    pub(super) fn note_route(extensions: &Extensions) {
+        let trace = extensions.get::<Arc<Trace>>();
+        if let (Some(trace), Some(route)) = (trace, extensions.get::<MatchedPath>()) {
+            let _ = trace.route.set(route.clone());
+        }
+    }
+
     pub(super) fn note_token(&self, token: CredentialId) {
         let _ = self.token.set(token);
     }
@@ -53,9 +61,6 @@ impl Trace {
 
 /// Notes which route a request took.
 pub(super) async fn note_route(request: Request) -> Request {
-    let trace = request.extensions().get::<Arc<Trace>>();
-    if let (Some(trace), Some(route)) = (trace, request.extensions().get::<MatchedPath>()) {
-        let _ = trace.route.set(route.clone());
-    }
+    Trace::note_route(request.extensions());
     request
 }

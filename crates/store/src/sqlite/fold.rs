@@ -19,8 +19,9 @@ use rusqlite::Connection;
 use super::connection;
 use crate::StoreError;
 
-/// Pages in the log that are worth folding.
-const WORTH_IT: i64 = 4_000;
+/// Pages in the log that are worth folding: 64 MiB. The more there are, the more often one page
+/// stands in the log several times and is copied only once.
+const WORTH_IT: i64 = 16_000;
 
 /// The handle on the folding thread. When it is dropped, the thread finishes and ends.
 pub(super) struct Folder {
