@@ -98,6 +98,17 @@ macro_rules! words {
                 }
             }
 
+            /// Its place among [`Self::WORDS`], for rows that have to be small. Stable: new words
+            /// are added at the end.
+            pub fn number(self) -> u8 {
+                self as u8
+            }
+
+            /// The word at that place.
+            pub fn numbered(number: u8) -> Option<Self> {
+                Self::WORDS.get(usize::from(number)).and_then(|word| Self::named(word))
+            }
+
             /// Reads the word in any letter case.
             pub fn named(word: &str) -> Option<Self> {
                 $(if word.eq_ignore_ascii_case($word) {
@@ -154,5 +165,25 @@ impl Review {
             Self::Auto => Status::Approved,
             Self::Manual => Status::Pending,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found_by_their_letters_and_by_their_number() {
+        for word in Status::WORDS {
+            let status = Status::named(&word.to_lowercase()).unwrap();
+            assert_eq!((status.word(), Status::numbered(status.number())), (*word, Some(status)));
+        }
+        assert_eq!((Status::named("LIVE"), Status::numbered(9)), (None, None));
+        assert_eq!(Status::Approved.number(), 1, "numbers are kept in rows and never change");
+        assert_eq!(
+            Category::Authentication.number(),
+            2,
+            "numbers are kept in rows and never change"
+        );
     }
 }

@@ -36,8 +36,8 @@ pub struct NewTemplate {
 pub struct Idempotency {
     /// Hash of the key.
     pub key: [u8; 16],
-    /// Hash of the request.
-    pub payload: [u8; 16],
+    /// Hash of the request. It only tells apart what one caller sent under one key.
+    pub payload: [u8; 8],
 }
 
 /// What came of a creation.
@@ -68,14 +68,14 @@ pub struct Receipt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Hash of the request that came with it.
-    pub payload: [u8; 16],
+    pub payload: [u8; 8],
     /// What was answered.
     pub receipt: Receipt,
 }
 
 impl Record {
     /// What a request with this payload gets from the record.
-    pub fn answer(&self, payload: [u8; 16]) -> Creation {
+    pub fn answer(&self, payload: [u8; 8]) -> Creation {
         if self.payload == payload { Creation::Replayed(self.receipt) } else { Creation::KeyReused }
     }
 }
@@ -307,7 +307,7 @@ pub struct Credential {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sweep {
     /// The last record that was looked at; none when the sweep is through.
-    pub at: Option<(u64, [u8; 16])>,
+    pub at: Option<[u8; 16]>,
     /// How many records the last step removed.
     pub removed: usize,
 }

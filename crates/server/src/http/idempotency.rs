@@ -48,13 +48,13 @@ impl IdempotencyKey {
         }
         payload.update(body);
         Ok(Some(Idempotency {
-            key: half(Sha256::digest(&key).into()),
-            payload: half(payload.finalize().into()),
+            key: head(Sha256::digest(&key).into()),
+            payload: head(payload.finalize().into()),
         }))
     }
 }
 
-/// Half a hash tells requests apart as well and takes half the room.
-fn half(hash: [u8; 32]) -> [u8; 16] {
-    *hash.first_chunk().expect("32 bytes begin with 16")
+/// As much of a hash as tells things apart, and no more: it is kept for every request.
+fn head<const N: usize>(hash: [u8; 32]) -> [u8; N] {
+    *hash.first_chunk().expect("shorter than the hash")
 }

@@ -7,8 +7,8 @@ use axum::{
     response::Response,
     routing::{get, post},
 };
-use galley_domain::{json::Document, template::Template};
-use galley_store::{Creation, NewTemplate, Receipt, StoredTemplate};
+use galley_domain::{json::Document, template::Template, violation::Violations};
+use galley_store::{Creation, Idempotency, NewTemplate, Receipt, StoredTemplate};
 
 use super::{
     body::JsonBody,
@@ -34,15 +34,11 @@ async fn create(
 ) -> Result<Response, Problem> {
     let document = Document::parse(&body)?;
     let idempotency = key.with(&["POST", &caller.phone, "message_templates"], &body)?;
-    if let Some(idempotency) = idempotency {
-        let record =
-            app.store().record(caller.account.id, idempotency.key, app.clock().now()).await?;
-        if let Some(record) = record {
-            return created(record.answer(idempotency.payload));
-        }
-    }
     let rulebook = caller.rulebook()?;
-    let template = Template::read(&document, rulebook)?;
+    let template = match Template::read(&document, rulebook) {
+        Ok(template) => template,
+        Err(violations) => return refused(&app, &caller, idempotency, violations).await,
+    };
     let new = NewTemplate {
         account: caller.account.id,
         claim: (rulebook.claim)(caller.account.id, &template),
@@ -68,6 +64,21 @@ async fn show(
         response.headers_mut().insert(header::ETAG, tag);
     }
     Ok(response)
+}
+
+/// What an Idempotency-Key made comes before the rules. The store looks at it first when it
+/// creates; a document that gets no further is looked at here.
+async fn refused(
+    app: &App,
+    caller: &Caller<Write>,
+    idempotency: Option<Idempotency>,
+    violations: Violations,
+) -> Result<Response, Problem> {
+    let Some(Idempotency { key, payload }) = idempotency else { return Err(violations.into()) };
+    match app.store().record(caller.account.id, key, app.clock().now()).await? {
+        Some(record) => created(record.answer(payload)),
+        None => Err(violations.into()),
+    }
 }
 
 /// The answer to a creation, whether it happened now or was asked for before.

@@ -93,14 +93,15 @@ CREATE TABLE event (
     PRIMARY KEY (account_id, seq)
 ) STRICT, WITHOUT ROWID;
 
--- What an Idempotency-Key made: enough to give the first answer again.
+-- What an Idempotency-Key made: enough to give the first answer again. Keys are random and every
+-- row lands on another page, so the rows are as small as they can be: `key` is a hash of account
+-- and key, `payload` a hash of the request, category and status are their numbers in the lists of
+-- words that the program has.
 CREATE TABLE idempotency (
-    account_id  INTEGER NOT NULL,
-    key         BLOB    NOT NULL,
+    key         BLOB    PRIMARY KEY,
     payload     BLOB    NOT NULL,
     template_id INTEGER NOT NULL,
-    category    TEXT    NOT NULL,
-    status      TEXT    NOT NULL,
-    created_at  INTEGER NOT NULL,
-    PRIMARY KEY (account_id, key)
+    category    INTEGER NOT NULL,
+    status      INTEGER NOT NULL,
+    created_at  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;

@@ -54,7 +54,7 @@ pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    connection.pragma_update(None, "cache_size", -12 * 1_024)?;
+    connection.pragma_update(None, "cache_size", -16 * 1_024)?;
     // The log is folded into the file beside the writer, not inside a commit: `fold.rs`.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "journal_size_limit", 128 * 1_024 * 1_024)?;

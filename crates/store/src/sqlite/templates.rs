@@ -18,6 +18,8 @@ use crate::{
 pub(super) struct Statements<'c> {
     insert: CachedStatement<'c>,
     append: CachedStatement<'c>,
+    find_record: CachedStatement<'c>,
+    keep_record: CachedStatement<'c>,
 }
 
 impl<'c> Statements<'c> {
@@ -33,14 +35,21 @@ impl<'c> Statements<'c> {
             "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, category, \
              status) VALUES (?1, ?2, ?3, ?4, 1, ?5, ?6, ?7, ?8)",
         )?;
-        Ok(Self { insert, append })
+        let find_record = connection.prepare_cached(FIND_RECORD)?;
+        // An older record under this key has run out, or the creation had ended with it.
+        let keep_record = connection.prepare_cached(
+            "INSERT OR REPLACE INTO idempotency (key, payload, template_id, category, status, \
+             created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?;
+        Ok(Self { insert, append, find_record, keep_record })
     }
 }
 
 /// Writes a template, its event and its record; refuses before it writes anything.
 pub(super) fn create(batch: &mut Batch<'_>, new: &NewTemplate) -> Result<Creation, StoreError> {
     if let Some(idempotency) = &new.idempotency
-        && let Some(record) = record(batch.connection(), new.account, idempotency.key, new.at)?
+        && let Some(record) =
+            find_record(&mut batch.templates.find_record, new.account, idempotency.key, new.at)?
     {
         return Ok(record.answer(idempotency.payload));
     }
@@ -67,7 +76,7 @@ pub(super) fn create(batch: &mut Batch<'_>, new: &NewTemplate) -> Result<Creatio
     }
     let receipt = Receipt { id, status: new.status, category: template.category() };
     append_event(batch, new, &receipt)?;
-    keep_record(batch.connection(), new, &receipt)?;
+    keep_record(batch, new, &receipt)?;
     Ok(Creation::Created(receipt))
 }
 
@@ -110,27 +119,27 @@ fn append_event(
 }
 
 fn keep_record(
-    connection: &Connection,
+    batch: &mut Batch<'_>,
     new: &NewTemplate,
     receipt: &Receipt,
 ) -> Result<(), StoreError> {
     let Some(idempotency) = &new.idempotency else { return Ok(()) };
-    // An older record under this key has run out, or the creation had ended with it.
-    connection
-        .prepare_cached(
-            "INSERT OR REPLACE INTO idempotency (account_id, key, payload, template_id, category, \
-             status, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        )?
-        .execute(params![
-            key(new.account.get()),
-            idempotency.key,
-            idempotency.payload,
-            key(receipt.id.get()),
-            receipt.category.word(),
-            receipt.status.word(),
-            millis(new.at),
-        ])?;
+    batch.templates.keep_record.execute(params![
+        record_key(new.account, idempotency.key),
+        idempotency.payload,
+        key(receipt.id.get()),
+        receipt.category.number(),
+        receipt.status.number(),
+        millis(new.at),
+    ])?;
     Ok(())
+}
+
+/// Keys of different accounts are strangers.
+fn record_key(account: AccountId, idempotency_key: [u8; 16]) -> [u8; 16] {
+    let hash =
+        Sha256::new().chain_update(account.get().to_be_bytes()).chain_update(idempotency_key);
+    *<[u8; 32]>::from(hash.finalize()).first_chunk().expect("32 bytes begin with 16")
 }
 
 pub(super) fn record(
@@ -139,16 +148,24 @@ pub(super) fn record(
     idempotency_key: [u8; 16],
     at: Timestamp,
 ) -> Result<Option<Record>, StoreError> {
-    let mut query = connection.prepare_cached(
-        "SELECT payload, template_id, category, status FROM idempotency \
-         WHERE account_id = ?1 AND key = ?2 AND created_at > ?3",
-    )?;
-    let mut rows = query.query(params![key(account.get()), idempotency_key, oldest_record(at)])?;
+    find_record(&mut connection.prepare_cached(FIND_RECORD)?, account, idempotency_key, at)
+}
+
+const FIND_RECORD: &str = "SELECT payload, template_id, category, status FROM idempotency \
+     WHERE key = ?1 AND created_at > ?2";
+
+fn find_record(
+    find: &mut CachedStatement<'_>,
+    account: AccountId,
+    idempotency_key: [u8; 16],
+    at: Timestamp,
+) -> Result<Option<Record>, StoreError> {
+    let mut rows = find.query(params![record_key(account, idempotency_key), oldest_record(at)])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let receipt = Receipt {
         id: template_id(row, "template_id")?,
-        status: status(row)?,
-        category: category(row)?,
+        status: column(row, "status", Status::numbered)?,
+        category: column(row, "category", Category::numbered)?,
     };
     Ok(Some(Record { payload: row.get("payload")?, receipt }))
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
-use super::{connection, key, templates::oldest_record, writer::Batch};
+use super::{connection, templates::oldest_record, writer::Batch};
 use crate::{Finding, StoreError, Sweep};
 
 /// How many idempotency records one step of a sweep looks at.
 const STEP: i64 = 2_000;
 
-type RecordKey = (u64, [u8; 16]);
+type RecordKey = [u8; 16];
 
 /// Looks at the next records: which have run out, and where the next step goes on. Records have
 /// no index by age, because every create would pay for it; a slow walk over all finds them too.
@@ -20,16 +20,14 @@ pub(super) fn old_records(
     from: Sweep,
     at: Timestamp,
 ) -> Result<(Vec<RecordKey>, Option<RecordKey>), StoreError> {
-    let (account, record) = from.at.unwrap_or_default();
     let mut query = connection.prepare_cached(
-        "SELECT account_id, key, created_at FROM idempotency \
-         WHERE (account_id, key) > (?1, ?2) ORDER BY account_id, key LIMIT ?3",
+        "SELECT key, created_at FROM idempotency WHERE key > ?1 ORDER BY key LIMIT ?2",
     )?;
-    let mut rows = query.query(params![key(account), record, STEP])?;
+    let mut rows = query.query(params![from.at.unwrap_or_default(), STEP])?;
     let (mut old, mut last, mut seen) = (Vec::new(), None, 0);
     while let Some(row) = rows.next()? {
-        let place = (u64::try_from(row.get::<_, i64>(0)?).unwrap_or_default(), row.get(1)?);
-        if row.get::<_, i64>(2)? <= oldest_record(at) {
+        let place: RecordKey = row.get(0)?;
+        if row.get::<_, i64>(1)? <= oldest_record(at) {
             old.push(place);
         }
         last = Some(place);
@@ -44,12 +42,12 @@ pub(super) fn forget_records(
     old: &[RecordKey],
     at: Timestamp,
 ) -> Result<usize, StoreError> {
-    let mut delete = batch.connection().prepare_cached(
-        "DELETE FROM idempotency WHERE account_id = ?1 AND key = ?2 AND created_at <= ?3",
-    )?;
+    let mut delete = batch
+        .connection()
+        .prepare_cached("DELETE FROM idempotency WHERE key = ?1 AND created_at <= ?2")?;
     let mut removed = 0;
-    for (account, record) in old {
-        removed += delete.execute(params![key(*account), record, oldest_record(at)])?;
+    for record in old {
+        removed += delete.execute(params![record, oldest_record(at)])?;
     }
     Ok(removed)
 }

@@ -53,7 +53,7 @@ pub(crate) fn new(account: AccountId, name: &str) -> NewTemplate {
 }
 
 pub(crate) fn with_key(account: AccountId, name: &str, key: u8, payload: u8) -> NewTemplate {
-    let idempotency = Some(Idempotency { key: [key; 16], payload: [payload; 16] });
+    let idempotency = Some(Idempotency { key: [key; 16], payload: [payload; 8] });
     NewTemplate { idempotency, ..new(account, name) }
 }
 
