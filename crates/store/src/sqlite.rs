@@ -10,14 +10,15 @@ mod upkeep;
 mod writer;
 
 use std::{
+    fmt::Debug,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use async_trait::async_trait;
 use galley_domain::id::{AccountId, TemplateId};
 use jiff::Timestamp;
-use rusqlite::{Connection, types::FromSql};
+use rusqlite::{Connection, Row, RowIndex, types::FromSql};
 
 use crate::{
     Account, AccountCreation, Creation, Credential, CredentialAddition, CredentialId,
@@ -223,18 +224,20 @@ fn millis(at: Timestamp) -> i64 {
     at.as_millisecond()
 }
 
-/// Reads a column and turns it into what it means; a row that makes no sense is damage.
+/// Reads a column, by name or (quicker) by place, and turns it into what it means; a row that
+/// makes no sense is damage.
 fn column<T, K: FromSql>(
-    row: &rusqlite::Row<'_>,
-    name: &'static str,
+    row: &Row<'_>,
+    column: impl RowIndex + Debug,
     meaning: impl FnOnce(K) -> Option<T>,
 ) -> Result<T, StoreError> {
-    let kept: K = row.get(name)?;
-    meaning(kept).ok_or_else(|| StoreError::Failed(std::sync::Arc::new(Damaged { column: name })))
+    let kept: K = row.get(column)?;
+    let damaged = || StoreError::Failed(Arc::new(Damaged { column: format!("{column:?}") }));
+    meaning(kept).ok_or_else(damaged)
 }
 
 /// A moment that may be missing.
-fn moment(row: &rusqlite::Row<'_>, name: &'static str) -> Result<Option<Timestamp>, StoreError> {
+fn moment(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Option<Timestamp>, StoreError> {
     column(row, name, |kept: Option<i64>| match kept {
         Some(millis) => Timestamp::from_millisecond(millis).ok().map(Some),
         None => Some(None),
@@ -242,7 +245,7 @@ fn moment(row: &rusqlite::Row<'_>, name: &'static str) -> Result<Option<Timestam
 }
 
 /// A count, a version or a sequence number.
-fn number(row: &rusqlite::Row<'_>, name: &'static str) -> Result<u64, StoreError> {
+fn number(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<u64, StoreError> {
     column(row, name, |kept: i64| u64::try_from(kept).ok())
 }
 
@@ -253,24 +256,24 @@ fn key(id: u64) -> i64 {
 
 /// A row holds what no version of this program writes.
 #[derive(Debug, thiserror::Error)]
-#[error("the column `{column}` holds something that makes no sense")]
+#[error("the column {column} holds something that makes no sense")]
 struct Damaged {
-    column: &'static str,
+    column: String,
 }
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::ErrorCode;
         match error.sqlite_error_code() {
-            Some(ErrorCode::DiskFull) => Self::Full(std::sync::Arc::new(error)),
+            Some(ErrorCode::DiskFull) => Self::Full(Arc::new(error)),
             Some(
                 ErrorCode::DatabaseBusy
                 | ErrorCode::DatabaseLocked
                 | ErrorCode::SystemIoFailure
                 | ErrorCode::CannotOpen
                 | ErrorCode::ReadOnly,
-            ) => Self::Unavailable(std::sync::Arc::new(error)),
-            _ => Self::Failed(std::sync::Arc::new(error)),
+            ) => Self::Unavailable(Arc::new(error)),
+            _ => Self::Failed(Arc::new(error)),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Templates, their events and their idempotency records, as SQL.
 
+use std::fmt::Debug;
+
 use galley_domain::{
     id::{AccountId, TemplateId},
     template::{Category, Status, Template},
 };
 use jiff::{SignedDuration, Timestamp};
-use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, RowIndex, params};
 use sha2::{Digest, Sha256};
 
 use super::{column, key, millis, moment, number, writer::Batch};
@@ -184,31 +186,27 @@ pub(super) fn template(
     id: TemplateId,
 ) -> Result<Option<StoredTemplate>, StoreError> {
     let mut query = connection.prepare_cached(
-        "SELECT phone_id, name, language, category, allow_category_change, \
-         coalesce(hold, status) AS status, version, live_version, revision, created_at, \
-         updated_at, content FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL",
+        "SELECT phone_id, name, language, category, allow_category_change, content, \
+         coalesce(hold, status), version, live_version, revision, created_at, updated_at \
+         FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL",
     )?;
     let mut rows = query.query(params![key(id.get()), key(account.get())])?;
     let Some(row) = rows.next()? else { return Ok(None) };
+    let template =
+        Template::restore(row.get(1)?, row.get(2)?, category(row, 3)?, row.get(4)?, row.get(5)?);
     Ok(Some(StoredTemplate {
         id,
-        phone: row.get("phone_id")?,
-        template: Template::restore(
-            row.get("name")?,
-            row.get("language")?,
-            category(row)?,
-            row.get("allow_category_change")?,
-            row.get("content")?,
-        ),
-        status: status(row)?,
-        version: number(row, "version")?,
-        live_version: column(row, "live_version", |kept: Option<i64>| match kept {
+        phone: row.get(0)?,
+        template,
+        status: status(row, 6)?,
+        version: number(row, 7)?,
+        live_version: column(row, 8, |kept: Option<i64>| match kept {
             Some(version) => u64::try_from(version).ok().map(Some),
             None => Some(None),
         })?,
-        revision: number(row, "revision")?,
-        created_at: moment(row, "created_at")?.unwrap_or_default(),
-        updated_at: moment(row, "updated_at")?.unwrap_or_default(),
+        revision: number(row, 9)?,
+        created_at: moment(row, 10)?.unwrap_or_default(),
+        updated_at: moment(row, 11)?.unwrap_or_default(),
     }))
 }
 
@@ -240,8 +238,8 @@ pub(super) fn events(
             actor: CredentialId(number(row, "actor")?),
             name: row.get("name")?,
             language: row.get("language")?,
-            category: category(row)?,
-            status: status(row)?,
+            category: category(row, "category")?,
+            status: status(row, "status")?,
         });
     }
     Ok(events)
@@ -251,10 +249,10 @@ fn template_id(row: &Row<'_>, name: &'static str) -> Result<TemplateId, StoreErr
     column(row, name, |kept: i64| TemplateId::new(u64::try_from(kept).ok()?))
 }
 
-fn category(row: &Row<'_>) -> Result<Category, StoreError> {
-    column(row, "category", |word: String| Category::named(&word))
+fn category(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Category, StoreError> {
+    column(row, name, |word: String| Category::named(&word))
 }
 
-fn status(row: &Row<'_>) -> Result<Status, StoreError> {
-    column(row, "status", |word: String| Status::named(&word))
+fn status(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Status, StoreError> {
+    column(row, name, |word: String| Status::named(&word))
 }
