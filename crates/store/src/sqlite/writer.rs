@@ -7,6 +7,7 @@
 
 use std::{
     collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     sync::{
         Arc,
@@ -280,7 +281,9 @@ fn run_all(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), Sto
         credentials_changed: false,
     };
     for job in jobs {
-        job.run(&mut batch)?;
+        // A bug in one write must not take the writer, and so the service, with it.
+        let run = catch_unwind(AssertUnwindSafe(|| job.run(&mut batch)));
+        run.unwrap_or_else(|_| Err(StoreError::Failed(Arc::new(WriterFault::Panicked))))?;
     }
     batch.close()
 }
@@ -302,6 +305,8 @@ impl StoreError {
 enum WriterFault {
     #[error("the writer has ended")]
     Gone,
+    #[error("the write panicked")]
+    Panicked,
     #[error("there are no ids left")]
     OutOfIds,
 }
@@ -312,4 +317,48 @@ fn gone() -> StoreError {
 
 fn out_of_ids() -> StoreError {
     StoreError::Failed(Arc::new(WriterFault::OutOfIds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write_row(batch: &mut Batch<'_>, name: &str) -> Result<(), StoreError> {
+        let insert = "INSERT INTO phone (id, account_id, created_at) VALUES (?1, 1, 0)";
+        batch.connection().execute(insert, [name])?;
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_write_that_fails_or_panics_fails_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("galley.db");
+        let connection = connection::open_for_writing(&path).unwrap();
+        let account = "INSERT INTO account VALUES (1, 'a', 'v1', 'auto', 1, 0, NULL, 0)";
+        connection.execute(account, []).unwrap();
+        let writer = Writer::start(path.clone(), connection, &SqliteOptions::default()).unwrap();
+        // While another connection holds the lock, all of these gather into one batch.
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let (one, two, three, four, ()) = tokio::join!(
+            writer.write(|batch| write_row(batch, "one")),
+            writer.write(|batch| -> Result<(), StoreError> {
+                write_row(batch, "half-made")?;
+                panic!("a bug")
+            }),
+            writer.write(|batch| {
+                write_row(batch, "half-made, too")?;
+                Ok(batch.connection().execute("INSERT INTO nowhere VALUES (1)", [])?)
+            }),
+            writer.write(|batch| write_row(batch, "two")),
+            async { other.execute_batch("ROLLBACK").unwrap() },
+        );
+        assert!(one.is_ok() && four.is_ok());
+        assert!(matches!(two, Err(StoreError::Failed(_))), "{two:?}");
+        assert!(matches!(three, Err(StoreError::Failed(_))), "{three:?}");
+        let mut rows = other.prepare("SELECT id FROM phone ORDER BY id").unwrap();
+        let kept: Vec<String> =
+            rows.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        assert_eq!(kept, ["one", "two"]);
+    }
 }
