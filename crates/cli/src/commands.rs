@@ -8,7 +8,7 @@ mod doctor;
 mod first_run;
 mod serve;
 
-use std::{process::ExitCode, sync::Arc};
+use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
 use galley_server::Clock as _;
@@ -30,7 +30,10 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         _ => Vec::new(),
     };
-    let written = Written::gather(&common, &flags, std::env::vars())?;
+    // What is not UTF-8 is no setting of ours.
+    let variables = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let written = Written::gather(&common, &flags, variables)?;
     if matches!(command, Command::Config) {
         config::show(&written, common.json);
         written.settings()?;
@@ -38,7 +41,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let settings = written.settings()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let outcome = runtime.block_on(async {
         match command {
             Command::Serve { .. } => serve::serve(&settings, &written).await,
             Command::Doctor => doctor::examine(&settings, common.json).await,
@@ -60,7 +63,10 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 Ok(ExitCode::SUCCESS)
             }
         }
-    })
+    });
+    // All that was acknowledged is on disk; what still hangs is not waited for long.
+    runtime.shutdown_timeout(Duration::from_millis(1_500));
+    outcome
 }
 
 /// What a command that looks after accounts works with.

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, bail};
-use galley_domain::suggest;
+use galley_domain::{credential, suggest};
 use galley_server::{Limits, LogFormat};
 use jiff::SignedDuration;
 
@@ -18,10 +18,10 @@ const OTHER_VARIABLES: [&str; 4] =
     ["GALLEY_CONFIG", "GALLEY_BOOTSTRAP_KEY", "GALLEY_BOOTSTRAP_TOKEN", "GALLEY_BOOTSTRAP_PHONE"];
 
 /// What was written, and where.
-#[derive(Debug)]
 pub(crate) struct Written {
     values: BTreeMap<String, (String, String)>,
     environment: BTreeMap<String, String>,
+    complaints: Vec<String>,
 }
 
 /// What the settings mean.
@@ -65,19 +65,20 @@ impl Written {
     ) -> anyhow::Result<Self> {
         let environment: BTreeMap<String, String> =
             environment.filter(|(name, _)| name.starts_with("GALLEY_")).collect();
-        let mut written = Self { values: BTreeMap::new(), environment };
+        let mut written = Self { values: BTreeMap::new(), environment, complaints: Vec::new() };
         written.layer_file(DEFAULTS, "default").expect("the defaults are valid");
         written.layer_chosen_file(common)?;
         written.layer_environment();
         for set in &common.set {
-            let (name, value) = set.split_once('=').context("--set takes NAME=VALUE")?;
-            written.layer(name.trim(), value.trim().to_owned(), "--set".to_owned())?;
+            match set.split_once('=') {
+                Some((name, value)) => written.layer(name.trim(), value.trim().to_owned(), "--set"),
+                None => written.complaints.push(format!("--set {set}: NAME=VALUE is expected")),
+            }
         }
         let store = ("store", common.store.clone());
         for (name, value) in flags.iter().cloned().chain([store]) {
             if let Some(value) = value {
-                let flag = format!("--{}", name.replace('_', "-"));
-                written.layer(name, value, flag)?;
+                written.layer(name, value, &format!("--{}", name.replace('_', "-")));
             }
         }
         Ok(written)
@@ -101,12 +102,12 @@ impl Written {
     }
 
     fn layer_file(&mut self, text: &str, source: &str) -> anyhow::Result<()> {
-        let mut complaints = Vec::new();
         for (name, value) in toml::from_str::<toml::Table>(text)? {
             let value = match value {
                 toml::Value::String(text) => text,
                 toml::Value::Table(_) | toml::Value::Array(_) => {
-                    complaints.push(format!("`{name}` takes a plain value"));
+                    self.complaints
+                        .push(format!("{name} (from {source}): a plain value is expected"));
                     continue;
                 }
                 other => other.to_string(),
@@ -114,36 +115,45 @@ impl Written {
             // The defaults themselves say which settings there are.
             if source == "default" {
                 self.values.insert(name, (value, source.to_owned()));
-            } else if let Err(complaint) = self.layer(&name, value, source.to_owned()) {
-                complaints.push(complaint.to_string());
+            } else {
+                self.layer(&name, value, source);
             }
         }
-        if complaints.is_empty() { Ok(()) } else { bail!("{}", complaints.join("; ")) }
+        Ok(())
     }
 
     fn layer_environment(&mut self) {
         for (name, value) in self.environment.clone() {
             let setting = name.trim_start_matches("GALLEY_").to_lowercase();
-            let source = name.clone();
-            if !OTHER_VARIABLES.contains(&&*name)
-                && !name.starts_with("GALLEY_TEST_")
-                && let Err(complaint) = self.layer(&setting, value, source)
-            {
+            if OTHER_VARIABLES.contains(&&*name) || name.starts_with("GALLEY_TEST_") {
+                continue;
+            }
+            match self.unknown(&setting) {
                 // A variable may be meant for another version: worth a word, not a refusal.
-                eprintln!("warning: {name}: {complaint}");
+                Some(complaint) => eprintln!("warning: {name}: {complaint}"),
+                None => self.layer(&setting, value, &name),
             }
         }
     }
 
-    fn layer(&mut self, name: &str, value: String, source: String) -> anyhow::Result<()> {
-        if !self.values.contains_key(name) {
-            match suggest::nearest(name, self.values.keys().map(String::as_str)) {
-                Some(known) => bail!("there is no setting `{name}`: did you mean `{known}`?"),
-                None => bail!("there is no setting `{name}`"),
+    fn layer(&mut self, name: &str, value: String, source: &str) {
+        match self.unknown(name) {
+            Some(complaint) => self.complaints.push(format!("{complaint} (from {source})")),
+            None => {
+                self.values.insert(name.to_owned(), (value, source.to_owned()));
             }
         }
-        self.values.insert(name.to_owned(), (value, source));
-        Ok(())
+    }
+
+    /// What there is to say about a setting that does not exist.
+    fn unknown(&self, name: &str) -> Option<String> {
+        if self.values.contains_key(name) {
+            return None;
+        }
+        Some(match suggest::nearest(name, self.values.keys().map(String::as_str)) {
+            Some(known) => format!("there is no setting `{name}`: did you mean `{known}`?"),
+            None => format!("there is no setting `{name}`"),
+        })
     }
 
     /// Every setting: its name, its value, where it comes from. Secrets are hidden.
@@ -162,7 +172,7 @@ impl Written {
 
     /// What the settings mean, or everything that makes no sense.
     pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
-        let mut meaning = Meaning { written: self, complaints: Vec::new() };
+        let mut meaning = Meaning { written: self, complaints: self.complaints.clone() };
         let settings = meaning.settings();
         if meaning.complaints.is_empty() {
             return Ok(settings);
@@ -217,15 +227,17 @@ impl Meaning<'_> {
     }
 
     fn bootstrap(&mut self) -> Option<Bootstrap> {
-        let mut secret = |name: &str| {
-            let value = self.written.variable(name)?.to_owned();
-            if !galley_domain::credential::is_secret(&value) {
-                self.complaints
-                    .push(format!("{name}: 1 to 128 of the characters A-Z a-z 0-9 . _ ~ + -"));
+        let mut secret = |name: &str, longest: usize| {
+            // Compose files hand on what is not set as empty.
+            let value = self.written.variable(name).filter(|value| !value.is_empty())?.to_owned();
+            if !credential::is_segment(&value) || value.len() > longest {
+                let allowed = format!("1 to {longest} of the characters A-Z a-z 0-9 . _ ~ + -");
+                self.complaints.push(format!("{name}: {allowed}"));
             }
             Some(value)
         };
-        let phone = secret("GALLEY_BOOTSTRAP_PHONE");
+        let phone = secret("GALLEY_BOOTSTRAP_PHONE", credential::LONGEST_SEGMENT);
+        let mut secret = |name: &str| secret(name, credential::LONGEST_SECRET);
         match (secret("GALLEY_BOOTSTRAP_KEY"), secret("GALLEY_BOOTSTRAP_TOKEN")) {
             (Some(key), Some(token)) => Some(Bootstrap { key, token, phone }),
             (None, None) if phone.is_none() => None,
@@ -239,7 +251,8 @@ impl Meaning<'_> {
     }
 
     fn time(&mut self, name: &str) -> Duration {
-        self.read(name, "a time such as 10s or 500ms", time)
+        let some = |text: &str| time(text).filter(|time| !time.is_zero() || name == "drain_delay");
+        self.read(name, "a time such as 10s or 500ms", some)
     }
 
     fn number(&mut self, name: &str) -> usize {
@@ -266,7 +279,7 @@ impl Meaning<'_> {
 pub(crate) fn time(text: &str) -> Option<Duration> {
     let days = text.trim().strip_suffix('d').and_then(|days| days.trim().parse::<u64>().ok());
     if let Some(days) = days {
-        return Some(Duration::from_hours(days.checked_mul(24)?));
+        return Some(Duration::from_secs(days.checked_mul(86_400)?));
     }
     Duration::try_from(text.parse::<SignedDuration>().ok()?).ok()
 }
@@ -322,8 +335,9 @@ mod tests {
 
     #[test]
     fn an_unknown_setting_is_refused_with_the_one_that_was_meant() {
-        let complaint = gather(&["listn=a:1"], &[]).unwrap_err().to_string();
-        assert_eq!(complaint, "there is no setting `listn`: did you mean `listen`?");
+        let complaint = gather(&["listn=a:1", "store=x", "odd=1"], &[]).unwrap_err().to_string();
+        assert!(complaint.contains("there is no setting `listn`: did you mean `listen`?"));
+        assert!(complaint.contains("`odd`") && complaint.contains("store ="), "{complaint}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Answers for people (a table) and for programs (JSON).
 
+use std::io::Write as _;
+
 use comfy_table::{Table, presets};
 use serde_json::Value;
 
@@ -7,7 +9,7 @@ use serde_json::Value;
 pub(crate) fn print(json: bool, columns: &[&str], rows: Vec<Vec<Value>>) {
     if json {
         let objects: Vec<Value> = rows.into_iter().map(|row| object(columns, row)).collect();
-        return println!("{}", Value::from(objects));
+        return say(&Value::from(objects).to_string());
     }
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -15,19 +17,24 @@ pub(crate) fn print(json: bool, columns: &[&str], rows: Vec<Vec<Value>>) {
     for row in rows {
         table.add_row(row.iter().map(plain));
     }
-    println!("{}", table.trim_fmt());
+    say(&table.trim_fmt());
 }
 
 /// Prints one thing: a line per member, or a JSON object. Absent values are left out.
 pub(crate) fn print_one(json: bool, members: &[(&str, Value)]) {
     if json {
         let (columns, row): (Vec<&str>, Vec<Value>) = members.iter().cloned().unzip();
-        return println!("{}", object(&columns, row));
+        return say(&object(&columns, row).to_string());
     }
     let width = members.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
     for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
-        println!("{:width$}  {}", name.replace('_', " "), plain(value));
+        say(&format!("{:width$}  {}", name.replace('_', " "), plain(value)));
     }
+}
+
+/// Says a line on standard output. Whoever closed it does not want to hear: that is no failure.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
 }
 
 fn object(columns: &[&str], row: Vec<Value>) -> Value {

@@ -23,6 +23,9 @@ use tokio::{
 
 use crate::{Galley, Limits};
 
+/// How many bytes a request's header may have: what a stranger can make us keep.
+const LARGEST_HEADER: usize = 96 * 1_024;
+
 /// How the service is asked to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
@@ -96,7 +99,12 @@ async fn connection(galley: Galley, stream: TcpStream, mut close: watch::Receive
             Ok::<_, std::convert::Infallible>(response)
         }
     });
-    let mut serving = pin!(http1::Builder::new().max_headers(100).serve_connection(io, service));
+    let mut serving = pin!(
+        http1::Builder::new()
+            .max_headers(100)
+            .max_buf_size(LARGEST_HEADER)
+            .serve_connection(io, service)
+    );
     let mut lookout = Lookout::new(app.limits());
     let mut look = tokio::time::interval(lookout.every);
     loop {

@@ -12,7 +12,14 @@ mod problem_pages;
 mod templates;
 mod trace;
 
-use std::{borrow::Cow, sync::Arc};
+use std::{
+    borrow::Cow,
+    future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+};
 
 use axum::{
     Router,
@@ -80,10 +87,11 @@ impl Galley {
         let method = method_name(request.method());
         request.extensions_mut().insert(Arc::clone(&trace));
         without_trailing_slash(&mut request);
-        let routed = self.router.clone().oneshot(request);
+        let routed = without_panic(self.router.clone().oneshot(request));
         let mut response = match tokio::time::timeout(self.app.limits().request, routed).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(never)) => match never {},
+            Ok(Some(Ok(response))) => response,
+            Ok(Some(Err(never))) => match never {},
+            Ok(None) => Problem::of(Kind::Internal).into_response(),
             Err(_) => Problem::of(Kind::Deadline).into_response(),
         };
         let problem = finish(&mut response, &trace);
@@ -102,6 +110,16 @@ impl Galley {
         });
         response
     }
+}
+
+/// Waits for an answer; none if there was a bug on the way. The panic itself is on standard error.
+async fn without_panic<T>(answer: impl Future<Output = T>) -> Option<T> {
+    let mut answer = pin!(answer);
+    poll_fn(|context| {
+        let poll = catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(context)));
+        poll.map_or(Poll::Ready(None), |poll| poll.map(Some))
+    })
+    .await
 }
 
 /// Writes problems out, logs the causes of failures once, and adds the headers of every answer.
@@ -128,6 +146,7 @@ fn finish(response: &mut Response, trace: &Trace) -> Option<&'static str> {
     if let Ok(id) = HeaderValue::from_str(trace.request_id()) {
         headers.insert(REQUEST_ID, id);
     }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     slug
 }

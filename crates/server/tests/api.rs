@@ -6,6 +6,7 @@ mod api {
     pub(crate) mod app;
     mod create;
     mod credentials;
+    mod failures;
     mod http;
     mod idempotency;
     mod operations;

@@ -109,7 +109,8 @@ pub trait Store: Send + Sync {
         hash: SecretHash,
     ) -> Result<Option<Credential>, StoreError>;
 
-    /// A number that grows with every change to accounts, phones and credentials.
+    /// A number that grows with every change that takes something away from an account or a
+    /// credential, so that whoever remembers them knows when to forget.
     async fn credential_epoch(&self) -> Result<u64, StoreError>;
 
     /// Forgets some of the idempotency records that are older than 24 hours, going on from

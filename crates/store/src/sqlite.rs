@@ -90,7 +90,9 @@ impl SqliteStore {
 #[async_trait]
 impl Store for SqliteStore {
     async fn create_template(&self, new: NewTemplate) -> Result<Creation, StoreError> {
-        self.writer.write(move |batch| templates::create(batch, &new)).await
+        // Hashing is done here, where many threads can do it, and not by the one writer.
+        let hashes = templates::Hashes::of(&new);
+        self.writer.write(move |batch| templates::create(batch, &new, &hashes)).await
     }
 
     async fn template(

@@ -55,8 +55,8 @@ macro_rules! conformance {
                 a_credential_is_found_by_its_secret_and_kind,
                 rotation_adds_one_and_ends_the_old_one,
                 revocation_happens_once,
-                every_change_of_credentials_raises_the_epoch,
-                templates_leave_the_epoch_alone,
+                whatever_ends_something_raises_the_epoch,
+                additions_leave_the_epoch_alone,
             }
         );
     };

@@ -106,7 +106,7 @@ async fn create(desk: &Desk, new: NewAccount, key: String, token: String) -> any
         ],
     );
     if !desk.json {
-        println!("\nThe key and the token are shown this once.");
+        table::say("\nThe key and the token are shown this once.");
     }
     Ok(())
 }

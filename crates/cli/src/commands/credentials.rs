@@ -90,7 +90,7 @@ fn report(
     };
     table::print_one(desk.json, &[("id", id.0.into()), (kind.word(), secret.into())]);
     if !desk.json {
-        println!("\nThe {} is shown this once.", kind.word());
+        table::say(&format!("\nThe {} is shown this once.", kind.word()));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `galley serve`: opens the store, listens, serves, and ends in order.
 
-use std::{net::SocketAddr, process::ExitCode, sync::Arc};
+use std::{io::Write as _, net::SocketAddr, process::ExitCode, sync::Arc};
 
 use anyhow::{Context as _, bail};
 use galley_server::{AccessLog, App, Clock as _, Galley, LogFormat, Stop};
@@ -33,17 +33,23 @@ pub(super) async fn serve(settings: &Settings, written: &Written) -> anyhow::Res
         AccessLog::off()
     };
     let app = App::new(store, clock, settings.limits.clone(), access, secrets::instance()?);
-    let sweeper = tokio::spawn(galley_server::sweep_forever(app.clone()));
+    // It holds on to the store, which so is closed when the runtime ends, within its time.
+    tokio::spawn(galley_server::sweep_forever(app.clone()));
     let StoreUrl::Sqlite(path) = &settings.store;
     tracing::info!(
         "listening on http://{address} with the store sqlite:{}; the API is described at http://{address}/docs",
         path.display()
     );
     if let Some(welcome) = welcome {
-        print!("{}", welcome.text(&address.to_string()));
+        let shown = write!(std::io::stdout(), "{}", welcome.text(&address.to_string()));
+        if shown.and_then(|()| std::io::stdout().flush()).is_err() {
+            tracing::warn!(
+                "the first key and token could not be shown: make others with `galley key create \
+                 default` and `galley token create default`"
+            );
+        }
     }
     galley_server::serve(Galley::new(app), listener, stop).await?;
-    sweeper.abort();
     tracing::info!("ended");
     Ok(ExitCode::SUCCESS)
 }

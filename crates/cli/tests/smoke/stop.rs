@@ -38,6 +38,34 @@ fn connections_that_never_finish_do_not_keep_it_from_ending() {
 }
 
 #[test]
+fn a_lock_that_another_process_holds_is_waited_for_once_and_does_not_keep_it_from_ending() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).start();
+    service.is_well("before_the_lock");
+    let other = rusqlite::Connection::open(dir.path().join("galley.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut waiting: Vec<_> = (0..20)
+        .map(|number| {
+            let mut connection = Connection::open(service.address).unwrap();
+            let create = post(&document(&format!("waiting_{number}"), "text"));
+            connection.send(&create.bytes()).unwrap();
+            connection
+        })
+        .collect();
+    let asked = Instant::now();
+    for connection in &mut waiting {
+        assert_eq!(connection.answer().unwrap().status, 503);
+    }
+    // Two waits of five seconds at most: the batch that was under way, and all the others.
+    assert!(asked.elapsed() < Duration::from_secs(14), "{:?}", asked.elapsed());
+    let mut last = Connection::open(service.address).unwrap();
+    last.send(&post(&document("the_last", "text")).bytes()).unwrap();
+    let (status, took) = service.end();
+    assert_eq!(status.code(), Some(0));
+    assert!(took < Duration::from_secs(10), "{took:?}");
+}
+
+#[test]
 fn an_interrupt_ends_it_in_order_too_and_sooner() {
     let dir = tempfile::tempdir().unwrap();
     let mut service = Launch::new(dir.path())

@@ -1,12 +1,12 @@
-//! The parsing cases of `JSONTestSuite`, each sent as a body. Their names say what they are: `y_` is
-//! JSON, `n_` is not, `i_` may be read either way.
+//! The parsing cases of `JSONTestSuite`, each sent as a body, as a name and as a text. Their names
+//! say what they are: `y_` is JSON, `n_` is not, `i_` may be read either way.
 
 use serde_json::Value;
 
 use super::data;
 use crate::{
     http::Connection,
-    service::{Launch, raw_post},
+    service::{Launch, document, get, post, raw_post, tell},
 };
 
 /// The cases `i_` that are read as JSON; the others are refused. Fixed here, so that a new parser
@@ -69,4 +69,52 @@ fn every_case_of_json_test_suite_is_taken_or_refused_as_its_name_says() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     service.is_well("after_all_cases");
+}
+
+#[test]
+fn every_case_of_json_test_suite_as_a_name_or_a_text_is_kept_as_it_is_or_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).start();
+    let mut connection = Connection::open(service.address).unwrap();
+    let (mut stored, mut refused) = (0, 0);
+    for (number, (case, body)) in cases().into_iter().enumerate() {
+        let text = String::from_utf8_lossy(&body);
+        let documents = [
+            (document(&text, "Hello!"), "/name"),
+            (document(&format!("case_{number}"), &text), "/components/0/text"),
+        ];
+        for (document, place) in documents {
+            connection.send(&post(&document).bytes()).unwrap();
+            let made = connection.answer().unwrap();
+            assert!(made.status < 500, "{case} at {place}: {made:?}");
+            match made.status {
+                201 => {
+                    let id = made.json()["id"].as_str().unwrap().to_owned();
+                    connection.send(&get(&id).bytes()).unwrap();
+                    let kept = connection.answer().unwrap();
+                    assert_eq!(kept.status, 200, "{case} at {place}: {kept:?}");
+                    let kept = kept.json();
+                    assert_eq!(kept.pointer(place), document.pointer(place), "{case}");
+                    stored += 1;
+                }
+                // Cases that differ only in bytes that are not UTF-8 are one name.
+                409 => made.is_problem(409, "name-taken"),
+                // The longest cases are larger than a request may be.
+                413 => {
+                    made.is_problem(413, "too-large");
+                    connection = Connection::open(service.address).unwrap();
+                    refused += 1;
+                }
+                _ => {
+                    made.is_problem(422, "invalid-template");
+                    let violations = made.json()["violations"].clone();
+                    assert_eq!(violations[0]["pointer"], place, "{case}: {violations}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    tell(format_args!("JSONTestSuite as names and texts: {stored} stored, {refused} refused"));
+    assert!(stored > 400 && refused > 0, "{stored} stored, {refused} refused");
+    service.is_well("after_all_names_and_texts");
 }

@@ -1,11 +1,11 @@
-//! The Big List of Naughty Strings, sent as names and as texts.
+//! The Big List of Naughty Strings, sent as names, as texts and as bodies.
 
 use serde_json::{Value, json};
 
 use super::data;
 use crate::{
     http::{Answer, Connection},
-    service::{Launch, Service, document, get, post, tell},
+    service::{Launch, Service, document, get, post, raw_post, tell},
 };
 
 fn strings() -> Vec<String> {
@@ -83,4 +83,25 @@ fn naughty_strings_as_texts_come_back_character_by_character() {
     }
     tell(format_args!("naughty strings as texts: {stored} stored, {refused} refused"));
     assert!(stored > 2_000 && refused > 0, "{stored} stored, {refused} refused");
+}
+
+#[test]
+fn naughty_strings_as_bodies_are_refused_and_hurt_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).start();
+    let (mut json, mut other) = (0, 0);
+    for string in strings() {
+        let answer = service.send(&raw_post(string.as_bytes()));
+        // Some are JSON, such as numbers; none is a template.
+        if serde_json::from_str::<Value>(&string).is_ok() {
+            answer.is_problem(422, "invalid-template");
+            json += 1;
+        } else {
+            answer.is_problem(400, "malformed-json");
+            other += 1;
+        }
+    }
+    tell(format_args!("naughty strings as bodies: {json} are JSON, {other} are not"));
+    assert!(json > 0 && other > 400, "{json} are JSON, {other} are not");
+    service.is_well("after_all_bodies");
 }

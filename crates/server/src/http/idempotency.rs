@@ -14,7 +14,7 @@ const HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// What the header says, if it is there. Judged by [`IdempotencyKey::with`], behind the checks
 /// that come first.
-pub(super) struct IdempotencyKey(Option<Vec<u8>>);
+pub(super) struct IdempotencyKey(Vec<Vec<u8>>);
 
 impl FromRequestParts<App> for IdempotencyKey {
     type Rejection = Problem;
@@ -24,8 +24,8 @@ impl FromRequestParts<App> for IdempotencyKey {
     }
 }
 
-fn header(headers: &HeaderMap) -> Option<Vec<u8>> {
-    headers.get(HEADER).map(|key| key.as_bytes().to_vec())
+fn header(headers: &HeaderMap) -> Vec<Vec<u8>> {
+    headers.get_all(HEADER).into_iter().map(|key| key.as_bytes().to_vec()).collect()
 }
 
 impl IdempotencyKey {
@@ -36,7 +36,11 @@ impl IdempotencyKey {
         operation: &[&str],
         body: &[u8],
     ) -> Result<Option<Idempotency>, Problem> {
-        let Some(key) = self.0 else { return Ok(None) };
+        let [key] = &self.0[..] else {
+            let detail = "There is more than one Idempotency-Key.";
+            let many = || Problem::of(Kind::BadRequest).detail(detail);
+            return if self.0.is_empty() { Ok(None) } else { Err(many()) };
+        };
         if !(1..=255).contains(&key.len()) {
             let detail = "An Idempotency-Key has 1 to 255 characters.";
             return Err(Problem::of(Kind::BadRequest).detail(detail));
@@ -48,7 +52,7 @@ impl IdempotencyKey {
         }
         payload.update(body);
         Ok(Some(Idempotency {
-            key: head(Sha256::digest(&key).into()),
+            key: head(Sha256::digest(key).into()),
             payload: head(payload.finalize().into()),
         }))
     }

@@ -6,10 +6,13 @@ use axum::{
     http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use galley_domain::{id::TemplateId, json::NotJson, violation::Violations};
+use galley_domain::{
+    id::TemplateId,
+    json::NotJson,
+    violation::{Violation, Violations},
+};
 use galley_store::StoreError;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
 
 /// Declares the catalogue: a new kind of failure is a new row here and nowhere else.
 macro_rules! catalogue {
@@ -118,13 +121,14 @@ catalogue! {
 pub(crate) struct Problem {
     kind: Kind,
     detail: Option<String>,
-    members: Map<String, Value>,
+    existing: Option<TemplateId>,
+    violations: Option<Violations>,
     cause: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 impl Problem {
     pub(crate) fn of(kind: Kind) -> Self {
-        Self { kind, detail: None, members: Map::new(), cause: None }
+        Self { kind, detail: None, existing: None, violations: None, cause: None }
     }
 
     pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
@@ -134,11 +138,7 @@ impl Problem {
 
     /// The name of the template is taken; told by which one when it is the caller's own.
     pub(crate) fn name_taken(existing: Option<TemplateId>) -> Self {
-        let mut problem = Self::of(Kind::NameTaken);
-        if let Some(id) = existing {
-            problem.members.insert("existing_id".to_owned(), id.to_string().into());
-        }
-        problem
+        Self { existing, ..Self::of(Kind::NameTaken) }
     }
 
     pub(crate) fn slug(&self) -> &'static str {
@@ -159,14 +159,16 @@ impl Problem {
 
     /// The JSON that the caller reads.
     pub(crate) fn document(self, request_id: &str) -> String {
-        let Self { kind, detail, members, .. } = self;
+        let Self { kind, detail, existing, violations, .. } = self;
         let document = Document {
             r#type: format!("/problems/{}", kind.slug()),
             title: kind.title(),
             status: kind.status().as_u16(),
             detail: detail.as_deref().unwrap_or(kind.cure()),
             request_id,
-            members,
+            existing_id: existing.map(|id| id.to_string()),
+            more: violations.as_ref().map(Violations::more).filter(|more| *more > 0),
+            violations: violations.as_ref().map(Violations::told),
         };
         serde_json::to_string(&document).unwrap_or_default()
     }
@@ -180,18 +182,18 @@ struct Document<'a> {
     status: u16,
     detail: &'a str,
     request_id: &'a str,
-    #[serde(flatten)]
-    members: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    existing_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    violations: Option<&'a [Violation]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more: Option<usize>,
 }
 
 impl From<Violations> for Problem {
     fn from(violations: Violations) -> Self {
-        let mut problem = Self::of(Kind::InvalidTemplate).detail(violations.to_string());
-        problem.members.insert("violations".to_owned(), json!(violations.told()));
-        if violations.more() > 0 {
-            problem.members.insert("more".to_owned(), violations.more().into());
-        }
-        problem
+        let problem = Self::of(Kind::InvalidTemplate).detail(violations.to_string());
+        Self { violations: Some(violations), ..problem }
     }
 }
 
@@ -206,7 +208,8 @@ impl From<NotJson> for Problem {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let kind = match error {
-            StoreError::Busy => Kind::Busy,
+            // Nothing is wrong, and a line in the log for each would not help under load.
+            StoreError::Busy => return Self::of(Kind::Busy),
             StoreError::Full(_) => Kind::StorageFull,
             StoreError::Unavailable(_) => Kind::Unavailable,
             StoreError::OutcomeUnknown(_) => Kind::OutcomeUnknown,

@@ -2,6 +2,7 @@
 
 use axum::{
     Router,
+    body::Bytes,
     extract::State,
     http::{HeaderName, HeaderValue, StatusCode, header},
     response::Response,
@@ -32,24 +33,39 @@ async fn create(
     key: IdempotencyKey,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
-    let document = Document::parse(&body)?;
-    let idempotency = key.with(&["POST", &caller.phone, "message_templates"], &body)?;
-    let rulebook = caller.rulebook()?;
-    let template = match Template::read(&document, rulebook) {
-        Ok(template) => template,
+    let idempotency = key.with(&["POST", &caller.phone, "message_templates"], &body);
+    let read = read(&caller, &body)?;
+    drop(body);
+    let idempotency = idempotency?;
+    let (template, claim) = match read {
+        Ok(read) => read,
         Err(violations) => return refused(&app, &caller, idempotency, violations).await,
     };
     let new = NewTemplate {
         account: caller.account.id,
-        claim: (rulebook.claim)(caller.account.id, &template),
         status: caller.account.review.first_status(),
         phone: Some(caller.phone),
+        claim,
         template,
         actor: caller.token,
         idempotency,
         at: app.clock().now(),
     };
     created(app.store().create_template(new).await?)
+}
+
+/// Reads a body as a template with its claim. The tree is gone afterwards: nothing of it is kept
+/// in memory while a request waits for the disk.
+fn read(
+    caller: &Caller<Write>,
+    body: &Bytes,
+) -> Result<Result<(Template, String), Violations>, Problem> {
+    let document = Document::parse(body)?;
+    let rulebook = caller.rulebook()?;
+    Ok(Template::read(&document, rulebook).map(|template| {
+        let claim = (rulebook.claim)(caller.account.id, &template);
+        (template, claim)
+    }))
 }
 
 async fn show(

@@ -70,9 +70,17 @@ impl TestApp {
     }
 
     pub(crate) async fn start_with(limits: Limits) -> Self {
+        Self::start_on(|store| store, limits).await
+    }
+
+    /// With the store that `wrap` makes of the real one.
+    pub(crate) async fn start_on(
+        wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
+        limits: Limits,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&dir.path().join("galley.db"), &SqliteOptions::default());
-        let store: Arc<dyn Store> = Arc::new(store.unwrap());
+        let store = wrap(Arc::new(store.unwrap()));
         let clock = Arc::new(TestClock::default());
         let log = Log::default();
         let access = AccessLog::new(LogFormat::Json, Box::new(log.clone()));

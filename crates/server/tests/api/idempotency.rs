@@ -85,6 +85,11 @@ async fn twins_in_flight_get_one_template_and_one_answer() {
 async fn a_key_has_1_to_255_characters() {
     let app = TestApp::start().await;
     app.create_with_key(&hello("t"), "").await.problem(400, "bad-request");
+    let mut twice = post(hello("t").to_string());
+    for key in ["one", "two"] {
+        twice.headers_mut().append("idempotency-key", key.parse().unwrap());
+    }
+    app.send(twice).await.problem(400, "bad-request");
     app.create_with_key(&hello("t"), &"k".repeat(256)).await.problem(400, "bad-request");
     assert_eq!(app.create_with_key(&hello("t"), &"k".repeat(255)).await.status.as_u16(), 201);
 }

@@ -35,7 +35,8 @@ CREATE TABLE credential (
 
 CREATE INDEX credential_of_account ON credential (account_id);
 
--- Raised by every change to accounts, phones and credentials; caches watch it.
+-- Raised by whatever makes a known credential or account worth less; caches watch it. Additions
+-- do not raise it, since nothing is ever remembered as missing.
 CREATE TABLE credential_epoch (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     epoch    INTEGER NOT NULL

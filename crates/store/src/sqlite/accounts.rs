@@ -43,7 +43,6 @@ pub(super) fn create(
             refused => unreachable!("looked at before anything was written: {refused:?}"),
         }
     }
-    batch.credentials_changed();
     Ok(AccountCreation::Created(id, ids))
 }
 
@@ -142,7 +141,6 @@ pub(super) fn add_phone(
         "INSERT INTO phone (id, account_id, created_at) VALUES (?1, ?2, ?3)",
         params![phone, key(account.get()), millis(at)],
     )?;
-    batch.credentials_changed();
     Ok(PhoneAddition::Added)
 }
 

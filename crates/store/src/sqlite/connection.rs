@@ -44,9 +44,10 @@ pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     if rusqlite::version_number() < OLDEST_SQLITE {
         return Err(Refusal::OldSqlite(rusqlite::version()).into());
     }
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_CREATE
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    if !path.exists() {
+        make_private(path)?;
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     // Page, cache and checkpoint sizes were measured: docs/decisions/0005-write-path.md.
@@ -66,6 +67,18 @@ pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     }
     migrate(&mut connection)?;
     Ok(connection)
+}
+
+/// Makes an empty file that only its owner may read; what SQLite puts beside it is like it.
+pub(super) fn make_private(path: &Path) -> Result<(), StoreError> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    match made {
+        // Another process that starts at the same time has made it.
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(StoreError::Unavailable(Arc::new(error))),
+        Ok(_) => Ok(()),
+    }
 }
 
 /// A connection that folds the log of a file that the writer has opened.
@@ -145,6 +158,18 @@ mod tests {
         match open_for_writing(path).unwrap_err() {
             StoreError::Failed(cause) => cause.to_string(),
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn only_the_owner_may_read_a_new_store_and_its_log() {
+        use std::os::unix::fs::MetadataExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("galley.db");
+        let _open = open_for_writing(&path).unwrap();
+        for name in ["galley.db", "galley.db-wal"] {
+            let mode = std::fs::metadata(dir.path().join(name)).unwrap().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
         }
     }
 

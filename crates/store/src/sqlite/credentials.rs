@@ -37,7 +37,6 @@ pub(super) fn add(
         return Ok(CredentialAddition::SecretTaken);
     }
     let id = u64::try_from(batch.connection().last_insert_rowid()).unwrap_or_default();
-    batch.credentials_changed();
     Ok(CredentialAddition::Added(CredentialId(id)))
 }
 
@@ -57,6 +56,7 @@ pub(super) fn rotate(
             "UPDATE credential SET expires_at = min(coalesce(expires_at, ?2), ?2) WHERE id = ?1",
             params![key(old.0), millis(old_ends_at)],
         )?;
+        batch.credentials_changed();
     }
     Ok(addition)
 }

@@ -58,10 +58,16 @@ impl Folder {
                 self.running = false;
                 fold(writer)?;
             }
-        } else if unfolded_pages(writer)? >= WORTH_IT
+            return Ok(());
+        }
+        let (pages, folded) = pages_in_log(writer)?;
+        if pages - folded >= WORTH_IT
             && let Some(start) = &self.start
         {
             self.running = start.try_send(()).is_ok();
+        } else if pages >= 2 * WORTH_IT {
+            // All is folded, but some reader was in the log whenever it could have begun anew.
+            fold(writer)?;
         }
         Ok(())
     }
@@ -82,9 +88,8 @@ fn fold(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// How many pages of the log are not yet in the file.
-fn unfolded_pages(connection: &Connection) -> Result<i64, StoreError> {
+/// How many pages the log has, and how many of them are in the file already.
+fn pages_in_log(connection: &Connection) -> Result<(i64, i64), StoreError> {
     let mut look = connection.prepare_cached("PRAGMA wal_checkpoint(NOOP)")?;
-    let (pages, folded): (i64, i64) = look.query_row([], |row| Ok((row.get(1)?, row.get(2)?)))?;
-    Ok(pages - folded)
+    Ok(look.query_row([], |row| Ok((row.get(1)?, row.get(2)?)))?)
 }

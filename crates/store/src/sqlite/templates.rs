@@ -48,14 +48,16 @@ impl<'c> Statements<'c> {
 }
 
 /// Writes a template, its event and its record; refuses before it writes anything.
-pub(super) fn create(batch: &mut Batch<'_>, new: &NewTemplate) -> Result<Creation, StoreError> {
-    if let Some(idempotency) = &new.idempotency
-        && let Some(record) =
-            find_record(&mut batch.templates.find_record, new.account, idempotency.key, new.at)?
+pub(super) fn create(
+    batch: &mut Batch<'_>,
+    new: &NewTemplate,
+    hashes: &Hashes,
+) -> Result<Creation, StoreError> {
+    if let (Some(idempotency), Some(key)) = (&new.idempotency, hashes.record)
+        && let Some(record) = find_record(&mut batch.templates.find_record, key, new.at)?
     {
         return Ok(record.answer(idempotency.payload));
     }
-    let claim = claim(&new.claim);
     let id = batch.next_template(new.at)?;
     let template = &new.template;
     let live = (new.status == Status::Approved).then_some(1);
@@ -63,7 +65,7 @@ pub(super) fn create(batch: &mut Batch<'_>, new: &NewTemplate) -> Result<Creatio
         key(id.get()),
         key(new.account.get()),
         new.phone,
-        claim,
+        hashes.claim,
         template.name(),
         template.language(),
         template.category().word(),
@@ -74,17 +76,35 @@ pub(super) fn create(batch: &mut Batch<'_>, new: &NewTemplate) -> Result<Creatio
         template.content(),
     ])?;
     if inserted == 0 {
-        return taken(batch.connection(), &claim, new.account);
+        return taken(batch.connection(), &hashes.claim, new.account);
     }
     let receipt = Receipt { id, status: new.status, category: template.category() };
     append_event(batch, new, &receipt)?;
-    keep_record(batch, new, &receipt)?;
+    keep_record(batch, new, hashes, &receipt)?;
     Ok(Creation::Created(receipt))
 }
 
-/// The unique column: short whatever the name's length.
-fn claim(claim: &str) -> [u8; 16] {
-    let hash: [u8; 32] = Sha256::digest(claim.as_bytes()).into();
+/// What a creation is found by: short, whatever the length of names and keys.
+pub(super) struct Hashes {
+    claim: [u8; 16],
+    record: Option<[u8; 16]>,
+}
+
+impl Hashes {
+    pub(super) fn of(new: &NewTemplate) -> Self {
+        let record = new.idempotency.map(|idempotency| record_key(new.account, idempotency.key));
+        Self { claim: head(Sha256::digest(new.claim.as_bytes()).into()), record }
+    }
+}
+
+/// Keys of different accounts are strangers.
+fn record_key(account: AccountId, idempotency_key: [u8; 16]) -> [u8; 16] {
+    let hash =
+        Sha256::new().chain_update(account.get().to_be_bytes()).chain_update(idempotency_key);
+    head(hash.finalize().into())
+}
+
+fn head(hash: [u8; 32]) -> [u8; 16] {
     *hash.first_chunk().expect("32 bytes begin with 16")
 }
 
@@ -123,11 +143,12 @@ fn append_event(
 fn keep_record(
     batch: &mut Batch<'_>,
     new: &NewTemplate,
+    hashes: &Hashes,
     receipt: &Receipt,
 ) -> Result<(), StoreError> {
     let Some(idempotency) = &new.idempotency else { return Ok(()) };
     batch.templates.keep_record.execute(params![
-        record_key(new.account, idempotency.key),
+        hashes.record,
         idempotency.payload,
         key(receipt.id.get()),
         receipt.category.number(),
@@ -137,20 +158,14 @@ fn keep_record(
     Ok(())
 }
 
-/// Keys of different accounts are strangers.
-fn record_key(account: AccountId, idempotency_key: [u8; 16]) -> [u8; 16] {
-    let hash =
-        Sha256::new().chain_update(account.get().to_be_bytes()).chain_update(idempotency_key);
-    *<[u8; 32]>::from(hash.finalize()).first_chunk().expect("32 bytes begin with 16")
-}
-
 pub(super) fn record(
     connection: &Connection,
     account: AccountId,
     idempotency_key: [u8; 16],
     at: Timestamp,
 ) -> Result<Option<Record>, StoreError> {
-    find_record(&mut connection.prepare_cached(FIND_RECORD)?, account, idempotency_key, at)
+    let key = record_key(account, idempotency_key);
+    find_record(&mut connection.prepare_cached(FIND_RECORD)?, key, at)
 }
 
 const FIND_RECORD: &str = "SELECT payload, template_id, category, status FROM idempotency \
@@ -158,11 +173,10 @@ const FIND_RECORD: &str = "SELECT payload, template_id, category, status FROM id
 
 fn find_record(
     find: &mut CachedStatement<'_>,
-    account: AccountId,
-    idempotency_key: [u8; 16],
+    record_key: [u8; 16],
     at: Timestamp,
 ) -> Result<Option<Record>, StoreError> {
-    let mut rows = find.query(params![record_key(account, idempotency_key), oldest_record(at)])?;
+    let mut rows = find.query(params![record_key, oldest_record(at)])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let receipt = Receipt {
         id: template_id(row, "template_id")?,

@@ -1,6 +1,6 @@
 //! Sweeping, examining and copying a SQLite store.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
@@ -93,8 +93,19 @@ pub(super) fn examine(connection: &Connection) -> Result<Vec<Finding>, StoreErro
 
 /// Copies everything that is committed into a new file, in one read transaction.
 pub(super) fn backup(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    // VACUUM INTO refuses a file that exists and never stops a writer; it leaves syncing to us.
-    connection.execute("VACUUM INTO ?1", [path.to_string_lossy()])?;
-    let synced = std::fs::File::open(path).and_then(|copy| copy.sync_all());
-    synced.map_err(|error| StoreError::Unavailable(std::sync::Arc::new(error)))
+    let failed = |error| StoreError::Unavailable(Arc::new(error));
+    let Some(name) = path.to_str() else {
+        return Err(failed(std::io::Error::other("the path of a copy has to be UTF-8")));
+    };
+    if path.exists() {
+        return Err(failed(std::io::ErrorKind::AlreadyExists.into()));
+    }
+    connection::make_private(path)?;
+    // VACUUM INTO takes an empty file and never stops a writer; it leaves syncing to us.
+    if let Err(error) = connection.execute("VACUUM INTO ?1", [name]) {
+        // Half a copy looks too much like a whole one.
+        let _ = std::fs::remove_file(path);
+        return Err(error.into());
+    }
+    std::fs::File::open(path).and_then(|copy| copy.sync_all()).map_err(failed)
 }

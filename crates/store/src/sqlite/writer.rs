@@ -128,7 +128,7 @@ impl Batch<'_> {
         Ok(next)
     }
 
-    /// Notes that caches of credentials are out of date.
+    /// Notes that what others remember of credentials and accounts is out of date.
     pub(super) fn credentials_changed(&mut self) {
         self.credentials_changed = true;
     }
@@ -154,6 +154,7 @@ fn last_id(connection: &Connection, query: &'static str) -> Result<u64, StoreErr
 /// One queued write, whatever it answers.
 trait Job: Send {
     fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), StoreError>;
+    fn is_wanted(&self) -> bool;
     fn answer(self: Box<Self>, outcome: Result<(), StoreError>);
 }
 
@@ -171,6 +172,10 @@ where
     fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), StoreError> {
         self.done = Some((self.work)(batch)?);
         Ok(())
+    }
+
+    fn is_wanted(&self) -> bool {
+        !self.reply.is_closed()
     }
 
     fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
@@ -201,10 +206,13 @@ impl Desk {
 
     /// Runs the writes in one transaction and answers them; `jobs` is empty afterwards.
     fn commit(&mut self, jobs: &mut Vec<Box<dyn Job>>) {
-        let outcome = match self.connection() {
-            Ok(connection) => run_all(connection, jobs),
-            Err(error) => Err(error),
-        };
+        // Whoever has gone away before his write began does not want it any more.
+        jobs.retain(|job| job.is_wanted());
+        let begun = self.connection().and_then(|connection| begin(connection));
+        if let Err(error) = begun {
+            return answer_all(jobs, &Err(error));
+        }
+        let outcome = self.connection().and_then(|connection| run_all(connection, jobs));
         match outcome {
             Ok(()) => self.finish(jobs),
             Err(_) if jobs.len() > 1 => {
@@ -215,9 +223,7 @@ impl Desk {
             }
             Err(error) => {
                 self.roll_back();
-                for job in jobs.drain(..) {
-                    job.answer(Err(error.shared()));
-                }
+                answer_all(jobs, &Err(error));
             }
         }
     }
@@ -241,9 +247,7 @@ impl Desk {
                 other => other,
             }),
         };
-        for job in jobs.drain(..) {
-            job.answer(outcome.as_ref().copied().map_err(StoreError::shared));
-        }
+        answer_all(jobs, &outcome);
         if outcome.is_err() {
             // After a failed sync nobody knows what is on disk: a new connection finds out.
             self.connection = None;
@@ -271,8 +275,19 @@ impl Desk {
     }
 }
 
-fn run_all(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
+fn answer_all(jobs: &mut Vec<Box<dyn Job>>, outcome: &Result<(), StoreError>) {
+    for job in jobs.drain(..) {
+        job.answer(outcome.as_ref().copied().map_err(StoreError::shared));
+    }
+}
+
+/// Takes the write lock; waits some seconds if another process has it.
+fn begin(connection: &Connection) -> Result<(), StoreError> {
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+    Ok(())
+}
+
+fn run_all(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
     let mut batch = Batch {
         connection,
         templates: templates::Statements::prepare(connection)?,
@@ -337,7 +352,7 @@ mod tests {
         let account = "INSERT INTO account VALUES (1, 'a', 'v1', 'auto', 1, 0, NULL, 0)";
         connection.execute(account, []).unwrap();
         let writer = Writer::start(path.clone(), connection, &SqliteOptions::default()).unwrap();
-        // While another connection holds the lock, all of these gather into one batch.
+        // While another connection holds the lock, these gather: the first may have gone ahead.
         let other = Connection::open(&path).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         let (one, two, three, four, ()) = tokio::join!(

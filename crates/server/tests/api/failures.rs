@@ -1,0 +1,218 @@
+//! What callers are told when the store fails, hangs or panics: a real store that stumbles where a
+//! test tells it to.
+
+use std::{
+    future::{Future, pending},
+    path::Path,
+    pin::Pin,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use galley_domain::id::{AccountId, TemplateId};
+use galley_server::Limits;
+use galley_store::{
+    Account, AccountCreation, Creation, Credential, CredentialAddition, CredentialId,
+    CredentialKind, Event, Finding, NewAccount, NewCredential, NewTemplate, PhoneAddition, Record,
+    SecretHash, Store, StoreError, StoredTemplate, Sweep,
+};
+use jiff::Timestamp;
+
+use super::app::{TestApp, hello};
+
+/// Stands in every cause, and must stand in no answer.
+const CAUSE: &str = "the-cause-only-the-log-may-tell";
+
+/// What becomes of a call.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    Fails(fn() -> StoreError),
+    Hangs,
+    Panics,
+}
+
+/// A store whose methods do what `inner` does, but for those with a fault.
+struct Faulty {
+    inner: Arc<dyn Store>,
+    faults: Arc<Faults>,
+}
+
+/// The faults in force, by the method they are in.
+#[derive(Default)]
+struct Faults(Mutex<Vec<(&'static str, Fault)>>);
+
+impl Faults {
+    fn set(&self, method: &'static str, fault: Fault) {
+        let mut faults = self.0.lock().unwrap();
+        faults.retain(|(name, _)| *name != method);
+        faults.push((method, fault));
+    }
+
+    fn clear(&self) {
+        self.0.lock().unwrap().clear();
+    }
+
+    async fn stumble(&self, method: &str) -> Result<(), StoreError> {
+        let fault = self.0.lock().unwrap().iter().find(|(name, _)| *name == method).copied();
+        match fault.map(|(_, fault)| fault) {
+            None => Ok(()),
+            Some(Fault::Fails(error)) => Err(error()),
+            Some(Fault::Hangs) => pending().await,
+            Some(Fault::Panics) => panic!("{CAUSE}"),
+        }
+    }
+}
+
+/// Writes the methods as the trait declares them, each of which may stumble before it begins.
+macro_rules! stumbling {
+    ($($method:ident $(<$($life:lifetime),+>)? ($($argument:ident: $kind:ty),*) -> $answer:ty;)+) => {
+        impl Store for Faulty {
+            $(
+                fn $method<'me, $($($life,)+)? 'answer>(
+                    &'me self,
+                    $($argument: $kind,)*
+                ) -> Pin<Box<dyn Future<Output = Result<$answer, StoreError>> + Send + 'answer>>
+                where
+                    'me: 'answer,
+                    $($($life: 'answer,)+)?
+                    Self: 'answer,
+                {
+                    Box::pin(async move {
+                        self.faults.stumble(stringify!($method)).await?;
+                        self.inner.$method($($argument),*).await
+                    })
+                }
+            )+
+        }
+    };
+}
+
+stumbling! {
+    create_template(new: NewTemplate) -> Creation;
+    template(account: AccountId, id: TemplateId) -> Option<StoredTemplate>;
+    record(account: AccountId, key: [u8; 16], at: Timestamp) -> Option<Record>;
+    events(account: AccountId, after: u64, limit: usize) -> Vec<Event>;
+    create_account(new: NewAccount) -> AccountCreation;
+    accounts() -> Vec<Account>;
+    account(id: AccountId) -> Option<Account>;
+    set_account_disabled(id: AccountId, disabled_at: Option<Timestamp>) -> bool;
+    add_phone<'phone>(account: AccountId, phone: &'phone str, at: Timestamp) -> PhoneAddition;
+    phones(account: AccountId) -> Vec<String>;
+    phone_owner<'phone>(phone: &'phone str) -> Option<AccountId>;
+    add_credential(account: AccountId, new: NewCredential, at: Timestamp) -> CredentialAddition;
+    rotate_credential(
+        old: CredentialId, new: NewCredential, old_ends_at: Timestamp, at: Timestamp
+    ) -> CredentialAddition;
+    revoke_credential(id: CredentialId, at: Timestamp) -> bool;
+    credentials(account: AccountId) -> Vec<Credential>;
+    credential(kind: CredentialKind, hash: SecretHash) -> Option<Credential>;
+    credential_epoch() -> u64;
+    sweep(from: Sweep, at: Timestamp) -> Sweep;
+    ping() -> ();
+    examine() -> Vec<Finding>;
+    backup<'path>(path: &'path Path) -> ();
+}
+
+async fn start(limits: Limits) -> (TestApp, Arc<Faults>) {
+    let faults = Arc::<Faults>::default();
+    let theirs = Arc::clone(&faults);
+    let app = TestApp::start_on(|inner| Arc::new(Faulty { inner, faults: theirs }), limits).await;
+    (app, faults)
+}
+
+fn cause() -> galley_store::Cause {
+    Arc::new(std::io::Error::other(CAUSE))
+}
+
+/// Every way in which a store says that it failed, and what the caller is told.
+const FAILURES: [(Fault, u16, &str); 5] = [
+    (Fault::Fails(|| StoreError::Busy), 503, "busy"),
+    (Fault::Fails(|| StoreError::Full(cause())), 503, "storage-full"),
+    (Fault::Fails(|| StoreError::Unavailable(cause())), 503, "unavailable"),
+    (Fault::Fails(|| StoreError::OutcomeUnknown(cause())), 503, "outcome-unknown"),
+    (Fault::Fails(|| StoreError::Failed(cause())), 500, "internal"),
+];
+
+#[tokio::test]
+async fn each_failure_of_the_store_is_told_by_what_the_caller_can_do() {
+    let (app, faults) = start(Limits::default()).await;
+    let kept = app.create(&hello("kept")).await;
+    let id = kept.json()["id"].as_str().unwrap().to_owned();
+    let refused = serde_json::json!({"name": ""});
+    for (fault, status, slug) in FAILURES {
+        for method in ["create_template", "template", "record"] {
+            faults.set(method, fault);
+        }
+        let answers = [
+            app.create(&hello("refused")).await,
+            app.create_with_key(&hello("refused"), "a-key").await,
+            app.create_with_key(&refused, "another-key").await,
+            app.show(&id).await,
+        ];
+        for answer in answers {
+            answer.problem(status, slug);
+            assert_eq!(answer.header("retry-after").is_some(), status == 503, "{answer:?}");
+            assert!(!answer.text.contains(CAUSE), "{answer:?}");
+        }
+        faults.clear();
+    }
+    assert_eq!(app.show(&id).await.status, 200);
+    assert_eq!(app.create(&hello("refused")).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_failure_while_credentials_are_looked_up_is_no_refusal_of_them() {
+    for method in ["credential_epoch", "credential", "account", "phone_owner", "add_phone"] {
+        let (app, faults) = start(Limits::default()).await;
+        faults.set(method, Fault::Fails(|| StoreError::Unavailable(cause())));
+        let answer = app.create(&hello("early")).await;
+        answer.problem(503, "unavailable");
+        assert!(answer.header("retry-after").is_some(), "{method}: {answer:?}");
+        faults.clear();
+        assert_eq!(app.create(&hello("early")).await.status, 201, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_never_answers_is_given_up_at_the_deadline() {
+    let request = Duration::from_millis(20);
+    let (app, faults) = start(Limits { request, ..Limits::default() }).await;
+    faults.set("create_template", Fault::Hangs);
+    let answer = app.create(&hello("slow")).await;
+    answer.problem(503, "deadline");
+    assert!(answer.header("retry-after").is_some(), "{answer:?}");
+}
+
+#[tokio::test]
+async fn kept_credentials_are_trusted_for_five_seconds_without_the_store() {
+    let (app, faults) = start(Limits::default()).await;
+    let made = app.create(&hello("kept")).await;
+    let id = made.json()["id"].as_str().unwrap().to_owned();
+    // The phone number is kept from the second request on: the first one made it the account's.
+    assert_eq!(app.show(&id).await.status, 200);
+    for method in ["credential_epoch", "credential", "account", "phone_owner", "add_phone"] {
+        faults.set(method, Fault::Fails(|| StoreError::Unavailable(cause())));
+    }
+    for step in [1_000, 1_000, 2_999] {
+        app.clock.advance(Duration::from_millis(step));
+        assert_eq!(app.show(&id).await.status, 200, "after {step} ms more");
+    }
+    app.clock.advance(Duration::from_millis(1));
+    app.show(&id).await.problem(503, "unavailable");
+    app.create(&hello("late")).await.problem(503, "unavailable");
+    faults.clear();
+    assert_eq!(app.show(&id).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_panic_is_answered_500_and_takes_nothing_down() {
+    let (app, faults) = start(Limits::default()).await;
+    faults.set("create_template", Fault::Panics);
+    let answer = app.create(&hello("panicking")).await;
+    answer.problem(500, "internal");
+    assert!(!answer.text.contains(CAUSE), "{answer:?}");
+    faults.clear();
+    assert_eq!(app.create(&hello("panicking")).await.status, 201);
+    let log = app.into_log();
+    assert!(log.lines().any(|line| line.contains("\"internal\"")), "{log}");
+}
