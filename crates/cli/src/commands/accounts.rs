@@ -50,6 +50,9 @@ fn new_account(
     if name.trim().is_empty() || name.chars().count() > 200 {
         bail!("an account's name has 1 to 200 characters");
     }
+    if name.bytes().all(|byte| byte.is_ascii_digit()) || name.chars().any(char::is_control) {
+        bail!("an account's name holds no control characters, and not only digits: those are ids");
+    }
     if let Some(odd) = phones.iter().find(|phone| !credential::is_segment(phone)) {
         bail!(
             "{odd:?} cannot be a phone number id: 1 to 256 of the characters A-Z a-z 0-9 . _ ~ + -"
