@@ -208,6 +208,9 @@ impl Desk {
     fn commit(&mut self, jobs: &mut Vec<Box<dyn Job>>) {
         // Whoever has gone away before his write began does not want it any more.
         jobs.retain(|job| job.is_wanted());
+        if jobs.is_empty() {
+            return;
+        }
         let begun = self.connection().and_then(|connection| begin(connection));
         if let Err(error) = begun {
             return answer_all(jobs, &Err(error));
