@@ -88,11 +88,11 @@ impl Desk {
         Ok(Self { store, now: SystemClock::new().now(), json: common.json })
     }
 
-    /// An account by its name or its id.
+    /// An account by its id or its name. An id is never taken for a name that looks like one.
     async fn account(&self, wanted: &str) -> anyhow::Result<Account> {
         let accounts = self.store.accounts().await?;
-        let found =
-            accounts.into_iter().find(|it| it.name == wanted || it.id.to_string() == wanted);
+        let found = accounts.iter().find(|it| it.id.to_string() == wanted);
+        let found = found.or_else(|| accounts.iter().find(|it| it.name == wanted)).cloned();
         found.with_context(|| {
             format!("there is no account {wanted:?}; `galley account list` shows them")
         })

@@ -273,6 +273,13 @@ pub struct NewCredential {
     pub expires_at: Option<Timestamp>,
 }
 
+impl NewCredential {
+    /// One that allows everything and does not end by itself.
+    pub fn lasting(kind: CredentialKind, secret: &str) -> Self {
+        Self { kind, hash: SecretHash::of(secret), scopes: Scopes::ALL, expires_at: None }
+    }
+}
+
 /// What came of making a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CredentialAddition {

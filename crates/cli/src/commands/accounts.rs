@@ -1,14 +1,8 @@
 //! `galley account …` and `galley phone …`.
 
 use anyhow::{Context as _, bail};
-use galley_domain::{
-    credential::{self, Scopes},
-    rulebook::Rulebook,
-    template::Review,
-};
-use galley_store::{
-    AccountCreation, CredentialKind, NewAccount, NewCredential, PhoneAddition, SecretHash,
-};
+use galley_domain::{credential, rulebook::Rulebook, template::Review};
+use galley_store::{AccountCreation, CredentialKind, NewAccount, NewCredential, PhoneAddition};
 use serde_json::Value;
 
 use super::{Desk, credentials};
@@ -50,8 +44,8 @@ fn new_account(
     if name.trim().is_empty() || name.chars().count() > 200 {
         bail!("an account's name has 1 to 200 characters");
     }
-    if name.bytes().all(|byte| byte.is_ascii_digit()) || name.chars().any(char::is_control) {
-        bail!("an account's name holds no control characters, and not only digits: those are ids");
+    if name.chars().any(char::is_control) {
+        bail!("an account's name holds no control characters");
     }
     if let Some(odd) = phones.iter().find(|phone| !credential::is_segment(phone)) {
         bail!(
@@ -63,20 +57,14 @@ fn new_account(
         .with_context(|| format!("there is no rulebook {rulebook:?}; known: {}", known()))?;
     let review = Review::named(review)
         .with_context(|| format!("review is auto or manual, not {review:?}"))?;
-    let credential = |kind, secret: &str| NewCredential {
-        kind,
-        hash: SecretHash::of(secret),
-        scopes: Scopes::ALL,
-        expires_at: None,
-    };
     Ok(NewAccount {
         name,
         rulebook: rulebook.name,
         review,
         phones,
         credentials: vec![
-            credential(CredentialKind::Key, key),
-            credential(CredentialKind::Token, token),
+            NewCredential::lasting(CredentialKind::Key, key),
+            NewCredential::lasting(CredentialKind::Token, token),
         ],
         only_as_first: false,
         at: desk.now,

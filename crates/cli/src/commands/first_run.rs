@@ -1,7 +1,7 @@
 //! The first account of an empty store: from the environment, or at random and shown once.
 
-use galley_domain::{credential::Scopes, rulebook::V1, template::Review};
-use galley_store::{AccountCreation, CredentialKind, NewAccount, NewCredential, SecretHash, Store};
+use galley_domain::{rulebook::V1, template::Review};
+use galley_store::{AccountCreation, CredentialKind, NewAccount, NewCredential, Store};
 use jiff::Timestamp;
 
 use crate::{secrets, settings::Bootstrap};
@@ -27,20 +27,14 @@ pub(super) async fn prepare(
         }
         None => (secrets::random("gk_")?, secrets::random("gt_")?, Vec::new()),
     };
-    let credential = |kind, secret: &str| NewCredential {
-        kind,
-        hash: SecretHash::of(secret),
-        scopes: Scopes::ALL,
-        expires_at: None,
-    };
     let new = NewAccount {
         name: "default".to_owned(),
         rulebook: V1.name,
         review: Review::Auto,
         phones,
         credentials: vec![
-            credential(CredentialKind::Key, &key),
-            credential(CredentialKind::Token, &token),
+            NewCredential::lasting(CredentialKind::Key, &key),
+            NewCredential::lasting(CredentialKind::Token, &token),
         ],
         // Of two processes that start together on an empty store, one makes the account.
         only_as_first: true,

@@ -11,10 +11,10 @@ use axum::{
     body::{Body, to_bytes},
     http::{HeaderMap, Method, Request, StatusCode},
 };
-use galley_domain::{credential::Scopes, template::Review};
+use galley_domain::template::Review;
 use galley_server::{AccessLog, App, Clock, Galley, Limits, LogFormat};
 use galley_store::{
-    AccountCreation, CredentialKind, NewAccount, NewCredential, SecretHash, SqliteStore, Store,
+    AccountCreation, CredentialKind, NewAccount, NewCredential, SqliteStore, Store,
     sqlite::SqliteOptions,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -152,7 +152,7 @@ impl TestApp {
 }
 
 pub(crate) fn credential(kind: CredentialKind, secret: &str) -> NewCredential {
-    NewCredential { kind, hash: SecretHash::of(secret), scopes: Scopes::ALL, expires_at: None }
+    NewCredential::lasting(kind, secret)
 }
 
 pub(crate) fn path(phone: &str, key: &str) -> String {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use galley_domain::{
-    credential::Scopes,
     id::AccountId,
     json::Document,
     rulebook::V1,
@@ -11,7 +10,7 @@ use galley_domain::{
 };
 use galley_store::{
     AccountCreation, Creation, CredentialId, CredentialKind, Idempotency, NewAccount,
-    NewCredential, NewTemplate, SecretHash, SqliteStore, Store, sqlite::SqliteOptions,
+    NewCredential, NewTemplate, SqliteStore, Store, sqlite::SqliteOptions,
 };
 use jiff::Timestamp;
 
@@ -77,7 +76,7 @@ pub(crate) async fn account(store: &Shared, name: &str) -> AccountId {
 }
 
 pub(crate) fn secret(kind: CredentialKind, secret: &str) -> NewCredential {
-    NewCredential { kind, hash: SecretHash::of(secret), scopes: Scopes::ALL, expires_at: None }
+    NewCredential::lasting(kind, secret)
 }
 
 /// Creates all of them at once, each from a task of its own.
