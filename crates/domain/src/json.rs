@@ -10,6 +10,9 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 /// How deep lists and objects may be nested.
 pub const MAX_DEPTH: usize = 32;
 
+/// The largest whole number that every JSON program can read: 2^53 - 1.
+pub const LARGEST_NUMBER: u64 = (1 << 53) - 1;
+
 /// A whole document that is JSON; whether it means anything is asked later.
 #[derive(Debug)]
 pub struct Document<'a> {
@@ -101,6 +104,16 @@ impl<'a> Json<'a> {
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Json::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The whole number from 1, if it is one that every JSON program can read.
+    pub fn as_number(&self) -> Option<u64> {
+        match self {
+            Json::Number(number) => {
+                number.as_u64().filter(|number| (1..=LARGEST_NUMBER).contains(number))
+            }
             _ => None,
         }
     }

@@ -5,9 +5,12 @@
 //! [`rulebook::Rulebook`] → a [`template::Template`], or every [`violation::Violation`] at once.
 
 pub mod credential;
+pub mod edit;
 pub mod id;
 pub mod json;
 mod language;
+pub mod lifecycle;
+pub mod lifecycle_page;
 mod placeholder;
 mod reader;
 pub mod rulebook;
@@ -17,3 +20,4 @@ pub mod suggest;
 pub mod template;
 mod text;
 pub mod violation;
+mod words;

@@ -28,11 +28,12 @@ enum Step<'d> {
 
 impl<'d> Reader<'d> {
     /// Reads the whole document as `part`; answers the canonical text of the fields `kept`
-    /// names, as one JSON object, or everything that is wrong.
+    /// names, as one JSON object, or everything that is wrong. `also` adds what no table says.
     pub(crate) fn read(
         document: &'d Document<'d>,
         part: &'static Part,
         kept: impl Fn(&Field) -> bool,
+        also: impl FnOnce(&mut Report),
     ) -> Result<String, Violations> {
         let mut reader = Self {
             path: Vec::with_capacity(8),
@@ -56,6 +57,7 @@ impl<'d> Reader<'d> {
         } else {
             reader.wrong_type("an object", document.root());
         }
+        also(&mut reader.report);
         let canonical = String::from_utf8(reader.canonical).ok();
         reader.report.verdict(canonical)
     }
@@ -89,6 +91,7 @@ impl<'d> Reader<'d> {
                 Json::Flag(false) => self.write("false"),
                 other => self.wrong_type("a boolean", other),
             },
+            Shape::Number => self.number(value),
             Shape::Object(part) => self.object(part, value),
             Shape::Tagged(tagged) => self.tagged(tagged, value),
             Shape::List(list) => self.list(list, value),
@@ -108,6 +111,13 @@ impl<'d> Reader<'d> {
         }
         self.write_string(text);
         placeholders
+    }
+
+    fn number(&mut self, value: &'d Json<'d>) {
+        match value.as_number() {
+            Some(number) => self.write(itoa::Buffer::new().format(number)),
+            None => self.wrong_type("a whole number from 1", value),
+        }
     }
 
     fn choice(

@@ -3,7 +3,7 @@
 
 mod v1;
 
-use crate::{id::AccountId, template::Template};
+use crate::id::AccountId;
 
 pub use v1::V1;
 
@@ -14,8 +14,10 @@ pub struct Rulebook {
     pub name: &'static str,
     /// The document a template is created from.
     pub template: &'static Part,
-    /// What makes a template unique.
-    pub claim: fn(AccountId, &Template) -> String,
+    /// The document that edits one.
+    pub edit: &'static Part,
+    /// What makes a template unique, from its account, name and language.
+    pub claim: fn(AccountId, &str, &str) -> String,
 }
 
 impl Rulebook {
@@ -80,6 +82,8 @@ pub enum Shape {
     Choice(&'static [&'static str]),
     /// `true` or `false`.
     Flag,
+    /// A whole number from 1.
+    Number,
     /// One kind of object.
     Object(&'static Part),
     /// An object whose kind its tag tells.

@@ -92,6 +92,7 @@ fn value(shape: &'static Shape) -> String {
         Shape::Text(rule) => text(rule),
         Shape::Choice(words) => format!("`{}`, in any letter case", words.join("`, `")),
         Shape::Flag => "boolean".to_owned(),
+        Shape::Number => "whole number from 1".to_owned(),
         Shape::Object(part) => part.title.to_owned(),
         Shape::Tagged(tagged) => format!("a {}", tagged.title),
         Shape::List(list) => {

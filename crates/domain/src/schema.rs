@@ -7,6 +7,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
+    json::LARGEST_NUMBER,
     language,
     rulebook::{Field, Form, Kind, List, Part, Presence, Rulebook, Samples, Shape, Tagged, Text},
 };
@@ -14,6 +15,29 @@ use crate::{
 /// The schema of the document that creates a template under a rulebook.
 pub fn of_template(rulebook: &Rulebook) -> Value {
     one_of_them(objects(Side::Sent, rulebook.template, &Map::new()))
+}
+
+/// The schema of the document that edits a template: new components, a new category or both, or
+/// an older version by itself.
+pub fn of_edit(rulebook: &Rulebook) -> Value {
+    let part = rulebook.edit;
+    let restores = |field: &&Field| matches!(field.shape, Shape::Number);
+    let properties = |needed: &str, fields: Vec<&'static Field>| -> Value {
+        let described = fields.into_iter().map(|field| {
+            let schema = described(Side::Sent, field, false);
+            let schema = if field.name == needed { schema } else { or_null(&schema) };
+            (field.name.to_owned(), schema)
+        });
+        let properties: Map<String, Value> = described.collect();
+        json!({"type": "object", "properties": properties, "required": [needed]})
+    };
+    let replacing = || part.fields.iter().filter(|field| !restores(field)).collect::<Vec<_>>();
+    let mut kinds: Vec<Value> =
+        replacing().iter().map(|it| properties(it.name, replacing())).collect();
+    for restoring in part.fields.iter().filter(restores) {
+        kinds.push(properties(restoring.name, vec![restoring]));
+    }
+    json!({"anyOf": kinds})
 }
 
 /// The schema of a document as it is kept and shown: only what is always so, since what met
@@ -90,6 +114,7 @@ fn described(side: Side, field: &'static Field, placeholders: bool) -> Value {
         Shape::Text(_) => json!({"type": "string"}),
         Shape::Choice(words) => choice(side, words),
         Shape::Flag => json!({"type": "boolean"}),
+        Shape::Number => json!({"type": "integer", "minimum": 1, "maximum": LARGEST_NUMBER}),
         Shape::Object(part) => one_of_them(objects(side, part, &Map::new())),
         Shape::Tagged(inner) => one_of_them(tagged(side, inner, &Map::new())),
         Shape::List(inner) => list(side, inner),

@@ -5,6 +5,7 @@ use crate::{
     reader::Reader,
     rulebook::Rulebook,
     violation::Violations,
+    words::words,
 };
 
 /// A template whose every rule held when it came in. [`Template::read`] is the door for
@@ -23,7 +24,7 @@ impl Template {
     pub fn read(document: &Document<'_>, rulebook: &Rulebook) -> Result<Self, Violations> {
         const IDENTITY: [&str; 4] = ["name", "language", "category", "allow_category_change"];
         let content =
-            Reader::read(document, rulebook.template, |field| !IDENTITY.contains(&field.name))?;
+            Reader::read(document, rulebook.template, |it| !IDENTITY.contains(&it.name), |_| {})?;
         let text = |key: &str| {
             let value = document.root().get(key).and_then(Json::as_text);
             value.expect("the rulebook requires it")
@@ -76,48 +77,6 @@ impl Template {
     pub fn content(&self) -> &str {
         &self.content
     }
-}
-
-/// Declares an enum of words.
-macro_rules! words {
-    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident $word:literal),+ $(,)? }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name {
-            $($(#[$doc])* $variant),+
-        }
-
-        impl $name {
-            /// Every word.
-            pub const WORDS: &'static [&'static str] = &[$($word),+];
-
-            /// The word as it is kept and shown.
-            pub fn word(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word),+
-                }
-            }
-
-            /// Its place among [`Self::WORDS`], for rows that have to be small. Stable: new words
-            /// are added at the end.
-            pub fn number(self) -> u8 {
-                self as u8
-            }
-
-            /// The word at that place.
-            pub fn numbered(number: u8) -> Option<Self> {
-                Self::WORDS.get(usize::from(number)).and_then(|word| Self::named(word))
-            }
-
-            /// Reads the word in any letter case.
-            pub fn named(word: &str) -> Option<Self> {
-                $(if word.eq_ignore_ascii_case($word) {
-                    return Some(Self::$variant);
-                })+
-                None
-            }
-        }
-    };
 }
 
 words!(

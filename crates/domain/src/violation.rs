@@ -92,30 +92,33 @@ impl Report {
     }
 }
 
-/// Declares [`Rule`] together with the stable id and the sentence that documentation shows.
+/// Declares [`Rule`] together with the stable id and the sentence that documentation shows, in
+/// groups by what the rules are about.
 macro_rules! rules {
-    ($($(#[$hidden:meta])* $variant:ident $id:literal $about:literal;)+) => {
+    ($($(#[$doc:meta])* $group:ident { $($variant:ident $id:literal $about:literal;)+ })+) => {
         /// The rules a document can break. Ids are stable: programs may depend on them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Rule {
-            $(#[doc = $about] $variant,)+
+            $($(#[doc = $about] $variant,)+)+
         }
 
         impl Rule {
             /// Every rule, in the order of the documentation.
-            pub const ALL: &[Rule] = &[$(Rule::$variant),+];
+            pub const ALL: &[Rule] = &[$($(Rule::$variant),+),+];
+
+            $($(#[$doc])* pub const $group: &[Rule] = &[$(Rule::$variant),+];)+
 
             /// The stable id: `too-long`.
             pub fn id(self) -> &'static str {
                 match self {
-                    $(Rule::$variant => $id,)+
+                    $($(Rule::$variant => $id,)+)+
                 }
             }
 
             /// What the rule demands, in a sentence.
             pub fn about(self) -> &'static str {
                 match self {
-                    $(Rule::$variant => $about,)+
+                    $($(Rule::$variant => $about,)+)+
                 }
             }
         }
@@ -123,34 +126,47 @@ macro_rules! rules {
 }
 
 rules! {
-    Required "required" "The field has to be there; `null` counts as absent.";
-    WrongType "wrong-type" "The value is of another JSON type than the field takes.";
-    DuplicateKey "duplicate-key" "An object names each member once.";
-    Empty "empty" "A string is not empty and not only white space.";
-    TooLong "too-long" "A string has at most so many characters (Unicode scalar values).";
-    ControlCharacter "control-character"
-        "No control characters (category Cc); body texts may hold line feed, carriage return and tab.";
-    TooFew "too-few" "A list has at least so many items.";
-    TooMany "too-many" "A list has at most so many items; what goes beyond is not read.";
-    NotAChoice "not-a-choice" "The value is one of the words listed for the field, in any letter case.";
-    NameEdges "name-edges" "A name has no white space at either end.";
-    LanguageForm "language-form"
-        "A language is written `language_REGION`: two lower-case letters, `_`, two upper-case letters.";
-    LanguageUnknown "language-unknown" "The part before `_` is an ISO 639-1 language code.";
-    RegionUnknown "region-unknown" "The part behind `_` is an ISO 3166-1 alpha-2 region code.";
-    BodyMissing "body-missing" "A template has a BODY component.";
-    ComponentRepeated "component-repeated" "Each component type appears at most once.";
-    PlaceholderSyntax "placeholder-syntax"
-        "`{{` begins a placeholder, and a placeholder is written `{{1}}` to `{{999}}`.";
-    PlaceholderGap "placeholder-gap" "Placeholders count from `{{1}}` without gaps; order and repetition are free.";
-    PlaceholderNotAllowed "placeholder-not-allowed"
-        "No `{{` in footers, labels and addresses, except `{{1}}` at the very end of a button's `url`.";
-    SamplesCount "samples-count" "There is exactly one sample for each different placeholder.";
-    UrlScheme "url-scheme" "An address begins with `http://` or `https://`.";
-    UrlHost "url-host" "An address names a host.";
-    UrlUserInfo "url-user-info" "An address carries no user name or password.";
-    UrlWhiteSpace "url-white-space" "An address holds no white space.";
-    PhoneForm "phone-form" "A phone number is an optional `+` and 7 to 15 digits, the first not 0.";
+    /// Rules of the document that a template is made from.
+    DOCUMENT {
+        Required "required" "The field has to be there; `null` counts as absent.";
+        WrongType "wrong-type" "The value is of another JSON type than the field takes.";
+        DuplicateKey "duplicate-key" "An object names each member once.";
+        Empty "empty" "A string is not empty and not only white space.";
+        TooLong "too-long" "A string has at most so many characters (Unicode scalar values).";
+        ControlCharacter "control-character"
+            "No control characters (category Cc); body texts may hold line feed, carriage return and tab.";
+        TooFew "too-few" "A list has at least so many items.";
+        TooMany "too-many" "A list has at most so many items; what goes beyond is not read.";
+        NotAChoice "not-a-choice" "The value is one of the words listed for the field, in any letter case.";
+        NameEdges "name-edges" "A name has no white space at either end.";
+        LanguageForm "language-form"
+            "A language is written `language_REGION`: two lower-case letters, `_`, two upper-case letters.";
+        LanguageUnknown "language-unknown" "The part before `_` is an ISO 639-1 language code.";
+        RegionUnknown "region-unknown" "The part behind `_` is an ISO 3166-1 alpha-2 region code.";
+        BodyMissing "body-missing" "A template has a BODY component.";
+        ComponentRepeated "component-repeated" "Each component type appears at most once.";
+        PlaceholderSyntax "placeholder-syntax"
+            "`{{` begins a placeholder, and a placeholder is written `{{1}}` to `{{999}}`.";
+        PlaceholderGap "placeholder-gap" "Placeholders count from `{{1}}` without gaps; order and repetition are free.";
+        PlaceholderNotAllowed "placeholder-not-allowed"
+            "No `{{` in footers, labels and addresses, except `{{1}}` at the very end of a button's `url`.";
+        SamplesCount "samples-count" "There is exactly one sample for each different placeholder.";
+        UrlScheme "url-scheme" "An address begins with `http://` or `https://`.";
+        UrlHost "url-host" "An address names a host.";
+        UrlUserInfo "url-user-info" "An address carries no user name or password.";
+        UrlWhiteSpace "url-white-space" "An address holds no white space.";
+        PhoneForm "phone-form" "A phone number is an optional `+` and 7 to 15 digits, the first not 0.";
+    }
+    /// Rules that other templates have a part in.
+    OTHERS {
+        NameTaken "name-taken" "No other template has the name. Told by the dry run; a creation is refused with a problem of its own.";
+    }
+    /// Rules of the document that edits a template.
+    EDIT {
+        Unchangeable "unchangeable" "`name`, `language` and `allow_category_change` never change: an edit leaves them out or repeats them.";
+        NothingToEdit "nothing-to-edit" "An edit holds `components`, `category` or `restore_version`.";
+        RestoreAlone "restore-alone" "`restore_version` stands without `components` and `category`: the version brings its own.";
+    }
 }
 
 impl Serialize for Rule {

@@ -2,7 +2,7 @@
 
 use super::{
     Field, Form, Kind, List, Part,
-    Presence::{OptionalWithPlaceholders, Required, RequiredWithPlaceholders},
+    Presence::{Optional, OptionalWithPlaceholders, Required, RequiredWithPlaceholders},
     Rulebook, Samples, Shape, Tagged, Text, Variant,
 };
 use crate::template::Category;
@@ -11,8 +11,9 @@ use crate::template::Category;
 pub static V1: Rulebook = Rulebook {
     name: "v1",
     template: &TEMPLATE,
-    // Unique across the whole service: the account plays no part in it.
-    claim: |_, template| template.name().to_owned(),
+    edit: &EDIT,
+    // Unique across the whole service: account and language play no part in it.
+    claim: |_, name, _| name.to_owned(),
 };
 
 const fn text(max: usize, form: Form) -> Shape {
@@ -49,14 +50,35 @@ static TEMPLATE: Part = Part {
         Field {
             name: "components",
             presence: Required,
-            shape: Shape::List(List {
-                min: 0,
-                max: 20,
-                item: &COMPONENT,
-                unique: true,
-                needs: Some("BODY"),
-            }),
+            shape: COMPONENTS,
             about: "The pieces of the message, in any order: exactly one BODY, at most one each of HEADER, FOOTER and BUTTONS.",
+        },
+    ],
+};
+
+const COMPONENTS: Shape =
+    Shape::List(List { min: 0, max: 20, item: &COMPONENT, unique: true, needs: Some("BODY") });
+
+static EDIT: Part = Part {
+    title: "an edit",
+    fields: &[
+        Field {
+            name: "category",
+            presence: Optional,
+            shape: Shape::Choice(Category::WORDS),
+            about: "The new category, if `allow_category_change` is true.",
+        },
+        Field {
+            name: "components",
+            presence: Optional,
+            shape: COMPONENTS,
+            about: "The new components: they take the place of all the old ones.",
+        },
+        Field {
+            name: "restore_version",
+            presence: Optional,
+            shape: Shape::Number,
+            about: "An older version whose components and category come back, as a new version. Stands alone.",
         },
     ],
 };

@@ -63,7 +63,7 @@ fn read(
     let document = Document::parse(body)?;
     let rulebook = caller.rulebook()?;
     Ok(Template::read(&document, rulebook).map(|template| {
-        let claim = (rulebook.claim)(caller.account.id, &template);
+        let claim = (rulebook.claim)(caller.account.id, template.name(), template.language());
         (template, claim)
     }))
 }

@@ -1,0 +1,104 @@
+//! Edits: what may change of a template, read once at the door.
+
+use crate::{
+    json::{Document, Json},
+    reader::Reader,
+    rulebook::Rulebook,
+    template::{Category, Template},
+    violation::{Report, Rule, Violation, Violations},
+};
+
+/// A change of a template that met every rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// New components, a new category, or both; what is left out stays.
+    Replace {
+        /// The new content, in the form of [`Template::content`].
+        content: Option<String>,
+        /// The new category.
+        category: Option<Category>,
+    },
+    /// An older version comes back, as a new one.
+    Restore(u64),
+}
+
+impl Edit {
+    /// Reads a document that edits `template`: an edit, or everything that is wrong with it.
+    pub fn read(
+        document: &Document<'_>,
+        rulebook: &Rulebook,
+        template: &Template,
+    ) -> Result<Self, Violations> {
+        const BESIDE_CONTENT: [&str; 2] = ["category", "restore_version"];
+        let root = document.root();
+        let kept = |name: &str| !BESIDE_CONTENT.contains(&name);
+        let content = Reader::read(
+            document,
+            rulebook.edit,
+            |field| kept(field.name),
+            |report| {
+                if matches!(root, Json::Object(_)) {
+                    unchangeable(root, template, report);
+                    whole(root, report);
+                }
+            },
+        )?;
+        if let Some(version) = root.get("restore_version").and_then(Json::as_number) {
+            return Ok(Self::Restore(version));
+        }
+        let category = root.get("category").and_then(Json::as_text).and_then(Category::named);
+        Ok(Self::Replace { content: (content != "{}").then_some(content), category })
+    }
+}
+
+/// Whoever sends back what was read may leave the fixed fields in, as they are.
+fn unchangeable(root: &Json<'_>, template: &Template, report: &mut Report) {
+    let fixed = [("name", template.name()), ("language", template.language())];
+    for (field, fixed) in fixed {
+        if root.get(field).is_some_and(|value| value.as_text() != Some(fixed)) {
+            report.add(|| fixed_field(field));
+        }
+    }
+    let flag = root.get("allow_category_change");
+    let same = |value: &Json<'_>| matches!(value, Json::Flag(flag) if *flag == template.allow_category_change());
+    if flag.is_some_and(|value| !same(value)) {
+        report.add(|| fixed_field("allow_category_change"));
+    }
+}
+
+fn fixed_field(field: &str) -> Violation {
+    Violation {
+        pointer: format!("/{field}"),
+        rule: Rule::Unchangeable,
+        message: "never changes after creation".to_owned(),
+        hint: Some("leave it out, or create another template".to_owned()),
+        span: None,
+    }
+}
+
+/// An edit changes something, and in one way.
+fn whole(root: &Json<'_>, report: &mut Report) {
+    let replaces = ["components", "category"].iter().any(|field| root.get(field).is_some());
+    let (rule, pointer, message, hint) = match (root.get("restore_version").is_some(), replaces) {
+        (true, true) => (
+            Rule::RestoreAlone,
+            "/restore_version",
+            "stands beside components or a category",
+            "send it by itself; edit the restored version afterwards",
+        ),
+        (false, false) => (
+            Rule::NothingToEdit,
+            "",
+            "changes nothing",
+            "send `components`, `category` or `restore_version`",
+        ),
+        _ => return,
+    };
+    report.add(|| Violation {
+        pointer: pointer.to_owned(),
+        rule,
+        message: message.to_owned(),
+        hint: Some(hint.to_owned()),
+        span: None,
+    });
+}

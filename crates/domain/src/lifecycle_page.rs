@@ -1,0 +1,62 @@
+//! The table of moves, for the documentation, written from the table itself.
+
+use std::fmt::Write as _;
+
+use crate::{
+    lifecycle::{Guard, MOVES, Next},
+    template::Review,
+};
+
+/// The whole page as Markdown.
+pub fn markdown() -> String {
+    let mut page = String::from(
+        "# The life of a template\n\n\
+         <!-- Written from the table of moves by `galley-domain`; a test holds it. \
+         To renew: UPDATE_DOCS=1 cargo test -p galley-domain --test pages -->\n\n\
+         An edit makes a new version. Each version is PENDING, APPROVED or REJECTED; the template as \
+         a whole may be under a hold, PAUSED or DISABLED. The `status` that is shown is the hold, \
+         else that of the newest version. `live_version` is the newest approved version, absent under \
+         a hold: it is what renders, also while a newer one waits or was refused.\n\n\
+         These are all the moves there are. Anything else is answered 409 `move-not-possible`, with \
+         the moves that are possible.\n\n\
+         | status | trigger | if | next status | event |\n|---|---|---|---|---|\n",
+    );
+    for (review, guard) in
+        [(Review::Auto, Guard::AutoReview), (Review::Manual, Guard::ManualReview)]
+    {
+        let (guard, next) = (condition(guard), review.first_status().word());
+        let _ = writeln!(page, "| (none) | create | {guard} | {next} | `template.created` |");
+    }
+    for row in MOVES {
+        let from: Vec<&str> = row.from.iter().map(|status| status.word()).collect();
+        let next = match row.to {
+            Next::Version(status) => status.word(),
+            Next::Held(hold) => hold.word(),
+            Next::Released => "that of the newest version",
+            Next::Gone => "(gone; the name is free)",
+        };
+        let _ = writeln!(
+            page,
+            "| {} | {} | {} | {next} | `{}` |",
+            from.join(", "),
+            row.trigger.word(),
+            condition(row.guard),
+            row.event.word()
+        );
+    }
+    page.push_str(
+        "\nAn edit of a PAUSED template leaves the hold as it is; its new version is APPROVED or \
+         PENDING as the account's review says, and counts when the pause ends. An edit that changes \
+         the category is told twice: `template.edited`, then `template.category_changed`.\n",
+    );
+    page
+}
+
+fn condition(guard: Guard) -> &'static str {
+    match guard {
+        Guard::Always => "",
+        Guard::AutoReview => "review is auto",
+        Guard::ManualReview => "review is manual",
+        Guard::HasLiveVersion => "some version was approved",
+    }
+}
