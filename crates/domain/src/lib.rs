@@ -4,6 +4,7 @@
 //! The way of a document: bytes → [`json::Document`] → [`template::Template::read`] with a
 //! [`rulebook::Rulebook`] → a [`template::Template`], or every [`violation::Violation`] at once.
 
+pub mod advice;
 pub mod credential;
 pub mod edit;
 pub mod id;
@@ -13,9 +14,12 @@ pub mod lifecycle;
 pub mod lifecycle_page;
 mod placeholder;
 mod reader;
+pub mod render;
+pub mod review;
 pub mod rulebook;
 pub mod rules_page;
 pub mod schema;
+pub mod search;
 pub mod suggest;
 pub mod template;
 mod text;

@@ -2,15 +2,17 @@
 //! is kept of the document is written down in canonical form on the way.
 
 use crate::{
+    advice::{Advisor, Reached, Warnings},
     json::{Document, Json},
-    rulebook::{Field, Kind, List, Part, Presence, Samples, Shape, Tagged, Text},
+    rulebook::{Field, Form, Kind, List, Part, Presence, Samples, Shape, Tagged, Text},
     suggest,
     text::{self, Fault, shortened},
     violation::{Report, Rule, Violation, Violations},
 };
 
 /// The form of a sample value.
-const SAMPLE: Text = Text { max: usize::MAX, multiline: false, form: crate::rulebook::Form::Free };
+const SAMPLE: Text =
+    Text { max: usize::MAX, whatsapp_max: None, multiline: false, form: Form::Free };
 
 /// Where the reader stands, what it found, and what it has written.
 pub(crate) struct Reader<'d> {
@@ -19,6 +21,8 @@ pub(crate) struct Reader<'d> {
     /// How many placeholders the text or address just read in this object holds.
     placeholders: Option<usize>,
     canonical: Vec<u8>,
+    /// Collects warnings, if somebody wants them.
+    advisor: Option<Advisor>,
 }
 
 enum Step<'d> {
@@ -35,31 +39,61 @@ impl<'d> Reader<'d> {
         kept: impl Fn(&Field) -> bool,
         also: impl FnOnce(&mut Report),
     ) -> Result<String, Violations> {
-        let mut reader = Self {
+        let mut reader = Self::new(None);
+        reader.root(document, part, kept);
+        also(&mut reader.report);
+        reader.verdict().0
+    }
+
+    /// Reads the whole document likewise, and also answers what is worth a warning.
+    pub(crate) fn check(
+        document: &'d Document<'d>,
+        part: &'static Part,
+        kept: impl Fn(&Field) -> bool,
+    ) -> (Result<String, Violations>, Warnings) {
+        let mut reader = Self::new(Some(Advisor::new(part)));
+        reader.root(document, part, kept);
+        let (verdict, advisor) = reader.verdict();
+        (verdict, advisor.map(Advisor::warnings).unwrap_or_default())
+    }
+
+    fn new(advisor: Option<Advisor>) -> Self {
+        Self {
             path: Vec::with_capacity(8),
             report: Report::default(),
             placeholders: None,
             canonical: Vec::with_capacity(1_024),
-        };
+            advisor,
+        }
+    }
+
+    fn root(
+        &mut self,
+        document: &'d Document<'d>,
+        part: &'static Part,
+        kept: impl Fn(&Field) -> bool,
+    ) {
         if document.has_duplicates() {
-            reader.duplicates(document.root());
+            self.duplicates(document.root());
         }
-        if matches!(document.root(), Json::Object(_)) {
-            reader.canonical.push(b'{');
-            for field in part.fields {
-                let before = reader.canonical.len();
-                reader.field(field, document.root());
-                if !kept(field) {
-                    reader.canonical.truncate(before);
-                }
+        if !matches!(document.root(), Json::Object(_)) {
+            return self.wrong_type("an object", document.root());
+        }
+        self.write("{");
+        for field in part.fields {
+            let before = self.canonical.len();
+            self.field(field, document.root());
+            if !kept(field) {
+                self.canonical.truncate(before);
             }
-            reader.canonical.push(b'}');
-        } else {
-            reader.wrong_type("an object", document.root());
         }
-        also(&mut reader.report);
-        let canonical = String::from_utf8(reader.canonical).ok();
-        reader.report.verdict(canonical)
+        self.write("}");
+        self.unread(document.root(), None, Reached::Part(part));
+    }
+
+    fn verdict(self) -> (Result<String, Violations>, Option<Advisor>) {
+        let canonical = String::from_utf8(self.canonical).ok();
+        (self.report.verdict(canonical), self.advisor)
     }
 
     fn field(&mut self, field: &'static Field, object: &'d Json<'d>) {
@@ -76,7 +110,8 @@ impl<'d> Reader<'d> {
                 self.at(Step::Key(field.name), |reader| reader.value(&field.shape, value));
             }
             None if used && required => self.missing(field.name, field.about, object),
-            _ => {}
+            Some(_) => self.at(Step::Key(field.name), Self::unused),
+            None => {}
         }
     }
 
@@ -109,6 +144,9 @@ impl<'d> Reader<'d> {
         for fault in faults {
             self.fault(fault);
         }
+        if let Some(advisor) = &mut self.advisor {
+            advisor.text(rule, text, || pointer(&self.path));
+        }
         self.write_string(text);
         placeholders
     }
@@ -133,6 +171,9 @@ impl<'d> Reader<'d> {
             self.write_string(word);
             return Some(word);
         }
+        if let Some(advisor) = &mut self.advisor {
+            advisor.word(text, || pointer(&self.path));
+        }
         let listed = words.clone().collect::<Vec<_>>().join(", ");
         let message = format!("`{}` is none of {listed}", shortened(text));
         let hint = match suggest::nearest(text, words) {
@@ -150,27 +191,36 @@ impl<'d> Reader<'d> {
             self.field(field, value);
         }
         self.write("}");
+        self.unread(value, None, Reached::Part(part));
     }
 
     fn tagged(&mut self, tagged: &'static Tagged, value: &'d Json<'d>) {
         let Json::Object(_) = value else { return self.wrong_type("an object", value) };
         self.placeholders = None;
+        if let Some(advisor) = &mut self.advisor {
+            advisor.begin();
+        }
         self.write("{");
-        self.variant(tagged, value);
+        let reached = self.variant(tagged, value);
         self.write("}");
+        self.unread(value, Some(tagged), reached);
     }
 
-    fn variant(&mut self, tagged: &'static Tagged, object: &'d Json<'d>) {
+    fn variant(&mut self, tagged: &'static Tagged, object: &'d Json<'d>) -> Reached {
         let Some(tag) = object.get(tagged.tag) else {
-            return self.missing(tagged.tag, tagged.about, object);
+            self.missing(tagged.tag, tagged.about, object);
+            return Reached::Fork(tagged);
         };
         self.write_key(tagged.tag);
         let word = self.at(Step::Key(tagged.tag), |reader| reader.choice(tagged.words(), tag));
         let variant = tagged.variants.iter().find(|variant| Some(variant.word) == word);
         match variant.map(|variant| &variant.kind) {
-            Some(Kind::Part(part)) => part.fields.iter().for_each(|it| self.field(it, object)),
+            Some(Kind::Part(part)) => {
+                part.fields.iter().for_each(|it| self.field(it, object));
+                Reached::Part(part)
+            }
             Some(Kind::Tagged(inner)) => self.variant(inner, object),
-            None => {}
+            None => Reached::Fork(tagged),
         }
     }
 
@@ -295,6 +345,21 @@ impl<'d> Reader<'d> {
         }
     }
 
+    /// A known field that is not needed here, because no placeholder asks for samples.
+    fn unused(&mut self) {
+        if let Some(advisor) = &mut self.advisor {
+            advisor.samples(|| pointer(&self.path));
+        }
+    }
+
+    /// Points at every member of an object that nobody has read.
+    fn unread(&mut self, object: &'d Json<'d>, tagged: Option<&'static Tagged>, reached: Reached) {
+        if let Some(advisor) = &mut self.advisor {
+            let member = |key: &str| pointer(self.path.iter().chain([&Step::Key(key)]));
+            advisor.members(object, tagged, reached, member);
+        }
+    }
+
     fn missing(&mut self, name: &'static str, about: &'static str, object: &'d Json<'d>) {
         let Json::Object(members) = object else { return };
         let misspelt = suggest::nearest(name, members.iter().map(|member| &*member.key))
@@ -348,7 +413,7 @@ impl<'d> Reader<'d> {
 
 /// The JSON pointer of a path. A path through keys of absurd length ends at the last place that
 /// can be named shortly, so that a hostile document cannot make a large answer.
-fn pointer(path: &[Step<'_>]) -> String {
+fn pointer<'s>(path: impl IntoIterator<Item = &'s Step<'s>>) -> String {
     // Counted as it is written in an answer, where one character can take six bytes.
     const LONGEST: usize = 300;
     let mut pointer = String::new();

@@ -99,6 +99,8 @@ pub enum Shape {
 pub struct Text {
     /// How many characters at most.
     pub max: usize,
+    /// How many characters WhatsApp takes, where that is less. More are worth a warning only.
+    pub whatsapp_max: Option<usize>,
     /// Whether line feed, carriage return and tab are allowed.
     pub multiline: bool,
     /// What it has to look like beyond that.

@@ -40,6 +40,11 @@ pub fn of_edit(rulebook: &Rulebook) -> Value {
     json!({"anyOf": kinds})
 }
 
+/// The schema of any other document that is sent.
+pub fn of_part(part: &'static Part) -> Value {
+    one_of_them(objects(Side::Sent, part, &Map::new()))
+}
+
 /// The schema of a document as it is kept and shown: only what is always so, since what met
 /// yesterday's rules is still shown today.
 pub fn of_kept(rulebook: &Rulebook) -> Value {
@@ -371,7 +376,7 @@ mod tests {
             (Form::UrlWithSuffix, Some(Rule::UrlHost)),
         ] {
             for (multiline, placeholders) in [(false, false), (false, true), (true, true)] {
-                let rule = Text { max: 100_000, multiline, form };
+                let rule = Text { max: 100_000, whatsapp_max: None, multiline, form };
                 for pattern in patterns(&text(&rule, placeholders)) {
                     for broken in broken_by_what_fits(&rule, pattern) {
                         assert_eq!(Some(broken), untold, "{form:?} {pattern}");

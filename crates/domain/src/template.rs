@@ -1,9 +1,10 @@
 //! Templates: read once at the door, valid for ever after.
 
 use crate::{
+    advice::Warnings,
     json::{Document, Json},
     reader::Reader,
-    rulebook::Rulebook,
+    rulebook::{Field, Rulebook},
     violation::Violations,
     words::words,
 };
@@ -19,17 +20,35 @@ pub struct Template {
     content: String,
 }
 
+/// What a dry run finds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// What [`Template::read`] would have answered.
+    pub template: Result<Template, Violations>,
+    /// What does not stand in the way, but is worth a word; also told of a refused document.
+    pub warnings: Warnings,
+}
+
 impl Template {
     /// Reads a document: a template, or everything that is wrong with it.
     pub fn read(document: &Document<'_>, rulebook: &Rulebook) -> Result<Self, Violations> {
-        const IDENTITY: [&str; 4] = ["name", "language", "category", "allow_category_change"];
-        let content =
-            Reader::read(document, rulebook.template, |it| !IDENTITY.contains(&it.name), |_| {})?;
+        let content = Reader::read(document, rulebook.template, is_content, |_| {})?;
+        Ok(Self::of(document, content))
+    }
+
+    /// Reads a document as [`Template::read`] does and collects warnings on the way.
+    pub fn check(document: &Document<'_>, rulebook: &Rulebook) -> Checked {
+        let (content, warnings) = Reader::check(document, rulebook.template, is_content);
+        Checked { template: content.map(|content| Self::of(document, content)), warnings }
+    }
+
+    /// The template of a document in which every rule holds.
+    fn of(document: &Document<'_>, content: String) -> Self {
         let text = |key: &str| {
             let value = document.root().get(key).and_then(Json::as_text);
             value.expect("the rulebook requires it")
         };
-        Ok(Self {
+        Self {
             name: text("name").to_owned(),
             language: text("language").to_owned(),
             category: Category::named(text("category")).expect("the rulebook lists its words"),
@@ -38,7 +57,7 @@ impl Template {
                 Some(Json::Flag(true))
             ),
             content,
-        })
+        }
     }
 
     /// Takes back what a store kept. Yesterday's rules applied then; they are not asked again.
@@ -77,6 +96,11 @@ impl Template {
     pub fn content(&self) -> &str {
         &self.content
     }
+}
+
+/// Whether a field is part of [`Template::content`]; the others have a place of their own.
+fn is_content(field: &Field) -> bool {
+    !["name", "language", "category", "allow_category_change"].contains(&field.name)
 }
 
 words!(

@@ -212,7 +212,8 @@ mod tests {
 
     fn faults(form: Form, text: &str) -> Vec<&'static str> {
         let mut faults = Vec::new();
-        check(&Text { max: 60, multiline: false, form }, text, &mut faults);
+        let rule = Text { max: 60, whatsapp_max: None, multiline: false, form };
+        check(&rule, text, &mut faults);
         faults.iter().map(|fault| fault.rule.id()).collect()
     }
 
@@ -254,7 +255,8 @@ mod tests {
     #[test]
     fn a_button_url_may_end_in_the_one_placeholder_and_hold_none_elsewhere() {
         let mut none = Vec::new();
-        let rule = Text { max: 60, multiline: false, form: Form::UrlWithSuffix };
+        let form = Form::UrlWithSuffix;
+        let rule = Text { max: 60, whatsapp_max: None, multiline: false, form };
         assert_eq!(check(&rule, "https://a.b/{{1}}", &mut none), Some(1));
         assert_eq!(check(&rule, "https://a.b/", &mut none), None);
         assert!(none.is_empty(), "{none:?}");
@@ -301,7 +303,7 @@ mod tests {
             );
         }
         assert_eq!(faults(Form::Free, "a\u{200b}\u{202e}b"), [""; 0], "invisible is not control");
-        let body = Text { max: 60, multiline: true, form: Form::Free };
+        let body = Text { max: 60, whatsapp_max: None, multiline: true, form: Form::Free };
         let mut found = Vec::new();
         check(&body, "a\r\n\tb", &mut found);
         assert!(found.is_empty(), "{found:?}");

@@ -167,6 +167,17 @@ rules! {
         NothingToEdit "nothing-to-edit" "An edit holds `components`, `category` or `restore_version`.";
         RestoreAlone "restore-alone" "`restore_version` stands without `components` and `category`: the version brings its own.";
     }
+    /// Rules of the values that a template is rendered with.
+    VALUES {
+        ValueMissing "value-missing"
+            "There is a value for each different placeholder, for a media header, and for each button that takes one.";
+        ValueSuperfluous "value-superfluous"
+            "Each value is taken by something in the template; the members are `header`, `body` and `buttons`, and no others.";
+        ValueLineBreak "value-line-break" "A value holds no line feed, carriage return or tab.";
+        ValueSpaces "value-spaces" "A value holds at most four spaces in a row.";
+        MediaKindUnknown "media-kind-unknown"
+            "The path of an attachment's address ends in `.jpg`, `.jpeg`, `.png` (image), `.mp4`, `.3gp` (video), `.pdf`, `.doc`, `.docx`, `.xls`, `.xlsx`, `.ppt`, `.pptx` or `.txt` (document), in any letter case.";
+    }
 }
 
 impl Serialize for Rule {

@@ -7,10 +7,13 @@ mod docs;
 mod health;
 mod idempotency;
 pub mod openapi;
+mod preconditions;
 mod problem;
 mod problem_pages;
+mod query;
 mod templates;
 mod trace;
+mod view;
 
 use std::{
     borrow::Cow,

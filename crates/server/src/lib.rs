@@ -22,7 +22,7 @@ use jiff::Timestamp;
 pub use accept::{Stop, serve};
 pub use access::{AccessLog, LogFormat};
 pub use http::{Galley, openapi};
-pub use upkeep::sweep_forever;
+pub use upkeep::{follow_for_search_forever, sweep_forever};
 
 /// The time, handed in so that tests can choose it.
 pub trait Clock: Send + Sync {

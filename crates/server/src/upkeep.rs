@@ -1,4 +1,5 @@
-//! What the service does by itself: forgetting idempotency records that have run out.
+//! What the service does by itself: forgetting idempotency records that have run out, and following
+//! the events for the search.
 
 use std::time::Duration;
 
@@ -21,5 +22,31 @@ pub async fn sweep_forever(app: App) {
             Err(error) => tracing::warn!(%error, "idempotency records could not be swept"),
         }
         tokio::time::sleep(if sweep.at.is_some() { BETWEEN_STEPS } else { BETWEEN_SWEEPS }).await;
+    }
+}
+
+/// How long to rest when the search is up to date: what it is behind at most, in quiet times.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
+
+/// How much longer than a step took to rest after it while others write: the search takes that
+/// share of one core from them, and no more.
+const REST: u32 = 15;
+
+/// Follows the events for ever, a small step at a time.
+pub async fn follow_for_search_forever(app: App) {
+    loop {
+        let begun = app.clock().monotonic();
+        let rest = match app.store().follow_for_search().await {
+            Ok(step) if step.more && step.writers_at_work => {
+                app.clock().monotonic().saturating_sub(begun) * REST
+            }
+            Ok(step) if step.more => Duration::ZERO,
+            Ok(_) => BETWEEN_LOOKS,
+            Err(error) => {
+                tracing::warn!(%error, "the search could not follow the events");
+                BETWEEN_LOOKS
+            }
+        };
+        tokio::time::sleep(rest.min(Duration::from_secs(1))).await;
     }
 }

@@ -3,17 +3,25 @@
 
 mod records;
 pub mod sqlite;
+mod template_records;
 
 use async_trait::async_trait;
-use galley_domain::id::{AccountId, TemplateId};
+use galley_domain::{
+    edit::Edit,
+    id::{AccountId, TemplateId},
+    lifecycle::Trigger,
+};
 use jiff::Timestamp;
 
 pub use records::{
-    Account, AccountCreation, Creation, Credential, CredentialAddition, CredentialId,
-    CredentialKind, Event, EventType, Finding, Idempotency, NewAccount, NewCredential, NewTemplate,
-    PhoneAddition, Receipt, Record, SecretHash, StoredTemplate, Sweep,
+    Account, AccountCreation, Actor, Credential, CredentialAddition, CredentialId, CredentialKind,
+    Finding, Indexing, NewAccount, NewCredential, PhoneAddition, SecretHash, Sweep,
 };
 pub use sqlite::SqliteStore;
+pub use template_records::{
+    Change, Changed, Creation, Decision, Event, Idempotency, Listing, NewTemplate, Page, Receipt,
+    Record, StoredTemplate, Taken, Version,
+};
 
 /// How long the answer to an Idempotency-Key is kept.
 pub const IDEMPOTENCY_HOURS: i64 = 24;
@@ -26,12 +34,54 @@ pub trait Store: Send + Sync {
     /// record that lets the same request be answered again.
     async fn create_template(&self, new: NewTemplate) -> Result<Creation, StoreError>;
 
+    /// Gives a template a new version: `template.edited` and, with another category,
+    /// `template.category_changed`.
+    async fn edit_template(&self, change: Change, edit: Edit) -> Result<Changed, StoreError>;
+
+    /// Moves a template along the table of moves, with the event of that move.
+    async fn review_template(
+        &self,
+        change: Change,
+        trigger: Trigger,
+        reason: Option<String>,
+    ) -> Result<Changed, StoreError>;
+
+    /// Takes a template away; its name is free at once, its history stays. Answers what it was.
+    async fn delete_template(&self, change: Change) -> Result<Changed, StoreError>;
+
     /// One template of an account.
     async fn template(
         &self,
         account: AccountId,
         id: TemplateId,
     ) -> Result<Option<StoredTemplate>, StoreError>;
+
+    /// One version of a template.
+    async fn version(
+        &self,
+        account: AccountId,
+        id: TemplateId,
+        number: u64,
+    ) -> Result<Option<Version>, StoreError>;
+
+    /// The versions of a template below `before`, newest first; none if there is no template.
+    async fn versions(
+        &self,
+        account: AccountId,
+        id: TemplateId,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Option<Vec<Version>>, StoreError>;
+
+    /// A page of an account's templates. What was acknowledged before is there, except that
+    /// searched words follow by [`Store::follow_for_search`].
+    async fn list(&self, listing: Listing) -> Result<Page, StoreError>;
+
+    /// Whether a name is taken.
+    async fn taken(&self, account: AccountId, claim: &str) -> Result<Option<Taken>, StoreError>;
+
+    /// Brings the words that are searched a step nearer to the newest events.
+    async fn follow_for_search(&self) -> Result<Indexing, StoreError>;
 
     /// What an Idempotency-Key of this account made in the last 24 hours.
     async fn record(

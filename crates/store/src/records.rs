@@ -1,153 +1,10 @@
-//! What goes into a store and comes out of it.
+//! Accounts and credentials as they go into a store and come out of it, and reports on its upkeep.
 
 use std::fmt;
 
-use galley_domain::{
-    credential::Scopes,
-    id::{AccountId, TemplateId},
-    template::{Category, Review, Status, Template},
-};
+use galley_domain::{credential::Scopes, id::AccountId, template::Review};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-
-/// A template to be kept.
-#[derive(Clone, Debug)]
-pub struct NewTemplate {
-    /// Whose it is.
-    pub account: AccountId,
-    /// The phone number it was made for.
-    pub phone: Option<String>,
-    /// What makes it unique, as the rulebook says.
-    pub claim: String,
-    /// The template itself.
-    pub template: Template,
-    /// The status it begins with.
-    pub status: Status,
-    /// Which token asked for it.
-    pub actor: CredentialId,
-    /// The key that makes a second try safe.
-    pub idempotency: Option<Idempotency>,
-    /// When.
-    pub at: Timestamp,
-}
-
-/// An Idempotency-Key and what was sent with it, both as hashes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Idempotency {
-    /// Hash of the key.
-    pub key: [u8; 16],
-    /// Hash of the request. It only tells apart what one caller sent under one key.
-    pub payload: [u8; 8],
-}
-
-/// What came of a creation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Creation {
-    /// It is kept.
-    Created(Receipt),
-    /// The same request made this before; nothing was done now.
-    Replayed(Receipt),
-    /// The Idempotency-Key belongs to another request; nothing was done.
-    KeyReused,
-    /// Another template has the name; told which one when it is the same account's.
-    NameTaken(Option<TemplateId>),
-}
-
-/// What a creation answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Receipt {
-    /// The new template.
-    pub id: TemplateId,
-    /// Its first status.
-    pub status: Status,
-    /// Its first category.
-    pub category: Category,
-}
-
-/// What an Idempotency-Key made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
-    /// Hash of the request that came with it.
-    pub payload: [u8; 8],
-    /// What was answered.
-    pub receipt: Receipt,
-}
-
-impl Record {
-    /// What a request with this payload gets from the record.
-    pub fn answer(&self, payload: [u8; 8]) -> Creation {
-        if self.payload == payload { Creation::Replayed(self.receipt) } else { Creation::KeyReused }
-    }
-}
-
-/// A template as it is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredTemplate {
-    /// Which one.
-    pub id: TemplateId,
-    /// The phone number it was made for.
-    pub phone: Option<String>,
-    /// The template itself, in its newest version.
-    pub template: Template,
-    /// Where it stands: the hold it is under, else the status of its newest version.
-    pub status: Status,
-    /// The number of its newest version.
-    pub version: u64,
-    /// The version that may be sent, if any.
-    pub live_version: Option<u64>,
-    /// Raised by every event.
-    pub revision: u64,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// When it last changed.
-    pub updated_at: Timestamp,
-}
-
-/// One fact about a template.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// 1, 2, 3 … in each account, without gaps.
-    pub seq: u64,
-    /// What happened.
-    pub kind: EventType,
-    /// To which template.
-    pub template: TemplateId,
-    /// Its version then.
-    pub version: u64,
-    /// When.
-    pub at: Timestamp,
-    /// Which token asked for it.
-    pub actor: CredentialId,
-    /// The template's name.
-    pub name: String,
-    /// The template's language.
-    pub language: String,
-    /// The template's category then.
-    pub category: Category,
-    /// The template's status then.
-    pub status: Status,
-}
-
-/// What can happen to a template.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventType {
-    /// It was made.
-    Created,
-}
-
-impl EventType {
-    /// How it is kept and shown.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Created => "template.created",
-        }
-    }
-
-    /// Reads the word.
-    pub fn named(word: &str) -> Option<Self> {
-        (word == Self::Created.word()).then_some(Self::Created)
-    }
-}
 
 /// An account to be made.
 #[derive(Clone, Debug)]
@@ -249,6 +106,24 @@ impl fmt::Display for CredentialId {
     }
 }
 
+/// Who did something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Actor {
+    /// Whoever called with that token.
+    Token(CredentialId),
+    /// Whoever runs the service, from the command line.
+    Operator,
+}
+
+impl fmt::Display for Actor {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Token(id) => id.fmt(out),
+            Self::Operator => out.write_str("operator"),
+        }
+    }
+}
+
 /// The SHA-256 of a secret: all that is ever kept of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SecretHash(pub [u8; 32]);
@@ -317,6 +192,17 @@ pub struct Sweep {
     pub at: Option<[u8; 16]>,
     /// How many records the last step removed.
     pub removed: usize,
+}
+
+/// What one step of following the events did for the search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Indexing {
+    /// How many templates it looked at.
+    pub seen: usize,
+    /// Whether there is more to do right away.
+    pub more: bool,
+    /// Whether somebody has written since the step before.
+    pub writers_at_work: bool,
 }
 
 /// One thing that `galley doctor` looked at.

@@ -2,29 +2,38 @@
 //! readers that run where they are called.
 
 mod accounts;
+mod changes;
+mod columns;
 mod connection;
 mod credentials;
+mod events;
 mod fold;
+mod idempotency;
+mod list;
+mod readers;
+mod search;
 mod templates;
 mod upkeep;
+mod versions;
 mod writer;
 
-use std::{
-    fmt::Debug,
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{path::Path, sync::Arc};
 
 use async_trait::async_trait;
-use galley_domain::id::{AccountId, TemplateId};
+use galley_domain::{
+    edit::Edit,
+    id::{AccountId, TemplateId},
+    lifecycle::Trigger,
+};
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, RowIndex, types::FromSql};
 
 use crate::{
-    Account, AccountCreation, Creation, Credential, CredentialAddition, CredentialId,
-    CredentialKind, Event, Finding, NewAccount, NewCredential, NewTemplate, PhoneAddition, Record,
-    SecretHash, Store, StoreError, StoredTemplate, Sweep,
+    Account, AccountCreation, Change, Changed, Creation, Credential, CredentialAddition,
+    CredentialId, CredentialKind, Event, Finding, Indexing, Listing, NewAccount, NewCredential,
+    NewTemplate, Page, PhoneAddition, Record, SecretHash, Store, StoreError, StoredTemplate, Sweep,
+    Taken, Version,
 };
+use readers::Readers;
 use writer::Writer;
 
 /// When a write is answered.
@@ -53,12 +62,11 @@ impl Default for SqliteOptions {
     }
 }
 
-/// A store in one SQLite file.
+/// A store in one SQLite file, with what is searched in a second one beside it.
 pub struct SqliteStore {
-    path: PathBuf,
     // Dropped before the writer, so that its connection is the last one and folds the log into
     // the file when it closes.
-    readers: Mutex<Vec<Connection>>,
+    readers: Arc<Readers>,
     writer: Writer,
 }
 
@@ -68,22 +76,7 @@ impl SqliteStore {
     pub fn open(path: &Path, options: &SqliteOptions) -> Result<Self, StoreError> {
         let connection = connection::open_for_writing(path)?;
         let writer = Writer::start(path.to_owned(), connection, options)?;
-        Ok(Self { path: path.to_owned(), readers: Mutex::default(), writer })
-    }
-
-    /// Runs a read on a connection of its own, right here: a point read takes microseconds.
-    fn read<T>(
-        &self,
-        work: impl FnOnce(&Connection) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let idle = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let connection = match idle {
-            Some(connection) => connection,
-            None => connection::open_for_reading(&self.path)?,
-        };
-        let outcome = work(&connection);
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
-        outcome
+        Ok(Self { readers: Arc::new(Readers::of(path)), writer })
     }
 }
 
@@ -95,12 +88,67 @@ impl Store for SqliteStore {
         self.writer.write(move |batch| templates::create(batch, &new, &hashes)).await
     }
 
+    async fn edit_template(&self, change: Change, edit: Edit) -> Result<Changed, StoreError> {
+        self.writer.write(move |batch| changes::edit(batch, &change, &edit)).await
+    }
+
+    async fn review_template(
+        &self,
+        change: Change,
+        trigger: Trigger,
+        reason: Option<String>,
+    ) -> Result<Changed, StoreError> {
+        let review = move |batch: &mut writer::Batch<'_>| {
+            changes::review(batch, &change, trigger, reason.as_deref())
+        };
+        self.writer.write(review).await
+    }
+
+    async fn delete_template(&self, change: Change) -> Result<Changed, StoreError> {
+        self.writer.write(move |batch| changes::delete(batch, &change)).await
+    }
+
     async fn template(
         &self,
         account: AccountId,
         id: TemplateId,
     ) -> Result<Option<StoredTemplate>, StoreError> {
-        self.read(|connection| templates::template(connection, account, id))
+        self.readers.read(|connection| templates::one(connection, account, id))
+    }
+
+    async fn version(
+        &self,
+        account: AccountId,
+        id: TemplateId,
+        number: u64,
+    ) -> Result<Option<Version>, StoreError> {
+        self.readers.read(|connection| versions::one(connection, account, id, number))
+    }
+
+    async fn versions(
+        &self,
+        account: AccountId,
+        id: TemplateId,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Option<Vec<Version>>, StoreError> {
+        let page = move |readers: &Readers| {
+            readers.read(|connection| versions::page(connection, account, id, before, limit))
+        };
+        readers::aside(&self.readers, page).await
+    }
+
+    async fn list(&self, listing: Listing) -> Result<Page, StoreError> {
+        readers::aside(&self.readers, move |readers| readers.list(&listing)).await
+    }
+
+    async fn taken(&self, account: AccountId, claim: &str) -> Result<Option<Taken>, StoreError> {
+        let claim = templates::claim_key(claim);
+        self.readers.read(|connection| templates::taken(connection, account, &claim))
+    }
+
+    async fn follow_for_search(&self) -> Result<Indexing, StoreError> {
+        readers::aside(&self.readers, Readers::follow_for_search).await
     }
 
     async fn record(
@@ -109,7 +157,7 @@ impl Store for SqliteStore {
         key: [u8; 16],
         at: Timestamp,
     ) -> Result<Option<Record>, StoreError> {
-        self.read(|connection| templates::record(connection, account, key, at))
+        self.readers.read(|connection| idempotency::record(connection, account, key, at))
     }
 
     async fn events(
@@ -118,7 +166,7 @@ impl Store for SqliteStore {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Event>, StoreError> {
-        self.read(|connection| templates::events(connection, account, after, limit))
+        self.readers.read(|connection| events::after(connection, account, after, limit))
     }
 
     async fn create_account(&self, new: NewAccount) -> Result<AccountCreation, StoreError> {
@@ -126,11 +174,11 @@ impl Store for SqliteStore {
     }
 
     async fn accounts(&self) -> Result<Vec<Account>, StoreError> {
-        self.read(accounts::all)
+        self.readers.read(accounts::all)
     }
 
     async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
-        self.read(|connection| accounts::one(connection, id))
+        self.readers.read(|connection| accounts::one(connection, id))
     }
 
     async fn set_account_disabled(
@@ -152,11 +200,11 @@ impl Store for SqliteStore {
     }
 
     async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError> {
-        self.read(|connection| accounts::phones(connection, account))
+        self.readers.read(|connection| accounts::phones(connection, account))
     }
 
     async fn phone_owner(&self, phone: &str) -> Result<Option<AccountId>, StoreError> {
-        self.read(|connection| accounts::phone_owner(connection, phone))
+        self.readers.read(|connection| accounts::phone_owner(connection, phone))
     }
 
     async fn add_credential(
@@ -183,7 +231,7 @@ impl Store for SqliteStore {
     }
 
     async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError> {
-        self.read(|connection| credentials::of_account(connection, account))
+        self.readers.read(|connection| credentials::of_account(connection, account))
     }
 
     async fn credential(
@@ -191,15 +239,16 @@ impl Store for SqliteStore {
         kind: CredentialKind,
         hash: SecretHash,
     ) -> Result<Option<Credential>, StoreError> {
-        self.read(|connection| credentials::by_hash(connection, kind, hash))
+        self.readers.read(|connection| credentials::by_hash(connection, kind, hash))
     }
 
     async fn credential_epoch(&self) -> Result<u64, StoreError> {
-        self.read(credentials::epoch)
+        self.readers.read(credentials::epoch)
     }
 
     async fn sweep(&self, from: Sweep, at: Timestamp) -> Result<Sweep, StoreError> {
-        let (old, next) = self.read(|connection| upkeep::old_records(connection, from, at))?;
+        let (old, next) =
+            self.readers.read(|connection| upkeep::old_records(connection, from, at))?;
         let removed = if old.is_empty() {
             0
         } else {
@@ -209,58 +258,16 @@ impl Store for SqliteStore {
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
-        self.read(|connection| credentials::epoch(connection).map(|_| ()))
+        self.readers.read(|connection| credentials::epoch(connection).map(|_| ()))
     }
 
     async fn examine(&self) -> Result<Vec<Finding>, StoreError> {
-        self.read(upkeep::examine)
+        self.readers.read(upkeep::examine)
     }
 
     async fn backup(&self, path: &Path) -> Result<(), StoreError> {
-        self.read(|connection| upkeep::backup(connection, path))
+        self.readers.read(|connection| upkeep::backup(connection, path))
     }
-}
-
-/// A moment as it is kept: whole milliseconds.
-fn millis(at: Timestamp) -> i64 {
-    at.as_millisecond()
-}
-
-/// Reads a column, by name or (quicker) by place, and turns it into what it means; a row that
-/// makes no sense is damage.
-fn column<T, K: FromSql>(
-    row: &Row<'_>,
-    column: impl RowIndex + Debug,
-    meaning: impl FnOnce(K) -> Option<T>,
-) -> Result<T, StoreError> {
-    let kept: K = row.get(column)?;
-    let damaged = || StoreError::Failed(Arc::new(Damaged { column: format!("{column:?}") }));
-    meaning(kept).ok_or_else(damaged)
-}
-
-/// A moment that may be missing.
-fn moment(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Option<Timestamp>, StoreError> {
-    column(row, name, |kept: Option<i64>| match kept {
-        Some(millis) => Timestamp::from_millisecond(millis).ok().map(Some),
-        None => Some(None),
-    })
-}
-
-/// A count, a version or a sequence number.
-fn number(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<u64, StoreError> {
-    column(row, name, |kept: i64| u64::try_from(kept).ok())
-}
-
-/// An id for a statement.
-fn key(id: u64) -> i64 {
-    i64::try_from(id).expect("ids are below 2^53")
-}
-
-/// A row holds what no version of this program writes.
-#[derive(Debug, thiserror::Error)]
-#[error("the column {column} holds something that makes no sense")]
-struct Damaged {
-    column: String,
 }
 
 impl From<rusqlite::Error> for StoreError {

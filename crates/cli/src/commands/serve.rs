@@ -35,6 +35,7 @@ pub(super) async fn serve(settings: &Settings, written: &Written) -> anyhow::Res
     let app = App::new(store, clock, settings.limits.clone(), access, secrets::instance()?);
     // It holds on to the store, which so is closed when the runtime ends, within its time.
     tokio::spawn(galley_server::sweep_forever(app.clone()));
+    tokio::spawn(galley_server::follow_for_search_forever(app.clone()));
     let StoreUrl::Sqlite(path) = &settings.store;
     tracing::info!(
         "listening on http://{address} with the store sqlite:{}; the API is described at http://{address}/docs",

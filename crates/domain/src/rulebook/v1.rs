@@ -17,7 +17,12 @@ pub static V1: Rulebook = Rulebook {
 };
 
 const fn text(max: usize, form: Form) -> Shape {
-    Shape::Text(Text { max, multiline: false, form })
+    Shape::Text(Text { max, whatsapp_max: None, multiline: false, form })
+}
+
+/// A text of which WhatsApp takes less.
+const fn limited(max: usize, whatsapp_max: usize, form: Form) -> Shape {
+    Shape::Text(Text { max, whatsapp_max: Some(whatsapp_max), multiline: false, form })
 }
 
 static TEMPLATE: Part = Part {
@@ -111,7 +116,7 @@ static TEXT_HEADER: Part = Part {
         Field {
             name: "text",
             presence: Required,
-            shape: text(1_024, Form::WithPlaceholders),
+            shape: limited(1_024, 60, Form::WithPlaceholders),
             about: "The headline; may hold placeholders.",
         },
         Field {
@@ -159,7 +164,12 @@ static BODY: Part = Part {
         Field {
             name: "text",
             presence: Required,
-            shape: Shape::Text(Text { max: 4_096, multiline: true, form: Form::WithPlaceholders }),
+            shape: Shape::Text(Text {
+                max: 4_096,
+                whatsapp_max: Some(1_024),
+                multiline: true,
+                form: Form::WithPlaceholders,
+            }),
             about: "The message itself; may hold placeholders.",
         },
         Field {
@@ -186,7 +196,7 @@ static FOOTER: Part = Part {
     fields: &[Field {
         name: "text",
         presence: Required,
-        shape: text(1_024, Form::WithoutPlaceholders),
+        shape: limited(1_024, 60, Form::WithoutPlaceholders),
         about: "The small print below the body.",
     }],
 };
@@ -216,7 +226,7 @@ static BUTTON: Tagged = Tagged {
 const LABEL: Field = Field {
     name: "text",
     presence: Required,
-    shape: text(128, Form::WithoutPlaceholders),
+    shape: limited(128, 25, Form::WithoutPlaceholders),
     about: "The label of the button.",
 };
 
@@ -259,7 +269,8 @@ static COPY_CODE: Part = Part {
     fields: &[Field {
         name: "example",
         presence: Required,
-        shape: text(128, Form::Free),
+        // WhatsApp's pages say 15 in one place and 20 in another; the newer one is taken.
+        shape: limited(128, 20, Form::Free),
         about: "A sample of the code that is copied.",
     }],
 };

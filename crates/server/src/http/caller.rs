@@ -66,12 +66,19 @@ pub(super) struct Read;
 /// For handlers that make or change templates.
 pub(super) struct Write;
 
+/// For handlers that decide on templates.
+pub(super) struct Review;
+
 impl Needs for Read {
     const SCOPE: Scope = Scope::Read;
 }
 
 impl Needs for Write {
     const SCOPE: Scope = Scope::Write;
+}
+
+impl Needs for Review {
+    const SCOPE: Scope = Scope::Review;
 }
 
 /// Somebody whose key, token and phone number are good and whose token has the scope `S`.

@@ -9,10 +9,13 @@ use axum::{
 use galley_domain::{
     id::TemplateId,
     json::NotJson,
+    lifecycle::NotPossible,
     violation::{Violation, Violations},
 };
 use galley_store::StoreError;
 use serde::Serialize;
+
+use super::preconditions::etag;
 
 /// Declares the catalogue: a new kind of failure is a new row here and nowhere else.
 macro_rules! catalogue {
@@ -100,6 +103,20 @@ catalogue! {
         "Choose another name. If `existing_id` is there, the template is your own.";
     TemplateUnknown NOT_FOUND "template-unknown" "There is no such template"
         "Check the id; the account of the key and token has no template with it.";
+    VersionUnknown NOT_FOUND "version-unknown" "The template has no such version"
+        "Check the number; the list of versions shows them all.";
+    InvalidDecision UNPROCESSABLE_ENTITY "invalid-decision" "The decision breaks some rules"
+        "Mend every place listed in `violations`; each says what is wrong and how to mend it.";
+    InvalidValues UNPROCESSABLE_ENTITY "invalid-values" "The values do not fit the template"
+        "Mend every value listed in `violations`; each says what is wrong and how to mend it.";
+    RevisionOutdated PRECONDITION_FAILED "revision-outdated" "The template has changed meanwhile"
+        "Nothing was done. Read the template again, look whether the change still makes sense, and send its new ETag as If-Match.";
+    CategoryLocked CONFLICT "category-locked" "The category of this template may not change"
+        "Nothing was done. Leave `category` out, or create another template.";
+    MoveNotPossible CONFLICT "move-not-possible" "The template cannot do this from where it stands"
+        "Nothing was done. `possible` lists what can happen to it now.";
+    NotLive CONFLICT "not-live" "No version of the template may be sent"
+        "Wait until a version is approved, or until the hold ends.";
     Busy SERVICE_UNAVAILABLE "busy" "Too much is waiting to be written"
         "Nothing was done. Try again after the time in Retry-After.";
     StorageFull SERVICE_UNAVAILABLE "storage-full" "The storage of the service is full"
@@ -123,12 +140,22 @@ pub(crate) struct Problem {
     detail: Option<String>,
     existing: Option<TemplateId>,
     violations: Option<Violations>,
+    possible: Option<Vec<&'static str>>,
+    revision: Option<u64>,
     cause: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 impl Problem {
     pub(crate) fn of(kind: Kind) -> Self {
-        Self { kind, detail: None, existing: None, violations: None, cause: None }
+        Self {
+            kind,
+            detail: None,
+            existing: None,
+            violations: None,
+            possible: None,
+            revision: None,
+            cause: None,
+        }
     }
 
     pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
@@ -139,6 +166,37 @@ impl Problem {
     /// The name of the template is taken; told by which one when it is the caller's own.
     pub(crate) fn name_taken(existing: Option<TemplateId>) -> Self {
         Self { existing, ..Self::of(Kind::NameTaken) }
+    }
+
+    /// The template is at another revision than the caller knows.
+    pub(crate) fn outdated(revision: u64) -> Self {
+        Self { revision: Some(revision), ..Self::of(Kind::RevisionOutdated) }
+    }
+
+    /// The table of moves has no such move; told which ones it has.
+    pub(crate) fn not_possible(trigger: &str, refusal: &NotPossible) -> Self {
+        let possible: Vec<&'static str> = refusal.possible.iter().map(|it| it.word()).collect();
+        let detail = format!(
+            "The template is {}: `{trigger}` is not possible now, only {}.",
+            refusal.status.word(),
+            possible.join(", ")
+        );
+        Self { possible: Some(possible), ..Self::of(Kind::MoveNotPossible).detail(detail) }
+    }
+
+    /// The document of a decision is at fault.
+    pub(crate) fn invalid_decision(violations: Violations) -> Self {
+        Self::violated(Kind::InvalidDecision, violations)
+    }
+
+    /// Values that a template was to be rendered with are at fault.
+    pub(crate) fn invalid_values(violations: Violations) -> Self {
+        Self::violated(Kind::InvalidValues, violations)
+    }
+
+    fn violated(kind: Kind, violations: Violations) -> Self {
+        let problem = Self::of(kind).detail(violations.to_string());
+        Self { violations: Some(violations), ..problem }
     }
 
     pub(crate) fn slug(&self) -> &'static str {
@@ -159,7 +217,7 @@ impl Problem {
 
     /// The JSON that the caller reads.
     pub(crate) fn document(self, request_id: &str) -> String {
-        let Self { kind, detail, existing, violations, .. } = self;
+        let Self { kind, detail, existing, violations, possible, .. } = self;
         let document = Document {
             r#type: format!("/problems/{}", kind.slug()),
             title: kind.title(),
@@ -169,6 +227,7 @@ impl Problem {
             existing_id: existing.map(|id| id.to_string()),
             more: violations.as_ref().map(Violations::more).filter(|more| *more > 0),
             violations: violations.as_ref().map(Violations::told),
+            possible,
         };
         serde_json::to_string(&document).unwrap_or_default()
     }
@@ -188,12 +247,13 @@ struct Document<'a> {
     violations: Option<&'a [Violation]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     more: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    possible: Option<Vec<&'static str>>,
 }
 
 impl From<Violations> for Problem {
     fn from(violations: Violations) -> Self {
-        let problem = Self::of(Kind::InvalidTemplate).detail(violations.to_string());
-        Self { violations: Some(violations), ..problem }
+        Self::violated(Kind::InvalidTemplate, violations)
     }
 }
 
@@ -234,6 +294,9 @@ impl IntoResponse for Problem {
         };
         if let Some((name, value)) = extra {
             response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        if let Some(revision) = self.revision {
+            response.headers_mut().insert(header::ETAG, etag(revision));
         }
         response.extensions_mut().insert(self);
         response

@@ -9,12 +9,17 @@ use std::{
     time::Duration,
 };
 
-use galley_domain::id::{AccountId, TemplateId};
+use galley_domain::{
+    edit::Edit,
+    id::{AccountId, TemplateId},
+    lifecycle::Trigger,
+};
 use galley_server::Limits;
 use galley_store::{
-    Account, AccountCreation, Creation, Credential, CredentialAddition, CredentialId,
-    CredentialKind, Event, Finding, NewAccount, NewCredential, NewTemplate, PhoneAddition, Record,
-    SecretHash, Store, StoreError, StoredTemplate, Sweep,
+    Account, AccountCreation, Change, Changed, Creation, Credential, CredentialAddition,
+    CredentialId, CredentialKind, Event, Finding, Indexing, Listing, NewAccount, NewCredential,
+    NewTemplate, Page, PhoneAddition, Record, SecretHash, Store, StoreError, StoredTemplate, Sweep,
+    Taken, Version,
 };
 use jiff::Timestamp;
 
@@ -89,7 +94,17 @@ macro_rules! stumbling {
 
 stumbling! {
     create_template(new: NewTemplate) -> Creation;
+    edit_template(change: Change, edit: Edit) -> Changed;
+    review_template(change: Change, trigger: Trigger, reason: Option<String>) -> Changed;
+    delete_template(change: Change) -> Changed;
     template(account: AccountId, id: TemplateId) -> Option<StoredTemplate>;
+    version(account: AccountId, id: TemplateId, number: u64) -> Option<Version>;
+    versions(
+        account: AccountId, id: TemplateId, before: Option<u64>, limit: usize
+    ) -> Option<Vec<Version>>;
+    list(listing: Listing) -> Page;
+    taken<'claim>(account: AccountId, claim: &'claim str) -> Option<Taken>;
+    follow_for_search() -> Indexing;
     record(account: AccountId, key: [u8; 16], at: Timestamp) -> Option<Record>;
     events(account: AccountId, after: u64, limit: usize) -> Vec<Event>;
     create_account(new: NewAccount) -> AccountCreation;

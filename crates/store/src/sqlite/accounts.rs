@@ -4,7 +4,11 @@ use galley_domain::{id::AccountId, template::Review};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::{column, credentials, key, millis, moment, writer::Batch};
+use super::{
+    columns::{column, key, millis, moment},
+    credentials,
+    writer::Batch,
+};
 use crate::{
     Account, AccountCreation, CredentialAddition, NewAccount, NewCredential, PhoneAddition,
     StoreError,

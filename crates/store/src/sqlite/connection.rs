@@ -14,7 +14,10 @@ const OLDEST_SQLITE: i32 = 3_051_003;
 const APPLICATION_ID: i32 = 0x4741_4C59;
 
 /// Every migration, oldest first; the schema's version is how many have run.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001_foundation.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/sqlite/0001_foundation.sql"),
+    include_str!("../../migrations/sqlite/0002_lifecycle.sql"),
+];
 
 /// Why a file is not opened.
 #[derive(Debug, thiserror::Error)]
@@ -86,6 +89,17 @@ pub(super) fn open_for_folding(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.pragma_update(None, "synchronous", "full")?;
+    Ok(connection)
+}
+
+/// A connection to the index of words, made where there is none.
+pub(super) fn open_words(path: &Path) -> Result<Connection, StoreError> {
+    if !path.exists() {
+        make_private(path)?;
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
     Ok(connection)
 }
 

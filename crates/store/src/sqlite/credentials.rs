@@ -4,7 +4,11 @@ use galley_domain::{credential::Scopes, id::AccountId};
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
-use super::{accounts, column, key, millis, moment, number, writer::Batch};
+use super::{
+    accounts,
+    columns::{column, key, millis, moment, number},
+    writer::Batch,
+};
 use crate::{
     Credential, CredentialAddition, CredentialId, CredentialKind, NewCredential, SecretHash,
     StoreError,

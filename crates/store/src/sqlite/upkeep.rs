@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
-use super::{connection, templates::oldest_record, writer::Batch};
+use super::{connection, idempotency::oldest_record, writer::Batch};
 use crate::{Finding, StoreError, Sweep};
 
 /// How many idempotency records one step of a sweep looks at.

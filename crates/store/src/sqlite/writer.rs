@@ -21,7 +21,13 @@ use jiff::Timestamp;
 use rusqlite::{Connection, params};
 use tokio::sync::oneshot;
 
-use super::{Acknowledge, SqliteOptions, connection, fold::Folder, key, millis, templates};
+use super::{
+    Acknowledge, SqliteOptions,
+    columns::{key, millis},
+    connection,
+    fold::Folder,
+    templates,
+};
 use crate::StoreError;
 
 /// How many writes one transaction takes at most: enough to share a sync, few enough that the

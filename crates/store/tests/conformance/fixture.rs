@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use galley_domain::{
-    id::AccountId,
+    id::{AccountId, TemplateId},
     json::Document,
     rulebook::V1,
-    template::{Review, Status, Template},
+    template::{Review, Template},
 };
 use galley_store::{
-    AccountCreation, Creation, CredentialId, CredentialKind, Idempotency, NewAccount,
-    NewCredential, NewTemplate, SqliteStore, Store, sqlite::SqliteOptions,
+    AccountCreation, Actor, Change, Changed, Creation, CredentialId, CredentialKind, Idempotency,
+    NewAccount, NewCredential, NewTemplate, Receipt, SqliteStore, Store, StoredTemplate,
+    sqlite::SqliteOptions,
 };
 use jiff::Timestamp;
 
@@ -23,6 +24,9 @@ pub(crate) fn fresh_sqlite() -> (Shared, tempfile::TempDir) {
         SqliteStore::open(&dir.path().join("galley.db"), &SqliteOptions::default()).unwrap();
     (Arc::new(store), dir)
 }
+
+/// Who does things in the cases.
+pub(crate) const ACTOR: Actor = Actor::Token(CredentialId(7));
 
 /// Noon of a day in 2026, and so many milliseconds.
 pub(crate) fn noon(plus: i64) -> Timestamp {
@@ -42,10 +46,10 @@ pub(crate) fn new(account: AccountId, name: &str) -> NewTemplate {
     NewTemplate {
         account,
         phone: Some("15550001111".to_owned()),
-        claim: (V1.claim)(account, &template),
+        claim: (V1.claim)(account, name, template.language()),
         template,
-        status: Status::Approved,
-        actor: CredentialId(7),
+        review: Review::Auto,
+        actor: ACTOR,
         idempotency: None,
         at: noon(0),
     }
@@ -91,4 +95,28 @@ pub(crate) async fn all_at_once(store: &Shared, news: Vec<NewTemplate>) -> Vec<C
         outcomes.push(task.await.unwrap());
     }
     outcomes
+}
+
+pub(crate) fn created(creation: Creation) -> Receipt {
+    match creation {
+        Creation::Created(receipt) => receipt,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Creates a template and answers its id.
+pub(crate) async fn create(store: &Shared, new: NewTemplate) -> TemplateId {
+    created(store.create_template(new).await.unwrap()).id
+}
+
+/// A change under manual review, a second after noon.
+pub(crate) fn change(account: AccountId, id: TemplateId) -> Change {
+    Change { account, id, expected: None, review: Review::Manual, actor: ACTOR, at: noon(1_000) }
+}
+
+pub(crate) fn done(changed: Changed) -> StoredTemplate {
+    match changed {
+        Changed::Done(template) => *template,
+        other => panic!("{other:?}"),
+    }
 }

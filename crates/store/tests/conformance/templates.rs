@@ -1,16 +1,12 @@
 //! Cases about templates and their events.
 
-use galley_domain::template::{Category, Status};
-use galley_store::{Creation, EventType, NewTemplate, Receipt};
+use galley_domain::{
+    lifecycle::{EventType, State},
+    template::{Category, Review, Status},
+};
+use galley_store::{Creation, NewTemplate, Taken};
 
-use super::fixture::{Shared, account, all_at_once, new, noon, template};
-
-fn created(creation: Creation) -> Receipt {
-    match creation {
-        Creation::Created(receipt) => receipt,
-        other => panic!("{other:?}"),
-    }
-}
+use super::fixture::{ACTOR, Shared, account, all_at_once, created, new, noon, template};
 
 pub(crate) async fn a_kept_template_reads_back_equal(store: &Shared) {
     let account = account(store, "a").await;
@@ -19,8 +15,8 @@ pub(crate) async fn a_kept_template_reads_back_equal(store: &Shared) {
     let kept = store.template(account, receipt.id).await.unwrap().unwrap();
     assert_eq!(kept.template, template("hello"));
     assert_eq!(
-        (kept.id, kept.status, kept.version, kept.live_version),
-        (receipt.id, Status::Approved, 1, Some(1))
+        (kept.id, kept.state, kept.revision, kept.previous_category, kept.reason),
+        (receipt.id, State::first(Review::Auto), 1, None, None)
     );
     assert_eq!((kept.created_at, kept.updated_at), (noon(0), noon(0)));
     assert_eq!(kept.phone.as_deref(), Some("15550001111"));
@@ -38,9 +34,13 @@ pub(crate) async fn a_taken_name_is_refused_and_told_only_to_its_owner(store: &S
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let receipt = created(store.create_template(new(mine, "hello")).await.unwrap());
     let again = store.create_template(new(mine, "hello")).await.unwrap();
-    assert_eq!(again, Creation::NameTaken(Some(receipt.id)));
+    assert_eq!(again, Creation::NameTaken(Taken { own: Some(receipt.id) }));
     let other = store.create_template(new(theirs, "hello")).await.unwrap();
-    assert_eq!(other, Creation::NameTaken(None));
+    assert_eq!(other, Creation::NameTaken(Taken { own: None }));
+    for (account, taken) in [(mine, Some(receipt.id)), (theirs, None)] {
+        assert_eq!(store.taken(account, "hello").await.unwrap(), Some(Taken { own: taken }));
+        assert_eq!(store.taken(account, "free").await.unwrap(), None);
+    }
 }
 
 pub(crate) async fn a_refused_creation_leaves_nothing_behind(store: &Shared) {
@@ -77,7 +77,7 @@ pub(crate) async fn events_are_numbered_without_gaps_in_each_account(store: &Sha
         assert!(
             events
                 .iter()
-                .all(|it| it.kind == EventType::Created && it.version == 1 && it.actor.0 == 7)
+                .all(|it| it.kind == EventType::Created && it.version == 1 && it.actor == ACTOR)
         );
     }
     let rest = store.events(one, 3, 1).await.unwrap();
@@ -89,17 +89,20 @@ pub(crate) async fn of_many_concurrent_creations_of_one_name_one_succeeds(store:
     let outcomes = all_at_once(store, vec![new(account, "wanted"); 64]).await;
     let winners: Vec<_> = outcomes.iter().filter(|it| matches!(it, Creation::Created(_))).collect();
     let [Creation::Created(winner)] = winners[..] else { panic!("{outcomes:?}") };
-    let losers = outcomes.iter().filter(|it| **it == Creation::NameTaken(Some(winner.id))).count();
+    let losers = outcomes
+        .iter()
+        .filter(|it| **it == Creation::NameTaken(Taken { own: Some(winner.id) }))
+        .count();
     assert_eq!(losers, 63);
     assert_eq!(store.events(account, 0, 100).await.unwrap().len(), 1);
 }
 
 pub(crate) async fn a_template_under_manual_review_has_no_live_version(store: &Shared) {
     let account = account(store, "a").await;
-    let pending = NewTemplate { status: Status::Pending, ..new(account, "hello") };
+    let pending = NewTemplate { review: Review::Manual, ..new(account, "hello") };
     let receipt = created(store.create_template(pending).await.unwrap());
     let kept = store.template(account, receipt.id).await.unwrap().unwrap();
-    assert_eq!((kept.status, kept.live_version), (Status::Pending, None));
+    assert_eq!((kept.state.status(), kept.state.live_version()), (Status::Pending, None));
 }
 
 pub(crate) async fn names_that_differ_in_any_byte_are_different(store: &Shared) {

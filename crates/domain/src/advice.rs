@@ -1,0 +1,242 @@
+//! Warnings: what does not stand in the way of a template, but will trouble somebody later. They
+//! are collected only where somebody asks for them; creating a template does not.
+
+mod characters;
+mod fields;
+mod links;
+mod text;
+
+use serde::{Serialize, Serializer};
+
+use crate::{
+    json::Json,
+    rulebook::{Form, Part, Tagged, Text},
+    violation::{MOST_TOLD, Span},
+};
+
+pub(crate) use fields::Reached;
+
+/// One thing worth a warning at one place of a document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    /// RFC 6901 pointer to the place; empty for the document itself.
+    pub pointer: String,
+    /// Which advice was not taken.
+    pub rule: Advice,
+    /// What there is to see.
+    pub message: String,
+    /// How to mend it.
+    pub hint: String,
+    /// Which characters of the string at `pointer`, where a part of it is meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub span: Option<Span>,
+}
+
+/// Every warning of a document; often there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Warnings {
+    told: Vec<Warning>,
+    more: usize,
+}
+
+impl Warnings {
+    /// The warnings that are told, in the order they were found.
+    pub fn told(&self) -> &[Warning] {
+        &self.told
+    }
+
+    /// How many more there are.
+    pub fn more(&self) -> usize {
+        self.more
+    }
+
+    /// Adds one, or only counts it when enough have been told.
+    fn add(&mut self, warning: impl FnOnce() -> Warning) {
+        if self.told.len() < MOST_TOLD {
+            self.told.push(warning());
+        } else {
+            self.more += 1;
+        }
+    }
+}
+
+/// Declares [`Advice`] together with the stable id and the sentence that documentation shows.
+macro_rules! advice {
+    ($($variant:ident $id:literal $about:literal;)+) => {
+        /// What a document is advised to be. Ids are stable: programs may depend on them.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Advice {
+            $(#[doc = $about] $variant,)+
+        }
+
+        impl Advice {
+            /// Every advice, in the order of the documentation.
+            pub const ALL: &[Advice] = &[$(Advice::$variant),+];
+
+            /// The stable id: `unknown-field`.
+            pub fn id(self) -> &'static str {
+                match self {
+                    $(Advice::$variant => $id,)+
+                }
+            }
+
+            /// What is advised, in a sentence.
+            pub fn about(self) -> &'static str {
+                match self {
+                    $(Advice::$variant => $about,)+
+                }
+            }
+        }
+    };
+}
+
+advice! {
+    UnknownField "unknown-field"
+        "A field that nobody knows is neither checked nor kept; often it is misspelt.";
+    UnusedField "unused-field"
+        "A known field in a place that does not use it is neither checked nor kept.";
+    InvisibleCharacter "invisible-character"
+        "Characters that nobody sees, such as the zero-width space, are seldom meant; in a name they make two names that look alike. Joiners are left alone where emoji or a script need them.";
+    BidiCharacter "bidi-character"
+        "Directional marks, embeddings, overrides and isolates change the order in which a text is shown, and are not seen themselves.";
+    BodyBeginsWithPlaceholder "body-begins-with-placeholder"
+        "WhatsApp refuses a body that begins with a placeholder; punctuation before it does not help.";
+    BodyEndsWithPlaceholder "body-ends-with-placeholder"
+        "WhatsApp refuses a body that ends with a placeholder; punctuation behind it does not help.";
+    PlaceholdersSideBySide "placeholders-side-by-side"
+        "WhatsApp rejects placeholders with nothing or only white space between them.";
+    OverWhatsappLimit "over-whatsapp-limit"
+        "WhatsApp takes shorter texts than this service does; its limits stand beside the fields above.";
+    LinkShortener "link-shortener"
+        "WhatsApp rejects addresses of link shorteners, and those that lead back into WhatsApp.";
+}
+
+impl Serialize for Advice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
+    }
+}
+
+/// A warning that does not know its place yet; the reader adds it.
+#[derive(Debug)]
+pub(crate) struct Note {
+    rule: Advice,
+    message: String,
+    hint: String,
+    span: Option<Span>,
+}
+
+impl Note {
+    fn new(rule: Advice, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { rule, message: message.into(), hint: hint.into(), span: None }
+    }
+
+    fn at(mut self, span: Span) -> Self {
+        self.span = Some(span);
+        self
+    }
+
+    fn warning(self, pointer: String) -> Warning {
+        let Self { rule, message, hint, span } = self;
+        Warning { pointer, rule, message, hint, span }
+    }
+}
+
+/// Collects warnings while a document is read.
+pub(crate) struct Advisor {
+    root: &'static Part,
+    warnings: Warnings,
+    /// Whether the text or address just read in this object is known to hold no placeholder. One
+    /// that is missing or faulty may be meant to.
+    plain: bool,
+}
+
+impl Advisor {
+    pub(crate) fn new(root: &'static Part) -> Self {
+        Self { root, warnings: Warnings::default(), plain: false }
+    }
+
+    pub(crate) fn warnings(self) -> Warnings {
+        self.warnings
+    }
+
+    /// Another object begins.
+    pub(crate) fn begin(&mut self) {
+        self.plain = false;
+    }
+
+    /// Looks at a string that a row of the table asks for.
+    pub(crate) fn text(&mut self, rule: &Text, text: &str, pointer: impl Fn() -> String) {
+        if matches!(rule.form, Form::WithPlaceholders | Form::UrlWithSuffix) {
+            self.plain = !text.contains("{{");
+        }
+        self.add(text::look(rule, text), pointer);
+    }
+
+    /// Looks at a word of which only a few are allowed.
+    pub(crate) fn word(&mut self, text: &str, pointer: impl Fn() -> String) {
+        self.add(characters::look(text, "remove it"), pointer);
+    }
+
+    /// Looks at samples of a text that may hold no placeholder at all.
+    pub(crate) fn samples(&mut self, pointer: impl FnOnce() -> String) {
+        if self.plain {
+            self.warnings.add(|| fields::samples_of_nothing().warning(pointer()));
+        }
+    }
+
+    /// Looks for members of an object that nobody reads: `reached` is where its tags led.
+    pub(crate) fn members(
+        &mut self,
+        object: &Json<'_>,
+        tagged: Option<&'static Tagged>,
+        reached: Reached,
+        pointer: impl Fn(&str) -> String,
+    ) {
+        let Json::Object(members) = object else { return };
+        let known = fields::Known::new(self.root, tagged, reached);
+        for member in members {
+            let absent = member.repeated || matches!(member.value, Json::Null);
+            if !absent && !known.may_hold(&member.key) {
+                let warning = || known.note(&member.key).warning(pointer(&member.key));
+                self.warnings.add(warning);
+            }
+        }
+    }
+
+    fn add(&mut self, notes: Vec<Note>, pointer: impl Fn() -> String) {
+        for note in notes {
+            self.warnings.add(|| note.warning(pointer()));
+        }
+    }
+}
+
+/// Tells the first few places of a string one by one, and how many follow: what somebody pasted
+/// a hundred times is not to hide everything else.
+fn tell<T>(mut places: impl Iterator<Item = T>, note: impl Fn(T) -> Note) -> Vec<Note> {
+    const FEW: usize = 5;
+    let mut notes: Vec<Note> = places.by_ref().take(FEW).map(note).collect();
+    let rest = places.count();
+    if let Some(last) = notes.last_mut().filter(|_| rest > 0) {
+        last.message.push_str(&format!(" (and so at {rest} more places of this text)"));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::violation::Rule;
+
+    #[test]
+    fn ids_are_kebab_case_and_distinct_from_each_other_and_from_rules() {
+        let mut ids: Vec<_> = Advice::ALL.iter().map(|it| it.id()).collect();
+        assert!(
+            ids.iter().all(|id| id.bytes().all(|byte| byte == b'-' || byte.is_ascii_lowercase()))
+        );
+        ids.extend(Rule::ALL.iter().map(|rule| rule.id()));
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), Advice::ALL.len() + Rule::ALL.len());
+    }
+}

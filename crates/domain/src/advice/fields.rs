@@ -1,0 +1,144 @@
+//! Members that nobody reads: unknown ones, and known ones in a place that does not use them.
+
+use super::{Advice, Note};
+use crate::{
+    rulebook::{Kind, List, Part, Shape, Tagged},
+    suggest,
+};
+
+/// How far the tags of an object told what it is.
+#[derive(Clone, Copy)]
+pub(crate) enum Reached {
+    /// All the way: these are its fields.
+    Part(&'static Part),
+    /// Up to this tag, which is missing or no word that anybody knows.
+    Fork(&'static Tagged),
+}
+
+/// What is known of one object.
+pub(super) struct Known {
+    root: &'static Part,
+    tagged: Option<&'static Tagged>,
+    title: String,
+    names: Vec<&'static str>,
+}
+
+impl Known {
+    pub(super) fn new(
+        root: &'static Part,
+        tagged: Option<&'static Tagged>,
+        reached: Reached,
+    ) -> Self {
+        let mut names = Vec::new();
+        let mut add = |tags: &[&'static Tagged], part: &'static Part| {
+            let reached = match reached {
+                Reached::Part(it) => std::ptr::eq(it, part),
+                Reached::Fork(fork) => tags.iter().any(|tag| std::ptr::eq(*tag, fork)),
+            };
+            for name in names_of(tags, part).filter(|_| reached) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        };
+        match (tagged, reached) {
+            (Some(tagged), _) => kinds(tagged, &mut Vec::new(), &mut add),
+            (None, Reached::Part(part)) => add(&[], part),
+            (None, Reached::Fork(fork)) => kinds(fork, &mut Vec::new(), &mut add),
+        }
+        let title = match reached {
+            Reached::Part(part) => part.title.to_owned(),
+            Reached::Fork(fork) => format!("a {}", fork.title),
+        };
+        Self { root, tagged, title, names }
+    }
+
+    /// Whether the object may have a member of this name, as far as its tags tell.
+    pub(super) fn may_hold(&self, name: &str) -> bool {
+        self.names.contains(&name)
+    }
+
+    /// What there is to say about a member that it may not have.
+    pub(super) fn note(&self, name: &str) -> Note {
+        let users = self.users(name);
+        if !users.is_empty() {
+            let message = format!("is not used by {}: neither checked nor kept", self.title);
+            let hint = format!("leave it out; it belongs to {}", listed(&users));
+            return Note::new(Advice::UnusedField, message, hint);
+        }
+        let message = format!("is unknown to {}: neither checked nor kept", self.title);
+        let hint = match suggest::nearest(name, self.names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("leave it out; known here: `{}`", self.names.join("`, `")),
+        };
+        Note::new(Advice::UnknownField, message, hint)
+    }
+
+    /// Which objects do use a field of this name: the kin of this one, else any of the document.
+    fn users(&self, name: &str) -> Vec<&'static str> {
+        let mut users = Vec::new();
+        let mut add = |tags: &[&'static Tagged], part: &'static Part| {
+            if names_of(tags, part).any(|it| it == name) {
+                users.push(part.title);
+            }
+        };
+        if let Some(tagged) = self.tagged {
+            kinds(tagged, &mut Vec::new(), &mut add);
+        }
+        if users.is_empty() {
+            parts(self.root, &[], &mut |tags, part| {
+                if names_of(tags, part).any(|it| it == name) {
+                    users.push(part.title);
+                }
+            });
+        }
+        users
+    }
+}
+
+/// What there is to say about samples of a text without placeholders.
+pub(super) fn samples_of_nothing() -> Note {
+    let message = "is not used without placeholders: neither checked nor kept";
+    Note::new(Advice::UnusedField, message, "leave it out, or write `{{1}}` where a value belongs")
+}
+
+/// What is done with each kind of object: the tags that lead to it, and what it holds.
+type Each<'f> = &'f mut dyn FnMut(&[&'static Tagged], &'static Part);
+
+/// The members of an object of that kind.
+fn names_of(tags: &[&'static Tagged], part: &'static Part) -> impl Iterator<Item = &'static str> {
+    let fields = part.fields.iter().map(|field| field.name);
+    tags.iter().map(|tag| tag.tag).chain(fields)
+}
+
+/// Every kind of object that tags tell apart.
+fn kinds(tagged: &'static Tagged, tags: &mut Vec<&'static Tagged>, each: Each<'_>) {
+    tags.push(tagged);
+    for variant in tagged.variants {
+        match variant.kind {
+            Kind::Part(part) => each(tags, part),
+            Kind::Tagged(inner) => kinds(inner, tags, each),
+        }
+    }
+    tags.pop();
+}
+
+/// Every kind of object in a document that begins with `part`.
+fn parts(part: &'static Part, tags: &[&'static Tagged], each: Each<'_>) {
+    each(tags, part);
+    for field in part.fields {
+        match &field.shape {
+            Shape::Object(inner) => parts(inner, &[], each),
+            Shape::Tagged(tagged) | Shape::List(List { item: tagged, .. }) => {
+                kinds(tagged, &mut Vec::new(), &mut |tags, inner| parts(inner, tags, each));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn listed(titles: &[&str]) -> String {
+    const FEW: usize = 3;
+    let more = if titles.len() > FEW { " …" } else { "" };
+    format!("{}{more}", titles[..titles.len().min(FEW)].join(", "))
+}

@@ -1,0 +1,113 @@
+//! Attachments: what kind of file an address leads to. Nothing is fetched; the ending tells.
+
+use super::message::{Media, Parameter};
+
+/// The endings of the files that WhatsApp takes: `webp` is only taken for stickers, and `csv` not
+/// at all.
+const ENDINGS: &[(Kind, &[&str])] = &[
+    (Kind::Image, &["jpg", "jpeg", "png"]),
+    (Kind::Video, &["mp4", "3gp"]),
+    (Kind::Document, &["pdf", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "txt"]),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Image,
+    Video,
+    Document,
+}
+
+/// The attachment at an address, if its ending is a known one.
+pub(super) fn parameter(url: &str) -> Option<Parameter<'_>> {
+    let file = file(url)?;
+    let (_, ending) = file.rsplit_once('.')?;
+    let holds = |endings: &[&str]| endings.iter().any(|known| known.eq_ignore_ascii_case(ending));
+    let (kind, _) = ENDINGS.iter().find(|(_, endings)| holds(endings))?;
+    let media = Media { link: url, filename: (*kind == Kind::Document).then_some(file) };
+    Some(match kind {
+        Kind::Image => Parameter::Image { image: media },
+        Kind::Video => Parameter::Video { video: media },
+        Kind::Document => Parameter::Document { document: media },
+    })
+}
+
+/// The endings, for people: `.jpg, .jpeg, …`.
+pub(super) fn listed() -> String {
+    endings().map(|ending| format!(".{ending}")).collect::<Vec<_>>().join(", ")
+}
+
+fn endings() -> impl Iterator<Item = &'static str> {
+    ENDINGS.iter().flat_map(|(_, endings)| endings.iter().copied())
+}
+
+/// The last segment of the path. A host has dots, too, and is none.
+fn file(url: &str) -> Option<&str> {
+    let place = url.split(['?', '#']).next()?;
+    let (_, place) = place.split_once("://")?;
+    let (_, path) = place.split_once('/')?;
+    path.rsplit('/').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::violation::Rule;
+
+    #[test]
+    fn the_ending_of_the_path_tells_the_kind_in_any_letter_case() {
+        for (url, kind) in [
+            ("https://a.b/c.jpg", "image"),
+            ("https://a.b/c.JPeG?size=1.pdf#x.mp4", "image"),
+            ("https://a.b/c/d.e.png", "image"),
+            ("https://a.b/c.mp4", "video"),
+            ("https://a.b/c.3GP", "video"),
+            ("https://a.b/c.docx", "document"),
+            ("https://a.b/c.txt", "document"),
+        ] {
+            let parameter = serde_json::to_value(parameter(url).unwrap()).unwrap();
+            assert_eq!((&parameter["type"], &parameter[kind]["link"]), (&kind.into(), &url.into()));
+        }
+    }
+
+    #[test]
+    fn what_is_no_ending_of_a_path_tells_nothing() {
+        for url in [
+            "https://a.jpg",
+            "https://a.b/",
+            "https://a.b/jpg",
+            "https://a.b/c.jpg/",
+            "https://a.b/c.jpg/d",
+            "https://a.b/c?d.jpg",
+            "https://a.b#/c.jpg",
+            "https://a.b/c.webp",
+            "https://a.b/c.csv",
+            "https://a.b/c.",
+            "c.jpg",
+            "",
+        ] {
+            assert!(parameter(url).is_none(), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_document_keeps_its_name_and_nothing_else_has_one() {
+        let name = |url| match parameter(url).unwrap() {
+            Parameter::Document { document } => document.filename,
+            Parameter::Image { image: media } | Parameter::Video { video: media } => media.filename,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(name("https://a.b/c/Your%20bill.PDF?x=/y.txt"), Some("Your%20bill.PDF"));
+        assert_eq!(name("https://a.b/c.png"), None);
+        assert_eq!(name("https://a.b/c.mp4"), None);
+    }
+
+    #[test]
+    fn the_rule_names_every_ending() {
+        let about = Rule::MediaKindUnknown.about();
+        for ending in endings() {
+            assert!(about.contains(&format!("`.{ending}`")), "{ending}");
+        }
+        let named = about.split('`').filter(|word| word.starts_with('.')).count();
+        assert_eq!(named, endings().count());
+    }
+}

@@ -1,0 +1,90 @@
+//! What a value has to be, beyond being a string: what WhatsApp takes, and what the filled text or
+//! address may be.
+
+use super::media;
+use crate::{
+    rulebook::{Form, Text},
+    text::{self, Fault},
+    violation::{Rule, Span},
+};
+
+/// The shortest run of spaces that WhatsApp refuses.
+const MANY_SPACES: &str = "     ";
+
+/// A value that is put into a text, of at most `max` characters by itself.
+pub(super) fn plain(value: &str, max: usize) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    // Line breaks and tabs have a rule of their own below.
+    text::check(&row(max, true, Form::Free), value, &mut faults);
+    if faults.iter().all(|fault| fault.rule != Rule::Empty) {
+        line_break(value, &mut faults);
+        spaces(value, &mut faults);
+    }
+    faults
+}
+
+/// A value that ends an address, which is of at most `max` characters with it. The whole is asked,
+/// since what follows a bare host may turn it into another one.
+pub(super) fn end_of_address(base: &str, end: &str, max: usize) -> Vec<Fault> {
+    if end.trim().is_empty() {
+        return plain(end, max);
+    }
+    let fixed = base.chars().count();
+    let length = fixed + end.chars().count();
+    if length > max {
+        return vec![too_long(length, max)];
+    }
+    let mut faults = Vec::new();
+    // Line breaks are white space, and told as such.
+    text::check(&row(max, true, Form::Url), &format!("{base}{end}"), &mut faults);
+    // Braces in a value mean nothing.
+    faults.retain(|fault| fault.rule != Rule::PlaceholderNotAllowed);
+    for span in faults.iter_mut().filter_map(|fault| fault.span.as_mut()) {
+        let within = |at: usize| at.saturating_sub(fixed);
+        *span = Span { start: within(span.start), end: within(span.end) };
+    }
+    faults
+}
+
+/// The address of a file of at most `max` characters, whose ending tells its kind.
+pub(super) fn attachment(url: &str, max: usize) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    text::check(&row(max, false, Form::Url), url, &mut faults);
+    let readable = faults.iter().all(|it| !matches!(it.rule, Rule::Empty | Rule::TooLong));
+    if readable && media::parameter(url).is_none() {
+        let message = "ends in no file ending that tells what the attachment is";
+        let hint = format!("give a file that ends in one of {}", media::listed());
+        faults.push(Fault::new(Rule::MediaKindUnknown, message).hint(hint));
+    }
+    faults
+}
+
+/// A text that its values make longer than it may be.
+pub(super) fn too_long(length: usize, max: usize) -> Fault {
+    let message =
+        format!("makes a text of {length} characters when filled in; at most {max} are allowed");
+    Fault::new(Rule::TooLong, message).hint(format!("shorten it by {}", length - max))
+}
+
+/// A row for a value, as the rulebook has them for texts.
+fn row(max: usize, multiline: bool, form: Form) -> Text {
+    Text { max, whatsapp_max: None, multiline, form }
+}
+
+fn line_break(value: &str, faults: &mut Vec<Fault>) {
+    let breaks = ['\n', '\r', '\t'];
+    let Some(start) = value.find(breaks) else { return };
+    let rest = value[start..].trim_start_matches(breaks);
+    let message = "holds a line break or a tab, which WhatsApp refuses in values";
+    let fault = Fault::new(Rule::ValueLineBreak, message).hint("write it on one line");
+    faults.push(fault.at(Span::of(value, start..value.len() - rest.len())));
+}
+
+fn spaces(value: &str, faults: &mut Vec<Fault>) {
+    let Some(start) = value.find(MANY_SPACES) else { return };
+    let count = value[start..].bytes().take_while(|byte| *byte == b' ').count();
+    let most = MANY_SPACES.len() - 1;
+    let message = format!("holds {count} spaces in a row; WhatsApp takes at most {most}");
+    let fault = Fault::new(Rule::ValueSpaces, message).hint("write one space");
+    faults.push(fault.at(Span::of(value, start..start + count)));
+}

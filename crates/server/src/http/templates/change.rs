@@ -1,0 +1,92 @@
+//! Editing, reviewing and deleting a template.
+
+use axum::{
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use galley_domain::{edit::Edit, id::TemplateId, json::Document, review::Decision};
+use galley_store::{Actor, Change, Changed, StoredTemplate};
+
+use super::shown;
+use crate::{
+    App,
+    http::{
+        body::JsonBody,
+        caller::{Caller, Item, Review, Write},
+        preconditions::IfMatch,
+        problem::{Kind, Problem},
+    },
+};
+
+pub(super) async fn edit(
+    State(app): State<App>,
+    caller: Caller<Write>,
+    Item(id): Item,
+    IfMatch(expected): IfMatch,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    let edit = {
+        let document = Document::parse(&body)?;
+        // What an edit may not touch never changes: it can be compared before the transaction.
+        let stored = app.store().template(caller.account.id, id).await?;
+        let stored = stored.ok_or(Problem::of(Kind::TemplateUnknown))?;
+        Edit::read(&document, caller.rulebook()?, &stored.template)?
+    };
+    let changed = app.store().edit_template(change(&app, &caller, id, expected), edit).await?;
+    Ok(shown(&done(changed, "edit")?))
+}
+
+pub(super) async fn review(
+    State(app): State<App>,
+    caller: Caller<Review>,
+    Item(id): Item,
+    IfMatch(expected): IfMatch,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    let decision = Decision::read(&Document::parse(&body)?);
+    let Decision { trigger, reason } = decision.map_err(Problem::invalid_decision)?;
+    let change = change(&app, &caller, id, expected);
+    let changed = app.store().review_template(change, trigger, reason).await?;
+    Ok(shown(&done(changed, trigger.word())?))
+}
+
+pub(super) async fn delete(
+    State(app): State<App>,
+    caller: Caller<Write>,
+    Item(id): Item,
+    IfMatch(expected): IfMatch,
+) -> Result<Response, Problem> {
+    let change = change(&app, &caller, id, expected);
+    done(app.store().delete_template(change).await?, "delete")?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+fn change<S>(app: &App, caller: &Caller<S>, id: TemplateId, expected: Option<Vec<u64>>) -> Change {
+    Change {
+        account: caller.account.id,
+        id,
+        expected,
+        review: caller.account.review,
+        actor: Actor::Token(caller.token),
+        at: app.clock().now(),
+    }
+}
+
+/// The template as it is now, or why nothing was done.
+fn done(changed: Changed, trigger: &'static str) -> Result<StoredTemplate, Problem> {
+    match changed {
+        Changed::Done(template) => Ok(*template),
+        Changed::NoTemplate => Err(Problem::of(Kind::TemplateUnknown)),
+        Changed::NoVersion => Err(Problem::of(Kind::VersionUnknown)),
+        Changed::Outdated(revision) => Err(Problem::outdated(revision)),
+        Changed::CategoryLocked(category) => {
+            let category = category.word();
+            let detail = format!(
+                "The category is {category}, and `allow_category_change` is false: leave `category` out, or create another template."
+            );
+            Err(Problem::of(Kind::CategoryLocked).detail(detail))
+        }
+        Changed::NotPossible(refusal) => Err(Problem::not_possible(trigger, &refusal)),
+    }
+}

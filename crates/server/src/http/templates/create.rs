@@ -1,0 +1,100 @@
+//! Creating a template.
+
+use axum::{
+    body::Bytes,
+    extract::State,
+    http::{HeaderName, HeaderValue, StatusCode, header},
+    response::Response,
+};
+use galley_domain::{json::Document, template::Template, violation::Violations};
+use galley_store::{Actor, Creation, Idempotency, NewTemplate, Receipt};
+
+use crate::{
+    App,
+    http::{
+        body::JsonBody,
+        caller::{Caller, Write},
+        idempotency::IdempotencyKey,
+        json,
+        problem::{Kind, Problem},
+    },
+};
+
+pub(super) async fn create(
+    State(app): State<App>,
+    caller: Caller<Write>,
+    key: IdempotencyKey,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    let idempotency = key.with(&["POST", &caller.phone, "message_templates"], &body);
+    let read = read(&caller, &body)?;
+    drop(body);
+    let idempotency = idempotency?;
+    let (template, claim) = match read {
+        Ok(read) => read,
+        Err(violations) => return refused(&app, &caller, idempotency, violations).await,
+    };
+    let new = NewTemplate {
+        account: caller.account.id,
+        review: caller.account.review,
+        phone: Some(caller.phone),
+        claim,
+        template,
+        actor: Actor::Token(caller.token),
+        idempotency,
+        at: app.clock().now(),
+    };
+    created(app.store().create_template(new).await?)
+}
+
+/// Reads a body as a template with its claim. The tree is gone afterwards: nothing of it is kept
+/// in memory while a request waits for the disk.
+fn read(
+    caller: &Caller<Write>,
+    body: &Bytes,
+) -> Result<Result<(Template, String), Violations>, Problem> {
+    let document = Document::parse(body)?;
+    let rulebook = caller.rulebook()?;
+    Ok(Template::read(&document, rulebook).map(|template| {
+        let claim = (rulebook.claim)(caller.account.id, template.name(), template.language());
+        (template, claim)
+    }))
+}
+
+/// What an Idempotency-Key made comes before the rules. The store looks at it first when it
+/// creates; a document that gets no further is looked at here.
+async fn refused(
+    app: &App,
+    caller: &Caller<Write>,
+    idempotency: Option<Idempotency>,
+    violations: Violations,
+) -> Result<Response, Problem> {
+    let Some(Idempotency { key, payload }) = idempotency else { return Err(violations.into()) };
+    match app.store().record(caller.account.id, key, app.clock().now()).await? {
+        Some(record) => created(record.answer(payload)),
+        None => Err(violations.into()),
+    }
+}
+
+/// The answer to a creation, whether it happened now or was asked for before.
+fn created(creation: Creation) -> Result<Response, Problem> {
+    let (receipt, replayed) = match creation {
+        Creation::Created(receipt) => (receipt, false),
+        Creation::Replayed(receipt) => (receipt, true),
+        Creation::KeyReused => return Err(Problem::of(Kind::IdempotencyKeyReused)),
+        Creation::NameTaken(taken) => return Err(Problem::name_taken(taken.own)),
+    };
+    let Receipt { id, status, category } = receipt;
+    let (status, category) = (status.word(), category.word());
+    let body = format!(r#"{{"id":"{id}","status":"{status}","category":"{category}"}}"#);
+    let mut response = json(StatusCode::CREATED, body);
+    // Relative, so that no key stands in an answer.
+    if let Ok(location) = HeaderValue::from_str(&format!("message_templates/{id}")) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    if replayed {
+        const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    Ok(response)
+}

@@ -1,0 +1,56 @@
+//! Listing and searching templates.
+
+use axum::{extract::State, http::StatusCode, response::Response};
+use galley_domain::{
+    search,
+    template::{Category, Status},
+};
+use galley_store::Listing;
+
+use crate::{
+    App,
+    http::{
+        caller::{Caller, Read},
+        json,
+        problem::Problem,
+        query::{Known, Parameters},
+        view::{self, Paging},
+    },
+};
+
+/// How many words one search may have.
+const MOST_WORDS: usize = 10;
+
+pub(super) async fn list(
+    State(app): State<App>,
+    caller: Caller<Read>,
+    parameters: Parameters,
+) -> Result<Response, Problem> {
+    let known = &["name", "status", "category", "language", "q", "limit", "after"];
+    let parameters = parameters.only(known)?;
+    let page = app.store().list(listing(&caller, &parameters)?).await?;
+    let after = page.templates.last().map(|template| template.id.to_string());
+    let next = after.as_deref().filter(|_| page.more).map(|after| parameters.next_page(after));
+    Ok(json(StatusCode::OK, view::templates(&page.templates, &Paging { after, next })))
+}
+
+fn listing(caller: &Caller<Read>, parameters: &Known) -> Result<Listing, Problem> {
+    let one_of = |words: &[&str]| format!("one of {}", words.join(", "));
+    let words = parameters.read("q", format!("1 to {MOST_WORDS} words"), |q| {
+        Some(search::words(q)).filter(|words| (1..=MOST_WORDS).contains(&words.len()))
+    })?;
+    let language = parameters.text("language");
+    let claim = caller.rulebook()?.claim;
+    Ok(Listing {
+        account: caller.account.id,
+        claim: parameters
+            .text("name")
+            .map(|name| claim(caller.account.id, name, language.unwrap_or_default())),
+        status: parameters.read("status", one_of(Status::WORDS), Status::named)?,
+        category: parameters.read("category", one_of(Category::WORDS), Category::named)?,
+        language: language.map(str::to_owned),
+        words: words.unwrap_or_default(),
+        after: parameters.read("after", "a cursor that a page ended with", |it| it.parse().ok())?,
+        limit: parameters.limit()?,
+    })
+}

@@ -1,0 +1,34 @@
+//! Rendering a template: values in, texts and the message to send out.
+
+use axum::{extract::State, http::StatusCode, response::Response};
+use galley_domain::{json::Document, render};
+
+use super::read::in_version;
+use crate::{
+    App,
+    http::{
+        body::JsonBody,
+        caller::{Caller, Item, Read},
+        json,
+        problem::{Kind, Problem},
+    },
+};
+
+pub(super) async fn render(
+    State(app): State<App>,
+    caller: Caller<Read>,
+    Item(id): Item,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    let values = Document::parse(&body)?;
+    let stored = app.store().template(caller.account.id, id).await?;
+    let stored = stored.ok_or(Problem::of(Kind::TemplateUnknown))?;
+    let status = stored.state.status().word();
+    let live = stored.state.live_version().ok_or_else(|| {
+        let detail = format!("The template is {status} and has no live version: only an approved version that is not held back renders.");
+        Problem::of(Kind::NotLive).detail(detail)
+    })?;
+    let live = in_version(&app, &caller, stored, live).await?;
+    let rendered = render::render(&live.template, &values).map_err(Problem::invalid_values)?;
+    Ok(json(StatusCode::OK, serde_json::to_string(&rendered).unwrap_or_default()))
+}

@@ -1,0 +1,137 @@
+//! How templates, their versions and lists look from outside.
+
+use galley_domain::template::Status;
+use galley_store::{StoredTemplate, Version};
+
+/// Writes the members of one JSON object; absent ones are left out.
+struct Object<'o>(&'o mut String);
+
+impl<'o> Object<'o> {
+    fn open(out: &'o mut String) -> Self {
+        out.push('{');
+        Self(out)
+    }
+
+    /// A member whose value is JSON already.
+    fn raw(&mut self, key: &str, value: &str) {
+        if !self.0.ends_with('{') {
+            self.0.push(',');
+        }
+        self.0.push('"');
+        self.0.push_str(key);
+        self.0.push_str("\":");
+        self.0.push_str(value);
+    }
+
+    fn text(&mut self, key: &str, value: &str) {
+        self.raw(key, &serde_json::to_string(value).unwrap_or_default());
+    }
+
+    /// A text that needs no escaping.
+    fn plain(&mut self, key: &str, value: impl std::fmt::Display) {
+        use std::fmt::Write as _;
+        self.raw(key, "");
+        let _ = write!(self.0, "\"{value}\"");
+    }
+
+    fn number(&mut self, key: &str, value: u64) {
+        self.raw(key, itoa::Buffer::new().format(value));
+    }
+}
+
+/// One template. Its content is JSON already and is taken over as it is.
+pub(super) fn template(stored: &StoredTemplate) -> String {
+    let mut out = String::with_capacity(stored.template.content().len() + 512);
+    write_template(&mut out, stored);
+    out
+}
+
+fn write_template(out: &mut String, stored: &StoredTemplate) {
+    let (template, state) = (&stored.template, &stored.state);
+    let mut object = Object::open(out);
+    object.plain("id", stored.id);
+    object.text("name", template.name());
+    object.plain("language", template.language());
+    object.plain("category", template.category().word());
+    let allow = if template.allow_category_change() { "true" } else { "false" };
+    object.raw("allow_category_change", allow);
+    object.plain("status", state.status().word());
+    if let Some(phone) = &stored.phone {
+        object.text("phone_number_id", phone);
+    }
+    object.number("version", state.version);
+    if let Some(live) = state.live_version() {
+        object.number("live_version", live);
+    }
+    if let Some(reason) = stored.reason.as_ref().filter(|_| state.newest == Status::Rejected) {
+        object.text("rejection_reason", reason);
+    }
+    if let Some(category) = stored.previous_category {
+        object.plain("previous_category", category.word());
+    }
+    object.plain("created_at", stored.created_at);
+    object.plain("updated_at", stored.updated_at);
+    let content = template.content();
+    out.push(',');
+    out.push_str(content.strip_prefix('{').unwrap_or(content));
+}
+
+/// One version in the list of a template's versions.
+fn write_version(out: &mut String, version: &Version) {
+    let mut object = Object::open(out);
+    object.number("version", version.number);
+    object.plain("status", version.status.word());
+    object.plain("category", version.category.word());
+    if let Some(category) = version.previous_category {
+        object.plain("previous_category", category.word());
+    }
+    object.plain("created_at", version.created_at);
+    object.plain("created_by", version.created_by);
+    if let Some(decision) = &version.decision {
+        object.plain("decided_at", decision.at);
+        object.plain("decided_by", decision.by);
+        if let Some(reason) = &decision.reason {
+            object.text("reason", reason);
+        }
+    }
+    out.push('}');
+}
+
+/// Where a page ends, and where the next one is.
+pub(super) struct Paging {
+    /// The last item of the page, as `after` takes it.
+    pub(super) after: Option<String>,
+    /// The link to the next page, if there is one.
+    pub(super) next: Option<String>,
+}
+
+pub(super) fn templates(templates: &[StoredTemplate], paging: &Paging) -> String {
+    page(templates, paging, write_template)
+}
+
+pub(super) fn versions(versions: &[Version], paging: &Paging) -> String {
+    page(versions, paging, write_version)
+}
+
+fn page<T>(items: &[T], paging: &Paging, write: impl Fn(&mut String, &T)) -> String {
+    let mut out = String::with_capacity(1_024 * items.len() + 128);
+    out.push_str("{\"data\":[");
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write(&mut out, item);
+    }
+    out.push_str("],\"paging\":{\"cursors\":{");
+    if let Some(after) = &paging.after {
+        out.push_str("\"after\":");
+        out.push_str(&serde_json::to_string(after).unwrap_or_default());
+    }
+    out.push('}');
+    if let Some(next) = &paging.next {
+        out.push_str(",\"next\":");
+        out.push_str(&serde_json::to_string(next).unwrap_or_default());
+    }
+    out.push_str("}}");
+    out
+}

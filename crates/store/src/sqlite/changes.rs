@@ -1,0 +1,193 @@
+//! Edits, reviews and deletions, as SQL. Each looks at the template inside the transaction that
+//! changes it, and refuses before it changes anything.
+
+use galley_domain::{
+    edit::Edit,
+    lifecycle::{EventType, State, Trigger},
+    template::Category,
+};
+use rusqlite::params;
+
+use super::{
+    columns::{actor_key, key, millis},
+    events, templates, versions,
+    writer::Batch,
+};
+use crate::{Change, Changed, StoreError, StoredTemplate};
+
+/// A template that may change: where it stood, and where the table of moves takes it.
+struct Ready {
+    before: StoredTemplate,
+    next: State,
+    event: EventType,
+}
+
+/// Looks whether the change may happen to the template as it is now.
+fn look(
+    batch: &Batch<'_>,
+    change: &Change,
+    trigger: Trigger,
+) -> Result<Result<Ready, Changed>, StoreError> {
+    let Some(before) = templates::one(batch.connection(), change.account, change.id)? else {
+        return Ok(Err(Changed::NoTemplate));
+    };
+    if let Some(expected) = &change.expected
+        && !expected.contains(&before.revision)
+    {
+        return Ok(Err(Changed::Outdated(before.revision)));
+    }
+    Ok(match before.state.after(trigger, change.review) {
+        Ok((next, event)) => Ok(Ready { before, next, event }),
+        Err(refusal) => Err(Changed::NotPossible(refusal)),
+    })
+}
+
+/// Moves the newest version to its predecessors and puts a new one in its place.
+pub(super) fn edit(
+    batch: &mut Batch<'_>,
+    change: &Change,
+    edit: &Edit,
+) -> Result<Changed, StoreError> {
+    let Ready { before, next, event } = match look(batch, change, Trigger::Edit)? {
+        Ok(ready) => ready,
+        Err(refusal) => return Ok(refusal),
+    };
+    let old = before.template.category();
+    let restored = match edit {
+        Edit::Replace { .. } => None,
+        Edit::Restore(number) => {
+            match versions::one(batch.connection(), change.account, change.id, *number)? {
+                Some(version) => Some(version),
+                None => return Ok(Changed::NoVersion),
+            }
+        }
+    };
+    let (content, category) = match (edit, &restored) {
+        (_, Some(version)) => (Some(&*version.content), version.category),
+        (Edit::Replace { content, category }, None) => {
+            (content.as_deref(), category.unwrap_or(old))
+        }
+        (Edit::Restore(_), None) => return Ok(Changed::NoVersion),
+    };
+    if category != old && !before.template.allow_category_change() {
+        return Ok(Changed::CategoryLocked(old));
+    }
+    batch
+        .connection()
+        .prepare_cached(
+            "INSERT INTO former_version (template_id, version, category, status, created_at, \
+             actor, content, previous_category, reason, decided_at, decided_by) \
+             SELECT id, version, category, status, coalesce(version_at, created_at), actor, \
+             content, previous_category, reason, decided_at, decided_by \
+             FROM template WHERE id = ?1",
+        )?
+        .execute([key(change.id.get())])?;
+    batch
+        .connection()
+        .prepare_cached(
+            "UPDATE template SET version = ?2, status = ?3, live_version = ?4, category = ?5, \
+             previous_category = ?6, content = coalesce(?7, content), version_at = ?8, \
+             actor = ?9, reason = NULL, decided_at = NULL, decided_by = NULL WHERE id = ?1",
+        )?
+        .execute(params![
+            key(change.id.get()),
+            key(next.version),
+            next.newest.word(),
+            next.approved.map(key),
+            category.word(),
+            (category != old).then_some(old.word()),
+            content,
+            millis(change.at),
+            actor_key(change.actor),
+        ])?;
+    let mut told = vec![event];
+    told.extend((category != old).then_some(EventType::CategoryChanged));
+    finish(batch, change, &before, &next, category, &told, None)
+}
+
+/// Moves a template along the table: a decision on its newest version, or a hold.
+pub(super) fn review(
+    batch: &mut Batch<'_>,
+    change: &Change,
+    trigger: Trigger,
+    reason: Option<&str>,
+) -> Result<Changed, StoreError> {
+    let Ready { before, next, event } = match look(batch, change, trigger)? {
+        Ok(ready) => ready,
+        Err(refusal) => return Ok(refusal),
+    };
+    let decides = matches!(trigger, Trigger::Approve | Trigger::Reject);
+    let connection = batch.connection();
+    connection
+        .prepare_cached(
+            "UPDATE template SET status = ?2, live_version = ?3, hold = ?4 WHERE id = ?1",
+        )?
+        .execute(params![
+            key(change.id.get()),
+            next.newest.word(),
+            next.approved.map(key),
+            next.hold.map(|hold| hold.word()),
+        ])?;
+    if decides {
+        connection
+            .prepare_cached(
+                "UPDATE template SET reason = ?2, decided_at = ?3, decided_by = ?4 WHERE id = ?1",
+            )?
+            .execute(params![
+                key(change.id.get()),
+                reason,
+                millis(change.at),
+                actor_key(change.actor)
+            ])?;
+    }
+    let category = before.template.category();
+    finish(batch, change, &before, &next, category, &[event], reason)
+}
+
+/// Gives the claim up, so that the name is free; everything else stays as history.
+pub(super) fn delete(batch: &mut Batch<'_>, change: &Change) -> Result<Changed, StoreError> {
+    let Ready { before, next, event } = match look(batch, change, Trigger::Delete)? {
+        Ok(ready) => ready,
+        Err(refusal) => return Ok(refusal),
+    };
+    let category = before.template.category();
+    finish(batch, change, &before, &next, category, &[event], None)?;
+    batch
+        .connection()
+        .prepare_cached("UPDATE template SET claim = NULL WHERE id = ?1")?
+        .execute([key(change.id.get())])?;
+    Ok(Changed::Done(Box::new(before)))
+}
+
+/// Tells the events, raises the revision by their number, and answers the template as it is now.
+fn finish(
+    batch: &mut Batch<'_>,
+    change: &Change,
+    before: &StoredTemplate,
+    next: &State,
+    category: Category,
+    told: &[EventType],
+    reason: Option<&str>,
+) -> Result<Changed, StoreError> {
+    let revision = before.revision + told.len() as u64;
+    batch
+        .connection()
+        .prepare_cached("UPDATE template SET revision = ?2, updated_at = ?3 WHERE id = ?1")?
+        .execute(params![key(change.id.get()), key(revision), millis(change.at)])?;
+    for kind in told {
+        let event = events::NewEvent {
+            account: change.account,
+            kind: *kind,
+            template: change.id,
+            version: next.version,
+            at: change.at,
+            actor: change.actor,
+            category,
+            status: next.status(),
+            reason,
+        };
+        events::append(batch, &event)?;
+    }
+    let now = templates::one(batch.connection(), change.account, change.id)?;
+    Ok(now.map_or(Changed::NoTemplate, |now| Changed::Done(Box::new(now))))
+}

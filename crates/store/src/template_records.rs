@@ -1,0 +1,253 @@
+//! Templates as they go into a store and come out of it: new ones, changes, lists, events.
+
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    lifecycle::{EventType, NotPossible, State},
+    template::{Category, Review, Status, Template},
+};
+use jiff::Timestamp;
+
+use crate::Actor;
+
+/// A template to be kept.
+#[derive(Clone, Debug)]
+pub struct NewTemplate {
+    /// Whose it is.
+    pub account: AccountId,
+    /// The phone number it was made for.
+    pub phone: Option<String>,
+    /// What makes it unique, as the rulebook says.
+    pub claim: String,
+    /// The template itself.
+    pub template: Template,
+    /// How it gets its first status.
+    pub review: Review,
+    /// Who asked for it.
+    pub actor: Actor,
+    /// The key that makes a second try safe.
+    pub idempotency: Option<Idempotency>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// An Idempotency-Key and what was sent with it, both as hashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Idempotency {
+    /// Hash of the key.
+    pub key: [u8; 16],
+    /// Hash of the request. It only tells apart what one caller sent under one key.
+    pub payload: [u8; 8],
+}
+
+/// What came of a creation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Creation {
+    /// It is kept.
+    Created(Receipt),
+    /// The same request made this before; nothing was done now.
+    Replayed(Receipt),
+    /// The Idempotency-Key belongs to another request; nothing was done.
+    KeyReused,
+    /// Another template has the name.
+    NameTaken(Taken),
+}
+
+/// A name is taken; told by which template when it is the same account's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The account's own template of that name.
+    pub own: Option<TemplateId>,
+}
+
+/// What a creation answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The new template.
+    pub id: TemplateId,
+    /// Its first status.
+    pub status: Status,
+    /// Its first category.
+    pub category: Category,
+}
+
+/// What an Idempotency-Key made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Hash of the request that came with it.
+    pub payload: [u8; 8],
+    /// What was answered.
+    pub receipt: Receipt,
+}
+
+impl Record {
+    /// What a request with this payload gets from the record.
+    pub fn answer(&self, payload: [u8; 8]) -> Creation {
+        if self.payload == payload { Creation::Replayed(self.receipt) } else { Creation::KeyReused }
+    }
+}
+
+/// A template as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredTemplate {
+    /// Which one.
+    pub id: TemplateId,
+    /// The phone number it was made for.
+    pub phone: Option<String>,
+    /// The template itself, in its newest version.
+    pub template: Template,
+    /// Where it stands.
+    pub state: State,
+    /// The category before the newest version, if that changed it.
+    pub previous_category: Option<Category>,
+    /// What a reviewer said about the newest version.
+    pub reason: Option<String>,
+    /// Raised by every event.
+    pub revision: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+impl StoredTemplate {
+    /// The template as it is in one of its versions: that version's content, category and status.
+    #[expect(clippy::disallowed_methods, reason = "a version met the rules when it came in")]
+    #[must_use]
+    pub fn showing(self, version: Version) -> Self {
+        let template = Template::restore(
+            self.template.name().to_owned(),
+            self.template.language().to_owned(),
+            version.category,
+            self.template.allow_category_change(),
+            version.content,
+        );
+        let state = State { version: version.number, newest: version.status, ..self.state };
+        let reason = version.decision.and_then(|decision| decision.reason);
+        let previous_category = version.previous_category;
+        Self { template, state, previous_category, reason, ..self }
+    }
+}
+
+/// One version of a template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// 1, 2, 3 …
+    pub number: u64,
+    /// What became of it: PENDING, APPROVED or REJECTED.
+    pub status: Status,
+    /// Its category.
+    pub category: Category,
+    /// The category before it, if it changed that.
+    pub previous_category: Option<Category>,
+    /// Its content, as [`Template::content`] has it.
+    pub content: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// By whom.
+    pub created_by: Actor,
+    /// What a reviewer decided, if one did.
+    pub decision: Option<Decision>,
+}
+
+/// When and by whom a version was approved or rejected, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// When.
+    pub at: Timestamp,
+    /// By whom.
+    pub by: Actor,
+    /// Why, in the reviewer's words.
+    pub reason: Option<String>,
+}
+
+/// Which template is to change, and for whom.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Whose it is.
+    pub account: AccountId,
+    /// Which one.
+    pub id: TemplateId,
+    /// Only if it is at one of these revisions.
+    pub expected: Option<Vec<u64>>,
+    /// How new versions get their first status.
+    pub review: Review,
+    /// Who asked for it.
+    pub actor: Actor,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What came of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// It is done; this is the template now.
+    Done(Box<StoredTemplate>),
+    /// The account has no such template.
+    NoTemplate,
+    /// The template has no such version.
+    NoVersion,
+    /// It is at this revision, not at one of those expected.
+    Outdated(u64),
+    /// It may not change its category, which is this.
+    CategoryLocked(Category),
+    /// There is no such move from where it stands.
+    NotPossible(NotPossible),
+}
+
+/// Which templates of an account are wanted, newest first.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// Whose.
+    pub account: AccountId,
+    /// The one that has this claim.
+    pub claim: Option<String>,
+    /// Those in this status.
+    pub status: Option<Status>,
+    /// Those of this category.
+    pub category: Option<Category>,
+    /// Those in this language.
+    pub language: Option<String>,
+    /// Those in which some word begins with each of these, folded as
+    /// [`galley_domain::search::words`] does.
+    pub words: Vec<String>,
+    /// Those older than this one.
+    pub after: Option<TemplateId>,
+    /// So many at most.
+    pub limit: usize,
+}
+
+/// Some templates of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The templates.
+    pub templates: Vec<StoredTemplate>,
+    /// Whether there are more behind them.
+    pub more: bool,
+}
+
+/// One fact about a template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// 1, 2, 3 … in each account, without gaps.
+    pub seq: u64,
+    /// What happened.
+    pub kind: EventType,
+    /// To which template.
+    pub template: TemplateId,
+    /// Its version then.
+    pub version: u64,
+    /// When.
+    pub at: Timestamp,
+    /// Who did it.
+    pub actor: Actor,
+    /// The template's name.
+    pub name: String,
+    /// The template's language.
+    pub language: String,
+    /// The template's category then.
+    pub category: Category,
+    /// The template's status then.
+    pub status: Status,
+    /// Why, in the words of whoever did it.
+    pub reason: Option<String>,
+}

@@ -1,0 +1,376 @@
+//! Cases about edits, reviews, deletions and versions.
+
+use galley_domain::{
+    edit::Edit,
+    id::{AccountId, TemplateId},
+    lifecycle::{EventType, Hold, Trigger},
+    template::{Category, Review, Status},
+};
+use galley_store::{
+    Actor, Change, Changed, Creation, Decision, NewTemplate, StoredTemplate, Taken,
+};
+
+use super::fixture::{ACTOR, Shared, account, change, create, created, done, new, noon, template};
+
+fn content(text: &str) -> Edit {
+    Edit::Replace { content: Some(components(text)), category: None }
+}
+
+fn components(text: &str) -> String {
+    format!(r#"{{"components":[{{"type":"BODY","text":"{text}"}}]}}"#)
+}
+
+fn category(category: Category) -> Edit {
+    Edit::Replace { content: None, category: Some(category) }
+}
+
+async fn edited(store: &Shared, change: Change, edit: Edit) -> StoredTemplate {
+    done(store.edit_template(change, edit).await.unwrap())
+}
+
+async fn moved(store: &Shared, change: Change, trigger: Trigger) -> StoredTemplate {
+    done(store.review_template(change, trigger, None).await.unwrap())
+}
+
+/// What was told of a template: type, version, status.
+async fn told(store: &Shared, account: AccountId) -> Vec<(&'static str, u64, &'static str)> {
+    let events = store.events(account, 0, 1_000).await.unwrap();
+    assert!(events.iter().zip(1..).all(|(event, seq)| event.seq == seq), "{events:?}");
+    events.iter().map(|it| (it.kind.word(), it.version, it.status.word())).collect()
+}
+
+pub(crate) async fn an_edit_makes_a_new_version_and_keeps_the_old_one(store: &Shared) {
+    let account = account(store, "a").await;
+    let id = create(store, new(account, "hello")).await;
+    let now = edited(store, change(account, id), content("second")).await;
+    assert_eq!((now.template.content(), now.revision), (&*components("second"), 2));
+    assert_eq!((now.state.version, now.state.status()), (2, Status::Pending));
+    assert_eq!((now.state.live_version(), now.updated_at), (Some(1), noon(1_000)));
+    assert_eq!(store.template(account, id).await.unwrap(), Some(now));
+
+    let first = store.version(account, id, 1).await.unwrap().unwrap();
+    assert_eq!((first.number, first.status), (1, Status::Approved));
+    assert_eq!((&*first.content, first.created_at), (template("hello").content(), noon(0)));
+    assert_eq!((first.created_by, first.decision), (ACTOR, None));
+    let second = store.version(account, id, 2).await.unwrap().unwrap();
+    assert_eq!((second.status, second.created_at), (Status::Pending, noon(1_000)));
+    assert_eq!(store.version(account, id, 3).await.unwrap(), None);
+    assert_eq!(
+        told(store, account).await,
+        [("template.created", 1, "APPROVED"), ("template.edited", 2, "PENDING")]
+    );
+}
+
+pub(crate) async fn a_category_change_is_told_beside_the_edit_and_the_former_one_kept(
+    store: &Shared,
+) {
+    let account = account(store, "a").await;
+    let id = create(store, new(account, "hello")).await;
+    let now = edited(store, change(account, id), category(Category::Marketing)).await;
+    assert_eq!(now.template.category(), Category::Marketing);
+    assert_eq!(now.template.content(), template("hello").content());
+    assert_eq!((now.previous_category, now.revision), (Some(Category::Utility), 3));
+    let version = store.version(account, id, 2).await.unwrap().unwrap();
+    assert_eq!(version.previous_category, Some(Category::Utility));
+    let again = edited(store, change(account, id), category(Category::Marketing)).await;
+    assert_eq!((again.previous_category, again.revision), (None, 4));
+    let kinds: Vec<&str> = told(store, account).await.into_iter().map(|(kind, ..)| kind).collect();
+    assert_eq!(
+        kinds,
+        ["template.created", "template.edited", "template.category_changed", "template.edited"]
+    );
+}
+
+pub(crate) async fn a_locked_category_is_refused_and_nothing_changes(store: &Shared) {
+    let account = account(store, "a").await;
+    let mut locked = new(account, "hello");
+    locked.template = fixed("hello");
+    let id = create(store, locked).await;
+    let before = store.template(account, id).await.unwrap();
+    let refused =
+        store.edit_template(change(account, id), category(Category::Marketing)).await.unwrap();
+    assert_eq!(refused, Changed::CategoryLocked(Category::Utility));
+    assert_eq!(store.template(account, id).await.unwrap(), before);
+    assert_eq!(told(store, account).await.len(), 1);
+    let same = edited(store, change(account, id), category(Category::Utility)).await;
+    assert_eq!((same.state.version, same.previous_category), (2, None));
+}
+
+fn fixed(name: &str) -> galley_domain::template::Template {
+    use galley_domain::{json::Document, rulebook::V1, template::Template};
+    let document = format!(
+        r#"{{"name":"{name}","language":"en_US","category":"UTILITY","allow_category_change":false,
+        "components":[{{"type":"BODY","text":"b"}}]}}"#
+    );
+    Template::read(&Document::parse(document.as_bytes()).unwrap(), &V1).unwrap()
+}
+
+pub(crate) async fn an_older_version_comes_back_as_the_newest(store: &Shared) {
+    let account = account(store, "a").await;
+    let id = create(store, new(account, "hello")).await;
+    edited(store, change(account, id), category(Category::Marketing)).await;
+    edited(store, change(account, id), content("third")).await;
+    let back = edited(store, change(account, id), Edit::Restore(1)).await;
+    assert_eq!((back.state.version, back.template.content()), (4, template("hello").content()));
+    assert_eq!(back.template.category(), Category::Utility);
+    assert_eq!(back.previous_category, Some(Category::Marketing));
+    let unknown = store.edit_template(change(account, id), Edit::Restore(5)).await.unwrap();
+    assert_eq!(unknown, Changed::NoVersion);
+    assert_eq!(store.template(account, id).await.unwrap(), Some(back));
+}
+
+pub(crate) async fn a_change_of_an_outdated_revision_is_refused(store: &Shared) {
+    let account = account(store, "a").await;
+    let id = create(store, new(account, "hello")).await;
+    let at =
+        |revisions: &[u64]| Change { expected: Some(revisions.to_vec()), ..change(account, id) };
+    edited(store, at(&[7, 1]), content("second")).await;
+    let edit = store.edit_template(at(&[1]), content("third")).await.unwrap();
+    let review = store.review_template(at(&[1]), Trigger::Approve, None).await.unwrap();
+    let delete = store.delete_template(at(&[])).await.unwrap();
+    assert_eq!([edit, review, delete], [const { Changed::Outdated(2) }; 3]);
+    assert_eq!(told(store, account).await.len(), 2);
+}
+
+pub(crate) async fn a_review_moves_along_the_table_and_tells_why(store: &Shared) {
+    let account = account(store, "a").await;
+    let pending = NewTemplate { review: Review::Manual, ..new(account, "hello") };
+    let id = create(store, pending).await;
+    let reason = Some("too loud".to_owned());
+    let reject = store.review_template(change(account, id), Trigger::Reject, reason.clone());
+    let rejected = done(reject.await.unwrap());
+    assert_eq!((rejected.state.status(), &rejected.reason), (Status::Rejected, &reason));
+    let version = store.version(account, id, 1).await.unwrap().unwrap();
+    let decision = Decision { at: noon(1_000), by: ACTOR, reason: reason.clone() };
+    assert_eq!(version.decision, Some(decision));
+
+    let now = edited(store, change(account, id), content("better")).await;
+    assert_eq!((now.reason, now.state.status()), (None, Status::Pending));
+    let operator = Change { actor: Actor::Operator, ..change(account, id) };
+    let approved = moved(store, operator, Trigger::Approve).await;
+    assert_eq!(
+        (approved.state.status(), approved.state.live_version()),
+        (Status::Approved, Some(2))
+    );
+    let first = store.version(account, id, 1).await.unwrap().unwrap();
+    assert_eq!(first.decision.and_then(|it| it.reason), reason);
+
+    let events = store.events(account, 0, 10).await.unwrap();
+    assert_eq!((events[1].kind, &events[1].reason), (EventType::Rejected, &reason));
+    assert_eq!((events[3].kind, events[3].actor), (EventType::Approved, Actor::Operator));
+    assert_eq!(approved.revision, 4);
+}
+
+pub(crate) async fn a_move_that_the_table_does_not_have_changes_nothing(store: &Shared) {
+    let account = account(store, "a").await;
+    let id = create(store, new(account, "hello")).await;
+    let before = store.template(account, id).await.unwrap();
+    let refused = store.review_template(change(account, id), Trigger::Approve, None).await.unwrap();
+    let Changed::NotPossible(refusal) = refused else { panic!("{refused:?}") };
+    assert_eq!(refusal.status, Status::Approved);
+    assert!(refusal.possible.contains(&Trigger::Pause), "{refusal:?}");
+    assert_eq!(store.template(account, id).await.unwrap(), before);
+    assert_eq!(told(store, account).await.len(), 1);
+}
+
+pub(crate) async fn a_hold_outlasts_edits_and_ends_with_its_move(store: &Shared) {
+    let account = account(store, "a").await;
+    let id = create(store, new(account, "hello")).await;
+    let paused = moved(store, change(account, id), Trigger::Pause).await;
+    assert_eq!((paused.state.hold, paused.state.live_version()), (Some(Hold::Paused), None));
+    let edited = edited(store, change(account, id), content("second")).await;
+    assert_eq!(edited.state.status(), Status::Paused);
+    let resumed = moved(store, change(account, id), Trigger::Resume).await;
+    assert_eq!((resumed.state.status(), resumed.state.live_version()), (Status::Pending, Some(1)));
+    let disabled = moved(store, change(account, id), Trigger::Disable).await;
+    assert_eq!(disabled.state.status(), Status::Disabled);
+    assert_eq!(store.template(account, id).await.unwrap(), Some(disabled));
+}
+
+pub(crate) async fn a_deleted_template_is_gone_its_name_free_and_its_events_kept(store: &Shared) {
+    let account = account(store, "a").await;
+    let id = create(store, new(account, "hello")).await;
+    edited(store, change(account, id), content("second")).await;
+    let was = done(store.delete_template(change(account, id)).await.unwrap());
+    assert_eq!((was.id, was.template.name()), (id, "hello"));
+    assert_eq!(store.template(account, id).await.unwrap(), None);
+    assert_eq!(store.version(account, id, 1).await.unwrap(), None);
+    assert_eq!(store.versions(account, id, None, 10).await.unwrap(), None);
+    let again = store.delete_template(change(account, id)).await.unwrap();
+    let edit = store.edit_template(change(account, id), content("third")).await.unwrap();
+    assert_eq!([again, edit], [const { Changed::NoTemplate }; 2]);
+    assert_eq!(store.taken(account, "hello").await.unwrap(), None);
+    let next = create(store, new(account, "hello")).await;
+    assert_ne!(next, id);
+    let kinds: Vec<&str> = told(store, account).await.into_iter().map(|(kind, ..)| kind).collect();
+    assert_eq!(
+        kinds,
+        ["template.created", "template.edited", "template.deleted", "template.created"]
+    );
+}
+
+pub(crate) async fn no_account_changes_or_sees_what_is_anothers(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    let id = create(store, new(mine, "hello")).await;
+    let before = store.template(mine, id).await.unwrap();
+    let theirs = change(theirs, id);
+    let edit = store.edit_template(theirs.clone(), content("second")).await.unwrap();
+    let review = store.review_template(theirs.clone(), Trigger::Pause, None).await.unwrap();
+    let delete = store.delete_template(theirs.clone()).await.unwrap();
+    assert_eq!([edit, review, delete], [const { Changed::NoTemplate }; 3]);
+    assert_eq!(store.version(theirs.account, id, 1).await.unwrap(), None);
+    assert_eq!(store.versions(theirs.account, id, None, 10).await.unwrap(), None);
+    assert_eq!(store.template(mine, id).await.unwrap(), before);
+    assert_eq!(told(store, theirs.account).await, []);
+}
+
+pub(crate) async fn versions_are_paged_newest_first(store: &Shared) {
+    let account = account(store, "a").await;
+    let id = create(store, new(account, "hello")).await;
+    for number in 2..=5 {
+        edited(store, change(account, id), content(&number.to_string())).await;
+    }
+    let numbers = async |before, limit| -> Vec<u64> {
+        let page = store.versions(account, id, before, limit).await.unwrap().unwrap();
+        page.iter().map(|it| it.number).collect()
+    };
+    assert_eq!(numbers(None, 3).await, [5, 4, 3]);
+    assert_eq!(numbers(Some(3), 3).await, [2, 1]);
+    assert_eq!(numbers(Some(1), 3).await, [0; 0]);
+}
+
+/// Runs both at once, many times over, and hands the outcomes of each round to `judge`.
+async fn race<A, B>(
+    rounds: u32,
+    mut begin: impl AsyncFnMut(u32) -> (A, B),
+    mut judge: impl AsyncFnMut(A::Output, B::Output),
+) where
+    A: Future<Output: Send> + Send + 'static,
+    B: Future<Output: Send> + Send + 'static,
+{
+    for round in 0..rounds {
+        let (one, other) = begin(round).await;
+        // Which of them is spawned first must not decide.
+        let (one, other) = if round % 2 == 0 {
+            let one = tokio::spawn(one);
+            (one, tokio::spawn(other))
+        } else {
+            let other = tokio::spawn(other);
+            (tokio::spawn(one), other)
+        };
+        judge(one.await.unwrap(), other.await.unwrap()).await;
+    }
+}
+
+pub(crate) async fn of_many_edits_of_one_revision_one_wins(store: &Shared) {
+    let account = account(store, "a").await;
+    let id = create(store, new(account, "hello")).await;
+    let tasks: Vec<_> = (0..64)
+        .map(|number| {
+            let store = std::sync::Arc::clone(store);
+            let change = Change { expected: Some(vec![1]), ..change(account, id) };
+            tokio::spawn(async move {
+                store.edit_template(change, content(&number.to_string())).await.unwrap()
+            })
+        })
+        .collect();
+    let (mut won, mut lost) = (Vec::new(), 0);
+    for task in tasks {
+        match task.await.unwrap() {
+            Changed::Done(template) => won.push(template),
+            Changed::Outdated(2) => lost += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!((won.len(), lost), (1, 63));
+    assert_eq!(store.template(account, id).await.unwrap().as_ref(), Some(&*won[0]));
+    assert_eq!(told(store, account).await.len(), 2);
+}
+
+pub(crate) async fn a_review_against_an_edit_ends_as_one_of_both_orders(store: &Shared) {
+    let account = account(store, "a").await;
+    let mut last = TemplateId::new(1).unwrap();
+    let begin = async |round: u32| {
+        let pending =
+            NewTemplate { review: Review::Manual, ..new(account, &format!("hello{round}")) };
+        let id = create(store, pending).await;
+        let (one, other) = (std::sync::Arc::clone(store), std::sync::Arc::clone(store));
+        (
+            async move {
+                (
+                    id,
+                    one.review_template(change(account, id), Trigger::Approve, None).await.unwrap(),
+                )
+            },
+            async move { other.edit_template(change(account, id), content("second")).await.unwrap() },
+        )
+    };
+    let judge = async |(id, review): (TemplateId, Changed), edit: Changed| {
+        last = id;
+        let (review, edit) = (done(review), done(edit));
+        let end = store.template(account, id).await.unwrap().unwrap();
+        // Approved first: the edit waits behind it. Edited first: the edit itself was approved.
+        if review.revision < edit.revision {
+            assert_eq!((review.state.version, review.state.status()), (1, Status::Approved));
+            assert_eq!((end.state.status(), end.state.live_version()), (Status::Pending, Some(1)));
+        } else {
+            assert_eq!((review.state.version, review.state.status()), (2, Status::Approved));
+            assert_eq!((end.state.status(), end.state.live_version()), (Status::Approved, Some(2)));
+        }
+        assert_eq!((end.state.version, end.revision), (2, 3));
+    };
+    race(40, begin, judge).await;
+    assert!(last.get() > 1);
+}
+
+pub(crate) async fn a_deletion_against_an_edit_ends_as_one_of_both_orders(store: &Shared) {
+    let account = account(store, "a").await;
+    let begin = async |round: u32| {
+        let id = create(store, new(account, &format!("hello{round}"))).await;
+        let (one, other) = (std::sync::Arc::clone(store), std::sync::Arc::clone(store));
+        (async move { (id, one.delete_template(change(account, id)).await.unwrap()) }, async move {
+            other.edit_template(change(account, id), content("second")).await.unwrap()
+        })
+    };
+    let judge = async |(id, delete): (TemplateId, Changed), edit: Changed| {
+        let was = done(delete);
+        match edit {
+            Changed::Done(edited) => {
+                assert_eq!((was.state.version, was.revision), (2, edited.revision))
+            }
+            Changed::NoTemplate => assert_eq!(was.state.version, 1),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(store.template(account, id).await.unwrap(), None);
+    };
+    race(40, begin, judge).await;
+}
+
+pub(crate) async fn a_creation_against_a_deletion_of_its_name_ends_as_one_of_both_orders(
+    store: &Shared,
+) {
+    let account = account(store, "a").await;
+    let begin = async |round: u32| {
+        let name = format!("hello{round}");
+        let id = create(store, new(account, &name)).await;
+        let (one, other) = (std::sync::Arc::clone(store), std::sync::Arc::clone(store));
+        (async move { (id, one.delete_template(change(account, id)).await.unwrap()) }, async move {
+            other.create_template(new(account, &name)).await.unwrap()
+        })
+    };
+    let judge = async |(id, delete): (TemplateId, Changed), creation: Creation| {
+        assert_eq!(done(delete).id, id);
+        let name = match creation {
+            Creation::NameTaken(Taken { own }) => {
+                assert_eq!(own, Some(id));
+                return;
+            }
+            creation => store.template(account, created(creation).id).await.unwrap().unwrap(),
+        };
+        assert_eq!(
+            store.taken(account, name.template.name()).await.unwrap().unwrap().own,
+            Some(name.id)
+        );
+    };
+    race(40, begin, judge).await;
+}

@@ -1,0 +1,225 @@
+//! Cases about lists and searches.
+
+use galley_domain::{
+    edit::Edit,
+    id::{AccountId, TemplateId},
+    json::Document,
+    lifecycle::Trigger,
+    rulebook::V1,
+    search,
+    template::{Category, Review, Status, Template},
+};
+use galley_store::{Listing, NewTemplate};
+
+use super::fixture::{Shared, account, change, create, done, new};
+
+fn all(account: AccountId) -> Listing {
+    Listing {
+        account,
+        claim: None,
+        status: None,
+        category: None,
+        language: None,
+        words: Vec::new(),
+        after: None,
+        limit: 100,
+    }
+}
+
+async fn names(store: &Shared, listing: Listing) -> Vec<String> {
+    let page = store.list(listing).await.unwrap();
+    page.templates.iter().map(|it| it.template.name().to_owned()).collect()
+}
+
+/// Goes through all pages.
+async fn walk(store: &Shared, listing: Listing) -> Vec<TemplateId> {
+    let (mut ids, mut after) = (Vec::new(), listing.after);
+    loop {
+        let page = store.list(Listing { after, ..listing.clone() }).await.unwrap();
+        assert!(page.templates.len() <= listing.limit);
+        ids.extend(page.templates.iter().map(|it| it.id));
+        if !page.more {
+            return ids;
+        }
+        assert_eq!(page.templates.len(), listing.limit, "a page that is not the last is full");
+        after = ids.last().copied();
+    }
+}
+
+/// A template of that language and category with that body.
+fn of(account: AccountId, name: &str, language: &str, category: &str, body: &str) -> NewTemplate {
+    let document = format!(
+        r#"{{"name":"{name}","language":"{language}","category":"{category}",
+        "allow_category_change":true,"components":[{{"type":"BODY","text":"{body}"}}]}}"#
+    );
+    let template = Template::read(&Document::parse(document.as_bytes()).unwrap(), &V1).unwrap();
+    NewTemplate { template, ..new(account, name) }
+}
+
+/// Thirty templates in two languages, three categories and two statuses.
+async fn thirty(store: &Shared, account: AccountId) -> Vec<TemplateId> {
+    let mut ids = Vec::new();
+    for index in 0..30 {
+        let language = ["en_US", "pt_BR"][index % 2];
+        let category = ["MARKETING", "UTILITY", "AUTHENTICATION"][index % 3];
+        let review = if index % 5 == 0 { Review::Manual } else { Review::Auto };
+        let new = of(account, &format!("t{index}"), language, category, "b");
+        ids.push(create(store, NewTemplate { review, ..new }).await);
+    }
+    ids.reverse();
+    ids
+}
+
+pub(crate) async fn a_list_shows_each_template_of_the_account_once_newest_first(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    assert_eq!(store.list(all(mine)).await.unwrap().templates, []);
+    let ids = thirty(store, mine).await;
+    create(store, new(theirs, "theirs")).await;
+    for limit in [1, 7, 29, 30, 31] {
+        assert_eq!(walk(store, Listing { limit, ..all(mine) }).await, ids, "pages of {limit}");
+    }
+    let page = store.list(Listing { limit: 1, ..all(mine) }).await.unwrap();
+    assert_eq!(Some(&page.templates[0]), store.template(mine, ids[0]).await.unwrap().as_ref());
+}
+
+pub(crate) async fn every_filter_takes_what_agrees_alone_and_together(store: &Shared) {
+    let account = account(store, "a").await;
+    thirty(store, account).await;
+    let everything = store.list(all(account)).await.unwrap().templates;
+    let statuses = [None, Some(Status::Pending), Some(Status::Approved), Some(Status::Paused)];
+    let categories = [None, Some(Category::Utility), Some(Category::Authentication)];
+    let languages = [None, Some("pt_BR"), Some("de_DE")];
+    for status in statuses {
+        for category in categories {
+            for language in languages {
+                let expected: Vec<TemplateId> = everything
+                    .iter()
+                    .filter(|it| status.is_none_or(|status| it.state.status() == status))
+                    .filter(|it| category.is_none_or(|wanted| it.template.category() == wanted))
+                    .filter(|it| language.is_none_or(|wanted| it.template.language() == wanted))
+                    .map(|it| it.id)
+                    .collect();
+                let language = language.map(str::to_owned);
+                let listing = Listing { status, category, language, limit: 4, ..all(account) };
+                assert_eq!(walk(store, listing.clone()).await, expected, "{listing:?}");
+            }
+        }
+    }
+}
+
+pub(crate) async fn a_name_is_found_by_its_claim_in_its_account_only(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    let id = create(store, new(mine, "hello")).await;
+    let named = |account, name: &str| Listing { claim: Some(name.to_owned()), ..all(account) };
+    assert_eq!(names(store, named(mine, "hello")).await, ["hello"]);
+    assert_eq!(names(store, named(mine, "hell")).await, [""; 0]);
+    assert_eq!(names(store, named(theirs, "hello")).await, [""; 0]);
+    let with = |after, status| Listing { after, status, ..named(mine, "hello") };
+    assert_eq!(names(store, with(Some(id), None)).await, [""; 0]);
+    assert_eq!(names(store, with(None, Some(Status::Pending))).await, [""; 0]);
+}
+
+pub(crate) async fn a_list_follows_every_change_at_once(store: &Shared) {
+    let account = account(store, "a").await;
+    let id = create(store, new(account, "hello")).await;
+    let paused = Listing { status: Some(Status::Paused), ..all(account) };
+    let approved = Listing { status: Some(Status::Approved), ..all(account) };
+    assert_eq!(names(store, approved.clone()).await, ["hello"]);
+    done(store.review_template(change(account, id), Trigger::Pause, None).await.unwrap());
+    assert_eq!(names(store, paused.clone()).await, ["hello"]);
+    assert_eq!(names(store, approved).await, [""; 0]);
+    let edit = Edit::Replace { content: None, category: Some(Category::Marketing) };
+    done(store.edit_template(change(account, id), edit).await.unwrap());
+    let marketing = Listing { category: Some(Category::Marketing), ..paused };
+    assert_eq!(names(store, marketing.clone()).await, ["hello"]);
+    done(store.delete_template(change(account, id)).await.unwrap());
+    assert_eq!(names(store, marketing).await, [""; 0]);
+    assert_eq!(names(store, all(account)).await, [""; 0]);
+}
+
+pub(crate) async fn pages_stay_right_while_templates_come_and_go(store: &Shared) {
+    let account = account(store, "a").await;
+    let ids = thirty(store, account).await;
+    let first = store.list(Listing { limit: 10, ..all(account) }).await.unwrap();
+    let after = first.templates.last().map(|it| it.id);
+    // One that was shown, the one that the page ended with, one to come; and a new one.
+    for gone in [ids[2], ids[9], ids[15]] {
+        done(store.delete_template(change(account, gone)).await.unwrap());
+    }
+    create(store, new(account, "new")).await;
+    let rest = walk(store, Listing { limit: 10, after, ..all(account) }).await;
+    let expected: Vec<TemplateId> = ids[10..].iter().copied().filter(|id| *id != ids[15]).collect();
+    assert_eq!(rest, expected);
+}
+
+/// Brings the search up to date.
+async fn follow(store: &Shared) {
+    while store.follow_for_search().await.unwrap().more {}
+}
+
+fn searching(account: AccountId, q: &str) -> Listing {
+    Listing { words: search::words(q), ..all(account) }
+}
+
+pub(crate) async fn words_are_found_by_their_beginning_in_name_and_texts(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    create(store, of(mine, "order_shipped", "en_US", "UTILITY", "Your parcel is on its way")).await;
+    create(store, of(mine, "Ordering", "de_DE", "UTILITY", "Grüße aus der Straße")).await;
+    create(store, of(theirs, "order_theirs", "en_US", "UTILITY", "parcel")).await;
+    follow(store).await;
+    for (q, expected) in [
+        ("order", &["Ordering", "order_shipped"][..]),
+        ("ORDER", &["Ordering", "order_shipped"]),
+        ("ordering", &["Ordering"]),
+        ("ship parc", &["order_shipped"]),
+        ("parcel grüße", &[]),
+        ("STRASSE", &["Ordering"]),
+        ("g", &["Ordering"]),
+        ("theirs", &[]),
+        ("utility", &[]),
+        ("arcel", &[]),
+    ] {
+        assert_eq!(names(store, searching(mine, q)).await, expected, "{q}");
+    }
+    assert_eq!(names(store, searching(theirs, "order")).await, ["order_theirs"]);
+}
+
+pub(crate) async fn a_search_takes_filters_and_pages(store: &Shared) {
+    let account = account(store, "a").await;
+    for index in 0..120 {
+        let language = ["en_US", "pt_BR"][index % 2];
+        // More endings than one search spells out, and words that every template has.
+        let name = format!("promo{index}");
+        create(store, of(account, &name, language, "UTILITY", "everybody")).await;
+    }
+    follow(store).await;
+    let everything = walk(store, all(account)).await;
+    for q in ["promo", "every", "e p", "everybody"] {
+        let listing = Listing { limit: 50, ..searching(account, q) };
+        assert_eq!(walk(store, listing).await, everything, "{q}");
+    }
+    let brazilian = Listing { language: Some("pt_BR".to_owned()), ..all(account) };
+    let expected = walk(store, brazilian.clone()).await;
+    assert_eq!(expected.len(), 60);
+    let listing = Listing { words: search::words("promo"), limit: 7, ..brazilian };
+    assert_eq!(walk(store, listing).await, expected);
+}
+
+pub(crate) async fn a_search_follows_edits_moves_and_deletions(store: &Shared) {
+    let account = account(store, "a").await;
+    let id = create(store, of(account, "one", "en_US", "UTILITY", "before")).await;
+    let other = create(store, of(account, "two", "en_US", "UTILITY", "before")).await;
+    follow(store).await;
+    let content = Some(r#"{"components":[{"type":"BODY","text":"afterwards"}]}"#.to_owned());
+    let edit = Edit::Replace { content, category: None };
+    done(store.edit_template(change(account, id), edit).await.unwrap());
+    done(store.review_template(change(account, id), Trigger::Reject, None).await.unwrap());
+    done(store.delete_template(change(account, other)).await.unwrap());
+    assert_eq!(names(store, searching(account, "two")).await, [""; 0], "gone at once");
+    follow(store).await;
+    assert_eq!(names(store, searching(account, "before")).await, [""; 0]);
+    let rejected = Listing { status: Some(Status::Rejected), ..searching(account, "after") };
+    assert_eq!(names(store, rejected).await, ["one"]);
+    let done = store.follow_for_search().await.unwrap();
+    assert_eq!((done.seen, done.more), (0, false));
+}
