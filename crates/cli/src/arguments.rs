@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use galley_domain::template::{Category, Status};
 
 /// A self-hosted message template service.
 #[derive(Debug, Parser)]
@@ -54,6 +55,12 @@ pub(crate) enum Command {
     /// Access tokens: the credential in the Authorization header.
     #[command(subcommand)]
     Token(CredentialCommand),
+    /// Look at templates.
+    #[command(subcommand)]
+    Template(TemplateCommand),
+    /// Decide on templates.
+    #[command(subcommand)]
+    Review(ReviewCommand),
     /// Show the settings that count, and where each comes from.
     Config,
     /// Check the store: version, settings, integrity.
@@ -165,4 +172,81 @@ pub(crate) struct CredentialChoice {
     /// When it ends by itself: 90d, 12h (default: never).
     #[arg(long, value_name = "TIME")]
     pub(crate) expires_in: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TemplateCommand {
+    /// List the templates of an account, newest first.
+    List {
+        /// The account's name or id.
+        account: String,
+        #[command(flatten)]
+        filter: TemplateFilter,
+    },
+    /// Show one template.
+    Show {
+        /// Its id.
+        id: String,
+        /// One of its versions (default: the newest).
+        #[arg(long, value_name = "NUMBER")]
+        version: Option<u64>,
+    },
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct TemplateFilter {
+    /// Only the one of this name.
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Only those in this status.
+    #[arg(long, value_parser = status)]
+    pub(crate) status: Option<Status>,
+    /// Only those of this category.
+    #[arg(long, value_parser = category)]
+    pub(crate) category: Option<Category>,
+    /// Only those in this language.
+    #[arg(long)]
+    pub(crate) language: Option<String>,
+    /// So many at most (default: all).
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) limit: Option<usize>,
+}
+
+fn status(word: &str) -> Result<Status, String> {
+    Status::named(word).ok_or_else(|| format!("one of {}", Status::WORDS.join(", ")))
+}
+
+fn category(word: &str) -> Result<Category, String> {
+    Category::named(word).ok_or_else(|| format!("one of {}", Category::WORDS.join(", ")))
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ReviewCommand {
+    /// List what waits for a decision.
+    List {
+        /// Only of this account, by its name or id.
+        account: Option<String>,
+    },
+    /// Let the newest version be sent.
+    Approve(Verdict),
+    /// Refuse the newest version; the one that was approved before stays live.
+    Reject(Verdict),
+    /// Take a template out of use for a while.
+    Pause(Verdict),
+    /// End a pause.
+    Resume(Verdict),
+    /// Take a template out of use for good.
+    Disable(Verdict),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Verdict {
+    /// The template's id.
+    pub(crate) id: String,
+    /// Only if this is its newest version.
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) version: Option<u64>,
+    /// Why, for whoever made the template.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
 }

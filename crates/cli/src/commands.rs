@@ -7,12 +7,16 @@ mod credentials;
 mod doctor;
 mod first_run;
 mod serve;
+mod templates;
 
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
 use galley_server::Clock as _;
-use galley_store::{Account, CredentialKind, SqliteStore, Store, sqlite::SqliteOptions};
+use galley_store::{
+    Account, CredentialKind, SqliteStore, Store,
+    sqlite::{OlderSchema, SqliteOptions},
+};
 use jiff::Timestamp;
 
 use crate::{
@@ -52,6 +56,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 match other {
                     Command::Account(command) => accounts::account(&desk, command).await?,
                     Command::Phone(command) => accounts::phone(&desk, command).await?,
+                    Command::Template(command) => templates::template(&desk, command).await?,
+                    Command::Review(command) => templates::review(&desk, command).await?,
                     Command::Key(command) => {
                         credentials::run(&desk, CredentialKind::Key, command).await?;
                     }
@@ -80,10 +86,10 @@ impl Desk {
     /// Only making an account makes a store: a mistyped path is not to become an empty one.
     fn open(settings: &Settings, common: &Common, command: &Command) -> anyhow::Result<Self> {
         let store = match command {
-            Command::Account(AccountCommand::Create { .. }) => {
+            Command::Account(AccountCommand::Create { .. }) if !exists(settings) => {
                 open(settings, &SqliteOptions::default())?
             }
-            _ => open_existing(settings)?,
+            _ => open_existing(settings, OlderSchema::Refused)?,
         };
         Ok(Self { store, now: SystemClock::new().now(), json: common.json })
     }
@@ -107,11 +113,16 @@ fn open(settings: &Settings, options: &SqliteOptions) -> anyhow::Result<Arc<dyn 
     Ok(Arc::new(store))
 }
 
-/// Opens a store that has to be there.
-fn open_existing(settings: &Settings) -> anyhow::Result<Arc<dyn Store>> {
+fn exists(settings: &Settings) -> bool {
     let StoreUrl::Sqlite(path) = &settings.store;
-    if !path.exists() {
+    path.exists()
+}
+
+/// Opens a store that has to be there. Only the service itself brings an older one up to date.
+fn open_existing(settings: &Settings, older_schema: OlderSchema) -> anyhow::Result<Arc<dyn Store>> {
+    let StoreUrl::Sqlite(path) = &settings.store;
+    if !exists(settings) {
         bail!("there is no store sqlite:{}; --store names another", path.display());
     }
-    open(settings, &SqliteOptions::default())
+    open(settings, &SqliteOptions { older_schema, ..SqliteOptions::default() })
 }

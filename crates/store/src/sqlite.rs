@@ -47,6 +47,18 @@ pub enum Acknowledge {
     BeforeCommit,
 }
 
+/// What becomes of a schema that is older than this program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OlderSchema {
+    /// It is brought up to date; a store is made where there is none.
+    #[default]
+    Renewed,
+    /// It is refused, so that nobody but the service itself takes that step.
+    Refused,
+    /// It is left as it is, for whoever only looks or copies.
+    LeftAlone,
+}
+
 /// How a SQLite store is opened.
 #[derive(Clone, Debug)]
 pub struct SqliteOptions {
@@ -54,11 +66,17 @@ pub struct SqliteOptions {
     pub queue: usize,
     /// When a write is answered.
     pub acknowledge: Acknowledge,
+    /// What becomes of an older schema.
+    pub older_schema: OlderSchema,
 }
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        Self { queue: 1_024, acknowledge: Acknowledge::default() }
+        Self {
+            queue: 1_024,
+            acknowledge: Acknowledge::default(),
+            older_schema: OlderSchema::default(),
+        }
     }
 }
 
@@ -71,10 +89,10 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the file, making it and bringing its schema up to date where needed. Refuses a
+    /// Opens the file, making it and bringing its schema up to date as the options say. Refuses a
     /// SQLite that can corrupt a database, and a schema newer than this program.
     pub fn open(path: &Path, options: &SqliteOptions) -> Result<Self, StoreError> {
-        let connection = connection::open_for_writing(path)?;
+        let connection = connection::open_for_writing(path, options.older_schema)?;
         let writer = Writer::start(path.to_owned(), connection, options)?;
         Ok(Self { readers: Arc::new(Readers::of(path)), writer })
     }

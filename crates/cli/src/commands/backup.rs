@@ -3,6 +3,7 @@
 use std::{path::Path, process::ExitCode};
 
 use anyhow::{Context as _, bail};
+use galley_store::sqlite::OlderSchema;
 
 use crate::{settings::Settings, table};
 
@@ -14,7 +15,7 @@ pub(super) async fn backup(
     if path.exists() {
         bail!("{} exists already; a backup goes into a new file", path.display());
     }
-    let store = super::open_existing(settings)?;
+    let store = super::open_existing(settings, OlderSchema::LeftAlone)?;
     store
         .backup(path)
         .await

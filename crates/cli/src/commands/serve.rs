@@ -22,7 +22,11 @@ pub(super) async fn serve(settings: &Settings, written: &Written) -> anyhow::Res
     let stop = stop_signal()?;
     let listener = listen(&settings.listen).await?;
     let address = listener.local_addr()?;
-    let options = SqliteOptions { queue: settings.write_queue, acknowledge: acknowledge(written) };
+    let options = SqliteOptions {
+        queue: settings.write_queue,
+        acknowledge: acknowledge(written),
+        ..SqliteOptions::default()
+    };
     let store = super::open(settings, &options)?;
     let clock = Arc::new(SystemClock::new());
     let welcome = first_run::prepare(&*store, settings.bootstrap.as_ref(), clock.now()).await?;

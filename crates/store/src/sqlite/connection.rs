@@ -4,6 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use super::OlderSchema;
 use crate::StoreError;
 
 /// SQLite below this version can corrupt a database in WAL mode (a race between a checkpoint
@@ -32,6 +33,10 @@ pub(super) enum Refusal {
         "the file has schema {found}, newer than the {known} this program knows: use a newer galley"
     )]
     NewerSchema { found: usize, known: usize },
+    #[error(
+        "the file has schema {found}, older than the {known} of this program: `galley serve` brings it up to date; `galley backup` copies it as it is"
+    )]
+    OlderSchema { found: usize, known: usize },
     #[error("SQLite did not take the setting {setting}: it is {found}")]
     Setting { setting: &'static str, found: String },
 }
@@ -43,7 +48,10 @@ impl From<Refusal> for StoreError {
 }
 
 /// A connection for the writer: makes the file and brings its schema up to date where needed.
-pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_for_writing(
+    path: &Path,
+    older_schema: OlderSchema,
+) -> Result<Connection, StoreError> {
     if rusqlite::version_number() < OLDEST_SQLITE {
         return Err(Refusal::OldSqlite(rusqlite::version()).into());
     }
@@ -68,7 +76,7 @@ pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
             return Err(Refusal::Setting { setting, found }.into());
         }
     }
-    migrate(&mut connection)?;
+    migrate(&mut connection, older_schema)?;
     Ok(connection)
 }
 
@@ -131,7 +139,7 @@ pub(super) fn schema_version(connection: &Connection) -> Result<usize, StoreErro
     Ok(usize::try_from(version).unwrap_or(usize::MAX))
 }
 
-fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
+fn migrate(connection: &mut Connection, older_schema: OlderSchema) -> Result<(), StoreError> {
     // Immediate: of two processes that start together, the second waits and finds the work done.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let owner: i32 = transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
@@ -144,7 +152,10 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     if found > MIGRATIONS.len() {
         return Err(Refusal::NewerSchema { found, known: MIGRATIONS.len() }.into());
     }
-    if found < MIGRATIONS.len() {
+    if found < MIGRATIONS.len() && older_schema == OlderSchema::Refused {
+        return Err(Refusal::OlderSchema { found, known: MIGRATIONS.len() }.into());
+    }
+    if found < MIGRATIONS.len() && older_schema == OlderSchema::Renewed {
         for migration in &MIGRATIONS[found..] {
             transaction.execute_batch(migration)?;
         }
@@ -169,7 +180,7 @@ mod tests {
     use super::*;
 
     fn refusal(path: &Path) -> String {
-        match open_for_writing(path).unwrap_err() {
+        match open_for_writing(path, OlderSchema::Renewed).unwrap_err() {
             StoreError::Failed(cause) => cause.to_string(),
             other => panic!("{other:?}"),
         }
@@ -180,7 +191,7 @@ mod tests {
         use std::os::unix::fs::MetadataExt as _;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
-        let _open = open_for_writing(&path).unwrap();
+        let _open = open_for_writing(&path, OlderSchema::Renewed).unwrap();
         for name in ["galley.db", "galley.db-wal"] {
             let mode = std::fs::metadata(dir.path().join(name)).unwrap().mode();
             assert_eq!(mode & 0o777, 0o600, "{name}");
@@ -191,8 +202,52 @@ mod tests {
     fn a_schema_from_the_future_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
-        open_for_writing(&path).unwrap().pragma_update(None, "user_version", 9_999).unwrap();
+        open_for_writing(&path, OlderSchema::Renewed)
+            .unwrap()
+            .pragma_update(None, "user_version", 9_999)
+            .unwrap();
         assert!(refusal(&path).contains("schema 9999, newer"), "{}", refusal(&path));
+    }
+
+    /// A store as the first schema had it, with one template.
+    fn first_schema(path: &Path) {
+        let connection = Connection::open(path).unwrap();
+        connection.execute_batch(MIGRATIONS[0]).unwrap();
+        connection.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+        connection.pragma_update(None, "user_version", 1).unwrap();
+        let rows = "INSERT INTO account VALUES (1, 'a', 'v1', 'auto', 1, 0, NULL, 1); \
+             INSERT INTO template VALUES (5, 1, NULL, x'00', 'n', 'en_US', 'UTILITY', 1, \
+             'APPROVED', NULL, 1, 1, 1, 0, 0, '{\"components\":[]}'); \
+             INSERT INTO event VALUES (1, 1, 'template.created', 5, 1, 0, 7, 'UTILITY', \
+             'APPROVED', NULL)";
+        connection.execute_batch(rows).unwrap();
+    }
+
+    #[test]
+    fn an_older_store_is_brought_up_to_date_with_all_it_holds() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("galley.db");
+        first_schema(&path);
+        let connection = open_for_writing(&path, OlderSchema::Renewed).unwrap();
+        assert_eq!(schema_version(&connection).unwrap(), MIGRATIONS.len());
+        let (actor, shelf): (i64, String) = connection
+            .query_row("SELECT actor, shelf FROM template", [], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
+            .unwrap();
+        assert_eq!((actor, &*shelf), (7, "APPROVED UTILITY en_US"));
+    }
+
+    #[test]
+    fn who_is_not_to_renew_an_older_store_refuses_it_or_leaves_it_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("galley.db");
+        first_schema(&path);
+        let refused = open_for_writing(&path, OlderSchema::Refused).unwrap_err();
+        let StoreError::Failed(cause) = refused else { panic!("{refused:?}") };
+        assert!(cause.to_string().contains("schema 1, older"), "{cause}");
+        let left = open_for_writing(&path, OlderSchema::LeftAlone).unwrap();
+        assert_eq!(schema_version(&left).unwrap(), 1);
     }
 
     #[test]
@@ -211,7 +266,8 @@ mod tests {
     #[test]
     fn the_sqlite_inside_is_new_enough_and_durable() {
         let dir = tempfile::tempdir().unwrap();
-        let connection = open_for_writing(&dir.path().join("galley.db")).unwrap();
+        let connection =
+            open_for_writing(&dir.path().join("galley.db"), OlderSchema::Renewed).unwrap();
         assert!(rusqlite::version_number() >= OLDEST_SQLITE);
         assert!(settings(&connection).unwrap().iter().all(|(_, _, good)| *good));
     }

@@ -22,7 +22,7 @@ use rusqlite::{Connection, params};
 use tokio::sync::oneshot;
 
 use super::{
-    Acknowledge, SqliteOptions,
+    Acknowledge, OlderSchema, SqliteOptions,
     columns::{key, millis},
     connection,
     fold::Folder,
@@ -51,6 +51,7 @@ impl Writer {
             folder: Folder::start(&path)?,
             connection: Some(connection),
             acknowledge: options.acknowledge,
+            older_schema: options.older_schema,
             path,
         };
         let thread = std::thread::Builder::new()
@@ -198,6 +199,7 @@ struct Desk {
     path: PathBuf,
     connection: Option<Connection>,
     acknowledge: Acknowledge,
+    older_schema: OlderSchema,
 }
 
 impl Desk {
@@ -269,7 +271,7 @@ impl Desk {
 
     fn connection(&mut self) -> Result<&mut Connection, StoreError> {
         if self.connection.is_none() {
-            self.connection = Some(connection::open_for_writing(&self.path)?);
+            self.connection = Some(connection::open_for_writing(&self.path, self.older_schema)?);
         }
         Ok(self.connection.as_mut().expect("just opened"))
     }
@@ -357,7 +359,7 @@ mod tests {
     async fn a_write_that_fails_or_panics_fails_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
-        let connection = connection::open_for_writing(&path).unwrap();
+        let connection = connection::open_for_writing(&path, OlderSchema::Renewed).unwrap();
         let account = "INSERT INTO account VALUES (1, 'a', 'v1', 'auto', 1, 0, NULL, 0)";
         connection.execute(account, []).unwrap();
         let writer = Writer::start(path.clone(), connection, &SqliteOptions::default()).unwrap();
