@@ -6,6 +6,8 @@ mod fields;
 mod links;
 mod text;
 
+use std::fmt::Write as _;
+
 use serde::{Serialize, Serializer};
 
 use crate::{
@@ -218,7 +220,7 @@ fn tell<T>(mut places: impl Iterator<Item = T>, note: impl Fn(T) -> Note) -> Vec
     let mut notes: Vec<Note> = places.by_ref().take(FEW).map(note).collect();
     let rest = places.count();
     if let Some(last) = notes.last_mut().filter(|_| rest > 0) {
-        last.message.push_str(&format!(" (and so at {rest} more places of this text)"));
+        let _ = write!(last.message, " (and so at {rest} more places of this text)");
     }
     notes
 }

@@ -1,8 +1,8 @@
 //! Rendering: the texts of a template with values in place, and the message that WhatsApp is sent.
 //!
-//! The template is walked part by part; each part says which values it takes, [`intake::Intake`]
-//! fetches them, and everything that is wrong is told at once. Values are data: one that holds
-//! `{{1}}` is put in as it is.
+//! The template is walked part by part; each part says which values it takes, `Intake` fetches
+//! them, and everything that is wrong is told at once. Values are data: one that holds `{{1}}` is
+//! put in as it is.
 
 mod buttons;
 mod fill;

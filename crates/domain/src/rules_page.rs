@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::{
+    advice::Advice,
     rulebook::{Field, Form, Kind, List, Part, Presence, Rulebook, Samples, Shape, Tagged, Text},
     violation::{MOST_TOLD, Rule},
 };
@@ -30,7 +31,21 @@ pub fn markdown() -> String {
     for rule in Rule::ALL {
         let _ = writeln!(page, "| `{}` | {} |", rule.id(), rule.about());
     }
+    warnings(&mut page);
     page
+}
+
+fn warnings(page: &mut String) {
+    page.push_str(
+        "\n## Warnings\n\nThey do not block: a document with warnings is as good as one without, \
+         and creating a template tells none. The dry run and `galley lint` tell them, also of a \
+         document that breaks rules",
+    );
+    let _ = writeln!(page, " (at most {MOST_TOLD}, then a count).\n");
+    page.push_str("| id | advice |\n|---|---|\n");
+    for advice in Advice::ALL {
+        let _ = writeln!(page, "| `{}` | {} |", advice.id(), advice.about());
+    }
 }
 
 fn part(page: &mut String, part: &'static Part, tags: &[(&Tagged, &str)]) {
@@ -116,7 +131,9 @@ fn text(rule: &Text) -> String {
         Form::UrlWithSuffix => ", an `http://` or `https://` address that may end in `{{1}}`",
     };
     let lines = if rule.multiline { ", line breaks and tabs allowed" } else { "" };
-    format!("string of 1 to {} characters{form}{lines}", rule.max)
+    let whatsapp =
+        rule.whatsapp_max.map_or(String::new(), |max| format!(" (WhatsApp takes {max})"));
+    format!("string of 1 to {} characters{whatsapp}{form}{lines}", rule.max)
 }
 
 fn capital(title: &str) -> String {

@@ -94,7 +94,7 @@ proptest! {
     #[test]
     fn a_filled_text_is_its_pieces_with_each_value_in_its_place((pieces, values) in pieces()) {
         let join = |fill: &dyn Fn(usize) -> String| -> String {
-            pieces.iter().map(|(words, number)| format!("{words}{}", fill(*number))).collect()
+            pieces.iter().flat_map(|(words, number)| [words.clone(), fill(*number)]).collect()
         };
         let text = join(&|number| format!("{{{{{number}}}}}"));
         let naive = join(&|number| values[number - 1].clone());

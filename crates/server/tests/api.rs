@@ -6,9 +6,14 @@ mod api {
     pub(crate) mod app;
     mod create;
     mod credentials;
+    mod dry_run;
+    mod edit;
     mod failures;
     mod http;
     mod idempotency;
+    mod list;
     mod operations;
     mod read;
+    mod render;
+    mod review;
 }

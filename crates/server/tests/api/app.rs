@@ -69,6 +69,11 @@ impl TestApp {
         Self::start_with(Limits::default()).await
     }
 
+    /// A service whose account is under manual review.
+    pub(crate) async fn start_reviewed() -> Self {
+        Self::begin(|store| store, Limits::default(), Review::Manual).await
+    }
+
     pub(crate) async fn start_with(limits: Limits) -> Self {
         Self::start_on(|store| store, limits).await
     }
@@ -77,6 +82,14 @@ impl TestApp {
     pub(crate) async fn start_on(
         wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
         limits: Limits,
+    ) -> Self {
+        Self::begin(wrap, limits, Review::Auto).await
+    }
+
+    async fn begin(
+        wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
+        limits: Limits,
+        review: Review,
     ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&dir.path().join("galley.db"), &SqliteOptions::default());
@@ -87,7 +100,7 @@ impl TestApp {
         let handed: Arc<dyn Clock> = Arc::<TestClock>::clone(&clock);
         let app = App::new(Arc::clone(&store), handed, limits, access, "test".to_owned());
         let test = Self { galley: Galley::new(app.clone()), app, store, clock, log, _dir: dir };
-        test.account("first", &[], KEY, TOKEN).await;
+        test.account_with("first", &[], KEY, TOKEN, review).await;
         test
     }
 
@@ -140,6 +153,36 @@ impl TestApp {
 
     pub(crate) async fn show(&self, id: &str) -> Answer {
         self.send(request(Method::GET, &format!("{}/{id}", path(PHONE, KEY)), TOKEN, "")).await
+    }
+
+    /// A call of the first account on `message_templates`, or on what `rest` names below it.
+    pub(crate) async fn call(&self, method: Method, rest: &str, body: &Value) -> Answer {
+        self.call_with(method, rest, body, None).await
+    }
+
+    /// The same with one header.
+    pub(crate) async fn call_with(
+        &self,
+        method: Method,
+        rest: &str,
+        body: &Value,
+        header: Option<(&'static str, &str)>,
+    ) -> Answer {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let mut request = request(method, &format!("{}{rest}", path(PHONE, KEY)), TOKEN, body);
+        if let Some((name, value)) = header {
+            request.headers_mut().insert(name, value.parse().unwrap());
+        }
+        self.send(request).await
+    }
+
+    /// Creates a small template and answers its id.
+    pub(crate) async fn made(&self, name: &str) -> String {
+        let mut document = hello(name);
+        document["allow_category_change"] = json!(true);
+        let created = self.create(&document).await;
+        assert_eq!(created.status, 201, "{created:?}");
+        created.json()["id"].as_str().unwrap().to_owned()
     }
 
     /// The access log so far; dropping nothing, since lines are gathered for a moment.

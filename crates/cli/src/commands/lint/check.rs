@@ -1,0 +1,261 @@
+//! Checks the text of a file and finds the place of every fault and warning in it.
+
+use std::{collections::HashMap, ops::Range};
+
+use galley_domain::{
+    advice::{Advice, Warning},
+    id::AccountId,
+    json::{Document, Json, MAX_DEPTH, NotJson},
+    rulebook::Rulebook,
+    template::{Checked, Template},
+    violation::{Rule, Span, Violation},
+};
+
+use super::{
+    lines::{Lines, Position},
+    source,
+};
+
+/// What is said of a text that is not JSON; the API calls it so, too.
+const MALFORMED: &str = "malformed-json";
+
+/// One file and all that was found in it, in the order of the text.
+pub(super) struct Report {
+    pub(super) file: String,
+    pub(super) text: String,
+    pub(super) findings: Vec<Finding>,
+    /// Faults beyond those that are told.
+    pub(super) more_faults: usize,
+    /// Warnings beyond those that are told.
+    pub(super) more_warnings: usize,
+}
+
+impl Report {
+    /// Those findings that are faults, or those that are not.
+    pub(super) fn of(&self, severity: Severity) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(move |finding| finding.severity == severity)
+    }
+
+    pub(super) fn faults(&self) -> usize {
+        self.of(Severity::Fault).count() + self.more_faults
+    }
+
+    pub(super) fn warnings(&self) -> usize {
+        self.of(Severity::Warning).count() + self.more_warnings
+    }
+}
+
+/// One fault or warning, and where it is.
+#[derive(Debug)]
+pub(super) struct Finding {
+    pub(super) severity: Severity,
+    pub(super) rule: &'static str,
+    pub(super) pointer: String,
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+    pub(super) span: Option<Span>,
+    /// Its place in the text, in bytes.
+    pub(super) place: Range<usize>,
+    /// Where the same key stood before.
+    pub(super) before: Option<Range<usize>>,
+    pub(super) start: Position,
+    /// The first position behind it.
+    pub(super) end: Position,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Severity {
+    Fault,
+    Warning,
+}
+
+/// Checks one file after the other and remembers the names.
+pub(super) struct Checker {
+    rulebook: &'static Rulebook,
+    /// Where the first template with a claim is.
+    claims: HashMap<String, String>,
+}
+
+impl Checker {
+    pub(super) fn new(rulebook: &'static Rulebook) -> Self {
+        Self { rulebook, claims: HashMap::new() }
+    }
+
+    /// Checks the bytes of a file: one template document, or a list of them.
+    pub(super) fn check(&mut self, file: String, bytes: &[u8]) -> Report {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let mut findings = Findings::new(&text);
+        match Document::parse(bytes) {
+            Err(error) => findings.malformed(&error),
+            Ok(document) => {
+                let root = source::root(&text);
+                if let Json::List(_) = document.root() {
+                    for (index, item) in source::children(&text, root.start).enumerate() {
+                        let document = Document::parse(text[item.value.clone()].as_bytes());
+                        let document = document.expect("a part of what is JSON is JSON");
+                        findings.base = (format!("/{index}"), item.value);
+                        self.document(&file, &document, &mut findings);
+                    }
+                } else {
+                    findings.base = (String::new(), root);
+                    self.document(&file, &document, &mut findings);
+                }
+            }
+        }
+        let Findings { mut found, more_faults, more_warnings, .. } = findings;
+        found.sort_by_key(|it| (it.place.start, it.severity));
+        Report { file, text, findings: found, more_faults, more_warnings }
+    }
+
+    fn document(&mut self, file: &str, document: &Document<'_>, findings: &mut Findings<'_>) {
+        let Checked { template, warnings } = Template::check(document, self.rulebook);
+        if let Err(violations) = template {
+            for violation in violations.told() {
+                findings.violation(violation.clone());
+            }
+            findings.more_faults += violations.more();
+        }
+        for warning in warnings.told() {
+            findings.warning(warning.clone());
+        }
+        findings.more_warnings += warnings.more();
+        self.claim(file, document, findings);
+    }
+
+    /// Two templates of one run may not have the same name, just as in a service.
+    fn claim(&mut self, file: &str, document: &Document<'_>, findings: &mut Findings<'_>) {
+        let text = |key: &str| document.root().get(key).and_then(Json::as_text);
+        let Some(name) = text("name").filter(|name| !name.trim().is_empty()) else { return };
+        // All files of a run are meant for one account, whichever that is.
+        let account = AccountId::new(1).expect("1 is an id");
+        let claim = (self.rulebook.claim)(account, name, text("language").unwrap_or_default());
+        if let Some(first) = self.claims.get(&claim) {
+            findings.violation(Violation {
+                pointer: "/name".to_owned(),
+                rule: Rule::NameTaken,
+                message: format!("is the name of another template, at {first}"),
+                hint: Some("give each template a name of its own".to_owned()),
+                span: None,
+            });
+        } else {
+            let Position { line, column } = findings.start_of("/name");
+            self.claims.insert(claim, format!("{file}:{line}:{column}"));
+        }
+    }
+}
+
+/// Collects what is found in one text, and looks up the places.
+struct Findings<'t> {
+    text: &'t str,
+    lines: Lines<'t>,
+    /// The document that is being checked: what its pointers begin with, and its place.
+    base: (String, Range<usize>),
+    /// How often a key was called repeated: each time the next one is meant.
+    repeated: HashMap<String, usize>,
+    found: Vec<Finding>,
+    more_faults: usize,
+    more_warnings: usize,
+}
+
+impl<'t> Findings<'t> {
+    fn new(text: &'t str) -> Self {
+        Self {
+            text,
+            lines: Lines::new(text),
+            base: (String::new(), 0..text.len()),
+            repeated: HashMap::new(),
+            found: Vec::new(),
+            more_faults: 0,
+            more_warnings: 0,
+        }
+    }
+
+    fn violation(&mut self, violation: Violation) {
+        let Violation { pointer, rule, message, hint, span } = violation;
+        let mut repeat = 0;
+        if rule == Rule::DuplicateKey {
+            let times = self.repeated.entry(format!("{}{pointer}", self.base.0)).or_default();
+            *times += 1;
+            repeat = *times;
+        }
+        let first = self.place(&pointer, span, 0, repeat > 0);
+        let place =
+            if repeat > 0 { self.place(&pointer, span, repeat, true) } else { first.clone() };
+        let before = (first != place).then_some(first);
+        self.add(Severity::Fault, rule.id(), pointer, message, hint, span, place);
+        if let Some(last) = self.found.last_mut() {
+            last.before = before;
+        }
+    }
+
+    fn warning(&mut self, warning: Warning) {
+        let Warning { pointer, rule, message, hint, span } = warning;
+        // What is wrong with such a member is its name.
+        let by_key = matches!(rule, Advice::UnknownField | Advice::UnusedField);
+        let place = self.place(&pointer, span, 0, by_key);
+        self.add(Severity::Warning, rule.id(), pointer, message, Some(hint), span, place);
+    }
+
+    fn malformed(&mut self, error: &NotJson) {
+        let end = self.text.len();
+        let at = match error {
+            NotJson::TooDeep => {
+                source::nested_deeper(self.text, MAX_DEPTH).map_or(end, |place| place.start)
+            }
+            NotJson::Encoding(error) => error.valid_up_to(),
+            NotJson::Syntax(error) if error.is_eof() => self.text.trim_end().len(),
+            NotJson::Syntax(error) => {
+                (self.lines.begin(error.line()) + error.column()).saturating_sub(1)
+            }
+        };
+        let at = self.text.floor_char_boundary(at.min(end));
+        let length = self.text[at..].chars().next().map_or(0, char::len_utf8);
+        let message = match error {
+            NotJson::Syntax(error) => {
+                // The place is shown where all places are.
+                let place = format!(" at line {} column {}", error.line(), error.column());
+                error.to_string().replace(&place, "")
+            }
+            NotJson::Encoding(_) => "not UTF-8".to_owned(),
+            NotJson::TooDeep => error.to_string(),
+        };
+        let hint = self.text.starts_with('\u{feff}').then(|| {
+            "save the file without a byte order mark, which stands before the text".to_owned()
+        });
+        let place = at..at + length;
+        self.add(Severity::Fault, MALFORMED, String::new(), message, hint, None, place);
+    }
+
+    /// The place of a key, of some characters of a string, or of a whole value.
+    fn place(&self, pointer: &str, span: Option<Span>, repeat: usize, by_key: bool) -> Range<usize> {
+        let spot = source::find(self.text, self.base.1.clone(), pointer, repeat);
+        match (spot.key, span) {
+            (Some(key), _) if by_key => key,
+            (_, Some(span)) => source::characters(self.text, spot.value, span),
+            _ => spot.value,
+        }
+    }
+
+    fn start_of(&self, pointer: &str) -> Position {
+        self.lines.position(self.place(pointer, None, 0, false).start)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "these are the members of a finding")]
+    fn add(
+        &mut self,
+        severity: Severity,
+        rule: &'static str,
+        pointer: String,
+        message: String,
+        hint: Option<String>,
+        span: Option<Span>,
+        place: Range<usize>,
+    ) {
+        let pointer = format!("{}{pointer}", self.base.0);
+        let (start, end) = (self.lines.position(place.start), self.lines.position(place.end));
+        let before = None;
+        let finding =
+            Finding { severity, rule, pointer, message, hint, span, place, before, start, end };
+        self.found.push(finding);
+    }
+}

@@ -1,0 +1,228 @@
+//! `PATCH` and `DELETE {base}/message_templates/{id}`, and older versions.
+
+use axum::http::Method;
+use serde_json::{Value, json};
+
+use super::app::{KEY, PHONE, TOKEN, TestApp, hello, path, request};
+
+fn body(text: &str) -> Value {
+    json!({"components": [{"type": "BODY", "text": text}]})
+}
+
+async fn patch(app: &TestApp, id: &str, edit: &Value) -> super::app::Answer {
+    app.call(Method::PATCH, &format!("/{id}"), edit).await
+}
+
+#[tokio::test]
+async fn an_edit_replaces_the_components_as_a_whole_in_a_new_version() {
+    let app = TestApp::start().await;
+    let id = app.made("welcome").await;
+    let answer = patch(&app, &id, &body("Good morning")).await;
+    assert_eq!((answer.status.as_u16(), answer.header("etag")), (200, Some("\"2\"")));
+    let now = answer.json();
+    assert_eq!(now["components"], json!([{"type": "BODY", "text": "Good morning"}]));
+    assert_eq!((&now["version"], &now["live_version"]), (&json!(2), &json!(2)));
+    assert_eq!((&now["status"], &now["id"]), (&json!("APPROVED"), &json!(id)));
+    assert_eq!(app.show(&id).await.json(), now);
+}
+
+#[tokio::test]
+async fn an_edit_is_checked_as_a_creation_is_and_nothing_changes_when_it_is_refused() {
+    let app = TestApp::start().await;
+    let id = app.made("welcome").await;
+    let before = app.show(&id).await.json();
+    let faulty = json!({
+        "name": "other", "category": "NEWS", "components": [{"type": "BODY", "text": "{{2}}"}],
+    });
+    let problem = patch(&app, &id, &faulty).await.problem(422, "invalid-template");
+    let rules: Vec<&str> = problem["violations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|violation| violation["rule"].as_str().unwrap())
+        .collect();
+    assert_eq!(rules, ["not-a-choice", "placeholder-gap", "unchangeable"]);
+    patch(&app, &id, &json!({})).await.problem(422, "invalid-template");
+    let text = app.send(request(Method::PATCH, &format!("{}/{id}", path(PHONE, KEY)), TOKEN, "{"));
+    text.await.problem(400, "malformed-json");
+    patch(&app, "7", &body("b")).await.problem(404, "template-unknown");
+    assert_eq!(app.show(&id).await.json(), before);
+}
+
+#[tokio::test]
+async fn whoever_sends_back_what_was_read_edits_it() {
+    let app = TestApp::start().await;
+    let id = app.made("welcome").await;
+    let mut document = app.show(&id).await.json();
+    document["components"][0]["text"] = json!("Dear {{1}}");
+    let answer = patch(&app, &id, &document).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(answer.json()["components"], document["components"]);
+}
+
+#[tokio::test]
+async fn a_category_changes_only_where_that_is_allowed() {
+    let app = TestApp::start().await;
+    let marketing = json!({"category": "utility"});
+    let id = app.made("free").await;
+    let now = patch(&app, &id, &marketing).await.json();
+    assert_eq!(
+        (&now["category"], &now["previous_category"], &now["version"]),
+        (&json!("UTILITY"), &json!("MARKETING"), &json!(2))
+    );
+    let locked = app.create(&hello("locked")).await.json()["id"].as_str().unwrap().to_owned();
+    let before = app.show(&locked).await.json();
+    let problem = patch(&app, &locked, &marketing).await.problem(409, "category-locked");
+    assert!(problem["detail"].as_str().unwrap().contains("MARKETING"), "{problem}");
+    let both = json!({"category": "UTILITY", "components": body("b")["components"]});
+    patch(&app, &locked, &both).await.problem(409, "category-locked");
+    assert_eq!(app.show(&locked).await.json(), before);
+    assert_eq!(patch(&app, &locked, &json!({"category": "MARKETING"})).await.status, 200);
+}
+
+#[tokio::test]
+async fn if_match_takes_the_edit_only_at_that_revision() {
+    let app = TestApp::start().await;
+    let id = app.made("welcome").await;
+    let edit = async |tag: &str, text: &str| {
+        let item = format!("/{id}");
+        app.call_with(Method::PATCH, &item, &body(text), Some(("if-match", tag))).await
+    };
+    assert_eq!(edit("\"1\"", "two").await.header("etag"), Some("\"2\""));
+    for outdated in ["\"1\"", "\"3\"", "W/\"2\"", "\"two\"", "\"1\", \"9\""] {
+        let answer = edit(outdated, "three").await;
+        answer.problem(412, "revision-outdated");
+        assert_eq!(answer.header("etag"), Some("\"2\""), "{outdated}");
+    }
+    assert_eq!(edit("\"7\", \"2\"", "three").await.status, 200);
+    assert_eq!(edit("*", "four").await.status, 200);
+    for nonsense in ["4", "\"4", "four"] {
+        edit(nonsense, "five").await.problem(400, "bad-request");
+    }
+    assert_eq!(app.show(&id).await.json()["version"], 4);
+}
+
+#[tokio::test]
+async fn of_many_edits_with_one_tag_exactly_one_is_taken() {
+    let app = std::sync::Arc::new(TestApp::start().await);
+    let id = app.made("welcome").await;
+    let tasks: Vec<_> = (0..32)
+        .map(|number| {
+            let (app, item) = (std::sync::Arc::clone(&app), format!("/{id}"));
+            tokio::spawn(async move {
+                let edit = body(&format!("edit {number}"));
+                app.call_with(Method::PATCH, &item, &edit, Some(("if-match", "\"1\""))).await
+            })
+        })
+        .collect();
+    let mut won = Vec::new();
+    for task in tasks {
+        let answer = task.await.unwrap();
+        if answer.status == 200 {
+            won.push(answer.json());
+        } else {
+            answer.problem(412, "revision-outdated");
+        }
+    }
+    assert_eq!(won.len(), 1);
+    assert_eq!(app.show(&id).await.json(), won[0]);
+}
+
+#[tokio::test]
+async fn an_older_version_is_shown_and_comes_back_in_one_call() {
+    let app = TestApp::start().await;
+    let id = app.made("welcome").await;
+    let first = app.show(&id).await.json();
+    patch(&app, &id, &json!({"category": "UTILITY"})).await;
+    patch(&app, &id, &body("third")).await;
+    let old = app.show(&format!("{id}?version=1")).await;
+    assert_eq!(old.header("etag"), Some("\"4\""));
+    let old = old.json();
+    assert_eq!(old["components"], first["components"]);
+    assert_eq!(
+        (&old["version"], &old["live_version"], &old["category"]),
+        (&json!(1), &json!(3), &json!("MARKETING"))
+    );
+    let back = patch(&app, &id, &json!({"restore_version": 1})).await.json();
+    assert_eq!(back["components"], first["components"]);
+    assert_eq!(
+        (&back["version"], &back["category"], &back["previous_category"]),
+        (&json!(4), &json!("MARKETING"), &json!("UTILITY"))
+    );
+    patch(&app, &id, &json!({"restore_version": 5})).await.problem(404, "version-unknown");
+    app.show(&format!("{id}?version=5")).await.problem(404, "version-unknown");
+    for odd in ["0x1", "-1", "1.0", "", "99999999999999999999"] {
+        app.show(&format!("{id}?version={odd}")).await.problem(400, "bad-request");
+    }
+}
+
+#[tokio::test]
+async fn versions_are_listed_with_their_status_when_and_by_whom() {
+    let app = TestApp::start().await;
+    let id = app.made("welcome").await;
+    app.clock.advance(std::time::Duration::from_secs(60));
+    patch(&app, &id, &json!({"category": "UTILITY"})).await;
+    let answer = app.call(Method::GET, &format!("/{id}/versions"), &Value::Null).await;
+    let token = answer.json()["data"][0]["created_by"].clone();
+    assert!(token.as_str().unwrap().parse::<u64>().is_ok(), "{answer:?}");
+    assert_eq!(
+        answer.json(),
+        json!({
+            "data": [
+                {
+                    "version": 2, "status": "APPROVED", "category": "UTILITY",
+                    "previous_category": "MARKETING", "created_at": "2026-09-21T14:14:20Z",
+                    "created_by": token,
+                },
+                {
+                    "version": 1, "status": "APPROVED", "category": "MARKETING",
+                    "created_at": "2026-09-21T14:13:20Z", "created_by": token,
+                },
+            ],
+            "paging": {"cursors": {"after": "1"}},
+        })
+    );
+    let page = app.call(Method::GET, &format!("/{id}/versions?limit=1"), &Value::Null).await.json();
+    assert_eq!(page["paging"], json!({"cursors": {"after": "2"}, "next": "?limit=1&after=2"}));
+    app.call(Method::GET, "/7/versions", &Value::Null).await.problem(404, "template-unknown");
+}
+
+#[tokio::test]
+async fn a_deleted_template_is_gone_and_its_name_free_at_once() {
+    let app = TestApp::start().await;
+    let id = app.made("welcome").await;
+    let item = format!("/{id}");
+    let outdated = ("if-match", "\"2\"");
+    app.call_with(Method::DELETE, &item, &Value::Null, Some(outdated))
+        .await
+        .problem(412, "revision-outdated");
+    let answer = app.call(Method::DELETE, &item, &Value::Null).await;
+    assert_eq!((answer.status.as_u16(), &*answer.text), (204, ""));
+    assert_eq!(answer.header("content-type"), None);
+    for (method, rest, body) in [
+        (Method::GET, "", Value::Null),
+        (Method::DELETE, "", Value::Null),
+        (Method::PATCH, "", body("b")),
+        (Method::GET, "/versions", Value::Null),
+        (Method::POST, "/review", json!({"decision": "pause"})),
+        (Method::POST, "/render", json!({})),
+    ] {
+        let answer = app.call(method, &format!("{item}{rest}"), &body).await;
+        answer.problem(404, "template-unknown");
+    }
+    assert_ne!(app.made("welcome").await, id);
+}
+
+#[tokio::test]
+async fn a_caller_who_has_the_newest_revision_is_told_so() {
+    let app = TestApp::start().await;
+    let id = app.made("welcome").await;
+    let item = format!("/{id}");
+    for (tag, status) in [("\"1\"", 304), ("W/\"1\"", 304), ("*", 304), ("\"2\"", 200)] {
+        let header = Some(("if-none-match", tag));
+        let answer = app.call_with(Method::GET, &item, &Value::Null, header).await;
+        assert_eq!(answer.status.as_u16(), status, "{tag}");
+        assert_eq!(answer.header("etag"), Some("\"1\""), "{tag}");
+        assert_eq!(answer.text.is_empty(), status == 304, "{tag}");
+    }
+}
