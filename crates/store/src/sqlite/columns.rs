@@ -24,8 +24,11 @@ pub(super) fn column<T, K: FromSql>(
     meaning: impl FnOnce(K) -> Option<T>,
 ) -> Result<T, StoreError> {
     let kept: K = row.get(column)?;
-    let damaged = || StoreError::Failed(Arc::new(Damaged { column: format!("{column:?}") }));
-    meaning(kept).ok_or_else(damaged)
+    meaning(kept).ok_or_else(|| damaged(column))
+}
+
+fn damaged(column: impl Debug) -> StoreError {
+    StoreError::Failed(Arc::new(Damaged { column: format!("{column:?}") }))
 }
 
 /// A moment that may be missing.
@@ -72,12 +75,21 @@ pub(super) fn template_id(
     column(row, name, |kept: i64| TemplateId::new(u64::try_from(kept).ok()?))
 }
 
+/// A word, read where it stands.
+fn word<T>(
+    row: &Row<'_>,
+    name: impl RowIndex + Debug,
+    meaning: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, StoreError> {
+    row.get_ref(name)?.as_str().ok().and_then(meaning).ok_or_else(|| damaged(name))
+}
+
 pub(super) fn category(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Category, StoreError> {
-    column(row, name, |word: String| Category::named(&word))
+    word(row, name, Category::named)
 }
 
 pub(super) fn status(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Status, StoreError> {
-    column(row, name, |word: String| Status::named(&word))
+    word(row, name, Status::named)
 }
 
 /// No credential has the number 0.

@@ -122,10 +122,13 @@ fn clear(words: &Connection) -> Result<(), StoreError> {
 /// Goes through all templates by their ids. What changes meanwhile is followed afterwards.
 fn walk(index: &Connection, store: &Connection, from: i64) -> Result<usize, StoreError> {
     if from == 0 {
-        let mut accounts = store.prepare("SELECT id, last_seq FROM account")?;
+        let mut accounts = store.prepare(
+            "SELECT id, last_seq, template_id FROM account \
+             LEFT JOIN event ON account_id = id AND seq = last_seq",
+        )?;
         let mut rows = accounts.query([])?;
         while let Some(row) = rows.next()? {
-            note(index, row.get(0)?, row.get(1)?, None)?;
+            note(index, row.get(0)?, row.get(1)?, row.get(2)?)?;
         }
     }
     let mut templates = store.prepare_cached(
@@ -198,7 +201,7 @@ fn follow_account(
         if seq != to + 1 {
             return Ok(None);
         }
-        (to, last) = (seq, Some(id));
+        (to, last) = (seq, Some(key(id.get())));
     }
     note(index, account, to, last)?;
     Ok((to > from).then_some(to))
@@ -208,11 +211,11 @@ fn note(
     index: &Connection,
     account: i64,
     seq: i64,
-    template: Option<TemplateId>,
+    template: Option<i64>,
 ) -> Result<(), StoreError> {
     index
         .prepare_cached("INSERT OR REPLACE INTO followed VALUES (?1, ?2, ?3)")?
-        .execute(params![account, seq, template.map(|id| key(id.get()))])?;
+        .execute(params![account, seq, template])?;
     Ok(())
 }
 

@@ -26,7 +26,7 @@ fn all(account: AccountId) -> Listing {
     }
 }
 
-async fn names(store: &Shared, listing: Listing) -> Vec<String> {
+pub(crate) async fn names(store: &Shared, listing: Listing) -> Vec<String> {
     let page = store.list(listing).await.unwrap();
     page.templates.iter().map(|it| it.template.name().to_owned()).collect()
 }
@@ -153,11 +153,11 @@ pub(crate) async fn pages_stay_right_while_templates_come_and_go(store: &Shared)
 }
 
 /// Brings the search up to date.
-async fn follow(store: &Shared) {
+pub(crate) async fn follow(store: &Shared) {
     while store.follow_for_search().await.unwrap().more {}
 }
 
-fn searching(account: AccountId, q: &str) -> Listing {
+pub(crate) fn searching(account: AccountId, q: &str) -> Listing {
     Listing { words: search::words(q), ..all(account) }
 }
 

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use galley_store::{SqliteStore, Store, StoreError, sqlite::SqliteOptions};
+use galley_store::{NewTemplate, SqliteStore, Store, StoreError, sqlite::SqliteOptions};
 
-use super::fixture::{account, all_at_once, fresh_sqlite, new};
+use super::{
+    fixture::{Shared, account, all_at_once, create, fresh_sqlite, new, noon},
+    lists::{follow, names, searching},
+};
 
 #[tokio::test]
 async fn a_full_queue_answers_busy_and_loses_nothing_it_took() {
@@ -93,4 +96,71 @@ async fn two_processes_may_write_to_one_file() {
     let seqs: Vec<_> =
         store.events(account, 0, 100).await.unwrap().into_iter().map(|it| it.seq).collect();
     assert_eq!(seqs, (1..=20).collect::<Vec<u64>>());
+}
+
+fn open(path: &std::path::Path) -> Shared {
+    Arc::new(SqliteStore::open(path, &SqliteOptions::default()).unwrap())
+}
+
+#[tokio::test]
+async fn the_search_goes_on_where_it_was_and_is_made_anew_when_its_file_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("galley.db");
+    let store = open(&path);
+    let account = account(&store, "a").await;
+    create(&store, new(account, "first")).await;
+    follow(&store).await;
+    create(&store, new(account, "second")).await;
+    drop(store);
+    let store = open(&path);
+    assert_eq!(names(&store, searching(account, "first")).await, ["first"]);
+    assert_eq!(names(&store, searching(account, "second")).await, [""; 0]);
+    follow(&store).await;
+    assert_eq!(names(&store, searching(account, "second")).await, ["second"]);
+    drop(store);
+    std::fs::remove_file(dir.path().join("galley.db-search")).unwrap();
+    let store = open(&path);
+    assert_eq!(names(&store, searching(account, "first")).await, [""; 0]);
+    follow(&store).await;
+    create(&store, new(account, "third")).await;
+    follow(&store).await;
+    for name in ["first", "second", "third"] {
+        assert_eq!(names(&store, searching(account, name)).await, [name]);
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_search_is_made_anew_by_the_next_steps() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("galley.db");
+    let store = open(&path);
+    let account = account(&store, "a").await;
+    create(&store, new(account, "first")).await;
+    drop(store);
+    std::fs::write(dir.path().join("galley.db-search"), "this is no database at all").unwrap();
+    let store = open(&path);
+    assert!(store.list(searching(account, "first")).await.is_err());
+    follow(&store).await;
+    assert_eq!(names(&store, searching(account, "first")).await, ["first"]);
+}
+
+#[tokio::test]
+async fn a_search_that_followed_another_history_is_made_anew() {
+    let (store, dir) = fresh_sqlite();
+    let account = account(&store, "a").await;
+    create(&store, new(account, "kept")).await;
+    let copy = dir.path().join("copy.db");
+    store.backup(&copy).await.unwrap();
+    create(&store, new(account, "lost")).await;
+    follow(&store).await;
+    drop(store);
+    // The copy is put back under the search of what came after it.
+    let path = dir.path().join("galley.db");
+    std::fs::rename(&copy, &path).unwrap();
+    let store = open(&path);
+    create(&store, NewTemplate { at: noon(60_000), ..new(account, "instead") }).await;
+    follow(&store).await;
+    assert_eq!(names(&store, searching(account, "lost")).await, [""; 0]);
+    assert_eq!(names(&store, searching(account, "instead")).await, ["instead"]);
+    assert_eq!(names(&store, searching(account, "kept")).await, ["kept"]);
 }
