@@ -17,6 +17,7 @@ mod smoke {
     mod first_run;
     mod kill;
     mod ledger;
+    mod review;
     mod settings;
     mod shared;
     mod stop;

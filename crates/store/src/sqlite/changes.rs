@@ -3,7 +3,7 @@
 
 use galley_domain::{
     edit::Edit,
-    lifecycle::{EventType, State, Trigger},
+    lifecycle::{EventType, Hold, State, Trigger},
     template::Category,
 };
 use rusqlite::params;
@@ -126,7 +126,7 @@ pub(super) fn review(
             key(change.id.get()),
             next.newest.word(),
             next.approved.map(key),
-            next.hold.map(|hold| hold.word()),
+            next.hold.map(Hold::word),
         ])?;
     if decides {
         connection

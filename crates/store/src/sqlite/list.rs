@@ -4,7 +4,7 @@
 
 use galley_domain::{
     id::{AccountId, TemplateId},
-    template::Status,
+    template::{Category, Status},
 };
 use rusqlite::{Connection, params};
 
@@ -100,14 +100,15 @@ impl Listing {
         self.words.iter().all(|word| held.iter().any(|held| held.starts_with(&**word)))
     }
 
-    fn takes_shelf(&self, shelf: &str) -> bool {
-        let mut parts = shelf.split(' ');
+    /// Whether the shelf of that name holds what passes the filters.
+    fn takes_from(&self, named: &str) -> bool {
+        let mut parts = named.split(' ');
         let mut agrees = |wanted: Option<&str>| {
             let part = parts.next();
             wanted.is_none_or(|wanted| part == Some(wanted))
         };
         agrees(self.status.map(Status::word))
-            && agrees(self.category.map(|category| category.word()))
+            && agrees(self.category.map(Category::word))
             && agrees(self.language.as_deref())
     }
 }
@@ -124,7 +125,7 @@ fn newest(
     )?;
     let mut ids: Vec<TemplateId> = Vec::new();
     let after = listing.after.map_or(i64::MAX, |id| key(id.get()));
-    for shelf in shelves(connection, listing.account)?.iter().filter(|it| listing.takes_shelf(it)) {
+    for shelf in shelves(connection, listing.account)?.iter().filter(|it| listing.takes_from(it)) {
         // What is older than enough others is not looked at.
         let oldest = ids.get(wanted - 1).map_or(0, |id| key(id.get()));
         let limit = i64::try_from(wanted).unwrap_or(i64::MAX);

@@ -336,7 +336,7 @@ pub(crate) async fn a_deletion_against_an_edit_ends_as_one_of_both_orders(store:
         let was = done(delete);
         match edit {
             Changed::Done(edited) => {
-                assert_eq!((was.state.version, was.revision), (2, edited.revision))
+                assert_eq!((was.state.version, was.revision), (2, edited.revision));
             }
             Changed::NoTemplate => assert_eq!(was.state.version, 1),
             other => panic!("{other:?}"),

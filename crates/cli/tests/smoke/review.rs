@@ -1,0 +1,110 @@
+//! Templates looked at and decided on with the command line while the service runs.
+
+use serde_json::{Value, json};
+
+use crate::{
+    http::{Answer, BOUND, Request},
+    service::{Launch, Service, document, galley, galley_json, until},
+};
+
+/// An account under manual review.
+fn reviewed(dir: &std::path::Path) -> Value {
+    galley_json(dir, &["account", "create", "shop", "--review", "manual"])
+}
+
+fn call(service: &Service, account: &Value, method: &str, rest: &str, body: &Value) -> Answer {
+    let member = |name: &str| account[name].as_str().unwrap();
+    let (phone, key) = (member("phone_number_id"), member("key"));
+    let path = format!("/api/v1.0/{phone}/{key}/message_templates{rest}");
+    let request = Request::new(method, path)
+        .header("Authorization", &format!("Bearer {}", member("token")));
+    service.send(&if body.is_null() { request } else { request.body(body.to_string()) })
+}
+
+fn made(service: &Service, account: &Value, name: &str) -> String {
+    let made = call(service, account, "POST", "", &document(name, "Hello!"));
+    assert_eq!(made.status, 201, "{made:?}");
+    made.json()["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_waits_is_listed_and_a_decision_counts_at_once_and_is_the_operators() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).start();
+    let account = reviewed(dir.path());
+    let id = made(&service, &account, "first");
+    let other = made(&service, &account, "second");
+    let waiting = galley_json(dir.path(), &["review", "list"]);
+    let ids: Vec<&Value> = waiting.as_array().unwrap().iter().map(|it| &it["id"]).collect();
+    assert_eq!(ids, [&json!(other), &json!(id)]);
+    assert_eq!(waiting[0]["account"], "shop");
+
+    let approved = galley_json(dir.path(), &["review", "approve", &id, "--version", "1"]);
+    assert_eq!((&approved["status"], &approved["live_version"]), (&json!("APPROVED"), &json!(1)));
+    let shown = call(&service, &account, "GET", &format!("/{id}"), &Value::Null).json();
+    assert_eq!(shown["status"], "APPROVED");
+    let versions = call(&service, &account, "GET", &format!("/{id}/versions"), &Value::Null).json();
+    assert_eq!(versions["data"][0]["decided_by"], "operator");
+
+    galley_json(dir.path(), &["review", "reject", &other, "--reason", "too loud"]);
+    let shown = galley_json(dir.path(), &["template", "show", &other]);
+    assert_eq!((&shown["status"], &shown["reason"]), (&json!("REJECTED"), &json!("too loud")));
+    assert_eq!(galley_json(dir.path(), &["review", "list", "shop"]), json!([]));
+}
+
+#[test]
+fn a_decision_that_is_not_possible_says_what_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).start();
+    let account = reviewed(dir.path());
+    let id = made(&service, &account, "first");
+    for (arguments, says) in [
+        (vec!["resume", &id], "possible are edit, approve, reject, disable, delete"),
+        (vec!["approve", &id, "--version", "2"], "newest version"),
+        (vec!["approve", "7"], "no template 7"),
+        (vec!["reject", &id, "--reason", " "], "the reason must not be empty"),
+    ] {
+        let output = galley(dir.path(), &[&["review"], &arguments[..]].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains(says), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn templates_are_listed_by_filter_and_shown_in_each_version() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).start();
+    let account = reviewed(dir.path());
+    let id = made(&service, &account, "first");
+    made(&service, &account, "second");
+    let edit = json!({"components": [{"type": "BODY", "text": "Good evening!"}]});
+    assert_eq!(call(&service, &account, "PATCH", &format!("/{id}"), &edit).status, 200);
+    let names = |arguments: &[&str]| -> Vec<String> {
+        let list = galley_json(dir.path(), &[&["template", "list", "shop"], arguments].concat());
+        let names = list.as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap());
+        names.map(str::to_owned).collect()
+    };
+    assert_eq!(names(&[]), ["second", "first"]);
+    assert_eq!(names(&["--name", "first"]), ["first"]);
+    assert_eq!(names(&["--status", "approved"]), [""; 0]);
+    assert_eq!(names(&["--limit", "1"]), ["second"]);
+    let text = |arguments: &[&str]| {
+        let shown = galley_json(dir.path(), &[&["template", "show", &id], arguments].concat());
+        assert_eq!(shown["versions"], json!([2, 1]));
+        shown["components"][0]["text"].clone()
+    };
+    assert_eq!(text(&[]), "Good evening!");
+    assert_eq!(text(&["--version", "1"]), "Hello!");
+}
+
+#[test]
+fn a_search_finds_what_was_made_a_moment_ago() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).start();
+    let account = reviewed(dir.path());
+    made(&service, &account, "order_shipped");
+    until(BOUND, "the search has followed", || {
+        let found = call(&service, &account, "GET", "?q=ship", &Value::Null).json();
+        found["data"][0]["name"] == "order_shipped"
+    });
+}
