@@ -12,6 +12,7 @@ mod idempotency;
 mod list;
 mod readers;
 mod search;
+mod snapshots;
 mod templates;
 mod upkeep;
 mod versions;
@@ -34,6 +35,7 @@ use crate::{
     Taken, Version,
 };
 use readers::Readers;
+use snapshots::Snapshots;
 use writer::Writer;
 
 /// When a write is answered.
@@ -85,6 +87,7 @@ pub struct SqliteStore {
     // Dropped before the writer, so that its connection is the last one and folds the log into
     // the file when it closes.
     readers: Arc<Readers>,
+    snapshots: Arc<Snapshots>,
     writer: Writer,
 }
 
@@ -93,8 +96,10 @@ impl SqliteStore {
     /// SQLite that can corrupt a database, and a schema newer than this program.
     pub fn open(path: &Path, options: &SqliteOptions) -> Result<Self, StoreError> {
         let connection = connection::open_for_writing(path, options.older_schema)?;
-        let writer = Writer::start(path.to_owned(), connection, options)?;
-        Ok(Self { readers: Arc::new(Readers::of(path)), writer })
+        let snapshots = Arc::new(Snapshots::of(path));
+        let seen = Arc::clone(&snapshots);
+        let writer = Writer::start(path.to_owned(), connection, seen, options)?;
+        Ok(Self { readers: Arc::new(Readers::of(path)), snapshots, writer })
     }
 }
 
@@ -131,7 +136,7 @@ impl Store for SqliteStore {
         account: AccountId,
         id: TemplateId,
     ) -> Result<Option<StoredTemplate>, StoreError> {
-        self.readers.read(|connection| templates::one(connection, account, id))
+        self.snapshots.read(|connection| templates::one(connection, account, id))
     }
 
     async fn version(
@@ -140,7 +145,7 @@ impl Store for SqliteStore {
         id: TemplateId,
         number: u64,
     ) -> Result<Option<Version>, StoreError> {
-        self.readers.read(|connection| versions::one(connection, account, id, number))
+        self.snapshots.read(|connection| versions::one(connection, account, id, number))
     }
 
     async fn versions(
@@ -162,7 +167,7 @@ impl Store for SqliteStore {
 
     async fn taken(&self, account: AccountId, claim: &str) -> Result<Option<Taken>, StoreError> {
         let claim = templates::claim_key(claim);
-        self.readers.read(|connection| templates::taken(connection, account, &claim))
+        self.snapshots.read(|connection| templates::taken(connection, account, &claim))
     }
 
     async fn follow_for_search(&self) -> Result<Indexing, StoreError> {
@@ -175,7 +180,7 @@ impl Store for SqliteStore {
         key: [u8; 16],
         at: Timestamp,
     ) -> Result<Option<Record>, StoreError> {
-        self.readers.read(|connection| idempotency::record(connection, account, key, at))
+        self.snapshots.read(|connection| idempotency::record(connection, account, key, at))
     }
 
     async fn events(
@@ -196,7 +201,7 @@ impl Store for SqliteStore {
     }
 
     async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
-        self.readers.read(|connection| accounts::one(connection, id))
+        self.snapshots.read(|connection| accounts::one(connection, id))
     }
 
     async fn set_account_disabled(
@@ -222,7 +227,7 @@ impl Store for SqliteStore {
     }
 
     async fn phone_owner(&self, phone: &str) -> Result<Option<AccountId>, StoreError> {
-        self.readers.read(|connection| accounts::phone_owner(connection, phone))
+        self.snapshots.read(|connection| accounts::phone_owner(connection, phone))
     }
 
     async fn add_credential(
@@ -257,11 +262,11 @@ impl Store for SqliteStore {
         kind: CredentialKind,
         hash: SecretHash,
     ) -> Result<Option<Credential>, StoreError> {
-        self.readers.read(|connection| credentials::by_hash(connection, kind, hash))
+        self.snapshots.read(|connection| credentials::by_hash(connection, kind, hash))
     }
 
     async fn credential_epoch(&self) -> Result<u64, StoreError> {
-        self.readers.read(credentials::epoch)
+        self.snapshots.read(credentials::epoch)
     }
 
     async fn sweep(&self, from: Sweep, at: Timestamp) -> Result<Sweep, StoreError> {

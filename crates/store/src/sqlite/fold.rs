@@ -2,7 +2,8 @@
 //!
 //! SQLite would do it inside a commit, and everybody would wait for thousands of pages. Here a
 //! thread of its own copies them while commits go on; what came in meanwhile is little, and the
-//! writer folds that itself, so that the log begins anew and stays small.
+//! writer folds that itself, so that the log begins anew and stays small. When nobody writes for a
+//! moment, whatever there is gets folded: readers are quicker in the file than in the log.
 
 use std::{
     path::Path,
@@ -22,6 +23,9 @@ use crate::StoreError;
 /// Pages in the log that are worth folding: 64 MiB. The more there are, the more often one page
 /// stands in the log several times and is copied only once.
 const WORTH_IT: i64 = 16_000;
+
+/// Pages that are worth folding when there is nothing else to do.
+const WORTH_IT_WHEN_QUIET: i64 = 100;
 
 /// The handle on the folding thread. When it is dropped, the thread finishes and ends.
 pub(super) struct Folder {
@@ -61,15 +65,26 @@ impl Folder {
             return Ok(());
         }
         let (pages, folded) = pages_in_log(writer)?;
-        if pages - folded >= WORTH_IT
-            && let Some(start) = &self.start
-        {
-            self.running = start.try_send(()).is_ok();
+        if pages - folded >= WORTH_IT {
+            self.begin();
         } else if pages >= 2 * WORTH_IT {
             // All is folded, but some reader was in the log whenever it could have begun anew.
             fold(writer)?;
         }
         Ok(())
+    }
+
+    /// To be called by the writer when nothing has come for a moment.
+    pub(super) fn when_quiet(&mut self, writer: &Connection) -> Result<(), StoreError> {
+        let (pages, folded) = pages_in_log(writer)?;
+        if !self.running && pages - folded >= WORTH_IT_WHEN_QUIET {
+            self.begin();
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) {
+        self.running = self.start.as_ref().is_some_and(|start| start.try_send(()).is_ok());
     }
 }
 

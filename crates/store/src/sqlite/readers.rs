@@ -1,5 +1,5 @@
-//! Connections that read. A point read takes microseconds and runs where it is called; lists and
-//! searches take longer and run aside.
+//! Reads that take longer than a point read, and the one that follows the events for the search:
+//! they run aside, on connections of their own.
 
 use std::{
     path::{Path, PathBuf},
@@ -13,6 +13,9 @@ use rusqlite::Connection;
 
 use super::{connection, list, search::Indexer};
 use crate::{Indexing, Listing, Page, StoreError};
+
+/// How many connections are kept for the next reads.
+const MOST_IDLE: usize = 8;
 
 /// The readers of a store and of the words beside it.
 pub(super) struct Readers {
@@ -39,7 +42,7 @@ impl Readers {
         }
     }
 
-    /// Runs a read on a connection of its own, right here.
+    /// Runs a read on a connection of its own.
     pub(super) fn read<T>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
@@ -130,7 +133,10 @@ fn lend<T>(
         None => connection::open_for_reading(path)?,
     };
     let outcome = work(&connection);
-    lock(idle).push(connection);
+    let mut idle = lock(idle);
+    if idle.len() < MOST_IDLE {
+        idle.push(connection);
+    }
     outcome
 }
 

@@ -70,6 +70,12 @@ pub(super) fn examine(connection: &Connection) -> Result<Vec<Finding>, StoreErro
         [],
         |row| row.get(0),
     )?;
+    let torn: i64 = connection.query_row(
+        "SELECT count(*) FROM template t WHERE version - 1 <> \
+         (SELECT count(*) FROM former_version f WHERE f.template_id = t.id AND f.version < t.version)",
+        [],
+        |row| row.get(0),
+    )?;
     let templates: i64 =
         connection.query_row("SELECT count(*) FROM template", [], |row| row.get(0))?;
     Ok(vec![
@@ -86,6 +92,11 @@ pub(super) fn examine(connection: &Connection) -> Result<Vec<Finding>, StoreErro
             subject: "event numbers",
             seen: format!("{uncounted} accounts behind"),
             good: uncounted == 0,
+        },
+        Finding {
+            subject: "versions",
+            seen: format!("{torn} templates lack some"),
+            good: torn == 0,
         },
         Finding { subject: "templates", seen: templates.to_string(), good: true },
     ])

@@ -11,9 +11,10 @@ use std::{
     path::PathBuf,
     sync::{
         Arc,
-        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
     },
     thread::JoinHandle,
+    time::Duration,
 };
 
 use galley_domain::id::{AccountId, TemplateId};
@@ -26,6 +27,7 @@ use super::{
     columns::{key, millis},
     connection,
     fold::Folder,
+    snapshots::Snapshots,
     templates,
 };
 use crate::StoreError;
@@ -33,6 +35,9 @@ use crate::StoreError;
 /// How many writes one transaction takes at most: enough to share a sync, few enough that the
 /// first of them does not wait long.
 const LARGEST_BATCH: usize = 512;
+
+/// After this long without a write there is time for upkeep.
+const QUIET: Duration = Duration::from_millis(100);
 
 /// The handle on the writer thread. When it is dropped, the thread finishes what waits and ends.
 pub(super) struct Writer {
@@ -44,11 +49,13 @@ impl Writer {
     pub(super) fn start(
         path: PathBuf,
         connection: Connection,
+        snapshots: Arc<Snapshots>,
         options: &SqliteOptions,
     ) -> Result<Self, StoreError> {
         let (queue, waiting) = sync_channel(options.queue);
         let mut desk = Desk {
             folder: Folder::start(&path)?,
+            snapshots,
             connection: Some(connection),
             acknowledge: options.acknowledge,
             older_schema: options.older_schema,
@@ -196,6 +203,8 @@ where
 struct Desk {
     /// Dropped before the connection, which folds the whole log when it is the last to close.
     folder: Folder,
+    /// Dropped before the connection, too.
+    snapshots: Arc<Snapshots>,
     path: PathBuf,
     connection: Option<Connection>,
     acknowledge: Acknowledge,
@@ -205,11 +214,26 @@ struct Desk {
 impl Desk {
     fn work(&mut self, waiting: &Receiver<Box<dyn Job>>) {
         let mut jobs = Vec::with_capacity(LARGEST_BATCH);
-        while let Ok(first) = waiting.recv() {
+        while let Some(first) = self.next(waiting) {
             jobs.push(first);
             jobs.extend(waiting.try_iter().take(LARGEST_BATCH - 1));
             self.commit(&mut jobs);
         }
+    }
+
+    /// Waits for the next write; none when there will be no more.
+    fn next(&mut self, waiting: &Receiver<Box<dyn Job>>) -> Option<Box<dyn Job>> {
+        match waiting.recv_timeout(QUIET) {
+            Ok(job) => return Some(job),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if let Some(connection) = &self.connection
+            && let Err(error) = self.folder.when_quiet(connection)
+        {
+            tracing::warn!(%error, "the log could not be folded into the file");
+        }
+        waiting.recv().ok()
     }
 
     /// Runs the writes in one transaction and answers them; `jobs` is empty afterwards.
@@ -219,6 +243,7 @@ impl Desk {
         if jobs.is_empty() {
             return;
         }
+        self.snapshots.end_idle();
         let begun = self.connection().and_then(|connection| begin(connection));
         if let Err(error) = begun {
             return answer_all(jobs, &Err(error));
@@ -242,7 +267,7 @@ impl Desk {
     fn finish(&mut self, jobs: &mut Vec<Box<dyn Job>>) {
         if self.acknowledge != Acknowledge::AfterCommit {
             jobs.drain(..).for_each(|job| job.answer(Ok(())));
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(20));
         }
         let Ok(connection) = self.connection() else { return };
         let committed =
@@ -258,6 +283,7 @@ impl Desk {
                 other => other,
             }),
         };
+        self.snapshots.note_commit();
         answer_all(jobs, &outcome);
         if outcome.is_err() {
             // After a failed sync nobody knows what is on disk: a new connection finds out.
@@ -362,7 +388,13 @@ mod tests {
         let connection = connection::open_for_writing(&path, OlderSchema::Renewed).unwrap();
         let account = "INSERT INTO account VALUES (1, 'a', 'v1', 'auto', 1, 0, NULL, 0)";
         connection.execute(account, []).unwrap();
-        let writer = Writer::start(path.clone(), connection, &SqliteOptions::default()).unwrap();
+        let writer = Writer::start(
+            path.clone(),
+            connection,
+            Arc::new(Snapshots::of(&path)),
+            &SqliteOptions::default(),
+        )
+        .unwrap();
         // While another connection holds the lock, these gather: the first may have gone ahead.
         let other = Connection::open(&path).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use galley_store::{NewTemplate, SqliteStore, Store, StoreError, sqlite::SqliteOptions};
 
 use super::{
-    fixture::{Shared, account, all_at_once, create, fresh_sqlite, new, noon},
+    fixture::{Shared, account, all_at_once, change, create, done, fresh_sqlite, new, noon},
     lists::{follow, names, searching},
 };
 
@@ -96,6 +96,21 @@ async fn two_processes_may_write_to_one_file() {
     let seqs: Vec<_> =
         store.events(account, 0, 100).await.unwrap().into_iter().map(|it| it.seq).collect();
     assert_eq!(seqs, (1..=20).collect::<Vec<u64>>());
+}
+
+#[tokio::test]
+async fn what_another_process_commits_is_seen_a_moment_later_at_most() {
+    let (store, dir) = fresh_sqlite();
+    let account = account(&store, "a").await;
+    let id = create(&store, new(account, "hello")).await;
+    let second = open(&dir.path().join("galley.db"));
+    // This read leaves a transaction open that shows the template.
+    assert!(store.template(account, id).await.unwrap().is_some());
+    done(second.delete_template(change(account, id)).await.unwrap());
+    let begun = std::time::Instant::now();
+    while store.template(account, id).await.unwrap().is_some() {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "it is still seen");
+    }
 }
 
 fn open(path: &std::path::Path) -> Shared {
