@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use galley_domain::rulebook::Rulebook;
 use galley_domain::template::{Category, Status};
 
 /// A self-hosted message template service.
@@ -61,6 +62,8 @@ pub(crate) enum Command {
     /// Decide on templates.
     #[command(subcommand)]
     Review(ReviewCommand),
+    /// Check template files without a service, and show every fault and warning in its line.
+    Lint(LintOptions),
     /// Show the settings that count, and where each comes from.
     Config,
     /// Check the store: version, settings, integrity.
@@ -249,4 +252,31 @@ pub(crate) struct Verdict {
     /// Why, for whoever made the template.
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit code: 0 without faults, 1 with faults, 2 when something cannot be read.
+In a list of templates pointers begin with the place in the list: /0/name.
+No two templates of one run may have the same name.")]
+pub(crate) struct LintOptions {
+    /// Files that hold a template document or a list of them, directories that hold such files
+    /// (all *.json below them), or - for standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The rules to check by.
+    #[arg(long, default_value = "v1", value_parser = rulebook)]
+    pub(crate) rulebook: &'static Rulebook,
+    /// Let warnings count as faults in the exit code.
+    #[arg(long)]
+    pub(crate) deny_warnings: bool,
+    /// Write annotations for GitHub Actions.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) github: bool,
+}
+
+fn rulebook(name: &str) -> Result<&'static Rulebook, String> {
+    let names = || Rulebook::ALL.iter().map(|rulebook| rulebook.name).collect::<Vec<_>>();
+    Rulebook::named(name)
+        .ok_or_else(|| format!("there are these rulebooks: {}", names().join(", ")))
 }

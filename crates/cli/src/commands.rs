@@ -6,6 +6,7 @@ mod config;
 mod credentials;
 mod doctor;
 mod first_run;
+mod lint;
 mod serve;
 mod templates;
 
@@ -28,6 +29,10 @@ use crate::{
 /// Runs what was typed.
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { command, common } = arguments;
+    // Files are checked wherever they are, with neither settings nor a store.
+    if let Command::Lint(options) = &command {
+        return Ok(lint::run(options, common.json));
+    }
     let flags = match &command {
         Command::Serve { listen, log_format } => {
             vec![("listen", listen.clone()), ("log_format", log_format.clone())]

@@ -16,7 +16,7 @@ mod smoke {
     mod credentials;
     mod first_run;
     mod kill;
-    mod ledger;
+    mod lint;
     mod review;
     mod settings;
     mod shared;

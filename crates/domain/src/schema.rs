@@ -20,24 +20,23 @@ pub fn of_template(rulebook: &Rulebook) -> Value {
 /// The schema of the document that edits a template: new components, a new category or both, or
 /// an older version by itself.
 pub fn of_edit(rulebook: &Rulebook) -> Value {
-    let part = rulebook.edit;
-    let restores = |field: &&Field| matches!(field.shape, Shape::Number);
-    let properties = |needed: &str, fields: Vec<&'static Field>| -> Value {
-        let described = fields.into_iter().map(|field| {
-            let schema = described(Side::Sent, field, false);
-            let schema = if field.name == needed { schema } else { or_null(&schema) };
+    let fields = rulebook.edit.fields;
+    let restores = |field: &Field| matches!(field.shape, Shape::Number);
+    let kind = |needed: &'static Field| {
+        let properties = fields.iter().map(|field| {
+            let schema = if restores(field) != restores(needed) {
+                json!({"type": "null"})
+            } else if field.name == needed.name {
+                described(Side::Sent, field, false)
+            } else {
+                or_null(&described(Side::Sent, field, false))
+            };
             (field.name.to_owned(), schema)
         });
-        let properties: Map<String, Value> = described.collect();
-        json!({"type": "object", "properties": properties, "required": [needed]})
+        let properties: Map<String, Value> = properties.collect();
+        json!({"type": "object", "properties": properties, "required": [needed.name]})
     };
-    let replacing = || part.fields.iter().filter(|field| !restores(field)).collect::<Vec<_>>();
-    let mut kinds: Vec<Value> =
-        replacing().iter().map(|it| properties(it.name, replacing())).collect();
-    for restoring in part.fields.iter().filter(restores) {
-        kinds.push(properties(restoring.name, vec![restoring]));
-    }
-    json!({"anyOf": kinds})
+    json!({"anyOf": fields.iter().map(kind).collect::<Vec<_>>()})
 }
 
 /// The schema of any other document that is sent.
@@ -424,5 +423,32 @@ mod tests {
             .map(|it| (it["minContains"].as_i64().unwrap(), it["maxContains"].as_i64().unwrap()))
             .collect();
         assert_eq!(counts, [(0, 1), (1, 1), (0, 1), (0, 1)], "HEADER, BODY, FOOTER, BUTTONS");
+    }
+
+    #[test]
+    fn an_edit_replaces_or_restores_but_not_both() {
+        let schema = of_edit(&V1);
+        let absent =
+            |kind: &Value, field: &str| kind["properties"][field] == json!({"type": "null"});
+        let kinds: Vec<(&str, bool, bool)> = schema["anyOf"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| {
+                (
+                    it["required"][0].as_str().unwrap(),
+                    absent(it, "components"),
+                    absent(it, "restore_version"),
+                )
+            })
+            .collect();
+        assert_eq!(
+            kinds,
+            [
+                ("category", false, true),
+                ("components", false, true),
+                ("restore_version", true, false)
+            ]
+        );
     }
 }

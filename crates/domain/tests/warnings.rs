@@ -74,7 +74,6 @@ fn media(mut header: Value) -> Value {
 }
 
 /// Advice, a document that does not take it, what is then told, and the nearest that does.
-#[expect(clippy::too_many_lines, reason = "a table has a row for each advice")]
 fn table() -> Vec<(Advice, Value, &'static str, Value)> {
     let url = |url: &str| button(&json!({"type": "URL", "text": "t", "url": url}));
     vec![
@@ -198,6 +197,9 @@ fn a_warning_is_written_like_a_violation_and_has_its_hint() {
             "message": "is unknown to a template: neither checked nor kept",
             "hint": "did you mean `name`?"}])
     );
+    let document = top("nam\u{2060}e", &json!(1));
+    let message = "is unknown to a template, as its name holds the word joiner U+2060: neither checked nor kept";
+    assert_eq!(warnings(&document).told()[0].message, message);
     let document = body("Hello {{1}}.");
     assert_eq!(
         serde_json::to_value(warnings(&document).told()).unwrap(),

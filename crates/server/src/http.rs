@@ -40,6 +40,8 @@ use crate::{App, access::Line};
 use problem::{Kind, Problem};
 use trace::Trace;
 
+pub(crate) use trace::requests_so_far;
+
 /// Every route of the service. The path key stands in the pattern by name only.
 fn routes() -> Router<App> {
     Router::new()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use galley_store::Sweep;
 
-use crate::App;
+use crate::{App, http::requests_so_far};
 
 /// How long to rest between two steps of a sweep.
 const BETWEEN_STEPS: Duration = Duration::from_millis(200);
@@ -28,18 +28,20 @@ pub async fn sweep_forever(app: App) {
 /// How long to rest when the search is up to date: what it is behind at most, in quiet times.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 
-/// How much longer than a step took to rest after it while others write: the search takes that
-/// share of one core from them, and no more.
+/// How much longer than a step took to rest after it while the service is busy: the search takes
+/// that share of one core from the requests, and no more.
 const REST: u32 = 15;
 
 /// Follows the events for ever, a small step at a time.
 pub async fn follow_for_search_forever(app: App) {
     loop {
-        let begun = app.clock().monotonic();
-        let rest = match app.store().follow_for_search().await {
-            Ok(step) if step.more && step.writers_at_work => {
-                app.clock().monotonic().saturating_sub(begun) * REST
-            }
+        let (begun, before) = (app.clock().monotonic(), requests_so_far());
+        let step = app.store().follow_for_search().await;
+        let took = app.clock().monotonic().saturating_sub(begun);
+        // More than one request in each millisecond.
+        let busy = u128::from(requests_so_far() - before) > took.as_millis();
+        let rest = match step {
+            Ok(step) if step.more && busy => took * REST,
             Ok(step) if step.more => Duration::ZERO,
             Ok(_) => BETWEEN_LOOKS,
             Err(error) => {

@@ -201,8 +201,6 @@ pub struct Indexing {
     pub seen: usize,
     /// Whether there is more to do right away.
     pub more: bool,
-    /// Whether somebody has written since the step before.
-    pub writers_at_work: bool,
 }
 
 /// One thing that `galley doctor` looked at.

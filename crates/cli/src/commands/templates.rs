@@ -144,7 +144,7 @@ async fn show(desk: &Desk, id: &str, version: Option<u64>) -> anyhow::Result<()>
         components.clone()
     } else {
         let lines = components.as_array().into_iter().flatten();
-        lines.map(|it| format!("\n  {it}")).collect::<String>().into()
+        format!("\n  {}", lines.map(Value::to_string).collect::<Vec<_>>().join("\n  ")).into()
     };
     let optional = |value: Option<&str>| value.map_or(Value::Null, Value::from);
     table::print_one(

@@ -12,12 +12,18 @@ fn reviewed(dir: &std::path::Path) -> Value {
     galley_json(dir, &["account", "create", "shop", "--review", "manual"])
 }
 
-fn call(service: &Service, account: &Value, method: &str, rest: &str, body: &Value) -> Answer {
+fn call(
+    service: &Service,
+    account: &Value,
+    method: &'static str,
+    rest: &str,
+    body: &Value,
+) -> Answer {
     let member = |name: &str| account[name].as_str().unwrap();
     let (phone, key) = (member("phone_number_id"), member("key"));
     let path = format!("/api/v1.0/{phone}/{key}/message_templates{rest}");
-    let request = Request::new(method, path)
-        .header("Authorization", &format!("Bearer {}", member("token")));
+    let request =
+        Request::new(method, path).header("Authorization", &format!("Bearer {}", member("token")));
     service.send(&if body.is_null() { request } else { request.body(body.to_string()) })
 }
 

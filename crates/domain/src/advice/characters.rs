@@ -270,7 +270,7 @@ mod tests {
         ] {
             assert_eq!(told(text), [format!("invisible-character {at}..{}", at + 1)], "{text:?}");
         }
-        let smuggled: String = "hello".bytes().map(|it| tag(it)).collect();
+        let smuggled: String = "hello".bytes().map(tag).collect();
         assert_eq!(told(&format!("é{smuggled}")), ["invisible-character 1..6"]);
         assert_eq!(told("😀\u{fe0f}\u{fe01}\u{fe02}"), ["invisible-character 2..4"]);
     }

@@ -1,6 +1,6 @@
 //! Members that nobody reads: unknown ones, and known ones in a place that does not use them.
 
-use super::{Advice, Note};
+use super::{Advice, Note, characters};
 use crate::{
     rulebook::{Kind, List, Part, Shape, Tagged},
     suggest,
@@ -66,7 +66,10 @@ impl Known {
             let hint = format!("leave it out; it belongs to {}", listed(&users));
             return Note::new(Advice::UnusedField, message, hint);
         }
-        let message = format!("is unknown to {}: neither checked nor kept", self.title);
+        // A name that looks right is told with what makes it wrong.
+        let hidden = characters::look(name, "").into_iter().next();
+        let hidden = hidden.map_or(String::new(), |it| format!(", as its name {}", it.message));
+        let message = format!("is unknown to {}{hidden}: neither checked nor kept", self.title);
         let hint = match suggest::nearest(name, self.names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("leave it out; known here: `{}`", self.names.join("`, `")),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Advice, Note, tell};
+use super::{Advice, Note, characters, tell};
 use crate::{text::shortened, violation::Span};
 
 /// Hosts whose addresses tell nobody where they lead.
@@ -99,7 +99,7 @@ fn begin(text: &str, host: Range<usize>) -> Option<usize> {
 
 /// Addresses end at white space, quotes and brackets; what closes the sentence is not theirs.
 fn address_end(text: &str, from: usize) -> usize {
-    let outside = |it: char| it.is_whitespace() || matches!(it, '"' | '<' | '>' | '«' | '»');
+    let outside = |it: char| characters::is_space(it) || matches!(it, '"' | '<' | '>' | '«' | '»');
     let end = text[from..].find(outside).map_or(text.len(), |at| from + at);
     from + text[from..end].trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '\'', '*']).len()
 }
@@ -121,6 +121,7 @@ mod tests {
             ("https://t.co", "https://t.co"),
             ("https://wa.me/{{1}}", "https://wa.me/{{1}}"),
             ("*ow.ly/abc*", "ow.ly/abc"),
+            ("bit.ly/x\u{200b}y", "bit.ly/x"),
         ] {
             assert_eq!(found(text), [link], "{text}");
         }

@@ -124,9 +124,9 @@ catalogue! {
     Unavailable SERVICE_UNAVAILABLE "unavailable" "The service cannot reach its data right now"
         "Nothing was done. Try again after the time in Retry-After.";
     OutcomeUnknown SERVICE_UNAVAILABLE "outcome-unknown" "It is not known whether this was done"
-        "Try again with the same Idempotency-Key: if it was done, you get the first answer.";
+        "Send it again with the same Idempotency-Key or the same If-Match: it is done once at most.";
     Deadline SERVICE_UNAVAILABLE "deadline" "The request took too long"
-        "It may still be done. Try again with the same Idempotency-Key.";
+        "It may still be done. Send it again with the same Idempotency-Key or the same If-Match: it is done once at most.";
     NotReady SERVICE_UNAVAILABLE "not-ready" "This instance is not taking requests"
         "Send requests to another instance, or wait.";
     Internal INTERNAL_SERVER_ERROR "internal" "The fault is ours"
@@ -138,24 +138,26 @@ catalogue! {
 pub(crate) struct Problem {
     kind: Kind,
     detail: Option<String>,
-    existing: Option<TemplateId>,
-    violations: Option<Violations>,
-    possible: Option<Vec<&'static str>>,
-    revision: Option<u64>,
+    extra: Extra,
     cause: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+/// What some kinds tell beside the sentence.
+#[derive(Clone, Debug)]
+enum Extra {
+    Nothing,
+    /// The caller's own template that has the name.
+    Existing(TemplateId),
+    Violations(Violations),
+    /// The moves that are possible.
+    Possible(Vec<&'static str>),
+    /// Where the template is now; told as its tag.
+    Revision(u64),
 }
 
 impl Problem {
     pub(crate) fn of(kind: Kind) -> Self {
-        Self {
-            kind,
-            detail: None,
-            existing: None,
-            violations: None,
-            possible: None,
-            revision: None,
-            cause: None,
-        }
+        Self { kind, detail: None, extra: Extra::Nothing, cause: None }
     }
 
     pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
@@ -165,12 +167,13 @@ impl Problem {
 
     /// The name of the template is taken; told by which one when it is the caller's own.
     pub(crate) fn name_taken(existing: Option<TemplateId>) -> Self {
-        Self { existing, ..Self::of(Kind::NameTaken) }
+        let extra = existing.map_or(Extra::Nothing, Extra::Existing);
+        Self { extra, ..Self::of(Kind::NameTaken) }
     }
 
     /// The template is at another revision than the caller knows.
     pub(crate) fn outdated(revision: u64) -> Self {
-        Self { revision: Some(revision), ..Self::of(Kind::RevisionOutdated) }
+        Self { extra: Extra::Revision(revision), ..Self::of(Kind::RevisionOutdated) }
     }
 
     /// The table of moves has no such move; told which ones it has.
@@ -181,7 +184,8 @@ impl Problem {
             refusal.status.word(),
             possible.join(", ")
         );
-        Self { possible: Some(possible), ..Self::of(Kind::MoveNotPossible).detail(detail) }
+        let problem = Self::of(Kind::MoveNotPossible).detail(detail);
+        Self { extra: Extra::Possible(possible), ..problem }
     }
 
     /// The document of a decision is at fault.
@@ -196,7 +200,7 @@ impl Problem {
 
     fn violated(kind: Kind, violations: Violations) -> Self {
         let problem = Self::of(kind).detail(violations.to_string());
-        Self { violations: Some(violations), ..problem }
+        Self { extra: Extra::Violations(violations), ..problem }
     }
 
     pub(crate) fn slug(&self) -> &'static str {
@@ -217,18 +221,27 @@ impl Problem {
 
     /// The JSON that the caller reads.
     pub(crate) fn document(self, request_id: &str) -> String {
-        let Self { kind, detail, existing, violations, possible, .. } = self;
-        let document = Document {
+        let Self { kind, detail, extra, .. } = self;
+        let mut document = Document {
             r#type: format!("/problems/{}", kind.slug()),
             title: kind.title(),
             status: kind.status().as_u16(),
             detail: detail.as_deref().unwrap_or(kind.cure()),
             request_id,
-            existing_id: existing.map(|id| id.to_string()),
-            more: violations.as_ref().map(Violations::more).filter(|more| *more > 0),
-            violations: violations.as_ref().map(Violations::told),
-            possible,
+            existing_id: None,
+            violations: None,
+            more: None,
+            possible: None,
         };
+        match &extra {
+            Extra::Nothing | Extra::Revision(_) => {}
+            Extra::Existing(id) => document.existing_id = Some(id.to_string()),
+            Extra::Violations(violations) => {
+                document.violations = Some(violations.told());
+                document.more = Some(violations.more()).filter(|more| *more > 0);
+            }
+            Extra::Possible(possible) => document.possible = Some(possible),
+        }
         serde_json::to_string(&document).unwrap_or_default()
     }
 }
@@ -248,7 +261,7 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     more: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    possible: Option<Vec<&'static str>>,
+    possible: Option<&'a [&'static str]>,
 }
 
 impl From<Violations> for Problem {
@@ -295,7 +308,7 @@ impl IntoResponse for Problem {
         if let Some((name, value)) = extra {
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
-        if let Some(revision) = self.revision {
+        if let Extra::Revision(revision) = self.extra {
             response.headers_mut().insert(header::ETAG, etag(revision));
         }
         response.extensions_mut().insert(self);

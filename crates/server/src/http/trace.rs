@@ -14,7 +14,12 @@ use galley_store::CredentialId;
 
 use crate::App;
 
-static COUNTER: AtomicU64 = AtomicU64::new(1);
+static COUNTER: AtomicU64 = AtomicU64::new(0);
+
+/// How many requests have come in since the process began.
+pub(crate) fn requests_so_far() -> u64 {
+    COUNTER.load(Ordering::Relaxed)
+}
 
 pub(super) struct Trace {
     request_id: String,
@@ -25,10 +30,11 @@ pub(super) struct Trace {
 impl Trace {
     /// Takes over the caller's `x-request-id` if it is a plain word of up to 64 characters.
     pub(super) fn new(app: &App, headers: &HeaderMap) -> Self {
+        let number = COUNTER.fetch_add(1, Ordering::Relaxed) + 1;
         let given = headers.get(super::REQUEST_ID).and_then(|id| id.to_str().ok());
         let request_id = match given.filter(|id| id.len() <= 64 && credential::is_segment(id)) {
             Some(id) => id.to_owned(),
-            None => format!("{}-{:x}", app.0.instance, COUNTER.fetch_add(1, Ordering::Relaxed)),
+            None => format!("{}-{number:x}", app.0.instance),
         };
         Self { request_id, route: OnceLock::new(), token: OnceLock::new() }
     }

@@ -160,7 +160,7 @@ async fn an_older_version_is_shown_and_comes_back_in_one_call() {
 async fn versions_are_listed_with_their_status_when_and_by_whom() {
     let app = TestApp::start().await;
     let id = app.made("welcome").await;
-    app.clock.advance(std::time::Duration::from_secs(60));
+    app.clock.advance(std::time::Duration::from_mins(1));
     patch(&app, &id, &json!({"category": "UTILITY"})).await;
     let answer = app.call(Method::GET, &format!("/{id}/versions"), &Value::Null).await;
     let token = answer.json()["data"][0]["created_by"].clone();

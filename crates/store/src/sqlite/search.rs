@@ -65,8 +65,7 @@ impl Indexer {
     /// Looks at some templates that have changed.
     pub(super) fn step(&mut self) -> Result<Indexing, StoreError> {
         let seen = self.store.pragma_query_value(None, "data_version", |row| row.get(0))?;
-        let writers_at_work = seen != std::mem::replace(&mut self.seen, seen);
-        if !writers_at_work && !self.more {
+        if seen == std::mem::replace(&mut self.seen, seen) && !self.more {
             return Ok(Indexing::default());
         }
         let moment = self.store.unchecked_transaction()?;
@@ -79,7 +78,7 @@ impl Indexer {
         };
         index.commit()?;
         self.more = more;
-        Ok(Indexing { seen, more, writers_at_work })
+        Ok(Indexing { seen, more })
     }
 }
 

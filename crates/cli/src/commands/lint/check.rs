@@ -33,7 +33,7 @@ pub(super) struct Report {
 impl Report {
     /// Those findings that are faults, or those that are not.
     pub(super) fn of(&self, severity: Severity) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(move |finding| finding.severity == severity)
+        self.findings.iter().filter(move |finding| finding.remark.severity == severity)
     }
 
     pub(super) fn faults(&self) -> usize {
@@ -46,14 +46,8 @@ impl Report {
 }
 
 /// One fault or warning, and where it is.
-#[derive(Debug)]
 pub(super) struct Finding {
-    pub(super) severity: Severity,
-    pub(super) rule: &'static str,
-    pub(super) pointer: String,
-    pub(super) message: String,
-    pub(super) hint: Option<String>,
-    pub(super) span: Option<Span>,
+    pub(super) remark: Remark,
     /// Its place in the text, in bytes.
     pub(super) place: Range<usize>,
     /// Where the same key stood before.
@@ -61,6 +55,16 @@ pub(super) struct Finding {
     pub(super) start: Position,
     /// The first position behind it.
     pub(super) end: Position,
+}
+
+/// What is said about one place of a document.
+pub(super) struct Remark {
+    pub(super) severity: Severity,
+    pub(super) rule: &'static str,
+    pub(super) pointer: String,
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+    pub(super) span: Option<Span>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,7 +107,7 @@ impl Checker {
             }
         }
         let Findings { mut found, more_faults, more_warnings, .. } = findings;
-        found.sort_by_key(|it| (it.place.start, it.severity));
+        found.sort_by_key(|it| (it.place.start, it.remark.severity));
         Report { file, text, findings: found, more_faults, more_warnings }
     }
 
@@ -172,20 +176,17 @@ impl<'t> Findings<'t> {
 
     fn violation(&mut self, violation: Violation) {
         let Violation { pointer, rule, message, hint, span } = violation;
-        let mut repeat = 0;
+        let (severity, id) = (Severity::Fault, rule.id());
+        let mut place = self.place(&pointer, span, 0, rule == Rule::DuplicateKey);
+        let mut before = None;
         if rule == Rule::DuplicateKey {
             let times = self.repeated.entry(format!("{}{pointer}", self.base.0)).or_default();
             *times += 1;
-            repeat = *times;
+            let repeat = *times;
+            before = Some(place);
+            place = self.place(&pointer, span, repeat, true);
         }
-        let first = self.place(&pointer, span, 0, repeat > 0);
-        let place =
-            if repeat > 0 { self.place(&pointer, span, repeat, true) } else { first.clone() };
-        let before = (first != place).then_some(first);
-        self.add(Severity::Fault, rule.id(), pointer, message, hint, span, place);
-        if let Some(last) = self.found.last_mut() {
-            last.before = before;
-        }
+        self.add(Remark { severity, rule: id, pointer, message, hint, span }, place, before);
     }
 
     fn warning(&mut self, warning: Warning) {
@@ -193,41 +194,45 @@ impl<'t> Findings<'t> {
         // What is wrong with such a member is its name.
         let by_key = matches!(rule, Advice::UnknownField | Advice::UnusedField);
         let place = self.place(&pointer, span, 0, by_key);
-        self.add(Severity::Warning, rule.id(), pointer, message, Some(hint), span, place);
+        let (severity, rule, hint) = (Severity::Warning, rule.id(), Some(hint));
+        self.add(Remark { severity, rule, pointer, message, hint, span }, place, None);
     }
 
     fn malformed(&mut self, error: &NotJson) {
         let end = self.text.len();
-        let at = match error {
+        let (at, message) = match error {
             NotJson::TooDeep => {
-                source::nested_deeper(self.text, MAX_DEPTH).map_or(end, |place| place.start)
+                let place = source::nested_deeper(self.text, MAX_DEPTH);
+                (place.map_or(end, |place| place.start), error.to_string())
             }
-            NotJson::Encoding(error) => error.valid_up_to(),
-            NotJson::Syntax(error) if error.is_eof() => self.text.trim_end().len(),
+            NotJson::Encoding(error) => (error.valid_up_to(), "not UTF-8".to_owned()),
             NotJson::Syntax(error) => {
-                (self.lines.begin(error.line()) + error.column()).saturating_sub(1)
+                let (line, column) = (error.line(), error.column());
+                let at = (self.lines.begin(line) + column).saturating_sub(1);
+                let at = if error.is_eof() { self.text.trim_end().len() } else { at };
+                // The place is shown where all places are.
+                (at, error.to_string().replace(&format!(" at line {line} column {column}"), ""))
             }
         };
         let at = self.text.floor_char_boundary(at.min(end));
-        let length = self.text[at..].chars().next().map_or(0, char::len_utf8);
-        let message = match error {
-            NotJson::Syntax(error) => {
-                // The place is shown where all places are.
-                let place = format!(" at line {} column {}", error.line(), error.column());
-                error.to_string().replace(&place, "")
-            }
-            NotJson::Encoding(_) => "not UTF-8".to_owned(),
-            NotJson::TooDeep => error.to_string(),
-        };
+        let wrong = self.text[at..].chars().next().filter(|it| !matches!(it, '\n' | '\r'));
+        let place = at..at + wrong.map_or(0, char::len_utf8);
         let hint = self.text.starts_with('\u{feff}').then(|| {
             "save the file without a byte order mark, which stands before the text".to_owned()
         });
-        let place = at..at + length;
-        self.add(Severity::Fault, MALFORMED, String::new(), message, hint, None, place);
+        let (severity, rule, pointer) = (Severity::Fault, MALFORMED, String::new());
+        let remark = Remark { severity, rule, pointer, message, hint, span: None };
+        self.add(remark, place, None);
     }
 
     /// The place of a key, of some characters of a string, or of a whole value.
-    fn place(&self, pointer: &str, span: Option<Span>, repeat: usize, by_key: bool) -> Range<usize> {
+    fn place(
+        &self,
+        pointer: &str,
+        span: Option<Span>,
+        repeat: usize,
+        by_key: bool,
+    ) -> Range<usize> {
         let spot = source::find(self.text, self.base.1.clone(), pointer, repeat);
         match (spot.key, span) {
             (Some(key), _) if by_key => key,
@@ -240,22 +245,9 @@ impl<'t> Findings<'t> {
         self.lines.position(self.place(pointer, None, 0, false).start)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "these are the members of a finding")]
-    fn add(
-        &mut self,
-        severity: Severity,
-        rule: &'static str,
-        pointer: String,
-        message: String,
-        hint: Option<String>,
-        span: Option<Span>,
-        place: Range<usize>,
-    ) {
-        let pointer = format!("{}{pointer}", self.base.0);
+    fn add(&mut self, mut remark: Remark, place: Range<usize>, before: Option<Range<usize>>) {
+        remark.pointer.insert_str(0, &self.base.0);
         let (start, end) = (self.lines.position(place.start), self.lines.position(place.end));
-        let before = None;
-        let finding =
-            Finding { severity, rule, pointer, message, hint, span, place, before, start, end };
-        self.found.push(finding);
+        self.found.push(Finding { remark, place, before, start, end });
     }
 }

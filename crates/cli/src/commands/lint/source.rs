@@ -262,8 +262,19 @@ mod tests {
             .map(|at| &text[characters(text, string.clone(), Span { start: at, end: at + 1 })])
             .collect();
         let expected = [
-            "a", "é", "日", "😀", r"\n", "\\\"", r"\\", r"\/", r"\u00e9", r"\ud83d\ude00", "b",
-            r"\ud800", r"\u0041",
+            "a",
+            "é",
+            "日",
+            "😀",
+            r"\n",
+            "\\\"",
+            r"\\",
+            r"\/",
+            r"\u00e9",
+            r"\ud83d\ude00",
+            "b",
+            r"\ud800",
+            r"\u0041",
         ];
         assert_eq!(written, expected);
         let some = characters(text, string.clone(), Span { start: 3, end: 10 });

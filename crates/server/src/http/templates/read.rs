@@ -5,6 +5,7 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
+use galley_domain::json::LARGEST_NUMBER;
 use galley_store::StoredTemplate;
 
 use super::shown;
@@ -28,7 +29,7 @@ pub(super) async fn show(
     known: IfNoneMatch,
 ) -> Result<Response, Problem> {
     let parameters = parameters.only(&["version"])?;
-    let number = parameters.read("version", "a whole number from 1", whole)?;
+    let number = parameters.read("version", "a whole number from 1", number)?;
     let stored = app.store().template(caller.account.id, id).await?;
     let stored = stored.ok_or(Problem::of(Kind::TemplateUnknown))?;
     let stored = match number {
@@ -64,7 +65,7 @@ pub(super) async fn versions(
 ) -> Result<Response, Problem> {
     let parameters = parameters.only(&["limit", "after"])?;
     let limit = parameters.limit()?;
-    let after = parameters.read("after", "the number of a version", whole)?;
+    let after = parameters.read("after", "the number of a version", number)?;
     let versions = app.store().versions(caller.account.id, id, after, limit + 1).await?;
     let mut versions = versions.ok_or(Problem::of(Kind::TemplateUnknown))?;
     let more = versions.len() > limit;
@@ -72,4 +73,9 @@ pub(super) async fn versions(
     let after = versions.last().map(|version| version.number.to_string());
     let next = after.as_deref().filter(|_| more).map(|after| parameters.next_page(after));
     Ok(json(StatusCode::OK, view::versions(&versions, &Paging { after, next })))
+}
+
+/// The number of a version, whether there is one or not.
+fn number(text: &str) -> Option<u64> {
+    whole(text).filter(|number| (1..=LARGEST_NUMBER).contains(number))
 }

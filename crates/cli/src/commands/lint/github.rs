@@ -1,0 +1,65 @@
+//! Findings as workflow commands, which GitHub shows beside the lines of a change.
+
+use super::{
+    check::{Finding, Report, Severity},
+    human::{sentence, tame},
+};
+
+/// One command for each finding of a file.
+pub(super) fn commands(report: &Report) -> Vec<String> {
+    let mut commands: Vec<String> =
+        report.findings.iter().map(|finding| command(&report.file, finding)).collect();
+    for (more, what) in [(report.more_faults, "faults"), (report.more_warnings, "warnings")] {
+        if more > 0 {
+            let file = property(&report.file);
+            commands.push(format!("::notice file={file}::{more} more {what} are not shown"));
+        }
+    }
+    commands
+}
+
+/// The command for a file that cannot be read.
+pub(super) fn unreadable(file: &str, error: &str) -> String {
+    format!("::error file={}::{}", property(file), data(error))
+}
+
+fn command(file: &str, finding: &Finding) -> String {
+    let Finding { remark, start, end, .. } = finding;
+    let level = match remark.severity {
+        Severity::Fault => "error",
+        Severity::Warning => "warning",
+    };
+    let mut place = format!("line={},endLine={}", start.line, end.line);
+    // Columns are only understood within one line.
+    if start.line == end.line {
+        place = format!("{place},col={},endColumn={}", start.column, end.column);
+    }
+    let mut message = sentence(finding);
+    if let Some(hint) = &remark.hint {
+        message = format!("{message}\n{hint}");
+    }
+    let (file, title, message) = (property(file), property(remark.rule), data(&message));
+    format!("::{level} file={file},{place},title={title}::{message}")
+}
+
+/// What stands behind the second `::`.
+fn data(text: &str) -> String {
+    let plain = |it: char| it.is_control() && !matches!(it, '\n' | '\r' | '\t');
+    tame(text).replace(plain, "·").replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// A value between commas.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_github_would_misread_is_escaped() {
+        assert_eq!(data("100 %:\r\na,b\u{1b}[1m"), "100 %25:%0D%0Aa,b·[1m");
+        assert_eq!(property("C:\\a,b%.json"), "C%3A\\a%2Cb%25.json");
+    }
+}
