@@ -55,17 +55,31 @@ impl Credentials {
         Self { store, clock, kept: RwLock::default(), refreshing: AtomicBool::new(false) }
     }
 
-    /// The credential with that secret, ended or not.
+    /// The token and the key with these secrets, ended or not.
     pub(crate) async fn find(
+        &self,
+        token: SecretHash,
+        key: SecretHash,
+    ) -> Result<[Option<Arc<Known>>; 2], StoreError> {
+        self.refresh().await?;
+        let wanted = [(CredentialKind::Token, token), (CredentialKind::Key, key)];
+        let (mut found, epoch) =
+            self.with(|kept| (wanted.map(|it| kept.known.get(&it).cloned()), kept.epoch));
+        for (found, (kind, hash)) in found.iter_mut().zip(wanted) {
+            if found.is_none() {
+                *found = self.look_up(kind, hash, epoch).await?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Asks the store, and keeps what it finds.
+    async fn look_up(
         &self,
         kind: CredentialKind,
         hash: SecretHash,
+        epoch: u64,
     ) -> Result<Option<Arc<Known>>, StoreError> {
-        self.refresh().await?;
-        let (kept, epoch) = self.with(|kept| (kept.known.get(&(kind, hash)).cloned(), kept.epoch));
-        if let Some(known) = kept {
-            return Ok(Some(known));
-        }
         let Some(credential) = self.store.credential(kind, hash).await? else { return Ok(None) };
         let Some(account) = self.store.account(credential.account).await? else { return Ok(None) };
         let known = Arc::new(Known { credential, account: Arc::new(account) });

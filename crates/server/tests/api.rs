@@ -4,8 +4,10 @@
 
 mod api {
     pub(crate) mod app;
+    mod authorisation;
     mod create;
     mod credentials;
+    mod described;
     mod dry_run;
     mod edit;
     mod failures;

@@ -12,7 +12,7 @@ use galley_domain::{
     id::TemplateId,
     rulebook::Rulebook,
 };
-use galley_store::{Account, CredentialId, CredentialKind, PhoneAddition, SecretHash};
+use galley_store::{Account, CredentialId, PhoneAddition, SecretHash};
 use jiff::Timestamp;
 
 use super::{
@@ -38,20 +38,6 @@ impl Base {
             return Err(Problem::of(Kind::NotFound));
         }
         Ok(Some(Self { phone: phone.to_owned(), key: key.to_owned() }))
-    }
-}
-
-/// The template that the path names; what cannot be an id is no template's.
-pub(super) struct Item(pub(super) TemplateId);
-
-impl FromRequestParts<App> for Item {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let params = RawPathParams::from_request_parts(parts, app).await.ok();
-        let id = params.as_ref().and_then(|params| params.iter().find(|(key, _)| *key == "id"));
-        let id = id.and_then(|(_, id)| id.parse().ok());
-        id.map(Self).ok_or(Problem::of(Kind::TemplateUnknown))
     }
 }
 
@@ -86,10 +72,16 @@ pub(super) struct Caller<S> {
     pub(super) account: Arc<Account>,
     pub(super) phone: String,
     pub(super) token: CredentialId,
+    item: Option<TemplateId>,
     needs: PhantomData<S>,
 }
 
 impl<S> Caller<S> {
+    /// The template that the path names; what cannot be an id is no template's.
+    pub(super) fn item(&self) -> Result<TemplateId, Problem> {
+        self.item.ok_or(Problem::of(Kind::TemplateUnknown))
+    }
+
     /// How the account's documents are read.
     pub(super) fn rulebook(&self) -> Result<&'static Rulebook, Problem> {
         let rulebook = Rulebook::named(&self.account.rulebook);
@@ -111,13 +103,13 @@ impl<S: Needs> FromRequestParts<App> for Caller<S> {
         let now = app.clock().now();
 
         let token = bearer(&parts.headers).ok_or(Problem::of(Kind::TokenMissing))?;
-        let token = app.credentials().find(CredentialKind::Token, SecretHash::of(token)).await?;
+        let hashes = (SecretHash::of(token), SecretHash::of(&base.key));
+        let [token, key] = app.credentials().find(hashes.0, hashes.1).await?;
         let token =
             alive(token, now, [Kind::TokenUnknown, Kind::TokenExpired, Kind::TokenRevoked])?;
         if let Some(trace) = parts.extensions.get::<Arc<Trace>>() {
             trace.note_token(token.credential.id);
         }
-        let key = app.credentials().find(CredentialKind::Key, SecretHash::of(&base.key)).await?;
         let key = alive(key, now, [Kind::KeyUnknown, Kind::KeyExpired, Kind::KeyRevoked])?;
         if key.account.id != token.account.id {
             return Err(Problem::of(Kind::CredentialsMismatch));
@@ -141,7 +133,10 @@ impl<S: Needs> FromRequestParts<App> for Caller<S> {
         {
             return Err(Problem::of(Kind::PhoneUnknown));
         }
-        Ok(Self { account, phone: base.phone, token: token.credential.id, needs: PhantomData })
+        let item =
+            params.iter().find(|(name, _)| *name == "id").and_then(|(_, id)| id.parse().ok());
+        let token = token.credential.id;
+        Ok(Self { account, phone: base.phone, token, item, needs: PhantomData })
     }
 }
 

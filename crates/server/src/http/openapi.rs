@@ -6,6 +6,7 @@
 
 mod examples;
 mod operation;
+mod parameters;
 mod schemas;
 mod service;
 mod shared;
@@ -42,7 +43,7 @@ pub fn document() -> Value {
         "paths": paths(),
         "components": {
             "schemas": schemas::all(),
-            "parameters": shared::parameters(),
+            "parameters": parameters::all(),
             "headers": shared::headers(),
             "examples": examples::of_problems(),
             "securitySchemes": shared::security_schemes(),
@@ -58,8 +59,12 @@ access token in `Authorization: Bearer`.\n\n\
 Every refusal is a problem document (RFC 9457, `application/problem+json`); its `type` is the \
 path of a page about it. A template that breaks rules is told all of them at once, each with its \
 place in the document, a stable rule id and a hint.\n\n\
-In what is sent, `null` counts as absent, and members that nobody knows are passed over. `null` \
-is never answered. A slash at the end of a path makes no difference.";
+An edit gives a template a new version, and a reviewer decides on versions; `live_version` is the \
+one that is sent. Every change raises the revision that `ETag` tells: with `If-Match`, a change is \
+made only to what the caller has seen.\n\n\
+In what is sent, `null` counts as absent, and members that nobody knows are passed over, except \
+among the values of a rendering. `null` is never answered. A query parameter that nobody knows is \
+refused. A slash at the end of a path makes no difference.";
 
 fn paths() -> Value {
     let mut paths = Map::new();

@@ -13,7 +13,7 @@ use crate::App;
 
 /// The tag of a revision.
 pub(super) fn etag(revision: u64) -> HeaderValue {
-    HeaderValue::from_str(&format!("\"{revision}\"")).expect("digits in quotes")
+    HeaderValue::try_from(format!("\"{revision}\"")).expect("digits in quotes")
 }
 
 /// The revisions that a change is meant for, if the caller says so.
@@ -68,31 +68,97 @@ struct Tag {
 }
 
 fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Tags, Problem> {
+    let values: Vec<&[u8]> = headers.get_all(name).iter().map(HeaderValue::as_bytes).collect();
+    match values[..] {
+        [] => return Ok(Tags::None),
+        [b"*"] => return Ok(Tags::Any),
+        _ => {}
+    }
+    let lists: Option<Vec<Vec<Tag>>> = values.into_iter().map(list).collect();
+    let tags: Vec<Tag> = lists.into_iter().flatten().flatten().collect();
+    if tags.is_empty() {
+        let form = format!("{name} holds tags in quotes, such as \"3\", or `*`.");
+        return Err(Problem::of(Kind::BadRequest).detail(form));
+    }
+    Ok(Tags::These(tags))
+}
+
+/// The tags of a list as RFC 9110 writes it: a tag may hold commas, and an item may be empty.
+fn list(mut rest: &[u8]) -> Option<Vec<Tag>> {
     let mut tags = Vec::new();
-    let mut any = false;
-    for value in headers.get_all(name) {
-        let bad = || {
-            let form = format!("{name} holds tags in quotes, such as \"3\", or `*`.");
-            Problem::of(Kind::BadRequest).detail(form)
-        };
-        for written in value.to_str().map_err(|_| bad())?.split(',').map(str::trim) {
-            if written == "*" {
-                any = true;
-                continue;
+    loop {
+        rest = rest.trim_ascii_start();
+        match rest {
+            [] => return Some(tags),
+            [b',', behind @ ..] => rest = behind,
+            _ => {
+                let (tag, behind) = tag(rest)?;
+                tags.push(tag);
+                rest = behind.trim_ascii_start();
+                if !matches!(rest, [] | [b',', ..]) {
+                    return None;
+                }
             }
-            let (weak, rest) = match written.strip_prefix("W/") {
-                Some(rest) => (true, rest),
-                None => (false, written),
-            };
-            let quoted = rest.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-            tags.push(Tag { weak, revision: whole(quoted.ok_or_else(bad)?) });
         }
     }
-    Ok(if any {
-        Tags::Any
-    } else if tags.is_empty() {
-        Tags::None
-    } else {
-        Tags::These(tags)
-    })
+}
+
+/// The tag that a text begins with, and what follows it.
+fn tag(text: &[u8]) -> Option<(Tag, &[u8])> {
+    let (weak, quoted) = match text.strip_prefix(b"W/") {
+        Some(quoted) => (true, quoted),
+        None => (false, text),
+    };
+    let inside = quoted.strip_prefix(b"\"")?;
+    let (inside, behind) = inside.split_at(inside.iter().position(|byte| *byte == b'"')?);
+    if !inside.iter().all(|byte| matches!(byte, b'!'..=b'~' | 0x80..)) {
+        return None;
+    }
+    let written = str::from_utf8(inside).ok();
+    // Tags are compared letter by letter: "03" is not ours.
+    let revision = written.and_then(|it| whole(it).filter(|number: &u64| number.to_string() == it));
+    Some((Tag { weak, revision }, &behind[1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The revisions that the lines of a header name; none for a tag of somebody else.
+    fn read(lines: &[&'static str]) -> Option<Vec<Option<u64>>> {
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            headers.append(header::IF_MATCH, HeaderValue::from_static(line));
+        }
+        match tags(&headers, &header::IF_MATCH).ok()? {
+            Tags::These(tags) => Some(tags.into_iter().map(|tag| tag.revision).collect()),
+            Tags::Any => Some(vec![Some(u64::MAX)]),
+            Tags::None => Some(Vec::new()),
+        }
+    }
+
+    #[test]
+    fn a_list_of_tags_is_read_as_http_writes_it() {
+        assert_eq!(read(&[]), Some(vec![]));
+        assert_eq!(read(&["*"]), Some(vec![Some(u64::MAX)]));
+        assert_eq!(read(&[r#""3""#]), Some(vec![Some(3)]));
+        assert_eq!(
+            read(&[r#""3",W/"4" ,, "x""#, r#""5","#]),
+            Some(vec![Some(3), Some(4), None, Some(5)])
+        );
+        assert_eq!(read(&[r#""a,b", "3""#]), Some(vec![None, Some(3)]), "a comma inside of a tag");
+        for other in [r#""""#, r#""03""#, r#""+3""#, r#""99999999999999999999""#] {
+            assert_eq!(read(&[other]), Some(vec![None]), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_list_of_tags_is_refused() {
+        for odd in
+            ["", ",", "3", "\"3", "3\"", "w/\"3\"", "\"3\"4", "\"3\" \"4\"", "\"a b\"", "*, \"3\""]
+        {
+            assert_eq!(read(&[odd]), None, "{odd}");
+        }
+        assert_eq!(read(&["*", "\"3\""]), None, "anything, and yet only this");
+    }
 }

@@ -18,6 +18,8 @@ use galley_store::StoredTemplate;
 use super::{json, preconditions::etag, view};
 use crate::App;
 
+pub(super) use list::MOST_WORDS;
+
 pub(super) const COLLECTION: &str = "/api/v1.0/{phone_number_id}/{key}/message_templates";
 pub(super) const VALIDATE: &str = "/api/v1.0/{phone_number_id}/{key}/message_templates/validate";
 pub(super) const ITEM: &str = "/api/v1.0/{phone_number_id}/{key}/message_templates/{id}";

@@ -46,3 +46,28 @@ async fn a_template_is_the_accounts_whatever_phone_number_of_its_own_asks() {
     let answer = app.send(request(Method::GET, &elsewhere, TOKEN, "")).await;
     assert_eq!((answer.status.as_u16(), &answer.json()["phone_number_id"]), (200, &json!(PHONE)));
 }
+
+#[tokio::test]
+async fn a_number_that_no_version_can_have_is_a_bad_parameter() {
+    let app = TestApp::start().await;
+    let id = app.made("welcome").await;
+    for odd in ["0", "00", "9007199254740992", "18446744073709551615"] {
+        for rest in [format!("/{id}?version={odd}"), format!("/{id}/versions?after={odd}")] {
+            let answer = app.call(Method::GET, &rest, &json!(null)).await;
+            answer.problem(400, "bad-request");
+        }
+    }
+    let last = format!("/{id}?version=9007199254740991");
+    app.call(Method::GET, &last, &json!(null)).await.problem(404, "version-unknown");
+}
+
+#[tokio::test]
+async fn a_tag_of_somebody_else_may_hold_a_comma() {
+    let app = TestApp::start().await;
+    let item = format!("/{}", app.made("welcome").await);
+    let tag = |tag| Some(("if-none-match", tag));
+    let answer = app.call_with(Method::GET, &item, &json!(null), tag("\"a,b\"")).await;
+    assert_eq!(answer.status, 200);
+    let answer = app.call_with(Method::GET, &item, &json!(null), tag("\"a,b\", \"1\"")).await;
+    assert_eq!(answer.status, 304);
+}

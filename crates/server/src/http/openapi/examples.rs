@@ -1,11 +1,15 @@
-//! Examples of what is sent and answered. Problems are written by the code that answers them, so
-//! that the examples are what a caller gets to see.
+//! Examples of what is sent. Whoever sends one to a template that was made from another gets the
+//! answer that `answers` shows; tests do.
 
-use galley_domain::{id::TemplateId, json::Document, rulebook::V1, template::Template};
-use serde_json::{Map, Value, json};
+mod answers;
+mod problems;
 
-use super::shared::ID;
-use crate::http::problem::{Kind, Problem};
+use serde_json::{Value, json};
+
+pub(super) use answers::{
+    created, edited, page_of_templates, page_of_versions, paused, rendered, shown, verdict,
+};
+pub(super) use problems::of_problems;
 
 /// The shapes of the specification as whole request bodies.
 pub(super) fn of_templates() -> Value {
@@ -82,55 +86,80 @@ pub(super) fn of_templates() -> Value {
     })
 }
 
-pub(super) fn created() -> Value {
-    json!({"id": ID, "status": "APPROVED", "category": "MARKETING"})
-}
-
-pub(super) fn shown() -> Value {
+/// Documents to be tried out.
+pub(super) fn of_trials() -> Value {
     json!({
-        "id": ID,
-        "name": "opening_hours",
-        "language": "en_US",
-        "category": "UTILITY",
-        "allow_category_change": false,
-        "status": "APPROVED",
-        "phone_number_id": "15550001111",
-        "version": 1,
-        "live_version": 1,
-        "created_at": "2026-11-15T09:30:00.123Z",
-        "updated_at": "2026-11-15T09:30:00.123Z",
-        "components": [{"type": "BODY", "text": "We are open from 9 to 5."}],
+        "faulty": {
+            "summary": "Two broken rules, and two things worth a warning",
+            "value": {
+                "name": "order_shipped",
+                "language": "english",
+                "category": "UTILITY",
+                "allow_category_change": true,
+                "colour": "red",
+                "components": [
+                    {"type": "BODY", "text": "{{1}}, your order is on its way.", "example": {"body_text": [["Ada"]]}},
+                    {"type": "FOOTER", "text": "Hi {{name}}!"},
+                ],
+            },
+        },
+        "good": {"summary": "Nothing to say against it", "value": template("bodyOnly")},
     })
 }
 
-/// One problem of each kind.
-pub(super) fn of_problems() -> Value {
-    let examples = Kind::ALL.iter().map(|kind| {
-        let document = problem(*kind).document("order-4711");
-        let value: Value = serde_json::from_str(&document).unwrap_or_default();
-        (kind.slug().to_owned(), json!({"summary": kind.title(), "value": value}))
-    });
-    Value::Object(examples.collect::<Map<_, _>>())
-}
-
-fn problem(kind: Kind) -> Problem {
-    match kind {
-        Kind::NameTaken => Problem::name_taken(ID.parse::<TemplateId>().ok()),
-        Kind::InvalidTemplate => refused().unwrap_or(Problem::of(kind)),
-        _ => Problem::of(kind),
-    }
-}
-
-/// What a template with two faults is answered.
-fn refused() -> Option<Problem> {
-    let bad = json!({
-        "name": "order_shipped",
-        "language": "english",
-        "category": "UTILITY",
-        "allow_category_change": true,
-        "components": [{"type": "BODY", "text": "Hi {{name}}!"}],
+/// Edits; each can be made to the template of any other example that may change its category.
+pub(super) fn of_edits() -> Value {
+    json!({
+        "category": {"summary": "Another category", "value": {"category": "UTILITY"}},
+        "components": {
+            "summary": "Other components",
+            "value": {
+                "components": [
+                    {"type": "BODY", "text": "Hi {{1}}, your order has arrived.", "example": {"body_text": [["Ada"]]}},
+                    {"type": "FOOTER", "text": "Thank you."},
+                ],
+            },
+        },
+        "restore": {"summary": "An older version again", "value": {"restore_version": 1}},
     })
-    .to_string();
-    let document = Document::parse(bad.as_bytes()).ok()?;
-    Template::read(&document, &V1).err().map(Problem::from)
+}
+
+/// Decisions on a template that waits, and on one that is in use.
+pub(super) fn of_decisions() -> Value {
+    json!({
+        "approve": {"summary": "It may be sent", "value": {"decision": "approve"}},
+        "pause": {
+            "summary": "Not for a while",
+            "value": {"decision": "pause", "reason": "Customers asked for fewer messages."},
+        },
+        "reject": {
+            "summary": "Not like this",
+            "value": {"decision": "reject", "reason": "The offer ended last week."},
+        },
+    })
+}
+
+/// Values for the template of the same name.
+pub(super) fn of_values() -> Value {
+    json!({
+        "allFour": {
+            "summary": "The address of an attachment, two values, and a code to copy",
+            "value": {
+                "header": ["https://shop.example/summer.jpg"],
+                "body": ["Ada", "Sunday"],
+                "buttons": {"3": "SUMMER20"},
+            },
+        },
+        "bodyAndButtons": {
+            "summary": "Two values, and the end of an address",
+            "value": {"body": ["Ada", "4711"], "buttons": {"1": "4711"}},
+        },
+        "bodyOnly": {"summary": "A template that takes no values", "value": {}},
+        "textHeader": {"summary": "A value in the header", "value": {"header": ["Ana"]}},
+    })
+}
+
+/// The document of one of the templates.
+fn template(name: &str) -> Value {
+    of_templates()[name]["value"].take()
 }

@@ -22,7 +22,8 @@ pub(super) struct Operation {
     /// Names of components; `x-request-id` is taken by every operation and added by itself.
     pub(super) parameters: &'static [&'static str],
     pub(super) body: Option<Value>,
-    pub(super) answer: Answer,
+    /// What can be answered when all is well, the usual answer first.
+    pub(super) answers: Vec<Answer>,
     /// Every problem it can answer with; the wrong method is added by itself.
     pub(super) refusals: Vec<Kind>,
 }
@@ -33,8 +34,8 @@ pub(super) struct Answer {
     pub(super) description: &'static str,
     /// Names of components; `x-request-id` is on every answer and added by itself.
     pub(super) headers: &'static [&'static str],
-    /// By media type.
-    pub(super) content: Value,
+    /// By media type; none where the status says everything.
+    pub(super) content: Option<Value>,
     /// Where to go from here.
     pub(super) links: Option<Value>,
 }
@@ -57,7 +58,9 @@ impl Operation {
             operation["requestBody"] = body;
         }
         let mut responses = refused(&self.refusals);
-        responses.insert(self.answer.status.as_str().to_owned(), self.answer.render());
+        for answer in self.answers {
+            responses.insert(answer.status.as_str().to_owned(), answer.render());
+        }
         operation["responses"] = Value::Object(responses);
         operation
     }
@@ -68,8 +71,10 @@ impl Answer {
         let mut response = json!({
             "description": self.description,
             "headers": headers(self.headers),
-            "content": self.content,
         });
+        if let Some(content) = self.content {
+            response["content"] = content;
+        }
         if let Some(links) = self.links {
             response["links"] = links;
         }
@@ -115,6 +120,7 @@ fn of_status(status: StatusCode) -> &'static [&'static str] {
     match status {
         StatusCode::UNAUTHORIZED => &["Cache-Control", "WWW-Authenticate"],
         StatusCode::METHOD_NOT_ALLOWED => &["Cache-Control", "Allow"],
+        StatusCode::PRECONDITION_FAILED => &["Cache-Control", "ETag"],
         StatusCode::SERVICE_UNAVAILABLE => &["Cache-Control", "Retry-After"],
         _ => &["Cache-Control"],
     }

@@ -1,26 +1,49 @@
 //! The schemas of what is sent and answered.
 
+mod message;
+mod refusal;
+
 use galley_domain::{
+    advice::Advice,
+    review::DECISION,
     rulebook::V1,
     schema,
     template::{Category, Status},
-    violation::{MOST_TOLD, Rule},
+    violation::MOST_TOLD,
 };
 use serde_json::{Value, json};
 
-use super::{
-    operation::{problem_type, reference},
-    shared,
-};
-use crate::http::problem::Kind;
+use super::{operation::reference, shared};
 
 pub(super) fn all() -> Value {
     json!({
         "NewTemplate": schema::of_template(&V1),
+        "Trial": trial(),
+        "Edit": schema::of_edit(&V1),
+        "Decision": schema::of_part(&DECISION),
+        "Values": message::values(),
         "Created": created(),
         "Template": template(),
-        "Problem": problem(),
-        "Violation": violation(),
+        "TemplatePage": page("Some templates, newest first.", "Template"),
+        "Version": version(),
+        "VersionPage": page("Some versions of a template, newest first.", "Version"),
+        "Verdict": verdict(),
+        "Warning": warning(),
+        "Rendered": message::rendered(),
+        "Texts": message::texts(),
+        "Payload": message::payload(),
+        "Problem": refusal::problem(),
+        "Violation": refusal::violation(),
+    })
+}
+
+/// Whatever is JSON can be tried out.
+fn trial() -> Value {
+    json!({
+        "anyOf": [
+            reference("schemas", "NewTemplate"),
+            {"description": "Anything else is told what is wrong with it."},
+        ],
     })
 }
 
@@ -30,8 +53,8 @@ fn created() -> Value {
         "description": "What became of a creation.",
         "properties": {
             "id": described(shared::id(), "The new template's id."),
-            "status": status(),
-            "category": {"type": "string", "enum": Category::WORDS},
+            "status": status(Status::WORDS),
+            "category": category("What it is sent for."),
         },
         "required": ["id", "status", "category"],
     })
@@ -42,12 +65,14 @@ fn template() -> Value {
     let mut schema = schema::of_kept(&V1);
     let more = json!({
         "id": described(shared::id(), "Its id."),
-        "status": status(),
+        "status": status(Status::WORDS),
         "phone_number_id": {"type": "string", "description": "The phone number it was created for."},
-        "version": {"type": "integer", "minimum": 1, "description": "The number of its newest version."},
-        "live_version": {"type": "integer", "minimum": 1, "description": "The newest approved version: the one that is sent. Absent while there is none."},
-        "created_at": {"type": "string", "format": "date-time"},
-        "updated_at": {"type": "string", "format": "date-time"},
+        "version": number("The number of the version that is shown: the newest, unless another one was asked for."),
+        "live_version": number("The newest approved version: the one that is sent. Absent while there is none, and while the template is paused or disabled."),
+        "rejection_reason": {"type": "string", "description": "Why the version that is shown was rejected, in the reviewer's words."},
+        "previous_category": category("The category before the version that is shown, if that changed it."),
+        "created_at": moment("When it was created."),
+        "updated_at": moment("When it last changed."),
     });
     let required = ["id", "status", "version", "created_at", "updated_at"];
     if let (Some(properties), Value::Object(more)) = (schema["properties"].as_object_mut(), more) {
@@ -59,59 +84,113 @@ fn template() -> Value {
     schema
 }
 
-fn status() -> Value {
-    json!({"type": "string", "enum": Status::WORDS, "description": "Where the template stands."})
-}
-
-fn problem() -> Value {
-    let types: Vec<String> = Kind::ALL.iter().map(|kind| problem_type(*kind)).collect();
+fn version() -> Value {
+    let of_versions = [Status::Pending, Status::Approved, Status::Rejected].map(Status::word);
     json!({
         "type": "object",
-        "description": "A refusal (RFC 9457).",
+        "description": "One version of a template.",
         "properties": {
-            "type": {"type": "string", "format": "uri-reference", "enum": types, "description": "Which problem; also the path of a page about it."},
-            "title": {"type": "string", "description": "What the problem is; the same for every problem of the type."},
-            "status": {"type": "integer", "minimum": 400, "maximum": 599, "description": "The status code, repeated."},
-            "detail": {"type": "string", "description": "What is wrong this time, or what can be done about it."},
-            "request_id": {"type": "string", "description": "The name of the request, as in `x-request-id`."},
+            "version": number("Its number: 1, 2, 3 …"),
+            "status": status(&of_versions),
+            "category": category("What it is sent for."),
+            "previous_category": category("The category of the version before, if this one changed it."),
+            "created_at": moment("When it was made."),
+            "created_by": actor("Who made it"),
+            "decided_at": moment("When a reviewer decided on it."),
+            "decided_by": actor("Who decided"),
+            "reason": {"type": "string", "description": "Why, in the reviewer's words."},
+        },
+        "required": ["version", "status", "category", "created_at", "created_by"],
+        "dependentRequired": {
+            "decided_at": ["decided_by"],
+            "decided_by": ["decided_at"],
+            "reason": ["decided_at"],
+        },
+    })
+}
+
+/// Some items of a list, and the way to the next ones.
+fn page(about: &str, item: &str) -> Value {
+    json!({
+        "type": "object",
+        "description": about,
+        "properties": {
+            "data": {"type": "array", "maxItems": shared::MOST_ON_A_PAGE, "items": reference("schemas", item)},
+            "paging": {
+                "type": "object",
+                "properties": {
+                    "cursors": {
+                        "type": "object",
+                        "properties": {
+                            "after": {"type": "string", "pattern": "^[1-9][0-9]*$", "description": "Where the page ends, as `after` takes it. Absent when it is empty."},
+                        },
+                    },
+                    "next": {"type": "string", "pattern": r"^\?(?:.*&)?after=[1-9][0-9]*$", "description": "The same question for the next page, to be put behind the path; relative, so that no key stands in an answer. Absent on the last page."},
+                },
+                "required": ["cursors"],
+            },
+        },
+        "required": ["data", "paging"],
+    })
+}
+
+fn verdict() -> Value {
+    json!({
+        "type": "object",
+        "description": "What a document would meet with.",
+        "properties": {
+            "valid": {"type": "boolean", "description": "Whether a creation would be accepted."},
             "violations": {
                 "type": "array",
                 "items": reference("schemas", "Violation"),
-                "minItems": 1,
-                "maxItems": MOST_TOLD,
-                "description": "With `invalid-template`: every broken rule, in the order they were found.",
+                // A taken name is told behind as many others as are told.
+                "maxItems": MOST_TOLD + 1,
+                "description": "Every broken rule, in the order they were found; empty for a valid document.",
             },
-            "more": {"type": "integer", "minimum": 1, "description": format!("How many violations there are beyond the {MOST_TOLD} that are told.")},
-            "existing_id": described(shared::id(), "With `name-taken`: the template that has the name, if it is the caller's own."),
+            "more": refusal::more("violations"),
+            "warnings": {
+                "type": "array",
+                "items": reference("schemas", "Warning"),
+                "maxItems": MOST_TOLD,
+                "description": "What does not stand in the way, but will trouble somebody later.",
+            },
+            "more_warnings": refusal::more("warnings"),
         },
-        "required": ["type", "title", "status", "detail", "request_id"],
+        "required": ["valid", "violations", "warnings"],
+        "anyOf": [
+            {"properties": {"valid": {"const": true}, "violations": {"maxItems": 0}}},
+            {"properties": {"valid": {"const": false}, "violations": {"minItems": 1}}},
+        ],
     })
 }
 
-fn violation() -> Value {
-    let ids: Vec<&str> = Rule::ALL.iter().map(|rule| rule.id()).collect();
-    let about: Vec<String> =
-        Rule::ALL.iter().map(|rule| format!("- `{}`: {}", rule.id(), rule.about())).collect();
-    json!({
-        "type": "object",
-        "description": "One broken rule at one place of the document.",
-        "properties": {
-            "pointer": {"type": "string", "description": "Where, as a JSON pointer (RFC 6901); empty for the document itself.", "examples": ["/components/0/text"]},
-            "rule": {"type": "string", "enum": ids, "description": format!("Which rule. Ids never change.\n\n{}", about.join("\n"))},
-            "message": {"type": "string", "description": "What is wrong there."},
-            "hint": {"type": "string", "description": "How to mend it."},
-            "span": {
-                "type": "object",
-                "description": "Which characters of the string at `pointer`, counted in Unicode scalar values; `end` is not part of it.",
-                "properties": {
-                    "start": {"type": "integer", "minimum": 0},
-                    "end": {"type": "integer", "minimum": 0},
-                },
-                "required": ["start", "end"],
-            },
-        },
-        "required": ["pointer", "rule", "message"],
-    })
+fn warning() -> Value {
+    let advice = Advice::ALL.iter().map(|advice| (advice.id(), advice.about()));
+    let mut schema = refusal::remark("One thing worth a warning at one place of the document.");
+    schema["properties"]["rule"] = refusal::catalogue("Which advice was not taken.", advice);
+    schema["required"] = json!(["pointer", "rule", "message", "hint"]);
+    schema
+}
+
+fn status(words: &[&str]) -> Value {
+    json!({"type": "string", "enum": words, "description": "Where it stands."})
+}
+
+fn category(about: &str) -> Value {
+    json!({"type": "string", "enum": Category::WORDS, "description": about})
+}
+
+fn number(about: &str) -> Value {
+    json!({"type": "integer", "minimum": 1, "description": about})
+}
+
+fn moment(about: &str) -> Value {
+    json!({"type": "string", "format": "date-time", "description": about})
+}
+
+fn actor(about: &str) -> Value {
+    let about = format!("{about}: the id of a token, or `operator` for the command line.");
+    json!({"type": "string", "pattern": "^(?:[0-9]+|operator)$", "description": about})
 }
 
 fn described(mut schema: Value, about: &str) -> Value {

@@ -104,13 +104,13 @@ fn public(
         scope: None,
         parameters: &[],
         body: None,
-        answer: Answer {
+        answers: vec![Answer {
             status: StatusCode::OK,
             description: "All is well.",
             headers: &["Cache-Control"],
-            content,
+            content: Some(content),
             links: None,
-        },
+        }],
         refusals: Vec::new(),
     }
 }

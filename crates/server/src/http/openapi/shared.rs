@@ -1,83 +1,7 @@
-//! Parameters, headers and security schemes that operations share.
+//! Headers, security schemes and values that operations share.
 
-use galley_domain::credential::{LONGEST_SEGMENT, Scope};
+use galley_domain::credential::Scope;
 use serde_json::{Value, json};
-
-use crate::http::problem::Kind;
-
-pub(super) fn parameters() -> Value {
-    let segment = json!({
-        "type": "string",
-        "minLength": 1,
-        "maxLength": LONGEST_SEGMENT,
-        "pattern": format!("^[A-Za-z0-9._~+-]{{1,{LONGEST_SEGMENT}}}$"),
-    });
-    let slugs: Vec<&str> = Kind::ALL.iter().map(|kind| kind.slug()).collect();
-    json!({
-        "PhoneNumberId": {
-            "name": "phone_number_id",
-            "in": "path",
-            "required": true,
-            "description": "The phone number that messages are sent from. It has to be the account's.",
-            "schema": segment,
-            "example": "15550001111",
-        },
-        "Key": {
-            "name": "key",
-            "in": "path",
-            "required": true,
-            "description": "The caller's API key. It belongs to the same account as the access token.",
-            "schema": segment,
-            "example": "gk_your-api-key",
-        },
-        "TemplateId": {
-            "name": "id",
-            "in": "path",
-            "required": true,
-            "description": "The template's id, as its creation answered it.",
-            "schema": id(),
-            "example": ID,
-        },
-        "IdempotencyKey": {
-            "name": "Idempotency-Key",
-            "in": "header",
-            "required": false,
-            "description": "Makes it safe to send the request again: the same key with the same path and body is answered with the first answer for 24 hours, and nothing is made twice. The same key with another body is refused.",
-            // What an HTTP header can carry: no control characters, no white space at the ends.
-            "schema": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": 255,
-                "pattern": r"^[!-~\u0080-\u00ff](?:[\t -~\u0080-\u00ff]*[!-~\u0080-\u00ff])?$",
-            },
-            "example": "7f9c2ba4-e88f-4a3c-9d07-5a3b1f1c2d4e",
-        },
-        "RequestId": {
-            "name": "x-request-id",
-            "in": "header",
-            "required": false,
-            "description": "A name for this request, repeated in the answer and the log. It is taken if it has 1 to 64 of the characters `A-Z a-z 0-9 . _ ~ + -`; otherwise the service makes its own.",
-            "schema": {"type": "string"},
-            "example": "order-4711",
-        },
-        "DocsFile": {
-            "name": "file",
-            "in": "path",
-            "required": true,
-            "description": "The name of a file that the page loads.",
-            "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]+$"},
-            "example": "swagger-ui.css",
-        },
-        "Slug": {
-            "name": "slug",
-            "in": "path",
-            "required": true,
-            "description": "The last part of a problem's `type`.",
-            "schema": {"type": "string", "enum": slugs},
-            "example": Kind::InvalidTemplate.slug(),
-        },
-    })
-}
 
 pub(super) fn headers() -> Value {
     json!({
@@ -142,3 +66,9 @@ pub(super) fn id() -> Value {
 
 /// An id for examples.
 pub(super) const ID: &str = "226542649344000";
+
+/// A phone number id for examples.
+pub(super) const PHONE: &str = "15550001111";
+
+/// How many items a page has at most.
+pub(super) const MOST_ON_A_PAGE: usize = 100;

@@ -1,90 +1,32 @@
-//! The operations on templates.
+//! The operations on templates, and what they share: bodies, answers, refusals and links.
+
+mod collection;
+mod item;
+mod life;
 
 use axum::http::StatusCode;
-use galley_domain::credential::Scope;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     examples,
     operation::{Answer, Operation, reference},
 };
-use crate::http::{
-    problem::Kind,
-    templates::{COLLECTION, ITEM},
-};
+use crate::http::problem::Kind;
 
 pub(super) const TAG: &str = "Templates";
 
 pub(super) fn operations() -> Vec<Operation> {
-    vec![create(), show()]
-}
-
-fn create() -> Operation {
-    Operation {
-        method: "post",
-        path: COLLECTION,
-        id: "createTemplate",
-        tag: TAG,
-        summary: "Create a template",
-        description: "Checks the document against every rule and keeps it. Its name has to be free across the whole service. What the schema cannot say is checked too: placeholders count from `{{1}}` without gaps, and there is exactly one sample for each different one.",
-        scope: Some(Scope::Write),
-        parameters: &["PhoneNumberId", "Key", "IdempotencyKey"],
-        body: Some(json!({
-            "required": true,
-            "description": "The template, as JSON in UTF-8. A body without a content type is read as JSON.",
-            "content": {
-                "application/json": {
-                    "schema": reference("schemas", "NewTemplate"),
-                    "examples": examples::of_templates(),
-                },
-            },
-        })),
-        answer: Answer {
-            status: StatusCode::CREATED,
-            description: "The template was created, now or by an earlier request with the same Idempotency-Key.",
-            headers: &["Cache-Control", "Location", "Idempotent-Replayed"],
-            content: json!({
-                "application/json": {
-                    "schema": reference("schemas", "Created"),
-                    "example": examples::created(),
-                },
-            }),
-            links: Some(links_from_created()),
-        },
-        refusals: [
-            CALLER,
-            BODY,
-            &[Kind::InvalidTemplate, Kind::IdempotencyKeyReused, Kind::NameTaken],
-        ]
-        .concat(),
-    }
-}
-
-fn show() -> Operation {
-    Operation {
-        method: "get",
-        path: ITEM,
-        id: "showTemplate",
-        tag: TAG,
-        summary: "Read a template",
-        description: "One template of the account, whichever of its phone numbers it was created for.",
-        scope: Some(Scope::Read),
-        parameters: &["PhoneNumberId", "Key", "TemplateId"],
-        body: None,
-        answer: Answer {
-            status: StatusCode::OK,
-            description: "The template.",
-            headers: &["Cache-Control", "ETag"],
-            content: json!({
-                "application/json": {
-                    "schema": reference("schemas", "Template"),
-                    "example": examples::shown(),
-                },
-            }),
-            links: None,
-        },
-        refusals: [CALLER, &[Kind::TemplateUnknown]].concat(),
-    }
+    vec![
+        collection::list(),
+        collection::create(),
+        collection::validate(),
+        item::show(),
+        item::edit(),
+        item::delete(),
+        life::versions(),
+        life::review(),
+        life::render(),
+    ]
 }
 
 /// What anybody can be refused with before the operation itself begins, and what the store can
@@ -119,16 +61,64 @@ const BODY: &[Kind] = &[
     Kind::BadRequest,
 ];
 
-fn links_from_created() -> Value {
+/// A body that has to be sent.
+fn body(description: &str, schema: &str, examples: &Value) -> Value {
     json!({
-        "show": {
-            "operationId": "showTemplate",
-            "description": "Reads the template that was created.",
-            "parameters": {
-                "path.phone_number_id": "$request.path.phone_number_id",
-                "path.key": "$request.path.key",
-                "path.id": "$response.body#/id",
-            },
+        "required": true,
+        "description": format!("{description}, as JSON in UTF-8. A body without a content type is read as JSON."),
+        "content": {
+            "application/json": {"schema": reference("schemas", schema), "examples": examples},
         },
     })
+}
+
+/// JSON of one schema, with an example of it.
+fn content(schema: &str, example: &Value) -> Value {
+    let schema = reference("schemas", schema);
+    json!({"application/json": {"schema": schema, "example": example}})
+}
+
+/// The template as it is now, with its tag and everything that can be done to it next.
+fn template(description: &'static str, example: &Value) -> Answer {
+    Answer {
+        status: StatusCode::OK,
+        description,
+        headers: &["Cache-Control", "ETag"],
+        content: Some(content("Template", example)),
+        links: Some(links_to_one("$request.path.id", Some("$response.header.ETag"))),
+    }
+}
+
+/// Everything that can be done to one template: `id` tells where its id stands, `tag` where the
+/// tag of what is known of it.
+fn links_to_one(id: &str, tag: Option<&str>) -> Value {
+    let tagged = |header: &'static str| tag.map(|tag| (header, json!(tag)));
+    let links = [
+        ("show", "showTemplate", "Reads the template.", tagged("header.If-None-Match")),
+        ("edit", "editTemplate", "Gives it a new version.", tagged("header.If-Match")),
+        ("review", "reviewTemplate", "Decides on it.", tagged("header.If-Match")),
+        ("delete", "deleteTemplate", "Takes it away.", tagged("header.If-Match")),
+        ("versions", "listVersions", "Shows its history.", None),
+        ("render", "renderTemplate", "Puts values into it.", None),
+    ];
+    let links = links.into_iter().map(|(name, operation, about, more)| {
+        (name.to_owned(), link(operation, about, Some(id), more))
+    });
+    Value::Object(links.collect())
+}
+
+/// A way from an answer to an operation for the same caller.
+fn link(
+    operation: &str,
+    about: &str,
+    id: Option<&str>,
+    more: Option<(&'static str, Value)>,
+) -> Value {
+    let mut parameters = Map::new();
+    for name in ["phone_number_id", "key"] {
+        parameters.insert(format!("path.{name}"), json!(format!("$request.path.{name}")));
+    }
+    parameters.extend(id.map(|id| ("path.id".to_owned(), json!(id))));
+    parameters.extend(more.map(|(name, value)| (name.to_owned(), value)));
+    json!({"operationId": operation, "description": about, "parameters": parameters})
 }

@@ -5,7 +5,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use galley_domain::{edit::Edit, id::TemplateId, json::Document, review::Decision};
+use galley_domain::{edit::Edit, json::Document, review::Decision};
 use galley_store::{Actor, Change, Changed, StoredTemplate};
 
 use super::shown;
@@ -13,7 +13,7 @@ use crate::{
     App,
     http::{
         body::JsonBody,
-        caller::{Caller, Item, Review, Write},
+        caller::{Caller, Review, Write},
         preconditions::IfMatch,
         problem::{Kind, Problem},
     },
@@ -22,31 +22,29 @@ use crate::{
 pub(super) async fn edit(
     State(app): State<App>,
     caller: Caller<Write>,
-    Item(id): Item,
     IfMatch(expected): IfMatch,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
     let edit = {
         let document = Document::parse(&body)?;
         // What an edit may not touch never changes: it can be compared before the transaction.
-        let stored = app.store().template(caller.account.id, id).await?;
+        let stored = app.store().template(caller.account.id, caller.item()?).await?;
         let stored = stored.ok_or(Problem::of(Kind::TemplateUnknown))?;
         Edit::read(&document, caller.rulebook()?, &stored.template)?
     };
-    let changed = app.store().edit_template(change(&app, &caller, id, expected), edit).await?;
+    let changed = app.store().edit_template(change(&app, &caller, expected)?, edit).await?;
     Ok(shown(&done(changed, "edit")?))
 }
 
 pub(super) async fn review(
     State(app): State<App>,
     caller: Caller<Review>,
-    Item(id): Item,
     IfMatch(expected): IfMatch,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
     let decision = Decision::read(&Document::parse(&body)?);
     let Decision { trigger, reason } = decision.map_err(Problem::invalid_decision)?;
-    let change = change(&app, &caller, id, expected);
+    let change = change(&app, &caller, expected)?;
     let changed = app.store().review_template(change, trigger, reason).await?;
     Ok(shown(&done(changed, trigger.word())?))
 }
@@ -54,23 +52,22 @@ pub(super) async fn review(
 pub(super) async fn delete(
     State(app): State<App>,
     caller: Caller<Write>,
-    Item(id): Item,
     IfMatch(expected): IfMatch,
 ) -> Result<Response, Problem> {
-    let change = change(&app, &caller, id, expected);
+    let change = change(&app, &caller, expected)?;
     done(app.store().delete_template(change).await?, "delete")?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-fn change<S>(app: &App, caller: &Caller<S>, id: TemplateId, expected: Option<Vec<u64>>) -> Change {
-    Change {
+fn change<S>(app: &App, caller: &Caller<S>, expected: Option<Vec<u64>>) -> Result<Change, Problem> {
+    Ok(Change {
         account: caller.account.id,
-        id,
+        id: caller.item()?,
         expected,
         review: caller.account.review,
         actor: Actor::Token(caller.token),
         at: app.clock().now(),
-    }
+    })
 }
 
 /// The template as it is now, or why nothing was done.

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// How many words one search may have. In some scripts every character is one.
-const MOST_WORDS: usize = 40;
+pub(crate) const MOST_WORDS: usize = 40;
 
 pub(super) async fn list(
     State(app): State<App>,

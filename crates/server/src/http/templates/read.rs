@@ -12,7 +12,7 @@ use super::shown;
 use crate::{
     App,
     http::{
-        caller::{Caller, Item, Read},
+        caller::{Caller, Read},
         json,
         preconditions::{IfNoneMatch, etag},
         problem::{Kind, Problem},
@@ -24,16 +24,18 @@ use crate::{
 pub(super) async fn show(
     State(app): State<App>,
     caller: Caller<Read>,
-    Item(id): Item,
     parameters: Parameters,
     known: IfNoneMatch,
 ) -> Result<Response, Problem> {
     let parameters = parameters.only(&["version"])?;
     let number = parameters.read("version", "a whole number from 1", number)?;
-    let stored = app.store().template(caller.account.id, id).await?;
+    let stored = app.store().template(caller.account.id, caller.item()?).await?;
     let stored = stored.ok_or(Problem::of(Kind::TemplateUnknown))?;
     let stored = match number {
-        Some(number) => in_version(&app, &caller, stored, number).await?,
+        Some(number) => {
+            let shown = in_version(&app, &caller, stored, number).await?;
+            shown.ok_or(Problem::of(Kind::VersionUnknown))?
+        }
         None => stored,
     };
     if known.has(stored.revision) {
@@ -43,29 +45,29 @@ pub(super) async fn show(
     Ok(shown(&stored))
 }
 
-/// The template as it is in one of its versions.
+/// The template as it is in one of its versions, if there is such a one.
 pub(super) async fn in_version<S>(
     app: &App,
     caller: &Caller<S>,
     stored: StoredTemplate,
     number: u64,
-) -> Result<StoredTemplate, Problem> {
+) -> Result<Option<StoredTemplate>, Problem> {
     if number == stored.state.version {
-        return Ok(stored);
+        return Ok(Some(stored));
     }
     let version = app.store().version(caller.account.id, stored.id, number).await?;
-    Ok(stored.showing(version.ok_or(Problem::of(Kind::VersionUnknown))?))
+    Ok(version.map(|version| stored.showing(version)))
 }
 
 pub(super) async fn versions(
     State(app): State<App>,
     caller: Caller<Read>,
-    Item(id): Item,
     parameters: Parameters,
 ) -> Result<Response, Problem> {
     let parameters = parameters.only(&["limit", "after"])?;
     let limit = parameters.limit()?;
     let after = parameters.read("after", "the number of a version", number)?;
+    let id = caller.item()?;
     let versions = app.store().versions(caller.account.id, id, after, limit + 1).await?;
     let mut versions = versions.ok_or(Problem::of(Kind::TemplateUnknown))?;
     let more = versions.len() > limit;

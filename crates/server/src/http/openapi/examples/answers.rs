@@ -1,0 +1,125 @@
+//! Examples of what is answered, written by the code that answers.
+
+use galley_domain::{
+    json::Document,
+    lifecycle::{State, Trigger},
+    render,
+    rulebook::V1,
+    template::{Category, Review, Status, Template},
+};
+use galley_store::{Actor, CredentialId, Decision, StoredTemplate, Version};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::super::shared::{ID, PHONE};
+use crate::http::view::{self, Paging};
+
+const CREATED: &str = "2026-11-15T09:30:00.123Z";
+const CHANGED: &str = "2026-11-16T17:05:42.007Z";
+
+pub(in super::super) fn created() -> Value {
+    json!({"id": ID, "status": "APPROVED", "category": "MARKETING"})
+}
+
+pub(in super::super) fn shown() -> Value {
+    written(&view::template(&kept()))
+}
+
+/// After an edit of components and category.
+pub(in super::super) fn edited() -> Value {
+    let mut document = super::template("bodyAndButtons");
+    document["category"] = json!("MARKETING");
+    document["components"] = super::of_edits()["components"]["value"]["components"].take();
+    let before = kept();
+    let now = StoredTemplate {
+        template: read(&document),
+        previous_category: Some(before.template.category()),
+        ..after(before, Trigger::Edit)
+    };
+    written(&view::template(&now))
+}
+
+pub(in super::super) fn paused() -> Value {
+    written(&view::template(&after(kept(), Trigger::Pause)))
+}
+
+pub(in super::super) fn page_of_templates() -> Value {
+    let paging = Paging { after: Some(ID.to_owned()), next: Some(format!("?limit=1&after={ID}")) };
+    written(&view::templates(&[kept()], &paging))
+}
+
+/// Two versions; a reviewer took the second.
+pub(in super::super) fn page_of_versions() -> Value {
+    let first = Version {
+        number: 1,
+        status: Status::Approved,
+        category: Category::Utility,
+        previous_category: None,
+        content: String::new(),
+        created_at: moment(CREATED),
+        created_by: Actor::Token(CredentialId(2)),
+        decision: None,
+    };
+    let decision =
+        Decision { at: moment(CHANGED), by: Actor::Token(CredentialId(5)), reason: None };
+    let second = Version {
+        number: 2,
+        category: Category::Marketing,
+        previous_category: Some(Category::Utility),
+        decision: Some(decision),
+        ..first.clone()
+    };
+    let paging = Paging { after: Some("1".to_owned()), next: None };
+    written(&view::versions(&[second, first], &paging))
+}
+
+/// What the faulty document meets with.
+pub(in super::super) fn verdict() -> Value {
+    let faulty = super::of_trials()["faulty"]["value"].to_string();
+    let document = Document::parse(faulty.as_bytes()).expect("JSON was written");
+    let checked = Template::check(&document, &V1);
+    let violations = checked.template.expect_err("the document is faulty");
+    json!({"valid": false, "violations": violations.told(), "warnings": checked.warnings.told()})
+}
+
+pub(in super::super) fn rendered() -> Value {
+    let template = read(&super::template("bodyAndButtons"));
+    let values = super::of_values()["bodyAndButtons"]["value"].to_string();
+    let values = Document::parse(values.as_bytes()).expect("JSON was written");
+    let rendered = render::render(&template, &values).expect("the values fit the template");
+    json!(rendered)
+}
+
+/// A template as it is kept right after its creation.
+fn kept() -> StoredTemplate {
+    StoredTemplate {
+        id: ID.parse().expect("an id"),
+        phone: Some(PHONE.to_owned()),
+        template: read(&super::template("bodyAndButtons")),
+        state: State::first(Review::Auto),
+        previous_category: None,
+        reason: None,
+        revision: 1,
+        created_at: moment(CREATED),
+        updated_at: moment(CREATED),
+    }
+}
+
+fn after(before: StoredTemplate, trigger: Trigger) -> StoredTemplate {
+    let (state, _) = before.state.after(trigger, Review::Auto).expect("the table has this move");
+    StoredTemplate { state, updated_at: moment(CHANGED), ..before }
+}
+
+pub(super) fn read(document: &Value) -> Template {
+    let text = document.to_string();
+    let document = Document::parse(text.as_bytes()).expect("JSON was written");
+    Template::read(&document, &V1).expect("the example meets every rule")
+}
+
+fn moment(text: &str) -> Timestamp {
+    text.parse().expect("a moment")
+}
+
+fn written(text: &str) -> Value {
+    serde_json::from_str(text).expect("answers are JSON")
+}

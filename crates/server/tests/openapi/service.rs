@@ -1,0 +1,142 @@
+//! The service with two accounts: what one makes is approved at once, what the other makes waits.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{
+    body::{Body, to_bytes},
+    extract::Request,
+    http::{Method, header},
+    response::Response,
+};
+use galley_domain::{rulebook::V1, template::Review};
+use galley_server::{AccessLog, App, Clock, Galley, Limits};
+use galley_store::{
+    AccountCreation, CredentialKind, NewAccount, NewCredential, SqliteStore, Store as _,
+    sqlite::SqliteOptions,
+};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::described::{self, Example, Operation};
+
+/// An account, by its key, which is also its token and its phone number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Account(&'static str);
+
+pub(crate) const APPROVED_AT_ONCE: Account = Account("1111");
+pub(crate) const WAITING: Account = Account("2222");
+
+pub(crate) struct Service {
+    galley: Galley,
+    templates: AtomicU64,
+    _dir: tempfile::TempDir,
+}
+
+struct Noon;
+
+impl Clock for Noon {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millisecond(1_790_000_000_000).unwrap()
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+impl Service {
+    pub(crate) async fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("galley.db");
+        let store = SqliteStore::open(&path, &SqliteOptions::default()).unwrap();
+        for (account, review) in [(APPROVED_AT_ONCE, Review::Auto), (WAITING, Review::Manual)] {
+            let credential = |kind| NewCredential::lasting(kind, account.0);
+            let made = store.create_account(NewAccount {
+                name: account.0.to_owned(),
+                rulebook: V1.name,
+                review,
+                phones: vec![account.0.to_owned()],
+                credentials: [CredentialKind::Key, CredentialKind::Token].map(credential).to_vec(),
+                only_as_first: false,
+                at: Noon.now(),
+            });
+            assert!(matches!(made.await.unwrap(), AccountCreation::Created(..)));
+        }
+        let (clock, limits) = (Arc::new(Noon), Limits::default());
+        let app = App::new(Arc::new(store), clock, limits, AccessLog::off(), "test".to_owned());
+        Self { galley: Galley::new(app), templates: AtomicU64::new(0), _dir: dir }
+    }
+
+    /// Calls as an account, with one header more if wanted.
+    pub(crate) async fn send(
+        &self,
+        Account(token): Account,
+        method: &Method,
+        path: &str,
+        body: Option<&Value>,
+        header: Option<(&str, &str)>,
+    ) -> Response {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::AUTHORIZATION, format!("Bearer {token}"));
+        if let Some((name, value)) = header {
+            request = request.header(name, value);
+        }
+        let body = body.map_or(Body::empty(), |body| Body::from(body.to_string()));
+        self.galley.answer(request.body(body).unwrap()).await
+    }
+
+    /// Asks for what anybody may have.
+    pub(crate) async fn get(&self, path: &str) -> Response {
+        self.send(APPROVED_AT_ONCE, &Method::GET, path, None, None).await
+    }
+
+    /// Calls an operation as the example shows it, on a template of its own.
+    pub(crate) async fn call(
+        &self,
+        account: Account,
+        operation: &Operation<'_>,
+        example: &Example,
+    ) -> Response {
+        let path = self.path(account, operation, &example.name).await;
+        self.send(account, &operation.method, &path, example.body.as_ref(), None).await
+    }
+
+    /// The path of an operation on a new template that the example can be used on.
+    pub(crate) async fn path(
+        &self,
+        account: Account,
+        operation: &Operation<'_>,
+        example: &str,
+    ) -> String {
+        let Account(own) = account;
+        let mut known = vec![("key", own), ("phone_number_id", own)];
+        let id;
+        if operation.pattern.contains("{id}") {
+            id = self.template(account, operation.document, example).await;
+            known.push(("id", &id));
+        }
+        operation.path(&known)
+    }
+
+    /// A new template's id.
+    async fn template(&self, account: Account, document: &Value, example: &str) -> String {
+        let name = format!("template {}", self.templates.fetch_add(1, Ordering::Relaxed));
+        let template = described::template(document, example, &name);
+        let path = format!("/api/v1.0/{0}/{0}/message_templates", account.0);
+        let response = self.send(account, &Method::POST, &path, Some(&template), None).await;
+        json_of(response).await["id"].as_str().unwrap().to_owned()
+    }
+}
+
+pub(crate) async fn json_of(response: Response) -> Value {
+    let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    serde_json::from_slice(&bytes).unwrap_or_else(|_| json!(String::from_utf8_lossy(&bytes)))
+}
