@@ -1,6 +1,8 @@
-//! The request body as plain typed structs, the way any service would write them with serde.
+//! The request bodies as plain typed structs, the way any service would write them with serde.
 
 #![expect(dead_code, reason = "the fields are there to be parsed, which is what is measured")]
+
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
@@ -38,4 +40,11 @@ pub(crate) struct Button {
     pub(crate) url: Option<String>,
     pub(crate) phone_number: Option<String>,
     pub(crate) example: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Values {
+    pub(crate) header: Vec<String>,
+    pub(crate) body: Vec<String>,
+    pub(crate) buttons: BTreeMap<String, String>,
 }

@@ -1,7 +1,9 @@
-//! `ceiling`: the least that any axum service does for a create and for a read, with nothing kept.
+//! `ceiling`: the least that any axum service does for a create, a read and a render, with nothing
+//! kept.
 //!
-//! A create parses the same JSON into typed structs and answers the same bytes as the service; a read
-//! answers a body of the same size. What the service loses against this is the price of its promises.
+//! A create parses the same JSON into typed structs and answers the same bytes as the service; so does
+//! a render; a read answers a body of the same size. What the service loses against this is the price
+//! of its promises.
 
 mod document;
 
@@ -20,7 +22,7 @@ use axum::serve::ListenerExt;
 use clap::Parser;
 use serde_json::{Value, json};
 
-use crate::document::Document;
+use crate::document::{Document, Values};
 
 /// Serves the bare routes until it is ended.
 #[derive(Debug, Parser)]
@@ -34,6 +36,7 @@ struct Shared {
     /// Ids have the 16 digits that the service's have.
     next: AtomicU64,
     read: Bytes,
+    rendered: Bytes,
 }
 
 #[tokio::main]
@@ -42,11 +45,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let shared = Arc::new(Shared {
         next: AtomicU64::new(1_000_000_000_000_000),
         read: Bytes::from(read_answer()?),
+        rendered: Bytes::from_static(include_bytes!("../../rendered.json").trim_ascii_end()),
     });
     let router = Router::new()
         .route("/readyz", get(|| async { "ready" }))
         .route("/api/v1.0/{phone_number_id}/{key}/message_templates", post(create))
         .route("/api/v1.0/{phone_number_id}/{key}/message_templates/{id}", get(read))
+        .route("/api/v1.0/{phone_number_id}/{key}/message_templates/{id}/render", post(render))
         .with_state(shared);
     let listener = tokio::net::TcpListener::bind(listen).await?.tap_io(|stream| {
         // A socket that is already gone shows itself at the first read.
@@ -78,6 +83,14 @@ async fn read(
     Path((_phone_number_id, _key, _id)): Path<(String, String, String)>,
 ) -> impl IntoResponse {
     ([(CONTENT_TYPE, "application/json"), (ETAG, "\"1\"")], shared.read.clone())
+}
+
+async fn render(
+    State(shared): State<Arc<Shared>>,
+    Path((_phone_number_id, _key, _id)): Path<(String, String, String)>,
+    Json(_values): Json<Values>,
+) -> impl IntoResponse {
+    ([(CONTENT_TYPE, "application/json")], shared.rendered.clone())
 }
 
 /// The sample as the service shows it when it is read back.

@@ -3,8 +3,9 @@
 use std::fs;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::process::ExitCode;
+use std::sync::atomic::AtomicU64;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::Parser;
 use load::arguments::Arguments;
@@ -13,7 +14,7 @@ use load::summary::{Summary, Tally, cpu_seconds};
 use load::worker::{self, Task};
 
 fn main() -> ExitCode {
-    match run(Arguments::parse()) {
+    match run(&Arguments::parse()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
@@ -24,8 +25,8 @@ fn main() -> ExitCode {
 }
 
 /// Whether every answer was the wanted one.
-fn run(arguments: Arguments) -> Result<bool, String> {
-    let plan = Plan::new(&arguments)?;
+fn run(arguments: &Arguments) -> Result<bool, String> {
+    let plan = Plan::new(arguments)?;
     let address = arguments
         .url
         .to_socket_addrs()
@@ -38,23 +39,35 @@ fn run(arguments: Arguments) -> Result<bool, String> {
         .map(|_| worker::connect(address))
         .collect::<Result<_, _>>()
         .map_err(|e| format!("{address}: {e}"))?;
-    let (started, cpu) = (Instant::now(), cpu_seconds());
-    let from = started + Duration::from_secs_f64(arguments.warmup);
+    let server_seconds = || arguments.server.map(|pid| cpu_seconds(&pid.to_string()));
+    let (started, cpu, server) = (Instant::now(), cpu_seconds("self"), server_seconds());
+    let from = started + arguments.warmup();
     let task = Task {
         address,
         plan: &plan,
         expected: arguments.expected(),
         keep_ids: arguments.ids_out.is_some(),
+        keep_names: arguments.names_out.is_some(),
+        requests: arguments.requests,
+        sent: &AtomicU64::new(0),
         from,
-        until: from + Duration::from_secs_f64(arguments.seconds),
+        until: from + arguments.time(),
     };
     let mut tally = run_loops(task, streams, arguments.loops())?;
-    let load_cores = (cpu_seconds() - cpu) / started.elapsed().as_secs_f64();
+    let took = started.elapsed().as_secs_f64();
+    let load_cores = (cpu_seconds("self") - cpu) / took;
+    let server = server_seconds().zip(server).map(|(after, before)| after - before);
 
-    if let Some(file) = &arguments.ids_out {
-        fs::write(file, &tally.ids).map_err(|e| format!("{}: {e}", file.display()))?;
+    for (file, lines) in [(&arguments.ids_out, &tally.ids), (&arguments.names_out, &tally.names)] {
+        let Some(file) = file else { continue };
+        fs::write(file, lines).map_err(|e| format!("{}: {e}", file.display()))?;
     }
-    let summary = Summary::new(arguments.label, arguments.seconds, load_cores, &mut tally);
+    let seconds = if arguments.requests.is_some() { took } else { arguments.time().as_secs_f64() };
+    tally.expect_all(arguments.requests);
+    let mut summary = Summary::new(arguments.label.clone(), seconds, load_cores, &mut tally);
+    if let Some(server) = server {
+        summary.share_out(server);
+    }
     if arguments.json {
         println!("{}", serde_json::to_string(&summary).map_err(|e| e.to_string())?);
     } else {

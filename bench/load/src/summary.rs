@@ -21,6 +21,8 @@ pub struct Tally {
     pub complaint: Option<String>,
     /// Ids of what was created, a line each.
     pub ids: Vec<u8>,
+    /// Names of what was created, a line each.
+    pub names: Vec<u8>,
 }
 
 impl Tally {
@@ -34,6 +36,16 @@ impl Tally {
         self.errors += other.errors;
         self.complaint = self.complaint.take().or(other.complaint);
         self.ids.extend(other.ids);
+        self.names.extend(other.names);
+    }
+
+    /// Makes every request that the time did not suffice for an error.
+    pub fn expect_all(&mut self, requests: Option<u64>) {
+        let missing = requests.unwrap_or(0).saturating_sub(self.latencies.len() as u64);
+        if missing > 0 {
+            self.errors += missing;
+            self.complaint.get_or_insert_with(|| format!("{missing} requests were not answered"));
+        }
     }
 }
 
@@ -58,6 +70,9 @@ pub struct Summary {
     pub errors: u64,
     /// Cores that the load generator itself used, to see whether it held the server back.
     pub load_cores: f64,
+    /// Microseconds of processor time that the server used for each request, if it was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_us: Option<f64>,
 }
 
 impl Summary {
@@ -77,7 +92,16 @@ impl Summary {
             unexpected: tally.unexpected,
             errors: tally.errors,
             load_cores,
+            server_us: None,
         }
+    }
+
+    /// Shares processor seconds that the server used out to all that it answered.
+    pub fn share_out(&mut self, server_seconds: f64) {
+        let answered: u64 = self.statuses.values().sum();
+        #[expect(clippy::cast_precision_loss, reason = "a count of requests is far below 2^52")]
+        let answered = answered.max(1) as f64;
+        self.server_us = Some(server_seconds * 1e6 / answered);
     }
 
     /// Whether every answer was the wanted one, and there were any.
@@ -110,11 +134,11 @@ fn percentile(sorted: &[u32], percent: usize) -> u32 {
     sorted.get(rank - 1).copied().unwrap_or(0)
 }
 
-/// Processor seconds that this process has used, where the system tells (Linux).
-pub fn cpu_seconds() -> f64 {
+/// Processor seconds that a process has used (`self` is this one), where the system tells (Linux).
+pub fn cpu_seconds(process: &str) -> f64 {
     // The command in parentheses may hold spaces, so the fields are counted from its end;
     // user and system time are the 12th and 13th after it, in hundredths of a second.
-    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks: f64 = fields
         .split_whitespace()
@@ -144,5 +168,26 @@ mod tests {
         assert!(Summary::new("x".into(), 1.0, 0.0, &mut tally).clean());
         tally.unexpected = 1;
         assert!(!Summary::new("x".into(), 1.0, 0.0, &mut tally).clean());
+    }
+
+    #[test]
+    fn what_a_server_used_is_shared_out_to_all_answers_the_warm_up_included() {
+        let mut tally = Tally { latencies: vec![1, 2], ..Tally::default() };
+        tally.statuses.insert(200, 4);
+        let mut summary = Summary::new("x".into(), 1.0, 0.0, &mut tally);
+        assert!(!serde_json::to_string(&summary).unwrap().contains("server_us"));
+        summary.share_out(0.002);
+        assert_eq!(summary.server_us, Some(500.0));
+    }
+
+    #[test]
+    fn a_run_with_fewer_answers_than_asked_for_is_not_clean() {
+        let mut tally = Tally { latencies: vec![1, 2, 3], ..Tally::default() };
+        tally.expect_all(None);
+        tally.expect_all(Some(3));
+        assert_eq!((tally.errors, &tally.complaint), (0, &None));
+        tally.expect_all(Some(5));
+        assert_eq!(tally.errors, 2);
+        assert_eq!(tally.complaint.as_deref(), Some("2 requests were not answered"));
     }
 }

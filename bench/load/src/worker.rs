@@ -5,6 +5,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{self, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use mio::event::Event;
@@ -32,6 +33,12 @@ pub struct Task<'a> {
     pub expected: u16,
     /// Whether the ids of the answers are kept.
     pub keep_ids: bool,
+    /// Whether the names of what was created are kept.
+    pub keep_names: bool,
+    /// How many requests all loops send together, if not as many as the time allows.
+    pub requests: Option<u64>,
+    /// How many they have sent.
+    pub sent: &'a AtomicU64,
     /// When the measured time begins.
     pub from: Instant,
     /// When the measured time ends.
@@ -69,6 +76,7 @@ pub fn run(task: Task<'_>, streams: Vec<net::TcpStream>) -> io::Result<Tally> {
     }
     for connection in &mut open {
         connection.send(&task, &mut random)?;
+        busy -= usize::from(connection.idle);
     }
     while busy > 0 && tally.errors < MOST_ERRORS {
         let left = (task.until + GRACE).saturating_duration_since(Instant::now());
@@ -83,6 +91,9 @@ pub fn run(task: Task<'_>, streams: Vec<net::TcpStream>) -> io::Result<Tally> {
         }
         for event in &events {
             let connection = &mut open[event.token().0];
+            if connection.idle {
+                continue;
+            }
             if let Err(error) = connection.advance(event, &task, &mut random, &mut tally) {
                 tally.errors += 1;
                 tally.complaint.get_or_insert_with(|| format!("connection: {error}"));
@@ -90,10 +101,7 @@ pub fn run(task: Task<'_>, streams: Vec<net::TcpStream>) -> io::Result<Tally> {
                 *connection = Connection::new(stream, &task, &poll, event.token())?;
                 connection.send(&task, &mut random)?;
             }
-            if connection.idle {
-                connection.idle = false;
-                busy -= 1;
-            }
+            busy -= usize::from(connection.idle);
         }
     }
     Ok(tally)
@@ -114,9 +122,14 @@ impl Connection {
         })
     }
 
-    /// Begins a new request.
+    /// Begins a new request, if there is one left to send.
     fn send(&mut self, task: &Task<'_>, random: &mut fastrand::Rng) -> io::Result<()> {
-        self.request.renew(task.plan, random);
+        let number = task.sent.fetch_add(1, Ordering::Relaxed);
+        if task.requests.is_some_and(|requests| number >= requests) {
+            self.idle = true;
+            return Ok(());
+        }
+        self.request.renew(task.plan, number, random);
         self.written = 0;
         self.filled = 0;
         self.sent = Instant::now();
@@ -171,7 +184,7 @@ impl Connection {
                 return Err(io::Error::other("bytes after the end of an answer"));
             }
             let now = Instant::now();
-            record(task, &answer, now, self.sent, tally);
+            record(task, &self.request, &answer, now, self.sent, tally);
             if now < task.until {
                 return self.send(task, random);
             }
@@ -183,25 +196,98 @@ impl Connection {
 
 fn record(
     task: &Task<'_>,
+    request: &Request,
     answer: &response::Response<'_>,
     now: Instant,
     sent: Instant,
     tally: &mut Tally,
 ) {
     *tally.statuses.entry(answer.status).or_default() += 1;
-    if answer.status != task.expected {
+    if answer.status == task.expected {
+        if task.keep_ids
+            && let Some(id) = response::id(answer.body)
+        {
+            tally.ids.extend_from_slice(id);
+            tally.ids.push(b'\n');
+        }
+        if task.keep_names {
+            tally.names.extend_from_slice(request.name());
+            tally.names.push(b'\n');
+        }
+    } else {
         tally.unexpected += 1;
         tally.complaint.get_or_insert_with(|| {
             let body = &answer.body[..answer.body.len().min(1000)];
             format!("status {}: {}", answer.status, String::from_utf8_lossy(body))
         });
-    } else if task.keep_ids
-        && let Some(id) = response::id(answer.body)
-    {
-        tally.ids.extend_from_slice(id);
-        tally.ids.push(b'\n');
     }
     if now >= task.from && now < task.until {
         tally.latencies.push(u32::try_from((now - sent).as_micros()).unwrap_or(u32::MAX));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::arguments::Arguments;
+
+    /// Answers every request on each of so many connections until it is closed; says how many.
+    fn server(connections: usize) -> (SocketAddr, thread::JoinHandle<usize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let answer_all = |mut stream: net::TcpStream| {
+            let (mut answered, mut input) = (0, [0; 4096]);
+            // A short request comes in one piece.
+            while stream.read(&mut input).is_ok_and(|count| count > 0) {
+                answered += 1;
+                let answer = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{{\"id\":\"{answered}\"}}",
+                    9 + answered.to_string().len()
+                );
+                stream.write_all(answer.as_bytes()).unwrap();
+            }
+            answered
+        };
+        let accept = move || {
+            let threads: Vec<_> = (0..connections)
+                .map(|_| listener.accept().unwrap().0)
+                .map(|stream| thread::spawn(move || answer_all(stream)))
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        };
+        (address, thread::spawn(accept))
+    }
+
+    #[test]
+    fn a_counted_run_sends_exactly_so_many_requests_also_fewer_than_it_has_connections() {
+        for requests in [1, 3, 1_000] {
+            let (address, server) = server(8);
+            let line = ["load", "--url", "h:1", "--path", "/p", "--mode", "get"];
+            let plan = Plan::new(&Arguments::parse_from(line)).unwrap();
+            let now = Instant::now();
+            let task = Task {
+                address,
+                plan: &plan,
+                expected: 200,
+                keep_ids: true,
+                keep_names: false,
+                requests: Some(requests),
+                sent: &AtomicU64::new(0),
+                from: now,
+                until: now + Duration::from_mins(1),
+            };
+            let streams = (0..8).map(|_| connect(address).unwrap()).collect();
+            let tally = run(task, streams).unwrap();
+            assert_eq!((tally.errors, tally.complaint), (0, None));
+            assert_eq!(tally.statuses.get(&200), Some(&requests));
+            assert_eq!(tally.latencies.len() as u64, requests);
+            assert_eq!(tally.ids.split(|&byte| byte == b'\n').count() as u64, requests + 1);
+            assert_eq!(server.join().unwrap() as u64, requests);
+        }
     }
 }

@@ -8,6 +8,7 @@ mod connection;
 mod credentials;
 mod events;
 mod fold;
+mod follow;
 mod idempotency;
 mod list;
 mod readers;

@@ -1,19 +1,10 @@
 //! `report`: reads the result lines of a whole benchmark and prints medians, ratios and what is wanted.
 
-use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::process::ExitCode;
 
-use load::summary::Summary;
-use serde::Deserialize;
-
-/// A line of the results: a run of the load generator, or memory that a server held after one.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Line {
-    Run(Summary),
-    Memory { memory: String, kib: f64 },
-}
+use load::growth;
+use load::results::{Results, verdict};
 
 /// A row of the table: what it shows, what it is compared with, and what is wanted of it.
 struct Row {
@@ -26,7 +17,7 @@ struct Row {
 
 const PEERS: [&str; 2] = ["axum-sqlx/create/256", "bun/create/256"];
 
-const ROWS: [Row; 12] = [
+const ROWS: [Row; 14] = [
     row("ceiling/create/64", "bare axum, POST", None, None, None),
     row("galley/create/64", "durable create", Some("ceiling/create/64"), None, None),
     row("galley/create-key/64", "with Idempotency-Key", Some("ceiling/create/64"), None, None),
@@ -43,6 +34,8 @@ const ROWS: [Row; 12] = [
     row("bun/create/256", "peer, durable create", Some("ceiling/create/256"), None, None),
     row("ceiling/read/256", "bare axum, GET", None, None, None),
     row("galley/read/256", "read by id", Some("ceiling/read/256"), Some(0.70), None),
+    row("ceiling/render/256", "bare axum, POST of values", None, None, None),
+    row("galley/render/256", "render", Some("ceiling/render/256"), None, None),
     row("galley/slow-sync/256", "create, 5 ms in each sync", None, None, None),
     row("axum-sqlx/slow-sync/256", "create, 5 ms in each sync", None, None, None),
 ];
@@ -60,6 +53,10 @@ const fn row(
 /// MiB that a server may hold after its runs.
 const WANTED_MEMORY: f64 = 64.0;
 
+/// What is measured without a server, what it is, and the microseconds that it may take.
+const MICRO: [(&str, &str, f64); 1] =
+    [("render/values_to_answer", "render without a server, values to answer", 10.0)];
+
 fn main() -> ExitCode {
     let mut text = String::new();
     if let Err(error) = io::stdin().read_to_string(&mut text) {
@@ -68,7 +65,7 @@ fn main() -> ExitCode {
     }
     match Results::read(&text) {
         Ok(results) => {
-            results.print();
+            print(&results);
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -78,98 +75,69 @@ fn main() -> ExitCode {
     }
 }
 
-#[derive(Debug, Default)]
-struct Results {
-    runs: BTreeMap<String, Vec<Summary>>,
-    memory: BTreeMap<String, f64>,
+/// Share of the ceiling with as many connections.
+fn share(results: &Results, row: &Row) -> Option<f64> {
+    Some(results.rate(row.label)? / results.rate(row.base?)?)
 }
 
-impl Results {
-    fn read(text: &str) -> Result<Self, String> {
-        let mut results = Self::default();
-        for line in text.lines().filter(|line| !line.trim().is_empty()) {
-            match serde_json::from_str(line).map_err(|e| format!("{e}: {line}"))? {
-                Line::Run(run) => results.runs.entry(run.label.clone()).or_default().push(run),
-                // The largest value over all rounds is the one that has to fit.
-                Line::Memory { memory, kib } => {
-                    let most = results.memory.entry(memory).or_insert(0.0);
-                    *most = most.max(kib / 1024.0);
-                }
-            }
-        }
-        Ok(results)
-    }
+/// Multiple of the best peer that was measured in the same way.
+fn multiple(results: &Results, row: &Row) -> Option<f64> {
+    let peers: &[&str] = match row.label {
+        "galley/create/256" | "galley/create-key/256" => &PEERS,
+        "galley/slow-sync/256" => &["axum-sqlx/slow-sync/256"],
+        _ => &[],
+    };
+    let best = peers.iter().filter_map(|peer| results.rate(peer)).max_by(f64::total_cmp)?;
+    Some(results.rate(row.label)? / best)
+}
 
-    /// The median of one figure over all rounds.
-    fn median(&self, label: &str, figure: impl Fn(&Summary) -> f64) -> Option<f64> {
-        let mut values: Vec<f64> = self.runs.get(label)?.iter().map(figure).collect();
-        values.sort_unstable_by(f64::total_cmp);
-        let middle = values.len() / 2;
-        if values.len() % 2 == 1 {
-            values.get(middle).copied()
-        } else {
-            Some(f64::midpoint(values[middle - 1], values[middle]))
-        }
+fn print(results: &Results) {
+    if ROWS.iter().any(|row| results.runs.contains_key(row.label)) {
+        print_rows(results);
     }
-
-    fn rate(&self, label: &str) -> Option<f64> {
-        self.median(label, |run| run.rate)
-    }
-
-    /// Share of the ceiling with as many connections.
-    fn share(&self, row: &Row) -> Option<f64> {
-        Some(self.rate(row.label)? / self.rate(row.base?)?)
-    }
-
-    /// Multiple of the best peer that was measured in the same way.
-    fn multiple(&self, row: &Row) -> Option<f64> {
-        let peers: &[&str] = match row.label {
-            "galley/create/256" | "galley/create-key/256" => &PEERS,
-            "galley/slow-sync/256" => &["axum-sqlx/slow-sync/256"],
-            _ => &[],
-        };
-        let best = peers.iter().filter_map(|peer| self.rate(peer)).max_by(f64::total_cmp)?;
-        Some(self.rate(row.label)? / best)
-    }
-
-    fn print(&self) {
+    for (server, mib) in &results.memory {
+        let verdict = verdict(*mib < WANTED_MEMORY);
         println!(
-            "{:<24} {:<26} {:>8} {:>17} {:>9} {:>9} {:>6} {:>8} {:>8}  wanted",
-            "run", "what", "req/s", "lowest-highest", "p50 ms", "p99 ms", "load", "ceiling", "peer"
+            "{server:<24} resident memory after creates, most of all rounds: {mib:.1} MiB   wanted < {WANTED_MEMORY} MiB: {verdict}"
         );
-        for row in &ROWS {
-            let Some(runs) = self.runs.get(row.label) else { continue };
-            let rates = || runs.iter().map(|run| run.rate);
-            let ms = |figure: fn(&Summary) -> u32| {
-                let us = self.median(row.label, |run| f64::from(figure(run)));
-                us.map_or(0.0, |us| us / 1000.0)
-            };
-            let (share, multiple) = (self.share(row), self.multiple(row));
-            let line = format!(
-                "{:<24} {:<26} {:>8.0} {:>17} {:>9.2} {:>9.2} {:>6.2} {:>8} {:>8}  {}",
-                row.label,
-                row.what,
-                self.rate(row.label).unwrap_or(0.0),
-                format!(
-                    "{:.0}-{:.0}",
-                    rates().fold(f64::INFINITY, f64::min),
-                    rates().fold(0.0, f64::max)
-                ),
-                ms(|run| run.p50_us),
-                ms(|run| run.p99_us),
-                self.median(row.label, |run| run.load_cores).unwrap_or(0.0),
-                share.map_or(String::from("-"), |share| format!("{share:.3}")),
-                multiple.map_or(String::from("-"), |multiple| format!("{multiple:.1}x")),
-                wanted(row, share, multiple),
-            );
-            println!("{}", line.trim_end());
-        }
-        for (server, mib) in &self.memory {
-            let verdict = verdict(*mib < WANTED_MEMORY);
-            println!(
-                "{server:<24} resident memory after creates, most of all rounds: {mib:.1} MiB   wanted < {WANTED_MEMORY} MiB: {verdict}"
-            );
-        }
+    }
+    for (name, what, most) in MICRO {
+        let Some(us) = results.micro.get(name) else { continue };
+        println!("{name:<24} {what}: {us:.2} µs   wanted < {most} µs: {}", verdict(*us < most));
+    }
+    let growth = growth::table(results);
+    if !growth.is_empty() {
+        println!("\n{growth}");
+    }
+}
+
+fn print_rows(results: &Results) {
+    println!(
+        "{:<24} {:<26} {:>8} {:>17} {:>9} {:>9} {:>6} {:>8} {:>8}  wanted",
+        "run", "what", "req/s", "lowest-highest", "p50 ms", "p99 ms", "load", "ceiling", "peer"
+    );
+    for row in &ROWS {
+        let Some(runs) = results.runs.get(row.label) else { continue };
+        let rates = || runs.iter().map(|run| run.rate);
+        let (share, multiple) = (share(results, row), multiple(results, row));
+        let line = format!(
+            "{:<24} {:<26} {:>8.0} {:>17} {:>9.2} {:>9.2} {:>6.2} {:>8} {:>8}  {}",
+            row.label,
+            row.what,
+            results.rate(row.label).unwrap_or(0.0),
+            format!(
+                "{:.0}-{:.0}",
+                rates().fold(f64::INFINITY, f64::min),
+                rates().fold(0.0, f64::max)
+            ),
+            results.ms(row.label, |run| run.p50_us).unwrap_or(0.0),
+            results.ms(row.label, |run| run.p99_us).unwrap_or(0.0),
+            results.median(row.label, |run| run.load_cores).unwrap_or(0.0),
+            share.map_or(String::from("-"), |share| format!("{share:.3}")),
+            multiple.map_or(String::from("-"), |multiple| format!("{multiple:.1}x")),
+            wanted(row, share, multiple),
+        );
+        println!("{}", line.trim_end());
     }
 }
 
@@ -183,10 +151,6 @@ fn wanted(row: &Row, share: Option<f64>, multiple: Option<f64>) -> String {
         parts.push(format!("{wanted:.0}x best peer: {}", verdict(multiple >= wanted)));
     }
     parts.join(", ")
-}
-
-fn verdict(met: bool) -> &'static str {
-    if met { "met" } else { "MISSED" }
 }
 
 #[cfg(test)]
@@ -215,19 +179,25 @@ mod tests {
             + &run("bun/create/256", 25.0);
         let results = Results::read(&text).unwrap();
         let row = find("galley/create/256");
-        assert_eq!(results.share(row), Some(0.5));
-        assert_eq!(results.multiple(row), Some(4.0));
+        assert_eq!(share(&results, row), Some(0.5));
+        assert_eq!(multiple(&results, row), Some(4.0));
         assert_eq!(
-            wanted(row, results.share(row), results.multiple(row)),
+            wanted(row, share(&results, row), multiple(&results, row)),
             "0.40 of ceiling: met, 4x best peer: met"
         );
         assert_eq!(wanted(row, Some(0.39), None), "0.40 of ceiling: MISSED");
     }
 
     #[test]
-    fn the_most_memory_counts() {
-        let text = "{\"memory\":\"galley\",\"kib\":2048}\n{\"memory\":\"galley\",\"kib\":1024}\n";
-        assert_eq!(Results::read(text).unwrap().memory.get("galley"), Some(&2.0));
-        assert!(Results::read("{}").is_err());
+    fn a_read_and_a_render_are_compared_with_a_bare_one_of_their_kind() {
+        let text = run("ceiling/read/256", 100.0)
+            + &run("galley/read/256", 69.0)
+            + &run("ceiling/render/256", 50.0)
+            + &run("galley/render/256", 30.0);
+        let results = Results::read(&text).unwrap();
+        let read = find("galley/read/256");
+        assert_eq!(wanted(read, share(&results, read), None), "0.70 of ceiling: MISSED");
+        assert_eq!(wanted(read, Some(0.7), None), "0.70 of ceiling: met");
+        assert_eq!(share(&results, find("galley/render/256")), Some(0.6));
     }
 }

@@ -10,12 +10,13 @@ use std::{
 };
 
 use rusqlite::Connection;
+use tokio::sync::Semaphore;
 
-use super::{connection, list, search::Indexer};
+use super::{connection, follow::Indexer, list};
 use crate::{Indexing, Listing, Page, StoreError};
 
-/// How many connections are kept for the next reads.
-const MOST_IDLE: usize = 8;
+/// How many longer reads run at once, and how many connections are kept for the next ones.
+const MOST_ASIDE: usize = 8;
 
 /// The readers of a store and of the words beside it.
 pub(super) struct Readers {
@@ -23,6 +24,8 @@ pub(super) struct Readers {
     words: PathBuf,
     idle: Mutex<Vec<Connection>>,
     idle_words: Mutex<Vec<Connection>>,
+    /// How many may run aside at once: more would only wait for the disk, and hold memory.
+    places: Semaphore,
     indexer: Mutex<Option<Indexer>>,
     /// Somebody could not make sense of the words: they are to be made anew.
     words_are_damaged: AtomicBool,
@@ -37,6 +40,7 @@ impl Readers {
             words: words.into(),
             idle: Mutex::default(),
             idle_words: Mutex::default(),
+            places: Semaphore::new(MOST_ASIDE),
             indexer: Mutex::default(),
             words_are_damaged: AtomicBool::new(false),
         }
@@ -115,6 +119,8 @@ pub(super) async fn aside<T: Send + 'static>(
     readers: &Arc<Readers>,
     work: impl FnOnce(&Readers) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
+    // Never closed: the readers live as long as anybody who waits here.
+    let _place = readers.places.acquire().await;
     let readers = Arc::clone(readers);
     match tokio::task::spawn_blocking(move || work(&readers)).await {
         Ok(outcome) => outcome,
@@ -134,7 +140,7 @@ fn lend<T>(
     };
     let outcome = work(&connection);
     let mut idle = lock(idle);
-    if idle.len() < MOST_IDLE {
+    if idle.len() < MOST_ASIDE {
         idle.push(connection);
     }
     outcome
