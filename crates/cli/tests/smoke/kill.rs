@@ -1,246 +1,270 @@
-//! The kill harness: writers at work, `kill -9` after a seeded number of acknowledgements, a
-//! restart, and a look whether every promise was kept.
+//! The kill harness: writers at work on the whole life of templates, `kill -9` after a seeded
+//! number of acknowledgements, a restart, and a look whether every promise was kept.
 //!
 //! `GALLEY_KILL_SEED` replays the kill points and documents of a run; its seed is printed.
 
+mod dice;
+mod file;
+mod ledger;
+mod life;
+mod planted;
+mod sent;
+mod tenant;
+mod writer;
+
 use std::{
-    fmt::Write as _,
+    collections::BTreeMap,
+    fmt,
     net::SocketAddr,
     path::Path,
     sync::{
         atomic::{AtomicBool, Ordering},
-        mpsc::{Sender, channel},
+        mpsc::channel,
     },
     time::Instant,
 };
 
-use serde_json::{Value, json};
+use rusqlite::OpenFlags;
 
-use super::ledger::{self, Outcome, Sent};
+use self::{
+    dice::{Dice, seed},
+    ledger::Ledger,
+    sent::{Outcome, Sent},
+    tenant::TENANTS,
+    writer::{Worked, Writer},
+};
 use crate::{
-    http::{BOUND, Connection, is_closed},
+    http::{BOUND, Connection},
     service::{Launch, tell},
 };
 
 const CYCLES: u32 = 25;
-const WRITERS: u64 = 8;
-
-/// One request in this many has a name that every writer tries to get.
-const CONTESTED: u64 = 10;
+const WRITERS: usize = 8;
 
 /// What came of a run.
 #[derive(Debug, Default)]
 struct Report {
     kills: u32,
     idle_kills: u32,
-    acknowledged: usize,
-    unknown: usize,
+    acknowledged: Count,
+    refused: Count,
+    unknown: Count,
+    /// What of the unknown has happened.
+    happened: Count,
+    /// How often somebody else had changed a template that several writers fight over.
+    fights_lost: usize,
     faults: Vec<String>,
 }
 
-/// Kills the service again and again, until `CYCLES` kills have hit it at work or a promise was
-/// broken.
-fn harness(dir: &Path, seed: u64, variables: &[(&str, &str)]) -> Report {
-    let launch = || {
-        let launch = Launch::new(dir).flags(&["--set", "access_log=false"]);
-        variables.iter().fold(launch, |launch, (name, value)| launch.variable(name, value))
-    };
-    // The first account is made in peace: the runs are about templates.
-    drop(Launch::new(dir).start());
-    let mut dice = Dice::new(seed);
-    let (mut report, mut all) = (Report::default(), Vec::new());
-    for cycle in 0..2 * CYCLES {
-        let mut service = launch().start();
-        let (sent, killed_at) = {
-            let aim = 40 + dice.below(260);
-            work_until(&mut dice, cycle, service.address, aim, || service.kill())
-        };
-        let unknown = sent.iter().filter(|it| it.outcome == Outcome::Unknown);
-        let in_flight = unknown.clone().filter(|it| it.at < killed_at).count();
-        report.kills += u32::from(in_flight > 0);
-        report.idle_kills += u32::from(in_flight == 0);
-        report.unknown += unknown.count();
-        let good = |it: &&Sent| matches!(it.outcome, Outcome::Acknowledged(_));
-        report.acknowledged += sent.iter().filter(good).count();
-
-        let service = launch().start();
-        let mut calls = Connection::open(service.address).unwrap();
-        report.faults.extend(sent.iter().filter_map(|it| it.check(&mut calls).err()));
-        all.extend(sent);
-        if report.kills == CYCLES || !report.faults.is_empty() {
-            break;
-        }
+impl Report {
+    fn is_found_out(&self, words: &[&str]) -> bool {
+        self.faults.iter().any(|fault| words.iter().all(|word| fault.contains(word)))
     }
-    report.faults.extend(ledger::examine(&dir.join("galley.db"), &all));
-    report
+
+    fn note(&mut self, sent: &[Vec<Sent>], killed_at: Instant) {
+        let mut in_flight = false;
+        for it in sent.iter().flatten() {
+            match &it.outcome {
+                Outcome::Acknowledged(_) => self.acknowledged.add(it.label()),
+                Outcome::Refused(answer) => {
+                    self.refused.add(it.label());
+                    let fought = it.change().is_some_and(|change| change.contested);
+                    self.fights_lost += usize::from(fought && answer.status == 412);
+                }
+                Outcome::Unknown => {
+                    self.unknown.add(it.label());
+                    in_flight |= it.at < killed_at;
+                }
+            }
+        }
+        self.kills += u32::from(in_flight);
+        self.idle_kills += u32::from(!in_flight);
+    }
 }
 
-/// Lets the writers work until they have been acknowledged `aim` times, then kills. Answers all
-/// that was sent, and when the kill began.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kills, idle_kills, acknowledged, refused, unknown, .. } = self;
+        writeln!(f, "{kills} kills at work ({idle_kills} at rest not counted)")?;
+        writeln!(f, "  acknowledged: {acknowledged}")?;
+        writeln!(f, "  refused:      {refused}; {} of them lost a fight", self.fights_lost)?;
+        writeln!(f, "  unknown:      {unknown}")?;
+        writeln!(f, "  of these done: {}", self.happened)?;
+        write!(f, "  faults: {}", self.faults.len())
+    }
+}
+
+/// How often each kind of request.
+#[derive(Debug, Default)]
+struct Count(BTreeMap<&'static str, usize>);
+
+impl Count {
+    fn add(&mut self, label: &'static str) {
+        *self.0.entry(label).or_default() += 1;
+    }
+
+    fn of(&self, label: &str) -> usize {
+        self.0.get(label).copied().unwrap_or_default()
+    }
+
+    fn all(&self) -> usize {
+        self.0.values().sum()
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.all())?;
+        for (index, (label, number)) in self.0.iter().enumerate() {
+            write!(f, "{}{number} {label}", if index == 0 { " (" } else { ", " })?;
+        }
+        f.write_str(if self.0.is_empty() { "" } else { ")" })
+    }
+}
+
+/// The service, its accounts and what is known of them, from kill to kill.
+struct Harness<'a> {
+    dir: &'a Path,
+    variables: &'a [(&'a str, &'a str)],
+    dice: Dice,
+    ledger: Ledger,
+    /// The ids of the templates that each writer leads.
+    own: Vec<Vec<String>>,
+    report: Report,
+}
+
+impl<'a> Harness<'a> {
+    fn new(dir: &'a Path, seed: u64, variables: &'a [(&str, &str)]) -> Self {
+        // The accounts are made in peace: the runs are about templates.
+        drop(Launch::new(dir).start());
+        TENANTS[1].found(dir);
+        Self {
+            dir,
+            variables,
+            dice: Dice::new(seed),
+            ledger: Ledger::default(),
+            own: vec![Vec::new(); WRITERS],
+            report: Report::default(),
+        }
+    }
+
+    /// Kills the service again and again until that is enough.
+    fn run(&mut self, enough: impl Fn(&Report) -> bool) {
+        for cycle in 0..2 * CYCLES {
+            let aim = 40 + self.dice.below(260);
+            self.cycle(cycle, aim);
+            if enough(&self.report) {
+                break;
+            }
+        }
+        self.report.faults.extend(self.examine(""));
+    }
+
+    /// Lets the writers work until they have been acknowledged `aim` times, kills, and looks.
+    fn cycle(&mut self, cycle: u32, aim: u64) {
+        let mut service = self.launch().start();
+        let writers = (0..WRITERS).map(|number| self.writer(cycle, number)).collect();
+        let (worked, killed_at) = work_until(writers, service.address, aim, || service.kill());
+        let mut sent = Vec::new();
+        for (number, worked) in worked.into_iter().enumerate() {
+            self.own[number] = worked.own;
+            self.report.faults.extend(worked.faults);
+            sent.push(worked.sent);
+        }
+        self.report.note(&sent, killed_at);
+
+        let service = self.launch().start();
+        let mut calls = Connection::open(service.address).unwrap();
+        let settled = self.ledger.settle(&sent, &mut calls, &self.store());
+        settled.happened.into_iter().for_each(|label| self.report.happened.add(label));
+        self.report.faults.extend(settled.faults);
+    }
+
+    fn writer(&mut self, cycle: u32, number: usize) -> Writer {
+        let tenant = &TENANTS[number % TENANTS.len()];
+        Writer {
+            cycle,
+            number,
+            tenant,
+            dice: Dice::new(self.dice.next()),
+            own: self.ledger.alive(&self.own[number]),
+            fought: self.ledger.fought(tenant),
+            made: 0,
+            freed: None,
+        }
+    }
+
+    fn launch(&self) -> Launch {
+        let launch = Launch::new(self.dir).flags(&["--set", "access_log=false"]);
+        self.variables.iter().fold(launch, |launch, (name, value)| launch.variable(name, value))
+    }
+
+    /// The service's file, behind its back.
+    fn store(&self) -> rusqlite::Connection {
+        let (file, flags) = (self.dir.join("galley.db"), OpenFlags::SQLITE_OPEN_READ_WRITE);
+        rusqlite::Connection::open_with_flags(file, flags).unwrap()
+    }
+
+    /// Looks into the file as if `planted` had been done to it before.
+    fn examine(&self, planted: &str) -> Vec<String> {
+        let mut store = self.store();
+        let looked = store.transaction().unwrap();
+        looked.execute_batch(planted).unwrap();
+        assert_eq!(looked.total_changes() > 0, !planted.is_empty(), "nothing to spoil: {planted}");
+        file::examine(&looked, &self.ledger)
+    }
+}
+
+/// Lets the writers work until they have been acknowledged `aim` times, then kills. Answers what
+/// they did, and when the kill began.
 fn work_until(
-    dice: &mut Dice,
-    cycle: u32,
+    writers: Vec<Writer>,
     address: SocketAddr,
     aim: u64,
     kill: impl FnOnce(),
-) -> (Vec<Sent>, Instant) {
-    let ended = AtomicBool::new(false);
+) -> (Vec<Worked>, Instant) {
+    let ended = &AtomicBool::new(false);
     let (acknowledge, acknowledged) = channel();
     std::thread::scope(|scope| {
-        let writers: Vec<_> = (0..WRITERS)
-            .map(|number| {
-                let (dice, news) = (Dice::new(dice.next()), acknowledge.clone());
-                let writer = Writer { cycle, number, dice };
-                let ended = &ended;
-                scope.spawn(move || writer.work(address, &news, ended))
-            })
-            .collect();
+        let start = |writer: Writer| {
+            let news = acknowledge.clone();
+            scope.spawn(move || writer.work(address, &news, ended))
+        };
+        let writers: Vec<_> = writers.into_iter().map(start).collect();
         for _ in 0..aim {
             acknowledged.recv_timeout(BOUND).expect("acknowledgements keep coming");
         }
         let killed_at = Instant::now();
         kill();
         ended.store(true, Ordering::Relaxed);
-        let sent = writers.into_iter().flat_map(|writer| writer.join().unwrap());
-        (sent.collect(), killed_at)
+        (writers.into_iter().map(|writer| writer.join().unwrap()).collect(), killed_at)
     })
 }
 
-struct Writer {
-    cycle: u32,
-    number: u64,
-    dice: Dice,
-}
-
-impl Writer {
-    /// Sends one request after the other until the service is gone.
-    fn work(mut self, address: SocketAddr, news: &Sender<()>, ended: &AtomicBool) -> Vec<Sent> {
-        let mut connection = Connection::open(address).unwrap();
-        let mut all = Vec::new();
-        while !ended.load(Ordering::Relaxed) {
-            let mut sent = self.next(all.len());
-            let delivered = connection.send(&sent.request().bytes());
-            sent.at = Instant::now();
-            match delivered.and_then(|()| connection.answer()) {
-                Ok(answer) if answer.status == 201 => {
-                    sent.outcome = Outcome::Acknowledged(answer.body);
-                    let _ = news.send(());
-                }
-                Ok(answer) if answer.status == 409 && sent.contested => {
-                    sent.outcome = Outcome::Taken;
-                }
-                Ok(answer) => panic!("{sent:?} was answered {answer:?}"),
-                Err(error) => {
-                    assert!(is_closed(&error), "{error}");
-                    all.push(sent);
-                    break;
-                }
-            }
-            all.push(sent);
-        }
-        all
-    }
-
-    fn next(&mut self, index: usize) -> Sent {
-        let Self { cycle, number, .. } = *self;
-        let contested = index as u64 % CONTESTED == CONTESTED - 1;
-        let name = if contested {
-            format!("contested_{cycle}_{index}")
-        } else {
-            format!("sent_{cycle}_{number}_{index}")
-        };
-        let key = (self.dice.below(2) == 0).then(|| format!("key-{cycle}-{number}-{index}"));
-        let document = self.document(&name);
-        let (at, outcome) = (Instant::now(), Outcome::Unknown);
-        Sent { name, document, key, contested, at, outcome }
-    }
-
-    fn document(&mut self, name: &str) -> Value {
-        let mut components = vec![json!({"type": "BODY", "text": self.text(1_500)})];
-        if self.dice.below(2) == 0 {
-            components.push(json!({"type": "FOOTER", "text": self.text(200)}));
-        }
-        if self.dice.below(2) == 0 {
-            let buttons: Vec<Value> = (0..=self.dice.below(5))
-                .map(|_| json!({"type": "QUICK_REPLY", "text": self.text(40)}))
-                .collect();
-            components.push(json!({"type": "BUTTONS", "buttons": buttons}));
-        }
-        json!({
-            "name": name,
-            "language": "pt_BR",
-            "category": "MARKETING",
-            "allow_category_change": self.dice.below(2) == 0,
-            "components": components,
-        })
-    }
-
-    /// Words of several scripts, at most `longest` bytes or so.
-    fn text(&mut self, longest: u64) -> String {
-        const WORDS: [&str; 8] = [
-            "offer",
-            "r\u{e9}duit",
-            "\u{4eca}\u{65e5}",
-            "\u{1f381}",
-            "\"so\"",
-            "\\o/",
-            "\u{5e9}\u{5dc}\u{5d5}\u{5dd}",
-            "e\u{301}",
-        ];
-        let length = usize::try_from(self.dice.below(longest)).unwrap();
-        let mut text = format!("{:x}", self.dice.next());
-        while text.len() < length {
-            let word = WORDS[usize::try_from(self.dice.below(8)).unwrap()];
-            let _ = write!(text, " {word}");
-        }
-        text
-    }
-}
-
-/// A small seeded generator (xorshift).
-struct Dice(u64);
-
-impl Dice {
-    fn new(seed: u64) -> Self {
-        Self(seed | 1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        (self.next() >> 16) % end
-    }
-}
-
-/// The seed that is to be replayed, or a new one.
-#[expect(clippy::disallowed_methods, reason = "whoever replays a run hands its seed in")]
-fn seed() -> u64 {
-    use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-    match std::env::var("GALLEY_KILL_SEED") {
-        Ok(seed) => seed.parse().expect("GALLEY_KILL_SEED is a number"),
-        Err(_) => RandomState::new().build_hasher().finish(),
-    }
+/// The first faults: one often brings many others with it.
+fn brief(faults: &[String]) -> String {
+    format!("{} faults, such as {:#?}", faults.len(), &faults[..faults.len().min(8)])
 }
 
 #[test]
 fn nothing_acknowledged_is_lost_or_half_made_in_25_kills_under_8_writers() {
     let (dir, seed) = (tempfile::tempdir().unwrap(), seed());
     tell(format_args!("kill harness: GALLEY_KILL_SEED={seed} replays this run"));
-    let report = harness(dir.path(), seed, &[]);
-    let Report { kills, idle_kills, acknowledged, unknown, faults } = &report;
-    tell(format_args!(
-        "kill harness: {kills} kills at work ({idle_kills} at rest not counted), {acknowledged} acknowledged, \
-         {unknown} unknown, {} faults",
-        faults.len()
-    ));
-    assert!(faults.is_empty(), "seed {seed}: {faults:#?}");
+    let mut harness = Harness::new(dir.path(), seed, &[]);
+    harness.run(|report| report.kills == CYCLES || !report.faults.is_empty());
+    let Report { kills, acknowledged, unknown, fights_lost, faults, .. } = &harness.report;
+    tell(format_args!("kill harness: {}", harness.report));
+    assert!(faults.is_empty(), "seed {seed}: {}", brief(faults));
     assert_eq!(*kills, CYCLES, "seed {seed}: too many kills hit a service at rest");
-    assert!(*unknown >= CYCLES as usize, "{report:?}");
+    assert!(unknown.all() >= CYCLES as usize, "{unknown}");
+    assert!(unknown.all() > unknown.of("create"), "no change was in flight: {unknown}");
+    assert!(*fights_lost > 0, "nobody fought");
+    for label in ["create", "edit", "edit of the category", "restore", "approve", "reject"] {
+        assert!(acknowledged.of(label) > 0, "no {label}: {acknowledged}");
+    }
+    for label in ["pause", "resume", "disable", "delete"] {
+        assert!(acknowledged.of(label) > 0, "no {label}: {acknowledged}");
+    }
 }
 
 /// The switch is there in debug builds only.
@@ -249,10 +273,12 @@ fn nothing_acknowledged_is_lost_or_half_made_in_25_kills_under_8_writers() {
 fn a_service_that_answers_before_its_commit_is_found_out() {
     let (dir, seed) = (tempfile::tempdir().unwrap(), seed());
     let early = [("GALLEY_TEST_ACKNOWLEDGE", "before-commit")];
-    let Report { kills, acknowledged, faults, .. } = harness(dir.path(), seed, &early);
-    tell(format_args!(
-        "kill harness, answering before the commit: {} faults after {kills} kills and {acknowledged} acknowledgements",
-        faults.len()
-    ));
-    assert!(faults.iter().any(|fault| fault.contains("is gone")), "seed {seed}: {faults:#?}");
+    let mut harness = Harness::new(dir.path(), seed, &early);
+    let creation = |report: &Report| report.is_found_out(&["is gone"]);
+    let change = |report: &Report| report.is_found_out(&["an acknowledged", "is lost"]);
+    harness.run(|report| creation(report) && change(report));
+    tell(format_args!("kill harness, answering before the commit: {}", harness.report));
+    let faults = brief(&harness.report.faults);
+    assert!(creation(&harness.report), "seed {seed}: no creation was lost: {faults}");
+    assert!(change(&harness.report), "seed {seed}: no change was lost: {faults}");
 }
