@@ -210,7 +210,7 @@ pub(crate) struct TemplateFilter {
     /// Only those in this language.
     #[arg(long)]
     pub(crate) language: Option<String>,
-    /// So many at most (default: all).
+    /// So many at most (default: 1000).
     #[arg(long, value_name = "NUMBER")]
     pub(crate) limit: Option<usize>,
 }

@@ -84,6 +84,8 @@ pub enum Guard {
     AutoReview,
     /// A reviewer decides in this account.
     ManualReview,
+    /// The newest version is PENDING.
+    VersionWaits,
     /// Some version has been approved: there is something to take out of use.
     HasLiveVersion,
 }
@@ -91,7 +93,7 @@ pub enum Guard {
 /// Where a move leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The newest version has this status now.
+    /// The newest version has this status now; a hold stays.
     Version(Status),
     /// The template is under this hold now.
     Held(Hold),
@@ -101,28 +103,39 @@ pub enum Next {
     Gone,
 }
 
-use Guard::{Always, AutoReview, HasLiveVersion, ManualReview};
+use Guard::{Always, AutoReview, HasLiveVersion, ManualReview, VersionWaits};
 use Status::{Approved, Disabled, Paused, Pending, Rejected};
 
 /// Every move there is. What is not here does not happen.
 pub static MOVES: &[Move] = &[
     row(
-        &[Pending, Approved, Rejected],
+        &[Pending, Approved, Rejected, Paused],
         Trigger::Edit,
         AutoReview,
         Next::Version(Approved),
         EventType::Edited,
     ),
     row(
-        &[Pending, Approved, Rejected],
+        &[Pending, Approved, Rejected, Paused],
         Trigger::Edit,
         ManualReview,
         Next::Version(Pending),
         EventType::Edited,
     ),
-    row(&[Paused], Trigger::Edit, Always, Next::Held(Hold::Paused), EventType::Edited),
-    row(&[Pending], Trigger::Approve, Always, Next::Version(Approved), EventType::Approved),
-    row(&[Pending], Trigger::Reject, Always, Next::Version(Rejected), EventType::Rejected),
+    row(
+        &[Pending, Paused],
+        Trigger::Approve,
+        VersionWaits,
+        Next::Version(Approved),
+        EventType::Approved,
+    ),
+    row(
+        &[Pending, Paused],
+        Trigger::Reject,
+        VersionWaits,
+        Next::Version(Rejected),
+        EventType::Rejected,
+    ),
     row(&[Approved], Trigger::Pause, Always, Next::Held(Hold::Paused), EventType::Paused),
     row(
         &[Pending, Rejected],
@@ -211,7 +224,6 @@ impl State {
         let mut next = self;
         if trigger == Trigger::Edit {
             next.version += 1;
-            next.newest = review.first_status();
         }
         match found.to {
             Next::Version(status) => next.newest = status,
@@ -237,6 +249,7 @@ impl Move {
             Always => true,
             AutoReview => review == Review::Auto,
             ManualReview => review == Review::Manual,
+            VersionWaits => state.newest == Pending,
             HasLiveVersion => state.approved.is_some(),
         };
         guard && self.from.contains(&state.status())
@@ -306,6 +319,18 @@ mod tests {
         let (waiting, _) = paused.after(Trigger::Edit, Review::Manual).unwrap();
         let (resumed, _) = waiting.after(Trigger::Resume, Review::Manual).unwrap();
         assert_eq!((resumed.status(), resumed.live_version()), (Pending, Some(1)));
+    }
+
+    #[test]
+    fn what_was_mended_under_a_pause_can_be_approved_before_the_pause_ends() {
+        let (paused, _) = State::first(Review::Auto).after(Trigger::Pause, Review::Manual).unwrap();
+        assert!(paused.after(Trigger::Approve, Review::Manual).is_err(), "nothing waits");
+        let (mended, _) = paused.after(Trigger::Edit, Review::Manual).unwrap();
+        let (approved, event) = mended.after(Trigger::Approve, Review::Manual).unwrap();
+        assert_eq!((approved.status(), approved.live_version()), (Paused, None));
+        assert_eq!(event, EventType::Approved);
+        let (resumed, _) = approved.after(Trigger::Resume, Review::Manual).unwrap();
+        assert_eq!((resumed.status(), resumed.live_version()), (Approved, Some(2)));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::{
     lifecycle::{Guard, MOVES, Next},
-    template::Review,
+    template::{Review, Status},
 };
 
 /// The whole page as Markdown.
@@ -30,10 +30,13 @@ pub fn markdown() -> String {
     for row in MOVES {
         let from: Vec<&str> = row.from.iter().map(|status| status.word()).collect();
         let next = match row.to {
-            Next::Version(status) => status.word(),
-            Next::Held(hold) => hold.word(),
-            Next::Released => "that of the newest version",
-            Next::Gone => "(gone; the name is free)",
+            Next::Version(status) if row.from.contains(&Status::Paused) => {
+                format!("{}; a pause stays", status.word())
+            }
+            Next::Version(status) => status.word().to_owned(),
+            Next::Held(hold) => hold.word().to_owned(),
+            Next::Released => "that of the newest version".to_owned(),
+            Next::Gone => "(gone; the name is free)".to_owned(),
         };
         let _ = writeln!(
             page,
@@ -45,9 +48,9 @@ pub fn markdown() -> String {
         );
     }
     page.push_str(
-        "\nAn edit of a PAUSED template leaves the hold as it is; its new version is APPROVED or \
-         PENDING as the account's review says, and counts when the pause ends. An edit that changes \
-         the category is told twice: `template.edited`, then `template.category_changed`.\n",
+        "\nA PAUSED template can be edited and its waiting version decided on: the pause stays, and \
+         what was approved meanwhile is live when it ends. An edit that changes the category is told \
+         twice: `template.edited`, then `template.category_changed`.\n",
     );
     page
 }
@@ -57,6 +60,7 @@ fn condition(guard: Guard) -> &'static str {
         Guard::Always => "",
         Guard::AutoReview => "review is auto",
         Guard::ManualReview => "review is manual",
+        Guard::VersionWaits => "the newest version is PENDING",
         Guard::HasLiveVersion => "some version was approved",
     }
 }

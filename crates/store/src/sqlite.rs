@@ -71,6 +71,8 @@ pub struct SqliteOptions {
     pub acknowledge: Acknowledge,
     /// What becomes of an older schema.
     pub older_schema: OlderSchema,
+    /// How many pages the log has when it is folded into the file.
+    pub fold_pages: u32,
 }
 
 impl Default for SqliteOptions {
@@ -79,6 +81,7 @@ impl Default for SqliteOptions {
             queue: 1_024,
             acknowledge: Acknowledge::default(),
             older_schema: OlderSchema::default(),
+            fold_pages: fold::WORTH_IT,
         }
     }
 }

@@ -21,6 +21,9 @@ use crate::{
 /// How many templates are fetched at a time.
 const PAGE: usize = 100;
 
+/// How many templates are shown to whoever does not say how many.
+const MOST_SHOWN: usize = 1_000;
+
 pub(super) async fn template(desk: &Desk, command: TemplateCommand) -> anyhow::Result<()> {
     match command {
         TemplateCommand::List { account, filter } => {
@@ -50,11 +53,15 @@ async fn pending(desk: &Desk, account: Option<&str>) -> anyhow::Result<()> {
         Some(account) => vec![desk.account(account).await?],
         None => desk.store.accounts().await?,
     };
-    let filter = TemplateFilter { status: Some(Status::Pending), ..TemplateFilter::default() };
     let mut waiting = Vec::new();
     for account in &accounts {
-        let templates = list(desk, account, &filter).await?;
-        waiting.extend(templates.into_iter().map(|template| (account, template)));
+        // A version can wait under a pause, too.
+        for status in [Status::Pending, Status::Paused] {
+            let filter = TemplateFilter { status: Some(status), ..TemplateFilter::default() };
+            let mut templates = list(desk, account, &filter).await?;
+            templates.retain(|template| template.state.newest == Status::Pending);
+            waiting.extend(templates.into_iter().map(|template| (account, template)));
+        }
     }
     let (owners, templates): (Vec<&Account>, Vec<StoredTemplate>) = waiting.into_iter().unzip();
     print(desk, &templates, |index| owners[index]);
@@ -74,7 +81,7 @@ async fn list(
         .name
         .as_deref()
         .map(|name| (rulebook.claim)(account.id, name, language.unwrap_or_default()));
-    let wanted = filter.limit.unwrap_or(usize::MAX);
+    let wanted = filter.limit.unwrap_or(MOST_SHOWN);
     let mut listing = Listing {
         account: account.id,
         claim,
@@ -127,7 +134,7 @@ fn print<'a>(desk: &Desk, templates: &[StoredTemplate], owner: impl Fn(usize) ->
 
 async fn show(desk: &Desk, id: &str, version: Option<u64>) -> anyhow::Result<()> {
     let (account, stored) = find(desk, id).await?;
-    let versions = desk.store.versions(account.id, stored.id, None, usize::MAX).await?;
+    let versions = desk.store.versions(account.id, stored.id, None, MOST_SHOWN).await?;
     let versions = versions.unwrap_or_default();
     let numbers: Vec<u64> = versions.iter().map(|version| version.number).collect();
     let stored = match version {
@@ -192,7 +199,7 @@ async fn decide(desk: &Desk, trigger: Trigger, verdict: Verdict) -> anyhow::Resu
     let change = Change {
         account: account.id,
         id: stored.id,
-        // What is decided on is what was looked at just now.
+        // The version that was compared is the one that is decided on.
         expected: Some(vec![stored.revision]),
         review: account.review,
         actor: Actor::Operator,

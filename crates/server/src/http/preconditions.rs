@@ -13,7 +13,8 @@ use crate::App;
 
 /// The tag of a revision.
 pub(super) fn etag(revision: u64) -> HeaderValue {
-    HeaderValue::try_from(format!("\"{revision}\"")).expect("digits in quotes")
+    let tag = ["\"", itoa::Buffer::new().format(revision), "\""].concat();
+    HeaderValue::try_from(tag).expect("digits in quotes")
 }
 
 /// The revisions that a change is meant for, if the caller says so.

@@ -27,11 +27,19 @@ impl<'o> Object<'o> {
         self.raw(key, &serde_json::to_string(value).unwrap_or_default());
     }
 
-    /// A text that needs no escaping.
+    /// A word that needs no escaping.
+    fn word(&mut self, key: &str, word: &str) {
+        self.raw(key, "\"");
+        self.0.push_str(word);
+        self.0.push('"');
+    }
+
+    /// What needs no escaping once it is written.
     fn plain(&mut self, key: &str, value: impl std::fmt::Display) {
         use std::fmt::Write as _;
-        self.raw(key, "");
-        let _ = write!(self.0, "\"{value}\"");
+        self.raw(key, "\"");
+        let _ = write!(self.0, "{value}");
+        self.0.push('"');
     }
 
     fn number(&mut self, key: &str, value: u64) {
@@ -49,13 +57,13 @@ pub(super) fn template(stored: &StoredTemplate) -> String {
 fn write_template(out: &mut String, stored: &StoredTemplate) {
     let (template, state) = (&stored.template, &stored.state);
     let mut object = Object::open(out);
-    object.plain("id", stored.id);
+    object.word("id", itoa::Buffer::new().format(stored.id.get()));
     object.text("name", template.name());
-    object.plain("language", template.language());
-    object.plain("category", template.category().word());
+    object.word("language", template.language());
+    object.word("category", template.category().word());
     let allow = if template.allow_category_change() { "true" } else { "false" };
     object.raw("allow_category_change", allow);
-    object.plain("status", state.status().word());
+    object.word("status", state.status().word());
     if let Some(phone) = &stored.phone {
         object.text("phone_number_id", phone);
     }
@@ -67,7 +75,7 @@ fn write_template(out: &mut String, stored: &StoredTemplate) {
         object.text("rejection_reason", reason);
     }
     if let Some(category) = stored.previous_category {
-        object.plain("previous_category", category.word());
+        object.word("previous_category", category.word());
     }
     object.plain("created_at", stored.created_at);
     object.plain("updated_at", stored.updated_at);
@@ -80,10 +88,10 @@ fn write_template(out: &mut String, stored: &StoredTemplate) {
 fn write_version(out: &mut String, version: &Version) {
     let mut object = Object::open(out);
     object.number("version", version.number);
-    object.plain("status", version.status.word());
-    object.plain("category", version.category.word());
+    object.word("status", version.status.word());
+    object.word("category", version.category.word());
     if let Some(category) = version.previous_category {
-        object.plain("previous_category", category.word());
+        object.word("previous_category", category.word());
     }
     object.plain("created_at", version.created_at);
     object.plain("created_by", version.created_by);

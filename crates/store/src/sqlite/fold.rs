@@ -22,7 +22,7 @@ use crate::StoreError;
 
 /// Pages in the log that are worth folding: 64 MiB. The more there are, the more often one page
 /// stands in the log several times and is copied only once.
-const WORTH_IT: i64 = 16_000;
+pub(super) const WORTH_IT: u32 = 16_000;
 
 /// Pages that are worth folding when there is nothing else to do.
 const WORTH_IT_WHEN_QUIET: i64 = 100;
@@ -33,11 +33,12 @@ pub(super) struct Folder {
     /// Whether the thread has finished and the writer is to fold the rest.
     folded: Arc<AtomicBool>,
     running: bool,
+    worth_it: i64,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Folder {
-    pub(super) fn start(path: &Path) -> Result<Self, StoreError> {
+    pub(super) fn start(path: &Path, worth_it: u32) -> Result<Self, StoreError> {
         let connection = connection::open_for_folding(path)?;
         let (start, asked) = sync_channel(1);
         let folded = Arc::new(AtomicBool::new(false));
@@ -52,7 +53,8 @@ impl Folder {
         };
         let thread = std::thread::Builder::new().name("galley-folder".to_owned()).spawn(work);
         let thread = thread.map_err(|error| StoreError::Unavailable(Arc::new(error)))?;
-        Ok(Self { start: Some(start), folded, running: false, thread: Some(thread) })
+        let worth_it = i64::from(worth_it);
+        Ok(Self { start: Some(start), folded, running: false, worth_it, thread: Some(thread) })
     }
 
     /// To be called by the writer after each commit.
@@ -65,9 +67,9 @@ impl Folder {
             return Ok(());
         }
         let (pages, folded) = pages_in_log(writer)?;
-        if pages - folded >= WORTH_IT {
+        if pages - folded >= self.worth_it {
             self.begin();
-        } else if pages >= 2 * WORTH_IT {
+        } else if pages >= 2 * self.worth_it {
             // All is folded, but some reader was in the log whenever it could have begun anew.
             fold(writer)?;
         }

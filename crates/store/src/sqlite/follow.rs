@@ -27,6 +27,8 @@ pub(super) struct Indexer {
     more: bool,
     /// Words that are in the vocabulary for sure.
     remembered: HashSet<String>,
+    /// The account that was served last: the next step goes on behind it.
+    last: i64,
 }
 
 impl Indexer {
@@ -35,11 +37,10 @@ impl Indexer {
         words.pragma_update(None, "journal_mode", "wal")?;
         // What a power cut takes is made again.
         words.pragma_update(None, "synchronous", "normal")?;
-        let layout: i64 = words.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        if layout != search::LAYOUT || strays(&words, &store)? {
+        if search::layout(&words)? != search::LAYOUT || strays(&words, &store)? {
             clear(&words)?;
         }
-        Ok(Self { words, store, seen: 0, more: true, remembered: HashSet::new() })
+        Ok(Self { words, store, seen: 0, more: true, remembered: HashSet::new(), last: 0 })
     }
 
     /// Looks at some templates that have changed.
@@ -63,7 +64,12 @@ impl Indexer {
         let index = self.words.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let walked: Option<i64> =
             index.query_row("SELECT walked FROM progress", [], |row| row.get(0))?;
-        let mut step = Step { index: &index, store: &moment, remembered: &mut self.remembered };
+        let mut step = Step {
+            index: &index,
+            store: &moment,
+            remembered: &mut self.remembered,
+            last: &mut self.last,
+        };
         let (seen, more) = match walked {
             Some(from) => (step.walk(from)?, true),
             None => step.follow()?,
@@ -79,6 +85,7 @@ struct Step<'s> {
     index: &'s Connection,
     store: &'s Connection,
     remembered: &'s mut HashSet<String>,
+    last: &'s mut i64,
 }
 
 /// Whether the index has followed events that the store does not have: a copy of the store was
@@ -148,7 +155,8 @@ impl Step<'_> {
 
     /// Follows the events of every account that has new ones; each gets its share of the step.
     fn follow(&mut self) -> Result<(usize, bool), StoreError> {
-        let mut accounts = self.store.prepare_cached("SELECT id, last_seq FROM account")?;
+        let mut accounts =
+            self.store.prepare_cached("SELECT id, last_seq FROM account ORDER BY id")?;
         let mut behind: Vec<(i64, i64, i64)> = Vec::new();
         let mut rows = accounts.query([])?;
         while let Some(row) = rows.next()? {
@@ -163,6 +171,9 @@ impl Step<'_> {
                 behind.push((account, followed, last));
             }
         }
+        // Whoever came last begins, so that everybody has a turn.
+        let next = behind.partition_point(|(account, ..)| account <= self.last);
+        behind.rotate_left(next);
         let share = (STEP / behind.len().max(1)).max(1);
         let (mut seen, mut more) = (0, behind.len() > STEP);
         for (account, from, last) in behind.into_iter().take(STEP) {
@@ -173,6 +184,7 @@ impl Step<'_> {
             };
             seen += usize::try_from(to - from).unwrap_or(0);
             more |= to < last;
+            *self.last = account;
         }
         Ok((seen, more))
     }
@@ -216,7 +228,15 @@ impl Step<'_> {
     /// Puts the words of a template in the place of those it had.
     fn write(&mut self, account: Option<AccountId>, id: TemplateId) -> Result<(), StoreError> {
         let Some(account) = account else { return Ok(()) };
-        let Some(template) = templates::one(self.store, account, id)? else {
+        let template = match templates::one(self.store, account, id) {
+            // One row that makes no sense is not to keep all others from being found.
+            Err(StoreError::Failed(error)) => {
+                tracing::warn!(%error, %id, "a template cannot be read and will not be found");
+                None
+            }
+            read => read?,
+        };
+        let Some(template) = template else {
             let mut delete = self.index.prepare_cached("DELETE FROM word WHERE rowid = ?1")?;
             delete.execute([search::place(id)])?;
             return Ok(());

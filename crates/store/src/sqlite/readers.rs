@@ -9,10 +9,10 @@ use std::{
     },
 };
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use tokio::sync::Semaphore;
 
-use super::{connection, follow::Indexer, list};
+use super::{connection, follow::Indexer, list, search};
 use crate::{Indexing, Listing, Page, StoreError};
 
 /// How many longer reads run at once, and how many connections are kept for the next ones.
@@ -20,12 +20,10 @@ const MOST_ASIDE: usize = 8;
 
 /// The readers of a store and of the words beside it.
 pub(super) struct Readers {
-    store: PathBuf,
-    words: PathBuf,
-    idle: Mutex<Vec<Connection>>,
-    idle_words: Mutex<Vec<Connection>>,
-    /// How many may run aside at once: more would only wait for the disk, and hold memory.
-    places: Semaphore,
+    store: Pool,
+    words: Pool,
+    /// More than these would only wait for the disk, and hold memory.
+    places: Arc<Semaphore>,
     indexer: Mutex<Option<Indexer>>,
     /// Somebody could not make sense of the words: they are to be made anew.
     words_are_damaged: AtomicBool,
@@ -36,11 +34,9 @@ impl Readers {
         let mut words = store.as_os_str().to_owned();
         words.push("-search");
         Self {
-            store: store.to_owned(),
-            words: words.into(),
-            idle: Mutex::default(),
-            idle_words: Mutex::default(),
-            places: Semaphore::new(MOST_ASIDE),
+            store: Pool::of(store.to_owned()),
+            words: Pool::of(words.into()),
+            places: Arc::new(Semaphore::new(MOST_ASIDE)),
             indexer: Mutex::default(),
             words_are_damaged: AtomicBool::new(false),
         }
@@ -51,27 +47,22 @@ impl Readers {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        lend(&self.idle, &self.store, work)
+        self.store.lend(work)
     }
 
     /// A page of a list. Words that nothing has followed yet are found nowhere.
     pub(super) fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
         self.read(|store| {
-            if listing.words.is_empty() || !self.words.exists() {
+            if listing.words.is_empty() || !self.words.path.exists() {
                 return list::page(store, None, listing);
             }
-            let page = lend(&self.idle_words, &self.words, |words| {
-                list::page(store, Some(words), listing)
+            let page = self.words.lend(|words| {
+                let made = search::layout(words)? == search::LAYOUT;
+                list::page(store, made.then_some(words), listing)
             });
             self.note_damage(&page);
             page
         })
-    }
-
-    fn note_damage<T>(&self, outcome: &Result<T, StoreError>) {
-        if matches!(outcome, Err(StoreError::Failed(_))) {
-            self.words_are_damaged.store(true, Ordering::Relaxed);
-        }
     }
 
     /// One step of the one that keeps the words up to date.
@@ -80,7 +71,7 @@ impl Readers {
         if self.words_are_damaged.swap(false, Ordering::Relaxed) {
             tracing::warn!("the index of words is damaged and is made anew");
             *desk = None;
-            self.remove_words()?;
+            self.words.remove()?;
         }
         let step = self.step(&mut desk);
         self.note_damage(&step);
@@ -91,17 +82,89 @@ impl Readers {
         let indexer = match desk {
             Some(indexer) => indexer,
             none => none.insert(Indexer::new(
-                connection::open_words(&self.words)?,
-                connection::open_for_reading(&self.store)?,
+                connection::open_words(&self.words.path)?,
+                connection::open_for_reading(&self.store.path)?,
             )?),
         };
         indexer.step()
     }
 
-    fn remove_words(&self) -> Result<(), StoreError> {
-        lock(&self.idle_words).clear();
+    fn note_damage<T>(&self, outcome: &Result<T, StoreError>) {
+        if let Err(StoreError::Failed(cause)) = outcome
+            && let Some(error) = cause.downcast_ref::<rusqlite::Error>()
+            && matches!(
+                error.sqlite_error_code(),
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+            )
+        {
+            self.words_are_damaged.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Runs work that takes longer than others should wait, on a thread for such.
+pub(super) async fn aside<T: Send + 'static>(
+    readers: &Arc<Readers>,
+    work: impl FnOnce(&Readers) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let place = Arc::clone(&readers.places).acquire_owned().await;
+    let readers = Arc::clone(readers);
+    let work = move || {
+        // Kept until the work is done, also when nobody waits for it any more.
+        let _place = place;
+        work(&readers)
+    };
+    match tokio::task::spawn_blocking(work).await {
+        Ok(outcome) => outcome,
+        Err(error) => Err(StoreError::Failed(Arc::new(error))),
+    }
+}
+
+/// Connections to one file, kept for the next reads.
+struct Pool {
+    path: PathBuf,
+    idle: Mutex<Idle>,
+}
+
+#[derive(Default)]
+struct Idle {
+    connections: Vec<Connection>,
+    /// How often the file was removed: connections from before are of no use.
+    removed: u64,
+}
+
+impl Pool {
+    fn of(path: PathBuf) -> Self {
+        Self { path, idle: Mutex::default() }
+    }
+
+    fn lend<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let (connection, removed) = {
+            let mut idle = lock(&self.idle);
+            (idle.connections.pop(), idle.removed)
+        };
+        let connection = match connection {
+            Some(connection) => connection,
+            None => connection::open_for_reading(&self.path)?,
+        };
+        let outcome = work(&connection);
+        let mut idle = lock(&self.idle);
+        if idle.removed == removed && idle.connections.len() < MOST_ASIDE {
+            idle.connections.push(connection);
+        }
+        outcome
+    }
+
+    /// Removes the file and what SQLite puts beside it.
+    fn remove(&self) -> Result<(), StoreError> {
+        let mut idle = lock(&self.idle);
+        idle.connections.clear();
+        idle.removed += 1;
         for ending in ["", "-wal", "-shm"] {
-            let mut file = self.words.as_os_str().to_owned();
+            let mut file = self.path.as_os_str().to_owned();
             file.push(ending);
             match std::fs::remove_file(&file) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -112,38 +175,6 @@ impl Readers {
         }
         Ok(())
     }
-}
-
-/// Runs work that takes longer than others should wait, on a thread for such.
-pub(super) async fn aside<T: Send + 'static>(
-    readers: &Arc<Readers>,
-    work: impl FnOnce(&Readers) -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    // Never closed: the readers live as long as anybody who waits here.
-    let _place = readers.places.acquire().await;
-    let readers = Arc::clone(readers);
-    match tokio::task::spawn_blocking(move || work(&readers)).await {
-        Ok(outcome) => outcome,
-        Err(error) => Err(StoreError::Failed(Arc::new(error))),
-    }
-}
-
-fn lend<T>(
-    idle: &Mutex<Vec<Connection>>,
-    path: &Path,
-    work: impl FnOnce(&Connection) -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
-    let connection = lock(idle).pop();
-    let connection = match connection {
-        Some(connection) => connection,
-        None => connection::open_for_reading(path)?,
-    };
-    let outcome = work(&connection);
-    let mut idle = lock(idle);
-    if idle.len() < MOST_ASIDE {
-        idle.push(connection);
-    }
-    outcome
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

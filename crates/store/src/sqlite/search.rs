@@ -14,7 +14,7 @@ use super::columns::{column, key};
 use crate::{Listing, StoreError, StoredTemplate};
 
 /// The layout of the file; another one is made anew.
-pub(super) const LAYOUT: i64 = 2;
+pub(super) const LAYOUT: i64 = 3;
 
 /// How many different words a searched beginning is spelt out to.
 const MOST_ENDINGS: usize = 64;
@@ -32,6 +32,11 @@ pub(super) const TABLES: &str = "
     CREATE TABLE followed (account_id INTEGER PRIMARY KEY, seq INTEGER NOT NULL,
         template_id INTEGER) STRICT;
 ";
+
+/// Which layout a file has; 0 while it is being made.
+pub(super) fn layout(words: &Connection) -> Result<i64, StoreError> {
+    Ok(words.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}
 
 /// All that a template is found by.
 pub(super) fn entry(account: AccountId, template: &StoredTemplate) -> Vec<String> {
@@ -59,10 +64,10 @@ fn at(place: u64) -> Option<TemplateId> {
 }
 
 /// A filter as a word: the sign keeps it apart from the words of texts, which are letters and
-/// digits only.
+/// digits only. Written in hexadecimal digits, since the index knows no other signs and no case.
 fn filter(kind: char, value: &str) -> String {
-    let letters = value.chars().filter(char::is_ascii_alphanumeric);
-    ['§', kind].into_iter().chain(letters).collect::<String>().to_ascii_lowercase()
+    let digits = value.bytes().map(|byte| format!("{byte:02x}"));
+    ['§', kind].into_iter().map(String::from).chain(digits).collect()
 }
 
 /// The letters that stand before each word of an account, always eleven of them.

@@ -52,7 +52,8 @@ impl Snapshots {
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let commits = self.commits.load(Ordering::Acquire);
-        let mut reader = match self.idle().pop() {
+        let idle = self.idle().pop();
+        let mut reader = match idle {
             Some(reader) => reader,
             None => Reader { connection: connection::open_for_reading(&self.path)?, open: None },
         };
@@ -69,9 +70,11 @@ impl Snapshots {
     /// To be called after a commit and before it is acknowledged.
     pub(super) fn note_commit(&self) {
         self.commits.fetch_add(1, Ordering::Release);
+        self.end_idle();
     }
 
-    /// To be called before a write begins: what nobody is reading in need not stand in its way.
+    /// Ends the transactions that nobody is reading in: they would keep the log from being folded
+    /// and from beginning anew.
     pub(super) fn end_idle(&self) {
         self.idle().retain_mut(|reader| reader.end().is_ok());
     }

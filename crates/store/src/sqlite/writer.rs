@@ -54,7 +54,7 @@ impl Writer {
     ) -> Result<Self, StoreError> {
         let (queue, waiting) = sync_channel(options.queue);
         let mut desk = Desk {
-            folder: Folder::start(&path)?,
+            folder: Folder::start(&path, options.fold_pages)?,
             snapshots,
             connection: Some(connection),
             acknowledge: options.acknowledge,
@@ -228,6 +228,7 @@ impl Desk {
             Err(RecvTimeoutError::Disconnected) => return None,
             Err(RecvTimeoutError::Timeout) => {}
         }
+        self.snapshots.end_idle();
         if let Some(connection) = &self.connection
             && let Err(error) = self.folder.when_quiet(connection)
         {

@@ -98,6 +98,44 @@ async fn two_processes_may_write_to_one_file() {
     assert_eq!(seqs, (1..=20).collect::<Vec<u64>>());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_begins_anew_although_somebody_always_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("galley.db");
+    let options = SqliteOptions { fold_pages: 100, ..SqliteOptions::default() };
+    let store: Shared = Arc::new(SqliteStore::open(&path, &options).unwrap());
+    let account = account(&store, "a").await;
+    let id = create(&store, new(account, "first")).await;
+    let done = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let readers: Vec<_> = (0..2)
+        .map(|_| {
+            let (store, done) = (Arc::clone(&store), Arc::clone(&done));
+            tokio::task::spawn_blocking(move || {
+                let runtime = tokio::runtime::Handle::current();
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    runtime.block_on(store.template(account, id)).unwrap().unwrap();
+                    // What a service does with it before it reads the next one.
+                    let read = std::time::Instant::now();
+                    while read.elapsed() < std::time::Duration::from_micros(30) {
+                        std::hint::spin_loop();
+                    }
+                }
+            })
+        })
+        .collect();
+    let mut pages = 0;
+    for index in 0..1_000 {
+        create(&store, new(account, &format!("t{index}"))).await;
+        let log = std::fs::metadata(dir.path().join("galley.db-wal")).unwrap().len();
+        pages = pages.max(log / 4_096);
+    }
+    done.store(true, std::sync::atomic::Ordering::Relaxed);
+    for reader in readers {
+        reader.await.unwrap();
+    }
+    assert!(pages < 1_000, "the log had {pages} pages");
+}
+
 #[tokio::test]
 async fn what_another_process_commits_is_seen_a_moment_later_at_most() {
     let (store, dir) = fresh_sqlite();

@@ -60,12 +60,24 @@ impl Gathered {
                     gathered.inputs.push(Input::Standard);
                 }
             } else if path.is_dir() {
-                gathered.directory(path);
+                gathered.named_directory(path);
             } else {
                 gathered.file(path.clone());
             }
         }
         gathered
+    }
+
+    /// A directory without templates is most likely not the one that was meant.
+    fn named_directory(&mut self, path: &Path) {
+        let found = |gathered: &Self| (gathered.inputs.len(), gathered.troubles.len());
+        let before = found(self);
+        let first_time = !self.seen.contains(&real(path));
+        self.directory(path);
+        if first_time && found(self) == before {
+            let error = "holds no file that ends in .json".to_owned();
+            self.troubles.push(Trouble { file: name(path), error });
+        }
     }
 
     fn file(&mut self, path: PathBuf) {
@@ -102,10 +114,13 @@ impl Gathered {
     }
 
     fn is_new(&mut self, path: &Path) -> bool {
-        // A pipe has no real path; it is only what it is called.
-        let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        self.seen.insert(real)
+        self.seen.insert(real(path))
     }
+}
+
+/// A pipe has no real path; it is only what it is called.
+fn real(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn read(source: impl Read) -> io::Result<Vec<u8>> {
