@@ -30,7 +30,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 
 /// How much longer than a step took to rest after it while the service is busy: the search takes
 /// that share of one core from the requests, and no more.
-const REST: u32 = 15;
+const REST: u32 = 31;
 
 /// Follows the events for ever, a small step at a time.
 pub async fn follow_for_search_forever(app: App) {

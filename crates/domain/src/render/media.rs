@@ -1,5 +1,9 @@
 //! Attachments: what kind of file an address leads to. Nothing is fetched; the ending tells.
 
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+
 use super::message::{Media, Parameter};
 
 /// The endings of the files that WhatsApp takes: `webp` is only taken for stickers, and `csv` not
@@ -23,12 +27,20 @@ pub(super) fn parameter(url: &str) -> Option<Parameter<'_>> {
     let (_, ending) = file.rsplit_once('.')?;
     let holds = |endings: &[&str]| endings.iter().any(|known| known.eq_ignore_ascii_case(ending));
     let (kind, _) = ENDINGS.iter().find(|(_, endings)| holds(endings))?;
-    let media = Media { link: url, filename: (*kind == Kind::Document).then_some(file) };
+    let media = Media { link: url, filename: (*kind == Kind::Document).then(|| readable(file)) };
     Some(match kind {
         Kind::Image => Parameter::Image { image: media },
         Kind::Video => Parameter::Video { video: media },
         Kind::Document => Parameter::Document { document: media },
     })
+}
+
+/// The name of a file as people read it, without the signs that an address needs.
+fn readable(file: &str) -> Cow<'_, str> {
+    match percent_decode_str(file).decode_utf8() {
+        Ok(name) if !name.contains(|it: char| it.is_control() || it == '/') => name,
+        _ => Cow::Borrowed(file),
+    }
 }
 
 /// The endings, for people: `.jpg, .jpeg, …`.
@@ -91,12 +103,20 @@ mod tests {
 
     #[test]
     fn a_document_keeps_its_name_and_nothing_else_has_one() {
-        let name = |url| match parameter(url).unwrap() {
-            Parameter::Document { document } => document.filename,
-            Parameter::Image { image: media } | Parameter::Video { video: media } => media.filename,
-            other => panic!("{other:?}"),
+        let name = |url: &str| {
+            let media = match parameter(url).unwrap() {
+                Parameter::Document { document: media }
+                | Parameter::Image { image: media }
+                | Parameter::Video { video: media } => media,
+                other => panic!("{other:?}"),
+            };
+            media.filename.map(Cow::into_owned)
         };
-        assert_eq!(name("https://a.b/c/Your%20bill.PDF?x=/y.txt"), Some("Your%20bill.PDF"));
+        assert_eq!(name("https://a.b/c/Your%20bill.PDF?x=/y.txt").unwrap(), "Your bill.PDF");
+        assert_eq!(name("https://a.b/c/r%C3%A9sum%C3%A9.pdf").unwrap(), "r\u{e9}sum\u{e9}.pdf");
+        for odd in ["a%2Fb.pdf", "a%00.pdf", "a%FF.pdf", "a%.pdf"] {
+            assert_eq!(name(&format!("https://a.b/{odd}")).unwrap(), odd);
+        }
         assert_eq!(name("https://a.b/c.png"), None);
         assert_eq!(name("https://a.b/c.mp4"), None);
     }

@@ -109,5 +109,5 @@ pub(super) struct Media<'a> {
     pub(super) link: &'a str,
     /// What the file is called on the customer's device; only documents show it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) filename: Option<&'a str>,
+    pub(super) filename: Option<Cow<'a, str>>,
 }

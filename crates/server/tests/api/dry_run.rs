@@ -51,6 +51,20 @@ async fn everything_wrong_is_told_at_once_a_taken_name_included() {
 }
 
 #[tokio::test]
+async fn an_edit_is_tried_out_by_naming_the_template_that_has_the_name_already() {
+    let app = TestApp::start().await;
+    let id = app.made("taken").await;
+    let other = app.made("other").await;
+    let try_out = async |query: &str| {
+        app.call(Method::POST, &format!("/validate{query}"), &hello("taken")).await
+    };
+    assert_eq!(try_out(&format!("?template={id}")).await.json()["valid"], true);
+    assert_eq!(try_out(&format!("?template={other}")).await.json()["valid"], false);
+    try_out("?template=first").await.problem(400, "bad-request");
+    try_out("?templat=1").await.problem(400, "bad-request");
+}
+
+#[tokio::test]
 async fn warnings_do_not_block_and_say_where_and_what_to_do() {
     let app = TestApp::start().await;
     let verdict = validate(&app, &json!({

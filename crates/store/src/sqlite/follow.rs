@@ -37,6 +37,8 @@ impl Indexer {
         words.pragma_update(None, "journal_mode", "wal")?;
         // What a power cut takes is made again.
         words.pragma_update(None, "synchronous", "normal")?;
+        // Its syncs are few, since those of the store wait for them: one for each 40 MiB.
+        words.pragma_update(None, "wal_autocheckpoint", 10_000)?;
         if search::layout(&words)? != search::LAYOUT || strays(&words, &store)? {
             clear(&words)?;
         }

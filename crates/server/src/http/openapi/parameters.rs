@@ -123,6 +123,13 @@ fn in_query() -> Vec<Parameter> {
             json!(1),
             "Which version to show, instead of the newest.",
         ),
+        (
+            "EditedTemplate",
+            "template",
+            cursor(),
+            json!(ID),
+            "The caller's own template that the document is to edit: that it has the name already is then no violation.",
+        ),
     ]
 }
 

@@ -3,6 +3,7 @@
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{
     advice::Warning,
+    id::TemplateId,
     json::{Document, Json},
     template::Template,
     violation::{Rule, Violation},
@@ -16,6 +17,7 @@ use crate::{
         caller::{Caller, Write},
         json,
         problem::Problem,
+        query::Parameters,
     },
 };
 
@@ -34,8 +36,13 @@ struct Verdict<'a> {
 pub(super) async fn validate(
     State(app): State<App>,
     caller: Caller<Write>,
+    parameters: Parameters,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
+    let edited: Option<TemplateId> =
+        parameters
+            .only(&["template"])?
+            .read("template", "a template's id", |id| id.parse().ok())?;
     let (checked, claim) = {
         let document = Document::parse(&body)?;
         let text = |key| document.root().get(key).and_then(Json::as_text);
@@ -51,9 +58,12 @@ pub(super) async fn validate(
     };
     if let Some(claim) = claim
         && let Some(taken) = app.store().taken(caller.account.id, &claim).await?
+        && (edited.is_none() || taken.own != edited)
     {
         let hint = match taken.own {
-            Some(id) => format!("it is your own template {id}: edit that, or choose another name"),
+            Some(id) => format!(
+                "it is your own template {id}: edit that (to try an edit out, add `?template={id}`), or choose another name"
+            ),
             None => "choose another name".to_owned(),
         };
         violations.push(Violation {

@@ -82,7 +82,7 @@ pub(super) fn validate() -> Operation {
         summary: "Try a template out",
         description: "Tells everything that a creation would be refused for, a taken name included, and what is worth a second look although it would be accepted. Nothing is kept. A document that breaks rules is no failure here: the answer says so.",
         scope: Some(Scope::Write),
-        parameters: &["PhoneNumberId", "Key"],
+        parameters: &["PhoneNumberId", "Key", "EditedTemplate"],
         body: Some(body("The template", "Trial", &examples::of_trials())),
         answers: vec![Answer {
             status: StatusCode::OK,
