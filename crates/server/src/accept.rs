@@ -102,6 +102,8 @@ async fn connection(galley: Galley, stream: TcpStream, mut close: watch::Receive
     let mut serving = pin!(
         http1::Builder::new()
             .max_headers(100)
+            // Answers are small: copied behind their header they go out in one plain write.
+            .writev(false)
             .max_buf_size(LARGEST_HEADER)
             .serve_connection(io, service)
     );

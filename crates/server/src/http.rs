@@ -102,7 +102,7 @@ impl Galley {
         let problem = finish(&mut response, &trace);
         let took = self.app.clock().monotonic().saturating_sub(started);
         let (status, route) = (response.status(), trace.route());
-        self.app.metrics().request(method, route, status.as_str(), took);
+        self.app.metrics().request(method, route, status.as_u16(), took);
         self.app.0.access.write(&Line {
             at: self.app.clock().now(),
             method,
