@@ -53,21 +53,14 @@ pub(super) fn edit(
         Err(refusal) => return Ok(refusal),
     };
     let old = before.template.category();
-    let restored = match edit {
-        Edit::Replace { .. } => None,
+    let (content, category) = match edit {
+        Edit::Replace { content, category } => (content.clone(), category.unwrap_or(old)),
         Edit::Restore(number) => {
             match versions::one(batch.connection(), change.account, change.id, *number)? {
-                Some(version) => Some(version),
+                Some(version) => (Some(version.content), version.category),
                 None => return Ok(Changed::NoVersion),
             }
         }
-    };
-    let (content, category) = match (edit, &restored) {
-        (_, Some(version)) => (Some(&*version.content), version.category),
-        (Edit::Replace { content, category }, None) => {
-            (content.as_deref(), category.unwrap_or(old))
-        }
-        (Edit::Restore(_), None) => return Ok(Changed::NoVersion),
     };
     if category != old && !before.template.allow_category_change() {
         return Ok(Changed::CategoryLocked(old));
