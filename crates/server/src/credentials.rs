@@ -16,8 +16,6 @@ use std::{
 use galley_domain::id::AccountId;
 use galley_store::{Account, Credential, CredentialKind, SecretHash, Store, StoreError};
 
-use crate::Clock;
-
 /// After this long the epoch is read again.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -36,7 +34,6 @@ pub(crate) struct Known {
 
 pub(crate) struct Credentials {
     store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
     kept: RwLock<Kept>,
     refreshing: AtomicBool,
 }
@@ -51,17 +48,18 @@ struct Kept {
 }
 
 impl Credentials {
-    pub(crate) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock, kept: RwLock::default(), refreshing: AtomicBool::new(false) }
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, kept: RwLock::default(), refreshing: AtomicBool::new(false) }
     }
 
-    /// The token and the key with these secrets, ended or not.
+    /// The token and the key with these secrets, ended or not, for somebody who asks `now`.
     pub(crate) async fn find(
         &self,
         token: SecretHash,
         key: SecretHash,
+        now: Duration,
     ) -> Result<[Option<Arc<Known>>; 2], StoreError> {
-        self.refresh().await?;
+        self.refresh(now).await?;
         let wanted = [(CredentialKind::Token, token), (CredentialKind::Key, key)];
         let (mut found, epoch) =
             self.with(|kept| (wanted.map(|it| kept.known.get(&it).cloned()), kept.epoch));
@@ -106,17 +104,15 @@ impl Credentials {
 
     /// Reads the epoch if that is due. One request does it; the others go on with what is kept,
     /// unless that is too old to be trusted.
-    async fn refresh(&self) -> Result<(), StoreError> {
-        let age =
-            || self.with(|kept| kept.read_at).map(|at| self.clock.monotonic().saturating_sub(at));
-        let trusted = match age() {
+    async fn refresh(&self, now: Duration) -> Result<(), StoreError> {
+        let age = self.with(|kept| kept.read_at).map(|at| now.saturating_sub(at));
+        let trusted = match age {
             Some(age) if age < FRESH => return Ok(()),
             age => age.is_some_and(|age| age < STALE),
         };
         if trusted && self.refreshing.swap(true, Ordering::Acquire) {
             return Ok(());
         }
-        let asked_at = self.clock.monotonic();
         let epoch = self.store.credential_epoch().await;
         self.refreshing.store(false, Ordering::Release);
         match epoch {
@@ -125,7 +121,7 @@ impl Credentials {
                 if kept.epoch != epoch {
                     *kept = Kept { epoch, ..Kept::default() };
                 }
-                kept.read_at = Some(asked_at);
+                kept.read_at = Some(now);
                 Ok(())
             }
             Err(_) if trusted => Ok(()),

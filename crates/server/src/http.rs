@@ -27,7 +27,7 @@ use std::{
 use axum::{
     Router,
     body::Body,
-    extract::{RawPathParams, Request, rejection::RawPathParamsRejection},
+    extract::Request,
     http::{
         Extensions, HeaderName, HeaderValue, Method, StatusCode, Uri, header, uri::PathAndQuery,
     },
@@ -57,12 +57,10 @@ fn routes() -> Router<App> {
 }
 
 /// A path that no segment pattern takes is not found, whatever the method.
-async fn method_not_allowed(
-    extensions: Extensions,
-    params: Result<RawPathParams, RawPathParamsRejection>,
-) -> Problem {
+async fn method_not_allowed(extensions: Extensions, uri: Uri) -> Problem {
     Trace::note_route(&extensions);
-    let plain = params.is_ok_and(|params| caller::Base::from_params(&params).is_ok());
+    let path = uri.path();
+    let plain = !path.starts_with("/api/") || caller::Segments::of(path).is_some();
     Problem::of(if plain { Kind::MethodNotAllowed } else { Kind::NotFound })
 }
 
@@ -87,7 +85,6 @@ impl Galley {
     /// Answers one request: gives it an id, routes it within its deadline, and notes what came
     /// of it.
     pub async fn answer(&self, mut request: Request) -> Response {
-        let started = self.app.clock().monotonic();
         let trace = Arc::new(Trace::new(&self.app, request.headers()));
         let method = method_name(request.method());
         request.extensions_mut().insert(Arc::clone(&trace));
@@ -100,11 +97,11 @@ impl Galley {
             Err(_) => Problem::of(Kind::Deadline).into_response(),
         };
         let problem = finish(&mut response, &trace);
-        let took = self.app.clock().monotonic().saturating_sub(started);
+        let took = self.app.clock().monotonic().saturating_sub(trace.started());
         let (status, route) = (response.status(), trace.route());
         self.app.metrics().request(method, route, status.as_u16(), took);
         self.app.0.access.write(&Line {
-            at: self.app.clock().now(),
+            at: trace.at(),
             method,
             route,
             status: status.as_u16(),
@@ -190,6 +187,9 @@ fn method_name(method: &Method) -> &'static str {
 
 /// JSON text that is already written.
 fn json(status: StatusCode, text: String) -> Response {
-    let content_type = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-    (status, content_type, text).into_response()
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    let content_type = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    response
 }

@@ -95,7 +95,7 @@ impl App {
         instance: String,
     ) -> Self {
         Self(Arc::new(Inner {
-            credentials: credentials::Credentials::new(Arc::clone(&store), Arc::clone(&clock)),
+            credentials: credentials::Credentials::new(Arc::clone(&store)),
             metrics: metrics::Metrics::new(),
             draining: AtomicBool::new(false),
             store,

@@ -1,7 +1,7 @@
 //! Counters for Prometheus.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     sync::{PoisonError, RwLock},
     time::Duration,
 };
@@ -16,15 +16,21 @@ pub(crate) struct Metrics {
     requests: IntCounterVec,
     durations: HistogramVec,
     /// The series that were asked for, so that they are not looked up by their labels each time.
-    known: RwLock<HashMap<(usize, usize, u16), Series>>,
+    known: RwLock<BTreeMap<(usize, usize, u16), Series>>,
     pub(crate) connections: IntGauge,
 }
 
 /// What one kind of answer is counted by.
-#[derive(Clone)]
 struct Series {
     answers: IntCounter,
     durations: Histogram,
+}
+
+impl Series {
+    fn count(&self, took: Duration) {
+        self.answers.inc();
+        self.durations.observe(took.as_secs_f64());
+    }
 }
 
 impl Metrics {
@@ -68,18 +74,17 @@ impl Metrics {
     pub(crate) fn request(&self, method: &'static str, route: &str, status: u16, took: Duration) {
         // Patterns and methods stay where they are: their places tell them apart.
         let key = (route.as_ptr().addr(), method.as_ptr().addr(), status);
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-        let Series { answers, durations } = known.unwrap_or_else(|| {
-            let series = Series {
-                answers: self.requests.with_label_values(&[method, route, &status.to_string()]),
-                durations: self.durations.with_label_values(&[route]),
-            };
-            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-            known.insert(key, series.clone());
-            series
-        });
-        answers.inc();
-        durations.observe(took.as_secs_f64());
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(series) = known.get(&key) {
+            return series.count(took);
+        }
+        drop(known);
+        let series = Series {
+            answers: self.requests.with_label_values(&[method, route, &status.to_string()]),
+            durations: self.durations.with_label_values(&[route]),
+        };
+        series.count(took);
+        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(key, series);
     }
 
     /// The page that Prometheus reads.

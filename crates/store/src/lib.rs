@@ -5,6 +5,8 @@ mod records;
 pub mod sqlite;
 mod template_records;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use galley_domain::{
     edit::Edit,
@@ -54,7 +56,7 @@ pub trait Store: Send + Sync {
         &self,
         account: AccountId,
         id: TemplateId,
-    ) -> Result<Option<StoredTemplate>, StoreError>;
+    ) -> Result<Option<Arc<StoredTemplate>>, StoreError>;
 
     /// One version of a template.
     async fn version(
@@ -198,4 +200,4 @@ pub enum StoreError {
 }
 
 /// What stands behind a [`StoreError`]. Shared, because one cause can fail a whole batch.
-pub type Cause = std::sync::Arc<dyn std::error::Error + Send + Sync>;
+pub type Cause = Arc<dyn std::error::Error + Send + Sync>;

@@ -12,6 +12,7 @@ mod follow;
 mod idempotency;
 mod list;
 mod readers;
+mod recent;
 mod search;
 mod snapshots;
 mod templates;
@@ -139,8 +140,8 @@ impl Store for SqliteStore {
         &self,
         account: AccountId,
         id: TemplateId,
-    ) -> Result<Option<StoredTemplate>, StoreError> {
-        self.snapshots.read(|connection| templates::one(connection, account, id))
+    ) -> Result<Option<Arc<StoredTemplate>>, StoreError> {
+        self.snapshots.template(account, id)
     }
 
     async fn version(

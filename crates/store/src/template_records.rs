@@ -113,7 +113,7 @@ impl StoredTemplate {
     /// The template as it is in one of its versions: that version's content, category and status.
     #[expect(clippy::disallowed_methods, reason = "a version met the rules when it came in")]
     #[must_use]
-    pub fn showing(self, version: Version) -> Self {
+    pub fn showing(&self, version: Version) -> Self {
         let template = Template::restore(
             self.template.name().to_owned(),
             self.template.language().to_owned(),
@@ -124,7 +124,7 @@ impl StoredTemplate {
         let state = State { version: version.number, newest: version.status, ..self.state };
         let reason = version.decision.and_then(|decision| decision.reason);
         let previous_category = version.previous_category;
-        Self { template, state, previous_category, reason, ..self }
+        Self { template, state, previous_category, reason, ..self.clone() }
     }
 }
 

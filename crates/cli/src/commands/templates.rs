@@ -1,5 +1,7 @@
 //! `galley template …` and `galley review …`.
 
+use std::sync::Arc;
+
 use anyhow::{Context as _, bail};
 use galley_domain::{
     id::TemplateId,
@@ -140,7 +142,8 @@ async fn show(desk: &Desk, id: &str, version: Option<u64>) -> anyhow::Result<()>
     let stored = match version {
         Some(number) => {
             let version = versions.into_iter().find(|version| version.number == number);
-            stored.showing(version.with_context(|| format!("there is no version {number}"))?)
+            let version = version.with_context(|| format!("there is no version {number}"))?;
+            Arc::new(stored.showing(version))
         }
         None => stored,
     };
@@ -232,7 +235,7 @@ async fn decide(desk: &Desk, trigger: Trigger, verdict: Verdict) -> anyhow::Resu
 }
 
 /// A template by its id, of whatever account.
-async fn find(desk: &Desk, id: &str) -> anyhow::Result<(Account, StoredTemplate)> {
+async fn find(desk: &Desk, id: &str) -> anyhow::Result<(Account, Arc<StoredTemplate>)> {
     let wanted: Option<TemplateId> = id.parse().ok();
     if let Some(wanted) = wanted {
         for account in desk.store.accounts().await? {

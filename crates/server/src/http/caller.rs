@@ -4,7 +4,7 @@
 use std::{marker::PhantomData, sync::Arc};
 
 use axum::{
-    extract::{FromRequestParts, RawPathParams},
+    extract::FromRequestParts,
     http::{HeaderMap, header, request::Parts},
 };
 use galley_domain::{
@@ -21,23 +21,21 @@ use super::{
 };
 use crate::{App, credentials::Known};
 
-/// The part of the path before `message_templates`.
-pub(super) struct Base {
-    phone: String,
-    key: String,
+/// The segments that vary in `/api/v1.0/{phone_number_id}/{key}/{collection}/{id}`. Read from the
+/// path as it came: what would have to be decoded is no path of ours.
+pub(super) struct Segments<'p> {
+    phone: &'p str,
+    key: &'p str,
+    item: Option<&'p str>,
 }
 
-impl Base {
-    /// Anything but plain segments is no path of ours.
-    pub(super) fn from_params(params: &RawPathParams) -> Result<Option<Self>, Problem> {
-        let find = |name: &str| params.iter().find(|(key, _)| *key == name).map(|(_, value)| value);
-        let (Some(phone), Some(key)) = (find("phone_number_id"), find("key")) else {
-            return Ok(None);
-        };
-        if !credential::is_segment(phone) || !credential::is_segment(key) {
-            return Err(Problem::of(Kind::NotFound));
-        }
-        Ok(Some(Self { phone: phone.to_owned(), key: key.to_owned() }))
+impl<'p> Segments<'p> {
+    /// None if phone number and key are not plain segments.
+    pub(super) fn of(path: &'p str) -> Option<Self> {
+        let mut segments = path.strip_prefix("/api/v1.0/")?.split('/');
+        let mut plain = || segments.next().filter(|segment| credential::is_segment(segment));
+        let (phone, key, _collection) = (plain()?, plain()?, plain()?);
+        Some(Self { phone, key, item: segments.next() })
     }
 }
 
@@ -96,26 +94,22 @@ impl<S: Needs> FromRequestParts<App> for Caller<S> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        Trace::note_route(&parts.extensions);
-        let params = RawPathParams::from_request_parts(parts, app).await;
-        let params = params.map_err(|_| Problem::of(Kind::NotFound))?;
-        let base = Base::from_params(&params)?.ok_or(Problem::of(Kind::NotFound))?;
-        let now = app.clock().now();
+        let trace = Trace::note_route(&parts.extensions).ok_or(Problem::of(Kind::Internal))?;
+        let path = Segments::of(parts.uri.path()).ok_or(Problem::of(Kind::NotFound))?;
+        let now = trace.at();
 
         let token = bearer(&parts.headers).ok_or(Problem::of(Kind::TokenMissing))?;
-        let hashes = (SecretHash::of(token), SecretHash::of(&base.key));
-        let [token, key] = app.credentials().find(hashes.0, hashes.1).await?;
+        let hashes = (SecretHash::of(token), SecretHash::of(path.key));
+        let [token, key] = app.credentials().find(hashes.0, hashes.1, trace.started()).await?;
         let token =
             alive(token, now, [Kind::TokenUnknown, Kind::TokenExpired, Kind::TokenRevoked])?;
-        if let Some(trace) = parts.extensions.get::<Arc<Trace>>() {
-            trace.note_token(token.credential.id);
-        }
+        trace.note_token(token.credential.id);
         let key = alive(key, now, [Kind::KeyUnknown, Kind::KeyExpired, Kind::KeyRevoked])?;
         if key.account.id != token.account.id {
             return Err(Problem::of(Kind::CredentialsMismatch));
         }
         let account = Arc::clone(&token.account);
-        let owner = app.credentials().phone_owner(&base.phone).await?;
+        let owner = app.credentials().phone_owner(path.phone).await?;
         let free = owner.is_none() && account.takes_any_phone;
         if owner != Some(account.id) && !free {
             return Err(Problem::of(Kind::PhoneUnknown));
@@ -128,15 +122,13 @@ impl<S: Needs> FromRequestParts<App> for Caller<S> {
             return Err(Problem::of(Kind::AccountDisabled));
         }
         // A free number belongs to the account from its first use on.
-        if free
-            && app.store().add_phone(account.id, &base.phone, now).await? == PhoneAddition::Taken
+        if free && app.store().add_phone(account.id, path.phone, now).await? == PhoneAddition::Taken
         {
             return Err(Problem::of(Kind::PhoneUnknown));
         }
-        let item =
-            params.iter().find(|(name, _)| *name == "id").and_then(|(_, id)| id.parse().ok());
-        let token = token.credential.id;
-        Ok(Self { account, phone: base.phone, token, item, needs: PhantomData })
+        let item = path.item.and_then(|id| id.parse().ok());
+        let (phone, token) = (path.phone.to_owned(), token.credential.id);
+        Ok(Self { account, phone, token, item, needs: PhantomData })
     }
 }
 

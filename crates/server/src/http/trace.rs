@@ -1,8 +1,11 @@
 //! What is known of a request while it is answered: its id, its route, who called.
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use axum::{
@@ -11,6 +14,7 @@ use axum::{
 };
 use galley_domain::credential;
 use galley_store::CredentialId;
+use jiff::Timestamp;
 
 use crate::App;
 
@@ -22,6 +26,8 @@ pub(crate) fn requests_so_far() -> u64 {
 }
 
 pub(super) struct Trace {
+    at: Timestamp,
+    started: Duration,
     request_id: String,
     route: OnceLock<MatchedPath>,
     token: OnceLock<CredentialId>,
@@ -34,9 +40,20 @@ impl Trace {
         let given = headers.get(super::REQUEST_ID).and_then(|id| id.to_str().ok());
         let request_id = match given.filter(|id| id.len() <= 64 && credential::is_segment(id)) {
             Some(id) => id.to_owned(),
-            None => format!("{}-{number:x}", app.0.instance),
+            None => [&app.0.instance, "-", itoa::Buffer::new().format(number)].concat(),
         };
-        Self { request_id, route: OnceLock::new(), token: OnceLock::new() }
+        let (at, started) = (app.clock().now(), app.clock().monotonic());
+        Self { at, started, request_id, route: OnceLock::new(), token: OnceLock::new() }
+    }
+
+    /// When the request came in.
+    pub(super) fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// The same on the clock that never steps back.
+    pub(super) fn started(&self) -> Duration {
+        self.started
     }
 
     pub(super) fn request_id(&self) -> &str {
@@ -53,11 +70,12 @@ impl Trace {
     }
 
     /// Notes which route the request with these extensions took.
-    pub(super) fn note_route(extensions: &Extensions) {
-        let trace = extensions.get::<Arc<Trace>>();
-        if let (Some(trace), Some(route)) = (trace, extensions.get::<MatchedPath>()) {
+    pub(super) fn note_route(extensions: &Extensions) -> Option<&Self> {
+        let trace = extensions.get::<Arc<Trace>>()?;
+        if let Some(route) = extensions.get::<MatchedPath>() {
             let _ = trace.route.set(route.clone());
         }
+        Some(trace)
     }
 
     pub(super) fn note_token(&self, token: CredentialId) {

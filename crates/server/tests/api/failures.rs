@@ -97,7 +97,7 @@ stumbling! {
     edit_template(change: Change, edit: Edit) -> Changed;
     review_template(change: Change, trigger: Trigger, reason: Option<String>) -> Changed;
     delete_template(change: Change) -> Changed;
-    template(account: AccountId, id: TemplateId) -> Option<StoredTemplate>;
+    template(account: AccountId, id: TemplateId) -> Option<Arc<StoredTemplate>>;
     version(account: AccountId, id: TemplateId, number: u64) -> Option<Version>;
     versions(
         account: AccountId, id: TemplateId, before: Option<u64>, limit: usize

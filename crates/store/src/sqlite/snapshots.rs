@@ -1,49 +1,77 @@
 //! Point reads. To begin and to end a read transaction costs more than the read itself, so that
-//! reads which follow each other closely share one, as long as nothing was committed meanwhile.
+//! reads share one for as long as nothing is committed; and a template that was read stays in
+//! memory for as long.
 //!
-//! What this process has acknowledged is always seen: every commit raises a number, and a
-//! transaction from before it is not used again. What another process commits (the command line)
-//! is seen a moment later at most.
+//! Everything hangs on one number, raised by every commit. What this process has acknowledged is
+//! always seen, since it raises the number first. What another process commits (the command line)
+//! is looked for every millisecond, and seen so much later at most.
 
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
+use galley_domain::id::{AccountId, TemplateId};
 use rusqlite::Connection;
 
-use super::connection;
-use crate::StoreError;
+use super::{connection, recent::Recent, templates};
+use crate::{StoreError, StoredTemplate};
 
-/// How long a transaction is shared.
+/// How long nobody looks for what other processes have committed.
 const MOMENT: Duration = Duration::from_millis(1);
 
-/// The connections that point reads run on.
+/// The connections that point reads run on, and what they found.
 pub(super) struct Snapshots {
     path: PathBuf,
     idle: Mutex<Vec<Reader>>,
-    /// How often this process has committed.
+    /// How many commits are known of.
     commits: AtomicU64,
+    others: Mutex<Others>,
+    recent: Recent,
 }
 
 struct Reader {
     connection: Connection,
-    open: Option<Open>,
+    /// A transaction is open that shows everything up to this commit.
+    open: Option<u64>,
 }
 
-/// A transaction that shows everything up to this commit.
-struct Open {
-    commits: u64,
-    since: Instant,
+/// Whether another process has committed.
+#[derive(Default)]
+struct Others {
+    connection: Option<Connection>,
+    /// Moves when anybody commits.
+    version: i64,
+    asked_at: Option<Instant>,
 }
 
 impl Snapshots {
     pub(super) fn of(path: &Path) -> Self {
-        Self { path: path.to_owned(), idle: Mutex::default(), commits: AtomicU64::new(0) }
+        Self {
+            path: path.to_owned(),
+            idle: Mutex::default(),
+            commits: AtomicU64::new(0),
+            others: Mutex::default(),
+            recent: Recent::default(),
+        }
+    }
+
+    /// One template, from memory if it is there.
+    pub(super) fn template(
+        &self,
+        account: AccountId,
+        id: TemplateId,
+    ) -> Result<Option<Arc<StoredTemplate>>, StoreError> {
+        let commits = self.commits()?;
+        if let Some(found) = self.recent.get(commits, account, id) {
+            return Ok(Some(found));
+        }
+        let found = self.at(commits, |connection| templates::one(connection, account, id))?;
+        Ok(found.map(|template| self.recent.keep(commits, account, template)))
     }
 
     /// Runs a read right here.
@@ -51,7 +79,15 @@ impl Snapshots {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let commits = self.commits.load(Ordering::Acquire);
+        self.at(self.commits()?, work)
+    }
+
+    /// Runs a read that shows everything up to this commit, at least.
+    fn at<T>(
+        &self,
+        commits: u64,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let idle = self.idle().pop();
         let mut reader = match idle {
             Some(reader) => reader,
@@ -65,6 +101,19 @@ impl Snapshots {
         }
         self.idle().push(reader);
         outcome
+    }
+
+    /// How many commits are known of, those of other processes included.
+    fn commits(&self) -> Result<u64, StoreError> {
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if others.asked_at.is_none_or(|asked_at| now - asked_at >= MOMENT) {
+            if others.have_committed(&self.path)? {
+                self.commits.fetch_add(1, Ordering::Release);
+            }
+            others.asked_at = Some(now);
+        }
+        Ok(self.commits.load(Ordering::Acquire))
     }
 
     /// To be called after a commit and before it is acknowledged.
@@ -84,15 +133,26 @@ impl Snapshots {
     }
 }
 
+impl Others {
+    /// Whether anything was committed since the last time, by this process or by another.
+    fn have_committed(&mut self, path: &Path) -> Result<bool, StoreError> {
+        let connection = match &self.connection {
+            Some(connection) => connection,
+            None => self.connection.insert(connection::open_for_reading(path)?),
+        };
+        let mut query = connection.prepare_cached("PRAGMA data_version")?;
+        let version = query.query_row([], |row| row.get(0))?;
+        Ok(std::mem::replace(&mut self.version, version) != version)
+    }
+}
+
 impl Reader {
-    /// Makes sure that whatever is read now is no older than `commits`, and than a moment.
+    /// Makes sure that whatever is read now is no older than `commits`.
     fn show(&mut self, commits: u64) -> Result<(), StoreError> {
-        let now = Instant::now();
-        let fresh = |open: &Open| open.commits == commits && now - open.since < MOMENT;
-        if !self.open.as_ref().is_some_and(fresh) {
+        if self.open != Some(commits) {
             self.end()?;
             self.connection.prepare_cached("BEGIN")?.execute([])?;
-            self.open = Some(Open { commits, since: now });
+            self.open = Some(commits);
         }
         Ok(())
     }

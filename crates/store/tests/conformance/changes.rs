@@ -46,7 +46,7 @@ pub(crate) async fn an_edit_makes_a_new_version_and_keeps_the_old_one(store: &Sh
     assert_eq!((now.template.content(), now.revision), (&*components("second"), 2));
     assert_eq!((now.state.version, now.state.status()), (2, Status::Pending));
     assert_eq!((now.state.live_version(), now.updated_at), (Some(1), noon(1_000)));
-    assert_eq!(store.template(account, id).await.unwrap(), Some(now));
+    assert_eq!(store.template(account, id).await.unwrap(), Some(now.into()));
 
     let first = store.version(account, id, 1).await.unwrap().unwrap();
     assert_eq!((first.number, first.status), (1, Status::Approved));
@@ -116,7 +116,7 @@ pub(crate) async fn an_older_version_comes_back_as_the_newest(store: &Shared) {
     assert_eq!(back.previous_category, Some(Category::Marketing));
     let unknown = store.edit_template(change(account, id), Edit::Restore(5)).await.unwrap();
     assert_eq!(unknown, Changed::NoVersion);
-    assert_eq!(store.template(account, id).await.unwrap(), Some(back));
+    assert_eq!(store.template(account, id).await.unwrap(), Some(back.into()));
 }
 
 pub(crate) async fn a_change_of_an_outdated_revision_is_refused(store: &Shared) {
@@ -184,7 +184,7 @@ pub(crate) async fn a_hold_outlasts_edits_and_ends_with_its_move(store: &Shared)
     assert_eq!((resumed.state.status(), resumed.state.live_version()), (Status::Pending, Some(1)));
     let disabled = moved(store, change(account, id), Trigger::Disable).await;
     assert_eq!(disabled.state.status(), Status::Disabled);
-    assert_eq!(store.template(account, id).await.unwrap(), Some(disabled));
+    assert_eq!(store.template(account, id).await.unwrap(), Some(disabled.into()));
 }
 
 pub(crate) async fn a_deleted_template_is_gone_its_name_free_and_its_events_kept(store: &Shared) {
@@ -283,7 +283,7 @@ pub(crate) async fn of_many_edits_of_one_revision_one_wins(store: &Shared) {
         }
     }
     assert_eq!((won.len(), lost), (1, 63));
-    assert_eq!(store.template(account, id).await.unwrap().as_ref(), Some(&*won[0]));
+    assert_eq!(store.template(account, id).await.unwrap().as_deref(), Some(&*won[0]));
     assert_eq!(told(store, account).await.len(), 2);
 }
 

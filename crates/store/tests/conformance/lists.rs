@@ -79,7 +79,7 @@ pub(crate) async fn a_list_shows_each_template_of_the_account_once_newest_first(
         assert_eq!(walk(store, Listing { limit, ..all(mine) }).await, ids, "pages of {limit}");
     }
     let page = store.list(Listing { limit: 1, ..all(mine) }).await.unwrap();
-    assert_eq!(Some(&page.templates[0]), store.template(mine, ids[0]).await.unwrap().as_ref());
+    assert_eq!(Some(&page.templates[0]), store.template(mine, ids[0]).await.unwrap().as_deref());
 }
 
 pub(crate) async fn every_filter_takes_what_agrees_alone_and_together(store: &Shared) {

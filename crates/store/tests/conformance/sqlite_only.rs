@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use galley_domain::edit::Edit;
 use galley_store::{NewTemplate, SqliteStore, Store, StoreError, sqlite::SqliteOptions};
 
 use super::{
@@ -149,6 +150,43 @@ async fn what_another_process_commits_is_seen_a_moment_later_at_most() {
     while store.template(account, id).await.unwrap().is_some() {
         assert!(begun.elapsed() < std::time::Duration::from_secs(5), "it is still seen");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn whoever_reads_after_an_edit_was_acknowledged_sees_it_however_many_others_read() {
+    let (store, _dir) = fresh_sqlite();
+    let account = account(&store, "a").await;
+    let id = create(&store, new(account, "hello")).await;
+    let done_editing = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let readers: Vec<_> = (0..3)
+        .map(|_| {
+            let (store, ended) = (Arc::clone(&store), Arc::clone(&done_editing));
+            tokio::spawn(async move {
+                let mut newest = 0;
+                while !ended.load(std::sync::atomic::Ordering::Relaxed) {
+                    let revision = store.template(account, id).await.unwrap().unwrap().revision;
+                    assert!(revision >= newest, "{revision} was read after {newest}");
+                    newest = revision;
+                    tokio::task::yield_now().await;
+                }
+            })
+        })
+        .collect();
+    for index in 0..300 {
+        let edited =
+            done(store.edit_template(change(account, id), replacing(index)).await.unwrap());
+        let read = store.template(account, id).await.unwrap().unwrap();
+        assert_eq!(*read, edited);
+    }
+    done_editing.store(true, std::sync::atomic::Ordering::Relaxed);
+    for reader in readers {
+        reader.await.unwrap();
+    }
+}
+
+fn replacing(index: u32) -> Edit {
+    let content = format!(r#"{{"components":[{{"type":"BODY","text":"text {index}"}}]}}"#);
+    Edit::Replace { content: Some(content), category: None }
 }
 
 fn open(path: &std::path::Path) -> Shared {

@@ -15,7 +15,7 @@ pub(crate) async fn a_kept_template_reads_back_equal(store: &Shared) {
     let kept = store.template(account, receipt.id).await.unwrap().unwrap();
     assert_eq!(kept.template, template("hello"));
     assert_eq!(
-        (kept.id, kept.state, kept.revision, kept.previous_category, kept.reason),
+        (kept.id, kept.state, kept.revision, kept.previous_category, kept.reason.clone()),
         (receipt.id, State::first(Review::Auto), 1, None, None)
     );
     assert_eq!((kept.created_at, kept.updated_at), (noon(0), noon(0)));

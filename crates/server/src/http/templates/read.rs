@@ -1,5 +1,7 @@
 //! Reading one template and its versions.
 
+use std::sync::Arc;
+
 use axum::{
     extract::State,
     http::{StatusCode, header},
@@ -49,14 +51,14 @@ pub(super) async fn show(
 pub(super) async fn in_version<S>(
     app: &App,
     caller: &Caller<S>,
-    stored: StoredTemplate,
+    stored: Arc<StoredTemplate>,
     number: u64,
-) -> Result<Option<StoredTemplate>, Problem> {
+) -> Result<Option<Arc<StoredTemplate>>, Problem> {
     if number == stored.state.version {
         return Ok(Some(stored));
     }
     let version = app.store().version(caller.account.id, stored.id, number).await?;
-    Ok(version.map(|version| stored.showing(version)))
+    Ok(version.map(|version| Arc::new(stored.showing(version))))
 }
 
 pub(super) async fn versions(
