@@ -1,5 +1,6 @@
 """What schemathesis cannot know about the service: which refusals a good request may meet, how to
-keep requests from getting into each other's way, and which templates there are to work on."""
+keep requests from getting into each other's way, and which templates and endpoints there are to work
+on."""
 
 import atexit
 import collections
@@ -38,6 +39,10 @@ UP_TO_THE_TEMPLATE = {
     "url-white-space",
 }
 
+# Where events may be sent is for the guard to say: a schema cannot tell all spellings of a host, and
+# fragments and backslashes, which other addresses may have, are nothing to send to.
+UP_TO_THE_GUARD = {"webhook-address", "url-host"}
+
 # About one of so many requests is sent as it was generated.
 UNTOUCHED = 8
 
@@ -52,11 +57,14 @@ STATUS_FOR = {"approve": "PENDING", "reject": "PENDING", "pause": "APPROVED", "r
 
 FILES = ["photo.jpg", "film.mp4", "bill.pdf", "LIST.XLSX", "notes.txt?day=1#top"]
 
+# An account has 20 endpoints at most: the suite takes old ones away before it makes others.
+MOST_ENDPOINTS = 18
+
 numbers = itertools.count(1)
-# Ids of templates that are there, and of those that were deleted.
-living, gone = set(), set()
+# By kind: ids of templates and endpoints that are there, oldest first, and of those that were deleted.
+living, gone = {"template": {}, "webhook": {}}, {"template": set(), "webhook": set()}
 # Those that were there before scenarios began, and those that faulty requests are aimed at.
-earlier, targets = set(), set()
+earlier, targets = {"template": set(), "webhook": set()}, {"template": set(), "webhook": set()}
 # How often each operation was answered with each status.
 answers = collections.Counter()
 
@@ -68,8 +76,8 @@ def rules_within(allowed):
     return lambda case, problem: {it["rule"] for it in problem["violations"]} <= allowed
 
 
-def no_such_template(case, problem):
-    return case.path_parameters["id"] not in living
+def nothing_there(case, problem):
+    return case.path_parameters["id"] not in living[kind_of(case)]
 
 
 def words_beyond_ascii(case, problem):
@@ -86,7 +94,15 @@ def another_move(case, problem):
 
 
 def no_live_version(case, problem):
-    return "live_version" not in own("GET", f"/{case.path_parameters['id']}").json()
+    return "live_version" not in own("GET", f"/message_templates/{case.path_parameters['id']}").json()
+
+
+def ahead_of_the_newest(case, problem):
+    return "ahead of the newest event" in problem["detail"] and int(case.query["after"]) > 0
+
+
+def not_forced(case, problem):
+    return not (isinstance(case.body, dict) and case.body.get("force"))
 
 
 def anyhow(case, problem):
@@ -103,28 +119,41 @@ REFUSALS = {
     },
     "validateTemplate": {},
     "showTemplate": {
-        "template-unknown": no_such_template,
+        "template-unknown": nothing_there,
         "version-unknown": lambda case, problem: case.query["version"] != 1,
     },
     "editTemplate": {
-        "template-unknown": no_such_template,
+        "template-unknown": nothing_there,
         "version-unknown": lambda case, problem: case.body["restore_version"] != 1,
         "invalid-template": rules_within(BEYOND_THE_SCHEMA),
         "revision-outdated": another_revision,
         "category-locked": lambda case, problem: case.body.keys() & {"category", "restore_version"},
         "move-not-possible": another_move,
     },
-    "deleteTemplate": {"template-unknown": no_such_template, "revision-outdated": another_revision},
-    "listVersions": {"template-unknown": no_such_template},
+    "deleteTemplate": {"template-unknown": nothing_there, "revision-outdated": another_revision},
+    "listVersions": {"template-unknown": nothing_there},
     "reviewTemplate": {
-        "template-unknown": no_such_template,
+        "template-unknown": nothing_there,
         "revision-outdated": another_revision,
         "move-not-possible": another_move,
     },
     "renderTemplate": {
-        "template-unknown": no_such_template,
+        "template-unknown": nothing_there,
         "not-live": no_live_version,
         "invalid-values": rules_within(UP_TO_THE_TEMPLATE),
+    },
+    "listEvents": {"bad-request": ahead_of_the_newest},
+    "createWebhook": {"invalid-webhook": rules_within(UP_TO_THE_GUARD)},
+    "showWebhook": {"webhook-unknown": nothing_there},
+    "editWebhook": {"webhook-unknown": nothing_there, "invalid-webhook": rules_within(UP_TO_THE_GUARD)},
+    "deleteWebhook": {"webhook-unknown": nothing_there},
+    "rotateSecret": {"webhook-unknown": nothing_there, "rotation-open": not_forced},
+    "listDeliveries": {"webhook-unknown": nothing_there},
+    "replayEvents": {
+        "webhook-unknown": nothing_there,
+        "event-unknown": lambda case, problem: case.body["event"] > newest_event(),
+        # How many days a month has, and when the last year ends, is not in the pattern.
+        "invalid-webhook": rules_within({"moment-form"}),
     },
     "docsFile": {"not-found": anyhow},
 }
@@ -155,6 +184,9 @@ def before_call(context, case, kwargs):
     left alone, so that these answers are seen as well.
     """
     drop_odd_tags(case)
+    wait_for_nothing(case)
+    if operation_of(case) == "createWebhook":
+        make_room()
     if not is_good(case):
         aim_at_one(case)
         return
@@ -169,15 +201,14 @@ def before_call(context, case, kwargs):
 
 @schemathesis.hook
 def after_call(context, case, response):
-    """Keeps count, and remembers which templates there are."""
+    """Keeps count, and remembers which templates and endpoints there are."""
     operation, status = operation_of(case), response.status_code
     if case.method.upper() == case.operation.method.upper():
         answers[operation, status] += 1
-    if (operation, status) == ("createTemplate", 201):
-        living.add(response.json()["id"])
-    if (operation, status) == ("deleteTemplate", 204):
-        living.discard(case.path_parameters["id"])
-        gone.add(case.path_parameters["id"])
+    if (operation, status) in (("createTemplate", 201), ("createWebhook", 201)):
+        living[kind_of(case)][response.json()["id"]] = True
+    if (operation, status) in (("deleteTemplate", 204), ("deleteWebhook", 204)):
+        bury(kind_of(case), case.path_parameters["id"])
 
 
 @atexit.register
@@ -198,6 +229,25 @@ def drop_odd_tags(case):
             del case.headers[header]
 
 
+def wait_for_nothing(case):
+    """Nothing happens while a request of the suite waits: a wait that makes sense is cut short."""
+    if str(case.query.get("wait")) in map(str, range(26)):
+        case.query["wait"] = 0
+
+
+def make_room():
+    """Takes the oldest endpoints away when there are too many for another one."""
+    while len(living["webhook"]) >= MOST_ENDPOINTS:
+        oldest = next(iter(living["webhook"]))
+        own("DELETE", f"/webhooks/{oldest}")
+        bury("webhook", oldest)
+
+
+def bury(kind, id):
+    living[kind].pop(id, None)
+    gone[kind].add(id)
+
+
 def breaks(case, location):
     """Whether a request is meant to break something there."""
     if is_good(case):
@@ -208,25 +258,39 @@ def breaks(case, location):
 
 
 def aim_at_one(case):
-    """A request that is at fault elsewhere is told so only if there is a template with its id."""
+    """A request that is at fault elsewhere is told so only if there is something with its id."""
     if "id" in case.path_parameters and not breaks(case, ParameterLocation.PATH):
         # Lists show it, so that anything may have become of it.
-        if not targets & living:
-            targets.add(make("APPROVED").json()["id"])
-        case.path_parameters["id"] = min(targets & living)
+        kind = kind_of(case)
+        if not targets[kind] & living[kind].keys():
+            made = make("APPROVED") if kind == "template" else make_endpoint(case, 0)
+            targets[kind].add(made.json()["id"])
+        case.path_parameters["id"] = min(targets[kind] & living[kind].keys())
 
 
 def make_fresh(case, number):
-    """Gives a creation a name and a key that nobody has used."""
+    """Gives a creation a name and a key that nobody has used, and makes numbers those of something."""
+    operation = operation_of(case)
     if isinstance(case.body, dict) and isinstance(case.body.get("name"), str):
         case.body["name"] = fresh(case.body["name"], number)
+    if operation == "listEvents" and str(case.query.get("after", "latest")) != "latest":
+        case.query["after"] = int(case.query["after"]) % (newest_event() + 1)
+    if operation in ("createWebhook", "editWebhook") and number % 3 and case.body.get("url") is not None:
+        case.body["url"] = f"https://hooks.example/{number}"
+    if operation == "replayEvents" and case.body.get("event") is not None:
+        case.body["event"] = 1 + case.body["event"] % newest_event()
+    if operation == "replayEvents" and case.body.get("since") is not None and number % 2:
+        case.body["since"] = f"2026-11-15T09:30:00.{number % 1000}+01:00"
     if "Idempotency-Key" in case.headers:
         case.headers["Idempotency-Key"] = fresh(case.headers["Idempotency-Key"], number)
 
 
 def aim(case, template, choice):
-    """Points a request at a template, and in most cases at the revision that it has."""
+    """Points a request at a template, and in most cases at the revision that it has; or at an
+    endpoint."""
     case.path_parameters["id"] = template.json()["id"]
+    if kind_of(case) == "webhook":
+        return
     tag = template.headers["ETag"]
     for header in ("If-Match", "If-None-Match"):
         left_alone = case.meta.phase.name == "fuzzing" and choice % 4 == 0
@@ -238,18 +302,19 @@ def continue_life(case, number, choice):
     """Makes a step of a scenario sensible where it leads. A scenario that is played again has to
     go the same way again, whatever others have done in the meantime: it works on templates of its
     own, and only links lead from one step to the next."""
-    if not earlier:
-        earlier.update(living | gone, ["none"])
+    operation, kind, id = operation_of(case), kind_of(case), case.path_parameters.get("id")
+    if not any(earlier.values()):
+        for each in earlier:
+            earlier[each].update(living[each], gone[each], ["none"])
     make_fresh(case, number)
-    operation, id = operation_of(case), case.path_parameters.get("id")
     if operation == "listTemplates":
         case.query = {"name": make("PENDING").json()["name"]}
-    elif id in living - earlier:
-        template = own("GET", f"/{id}")
-        SUIT.get(operation, lambda *_: None)(case, template.json(), choice)
+    elif id in living[kind].keys() - earlier[kind]:
+        thing = own("GET", f"/{COLLECTION[kind]}/{id}")
+        SUIT.get(operation, lambda *_: None)(case, thing.json(), choice)
         if choice % 4 and not OUR_TAG.fullmatch(case.headers.get("If-Match", '"1"')):
-            case.headers["If-Match"] = template.headers["ETag"]
-    elif id is not None and id not in gone - earlier:
+            case.headers["If-Match"] = thing.headers["ETag"]
+    elif id is not None and id not in gone[kind] - earlier[kind]:
         aim(case, MAKE[operation](case, choice), choice)
 
 
@@ -258,7 +323,7 @@ def make_for_reading(case, choice):
     if "version" in case.query:
         case.query["version"] = 1 + choice % 2
     edit = {"category": "UTILITY"}
-    return own("PATCH", f"/{template.json()['id']}", edit)
+    return own("PATCH", f"/message_templates/{template.json()['id']}", edit)
 
 
 def make_for_edit(case, choice):
@@ -299,7 +364,24 @@ def make_for_rendering(case, choice):
     return make("APPROVED" if choice % 7 else "PENDING", components=components)
 
 
+def make_endpoint(case, choice):
+    """An endpoint; one whose secret was rotated, now and then."""
+    make_room()
+    made = own("POST", "/webhooks", {"url": f"https://hooks.example/{next(numbers)}"})
+    id = made.json()["id"]
+    living["webhook"][id] = True
+    if operation_of(case) == "rotateSecret" and choice % 3 == 0:
+        own("POST", f"/webhooks/{id}/rotate")
+    return made
+
+
 MAKE = {
+    "showWebhook": make_endpoint,
+    "editWebhook": make_endpoint,
+    "deleteWebhook": make_endpoint,
+    "rotateSecret": make_endpoint,
+    "listDeliveries": make_endpoint,
+    "replayEvents": make_endpoint,
     "showTemplate": make_for_reading,
     "listVersions": make_for_reading,
     "editTemplate": make_for_edit,
@@ -334,7 +416,7 @@ def suit_review(case, template, choice):
 def suit_rendering(case, template, choice):
     if "live_version" not in template:
         return
-    live = own("GET", f"/{template['id']}?version={template['live_version']}").json()
+    live = own("GET", f"/message_templates/{template['id']}?version={template['live_version']}").json()
     values = {"buttons": {}}
     for component in live["components"]:
         count = max((int(it) for it in PLACEHOLDER.findall(component.get("text", ""))), default=0)
@@ -349,7 +431,20 @@ def suit_rendering(case, template, choice):
     case.body.update(values)
 
 
+def suit_deliveries(case, webhook, choice):
+    # What is older than the event that was sent again last is nothing.
+    if choice % 4:
+        case.query.pop("after", None)
+
+
+def suit_rotation(case, webhook, choice):
+    if "former_secret_until" in webhook and choice % 3 and isinstance(case.body, dict):
+        case.body["force"] = True
+
+
 SUIT = {
+    "listDeliveries": suit_deliveries,
+    "rotateSecret": suit_rotation,
     "showTemplate": suit_reading,
     "listVersions": suit_versions,
     "editTemplate": suit_edit,
@@ -363,6 +458,23 @@ SUIT = {
 
 def is_good(case):
     return case.meta is not None and case.meta.generation.mode.is_positive
+
+
+COLLECTION = {"template": "message_templates", "webhook": "webhooks"}
+
+
+def kind_of(case):
+    """What a request is about."""
+    return "webhook" if "/webhooks" in case.operation.path else "template"
+
+
+def newest_event():
+    """The number of the newest event; there is one at least."""
+    cursor = own("GET", "/events?after=latest").json()["paging"]["cursors"]["after"]
+    if cursor == "0":
+        make("PENDING")
+        return newest_event()
+    return int(cursor)
 
 
 def operation_of(case):
@@ -401,11 +513,11 @@ def make(status, allow_category_change=True, components=None):
         "allow_category_change": allow_category_change,
         "components": components or [{"type": "BODY", "text": "Hello"}],
     }
-    made = own("POST", "", template).json()["id"]
-    living.add(made)
+    made = own("POST", "/message_templates", template).json()["id"]
+    living["template"][made] = True
     for decision in WAY_TO[status]:
-        own("POST", f"/{made}/review", {"decision": decision})
-    return own("GET", f"/{made}")
+        own("POST", f"/message_templates/{made}/review", {"decision": decision})
+    return own("GET", f"/message_templates/{made}")
 
 
 session = requests.Session()
@@ -415,7 +527,7 @@ session.headers["Authorization"] = f"Bearer {os.environ['SUITE_TOKEN']}"
 
 def own(method, path, body=None):
     """A request of the suite itself; it has to succeed."""
-    base = "{SUITE_ADDRESS}/api/v1.0/{SUITE_PHONE}/{SUITE_KEY}/message_templates".format(**os.environ)
+    base = "{SUITE_ADDRESS}/api/v1.0/{SUITE_PHONE}/{SUITE_KEY}".format(**os.environ)
     response = session.request(method, base + path, json=body, timeout=10)
     assert response.ok, f"{method} {path} {body}: {response.text}"
     return response

@@ -4,6 +4,8 @@
 //! A create parses the same JSON into typed structs and answers the same bytes as the service; so does
 //! a render; a read answers a body of the same size. What the service loses against this is the price
 //! of its promises.
+//!
+//! It also takes events, for the runs about webhooks.
 
 mod document;
 
@@ -37,6 +39,8 @@ struct Shared {
     next: AtomicU64,
     read: Bytes,
     rendered: Bytes,
+    /// How many events were taken.
+    taken: AtomicU64,
 }
 
 #[tokio::main]
@@ -46,12 +50,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         next: AtomicU64::new(1_000_000_000_000_000),
         read: Bytes::from(read_answer()?),
         rendered: Bytes::from_static(include_bytes!("../../rendered.json").trim_ascii_end()),
+        taken: AtomicU64::new(0),
     });
     let router = Router::new()
         .route("/readyz", get(|| async { "ready" }))
         .route("/api/v1.0/{phone_number_id}/{key}/message_templates", post(create))
         .route("/api/v1.0/{phone_number_id}/{key}/message_templates/{id}", get(read))
         .route("/api/v1.0/{phone_number_id}/{key}/message_templates/{id}/render", post(render))
+        .route("/hook", post(hook))
+        .route("/tarpit", post(std::future::pending::<StatusCode>))
+        .route("/taken", get(taken))
         .with_state(shared);
     let listener = tokio::net::TcpListener::bind(listen).await?.tap_io(|stream| {
         // A socket that is already gone shows itself at the first read.
@@ -91,6 +99,15 @@ async fn render(
     Json(_values): Json<Values>,
 ) -> impl IntoResponse {
     ([(CONTENT_TYPE, "application/json")], shared.rendered.clone())
+}
+
+async fn hook(State(shared): State<Arc<Shared>>, _event: Bytes) -> StatusCode {
+    shared.taken.fetch_add(1, Ordering::Relaxed);
+    StatusCode::NO_CONTENT
+}
+
+async fn taken(State(shared): State<Arc<Shared>>) -> String {
+    shared.taken.load(Ordering::Relaxed).to_string()
 }
 
 /// The sample as the service shows it when it is read back.

@@ -8,4 +8,5 @@ pub mod response;
 pub mod results;
 pub mod summary;
 pub mod variety;
+pub mod webhooks;
 pub mod worker;

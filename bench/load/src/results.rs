@@ -16,6 +16,10 @@ enum Line {
     Memory { memory: String, kib: f64 },
     /// The median of something measured without a server, as it was printed.
     Micro { micro: String, median: String },
+    /// How many events an endpoint got in a second, while so many were created.
+    Deliveries { deliveries: String, per_second: f64 },
+    /// Memory that a server held with so many events undelivered.
+    Undelivered { undelivered: u64, kib: f64 },
     /// What a server with many templates takes.
     Holding(Holding),
 }
@@ -43,6 +47,17 @@ pub struct Holding {
     pub logs_kib: f64,
 }
 
+/// The median.
+fn middle(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 {
+        values.get(middle).copied()
+    } else {
+        Some(f64::midpoint(*values.get(middle.checked_sub(1)?)?, values[middle]))
+    }
+}
+
 /// All that was measured.
 #[derive(Debug, Default)]
 pub struct Results {
@@ -52,6 +67,10 @@ pub struct Results {
     pub memory: BTreeMap<String, f64>,
     /// Microseconds of what was measured without a server.
     pub micro: BTreeMap<String, f64>,
+    /// Events that an endpoint got in a second, one for each round.
+    pub deliveries: BTreeMap<String, Vec<f64>>,
+    /// MiB by the number of events undelivered.
+    pub undelivered: BTreeMap<u64, f64>,
     /// What a server takes, by the number of templates.
     pub holdings: BTreeMap<u64, Holding>,
 }
@@ -72,6 +91,12 @@ impl Results {
                     let us = microseconds(&median).ok_or(format!("not a time: {median}"))?;
                     results.micro.insert(micro, us);
                 }
+                Line::Deliveries { deliveries, per_second } => {
+                    results.deliveries.entry(deliveries).or_default().push(per_second);
+                }
+                Line::Undelivered { undelivered, kib } => {
+                    results.undelivered.insert(undelivered, kib / 1024.0);
+                }
                 Line::Holding(it) => drop(results.holdings.insert(it.templates, it)),
             }
         }
@@ -80,14 +105,12 @@ impl Results {
 
     /// The median of one figure over all rounds.
     pub fn median(&self, label: &str, figure: impl Fn(&Summary) -> f64) -> Option<f64> {
-        let mut values: Vec<f64> = self.runs.get(label)?.iter().map(figure).collect();
-        values.sort_unstable_by(f64::total_cmp);
-        let middle = values.len() / 2;
-        if values.len() % 2 == 1 {
-            values.get(middle).copied()
-        } else {
-            Some(f64::midpoint(values[middle - 1], values[middle]))
-        }
+        middle(self.runs.get(label)?.iter().map(figure).collect())
+    }
+
+    /// The median of the events that an endpoint got in a second.
+    pub fn delivered(&self, run: &str) -> Option<f64> {
+        middle(self.deliveries.get(run)?.clone())
     }
 
     /// The median of the rate.

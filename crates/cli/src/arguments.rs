@@ -1,10 +1,16 @@
 //! What can be typed.
 
+mod webhooks;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use galley_domain::rulebook::Rulebook;
 use galley_domain::template::{Category, Status};
+
+pub(crate) use webhooks::{
+    Endpoint, EndpointChange, EventsOptions, ListenOptions, ReplayChoice, WebhookCommand,
+};
 
 /// A self-hosted message template service.
 #[derive(Debug, Parser)]
@@ -62,6 +68,11 @@ pub(crate) enum Command {
     /// Decide on templates.
     #[command(subcommand)]
     Review(ReviewCommand),
+    /// Show what happened in an account, and what happens.
+    Events(EventsOptions),
+    /// Addresses that events are delivered to.
+    #[command(subcommand)]
+    Webhook(WebhookCommand),
     /// Check template files without a service, and show every fault and warning in its line.
     Lint(LintOptions),
     /// Show the settings that count, and where each comes from.

@@ -5,10 +5,12 @@ mod backup;
 mod config;
 mod credentials;
 mod doctor;
+mod events;
 mod first_run;
 mod lint;
 mod serve;
 mod templates;
+mod webhooks;
 
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
@@ -19,9 +21,10 @@ use galley_store::{
     sqlite::{OlderSchema, SqliteOptions},
 };
 use jiff::Timestamp;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
-    arguments::{AccountCommand, Arguments, Command, Common},
+    arguments::{AccountCommand, Arguments, Command, Common, WebhookCommand},
     clock::SystemClock,
     settings::{Settings, StoreUrl, Written},
 };
@@ -56,6 +59,10 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Doctor => doctor::examine(&settings, common.json).await,
             Command::Backup { path } => backup::backup(&settings, &path, common.json).await,
             Command::Config => Ok(ExitCode::SUCCESS),
+            Command::Webhook(WebhookCommand::Listen(options)) => {
+                webhooks::listen(options, &written, common.json).await?;
+                Ok(ExitCode::SUCCESS)
+            }
             other => {
                 let desk = Desk::open(&settings, &common, &other)?;
                 match other {
@@ -63,6 +70,10 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                     Command::Phone(command) => accounts::phone(&desk, command).await?,
                     Command::Template(command) => templates::template(&desk, command).await?,
                     Command::Review(command) => templates::review(&desk, command).await?,
+                    Command::Events(options) => events::events(&desk, options).await?,
+                    Command::Webhook(command) => {
+                        webhooks::webhook(&desk, &settings.webhooks, command).await?;
+                    }
                     Command::Key(command) => {
                         credentials::run(&desk, CredentialKind::Key, command).await?;
                     }
@@ -130,4 +141,16 @@ fn open_existing(settings: &Settings, older_schema: OlderSchema) -> anyhow::Resu
         bail!("there is no store sqlite:{}; --store names another", path.display());
     }
     open(settings, &SqliteOptions { older_schema, ..SqliteOptions::default() })
+}
+
+/// Becomes ready when whoever started a command that goes on has had enough of it.
+fn interrupted() -> anyhow::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
 }

@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, bail};
 use galley_domain::credential;
+use galley_server::webhooks::Random;
 
 /// URL-safe, and a power of two, so that every letter is as likely as any other.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -22,6 +23,15 @@ pub(crate) fn phone() -> anyhow::Result<String> {
 pub(crate) fn instance() -> anyhow::Result<String> {
     let letters = bytes::<6>()?.map(|byte| char::from(ALPHABET[usize::from(byte & 31) + 26]));
     Ok(letters.into_iter().collect())
+}
+
+/// The random source for those who need it later.
+pub(crate) struct SystemRandom;
+
+impl Random for SystemRandom {
+    fn fill(&self, bytes: &mut [u8]) {
+        getrandom::fill(bytes).expect("a system that has started a process has random numbers");
+    }
 }
 
 fn bytes<const N: usize>() -> anyhow::Result<[u8; N]> {

@@ -1,6 +1,8 @@
 //! Settings: compiled-in defaults, then a file, then the environment, then flags. What was
 //! written becomes what it means in one step that tells every complaint at once.
 
+mod webhooks;
+
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, bail};
@@ -9,13 +11,19 @@ use galley_server::{Limits, LogFormat};
 use jiff::SignedDuration;
 
 use crate::arguments::Common;
+pub(crate) use webhooks::WebhookSettings;
 
 /// The commented defaults: documentation and values in one, so that they cannot differ.
 pub(crate) const DEFAULTS: &str = include_str!("../galley.default.toml");
 
-/// Environment variables that are no settings of the file.
-const OTHER_VARIABLES: [&str; 4] =
-    ["GALLEY_CONFIG", "GALLEY_BOOTSTRAP_KEY", "GALLEY_BOOTSTRAP_TOKEN", "GALLEY_BOOTSTRAP_PHONE"];
+/// Environment variables that are no settings of the file, and are not shown.
+const SECRETS: [&str; 5] = [
+    "GALLEY_BOOTSTRAP_KEY",
+    "GALLEY_BOOTSTRAP_TOKEN",
+    "GALLEY_BOOTSTRAP_PHONE",
+    "GALLEY_SECRET_KEY",
+    "GALLEY_WEBHOOK_SECRET",
+];
 
 /// What was written, and where.
 pub(crate) struct Written {
@@ -35,6 +43,7 @@ pub(crate) struct Settings {
     pub(crate) write_queue: usize,
     pub(crate) limits: Limits,
     pub(crate) bootstrap: Option<Bootstrap>,
+    pub(crate) webhooks: WebhookSettings,
 }
 
 /// Where everything is kept.
@@ -125,7 +134,8 @@ impl Written {
     fn layer_environment(&mut self) {
         for (name, value) in self.environment.clone() {
             let setting = name.trim_start_matches("GALLEY_").to_lowercase();
-            if OTHER_VARIABLES.contains(&&*name) || name.starts_with("GALLEY_TEST_") {
+            let other = name == "GALLEY_CONFIG" || name.starts_with("GALLEY_TEST_");
+            if other || SECRETS.contains(&&*name) {
                 continue;
             }
             match self.unknown(&setting) {
@@ -160,8 +170,7 @@ impl Written {
     pub(crate) fn rows(&self) -> Vec<(&str, &str, &str)> {
         let settings =
             self.values.iter().map(|(name, (value, source))| (&**name, &**value, &**source));
-        let secrets = OTHER_VARIABLES.iter().filter(|name| name.starts_with("GALLEY_BOOTSTRAP_"));
-        let secrets = secrets.filter(|name| self.environment.contains_key(**name));
+        let secrets = SECRETS.iter().filter(|name| self.environment.contains_key(**name));
         settings.chain(secrets.map(|name| (*name, "***", "environment"))).collect()
     }
 
@@ -222,6 +231,7 @@ impl Meaning<'_> {
             access_log: self.read("access_log", "true or false", |text| text.parse().ok()),
             write_queue: self.number("write_queue"),
             bootstrap: self.bootstrap(),
+            webhooks: self.webhooks(),
             limits,
         }
     }
@@ -293,7 +303,7 @@ mod tests {
         Common { config: None, store: None, set, json: false }
     }
 
-    fn gather(set: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<Settings> {
+    pub(super) fn gather(set: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<Settings> {
         let environment =
             environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Written::gather(&common(set), &[], environment)?.settings()
@@ -342,9 +352,7 @@ mod tests {
 
     #[test]
     fn secrets_are_never_shown() {
-        let environment =
-            [("GALLEY_BOOTSTRAP_KEY", "canary"), ("GALLEY_BOOTSTRAP_TOKEN", "canary")];
-        let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let environment = SECRETS.map(|name| (name.to_owned(), "canary-of-17-chars".to_owned()));
         let written = Written::gather(&common(&[]), &[], environment.into_iter()).unwrap();
         let shown = format!("{:?} {:?}", written.rows(), written.settings().unwrap());
         assert!(!shown.contains("canary"), "{shown}");

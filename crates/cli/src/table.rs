@@ -1,6 +1,6 @@
 //! Answers for people (a table) and for programs (JSON).
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
 use comfy_table::{Table, presets};
 use serde_json::Value;
@@ -34,7 +34,12 @@ pub(crate) fn print_one(json: bool, members: &[(&str, Value)]) {
 
 /// Says a line on standard output. Whoever closed it does not want to hear: that is no failure.
 pub(crate) fn say(line: &str) {
-    let _ = writeln!(std::io::stdout(), "{line}");
+    let _ = try_say(line);
+}
+
+/// The same for those who go on for as long as somebody listens.
+pub(crate) fn try_say(line: &str) -> io::Result<()> {
+    writeln!(io::stdout(), "{line}")
 }
 
 fn object(columns: &[&str], row: Vec<Value>) -> Value {

@@ -14,6 +14,7 @@ mod smoke {
     mod bad_paths;
     mod canary;
     mod credentials;
+    mod events;
     mod first_run;
     mod kill;
     mod lint;
@@ -22,4 +23,5 @@ mod smoke {
     mod shared;
     mod stop;
     mod upkeep;
+    mod webhooks;
 }

@@ -65,6 +65,10 @@ id!(
     /// Which template.
     TemplateId
 );
+id!(
+    /// Which endpoint that events are delivered to.
+    WebhookId
+);
 
 /// The text is not a decimal id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,12 +6,14 @@
 
 pub mod advice;
 pub mod credential;
+pub mod delivery;
 pub mod edit;
 pub mod id;
 pub mod json;
 mod language;
 pub mod lifecycle;
 pub mod lifecycle_page;
+mod moment;
 mod placeholder;
 mod reader;
 pub mod render;
@@ -24,4 +26,5 @@ pub mod suggest;
 pub mod template;
 mod text;
 pub mod violation;
+pub mod webhook;
 mod words;

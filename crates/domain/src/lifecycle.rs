@@ -57,6 +57,8 @@ words!(
         Disabled "template.disabled",
         /// It was taken away.
         Deleted "template.deleted",
+        /// Not about a template: nothing is delivered to an endpoint any more.
+        WebhookDisabled "webhook.disabled",
     }
 );
 

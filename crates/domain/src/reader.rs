@@ -121,6 +121,7 @@ impl<'d> Reader<'d> {
             Shape::Choice(words) => {
                 self.choice(words.iter().copied(), value);
             }
+            Shape::Words(words) => self.words(words, value),
             Shape::Flag => match value {
                 Json::Flag(true) => self.write("true"),
                 Json::Flag(false) => self.write("false"),
@@ -232,12 +233,7 @@ impl<'d> Reader<'d> {
                 Fault::new(Rule::TooFew, message).hint(format!("add a {}", list.item.title)),
             );
         }
-        if items.len() > list.max {
-            let message = format!("has {} items; at most {} are allowed", items.len(), list.max);
-            let hint = format!("remove {}", items.len() - list.max);
-            self.fault(Fault::new(Rule::TooMany, message).hint(hint));
-        }
-        let items = &items[..items.len().min(list.max)];
+        let items = self.up_to(list.max, items);
         self.write("[");
         for (index, item) in items.iter().enumerate() {
             self.comma();
@@ -245,6 +241,26 @@ impl<'d> Reader<'d> {
         }
         self.write("]");
         self.tags(list, items);
+    }
+
+    fn words(&mut self, words: &'static [&'static str], value: &'d Json<'d>) {
+        let Json::List(items) = value else { return self.wrong_type("a list", value) };
+        self.write("[");
+        for (index, item) in self.up_to(words.len(), items).iter().enumerate() {
+            self.comma();
+            self.at(Step::Index(index), |reader| reader.choice(words.iter().copied(), item));
+        }
+        self.write("]");
+    }
+
+    /// The items that are read: what goes beyond the limit is one fault.
+    fn up_to(&mut self, max: usize, items: &'d [Json<'d>]) -> &'d [Json<'d>] {
+        if items.len() > max {
+            let message = format!("has {} items; at most {max} are allowed", items.len());
+            let hint = format!("remove {}", items.len() - max);
+            self.fault(Fault::new(Rule::TooMany, message).hint(hint));
+        }
+        &items[..items.len().min(max)]
     }
 
     /// What a list says about its items as a whole: which may not repeat, which has to be there.

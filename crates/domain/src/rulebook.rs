@@ -80,6 +80,8 @@ pub enum Shape {
     Text(Text),
     /// One of some words, read in any letter case, kept in upper case.
     Choice(&'static [&'static str]),
+    /// A list of such words. One that stands there twice counts once.
+    Words(&'static [&'static str]),
     /// `true` or `false`.
     Flag,
     /// A whole number from 1.
@@ -126,6 +128,8 @@ pub enum Form {
     UrlWithSuffix,
     /// A phone number.
     Phone,
+    /// A moment as RFC 3339 writes it.
+    Moment,
 }
 
 /// A list of tagged objects.

@@ -106,6 +106,9 @@ fn value(shape: &'static Shape) -> String {
     match shape {
         Shape::Text(rule) => text(rule),
         Shape::Choice(words) => format!("`{}`, in any letter case", words.join("`, `")),
+        Shape::Words(words) => {
+            format!("list of `{}`, in any letter case", words.join("`, `"))
+        }
         Shape::Flag => "boolean".to_owned(),
         Shape::Number => "whole number from 1".to_owned(),
         Shape::Object(part) => part.title.to_owned(),
@@ -123,6 +126,7 @@ fn text(rule: &Text) -> String {
     let form = match rule.form {
         Form::Language => return "`language_REGION`".to_owned(),
         Form::Phone => return "optional `+`, then 7 to 15 digits, the first not 0".to_owned(),
+        Form::Moment => return "a moment: `2026-11-15T09:30:00Z`".to_owned(),
         Form::Free => "",
         Form::Name => ", no white space at the ends",
         Form::WithPlaceholders => ", placeholders `{{1}}` to `{{999}}` allowed",

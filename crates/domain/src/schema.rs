@@ -4,13 +4,15 @@
 //! cannot say: that placeholders count from 1 without gaps, that there is one sample for each,
 //! which IPv6 addresses and letters beyond ASCII make a host, and that the name is still free.
 
+mod patterns;
+
 use serde_json::{Map, Value, json};
 
 use crate::{
     json::LARGEST_NUMBER,
-    language,
     rulebook::{Field, Form, Kind, List, Part, Presence, Rulebook, Samples, Shape, Tagged, Text},
 };
+use patterns::{any_case, text, visible};
 
 /// The schema of the document that creates a template under a rulebook.
 pub fn of_template(rulebook: &Rulebook) -> Value {
@@ -20,23 +22,37 @@ pub fn of_template(rulebook: &Rulebook) -> Value {
 /// The schema of the document that edits a template: new components, a new category or both, or
 /// an older version by itself.
 pub fn of_edit(rulebook: &Rulebook) -> Value {
-    let fields = rulebook.edit.fields;
     let restores = |field: &Field| matches!(field.shape, Shape::Number);
+    needing_one(rulebook.edit, |needed, other| restores(needed) == restores(other))
+}
+
+/// The schema of a document that holds some of its fields, and at least one.
+pub fn of_some(part: &'static Part) -> Value {
+    needing_one(part, |_, _| true)
+}
+
+/// The schema of a document that holds exactly one of its fields.
+pub fn of_one(part: &'static Part) -> Value {
+    needing_one(part, |_, _| false)
+}
+
+/// For each field the objects that hold it, and beside it those that `beside` lets stand there.
+fn needing_one(part: &'static Part, beside: impl Fn(&Field, &Field) -> bool) -> Value {
     let kind = |needed: &'static Field| {
-        let properties = fields.iter().map(|field| {
-            let schema = if restores(field) != restores(needed) {
-                json!({"type": "null"})
-            } else if field.name == needed.name {
+        let properties = part.fields.iter().map(|field| {
+            let schema = if field.name == needed.name {
                 described(Side::Sent, field, false)
-            } else {
+            } else if beside(needed, field) {
                 or_null(&described(Side::Sent, field, false))
+            } else {
+                json!({"type": "null"})
             };
             (field.name.to_owned(), schema)
         });
         let properties: Map<String, Value> = properties.collect();
         json!({"type": "object", "properties": properties, "required": [needed.name]})
     };
-    json!({"anyOf": fields.iter().map(kind).collect::<Vec<_>>()})
+    json!({"anyOf": part.fields.iter().map(kind).collect::<Vec<_>>()})
 }
 
 /// The schema of any other document that is sent.
@@ -117,6 +133,9 @@ fn described(side: Side, field: &'static Field, placeholders: bool) -> Value {
         Shape::Text(rule) if side == Side::Sent => text(rule, placeholders),
         Shape::Text(_) => json!({"type": "string"}),
         Shape::Choice(words) => choice(side, words),
+        Shape::Words(words) => {
+            json!({"type": "array", "maxItems": words.len(), "items": choice(side, words)})
+        }
         Shape::Flag => json!({"type": "boolean"}),
         Shape::Number => json!({"type": "integer", "minimum": 1, "maximum": LARGEST_NUMBER}),
         Shape::Object(part) => one_of_them(objects(side, part, &Map::new())),
@@ -125,7 +144,7 @@ fn described(side: Side, field: &'static Field, placeholders: bool) -> Value {
         Shape::Samples(samples) => sample(side, *samples),
     };
     schema["description"] = match &field.shape {
-        Shape::Choice(words) if side == Side::Sent => {
+        Shape::Choice(words) | Shape::Words(words) if side == Side::Sent => {
             json!(format!("{} One of {}, in any letter case.", field.about, words.join(", ")))
         }
         _ => json!(field.about),
@@ -227,163 +246,10 @@ fn capital(title: &str) -> String {
         .map_or(String::new(), |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
 }
 
-// Patterns are plain ECMA-262 without look-around and `\p`, so that every usual engine reads them
-// alike. No two ways of a repetition begin with the same character: nothing is tried twice.
-
-/// White space that is no control character, as the inside of a character class.
-const SPACE: &str = r" \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000";
-
-/// Control characters, likewise.
-const CONTROL: &str = r"\u0000-\u001f\u007f-\u009f";
-
-/// Control characters that not even a body text takes.
-const CONTROL_IN_LINES: &str = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f";
-
-const PLACEHOLDER: &str = r"\{\{[1-9][0-9]{0,2}\}\}";
-
-/// A port, 0 to 65535.
-const PORT: &str =
-    "0*(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])";
-
-/// The schema of a string; `placeholders` tells whether it holds any, where it may.
-fn text(rule: &Text, placeholders: bool) -> Value {
-    let pattern = match rule.form {
-        Form::Language => {
-            let languages = language::languages().join("|");
-            let regions = language::regions().join("|");
-            let pattern = format!("^(?:{languages})_(?:{regions})$");
-            return json!({"type": "string", "pattern": pattern, "examples": ["en_US", "pt_BR"]});
-        }
-        Form::Phone => {
-            let pattern = r"^\+?[1-9][0-9]{6,14}$";
-            return json!({"type": "string", "pattern": pattern, "examples": ["+15550001111"]});
-        }
-        Form::Url => return url(rule.max, ""),
-        Form::UrlWithSuffix => return url(rule.max, if placeholders { r"\{\{1\}\}" } else { "" }),
-        Form::Name => format!("^[^{CONTROL}{SPACE}](?:[^{CONTROL}]*[^{CONTROL}{SPACE}])?$"),
-        Form::Free => visible(rule.multiline),
-        Form::WithPlaceholders if placeholders => {
-            let unit = unit(control(rule.multiline), control(rule.multiline));
-            format!(r"^(?:{unit})*{PLACEHOLDER}(?:{unit}|{PLACEHOLDER})*\{{?$")
-        }
-        Form::WithPlaceholders | Form::WithoutPlaceholders => {
-            let control = control(rule.multiline);
-            let first = unit(&format!("{CONTROL}{SPACE}"), control);
-            let unit = unit(control, control);
-            format!(r"^{}(?:(?:{first})(?:{unit})*\{{?|\{{)$", space(rule.multiline))
-        }
-    };
-    json!({"type": "string", "minLength": 1, "maxLength": rule.max, "pattern": pattern})
-}
-
-/// An `http` or `https` address that ends in `suffix`.
-fn url(max: usize, suffix: &str) -> Value {
-    let hidden = format!("{CONTROL}{SPACE}");
-    let unit = unit(&hidden, &hidden);
-    let rest = format!(r"(?::{PORT})?(?:[/?#\\](?:{unit})*\{{?)?{suffix}$");
-    let plain = "[A-Za-z0-9._-]";
-    let beyond = format!(r"[^\u0000-\u009f{SPACE}]");
-    json!({
-        "type": "string",
-        "maxLength": max,
-        "anyOf": [
-            {"pattern": format!("^https?://[._-]*[A-Za-z0-9]{plain}*{rest}")},
-            {
-                "description": "The host has letters beyond ASCII, or is an IPv6 address.",
-                "pattern": format!(r"^https?://(?:{plain}*{beyond}(?:{plain}|{beyond})*|\[[0-9A-Fa-f:.]{{2,45}}\]){rest}"),
-            },
-        ],
-    })
-}
-
-/// A string with at least one visible character.
-fn visible(multiline: bool) -> String {
-    format!("^{}[^{CONTROL}{SPACE}][^{}]*$", space(multiline), control(multiline))
-}
-
-/// White space before the first visible character.
-fn space(multiline: bool) -> String {
-    format!("[{}{SPACE}]*", if multiline { r"\t\n\r" } else { "" })
-}
-
-fn control(multiline: bool) -> &'static str {
-    if multiline { CONTROL_IN_LINES } else { CONTROL }
-}
-
-/// A character that is none of `first`, or a brace and one that is none of `second`: strung
-/// together they never hold `{{`.
-fn unit(first: &str, second: &str) -> String {
-    format!(r"[^{first}{{]|\{{[^{second}{{]")
-}
-
-/// A pattern that takes any of the words in any letter case.
-fn any_case(words: &[&str]) -> String {
-    let letter = |letter: char| {
-        if letter.is_ascii_alphabetic() {
-            format!("[{}{}]", letter.to_ascii_uppercase(), letter.to_ascii_lowercase())
-        } else {
-            letter.to_string()
-        }
-    };
-    let words: Vec<String> = words.iter().map(|word| word.chars().map(letter).collect()).collect();
-    format!("^(?:{})$", words.join("|"))
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::{
-        strategy::{Strategy as _, ValueTree as _},
-        string::string_regex,
-        test_runner::TestRunner,
-    };
-
     use super::*;
-    use crate::{rulebook::V1, text, violation::Rule};
-
-    /// Writes strings that a pattern takes, and tells which rules they break after all.
-    fn broken_by_what_fits(rule: &Text, pattern: &str) -> Vec<Rule> {
-        let inner = pattern.trim_start_matches('^').trim_end_matches('$');
-        let strings = string_regex(inner).unwrap();
-        let mut runner = TestRunner::deterministic();
-        let mut faults = Vec::new();
-        for _ in 0..300 {
-            let written = strings.new_tree(&mut runner).unwrap().current();
-            text::check(rule, &written, &mut faults);
-        }
-        let mut rules: Vec<Rule> = faults.iter().map(|fault| fault.rule).collect();
-        rules.dedup();
-        rules
-    }
-
-    fn patterns(schema: &Value) -> Vec<&str> {
-        let own = schema.get("pattern").and_then(Value::as_str);
-        let others = schema.get("anyOf").and_then(Value::as_array).into_iter().flatten();
-        own.into_iter().chain(others.flat_map(patterns)).collect()
-    }
-
-    #[test]
-    fn what_a_pattern_takes_the_rule_takes_unless_no_pattern_can_tell() {
-        use Form::{Free, Language, Name, Phone, Url, WithPlaceholders, WithoutPlaceholders};
-        for (form, untold) in [
-            (Free, None),
-            (Name, None),
-            (Language, None),
-            (Phone, None),
-            (WithoutPlaceholders, None),
-            (WithPlaceholders, Some(Rule::PlaceholderGap)),
-            (Url, Some(Rule::UrlHost)),
-            (Form::UrlWithSuffix, Some(Rule::UrlHost)),
-        ] {
-            for (multiline, placeholders) in [(false, false), (false, true), (true, true)] {
-                let rule = Text { max: 100_000, whatsapp_max: None, multiline, form };
-                for pattern in patterns(&text(&rule, placeholders)) {
-                    for broken in broken_by_what_fits(&rule, pattern) {
-                        assert_eq!(Some(broken), untold, "{form:?} {pattern}");
-                    }
-                }
-            }
-        }
-    }
+    use crate::{rulebook::V1, webhook};
 
     #[test]
     fn a_text_with_placeholders_and_one_without_are_told_apart() {
@@ -450,5 +316,30 @@ mod tests {
                 ("restore_version", true, false)
             ]
         );
+    }
+    #[test]
+    fn a_change_holds_something_and_a_replay_one_thing() {
+        let null = json!({"type": "null"});
+        let change = of_some(&webhook::CHANGE);
+        let kinds = change["anyOf"].as_array().unwrap();
+        assert_eq!(kinds.len(), webhook::CHANGE.fields.len());
+        assert!(kinds.iter().all(|kind| kind["properties"]["url"] != null));
+        let replay = of_one(&webhook::REPLAY);
+        let kinds = replay["anyOf"].as_array().unwrap();
+        assert_eq!(
+            (&kinds[0]["required"], &kinds[1]["required"]),
+            (&json!(["event"]), &json!(["since"]))
+        );
+        assert_eq!(
+            (&kinds[0]["properties"]["since"], &kinds[1]["properties"]["event"]),
+            (&null, &null)
+        );
+    }
+
+    #[test]
+    fn a_word_with_a_dot_is_taken_literally() {
+        let events = &of_part(&webhook::REGISTRATION)["properties"]["events"]["anyOf"][0];
+        let pattern = events["items"]["pattern"].as_str().unwrap();
+        assert!(pattern.contains(r"[Tt][Ee]\.[Cc]"), "{pattern}");
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::{
-    language, placeholder,
+    language, moment, placeholder,
     rulebook::{Form, Text},
     violation::{Rule, Span},
 };
@@ -43,8 +43,8 @@ pub(crate) fn check(rule: &Text, text: &str, faults: &mut Vec<Fault>) -> Option<
         );
         return None;
     }
-    // These two forms say how long they are, and say it better.
-    let sized_by_form = matches!(rule.form, Form::Language | Form::Phone);
+    // These forms say how long they are, and say it better.
+    let sized_by_form = matches!(rule.form, Form::Language | Form::Phone | Form::Moment);
     if !sized_by_form && longer_than(text, rule.max) {
         let length = text.chars().count();
         let message = format!("has {length} characters; at most {} are allowed", rule.max);
@@ -81,6 +81,7 @@ fn form(form: Form, text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
             base.is_some().then_some(1)
         }
         Form::Phone => phone(text, faults),
+        Form::Moment => moment::check(text, faults),
     }
 }
 

@@ -59,6 +59,12 @@ impl Violations {
     }
 }
 
+impl From<Violation> for Violations {
+    fn from(only: Violation) -> Self {
+        Self { told: vec![only], more: 0 }
+    }
+}
+
 fn broken(count: usize) -> String {
     if count == 1 { "1 rule is broken".to_owned() } else { format!("{count} rules are broken") }
 }
@@ -177,6 +183,14 @@ rules! {
         ValueSpaces "value-spaces" "A value holds at most four spaces in a row.";
         MediaKindUnknown "media-kind-unknown"
             "The path of an attachment's address ends in `.jpg`, `.jpeg`, `.png` (image), `.mp4`, `.3gp` (video), `.pdf`, `.doc`, `.docx`, `.xls`, `.xlsx`, `.ppt`, `.pptx` or `.txt` (document), in any letter case.";
+    }
+    /// Rules of the documents about endpoints that events are delivered to.
+    WEBHOOKS {
+        WebhookAddress "webhook-address"
+            "Events are delivered to https addresses whose host has public addresses only, unless the operator allows others.";
+        NothingToChange "nothing-to-change" "A change of an endpoint holds `url`, `events` or `disabled`.";
+        ReplayWhat "replay-what" "A replay names either one `event` or the moment `since` when, not both.";
+        MomentForm "moment-form" "A moment is written as RFC 3339 says: `2026-11-15T09:30:00Z`.";
     }
 }
 

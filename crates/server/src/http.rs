@@ -4,6 +4,7 @@
 mod body;
 mod caller;
 mod docs;
+mod events;
 mod health;
 mod idempotency;
 pub mod openapi;
@@ -14,6 +15,7 @@ mod query;
 mod templates;
 mod trace;
 mod view;
+mod webhooks;
 
 use std::{
     borrow::Cow,
@@ -52,6 +54,8 @@ fn routes() -> Router<App> {
         .layer(axum::middleware::map_request(trace::note_route))
         // Calls with credentials note their route while those are looked at, which is quicker.
         .merge(templates::routes())
+        .merge(events::routes())
+        .merge(webhooks::routes())
         .fallback(async || Problem::of(Kind::NotFound))
         .method_not_allowed_fallback(method_not_allowed)
 }

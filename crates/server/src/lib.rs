@@ -4,25 +4,26 @@
 mod accept;
 mod access;
 mod credentials;
+mod event_view;
 mod http;
 mod metrics;
+mod object;
 mod upkeep;
+pub mod webhooks;
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use galley_store::Store;
 use jiff::Timestamp;
+use tokio::sync::watch;
 
 pub use accept::{Stop, serve};
 pub use access::{AccessLog, LogFormat};
+pub use event_view::event as event_json;
 pub use http::{Galley, openapi};
-pub use upkeep::{follow_for_search_forever, sweep_forever};
+pub use upkeep::{
+    follow_for_search_forever, forget_events_forever, look_for_events_forever, sweep_forever,
+};
 
 /// The time, handed in so that tests can choose it.
 pub trait Clock: Send + Sync {
@@ -80,7 +81,8 @@ struct Inner {
     credentials: credentials::Credentials,
     metrics: metrics::Metrics,
     access: AccessLog,
-    draining: AtomicBool,
+    webhooks: webhooks::Setup,
+    draining: watch::Sender<bool>,
     /// Makes request ids of several instances distinct.
     instance: String,
 }
@@ -92,16 +94,18 @@ impl App {
         clock: Arc<dyn Clock>,
         limits: Limits,
         access: AccessLog,
+        webhooks: webhooks::Setup,
         instance: String,
     ) -> Self {
         Self(Arc::new(Inner {
             credentials: credentials::Credentials::new(Arc::clone(&store)),
             metrics: metrics::Metrics::new(),
-            draining: AtomicBool::new(false),
+            draining: watch::Sender::new(false),
             store,
             clock,
             limits,
             access,
+            webhooks,
             instance,
         }))
     }
@@ -126,12 +130,21 @@ impl App {
         &self.0.metrics
     }
 
-    /// From now on readiness is refused.
+    pub(crate) fn webhooks(&self) -> &webhooks::Setup {
+        &self.0.webhooks
+    }
+
+    /// From now on readiness is refused, and nobody waits for events any more.
     pub fn start_draining(&self) {
-        self.0.draining.store(true, Ordering::Relaxed);
+        self.0.draining.send_replace(true);
     }
 
     pub(crate) fn is_draining(&self) -> bool {
-        self.0.draining.load(Ordering::Relaxed)
+        *self.0.draining.borrow()
+    }
+
+    /// Changes when draining begins, for those who wait.
+    pub(crate) fn draining(&self) -> watch::Receiver<bool> {
+        self.0.draining.subscribe()
     }
 }

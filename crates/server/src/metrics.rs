@@ -18,6 +18,7 @@ pub(crate) struct Metrics {
     /// The series that were asked for, so that they are not looked up by their labels each time.
     known: RwLock<BTreeMap<(usize, usize, u16), Series>>,
     pub(crate) connections: IntGauge,
+    attempts: HistogramVec,
 }
 
 /// What one kind of answer is counted by.
@@ -53,17 +54,27 @@ impl Metrics {
             &["route"],
         );
         let connections = IntGauge::new("galley_http_connections", "Open connections");
+        let attempts = HistogramVec::new(
+            HistogramOpts::new(
+                "galley_webhook_attempt_duration_seconds",
+                "Time an attempt to deliver an event took, by what came of it",
+            )
+            .buckets(vec![0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0]),
+            &["outcome"],
+        );
         let metrics = Self {
             registry: Registry::new(),
             requests: requests.expect("the names above are valid"),
             durations: durations.expect("the names above are valid"),
             known: RwLock::default(),
             connections: connections.expect("the names above are valid"),
+            attempts: attempts.expect("the names above are valid"),
         };
-        let collectors: [Box<dyn prometheus::core::Collector>; 3] = [
+        let collectors: [Box<dyn prometheus::core::Collector>; 4] = [
             Box::new(metrics.requests.clone()),
             Box::new(metrics.durations.clone()),
             Box::new(metrics.connections.clone()),
+            Box::new(metrics.attempts.clone()),
         ];
         for collector in collectors {
             metrics.registry.register(collector).expect("each is registered once");
@@ -85,6 +96,10 @@ impl Metrics {
         };
         series.count(took);
         self.known.write().unwrap_or_else(PoisonError::into_inner).insert(key, series);
+    }
+
+    pub(crate) fn attempt(&self, outcome: &str, took: Duration) {
+        self.attempts.with_label_values(&[outcome]).observe(took.as_secs_f64());
     }
 
     /// The page that Prometheus reads.

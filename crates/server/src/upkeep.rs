@@ -1,9 +1,10 @@
-//! What the service does by itself: forgetting idempotency records that have run out, and following
-//! the events for the search.
+//! What the service does by itself: forgetting what has been kept for its time, following the
+//! events for the search, and looking for the events of other processes.
 
 use std::time::Duration;
 
 use galley_store::Sweep;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::{App, http::requests_so_far};
 
@@ -22,6 +23,36 @@ pub async fn sweep_forever(app: App) {
             Err(error) => tracing::warn!(%error, "idempotency records could not be swept"),
         }
         tokio::time::sleep(if sweep.at.is_some() { BETWEEN_STEPS } else { BETWEEN_SWEEPS }).await;
+    }
+}
+
+/// Forgets events that have been kept for this long, a small step at a time.
+pub async fn forget_events_forever(app: App, kept: Duration) {
+    loop {
+        let kept = SignedDuration::try_from(kept).unwrap_or(SignedDuration::MAX);
+        let since = app.clock().now().checked_sub(kept).unwrap_or(Timestamp::MIN);
+        let rest = match app.store().forget_events(since).await {
+            Ok(0) => BETWEEN_SWEEPS,
+            Ok(_) => BETWEEN_STEPS,
+            Err(error) => {
+                tracing::warn!(%error, "old events could not be forgotten");
+                BETWEEN_SWEEPS
+            }
+        };
+        tokio::time::sleep(rest).await;
+    }
+}
+
+/// How long those who wait for events may not know what other processes have committed.
+const BETWEEN_LOOKS_AT_OTHERS: Duration = Duration::from_secs(1);
+
+/// Looks for the events of other processes, for those who wait.
+pub async fn look_for_events_forever(app: App) {
+    loop {
+        tokio::time::sleep(BETWEEN_LOOKS_AT_OTHERS).await;
+        if let Err(error) = app.store().look_for_events().await {
+            tracing::warn!(%error, "events of other processes could not be looked for");
+        }
     }
 }
 

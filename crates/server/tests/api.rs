@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "api/setup.rs"]
+mod setup;
+
 mod api {
     pub(crate) mod app;
     mod authorisation;
@@ -10,6 +13,7 @@ mod api {
     mod described;
     mod dry_run;
     mod edit;
+    mod events;
     mod failures;
     mod http;
     mod idempotency;
@@ -18,4 +22,5 @@ mod api {
     mod read;
     mod render;
     mod review;
+    mod webhooks;
 }

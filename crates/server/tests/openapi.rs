@@ -5,6 +5,8 @@
 
 #[path = "api/described.rs"]
 mod described;
+#[path = "api/setup.rs"]
+mod setup;
 
 mod openapi {
     pub(crate) mod fits;

@@ -4,13 +4,15 @@
 mod records;
 pub mod sqlite;
 mod template_records;
+mod tidings;
+mod webhook_records;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use galley_domain::{
     edit::Edit,
-    id::{AccountId, TemplateId},
+    id::{AccountId, TemplateId, WebhookId},
     lifecycle::Trigger,
 };
 use jiff::Timestamp;
@@ -21,12 +23,20 @@ pub use records::{
 };
 pub use sqlite::SqliteStore;
 pub use template_records::{
-    Change, Changed, Creation, Decision, Event, Idempotency, Listing, NewTemplate, Page, Receipt,
-    Record, StoredTemplate, Taken, Version,
+    About, Change, Changed, Creation, Decision, Event, Feed, Idempotency, Listing, NewTemplate,
+    Page, Receipt, Record, StoredTemplate, Taken, Version,
+};
+pub use tidings::Tidings;
+pub use webhook_records::{
+    Attempt, Deliveries, Delivery, DueDelivery, DueWebhooks, NewWebhook, Recorded, Replay,
+    Replayed, Rotation, Take, Webhook, WebhookChange, WebhookCreation,
 };
 
 /// How long the answer to an Idempotency-Key is kept.
 pub const IDEMPOTENCY_HOURS: i64 = 24;
+
+/// How many endpoints an account may have.
+pub const MOST_WEBHOOKS: usize = 20;
 
 /// Every method is one fact and one transaction: it happens whole, events and records included,
 /// or not at all; when it has answered, it is durable. "Not there" is an answer, not an error.
@@ -93,13 +103,98 @@ pub trait Store: Send + Sync {
         at: Timestamp,
     ) -> Result<Option<Record>, StoreError>;
 
-    /// The account's events behind `after`, oldest first.
+    /// The account's events behind `after`, oldest first; without it, from the oldest that is
+    /// kept. Never skips one: who comes too late is told.
     async fn events(
         &self,
         account: AccountId,
-        after: u64,
+        after: Option<u64>,
         limit: usize,
-    ) -> Result<Vec<Event>, StoreError>;
+    ) -> Result<Feed, StoreError>;
+
+    /// The number of the account's newest event; 0 before the first.
+    async fn newest_event(&self, account: AccountId) -> Result<u64, StoreError>;
+
+    /// Tells when there are new events, committed by this process or found by
+    /// [`Store::look_for_events`].
+    fn tidings(&self) -> &Tidings;
+
+    /// Looks for what other processes have committed, for those who wait.
+    async fn look_for_events(&self) -> Result<(), StoreError>;
+
+    /// Forgets some events that are older than `since` and that no endpoint waits for, oldest
+    /// first, with their deliveries. Answers how many.
+    async fn forget_events(&self, since: Timestamp) -> Result<usize, StoreError>;
+
+    /// Registers an endpoint. It gets the events that come after this.
+    async fn create_webhook(&self, new: NewWebhook) -> Result<WebhookCreation, StoreError>;
+
+    /// The endpoints of an account, oldest first.
+    async fn webhooks(&self, account: AccountId) -> Result<Vec<Webhook>, StoreError>;
+
+    /// One endpoint of an account.
+    async fn webhook(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+    ) -> Result<Option<Webhook>, StoreError>;
+
+    /// Changes an endpoint; answers what it is then.
+    async fn change_webhook(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        change: WebhookChange,
+        at: Timestamp,
+    ) -> Result<Option<Webhook>, StoreError>;
+
+    /// Gives an endpoint another secret; the former one counts until `until`. While an earlier
+    /// rotation is open, only if `anyway`.
+    async fn rotate_webhook(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        secret: Vec<u8>,
+        until: Timestamp,
+        anyway: bool,
+        at: Timestamp,
+    ) -> Result<Rotation, StoreError>;
+
+    /// Takes an endpoint away, and its deliveries with it. `false`: there is none.
+    async fn delete_webhook(&self, account: AccountId, id: WebhookId) -> Result<bool, StoreError>;
+
+    /// Some deliveries of an endpoint; none if the account has no such endpoint.
+    async fn deliveries(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        wanted: Deliveries,
+    ) -> Result<Option<Vec<Delivery>>, StoreError>;
+
+    /// Has events delivered once more.
+    async fn replay(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        what: Replay,
+        at: Timestamp,
+    ) -> Result<Replayed, StoreError>;
+
+    /// The endpoints, of whatever account, that have something to do.
+    async fn due_webhooks(&self, at: Timestamp) -> Result<DueWebhooks, StoreError>;
+
+    /// Takes one delivery of an endpoint, for nobody else until `lease`. Of the events of one
+    /// template only the first that is not yet done can be taken.
+    async fn take_delivery(
+        &self,
+        id: WebhookId,
+        at: Timestamp,
+        lease: Timestamp,
+    ) -> Result<Take, StoreError>;
+
+    /// Writes down what came of an attempt, and what follows from it for the endpoint: one that
+    /// is given up gets its `webhook.disabled` event.
+    async fn record_attempt(&self, attempt: Attempt) -> Result<Recorded, StoreError>;
 
     /// Makes an account with its phone numbers and first credentials.
     async fn create_account(&self, new: NewAccount) -> Result<AccountCreation, StoreError>;

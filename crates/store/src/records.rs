@@ -113,6 +113,8 @@ pub enum Actor {
     Token(CredentialId),
     /// Whoever runs the service, from the command line.
     Operator,
+    /// The service itself.
+    Service,
 }
 
 impl fmt::Display for Actor {
@@ -120,6 +122,7 @@ impl fmt::Display for Actor {
         match self {
             Self::Token(id) => id.fmt(out),
             Self::Operator => out.write_str("operator"),
+            Self::Service => out.write_str("service"),
         }
     }
 }

@@ -6,9 +6,11 @@ mod changes;
 mod columns;
 mod connection;
 mod credentials;
+mod deliveries;
 mod events;
 mod fold;
 mod follow;
+mod forget;
 mod idempotency;
 mod list;
 mod readers;
@@ -18,6 +20,7 @@ mod snapshots;
 mod templates;
 mod upkeep;
 mod versions;
+mod webhooks;
 mod writer;
 
 use std::{path::Path, sync::Arc};
@@ -25,16 +28,17 @@ use std::{path::Path, sync::Arc};
 use async_trait::async_trait;
 use galley_domain::{
     edit::Edit,
-    id::{AccountId, TemplateId},
+    id::{AccountId, TemplateId, WebhookId},
     lifecycle::Trigger,
 };
 use jiff::Timestamp;
 
 use crate::{
-    Account, AccountCreation, Change, Changed, Creation, Credential, CredentialAddition,
-    CredentialId, CredentialKind, Event, Finding, Indexing, Listing, NewAccount, NewCredential,
-    NewTemplate, Page, PhoneAddition, Record, SecretHash, Store, StoreError, StoredTemplate, Sweep,
-    Taken, Version,
+    Account, AccountCreation, Attempt, Change, Changed, Creation, Credential, CredentialAddition,
+    CredentialId, CredentialKind, Deliveries, Delivery, DueWebhooks, Feed, Finding, Indexing,
+    Listing, NewAccount, NewCredential, NewTemplate, NewWebhook, Page, PhoneAddition, Record,
+    Recorded, Replay, Replayed, Rotation, SecretHash, Store, StoreError, StoredTemplate, Sweep,
+    Take, Taken, Tidings, Version, Webhook, WebhookChange, WebhookCreation,
 };
 use readers::Readers;
 use snapshots::Snapshots;
@@ -93,6 +97,7 @@ pub struct SqliteStore {
     // the file when it closes.
     readers: Arc<Readers>,
     snapshots: Arc<Snapshots>,
+    tidings: Arc<Tidings>,
     writer: Writer,
 }
 
@@ -102,9 +107,10 @@ impl SqliteStore {
     pub fn open(path: &Path, options: &SqliteOptions) -> Result<Self, StoreError> {
         let connection = connection::open_for_writing(path, options.older_schema)?;
         let snapshots = Arc::new(Snapshots::of(path));
-        let seen = Arc::clone(&snapshots);
-        let writer = Writer::start(path.to_owned(), connection, seen, options)?;
-        Ok(Self { readers: Arc::new(Readers::of(path)), snapshots, writer })
+        let tidings = Arc::<Tidings>::default();
+        let (seen, told) = (Arc::clone(&snapshots), Arc::clone(&tidings));
+        let writer = Writer::start(path.to_owned(), connection, seen, told, options)?;
+        Ok(Self { readers: Arc::new(Readers::of(path)), snapshots, tidings, writer })
     }
 }
 
@@ -191,10 +197,126 @@ impl Store for SqliteStore {
     async fn events(
         &self,
         account: AccountId,
-        after: u64,
+        after: Option<u64>,
         limit: usize,
-    ) -> Result<Vec<Event>, StoreError> {
-        self.readers.read(|connection| events::after(connection, account, after, limit))
+    ) -> Result<Feed, StoreError> {
+        let page = move |readers: &Readers| {
+            readers.read(|connection| events::page(connection, account, after, limit))
+        };
+        readers::aside(&self.readers, page).await
+    }
+
+    async fn newest_event(&self, account: AccountId) -> Result<u64, StoreError> {
+        self.snapshots.read(|connection| events::newest(connection, account))
+    }
+
+    fn tidings(&self) -> &Tidings {
+        &self.tidings
+    }
+
+    async fn look_for_events(&self) -> Result<(), StoreError> {
+        for account in self.tidings.wanted() {
+            let newest = self.newest_event(account).await?;
+            self.tidings.tell(&[(account, newest)]);
+        }
+        Ok(())
+    }
+
+    async fn forget_events(&self, since: Timestamp) -> Result<usize, StoreError> {
+        let find = move |readers: &Readers| readers.read(|store| forget::find(store, since));
+        match readers::aside(&self.readers, find).await? {
+            Some(old) => self.writer.write(move |batch| forget::forget(batch, &old, since)).await,
+            None => Ok(0),
+        }
+    }
+
+    async fn create_webhook(&self, new: NewWebhook) -> Result<WebhookCreation, StoreError> {
+        self.writer.write(move |batch| webhooks::create(batch, &new)).await
+    }
+
+    async fn webhooks(&self, account: AccountId) -> Result<Vec<Webhook>, StoreError> {
+        self.readers.read(|connection| webhooks::of_account(connection, account))
+    }
+
+    async fn webhook(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+    ) -> Result<Option<Webhook>, StoreError> {
+        self.snapshots.read(|connection| webhooks::one(connection, account, id))
+    }
+
+    async fn change_webhook(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        change: WebhookChange,
+        at: Timestamp,
+    ) -> Result<Option<Webhook>, StoreError> {
+        self.writer.write(move |batch| webhooks::change(batch, account, id, &change, at)).await
+    }
+
+    async fn rotate_webhook(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        secret: Vec<u8>,
+        until: Timestamp,
+        anyway: bool,
+        at: Timestamp,
+    ) -> Result<Rotation, StoreError> {
+        let new = webhooks::NewSecret { secret, until, anyway, at };
+        self.writer.write(move |batch| webhooks::rotate(batch, account, id, &new)).await
+    }
+
+    async fn delete_webhook(&self, account: AccountId, id: WebhookId) -> Result<bool, StoreError> {
+        self.writer.write(move |batch| webhooks::delete(batch, account, id)).await
+    }
+
+    async fn deliveries(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        wanted: Deliveries,
+    ) -> Result<Option<Vec<Delivery>>, StoreError> {
+        let page = move |readers: &Readers| {
+            readers.read(|connection| deliveries::page(connection, account, id, &wanted))
+        };
+        readers::aside(&self.readers, page).await
+    }
+
+    async fn replay(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        what: Replay,
+        at: Timestamp,
+    ) -> Result<Replayed, StoreError> {
+        // Looking for the first event of a time can take a while: not in the writer.
+        let find = move |readers: &Readers| {
+            readers.read(|connection| deliveries::first_to_replay(connection, account, what))
+        };
+        let first = readers::aside(&self.readers, find).await?;
+        self.writer
+            .write(move |batch| deliveries::replay(batch, account, id, what, first, at))
+            .await
+    }
+
+    async fn due_webhooks(&self, at: Timestamp) -> Result<DueWebhooks, StoreError> {
+        self.snapshots.read(|connection| deliveries::due_webhooks(connection, at))
+    }
+
+    async fn take_delivery(
+        &self,
+        id: WebhookId,
+        at: Timestamp,
+        lease: Timestamp,
+    ) -> Result<Take, StoreError> {
+        self.writer.write(move |batch| deliveries::take(batch, id, at, lease)).await
+    }
+
+    async fn record_attempt(&self, attempt: Attempt) -> Result<Recorded, StoreError> {
+        self.writer.write(move |batch| deliveries::record(batch, &attempt)).await
     }
 
     async fn create_account(&self, new: NewAccount) -> Result<AccountCreation, StoreError> {

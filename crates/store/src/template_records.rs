@@ -1,7 +1,7 @@
 //! Templates as they go into a store and come out of it: new ones, changes, lists, events.
 
 use galley_domain::{
-    id::{AccountId, TemplateId},
+    id::{AccountId, TemplateId, WebhookId},
     lifecycle::{EventType, NotPossible, State},
     template::{Category, Review, Status, Template},
 };
@@ -225,29 +225,57 @@ pub struct Page {
     pub more: bool,
 }
 
-/// One fact about a template.
+/// One fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// 1, 2, 3 … in each account, without gaps.
     pub seq: u64,
     /// What happened.
     pub kind: EventType,
-    /// To which template.
-    pub template: TemplateId,
-    /// Its version then.
-    pub version: u64,
+    /// To what.
+    pub about: About,
     /// When.
     pub at: Timestamp,
     /// Who did it.
     pub actor: Actor,
-    /// The template's name.
-    pub name: String,
-    /// The template's language.
-    pub language: String,
-    /// The template's category then.
-    pub category: Category,
-    /// The template's status then.
-    pub status: Status,
     /// Why, in the words of whoever did it.
     pub reason: Option<String>,
+}
+
+/// What an event is about, as it was then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum About {
+    /// A template.
+    Template {
+        /// Which one.
+        id: TemplateId,
+        /// Its version.
+        version: u64,
+        /// Its name.
+        name: String,
+        /// Its language.
+        language: String,
+        /// Its category.
+        category: Category,
+        /// Its status.
+        status: Status,
+    },
+    /// An endpoint.
+    Webhook {
+        /// Which one.
+        id: WebhookId,
+        /// Where events were sent.
+        url: String,
+    },
+}
+
+/// What a reader of events gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Feed {
+    /// The events behind the one it named, without a gap.
+    Events(Vec<Event>),
+    /// The next one is not kept any more; this is the oldest that is, or will be.
+    Forgotten(u64),
+    /// There has not been such an event; this is the newest.
+    Ahead(u64),
 }

@@ -7,11 +7,14 @@ mod conformance {
     pub(crate) mod accounts;
     pub(crate) mod changes;
     pub(crate) mod credentials;
+    pub(crate) mod deliveries;
+    pub(crate) mod feed;
     pub(crate) mod fixture;
     pub(crate) mod idempotency;
     pub(crate) mod lists;
     mod sqlite_only;
     pub(crate) mod templates;
+    pub(crate) mod webhooks;
 }
 
 /// Turns each case into a test that gets a fresh store from `$fresh`.
@@ -73,6 +76,35 @@ macro_rules! conformance {
                 words_are_found_by_their_beginning_in_name_and_texts,
                 a_search_takes_filters_and_pages,
                 a_search_follows_edits_moves_and_deletions,
+            }
+            feed {
+                a_reader_gets_every_event_once_in_order_while_many_write,
+                who_waits_for_an_account_is_told_of_its_events_only,
+                events_of_before_their_time_are_forgotten_and_late_readers_told,
+                a_reader_that_knows_more_than_the_store_is_told,
+            }
+            webhooks {
+                an_endpoint_is_kept_as_it_was_registered_and_seen_by_its_account_only,
+                an_account_has_twenty_endpoints_at_most,
+                what_is_changed_of_an_endpoint_is_changed_and_nothing_else,
+                a_former_secret_counts_until_its_time_and_a_second_rotation_waits,
+                an_endpoint_that_was_switched_off_goes_on_where_it_was,
+                a_deleted_endpoint_gets_nothing_and_its_deliveries_are_forgotten,
+            }
+            deliveries {
+                every_event_after_the_registration_is_delivered_in_order,
+                only_the_types_that_are_wanted_are_delivered,
+                a_failing_event_holds_back_only_later_ones_of_its_template,
+                an_event_that_fails_for_the_last_time_lets_the_next_one_go,
+                what_was_taken_is_nobody_elses_until_its_lease_ends,
+                of_many_workers_each_event_is_taken_by_one,
+                an_endpoint_that_asks_for_rest_gets_it,
+                an_endpoint_that_is_gone_is_disabled_and_an_event_says_so,
+                an_endpoint_that_fails_for_five_days_is_disabled,
+                one_event_or_all_since_a_time_are_delivered_once_more,
+                deliveries_are_listed_newest_first_by_status_and_page,
+                endpoints_with_something_to_do_are_found_and_others_are_not,
+                events_that_an_endpoint_waits_for_are_not_forgotten,
             }
             accounts {
                 an_account_is_made_whole_or_not_at_all,

@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::process::ExitCode;
 
 use load::growth;
+use load::webhooks;
 use load::results::{Results, verdict};
 
 /// A row of the table: what it shows, what it is compared with, and what is wanted of it.
@@ -104,6 +105,10 @@ fn print(results: &Results) {
     for (name, what, most) in MICRO {
         let Some(us) = results.micro.get(name) else { continue };
         println!("{name:<24} {what}: {us:.2} µs   wanted < {most} µs: {}", verdict(*us < most));
+    }
+    let webhooks = webhooks::table(results);
+    if !webhooks.is_empty() {
+        println!("\n{webhooks}");
     }
     let growth = growth::table(results);
     if !growth.is_empty() {

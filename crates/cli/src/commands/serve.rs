@@ -1,9 +1,14 @@
 //! `galley serve`: opens the store, listens, serves, and ends in order.
 
-use std::{io::Write as _, net::SocketAddr, process::ExitCode, sync::Arc};
+use std::{io::Write as _, net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
-use galley_server::{AccessLog, App, Clock as _, Galley, LogFormat, Stop};
+use galley_server::{
+    AccessLog, App, Clock as _, Galley, LogFormat, Stop,
+    webhooks::{
+        Guard, HttpOutgoing, Rules, Setup, SystemResolver, deliver_webhooks_forever, trusted_roots,
+    },
+};
 use galley_store::sqlite::{Acknowledge, SqliteOptions};
 use tokio::{
     net::{TcpListener, TcpSocket},
@@ -13,9 +18,12 @@ use tokio::{
 use super::first_run;
 use crate::{
     clock::SystemClock,
-    secrets,
-    settings::{Settings, StoreUrl, Written},
+    secrets::{self, SystemRandom},
+    settings::{Settings, StoreUrl, WebhookSettings, Written},
 };
+
+/// How long deliveries that are on their way have to finish when all requests have.
+const LAST_DELIVERIES: Duration = Duration::from_secs(1);
 
 pub(super) async fn serve(settings: &Settings, written: &Written) -> anyhow::Result<ExitCode> {
     start_diagnostics(settings);
@@ -36,10 +44,17 @@ pub(super) async fn serve(settings: &Settings, written: &Written) -> anyhow::Res
     } else {
         AccessLog::off()
     };
-    let app = App::new(store, clock, settings.limits.clone(), access, secrets::instance()?);
-    // It holds on to the store, which so is closed when the runtime ends, within its time.
+    let limits = settings.limits.clone();
+    let webhooks = setup(&settings.webhooks);
+    let app = App::new(store, clock, limits, access, webhooks, secrets::instance()?);
+    // They hold on to the store, which so is closed when the runtime ends, within its time.
     tokio::spawn(galley_server::sweep_forever(app.clone()));
     tokio::spawn(galley_server::follow_for_search_forever(app.clone()));
+    tokio::spawn(galley_server::look_for_events_forever(app.clone()));
+    let kept = settings.webhooks.events_kept;
+    tokio::spawn(galley_server::forget_events_forever(app.clone(), kept));
+    let delivering =
+        settings.webhooks.deliver.then(|| tokio::spawn(deliver_webhooks_forever(app.clone())));
     let StoreUrl::Sqlite(path) = &settings.store;
     tracing::info!(
         "listening on http://{address} with the store sqlite:{}; the API is described at http://{address}/docs",
@@ -55,8 +70,29 @@ pub(super) async fn serve(settings: &Settings, written: &Written) -> anyhow::Res
         }
     }
     galley_server::serve(Galley::new(app), listener, stop).await?;
+    if let Some(delivering) = delivering {
+        // What is not answered by then is delivered again after the next start.
+        let _ = tokio::time::timeout(LAST_DELIVERIES, delivering).await;
+    }
     tracing::info!("ended");
     Ok(ExitCode::SUCCESS)
+}
+
+/// What endpoints and deliveries need.
+fn setup(settings: &WebhookSettings) -> Setup {
+    let rules = Rules { allow_private: settings.allow_private };
+    let guard = Guard::new(rules, Arc::new(SystemResolver::new()));
+    let outgoing = HttpOutgoing::new(guard.clone(), settings.timeout, trusted_roots());
+    Setup {
+        guard,
+        keyring: settings.keyring.clone(),
+        random: Arc::new(SystemRandom),
+        outgoing: Arc::new(outgoing),
+        schedule: settings.retries.clone(),
+        per_second: settings.per_second,
+        timeout: settings.timeout,
+        deliver: settings.deliver,
+    }
 }
 
 fn start_diagnostics(settings: &Settings) {
@@ -72,7 +108,7 @@ fn start_diagnostics(settings: &Settings) {
 }
 
 /// Listens, or says what stands in the way.
-async fn listen(wanted: &str) -> anyhow::Result<TcpListener> {
+pub(super) async fn listen(wanted: &str) -> anyhow::Result<TcpListener> {
     let mut addresses = tokio::net::lookup_host(wanted)
         .await
         .with_context(|| format!("{wanted} cannot be resolved; --listen takes HOST:PORT"))?;
@@ -81,9 +117,11 @@ async fn listen(wanted: &str) -> anyhow::Result<TcpListener> {
     };
     bind(address).map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => anyhow::anyhow!(
-            "{wanted} is taken by another program: choose another address with --listen HOST:PORT (or GALLEY_LISTEN)"
+            "{wanted} is taken by another program: choose another address with --listen HOST:PORT"
         ),
-        _ => anyhow::Error::from(error).context(format!("{wanted} cannot be listened on; --listen HOST:PORT names another address")),
+        _ => anyhow::Error::from(error).context(format!(
+            "{wanted} cannot be listened on; --listen HOST:PORT names another address"
+        )),
     })
 }
 

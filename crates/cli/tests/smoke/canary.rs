@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use serde_json::{Value, json};
+
 use crate::{
-    http::{Connection, Request, find},
+    http::{BOUND, Connection, Request, find},
     service::{
         KEY, Launch, PHONE, Service, TOKEN, authorized, collection, document, galley, get, post,
-        raw_post,
+        raw_post, until,
     },
 };
 
@@ -152,4 +154,93 @@ fn secrets_are_found_nowhere_after_a_mixed_run_with_a_log_for_people() {
 #[test]
 fn secrets_are_found_nowhere_after_a_mixed_run_with_a_log_for_programs() {
     run(tempfile::tempdir().unwrap().path(), "json");
+}
+
+const SEALING: &str = "canary-sealing-Tq8nB2xWm5Jr0LsV";
+
+/// A path that only the endpoint knows, as it is usual.
+const HUSH: &str = "hush-4d7Gk1Zt";
+
+/// What an endpoint's secret looks like outside, and what it is.
+fn spellings(secret: &str) -> [Vec<u8>; 2] {
+    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let encoded = secret.strip_prefix("whsec_").unwrap().trim_end_matches('=');
+    let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0);
+    for letter in encoded.bytes() {
+        let value = LETTERS.iter().position(|it| *it == letter).unwrap();
+        bits = (bits << 6 | u32::try_from(value).unwrap()) & 0xffff;
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push(u8::try_from(bits >> held & 0xff).unwrap());
+        }
+    }
+    assert_eq!(bytes.len(), 32);
+    [encoded.as_bytes().to_vec(), bytes]
+}
+
+/// Registers an endpoint, rotates its secret, and lets it fail and be listed. Answers both secrets
+/// and everything that was said and kept, by where.
+fn with_webhooks(dir: &Path, key: &str) -> (Vec<String>, Vec<(String, Vec<u8>)>) {
+    let mut service = Launch::new(dir)
+        .flags(&["--log-format", "json", "--set", "log_level=trace"])
+        .variable("GALLEY_WEBHOOKS_ALLOW_PRIVATE", "true")
+        .variable("GALLEY_SECRET_KEY", key)
+        .start();
+    let call = |method, rest: &str, body: &Value| {
+        let path = format!("/api/v1.0/{PHONE}/{KEY}/webhooks{rest}");
+        let request = authorized(Request::new(method, path));
+        let request = request.header("Content-Type", "application/json");
+        service.send(&if body.is_null() { request } else { request.body(body.to_string()) })
+    };
+    let secret = |answer: &Value| answer["secret"].as_str().unwrap().to_owned();
+    let made = call("POST", "", &json!({"url": format!("http://127.0.0.1:9/{HUSH}")})).json();
+    let id = made["id"].as_str().unwrap();
+    let rotated = call("POST", &format!("/{id}/rotate"), &json!({})).json();
+    service.is_well("signed");
+    until(BOUND, "an attempt has failed", || {
+        let found = call("GET", &format!("/{id}/deliveries"), &Value::Null).json();
+        found["data"][0]["failure"].is_string()
+    });
+    let metrics = service.send(&Request::get("/metrics")).body;
+    let shown = galley(dir, &["webhook", "show", "default", id]);
+    assert!(shown.status.success(), "{shown:?}");
+    service.signal("TERM");
+    assert!(service.wait().success());
+    let mut said = vec![
+        ("the log".to_owned(), service.log.text().into_bytes()),
+        ("the metrics".to_owned(), metrics),
+        ("webhook show".to_owned(), [shown.stdout, shown.stderr].concat()),
+    ];
+    for file in std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+        said.push((file.display().to_string(), std::fs::read(&file).unwrap()));
+    }
+    (vec![secret(&made), secret(&rotated)], said)
+}
+
+#[test]
+fn secrets_of_webhooks_are_found_nowhere_and_those_that_are_kept_are_sealed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (secrets, said) = with_webhooks(dir.path(), SEALING);
+    assert_ne!(secrets[0], secrets[1]);
+    for (place, bytes) in &said {
+        holds_no_canary(place, bytes);
+        for spelling in secrets.iter().flat_map(|secret| spellings(secret)) {
+            assert!(find(bytes, &spelling).is_none(), "a secret in {place}");
+        }
+    }
+    assert!(find(&said[0].1, HUSH.as_bytes()).is_none(), "a part of the address in the log");
+}
+
+#[test]
+fn without_a_key_secrets_of_webhooks_are_in_the_file_and_nowhere_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let (secrets, said) = with_webhooks(dir.path(), "");
+    for secret in secrets {
+        let [encoded, plain] = spellings(&secret);
+        for (place, bytes) in &said {
+            assert!(find(bytes, &encoded).is_none(), "a secret in {place}");
+            assert_eq!(find(bytes, &plain).is_some(), place.ends_with("galley.db"), "{place}");
+        }
+    }
 }

@@ -1,14 +1,20 @@
-//! The kill harness: writers at work on the whole life of templates, `kill -9` after a seeded
-//! number of acknowledgements, a restart, and a look whether every promise was kept.
+//! The kill harness: writers at work on the whole life of templates, subscribers who are told of
+//! it, `kill -9` after a seeded number of acknowledgements, a restart, and a look whether every
+//! promise was kept.
 //!
 //! `GALLEY_KILL_SEED` replays the kill points and documents of a run; its seed is printed.
 
+mod deliveries;
 mod dice;
+mod feed;
 mod file;
 mod ledger;
 mod life;
 mod planted;
+mod planted_deliveries;
+mod receiver;
 mod sent;
+mod subscribers;
 mod tenant;
 mod writer;
 
@@ -27,15 +33,17 @@ use std::{
 use rusqlite::OpenFlags;
 
 use self::{
+    deliveries::Tally,
     dice::{Dice, seed},
     ledger::Ledger,
     sent::{Outcome, Sent},
+    subscribers::Subscribers,
     tenant::TENANTS,
     writer::{Worked, Writer},
 };
 use crate::{
     http::{BOUND, Connection},
-    service::{Launch, tell},
+    service::{Launch, Service, tell},
 };
 
 const CYCLES: u32 = 25;
@@ -130,6 +138,7 @@ struct Harness<'a> {
     ledger: Ledger,
     /// The ids of the templates that each writer leads.
     own: Vec<Vec<String>>,
+    subscribers: Subscribers,
     report: Report,
 }
 
@@ -138,14 +147,12 @@ impl<'a> Harness<'a> {
         // The accounts are made in peace: the runs are about templates.
         drop(Launch::new(dir).start());
         TENANTS[1].found(dir);
-        Self {
-            dir,
-            variables,
-            dice: Dice::new(seed),
-            ledger: Ledger::default(),
-            own: vec![Vec::new(); WRITERS],
-            report: Report::default(),
-        }
+        let mut dice = Dice::new(seed);
+        let theirs = Dice::new(dice.next());
+        let subscribers = Subscribers::subscribe(&launch(dir, variables).start(), theirs);
+        subscribers.mourn();
+        let (ledger, own) = (Ledger::default(), vec![Vec::new(); WRITERS]);
+        Self { dir, variables, dice, ledger, own, subscribers, report: Report::default() }
     }
 
     /// Kills the service again and again until that is enough.
@@ -162,7 +169,7 @@ impl<'a> Harness<'a> {
 
     /// Lets the writers work until they have been acknowledged `aim` times, kills, and looks.
     fn cycle(&mut self, cycle: u32, aim: u64) {
-        let mut service = self.launch().start();
+        let mut service = self.start();
         let writers = (0..WRITERS).map(|number| self.writer(cycle, number)).collect();
         let (worked, killed_at) = work_until(writers, service.address, aim, || service.kill());
         let mut sent = Vec::new();
@@ -172,12 +179,26 @@ impl<'a> Harness<'a> {
             sent.push(worked.sent);
         }
         self.report.note(&sent, killed_at);
+        self.subscribers.mourn();
 
-        let service = self.launch().start();
+        let service = self.start();
         let mut calls = Connection::open(service.address).unwrap();
         let settled = self.ledger.settle(&sent, &mut calls, &self.store());
         settled.happened.into_iter().for_each(|label| self.report.happened.add(label));
         self.report.faults.extend(settled.faults);
+        // That is a kill as well, of a service that delivers.
+        drop(service);
+        self.subscribers.mourn();
+    }
+
+    /// Lets the service deliver what is left, and looks whether the subscribers know everything.
+    fn deliver_the_rest(self) -> Tally {
+        let service = self.start();
+        let failed = self.subscribers.wait_for_the_rest(&service);
+        drop(service);
+        self.subscribers.mourn();
+        let store = self.store();
+        self.subscribers.examine(&failed, &store)
     }
 
     fn writer(&mut self, cycle: u32, number: usize) -> Writer {
@@ -194,9 +215,10 @@ impl<'a> Harness<'a> {
         }
     }
 
-    fn launch(&self) -> Launch {
-        let launch = Launch::new(self.dir).flags(&["--set", "access_log=false"]);
-        self.variables.iter().fold(launch, |launch, (name, value)| launch.variable(name, value))
+    fn start(&self) -> Service {
+        let service = launch(self.dir, self.variables).start();
+        self.subscribers.meet(service.address);
+        service
     }
 
     /// The service's file, behind its back.
@@ -213,6 +235,12 @@ impl<'a> Harness<'a> {
         assert_eq!(looked.total_changes() > 0, !planted.is_empty(), "nothing to spoil: {planted}");
         file::examine(&looked, &self.ledger)
     }
+}
+
+fn launch(dir: &Path, variables: &[(&str, &str)]) -> Launch {
+    let launch = Launch::new(dir).flags(&["--set", "access_log=false"]);
+    let launch = launch.flags(&subscribers::SETTINGS);
+    variables.iter().fold(launch, |launch, (name, value)| launch.variable(name, value))
 }
 
 /// Lets the writers work until they have been acknowledged `aim` times, then kills. Answers what
@@ -264,6 +292,16 @@ fn nothing_acknowledged_is_lost_or_half_made_in_25_kills_under_8_writers() {
     }
     for label in ["pause", "resume", "disable", "delete"] {
         assert!(acknowledged.of(label) > 0, "no {label}: {acknowledged}");
+    }
+
+    let tally = harness.deliver_the_rest();
+    tell(format_args!("kill harness, webhooks: {tally}"));
+    let Tally { failed, requests, duplicates, faults, .. } = &tally;
+    assert!(faults.is_empty(), "seed {seed}: {}", brief(faults));
+    assert!(*failed > 0, "everything was delivered: {tally}");
+    assert!(*duplicates > 0, "no kill hit a delivery: {tally}");
+    for label in ["200", "500", "reset", "not answered"] {
+        assert!(requests.of(label) > 0, "nothing was answered {label}: {tally}");
     }
 }
 

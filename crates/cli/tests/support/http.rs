@@ -154,12 +154,15 @@ impl Connection {
 
     fn read_more(&mut self) -> io::Result<()> {
         let mut chunk = [0; 16 * 1_024];
-        match self.stream.read(&mut chunk)? {
-            0 => Err(ErrorKind::UnexpectedEof.into()),
-            length => {
+        match self.stream.read(&mut chunk) {
+            Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
+            Ok(length) => {
                 self.waiting.extend_from_slice(&chunk[..length]);
                 Ok(())
             }
+            // A read with a deadline is interrupted when the machine was stopped for a moment.
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
+            Err(error) => Err(error),
         }
     }
 }

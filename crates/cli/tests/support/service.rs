@@ -163,6 +163,41 @@ impl Drop for Service {
     }
 }
 
+/// A command that goes on by itself. It is killed when it is dropped.
+pub(crate) struct Background {
+    child: Child,
+    pub(crate) printed: Heard,
+    pub(crate) log: Heard,
+}
+
+impl Background {
+    /// Starts `galley` with these arguments on the store in `dir`.
+    pub(crate) fn start(dir: &Path, arguments: &[&str]) -> Self {
+        let mut command = command(GALLEY);
+        command.current_dir(dir).args(arguments).args(["--store", &store(dir)]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let printed = Heard::listen(child.stdout.take().unwrap());
+        let log = Heard::listen(child.stderr.take().unwrap());
+        Self { child, printed, log }
+    }
+
+    /// Sends a signal and waits until it has ended.
+    pub(crate) fn end(mut self, signal: &str) -> ExitStatus {
+        let command = format!("kill -{signal} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
+        self.log.wait_for_end();
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// What a process prints, as far as it has come.
 pub(crate) struct Heard(Arc<(Mutex<Said>, Condvar)>);
 

@@ -28,7 +28,7 @@ pub(super) fn look(rule: &Text, text: &str) -> Vec<Note> {
         }
         notes.extend(side_by_side(text, &placeholders));
     }
-    if !matches!(rule.form, Form::Name | Form::Language | Form::Phone) {
+    if !matches!(rule.form, Form::Name | Form::Language | Form::Phone | Form::Moment) {
         notes.extend(links::look(text));
     }
     notes

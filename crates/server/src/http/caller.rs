@@ -9,7 +9,7 @@ use axum::{
 };
 use galley_domain::{
     credential::{self, Scope},
-    id::TemplateId,
+    id::{TemplateId, WebhookId},
     rulebook::Rulebook,
 };
 use galley_store::{Account, CredentialId, PhoneAddition, SecretHash};
@@ -53,6 +53,9 @@ pub(super) struct Write;
 /// For handlers that decide on templates.
 pub(super) struct Review;
 
+/// For handlers of endpoints.
+pub(super) struct Webhooks;
+
 impl Needs for Read {
     const SCOPE: Scope = Scope::Read;
 }
@@ -63,6 +66,10 @@ impl Needs for Write {
 
 impl Needs for Review {
     const SCOPE: Scope = Scope::Review;
+}
+
+impl Needs for Webhooks {
+    const SCOPE: Scope = Scope::Webhooks;
 }
 
 /// Somebody whose key, token and phone number are good and whose token has the scope `S`.
@@ -78,6 +85,12 @@ impl<S> Caller<S> {
     /// The template that the path names; what cannot be an id is no template's.
     pub(super) fn item(&self) -> Result<TemplateId, Problem> {
         self.item.ok_or(Problem::of(Kind::TemplateUnknown))
+    }
+
+    /// The endpoint that the path names; all ids are spelt alike.
+    pub(super) fn webhook(&self) -> Result<WebhookId, Problem> {
+        let id = self.item.and_then(|item| WebhookId::new(item.get()));
+        id.ok_or(Problem::of(Kind::WebhookUnknown))
     }
 
     /// How the account's documents are read.

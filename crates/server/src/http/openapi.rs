@@ -1,9 +1,11 @@
 //! The API description (OpenAPI 3.1), assembled from the rulebook's table, the catalogue of
 //! problems and hand-written pieces.
 //!
-//! An operation is one `Operation` in `templates` or `service`; everything else
-//! (its responses by status, their headers, the list of paths) follows from that.
+//! An operation is one `Operation` in `templates`, `events`, `webhooks` or `service`; everything
+//! else (its responses by status, their headers, the list of paths) follows from that.
 
+mod calls;
+mod events;
 mod examples;
 mod operation;
 mod parameters;
@@ -11,6 +13,7 @@ mod schemas;
 mod service;
 mod shared;
 mod templates;
+mod webhooks;
 
 use std::sync::LazyLock;
 
@@ -37,6 +40,8 @@ pub fn document() -> Value {
         "servers": [{"url": "/", "description": "This service."}],
         "tags": [
             {"name": templates::TAG, "description": "What the service is for."},
+            {"name": events::TAG, "description": "What happens, as it happens."},
+            {"name": webhooks::TAG, "description": "Being told what happens."},
             {"name": service::OPERATORS, "description": "Is it alive, does it take requests, how is it doing."},
             {"name": service::READERS, "description": "This description, and pages for people."},
         ],
@@ -54,7 +59,7 @@ pub fn document() -> Value {
 const DESCRIPTION: &str = "\
 A template has a name, a language, a category and components: a body and, if wanted, a header, a \
 footer and buttons.\n\n\
-Every call on templates carries two credentials of one account: an API key in the path, and an \
+Every call under `/api/` carries two credentials of one account: an API key in the path, and an \
 access token in `Authorization: Bearer`.\n\n\
 Every refusal is a problem document (RFC 9457, `application/problem+json`); its `type` is the \
 path of a page about it. A template that breaks rules is told all of them at once, each with its \
@@ -62,13 +67,22 @@ place in the document, a stable rule id and a hint.\n\n\
 An edit gives a template a new version, and a reviewer decides on versions; `live_version` is the \
 one that is sent. Every change raises the revision that `ETag` tells: with `If-Match`, a change is \
 made only to what the caller has seen.\n\n\
+Every fact is one event, numbered 1, 2, 3 … in each account without gaps. Events are read by \
+following the feed, or delivered to endpoints, signed as Standard Webhooks 1.0 says; both get the \
+same document.\n\n\
 In what is sent, `null` counts as absent, and members that nobody knows are passed over, except \
 among the values of a rendering. `null` is never answered. A query parameter that nobody knows is \
 refused. A slash at the end of a path makes no difference.";
 
 fn paths() -> Value {
     let mut paths = Map::new();
-    for operation in templates::operations().into_iter().chain(service::operations()) {
+    let operations = [
+        templates::operations(),
+        vec![events::list()],
+        webhooks::operations(),
+        service::operations(),
+    ];
+    for operation in operations.into_iter().flatten() {
         let Operation { path, method, .. } = operation;
         let methods = paths.entry(path).or_insert_with(|| json!({}));
         methods[method] = operation.render();

@@ -13,6 +13,7 @@ use galley_domain::{
     violation::{Violation, Violations},
 };
 use galley_store::StoreError;
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::preconditions::etag;
@@ -117,6 +118,18 @@ catalogue! {
         "Nothing was done. `possible` lists what can happen to it now.";
     NotLive CONFLICT "not-live" "No version of the template may be sent"
         "Wait until a version is approved, or until the hold ends.";
+    EventsForgotten GONE "events-forgotten" "Some of these events are not kept any more"
+        "What came before `oldest` is gone. Read the templates anew, then follow the events with `after` one below `oldest`, or without `after`.";
+    EventUnknown NOT_FOUND "event-unknown" "There is no such event"
+        "Check the number; the account's events are listed at `events`.";
+    WebhookUnknown NOT_FOUND "webhook-unknown" "There is no such endpoint"
+        "Check the id; the account of the key and token has no endpoint with it.";
+    InvalidWebhook UNPROCESSABLE_ENTITY "invalid-webhook" "What is said about the endpoint breaks some rules"
+        "Mend every place listed in `violations`; each says what is wrong and how to mend it.";
+    TooManyWebhooks CONFLICT "too-many-webhooks" "The account has as many endpoints as it may have"
+        "Nothing was done. Delete an endpoint that is not needed any more, or change its address.";
+    RotationOpen CONFLICT "rotation-open" "The rotation before has not ended"
+        "Nothing was done. Both secrets sign until `until`: wait for that, or send `force` if the oldest one is in nobody's use.";
     Busy SERVICE_UNAVAILABLE "busy" "Too much is waiting to be written"
         "Nothing was done. Try again after the time in Retry-After.";
     StorageFull SERVICE_UNAVAILABLE "storage-full" "The storage of the service is full"
@@ -153,6 +166,10 @@ enum Extra {
     Possible(Vec<&'static str>),
     /// Where the template is now; told as its tag.
     Revision(u64),
+    /// The oldest event that is kept.
+    Oldest(u64),
+    /// When the rotation ends.
+    Until(Timestamp),
 }
 
 impl Problem {
@@ -186,6 +203,26 @@ impl Problem {
         );
         let problem = Self::of(Kind::MoveNotPossible).detail(detail);
         Self { extra: Extra::Possible(possible), ..problem }
+    }
+
+    /// Events that were asked for are gone; told which is the oldest that is left.
+    pub(crate) fn forgotten(oldest: u64) -> Self {
+        let position = oldest.saturating_sub(1);
+        let detail = format!(
+            "The oldest event that is kept is {oldest}. Whoever follows the events reads the templates anew and goes on with `after={position}`."
+        );
+        let problem = Self::of(Kind::EventsForgotten).detail(detail);
+        Self { extra: Extra::Oldest(oldest), ..problem }
+    }
+
+    /// The secret before the last one still counts; told until when.
+    pub(crate) fn rotation_open(until: Timestamp) -> Self {
+        Self { extra: Extra::Until(until), ..Self::of(Kind::RotationOpen) }
+    }
+
+    /// A document about an endpoint is at fault.
+    pub(crate) fn invalid_webhook(violations: Violations) -> Self {
+        Self::violated(Kind::InvalidWebhook, violations)
     }
 
     /// The document of a decision is at fault.
@@ -232,6 +269,8 @@ impl Problem {
             violations: None,
             more: None,
             possible: None,
+            oldest: None,
+            until: None,
         };
         match &extra {
             Extra::Nothing | Extra::Revision(_) => {}
@@ -241,6 +280,8 @@ impl Problem {
                 document.more = Some(violations.more()).filter(|more| *more > 0);
             }
             Extra::Possible(possible) => document.possible = Some(possible),
+            Extra::Oldest(oldest) => document.oldest = Some(*oldest),
+            Extra::Until(until) => document.until = Some(until.to_string()),
         }
         serde_json::to_string(&document).unwrap_or_default()
     }
@@ -262,6 +303,10 @@ struct Document<'a> {
     more: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     possible: Option<&'a [&'static str]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oldest: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<String>,
 }
 
 impl From<Violations> for Problem {

@@ -84,6 +84,6 @@ pub(super) fn whole<T: FromStr>(text: &str) -> Option<T> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-fn bad(detail: impl Into<String>) -> Problem {
+pub(super) fn bad(detail: impl Into<String>) -> Problem {
     Problem::of(Kind::BadRequest).detail(detail)
 }

@@ -1,51 +1,13 @@
-//! How templates, their versions and lists look from outside.
+//! How templates, their versions, endpoints and lists look from outside.
+
+mod webhooks;
 
 use galley_domain::template::Status;
-use galley_store::{StoredTemplate, Version};
+use galley_store::{Event, StoredTemplate, Version};
 
-/// Writes the members of one JSON object; absent ones are left out.
-struct Object<'o>(&'o mut String);
+use crate::{event_view, object::Object};
 
-impl<'o> Object<'o> {
-    fn open(out: &'o mut String) -> Self {
-        out.push('{');
-        Self(out)
-    }
-
-    /// A member whose value is JSON already.
-    fn raw(&mut self, key: &str, value: &str) {
-        if !self.0.ends_with('{') {
-            self.0.push(',');
-        }
-        self.0.push('"');
-        self.0.push_str(key);
-        self.0.push_str("\":");
-        self.0.push_str(value);
-    }
-
-    fn text(&mut self, key: &str, value: &str) {
-        self.raw(key, &serde_json::to_string(value).unwrap_or_default());
-    }
-
-    /// A word that needs no escaping.
-    fn word(&mut self, key: &str, word: &str) {
-        self.raw(key, "\"");
-        self.0.push_str(word);
-        self.0.push('"');
-    }
-
-    /// What needs no escaping once it is written.
-    fn plain(&mut self, key: &str, value: impl std::fmt::Display) {
-        use std::fmt::Write as _;
-        self.raw(key, "\"");
-        let _ = write!(self.0, "{value}");
-        self.0.push('"');
-    }
-
-    fn number(&mut self, key: &str, value: u64) {
-        self.raw(key, itoa::Buffer::new().format(value));
-    }
-}
+pub(super) use webhooks::{deliveries, webhook, webhook_with_secret, webhooks};
 
 /// One template. Its content is JSON already and is taken over as it is.
 pub(super) fn template(stored: &StoredTemplate) -> String {
@@ -121,16 +83,14 @@ pub(super) fn versions(versions: &[Version], paging: &Paging) -> String {
     page(versions, paging, write_version)
 }
 
+pub(super) fn events(events: &[Event], paging: &Paging) -> String {
+    page(events, paging, event_view::write)
+}
+
 fn page<T>(items: &[T], paging: &Paging, write: impl Fn(&mut String, &T)) -> String {
     let mut out = String::with_capacity(1_024 * items.len() + 128);
-    out.push_str("{\"data\":[");
-    for (index, item) in items.iter().enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        write(&mut out, item);
-    }
-    out.push_str("],\"paging\":{\"cursors\":{");
+    write_data(&mut out, items, write);
+    out.push_str(",\"paging\":{\"cursors\":{");
     if let Some(after) = &paging.after {
         out.push_str("\"after\":");
         out.push_str(&serde_json::to_string(after).unwrap_or_default());
@@ -142,4 +102,16 @@ fn page<T>(items: &[T], paging: &Paging, write: impl Fn(&mut String, &T)) -> Str
     }
     out.push_str("}}");
     out
+}
+
+/// Begins the object of a list: `{"data":[…]`.
+fn write_data<T>(out: &mut String, items: &[T], write: impl Fn(&mut String, &T)) {
+    out.push_str("{\"data\":[");
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write(out, item);
+    }
+    out.push(']');
 }

@@ -20,6 +20,8 @@ use galley_store::{
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::setup;
+
 pub(crate) const PHONE: &str = "15550001111";
 pub(crate) const KEY: &str = "key-of-the-first-account";
 pub(crate) const TOKEN: &str = "token-of-the-first-account";
@@ -71,7 +73,12 @@ impl TestApp {
 
     /// A service whose account is under manual review.
     pub(crate) async fn start_reviewed() -> Self {
-        Self::begin(|store| store, Limits::default(), Review::Manual).await
+        Self::begin(|store| store, Limits::default(), Review::Manual, false).await
+    }
+
+    /// A service whose operator lets events be sent to private networks.
+    pub(crate) async fn start_private() -> Self {
+        Self::begin(|store| store, Limits::default(), Review::Auto, true).await
     }
 
     pub(crate) async fn start_with(limits: Limits) -> Self {
@@ -83,13 +90,14 @@ impl TestApp {
         wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
         limits: Limits,
     ) -> Self {
-        Self::begin(wrap, limits, Review::Auto).await
+        Self::begin(wrap, limits, Review::Auto, false).await
     }
 
     async fn begin(
         wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
         limits: Limits,
         review: Review,
+        allow_private: bool,
     ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&dir.path().join("galley.db"), &SqliteOptions::default());
@@ -98,7 +106,8 @@ impl TestApp {
         let log = Log::default();
         let access = AccessLog::new(LogFormat::Json, Box::new(log.clone()));
         let handed: Arc<dyn Clock> = Arc::<TestClock>::clone(&clock);
-        let app = App::new(Arc::clone(&store), handed, limits, access, "test".to_owned());
+        let setup = setup::webhooks(allow_private);
+        let app = App::new(Arc::clone(&store), handed, limits, access, setup, "test".to_owned());
         let test = Self { galley: Galley::new(app.clone()), app, store, clock, log, _dir: dir };
         test.account_with("first", &[], KEY, TOKEN, review).await;
         test
@@ -174,6 +183,13 @@ impl TestApp {
             request.headers_mut().insert(name, value.parse().unwrap());
         }
         self.send(request).await
+    }
+
+    /// A call of the first account on whatever `rest` names below its base.
+    pub(crate) async fn base(&self, method: Method, rest: &str, body: &Value) -> Answer {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let path = format!("/api/v1.0/{PHONE}/{KEY}{rest}");
+        self.send(request(method, &path, TOKEN, body)).await
     }
 
     /// Creates a small template and answers its id.

@@ -4,13 +4,14 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use axum::http::Method;
 use galley_domain::{
     credential::{Scope, Scopes},
     id::{AccountId, TemplateId},
 };
 use galley_server::{Clock as _, openapi};
-use galley_store::{CredentialAddition, CredentialKind, Event, NewCredential};
-use serde_json::Value;
+use galley_store::{CredentialAddition, CredentialKind, Feed, NewCredential, Webhook};
+use serde_json::{Value, json};
 
 use super::{
     app::{Answer, KEY, PHONE, TestApp, credential, request},
@@ -24,7 +25,7 @@ const PUBLIC: [&str; 7] =
 /// A phone number, a key and a token.
 type Caller = (&'static str, &'static str, &'static str);
 
-/// The owner of the template, with the one scope that the operation names.
+/// The owner of the template and the endpoint, with the one scope that the operation names.
 const OWNER: Caller = (PHONE, KEY, "good");
 
 /// Somebody else with good credentials of their own.
@@ -86,13 +87,17 @@ fn scope(operation: &Operation<'_>) -> Option<Scope> {
     Some(Scope::ALL.into_iter().find(|scope| scope.word() == word).unwrap())
 }
 
-/// A service in which everybody is there, the owner with a template, and a call that is tried.
+/// A service in which everybody is there, the owner with a template and an endpoint, and a call
+/// that is tried.
 struct Stage<'o> {
     app: TestApp,
     operation: &'o Operation<'o>,
     body: Option<Value>,
     template: Value,
+    /// The template's.
     id: String,
+    /// The endpoint's.
+    webhook: String,
     owner: AccountId,
     stranger: AccountId,
 }
@@ -101,7 +106,9 @@ struct Stage<'o> {
 #[derive(Debug, PartialEq)]
 struct Snapshot {
     template: Value,
-    events: [Vec<Event>; 2],
+    events: [Feed; 2],
+    /// The owner's alone: a stranger may well register his own.
+    webhooks: Vec<Webhook>,
 }
 
 impl<'o> Stage<'o> {
@@ -117,7 +124,12 @@ impl<'o> Stage<'o> {
         assert_eq!(created.status, 201, "{created:?}");
         let id = created.json()["id"].as_str().unwrap().to_owned();
         while app.store.follow_for_search().await.unwrap().more {}
-        Self { app, operation, body: example.body.clone(), template, id, owner, stranger }
+        let endpoint = json!({"url": "https://shop.example/hooks"});
+        let registered = app.base(Method::POST, "/webhooks", &endpoint).await;
+        assert_eq!(registered.status, 201, "{registered:?}");
+        let webhook = registered.json()["id"].as_str().unwrap().to_owned();
+        let body = example.body.clone();
+        Self { app, operation, body, template, id, webhook, owner, stranger }
     }
 
     async fn refuses_everybody_else(&self) {
@@ -146,10 +158,12 @@ impl<'o> Stage<'o> {
         answer
     }
 
-    /// Another account finds no template under the id; what it may ask tells nothing of it.
+    /// Another account finds nothing under the id; what it may ask tells nothing of it.
     async fn tells_a_stranger_nothing(&self) {
         if self.operation.pattern.contains("{id}") {
-            self.refuses(STRANGER, 404, "template-unknown").await;
+            let slug =
+                if self.is_about_an_endpoint() { "webhook-unknown" } else { "template-unknown" };
+            self.refuses(STRANGER, 404, slug).await;
             return;
         }
         let mut body = self.body.clone();
@@ -180,13 +194,18 @@ impl<'o> Stage<'o> {
         [String::new()].into_iter().chain(asks).collect()
     }
 
+    fn is_about_an_endpoint(&self) -> bool {
+        self.operation.pattern.contains("/webhooks/")
+    }
+
     async fn call(&self, caller: Caller) -> Answer {
         self.send(caller, "", self.body.as_ref()).await
     }
 
     async fn send(&self, caller: Caller, query: &str, body: Option<&Value>) -> Answer {
         let (phone, key, token) = caller;
-        let known = [("phone_number_id", phone), ("key", key), ("id", &self.id)];
+        let id = if self.is_about_an_endpoint() { &self.webhook } else { &self.id };
+        let known = [("phone_number_id", phone), ("key", key), ("id", id)];
         let path = format!("{}{query}", self.operation.path(&known));
         let body = body.map(Value::to_string).unwrap_or_default();
         self.app.send(request(self.operation.method.clone(), &path, token, body)).await
@@ -200,9 +219,10 @@ impl<'o> Stage<'o> {
         Snapshot {
             template: self.app.show(&self.id).await.json(),
             events: [
-                store.events(self.owner, 0, 1_000).await.unwrap(),
-                store.events(self.stranger, 0, 1_000).await.unwrap(),
+                store.events(self.owner, None, 1_000).await.unwrap(),
+                store.events(self.stranger, None, 1_000).await.unwrap(),
             ],
+            webhooks: store.webhooks(self.owner).await.unwrap(),
         }
     }
 

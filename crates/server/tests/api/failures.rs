@@ -11,17 +11,19 @@ use std::{
 
 use galley_domain::{
     edit::Edit,
-    id::{AccountId, TemplateId},
+    id::{AccountId, TemplateId, WebhookId},
     lifecycle::Trigger,
 };
 use galley_server::Limits;
 use galley_store::{
-    Account, AccountCreation, Change, Changed, Creation, Credential, CredentialAddition,
-    CredentialId, CredentialKind, Event, Finding, Indexing, Listing, NewAccount, NewCredential,
-    NewTemplate, Page, PhoneAddition, Record, SecretHash, Store, StoreError, StoredTemplate, Sweep,
-    Taken, Version,
+    Account, AccountCreation, Attempt, Change, Changed, Creation, Credential, CredentialAddition,
+    CredentialId, CredentialKind, Deliveries, Delivery, DueWebhooks, Feed, Finding, Indexing,
+    Listing, NewAccount, NewCredential, NewTemplate, NewWebhook, Page, PhoneAddition, Record,
+    Recorded, Replay, Replayed, Rotation, SecretHash, Store, StoreError, StoredTemplate, Sweep,
+    Take, Taken, Tidings, Version, Webhook, WebhookChange, WebhookCreation,
 };
 use jiff::Timestamp;
+use tokio::sync::Notify;
 
 use super::app::{TestApp, hello};
 
@@ -30,10 +32,12 @@ const CAUSE: &str = "the-cause-only-the-log-may-tell";
 
 /// What becomes of a call.
 #[derive(Clone, Copy, Debug)]
-enum Fault {
+pub(super) enum Fault {
     Fails(fn() -> StoreError),
     Hangs,
     Panics,
+    /// What it answers is held back until [`Faults::let_go`]; then the fault is gone.
+    Held,
 }
 
 /// A store whose methods do what `inner` does, but for those with a fault.
@@ -44,26 +48,51 @@ struct Faulty {
 
 /// The faults in force, by the method they are in.
 #[derive(Default)]
-struct Faults(Mutex<Vec<(&'static str, Fault)>>);
+pub(super) struct Faults {
+    set: Mutex<Vec<(&'static str, Fault)>>,
+    held: Notify,
+    let_go: Notify,
+}
 
 impl Faults {
-    fn set(&self, method: &'static str, fault: Fault) {
-        let mut faults = self.0.lock().unwrap();
+    pub(super) fn set(&self, method: &'static str, fault: Fault) {
+        let mut faults = self.set.lock().unwrap();
         faults.retain(|(name, _)| *name != method);
         faults.push((method, fault));
     }
 
     fn clear(&self) {
-        self.0.lock().unwrap().clear();
+        self.set.lock().unwrap().clear();
+    }
+
+    /// Waits until an answer is held back.
+    pub(super) async fn held(&self) {
+        self.held.notified().await;
+    }
+
+    pub(super) fn let_go(&self) {
+        self.let_go.notify_one();
+    }
+
+    fn of(&self, method: &str) -> Option<Fault> {
+        let faults = self.set.lock().unwrap();
+        faults.iter().find(|(name, _)| *name == method).map(|(_, fault)| *fault)
     }
 
     async fn stumble(&self, method: &str) -> Result<(), StoreError> {
-        let fault = self.0.lock().unwrap().iter().find(|(name, _)| *name == method).copied();
-        match fault.map(|(_, fault)| fault) {
-            None => Ok(()),
+        match self.of(method) {
+            None | Some(Fault::Held) => Ok(()),
             Some(Fault::Fails(error)) => Err(error()),
             Some(Fault::Hangs) => pending().await,
             Some(Fault::Panics) => panic!("{CAUSE}"),
+        }
+    }
+
+    async fn hold_back(&self, method: &str) {
+        if matches!(self.of(method), Some(Fault::Held)) {
+            self.set.lock().unwrap().retain(|(name, _)| *name != method);
+            self.held.notify_one();
+            self.let_go.notified().await;
         }
     }
 }
@@ -72,6 +101,10 @@ impl Faults {
 macro_rules! stumbling {
     ($($method:ident $(<$($life:lifetime),+>)? ($($argument:ident: $kind:ty),*) -> $answer:ty;)+) => {
         impl Store for Faulty {
+            fn tidings(&self) -> &Tidings {
+                self.inner.tidings()
+            }
+
             $(
                 fn $method<'me, $($($life,)+)? 'answer>(
                     &'me self,
@@ -84,7 +117,9 @@ macro_rules! stumbling {
                 {
                     Box::pin(async move {
                         self.faults.stumble(stringify!($method)).await?;
-                        self.inner.$method($($argument),*).await
+                        let answer = self.inner.$method($($argument),*).await;
+                        self.faults.hold_back(stringify!($method)).await;
+                        answer
                     })
                 }
             )+
@@ -106,7 +141,26 @@ stumbling! {
     taken<'claim>(account: AccountId, claim: &'claim str) -> Option<Taken>;
     follow_for_search() -> Indexing;
     record(account: AccountId, key: [u8; 16], at: Timestamp) -> Option<Record>;
-    events(account: AccountId, after: u64, limit: usize) -> Vec<Event>;
+    events(account: AccountId, after: Option<u64>, limit: usize) -> Feed;
+    newest_event(account: AccountId) -> u64;
+    look_for_events() -> ();
+    forget_events(since: Timestamp) -> usize;
+    create_webhook(new: NewWebhook) -> WebhookCreation;
+    webhooks(account: AccountId) -> Vec<Webhook>;
+    webhook(account: AccountId, id: WebhookId) -> Option<Webhook>;
+    change_webhook(
+        account: AccountId, id: WebhookId, change: WebhookChange, at: Timestamp
+    ) -> Option<Webhook>;
+    rotate_webhook(
+        account: AccountId, id: WebhookId, secret: Vec<u8>, until: Timestamp, anyway: bool,
+        at: Timestamp
+    ) -> Rotation;
+    delete_webhook(account: AccountId, id: WebhookId) -> bool;
+    deliveries(account: AccountId, id: WebhookId, wanted: Deliveries) -> Option<Vec<Delivery>>;
+    replay(account: AccountId, id: WebhookId, what: Replay, at: Timestamp) -> Replayed;
+    due_webhooks(at: Timestamp) -> DueWebhooks;
+    take_delivery(id: WebhookId, at: Timestamp, lease: Timestamp) -> Take;
+    record_attempt(attempt: Attempt) -> Recorded;
     create_account(new: NewAccount) -> AccountCreation;
     accounts() -> Vec<Account>;
     account(id: AccountId) -> Option<Account>;
@@ -128,7 +182,7 @@ stumbling! {
     backup<'path>(path: &'path Path) -> ();
 }
 
-async fn start(limits: Limits) -> (TestApp, Arc<Faults>) {
+pub(super) async fn start(limits: Limits) -> (TestApp, Arc<Faults>) {
     let faults = Arc::<Faults>::default();
     let theirs = Arc::clone(&faults);
     let app = TestApp::start_on(|inner| Arc::new(Faulty { inner, faults: theirs }), limits).await;

@@ -23,7 +23,10 @@ use galley_store::{
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::described::{self, Example, Operation};
+use crate::{
+    described::{self, Example, Operation},
+    setup,
+};
 
 /// An account, by its key, which is also its token and its phone number.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +72,9 @@ impl Service {
             assert!(matches!(made.await.unwrap(), AccountCreation::Created(..)));
         }
         let (clock, limits) = (Arc::new(Noon), Limits::default());
-        let app = App::new(Arc::new(store), clock, limits, AccessLog::off(), "test".to_owned());
+        let webhooks = setup::webhooks(false);
+        let access = AccessLog::off();
+        let app = App::new(Arc::new(store), clock, limits, access, webhooks, "test".to_owned());
         Self { galley: Galley::new(app), templates: AtomicU64::new(0), _dir: dir }
     }
 
@@ -98,7 +103,7 @@ impl Service {
         self.send(APPROVED_AT_ONCE, &Method::GET, path, None, None).await
     }
 
-    /// Calls an operation as the example shows it, on a template of its own.
+    /// Calls an operation as the example shows it, on a template or an endpoint of its own.
     pub(crate) async fn call(
         &self,
         account: Account,
@@ -109,7 +114,7 @@ impl Service {
         self.send(account, &operation.method, &path, example.body.as_ref(), None).await
     }
 
-    /// The path of an operation on a new template that the example can be used on.
+    /// The path of an operation on something new that the example can be used on.
     pub(crate) async fn path(
         &self,
         account: Account,
@@ -120,7 +125,10 @@ impl Service {
         let mut known = vec![("key", own), ("phone_number_id", own)];
         let id;
         if operation.pattern.contains("{id}") {
-            id = self.template(account, operation.document, example).await;
+            // There is an event to be sent again.
+            let template = self.template(account, operation.document, example).await;
+            let endpoint = operation.pattern.contains("/webhooks/");
+            id = if endpoint { self.webhook(account).await } else { template };
             known.push(("id", &id));
         }
         operation.path(&known)
@@ -130,8 +138,17 @@ impl Service {
     async fn template(&self, account: Account, document: &Value, example: &str) -> String {
         let name = format!("template {}", self.templates.fetch_add(1, Ordering::Relaxed));
         let template = described::template(document, example, &name);
-        let path = format!("/api/v1.0/{0}/{0}/message_templates", account.0);
-        let response = self.send(account, &Method::POST, &path, Some(&template), None).await;
+        self.made(account, "message_templates", &template).await
+    }
+
+    /// A new endpoint's id.
+    async fn webhook(&self, account: Account) -> String {
+        self.made(account, "webhooks", &json!({"url": "https://shop.example/hooks"})).await
+    }
+
+    async fn made(&self, account: Account, collection: &str, document: &Value) -> String {
+        let path = format!("/api/v1.0/{0}/{0}/{collection}", account.0);
+        let response = self.send(account, &Method::POST, &path, Some(document), None).await;
         json_of(response).await["id"].as_str().unwrap().to_owned()
     }
 }

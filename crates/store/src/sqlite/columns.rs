@@ -3,7 +3,7 @@
 use std::{fmt::Debug, sync::Arc};
 
 use galley_domain::{
-    id::TemplateId,
+    id::{AccountId, TemplateId, WebhookId},
     template::{Category, Status},
 };
 use jiff::Timestamp;
@@ -75,6 +75,20 @@ pub(super) fn template_id(
     column(row, name, |kept: i64| TemplateId::new(u64::try_from(kept).ok()?))
 }
 
+pub(super) fn account_id(
+    row: &Row<'_>,
+    name: impl RowIndex + Debug,
+) -> Result<AccountId, StoreError> {
+    column(row, name, |kept: i64| AccountId::new(u64::try_from(kept).ok()?))
+}
+
+pub(super) fn webhook_id(
+    row: &Row<'_>,
+    name: impl RowIndex + Debug,
+) -> Result<WebhookId, StoreError> {
+    column(row, name, |kept: i64| WebhookId::new(u64::try_from(kept).ok()?))
+}
+
 /// A word, read where it stands.
 fn word<T>(
     row: &Row<'_>,
@@ -92,21 +106,24 @@ pub(super) fn status(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Statu
     word(row, name, Status::named)
 }
 
-/// No credential has the number 0.
-const OPERATOR: u64 = 0;
+/// Credentials have numbers from 1.
+const OPERATOR: i64 = 0;
+const SERVICE: i64 = -1;
 
 pub(super) fn actor(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Actor, StoreError> {
-    number(row, name).map(|id| match id {
-        OPERATOR => Actor::Operator,
-        id => Actor::Token(CredentialId(id)),
+    column(row, name, |kept: i64| match kept {
+        OPERATOR => Some(Actor::Operator),
+        SERVICE => Some(Actor::Service),
+        id => Some(Actor::Token(CredentialId(u64::try_from(id).ok()?))),
     })
 }
 
 pub(super) fn actor_key(actor: Actor) -> i64 {
-    key(match actor {
-        Actor::Token(CredentialId(id)) => id,
+    match actor {
+        Actor::Token(CredentialId(id)) => key(id),
         Actor::Operator => OPERATOR,
-    })
+        Actor::Service => SERVICE,
+    }
 }
 
 /// As much of a hash as an index needs.

@@ -21,6 +21,7 @@ const LARGEST_MAP: i64 = 2 * 1_024 * 1_024 * 1_024;
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_foundation.sql"),
     include_str!("../../migrations/sqlite/0002_lifecycle.sql"),
+    include_str!("../../migrations/sqlite/0003_webhooks.sql"),
 ];
 
 /// Why a file is not opened.

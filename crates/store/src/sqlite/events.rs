@@ -1,4 +1,5 @@
-//! Events, as SQL: appended in the transaction of the change they tell of.
+//! Events, as SQL: appended in the transaction of the change they tell of, and read in their
+//! order.
 
 use galley_domain::{
     id::{AccountId, TemplateId},
@@ -6,20 +7,20 @@ use galley_domain::{
     template::{Category, Status},
 };
 use jiff::Timestamp;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use super::{
     columns::{
-        actor, actor_key, category, column, key, millis, moment, number, status, template_id,
+        actor, actor_key, category, column, key, millis, number, status, template_id, webhook_id,
     },
     writer::Batch,
 };
-use crate::{Actor, Event, StoreError};
+use crate::{About, Actor, Event, Feed, StoreError, Webhook};
 
 pub(super) const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, \
      at, actor, category, status, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
 
-/// A fact that gets its number when it is appended.
+/// A fact about a template that gets its number when it is appended.
 pub(super) struct NewEvent<'a> {
     pub(super) account: AccountId,
     pub(super) kind: EventType,
@@ -49,35 +50,117 @@ pub(super) fn append(batch: &mut Batch<'_>, event: &NewEvent<'_>) -> Result<(), 
     Ok(())
 }
 
-pub(super) fn after(
+/// The service has given an endpoint up.
+pub(super) fn append_disabled(
+    batch: &mut Batch<'_>,
+    webhook: &Webhook,
+    reason: &str,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let seq = batch.next_seq(webhook.account)?;
+    batch
+        .connection()
+        .prepare_cached(
+            "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, category, \
+             status, reason, webhook_id, url) \
+             VALUES (?1, ?2, ?3, 0, 0, ?4, ?5, '', '', ?6, ?7, ?8)",
+        )?
+        .execute(params![
+            key(webhook.account.get()),
+            key(seq),
+            EventType::WebhookDisabled.word(),
+            millis(at),
+            actor_key(Actor::Service),
+            reason,
+            key(webhook.id.get()),
+            webhook.url,
+        ])?;
+    Ok(())
+}
+
+/// Everything of an event. Name and language never change and are read from the template.
+const SELECT: &str = "SELECT e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, \
+     t.language, e.category, e.status, e.reason, e.webhook_id, e.url \
+     FROM event e LEFT JOIN template t ON t.id = e.template_id WHERE e.account_id = ?1";
+
+/// The events behind `after`, or what keeps them from being read.
+pub(super) fn page(
     connection: &Connection,
     account: AccountId,
-    after: u64,
+    after: Option<u64>,
     limit: usize,
-) -> Result<Vec<Event>, StoreError> {
-    let mut query = connection.prepare_cached(
-        "SELECT e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, t.language, \
-         e.category, e.status, e.reason FROM event e JOIN template t ON t.id = e.template_id \
-         WHERE e.account_id = ?1 AND e.seq > ?2 ORDER BY e.seq LIMIT ?3",
-    )?;
+) -> Result<Feed, StoreError> {
+    // One moment for the events and the account's row.
+    let moment = connection.unchecked_transaction()?;
+    let text = format!("{SELECT} AND e.seq > ?2 ORDER BY e.seq LIMIT ?3");
+    let mut query = moment.prepare_cached(&text)?;
+    let from = i64::try_from(after.unwrap_or(0)).unwrap_or(i64::MAX);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let after = i64::try_from(after).unwrap_or(i64::MAX);
-    let mut rows = query.query(params![key(account.get()), after, limit])?;
+    let mut rows = query.query(params![key(account.get()), from, limit])?;
     let mut events = Vec::new();
     while let Some(row) = rows.next()? {
-        events.push(Event {
-            seq: number(row, "seq")?,
-            kind: column(row, "type", |word: String| EventType::named(&word))?,
-            template: template_id(row, "template_id")?,
+        events.push(event(row)?);
+    }
+    let Some(after) = after else { return Ok(Feed::Events(events)) };
+    let next = match events.first() {
+        Some(first) => first.seq,
+        None => newest(&moment, account)? + 1,
+    };
+    Ok(match after + 1 {
+        expected if expected < next => Feed::Forgotten(next),
+        expected if expected > next => Feed::Ahead(next - 1),
+        _ => Feed::Events(events),
+    })
+}
+
+pub(super) fn one(
+    connection: &Connection,
+    account: AccountId,
+    seq: u64,
+) -> Result<Option<Event>, StoreError> {
+    let mut query = connection.prepare_cached(&format!("{SELECT} AND e.seq = ?2"))?;
+    let mut rows = query.query([key(account.get()), key(seq)])?;
+    rows.next()?.map(event).transpose()
+}
+
+/// The number of the account's newest event.
+pub(super) fn newest(connection: &Connection, account: AccountId) -> Result<u64, StoreError> {
+    let mut query = connection.prepare_cached("SELECT last_seq FROM account WHERE id = ?1")?;
+    let mut rows = query.query([key(account.get())])?;
+    rows.next()?.map_or(Ok(0), |row| number(row, "last_seq"))
+}
+
+/// The number of the oldest event that is kept, or of the next one if there is none.
+pub(super) fn oldest(connection: &Connection, account: AccountId) -> Result<u64, StoreError> {
+    let mut query =
+        connection.prepare_cached("SELECT min(seq) FROM event WHERE account_id = ?1")?;
+    let oldest: Option<i64> = query.query_row([key(account.get())], |row| row.get(0))?;
+    match oldest.and_then(|oldest| u64::try_from(oldest).ok()) {
+        Some(oldest) => Ok(oldest),
+        None => Ok(newest(connection, account)? + 1),
+    }
+}
+
+fn event(row: &Row<'_>) -> Result<Event, StoreError> {
+    let kind = column(row, "type", |word: String| EventType::named(&word))?;
+    let about = if kind == EventType::WebhookDisabled {
+        About::Webhook { id: webhook_id(row, "webhook_id")?, url: row.get("url")? }
+    } else {
+        About::Template {
+            id: template_id(row, "template_id")?,
             version: number(row, "version")?,
-            at: moment(row, "at")?.unwrap_or_default(),
-            actor: actor(row, "actor")?,
             name: row.get("name")?,
             language: row.get("language")?,
             category: category(row, "category")?,
             status: status(row, "status")?,
-            reason: row.get("reason")?,
-        });
-    }
-    Ok(events)
+        }
+    };
+    Ok(Event {
+        seq: number(row, "seq")?,
+        kind,
+        about,
+        at: column(row, "at", |at: i64| Timestamp::from_millisecond(at).ok())?,
+        actor: actor(row, "actor")?,
+        reason: row.get("reason")?,
+    })
 }

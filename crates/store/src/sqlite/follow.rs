@@ -206,15 +206,16 @@ impl Step<'_> {
         let (mut to, mut last) = (from, None);
         let mut written = HashSet::new();
         while let Some(row) = rows.next()? {
-            let id = template_id(row, "template_id")?;
-            if written.insert(id) {
+            // Some events are about no template.
+            let id = TemplateId::new(number(row, "template_id")?);
+            if let Some(id) = id.filter(|id| written.insert(*id)) {
                 self.write(AccountId::new(u64::try_from(account).unwrap_or(0)), id)?;
             }
             let seq = row.get("seq")?;
             if seq != to + 1 {
                 return Ok(None);
             }
-            (to, last) = (seq, Some(key(id.get())));
+            (to, last) = (seq, Some(row.get("template_id")?));
         }
         self.note(account, to, last)?;
         Ok((to > from).then_some(to))

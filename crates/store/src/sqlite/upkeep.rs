@@ -61,7 +61,7 @@ pub(super) fn examine(connection: &Connection) -> Result<Vec<Finding>, StoreErro
     let strays: i64 = connection.query_row(
         "SELECT (SELECT count(*) FROM pragma_foreign_key_check) + \
          (SELECT count(*) FROM template WHERE account_id NOT IN (SELECT id FROM account)) + \
-         (SELECT count(*) FROM event WHERE template_id NOT IN (SELECT id FROM template))",
+         (SELECT count(*) FROM event WHERE webhook_id IS NULL AND template_id NOT IN (SELECT id FROM template))",
         [],
         |row| row.get(0),
     )?;

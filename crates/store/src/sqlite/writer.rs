@@ -30,7 +30,7 @@ use super::{
     snapshots::Snapshots,
     templates,
 };
-use crate::StoreError;
+use crate::{StoreError, Tidings};
 
 /// How many writes one transaction takes at most: enough to share a sync, few enough that the
 /// first of them does not wait long.
@@ -50,12 +50,14 @@ impl Writer {
         path: PathBuf,
         connection: Connection,
         snapshots: Arc<Snapshots>,
+        tidings: Arc<Tidings>,
         options: &SqliteOptions,
     ) -> Result<Self, StoreError> {
         let (queue, waiting) = sync_channel(options.queue);
         let mut desk = Desk {
             folder: Folder::start(&path, options.fold_pages)?,
             snapshots,
+            tidings,
             connection: Some(connection),
             acknowledge: options.acknowledge,
             older_schema: options.older_schema,
@@ -129,17 +131,21 @@ impl Batch<'_> {
     /// The number of the account's next event. Read from its row once per transaction and
     /// written back once, however many events there are.
     pub(super) fn next_seq(&mut self, account: AccountId) -> Result<u64, StoreError> {
-        if let Some(last) = self.last_seqs.get_mut(&account) {
-            *last += 1;
+        let next = self.newest_seq(account)? + 1;
+        self.last_seqs.insert(account, next);
+        Ok(next)
+    }
+
+    /// The number of the account's newest event, those of this transaction included.
+    pub(super) fn newest_seq(&self, account: AccountId) -> Result<u64, StoreError> {
+        if let Some(last) = self.last_seqs.get(&account) {
             return Ok(*last);
         }
         let last: i64 = self
             .connection
             .prepare_cached("SELECT last_seq FROM account WHERE id = ?1")?
             .query_row([key(account.get())], |row| row.get(0))?;
-        let next = u64::try_from(last).unwrap_or(0) + 1;
-        self.last_seqs.insert(account, next);
-        Ok(next)
+        Ok(u64::try_from(last).unwrap_or(0))
     }
 
     /// Notes that what others remember of credentials and accounts is out of date.
@@ -147,7 +153,8 @@ impl Batch<'_> {
         self.credentials_changed = true;
     }
 
-    fn close(&self) -> Result<(), StoreError> {
+    /// Writes what is written once; answers the newest events of the accounts that have new ones.
+    fn close(self) -> Result<Vec<(AccountId, u64)>, StoreError> {
         for (account, last) in &self.last_seqs {
             self.connection
                 .prepare_cached("UPDATE account SET last_seq = ?2 WHERE id = ?1")?
@@ -156,7 +163,7 @@ impl Batch<'_> {
         if self.credentials_changed {
             self.connection.execute("UPDATE credential_epoch SET epoch = epoch + 1", [])?;
         }
-        Ok(())
+        Ok(self.last_seqs.into_iter().collect())
     }
 }
 
@@ -205,6 +212,7 @@ struct Desk {
     folder: Folder,
     /// Dropped before the connection, too.
     snapshots: Arc<Snapshots>,
+    tidings: Arc<Tidings>,
     path: PathBuf,
     connection: Option<Connection>,
     acknowledge: Acknowledge,
@@ -251,7 +259,7 @@ impl Desk {
         }
         let outcome = self.connection().and_then(|connection| run_all(connection, jobs));
         match outcome {
-            Ok(()) => self.finish(jobs),
+            Ok(newest) => self.finish(jobs, &newest),
             Err(_) if jobs.len() > 1 => {
                 self.roll_back();
                 for job in std::mem::take(jobs) {
@@ -265,7 +273,7 @@ impl Desk {
         }
     }
 
-    fn finish(&mut self, jobs: &mut Vec<Box<dyn Job>>) {
+    fn finish(&mut self, jobs: &mut Vec<Box<dyn Job>>, newest: &[(AccountId, u64)]) {
         if self.acknowledge != Acknowledge::AfterCommit {
             jobs.drain(..).for_each(|job| job.answer(Ok(())));
             std::thread::sleep(Duration::from_millis(20));
@@ -286,6 +294,8 @@ impl Desk {
         };
         self.snapshots.note_commit();
         answer_all(jobs, &outcome);
+        // Also when the outcome is unknown: whoever waits will look.
+        self.tidings.tell(newest);
         if outcome.is_err() {
             // After a failed sync nobody knows what is on disk: a new connection finds out.
             self.connection = None;
@@ -325,7 +335,10 @@ fn begin(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn run_all(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
+fn run_all(
+    connection: &Connection,
+    jobs: &mut [Box<dyn Job>],
+) -> Result<Vec<(AccountId, u64)>, StoreError> {
     let mut batch = Batch {
         connection,
         templates: templates::Statements::prepare(connection)?,
@@ -393,6 +406,7 @@ mod tests {
             path.clone(),
             connection,
             Arc::new(Snapshots::of(&path)),
+            Arc::default(),
             &SqliteOptions::default(),
         )
         .unwrap();

@@ -7,10 +7,12 @@ use galley_domain::{
     template::{Category, Review, Status},
 };
 use galley_store::{
-    Actor, Change, Changed, Creation, Decision, NewTemplate, StoredTemplate, Taken,
+    Actor, Change, Changed, Creation, Decision, Event, NewTemplate, StoredTemplate, Taken,
 };
 
-use super::fixture::{ACTOR, Shared, account, change, create, created, done, new, noon, template};
+use super::fixture::{
+    ACTOR, Shared, about, account, change, create, created, done, events, new, noon, template,
+};
 
 fn content(text: &str) -> Edit {
     Edit::Replace { content: Some(components(text)), category: None }
@@ -34,9 +36,13 @@ async fn moved(store: &Shared, change: Change, trigger: Trigger) -> StoredTempla
 
 /// What was told of a template: type, version, status.
 async fn told(store: &Shared, account: AccountId) -> Vec<(&'static str, u64, &'static str)> {
-    let events = store.events(account, 0, 1_000).await.unwrap();
+    let events = events(store, account, 0, 1_000).await;
     assert!(events.iter().zip(1..).all(|(event, seq)| event.seq == seq), "{events:?}");
-    events.iter().map(|it| (it.kind.word(), it.version, it.status.word())).collect()
+    let told = |event: &Event| {
+        let (version, _, status) = about(event);
+        (event.kind.word(), version, status.word())
+    };
+    events.iter().map(told).collect()
 }
 
 pub(crate) async fn an_edit_makes_a_new_version_and_keeps_the_old_one(store: &Shared) {
@@ -155,7 +161,7 @@ pub(crate) async fn a_review_moves_along_the_table_and_tells_why(store: &Shared)
     let first = store.version(account, id, 1).await.unwrap().unwrap();
     assert_eq!(first.decision.and_then(|it| it.reason), reason);
 
-    let events = store.events(account, 0, 10).await.unwrap();
+    let events = events(store, account, 0, 10).await;
     assert_eq!((events[1].kind, &events[1].reason), (EventType::Rejected, &reason));
     assert_eq!((events[3].kind, events[3].actor), (EventType::Approved, Actor::Operator));
     assert_eq!(approved.revision, 4);

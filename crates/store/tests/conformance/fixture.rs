@@ -6,12 +6,12 @@ use galley_domain::{
     id::{AccountId, TemplateId},
     json::Document,
     rulebook::V1,
-    template::{Review, Template},
+    template::{Review, Status, Template},
 };
 use galley_store::{
-    AccountCreation, Actor, Change, Changed, Creation, CredentialId, CredentialKind, Idempotency,
-    NewAccount, NewCredential, NewTemplate, Receipt, SqliteStore, Store, StoredTemplate,
-    sqlite::SqliteOptions,
+    About, AccountCreation, Actor, Change, Changed, Creation, CredentialId, CredentialKind, Event,
+    Feed, Idempotency, NewAccount, NewCredential, NewTemplate, Receipt, SqliteStore, Store,
+    StoredTemplate, sqlite::SqliteOptions,
 };
 use jiff::Timestamp;
 
@@ -118,5 +118,26 @@ pub(crate) fn done(changed: Changed) -> StoredTemplate {
     match changed {
         Changed::Done(template) => *template,
         other => panic!("{other:?}"),
+    }
+}
+
+/// The account's events behind `after`, which are all kept.
+pub(crate) async fn events(
+    store: &Shared,
+    account: AccountId,
+    after: u64,
+    limit: usize,
+) -> Vec<Event> {
+    match store.events(account, Some(after), limit).await.unwrap() {
+        Feed::Events(events) => events,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The version, the name and the status of the template that an event is about.
+pub(crate) fn about(event: &Event) -> (u64, &str, Status) {
+    match &event.about {
+        About::Template { version, name, status, .. } => (*version, name, *status),
+        About::Webhook { .. } => panic!("{event:?}"),
     }
 }

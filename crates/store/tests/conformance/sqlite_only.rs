@@ -6,7 +6,9 @@ use galley_domain::edit::Edit;
 use galley_store::{NewTemplate, SqliteStore, Store, StoreError, sqlite::SqliteOptions};
 
 use super::{
-    fixture::{Shared, account, all_at_once, change, create, done, fresh_sqlite, new, noon},
+    fixture::{
+        Shared, about, account, all_at_once, change, create, done, events, fresh_sqlite, new, noon,
+    },
     lists::{follow, names, searching},
 };
 
@@ -44,7 +46,7 @@ async fn a_full_queue_answers_busy_and_loses_nothing_it_took() {
     for creation in waiting {
         creation.await.unwrap();
     }
-    assert_eq!(store.events(account, 0, 100).await.unwrap().len(), taken);
+    assert_eq!(events(&store, account, 0, 100).await.len(), taken);
 }
 
 #[tokio::test]
@@ -62,8 +64,8 @@ async fn a_store_opens_again_with_all_that_was_acknowledged() {
         !dir.path().join("galley.db-wal").exists(),
         "an orderly end folds the log into the file"
     );
-    let store = SqliteStore::open(&path, &SqliteOptions::default()).unwrap();
-    assert_eq!(store.events(account, 0, 100).await.unwrap().len(), 50);
+    let store = open(&path);
+    assert_eq!(events(&store, account, 0, 100).await.len(), 50);
     assert!(store.examine().await.unwrap().iter().all(|finding| finding.good));
 }
 
@@ -76,9 +78,9 @@ async fn a_copy_taken_while_writing_opens_and_is_whole() {
     store.backup(&copy).await.unwrap();
     store.create_template(new(account, "after")).await.unwrap();
     assert!(store.backup(&copy).await.is_err(), "a file that exists is not overwritten");
-    let copy = SqliteStore::open(&copy, &SqliteOptions::default()).unwrap();
+    let copy = open(&copy);
     let names: Vec<_> =
-        copy.events(account, 0, 10).await.unwrap().into_iter().map(|it| it.name).collect();
+        events(&copy, account, 0, 10).await.iter().map(|it| about(it).1.to_owned()).collect();
     assert_eq!(names, ["before"]);
     assert!(copy.examine().await.unwrap().iter().all(|finding| finding.good));
 }
@@ -94,8 +96,7 @@ async fn two_processes_may_write_to_one_file() {
         store.create_template(new(account, &format!("one{index}"))).await.unwrap();
         second.create_template(new(account, &format!("two{index}"))).await.unwrap();
     }
-    let seqs: Vec<_> =
-        store.events(account, 0, 100).await.unwrap().into_iter().map(|it| it.seq).collect();
+    let seqs: Vec<_> = events(&store, account, 0, 100).await.into_iter().map(|it| it.seq).collect();
     assert_eq!(seqs, (1..=20).collect::<Vec<u64>>());
 }
 

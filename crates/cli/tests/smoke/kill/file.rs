@@ -144,6 +144,7 @@ fn next(state: State, last: Option<EventType>, now: EventType, review: Review) -
         EventType::Resumed => Trigger::Resume,
         EventType::Disabled => Trigger::Disable,
         EventType::Deleted => Trigger::Delete,
+        EventType::WebhookDisabled => return None,
     };
     let (after, told) = state.after(trigger, review).ok()?;
     (last.is_some() && told == now).then_some(after)

@@ -40,11 +40,16 @@ impl Tenant {
         galley_json(dir, &[&name[..], &credentials].concat());
     }
 
+    /// A request for whatever of the account.
+    pub(super) fn ask(&self, method: &'static str, tail: &str) -> Request {
+        let Self { phone, key, token, .. } = self;
+        let path = format!("/api/v1.0/{phone}/{key}{tail}");
+        Request::new(method, path).header("Authorization", &format!("Bearer {token}"))
+    }
+
     /// A request for one of its templates, or for what `tail` names instead.
     pub(super) fn request(&self, method: &'static str, tail: &str) -> Request {
-        let Self { phone, key, token, .. } = self;
-        let path = format!("/api/v1.0/{phone}/{key}/message_templates{tail}");
-        Request::new(method, path).header("Authorization", &format!("Bearer {token}"))
+        self.ask(method, &format!("/message_templates{tail}"))
     }
 
     pub(super) fn with_body(&self, method: &'static str, tail: &str, body: &Value) -> Request {

@@ -3,6 +3,7 @@
 
 mod answers;
 mod problems;
+mod webhooks;
 
 use serde_json::{Value, json};
 
@@ -10,6 +11,10 @@ pub(super) use answers::{
     created, edited, page_of_templates, page_of_versions, paused, rendered, shown, verdict,
 };
 pub(super) use problems::of_problems;
+pub(super) use webhooks::{
+    failing_webhook, list_of_webhooks, of_replays, of_rotations, of_webhook_changes, of_webhooks,
+    page_of_deliveries, page_of_events, registered, replayed, rotated, webhook,
+};
 
 /// The shapes of the specification as whole request bodies.
 pub(super) fn of_templates() -> Value {

@@ -2,6 +2,7 @@
 
 use galley_domain::{
     credential::LONGEST_SEGMENT,
+    delivery::DeliveryStatus,
     json::LARGEST_NUMBER,
     rulebook::{Field, Part, Presence, Shape},
     schema,
@@ -10,7 +11,11 @@ use galley_domain::{
 use serde_json::{Map, Value, json};
 
 use super::shared::{self, ID, MOST_ON_A_PAGE, PHONE};
-use crate::http::{problem::Kind, templates::MOST_WORDS};
+use crate::http::{
+    events::{LATEST, LONGEST_WAIT},
+    problem::Kind,
+    templates::MOST_WORDS,
+};
 
 pub(super) fn all() -> Value {
     let groups = [("path", in_path()), ("query", in_query()), ("header", in_header())];
@@ -56,6 +61,13 @@ fn in_path() -> Vec<Parameter> {
             shared::id(),
             json!(ID),
             "The template's id, as its creation answered it.",
+        ),
+        (
+            "WebhookId",
+            "id",
+            shared::id(),
+            json!(ID),
+            "The endpoint's id, as its registration answered it.",
         ),
         (
             "DocsFile",
@@ -116,6 +128,34 @@ fn in_query() -> Vec<Parameter> {
         ("Limit", "limit", limit(), json!(10), "How many items a page has."),
         ("AfterTemplate", "after", cursor(), json!(ID), BEHIND),
         ("AfterVersion", "after", version(), json!(3), BEHIND),
+        (
+            "AfterEvent",
+            "after",
+            position(),
+            json!(12),
+            "Only events behind this one: the `seq` that was read last, 0 for the beginning, or `latest` for what happens from now on. Without it, the oldest events that are kept. It is refused when it is ahead of the newest event, and when events behind it are not kept any more.",
+        ),
+        (
+            "Wait",
+            "wait",
+            wait(),
+            json!(20),
+            "For how many seconds to wait for an event if there is none yet.",
+        ),
+        (
+            "DeliveryStatus",
+            "status",
+            filter("delivery"),
+            json!("failed"),
+            "Only deliveries of which this has become.",
+        ),
+        (
+            "AfterDelivery",
+            "after",
+            version(),
+            json!(12),
+            "Only deliveries of events before this one: the cursor that the page before ended with.",
+        ),
         (
             "Version",
             "version",
@@ -205,6 +245,12 @@ static FILTERS: Part = Part {
             shape: Shape::Choice(Category::WORDS),
             about: "What templates are sent for.",
         },
+        Field {
+            name: "delivery",
+            presence: Presence::Required,
+            shape: Shape::Choice(DeliveryStatus::WORDS),
+            about: "What has become of deliveries.",
+        },
     ],
 };
 
@@ -233,6 +279,16 @@ fn limit() -> Value {
 
 fn version() -> Value {
     json!({"type": "integer", "minimum": 1, "maximum": LARGEST_NUMBER})
+}
+
+/// A place among the events.
+fn position() -> Value {
+    let number = json!({"type": "integer", "minimum": 0, "maximum": LARGEST_NUMBER});
+    json!({"anyOf": [number, {"type": "string", "const": LATEST}]})
+}
+
+fn wait() -> Value {
+    json!({"type": "integer", "minimum": 0, "maximum": LONGEST_WAIT, "default": 0})
 }
 
 /// An id that can be; one that cannot is no cursor.

@@ -2,6 +2,7 @@
 
 mod message;
 mod refusal;
+mod webhooks;
 
 use galley_domain::{
     advice::Advice,
@@ -10,6 +11,7 @@ use galley_domain::{
     schema,
     template::{Category, Status},
     violation::MOST_TOLD,
+    webhook,
 };
 use serde_json::{Value, json};
 
@@ -32,6 +34,18 @@ pub(super) fn all() -> Value {
         "Rendered": message::rendered(),
         "Texts": message::texts(),
         "Payload": message::payload(),
+        "Event": webhooks::event(),
+        "EventPage": webhooks::page_of_events(),
+        "NewWebhook": schema::of_part(&webhook::REGISTRATION),
+        "WebhookChange": schema::of_some(&webhook::CHANGE),
+        "Rotation": schema::of_part(&webhook::ROTATION),
+        "Replay": schema::of_one(&webhook::REPLAY),
+        "Webhook": webhooks::webhook(),
+        "WebhookWithSecret": webhooks::webhook_with_secret(),
+        "WebhookList": webhooks::list(),
+        "Delivery": webhooks::delivery(),
+        "DeliveryPage": page("Some deliveries of an endpoint, newest event first.", "Delivery"),
+        "Replayed": webhooks::replayed(),
         "Problem": refusal::problem(),
         "Violation": refusal::violation(),
     })
@@ -189,8 +203,10 @@ fn moment(about: &str) -> Value {
 }
 
 fn actor(about: &str) -> Value {
-    let about = format!("{about}: the id of a token, or `operator` for the command line.");
-    json!({"type": "string", "pattern": "^(?:[0-9]+|operator)$", "description": about})
+    let about = format!(
+        "{about}: the id of a token, `operator` for the command line, or `service` for the service itself."
+    );
+    json!({"type": "string", "pattern": "^(?:[0-9]+|operator|service)$", "description": about})
 }
 
 fn described(mut schema: Value, about: &str) -> Value {

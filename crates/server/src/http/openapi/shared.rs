@@ -17,8 +17,8 @@ pub(super) fn headers() -> Value {
         },
         "Location": {
             "required": true,
-            "description": "Where the new template is read, relative to the path it was created at, so that no key stands in an answer.",
-            "schema": {"type": "string", "pattern": "^message_templates/[1-9][0-9]{0,15}$"},
+            "description": "Where the new template or endpoint is read, relative to the path it was created at, so that no key stands in an answer.",
+            "schema": {"type": "string", "pattern": "^(?:message_templates|webhooks)/[1-9][0-9]{0,15}$"},
         },
         "ETag": {
             "required": true,

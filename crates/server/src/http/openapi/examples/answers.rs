@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use super::super::shared::{ID, PHONE};
 use crate::http::view::{self, Paging};
 
-const CREATED: &str = "2026-11-15T09:30:00.123Z";
-const CHANGED: &str = "2026-11-16T17:05:42.007Z";
+pub(super) const CREATED: &str = "2026-11-15T09:30:00.123Z";
+pub(super) const CHANGED: &str = "2026-11-16T17:05:42.007Z";
 
 pub(in super::super) fn created() -> Value {
     json!({"id": ID, "status": "APPROVED", "category": "MARKETING"})
@@ -116,10 +116,10 @@ pub(super) fn read(document: &Value) -> Template {
     Template::read(&document, &V1).expect("the example meets every rule")
 }
 
-fn moment(text: &str) -> Timestamp {
+pub(super) fn moment(text: &str) -> Timestamp {
     text.parse().expect("a moment")
 }
 
-fn written(text: &str) -> Value {
+pub(super) fn written(text: &str) -> Value {
     serde_json::from_str(text).expect("answers are JSON")
 }

@@ -7,10 +7,14 @@ use galley_domain::{
     review::Decision,
     rulebook::V1,
     template::{Review, Template},
+    webhook::Registration,
 };
 use serde_json::{Map, Value, json};
 
-use super::{super::shared::ID, answers::read};
+use super::{
+    super::shared::ID,
+    answers::{CHANGED, moment, read},
+};
 use crate::http::problem::{Kind, Problem};
 
 /// One problem of each kind.
@@ -31,6 +35,9 @@ fn problem(kind: Kind) -> Problem {
         Kind::InvalidValues => invalid_values(),
         Kind::MoveNotPossible => not_possible(),
         Kind::RevisionOutdated => Problem::outdated(2),
+        Kind::InvalidWebhook => invalid_webhook(),
+        Kind::EventsForgotten => Problem::forgotten(4_711),
+        Kind::RotationOpen => Problem::rotation_open(moment(CHANGED)),
         _ => Problem::of(kind),
     }
 }
@@ -61,6 +68,13 @@ fn invalid_values() -> Problem {
     let template = read(&super::template("bodyAndButtons"));
     let violations = with(&faulty, |values| render::render(&template, values).err());
     violations.map_or(Problem::of(Kind::InvalidValues), Problem::invalid_values)
+}
+
+/// What an endpoint without an address, for events that there are not, is answered.
+fn invalid_webhook() -> Problem {
+    let faulty = json!({"url": "shop.example/hooks", "events": ["template.aproved"]});
+    let violations = with(&faulty, |document| Registration::read(document).err());
+    violations.map_or(Problem::of(Kind::InvalidWebhook), Problem::invalid_webhook)
 }
 
 /// What somebody is answered who approves what is approved.

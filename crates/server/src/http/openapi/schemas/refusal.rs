@@ -31,7 +31,7 @@ pub(super) fn problem() -> Value {
                 "items": reference("schemas", "Violation"),
                 "minItems": 1,
                 "maxItems": MOST_TOLD,
-                "description": "With `invalid-template`, `invalid-decision` and `invalid-values`: every broken rule, in the order they were found.",
+                "description": "With `invalid-template`, `invalid-decision`, `invalid-values` and `invalid-webhook`: every broken rule, in the order they were found.",
             },
             "more": more("violations"),
             "existing_id": described(shared::id(), "With `name-taken`: the template that has the name, if it is the caller's own."),
@@ -42,6 +42,8 @@ pub(super) fn problem() -> Value {
                 "uniqueItems": true,
                 "description": "With `move-not-possible`: what can happen to the template as it stands.",
             },
+            "oldest": {"type": "integer", "minimum": 1, "description": "With `events-forgotten`: the `seq` of the oldest event that is kept, or will be."},
+            "until": {"type": "string", "format": "date-time", "description": "With `rotation-open`: when the rotation before ends."},
         },
         "required": ["type", "title", "status", "detail", "request_id"],
     })

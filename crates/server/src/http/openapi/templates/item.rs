@@ -3,9 +3,13 @@
 use axum::http::StatusCode;
 use galley_domain::credential::Scope;
 
-use super::{BODY, CALLER, TAG, body, examples, template};
+use super::{TAG, template};
 use crate::http::{
-    openapi::operation::{Answer, Operation},
+    openapi::{
+        calls::{BODY, CALLER, body},
+        examples,
+        operation::{Answer, Operation},
+    },
     problem::Kind,
     templates::ITEM,
 };

@@ -4,9 +4,13 @@ use axum::http::StatusCode;
 use galley_domain::credential::Scope;
 use serde_json::json;
 
-use super::{BODY, CALLER, TAG, body, content, examples, link, template};
+use super::{TAG, template};
 use crate::http::{
-    openapi::operation::{Answer, Operation},
+    openapi::{
+        calls::{BODY, CALLER, body, content, link},
+        examples,
+        operation::{Answer, Operation},
+    },
     problem::Kind,
     templates::{RENDER, REVIEW, VERSIONS},
 };

@@ -1,0 +1,245 @@
+//! `galley webhook …`: endpoints that events are delivered to, and their deliveries.
+
+mod deliveries;
+mod listen;
+
+use anyhow::{Context as _, bail};
+use galley_domain::{
+    id::{AccountId, WebhookId},
+    json::Document,
+    webhook::Registration,
+};
+use galley_server::webhooks::{Guard, Random as _, Rules, Secret, SystemResolver};
+use galley_store::{MOST_WEBHOOKS, NewWebhook, Rotation, Webhook, WebhookChange, WebhookCreation};
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use super::{Desk, credentials::moment};
+use crate::{
+    arguments::{Endpoint, EndpointChange, WebhookCommand},
+    secrets::SystemRandom,
+    settings::WebhookSettings,
+    table,
+};
+
+pub(super) use listen::listen;
+
+/// How long both secrets sign after a rotation.
+const BOTH_SECRETS: SignedDuration = SignedDuration::from_hours(24);
+
+pub(super) async fn webhook(
+    desk: &Desk,
+    settings: &WebhookSettings,
+    command: WebhookCommand,
+) -> anyhow::Result<()> {
+    let switched =
+        |disabled| WebhookChange { disabled: Some(disabled), ..WebhookChange::default() };
+    match command {
+        WebhookCommand::Add { account, url, events } => {
+            let account = desk.account(&account).await?.id;
+            admit(settings, &url).await?;
+            let secret = NewSecret::make(desk, settings, account, None).await?;
+            let kept = secret.kept.clone();
+            let new = NewWebhook { account, url, events, secret: kept, at: desk.now };
+            match desk.store.create_webhook(new).await? {
+                WebhookCreation::Created(webhook) => print_with_secret(desk, &webhook, &secret),
+                WebhookCreation::TooMany => bail!(
+                    "the account has {MOST_WEBHOOKS} webhooks, and that is the most; `galley \
+                     webhook remove` makes room"
+                ),
+            }
+        }
+        WebhookCommand::List { account } => list(desk, &account).await?,
+        WebhookCommand::Show(endpoint) => {
+            let (account, id) = endpoint.find(desk).await?;
+            print(desk, &desk.store.webhook(account, id).await?.with_context(|| gone(id))?);
+        }
+        WebhookCommand::Change { endpoint, what } => {
+            let EndpointChange { url, events, all_events } = what;
+            if let Some(url) = &url {
+                admit(settings, url).await?;
+            }
+            let events = (all_events || !events.is_empty()).then_some(events);
+            change(desk, &endpoint, WebhookChange { url, events, disabled: None }).await?;
+        }
+        WebhookCommand::Enable(endpoint) => change(desk, &endpoint, switched(false)).await?,
+        WebhookCommand::Disable(endpoint) => change(desk, &endpoint, switched(true)).await?,
+        WebhookCommand::Remove(endpoint) => {
+            let (account, id) = endpoint.find(desk).await?;
+            if !desk.store.delete_webhook(account, id).await? {
+                bail!(gone(id));
+            }
+            let members = [("id", id.to_string().into()), ("state", "removed".into())];
+            table::print_one(desk.json, &members);
+        }
+        WebhookCommand::Rotate { endpoint, force } => {
+            rotate(desk, settings, &endpoint, force).await?;
+        }
+        WebhookCommand::Deliveries { endpoint, status, before, limit } => {
+            deliveries::list(desk, &endpoint, status, before, limit).await?;
+        }
+        WebhookCommand::Replay { endpoint, what } => {
+            deliveries::replay(desk, &endpoint, what).await?;
+        }
+        WebhookCommand::Listen(_) => {}
+    }
+    Ok(())
+}
+
+impl Endpoint {
+    /// The account and the webhook that are meant. Whether there is such a webhook is not known
+    /// yet.
+    async fn find(&self, desk: &Desk) -> anyhow::Result<(AccountId, WebhookId)> {
+        let account = desk.account(&self.account).await?.id;
+        let id = self.id.parse().ok().with_context(|| gone(&self.id))?;
+        Ok((account, id))
+    }
+}
+
+fn gone(id: impl std::fmt::Display) -> String {
+    format!("the account has no webhook {id}; `galley webhook list ACCOUNT` shows them")
+}
+
+/// Refuses what the API would refuse.
+async fn admit(settings: &WebhookSettings, url: &str) -> anyhow::Result<()> {
+    let document = json!({ "url": url }).to_string();
+    if let Err(violations) = Registration::read(&Document::parse(document.as_bytes())?) {
+        let told: Vec<&str> = violations.told().iter().map(|it| &*it.message).collect();
+        bail!("the URL {}", told.join(", and "));
+    }
+    let rules = Rules { allow_private: settings.allow_private };
+    let guard = Guard::new(rules, std::sync::Arc::new(SystemResolver::new()));
+    if settings.allow_private {
+        // A receiver nearby may be started later.
+        guard.check_form(url)?;
+    } else {
+        guard.admit(url).await?;
+    }
+    Ok(())
+}
+
+/// A new secret: as its owner is told it, and as it is kept.
+struct NewSecret {
+    shown: String,
+    kept: Vec<u8>,
+}
+
+impl NewSecret {
+    async fn make(
+        desk: &Desk,
+        settings: &WebhookSettings,
+        account: AccountId,
+        besides: Option<WebhookId>,
+    ) -> anyhow::Result<Self> {
+        let all = desk.store.webhooks(account).await?;
+        let foreign = |it: &&Webhook| {
+            Some(it.id) != besides && settings.keyring.open(account.get(), &it.secret).is_err()
+        };
+        if let Some(sealed) = all.iter().find(foreign) {
+            eprintln!(
+                "warning: the secret of webhook {} does not open with the GALLEY_SECRET_KEY that \
+                 is set here, or with none: set the one that the service is started with",
+                sealed.id
+            );
+        }
+        let secret = Secret::generate(|bytes| SystemRandom.fill(bytes));
+        let mut nonce = [0; 24];
+        SystemRandom.fill(&mut nonce);
+        let kept = settings.keyring.seal(account.get(), &secret, nonce);
+        Ok(Self { shown: secret.reveal(), kept })
+    }
+}
+
+async fn change(desk: &Desk, endpoint: &Endpoint, what: WebhookChange) -> anyhow::Result<()> {
+    let (account, id) = endpoint.find(desk).await?;
+    let now = desk.store.change_webhook(account, id, what, desk.now).await?;
+    print(desk, &now.with_context(|| gone(id))?);
+    Ok(())
+}
+
+async fn rotate(
+    desk: &Desk,
+    settings: &WebhookSettings,
+    endpoint: &Endpoint,
+    force: bool,
+) -> anyhow::Result<()> {
+    let (account, id) = endpoint.find(desk).await?;
+    let secret = NewSecret::make(desk, settings, account, Some(id)).await?;
+    let until = desk.now.checked_add(BOTH_SECRETS)?;
+    let kept = secret.kept.clone();
+    match desk.store.rotate_webhook(account, id, kept, until, force, desk.now).await? {
+        Rotation::Done(webhook) => print_with_secret(desk, &webhook, &secret),
+        Rotation::Open(until) => bail!(
+            "the secret was rotated a while ago, and the one before counts until {until}; --force \
+             ends it now"
+        ),
+        Rotation::NoWebhook => bail!(gone(id)),
+    }
+    Ok(())
+}
+
+async fn list(desk: &Desk, account: &str) -> anyhow::Result<()> {
+    let account = desk.account(account).await?;
+    let rows = desk.store.webhooks(account.id).await?.into_iter().map(|it| {
+        vec![
+            it.id.to_string().into(),
+            it.url.clone().into(),
+            types(desk, &it),
+            state(&it).into(),
+            it.behind.into(),
+            it.created_at.to_string().into(),
+        ]
+    });
+    let columns = ["id", "url", "events", "state", "behind", "created_at"];
+    table::print(desk.json, &columns, rows.collect());
+    Ok(())
+}
+
+fn print(desk: &Desk, webhook: &Webhook) {
+    table::print_one(desk.json, &members(desk, webhook));
+}
+
+fn print_with_secret(desk: &Desk, webhook: &Webhook, secret: &NewSecret) {
+    let mut members = members(desk, webhook);
+    members.push(("secret", secret.shown.clone().into()));
+    table::print_one(desk.json, &members);
+    if !desk.json {
+        table::say("\nThe secret is shown this once.");
+    }
+}
+
+/// Named like the members of the API's answer.
+fn members(desk: &Desk, webhook: &Webhook) -> Vec<(&'static str, Value)> {
+    let (disabled_at, because) = webhook.disabled.unzip();
+    vec![
+        ("id", webhook.id.to_string().into()),
+        ("url", webhook.url.clone().into()),
+        ("events", types(desk, webhook)),
+        ("state", state(webhook).into()),
+        ("behind", webhook.behind.into()),
+        ("former_secret_until", moment(webhook.former_secret.as_ref().map(|(_, until)| *until))),
+        ("failing_since", moment(webhook.failing_since)),
+        ("resting_until", moment(webhook.resting_until)),
+        ("disabled_at", moment(disabled_at)),
+        ("disabled_because", because.map_or(Value::Null, |it| it.word().into())),
+        ("created_at", moment(Some(webhook.created_at))),
+        ("updated_at", moment(Some(webhook.updated_at))),
+    ]
+}
+
+/// The chosen types; for people also a word for all of them.
+fn types(desk: &Desk, webhook: &Webhook) -> Value {
+    match (&*webhook.events, desk.json) {
+        ([], true) => Value::Null,
+        ([], false) => "all".into(),
+        (some, _) => some.iter().map(|it| it.word()).collect(),
+    }
+}
+
+fn state(webhook: &Webhook) -> &'static str {
+    match (&webhook.disabled, webhook.failing_since) {
+        (Some(_), _) => "disabled",
+        (None, Some(_)) => "failing",
+        (None, None) => "good",
+    }
+}

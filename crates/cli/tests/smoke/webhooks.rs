@@ -1,0 +1,310 @@
+//! `galley webhook …` beside a running service: registering, receiving, looking after.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::{
+    http::{BOUND, Connection, Request},
+    service::{Background, Launch, Service, document, galley, galley_json, until},
+};
+
+/// Tests receive on this machine, over http.
+const NEARBY: [&str; 2] = ["--set", "webhooks_allow_private=true"];
+
+/// Where nobody listens, for endpoints that are not to get anything yet.
+const NOWHERE: &str = "http://127.0.0.1:9/";
+
+fn start(dir: &Path, flags: &[&str]) -> Service {
+    Launch::new(dir).flags(&NEARBY).flags(flags).start()
+}
+
+#[track_caller]
+fn webhook(dir: &Path, arguments: &[&str]) -> Value {
+    galley_json(dir, &[&["webhook"], arguments, &NEARBY].concat())
+}
+
+#[track_caller]
+fn refused(dir: &Path, arguments: &[&str]) -> String {
+    let output = galley(dir, &[&["webhook"], arguments].concat());
+    assert!(!output.status.success(), "{arguments:?}: {output:?}");
+    assert_eq!(output.stdout, b"", "{arguments:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn text<'v>(value: &'v Value, member: &str) -> &'v str {
+    value[member].as_str().unwrap_or_else(|| panic!("no {member} in {value}"))
+}
+
+#[track_caller]
+fn make(service: &Service, name: &str) {
+    let made = service.create(&document(name, "Hello!"));
+    assert_eq!(made.status, 201, "{made:?}");
+}
+
+/// A `galley webhook listen`, and where it does.
+struct Listener {
+    process: Background,
+    url: String,
+}
+
+impl Listener {
+    fn start(dir: &Path, flags: &[&str]) -> Self {
+        let arguments = ["webhook", "listen", "--listen", "127.0.0.1:0"];
+        let process = Background::start(dir, &[&arguments[..], flags].concat());
+        let url =
+            |text: &str| Some(text.split_once("Listening on ")?.1.split_once(' ')?.0.to_owned());
+        let said = process.log.wait_for("its address", |text| url(text).is_some());
+        Self { process, url: url(&said).unwrap() }
+    }
+
+    /// Waits for so many deliveries; answers all that came.
+    #[track_caller]
+    fn heard(&self, count: usize) -> Vec<Value> {
+        let said = self
+            .process
+            .printed
+            .wait_for("a delivery", |text| text.lines().count() >= count && text.ends_with('\n'));
+        said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    fn post(&self, request: &Request) -> u16 {
+        let address = self.url.trim_start_matches("http://").trim_end_matches('/');
+        let mut connection = Connection::open(address.parse().unwrap()).unwrap();
+        connection.send(&request.bytes()).unwrap();
+        connection.answer().unwrap().status
+    }
+}
+
+/// An endpoint of the first account, and a listener with its secret that it leads to.
+fn connected(dir: &Path, flags: &[&str]) -> (String, Listener) {
+    let added = webhook(dir, &["add", "default", NOWHERE]);
+    let (id, secret) = (text(&added, "id"), text(&added, "secret"));
+    let listener = Listener::start(dir, &[&["--json", "--secret", secret], flags].concat());
+    let changed = webhook(dir, &["change", "default", id, "--url", &listener.url]);
+    assert_eq!(changed["url"], *listener.url);
+    (id.to_owned(), listener)
+}
+
+/// Waits until the newest delivery of an endpoint is so.
+#[track_caller]
+fn until_delivery(dir: &Path, id: &str, what: &str, is_so: impl Fn(&Value) -> bool) {
+    until(BOUND, what, || is_so(&webhook(dir, &["deliveries", "default", id])[0]));
+}
+
+#[test]
+fn a_template_made_over_http_reaches_the_local_receiver_which_verifies_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = start(dir.path(), &[]);
+    let (id, listener) = connected(dir.path(), &[]);
+    make(&service, "spring_sale");
+    let heard = &listener.heard(1)[0];
+    assert_eq!((&heard["verified"], &heard["reason"]), (&json!(true), &Value::Null), "{heard}");
+    assert_eq!(heard["type"], "template.created");
+    assert_eq!(heard["body"]["data"]["name"], "spring_sale");
+    assert!(heard["sent_at"].is_string() && heard["id"].is_string(), "{heard}");
+    until_delivery(dir.path(), &id, "the delivery is written down", |it| {
+        it["status"] == "delivered"
+    });
+    let deliveries = webhook(dir.path(), &["deliveries", "default", &id]);
+    assert_eq!(deliveries.as_array().unwrap().len(), 1);
+    assert_eq!(deliveries[0]["seq"], heard["body"]["seq"]);
+    assert_eq!(
+        (&deliveries[0]["attempts"], &deliveries[0]["response_status"]),
+        (&json!(1), &json!(200))
+    );
+    assert_eq!(listener.process.end("INT").code(), Some(0));
+}
+
+#[test]
+fn a_disabled_endpoint_gets_what_it_missed_and_events_can_be_replayed() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = start(dir.path(), &[]);
+    let (id, listener) = connected(dir.path(), &[]);
+    let disabled = webhook(dir.path(), &["disable", "default", &id]);
+    assert_eq!(
+        (&disabled["state"], &disabled["disabled_because"]),
+        (&json!("disabled"), &json!("switched_off"))
+    );
+    make(&service, "missed");
+    assert_eq!(webhook(dir.path(), &["show", "default", &id])["behind"], 1);
+    assert_eq!(webhook(dir.path(), &["enable", "default", &id])["state"], "good");
+    let first = listener.heard(1)[0].clone();
+    assert_eq!(first["body"]["data"]["name"], "missed");
+
+    let seq = first["body"]["seq"].to_string();
+    until_delivery(dir.path(), &id, "it is delivered", |it| it["status"] == "delivered");
+    let replayed = webhook(dir.path(), &["replay", "default", &id, "--event", &seq]);
+    assert_eq!(replayed["events"], 1);
+    assert_eq!(listener.heard(2)[1]["id"], first["id"], "the same event has the same id");
+    until_delivery(dir.path(), &id, "it is delivered again", |it| it["status"] == "delivered");
+    webhook(dir.path(), &["replay", "default", &id, "--since", "1h"]);
+    assert_eq!(listener.heard(3)[2]["body"], first["body"]);
+
+    for (arguments, says) in [
+        (vec!["--event", "99"], "no such event"),
+        (vec!["--since", "soon"], "--since takes a moment"),
+        (vec!["--since", "1h", "--event", "1"], "cannot be used with"),
+        (vec![], "required"),
+    ] {
+        let said = refused(dir.path(), &[&["replay", "default", &id], &arguments[..]].concat());
+        assert!(said.contains(says), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn both_secrets_sign_after_a_rotation_until_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = start(dir.path(), &[]);
+    let (id, listener) = connected(dir.path(), &[]);
+    let rotated = webhook(dir.path(), &["rotate", "default", &id]);
+    assert!(text(&rotated, "secret").starts_with("whsec_"));
+    assert!(rotated["former_secret_until"].is_string(), "{rotated}");
+    make(&service, "signed_twice");
+    assert_eq!(listener.heard(1)[0]["verified"], true);
+    let said = refused(dir.path(), &["rotate", "default", &id]);
+    assert!(said.contains("--force"), "{said}");
+    let again = webhook(dir.path(), &["rotate", "default", &id, "--force"]);
+    assert_ne!(again["secret"], rotated["secret"]);
+    make(&service, "signed_with_others");
+    let heard = &listener.heard(2)[1];
+    assert_eq!(heard["verified"], false, "{heard}");
+    assert!(text(heard, "reason").contains("No signature fits"), "{heard}");
+}
+
+#[test]
+fn an_endpoint_that_refuses_is_tried_again_as_the_settings_say() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = start(dir.path(), &["--set", "webhooks_retries=0s 50ms 50ms"]);
+    let (id, listener) = connected(dir.path(), &["--answer", "500"]);
+    make(&service, "unwanted");
+    until_delivery(dir.path(), &id, "it has failed", |it| it["status"] == "failed");
+    let failed = webhook(dir.path(), &["deliveries", "default", &id, "--status", "failed"]);
+    assert_eq!((&failed[0]["attempts"], &failed[0]["response_status"]), (&json!(3), &json!(500)));
+    assert_eq!(
+        webhook(dir.path(), &["deliveries", "default", &id, "--status", "waiting"]),
+        json!([])
+    );
+    assert_eq!(listener.heard(3).len(), 3);
+    assert_eq!(webhook(dir.path(), &["show", "default", &id])["state"], "failing");
+}
+
+#[test]
+fn a_process_that_is_told_so_delivers_nothing_and_another_one_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let quiet = start(dir.path(), &["--set", "webhooks_deliver=false"]);
+    let (id, listener) = connected(dir.path(), &[]);
+    make(&quiet, "for_the_other");
+    assert_eq!(webhook(dir.path(), &["show", "default", &id])["behind"], 1);
+    let _delivers = start(dir.path(), &[]);
+    assert_eq!(listener.heard(1)[0]["body"]["data"]["name"], "for_the_other");
+}
+
+#[test]
+fn an_endpoint_is_listed_shown_changed_and_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    galley_json(dir.path(), &["account", "create", "shop"]);
+    let types = ["--event", "template.approved", "--event", "template.rejected"];
+    let added = webhook(dir.path(), &[&["add", "shop", NOWHERE], &types[..]].concat());
+    let id = text(&added, "id");
+    assert_eq!(added["events"], json!(["template.approved", "template.rejected"]));
+    let listed = webhook(dir.path(), &["list", "shop"]);
+    assert_eq!((&listed[0]["id"], &listed[0]["state"]), (&added["id"], &json!("good")));
+    assert!(!listed.to_string().contains("whsec_"), "the secret is shown once");
+    let changed = webhook(dir.path(), &["change", "shop", id, "--event", "template.deleted"]);
+    assert_eq!(changed["events"], json!(["template.deleted"]));
+    assert_eq!(changed["url"], NOWHERE);
+    let changed = webhook(dir.path(), &["change", "shop", id, "--all-events"]);
+    assert_eq!(changed["events"], Value::Null);
+    assert!(refused(dir.path(), &["change", "shop", id]).contains("required"));
+    let removed = json!({"id": id, "state": "removed"});
+    assert_eq!(webhook(dir.path(), &["remove", "shop", id]), removed);
+    for command in ["show", "remove", "enable", "rotate", "deliveries"] {
+        let said = refused(dir.path(), &[command, "shop", id]);
+        assert!(said.contains("the account has no webhook"), "{command}: {said}");
+    }
+    for _ in 0..20 {
+        webhook(dir.path(), &["add", "shop", NOWHERE]);
+    }
+    let said = refused(dir.path(), &[&["add", "shop", NOWHERE], &NEARBY[..]].concat());
+    assert!(said.contains("20 webhooks"), "{said}");
+}
+
+#[test]
+fn what_the_api_would_refuse_is_refused_here_too() {
+    let dir = tempfile::tempdir().unwrap();
+    galley_json(dir.path(), &["account", "create", "shop"]);
+    for (arguments, says) in [
+        (vec!["http://example.com/"], "must begin with https://"),
+        (vec!["https://127.0.0.1/"], "IP address"),
+        (vec!["https://localhost:8080/"], "local network"),
+        (vec!["https://user:word@example.com/"], "user name or password"),
+        (vec!["example.com"], "the URL "),
+        (vec!["https://example.com/", "--event", "template.eaten"], "one of template.created"),
+    ] {
+        let said = refused(dir.path(), &[&["add", "shop"], &arguments[..]].concat());
+        assert!(said.contains(says), "{arguments:?}: {said}");
+    }
+    assert_eq!(webhook(dir.path(), &["list", "shop"]), json!([]));
+    assert!(refused(dir.path(), &["add", "nobody", NOWHERE]).contains("no account"));
+}
+
+#[test]
+fn another_key_than_that_of_the_other_secrets_is_warned_of() {
+    let dir = tempfile::tempdir().unwrap();
+    galley_json(dir.path(), &["account", "create", "shop"]);
+    let add = |key: &str| {
+        let mut command = crate::service::command(crate::service::GALLEY);
+        command.current_dir(dir.path()).args(["webhook", "add", "shop", NOWHERE]).args(NEARBY);
+        let output = command.env("GALLEY_SECRET_KEY", key).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert_eq!(add("the key of the service"), "");
+    assert_eq!(add("the key of the service"), "");
+    for key in ["", "the key of another one"] {
+        let said = add(key);
+        assert!(said.contains("does not open") && !said.contains("another one"), "{said}");
+    }
+}
+
+#[test]
+fn the_local_receiver_says_what_is_wrong_with_a_delivery() {
+    let dir = tempfile::tempdir().unwrap();
+    let secret = format!("whsec_{}", "A".repeat(43));
+    let listener = Listener::start(dir.path(), &["--json", "--answer", "204", "--secret", &secret]);
+    let signed = |timestamp: &str| {
+        Request::new("POST", "/anywhere")
+            .header("webhook-id", "evt_1")
+            .header("webhook-timestamp", timestamp)
+            .header("webhook-signature", "v1,AAAA")
+            .body("{\"type\":\"template.created\"}")
+    };
+    assert_eq!(listener.post(&Request::get("/")), 405);
+    assert_eq!(listener.post(&Request::new("POST", "/").body(vec![b' '; 300_000])), 413);
+    assert_eq!(listener.post(&Request::new("POST", "/").body("no JSON")), 204);
+    assert_eq!(listener.post(&signed("12")), 204);
+    assert_eq!(listener.post(&signed("yesterday")), 204);
+    let heard = listener.heard(3);
+    assert_eq!(heard[0]["body"], "no JSON");
+    for (heard, says) in heard.iter().zip(["webhook-id is missing", "old", "not a number"]) {
+        assert_eq!(heard["verified"], false, "{heard}");
+        assert!(text(heard, "reason").contains(says), "{says:?} in {heard}");
+    }
+    assert_eq!(heard[1]["type"], "template.created");
+    assert_eq!(listener.process.end("TERM").code(), Some(0));
+
+    // For people, and without a secret.
+    let listener = Listener::start(dir.path(), &[]);
+    let said = listener.process.log.text();
+    assert!(said.contains("GALLEY_WEBHOOKS_ALLOW_PRIVATE=true galley webhook add"), "{said}");
+    assert_eq!(listener.post(&signed("12")), 200);
+    let said = listener.process.printed.wait_for("a delivery", |text| text.ends_with("\n\n"));
+    for word in
+        ["1970-01-01T00:00:12Z", "evt_1", "NOT VERIFIED: There is no secret", "\n  \"type\""]
+    {
+        assert!(said.contains(word), "{word:?} in {said}");
+    }
+    let said = refused(dir.path(), &["listen", "--secret", "whsec_short"]);
+    assert!(said.contains("whsec_ and 24 to 64 bytes") && !said.contains("short"), "{said}");
+}

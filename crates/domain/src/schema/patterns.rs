@@ -1,0 +1,181 @@
+//! Strings as JSON Schema: the patterns that say what a row of the table takes.
+//!
+//! Patterns are plain ECMA-262 without look-around and `\p`, so that every usual engine reads them
+//! alike. No two ways of a repetition begin with the same character: nothing is tried twice.
+
+use serde_json::{Value, json};
+
+use crate::{
+    language,
+    rulebook::{Form, Text},
+};
+
+/// White space that is no control character, as the inside of a character class.
+const SPACE: &str = r" \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000";
+
+/// Control characters, likewise.
+const CONTROL: &str = r"\u0000-\u001f\u007f-\u009f";
+
+/// Control characters that not even a body text takes.
+const CONTROL_IN_LINES: &str = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f";
+
+const PLACEHOLDER: &str = r"\{\{[1-9][0-9]{0,2}\}\}";
+
+/// A moment; how many days a month has is left out.
+const MOMENT: &str = concat!(
+    "^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])",
+    "T(?:[01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)(?:\\.[0-9]{1,9})?",
+    "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$"
+);
+
+/// A port, 0 to 65535.
+const PORT: &str =
+    "0*(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])";
+
+/// The schema of a string; `placeholders` tells whether it holds any, where it may.
+pub(super) fn text(rule: &Text, placeholders: bool) -> Value {
+    let pattern = match rule.form {
+        Form::Language => {
+            let languages = language::languages().join("|");
+            let regions = language::regions().join("|");
+            let pattern = format!("^(?:{languages})_(?:{regions})$");
+            return json!({"type": "string", "pattern": pattern, "examples": ["en_US", "pt_BR"]});
+        }
+        Form::Phone => {
+            let pattern = r"^\+?[1-9][0-9]{6,14}$";
+            return json!({"type": "string", "pattern": pattern, "examples": ["+15550001111"]});
+        }
+        Form::Moment => {
+            let examples = ["2026-11-15T09:30:00Z"];
+            return json!({"type": "string", "format": "date-time", "pattern": MOMENT, "examples": examples});
+        }
+        Form::Url => return url(rule.max, ""),
+        Form::UrlWithSuffix => return url(rule.max, if placeholders { r"\{\{1\}\}" } else { "" }),
+        Form::Name => format!("^[^{CONTROL}{SPACE}](?:[^{CONTROL}]*[^{CONTROL}{SPACE}])?$"),
+        Form::Free => visible(rule.multiline),
+        Form::WithPlaceholders if placeholders => {
+            let unit = unit(control(rule.multiline), control(rule.multiline));
+            format!(r"^(?:{unit})*{PLACEHOLDER}(?:{unit}|{PLACEHOLDER})*\{{?$")
+        }
+        Form::WithPlaceholders | Form::WithoutPlaceholders => {
+            let control = control(rule.multiline);
+            let first = unit(&format!("{CONTROL}{SPACE}"), control);
+            let unit = unit(control, control);
+            format!(r"^{}(?:(?:{first})(?:{unit})*\{{?|\{{)$", space(rule.multiline))
+        }
+    };
+    json!({"type": "string", "minLength": 1, "maxLength": rule.max, "pattern": pattern})
+}
+
+/// An `http` or `https` address that ends in `suffix`.
+fn url(max: usize, suffix: &str) -> Value {
+    let hidden = format!("{CONTROL}{SPACE}");
+    let unit = unit(&hidden, &hidden);
+    let rest = format!(r"(?::{PORT})?(?:[/?#\\](?:{unit})*\{{?)?{suffix}$");
+    let plain = "[A-Za-z0-9._-]";
+    let beyond = format!(r"[^\u0000-\u009f{SPACE}]");
+    json!({
+        "type": "string",
+        "maxLength": max,
+        "anyOf": [
+            {"pattern": format!("^https?://[._-]*[A-Za-z0-9]{plain}*{rest}")},
+            {
+                "description": "The host has letters beyond ASCII, or is an IPv6 address.",
+                "pattern": format!(r"^https?://(?:{plain}*{beyond}(?:{plain}|{beyond})*|\[[0-9A-Fa-f:.]{{2,45}}\]){rest}"),
+            },
+        ],
+    })
+}
+
+/// A string with at least one visible character.
+pub(super) fn visible(multiline: bool) -> String {
+    format!("^{}[^{CONTROL}{SPACE}][^{}]*$", space(multiline), control(multiline))
+}
+
+/// White space before the first visible character.
+fn space(multiline: bool) -> String {
+    format!("[{}{SPACE}]*", if multiline { r"\t\n\r" } else { "" })
+}
+
+fn control(multiline: bool) -> &'static str {
+    if multiline { CONTROL_IN_LINES } else { CONTROL }
+}
+
+/// A character that is none of `first`, or a brace and one that is none of `second`: strung
+/// together they never hold `{{`.
+fn unit(first: &str, second: &str) -> String {
+    format!(r"[^{first}{{]|\{{[^{second}{{]")
+}
+
+/// A pattern that takes any of the words in any letter case.
+pub(super) fn any_case(words: &[&str]) -> String {
+    let letter = |letter: char| {
+        if letter.is_ascii_alphabetic() {
+            format!("[{}{}]", letter.to_ascii_uppercase(), letter.to_ascii_lowercase())
+        } else if letter == '.' {
+            "\\.".to_owned()
+        } else {
+            letter.to_string()
+        }
+    };
+    let words: Vec<String> = words.iter().map(|word| word.chars().map(letter).collect()).collect();
+    format!("^(?:{})$", words.join("|"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{
+        strategy::{Strategy as _, ValueTree as _},
+        string::string_regex,
+        test_runner::TestRunner,
+    };
+
+    use super::*;
+    use crate::{text, violation::Rule};
+
+    /// Writes strings that a pattern takes, and tells which rules they break after all.
+    fn broken_by_what_fits(rule: &Text, pattern: &str) -> Vec<Rule> {
+        let inner = pattern.trim_start_matches('^').trim_end_matches('$');
+        let strings = string_regex(inner).unwrap();
+        let mut runner = TestRunner::deterministic();
+        let mut faults = Vec::new();
+        for _ in 0..300 {
+            let written = strings.new_tree(&mut runner).unwrap().current();
+            text::check(rule, &written, &mut faults);
+        }
+        let mut rules: Vec<Rule> = faults.iter().map(|fault| fault.rule).collect();
+        rules.dedup();
+        rules
+    }
+
+    fn patterns(schema: &Value) -> Vec<&str> {
+        let own = schema.get("pattern").and_then(Value::as_str);
+        let others = schema.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+        own.into_iter().chain(others.flat_map(patterns)).collect()
+    }
+
+    #[test]
+    fn what_a_pattern_takes_the_rule_takes_unless_no_pattern_can_tell() {
+        use Form::{Free, Language, Name, Phone, Url, WithPlaceholders, WithoutPlaceholders};
+        for (form, untold) in [
+            (Free, None),
+            (Name, None),
+            (Language, None),
+            (Phone, None),
+            (WithoutPlaceholders, None),
+            (WithPlaceholders, Some(Rule::PlaceholderGap)),
+            (Url, Some(Rule::UrlHost)),
+            (Form::UrlWithSuffix, Some(Rule::UrlHost)),
+            (Form::Moment, Some(Rule::MomentForm)),
+        ] {
+            for (multiline, placeholders) in [(false, false), (false, true), (true, true)] {
+                let rule = Text { max: 100_000, whatsapp_max: None, multiline, form };
+                for pattern in patterns(&text(&rule, placeholders)) {
+                    for broken in broken_by_what_fits(&rule, pattern) {
+                        assert_eq!(Some(broken), untold, "{form:?} {pattern}");
+                    }
+                }
+            }
+        }
+    }
+}

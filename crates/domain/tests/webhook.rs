@@ -1,0 +1,152 @@
+//! Documents about endpoints: each rule with the smallest breach and the nearest good document, and
+//! what they become.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fmt::Debug;
+
+use galley_domain::{
+    json::Document,
+    lifecycle::EventType,
+    violation::{Rule, Violation, Violations},
+    webhook::{Change, Registration, Replay, Rotation},
+};
+
+fn with<T>(text: &str, read: impl FnOnce(&Document<'_>) -> T) -> T {
+    read(&Document::parse(text.as_bytes()).unwrap())
+}
+
+fn told<T: Debug>(read: Result<T, Violations>) -> Vec<Violation> {
+    read.map_or_else(|violations| violations.told().to_vec(), |_| Vec::new())
+}
+
+/// Which document.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Registration,
+    Change,
+    Rotation,
+    Replay,
+}
+
+fn violations(kind: Kind, text: &str) -> Vec<String> {
+    let told = with(text, |document| match kind {
+        Kind::Registration => told(Registration::read(document)),
+        Kind::Change => told(Change::read(document)),
+        Kind::Rotation => told(Rotation::read(document)),
+        Kind::Replay => told(Replay::read(document)),
+    });
+    assert!(told.iter().all(|it| it.hint.is_some()), "{told:?}");
+    told.iter().map(|it| format!("{} {}", it.pointer, it.rule.id())).collect()
+}
+
+/// A document that breaks some rules, what is then told, and the nearest that does not.
+const TABLE: &[(Kind, &str, &[&str], &str)] = &[
+    (Kind::Registration, "[]", &[" wrong-type"], r#"{"url":"https://a.b"}"#),
+    (Kind::Registration, "{}", &["/url required"], r#"{"url":"https://a.b","events":null}"#),
+    (
+        Kind::Registration,
+        r#"{"url":"ftp://a.b","events":["template.crated",7,"template.edited"]}"#,
+        &["/url url-scheme", "/events/0 not-a-choice", "/events/1 wrong-type"],
+        r#"{"url":"http://a.b","events":["Template.Created","template.edited"]}"#,
+    ),
+    (
+        Kind::Registration,
+        r#"{"url":"https://me:secret@a.b/","events":"template.created"}"#,
+        &["/url url-user-info", "/events wrong-type"],
+        r#"{"url":"https://a.b/","events":[]}"#,
+    ),
+    (
+        Kind::Registration,
+        r#"{"url":"https://a.b","url":"https://c.d"}"#,
+        &["/url duplicate-key"],
+        r#"{"url":"https://a.b","uri":"https://c.d"}"#,
+    ),
+    (Kind::Change, "{}", &[" nothing-to-change"], r#"{"disabled":false}"#),
+    (Kind::Change, r#"{"url":null}"#, &[" nothing-to-change"], r#"{"url":"https://a.b"}"#),
+    (
+        Kind::Change,
+        r#"{"url":" ","events":["webhook"],"disabled":"yes"}"#,
+        &["/url empty", "/events/0 not-a-choice", "/disabled wrong-type"],
+        r#"{"url":"https://a.b","events":["webhook.disabled"],"disabled":true}"#,
+    ),
+    (Kind::Change, "null", &[" wrong-type"], r#"{"events":[]}"#),
+    (Kind::Rotation, r#"{"force":1}"#, &["/force wrong-type"], r#"{"force":true}"#),
+    (Kind::Rotation, "[]", &[" wrong-type"], "{}"),
+    (Kind::Replay, "{}", &[" replay-what"], r#"{"event":1}"#),
+    (
+        Kind::Replay,
+        r#"{"event":1,"since":"2026-11-15T09:30:00Z"}"#,
+        &[" replay-what"],
+        r#"{"event":null,"since":"2026-11-15T09:30:00Z"}"#,
+    ),
+    (Kind::Replay, r#"{"event":0}"#, &["/event wrong-type"], r#"{"event":9007199254740991}"#),
+    (
+        Kind::Replay,
+        r#"{"since":"2026-11-15 09:30"}"#,
+        &["/since moment-form"],
+        r#"{"since":"2026-11-15T09:30:00+01:00"}"#,
+    ),
+    (Kind::Replay, "7", &[" wrong-type"], r#"{"event":7}"#),
+];
+
+#[test]
+fn each_fault_is_told_and_the_nearest_good_document_has_none() {
+    for (kind, bad, expected, good) in TABLE {
+        assert_eq!(violations(*kind, bad), *expected, "{kind:?} {bad}");
+        assert_eq!(violations(*kind, good), [""; 0], "{kind:?} {good}");
+    }
+    // Whether an address may be sent to, only a guard with a resolver can tell.
+    let in_table = |rule: &Rule| {
+        TABLE.iter().any(|(_, _, told, _)| told.iter().any(|it| it.ends_with(rule.id())))
+    };
+    let untold: Vec<&Rule> = Rule::WEBHOOKS.iter().filter(|rule| !in_table(rule)).collect();
+    assert_eq!(untold, [&Rule::WebhookAddress]);
+}
+
+#[test]
+fn a_type_that_is_none_is_told_which_was_probably_meant() {
+    let text = r#"{"url":"https://a.b","events":["template.aproved","order.created"]}"#;
+    let told = with(text, |document| told(Registration::read(document)));
+    assert_eq!(told[0].hint.as_deref(), Some("did you mean `template.approved`?"));
+    assert!(told[1].hint.as_deref().unwrap().contains("template.created, template.edited"));
+}
+
+#[test]
+fn more_types_than_there_are_is_one_violation() {
+    let list = |count: usize| {
+        let words = vec![r#""template.created""#; count].join(",");
+        format!(r#"{{"url":"https://a.b","events":[{words}]}}"#)
+    };
+    let most = EventType::WORDS.len();
+    assert_eq!(violations(Kind::Registration, &list(most)), [""; 0]);
+    assert_eq!(violations(Kind::Registration, &list(50_000)), ["/events too-many"]);
+}
+
+#[test]
+fn types_are_kept_once_each_in_the_order_they_were_named() {
+    let text = r#"{"url":"https://a.b","events":
+        ["template.deleted","template.created","TEMPLATE.DELETED"]}"#;
+    let registration = with(text, Registration::read).unwrap();
+    assert_eq!(registration.events, [EventType::Deleted, EventType::Created]);
+    assert_eq!(registration.url, "https://a.b");
+}
+
+#[test]
+fn a_change_tells_what_is_left_alone_from_what_is_emptied() {
+    let change = |text: &str| with(text, Change::read).unwrap();
+    let off = Change { url: None, events: None, disabled: Some(true) };
+    assert_eq!(change(r#"{"disabled":true,"url":null,"events":null}"#), off);
+    assert_eq!(change(r#"{"events":[]}"#).events, Some(Vec::new()));
+    assert_eq!(change(r#"{"url":"https://c.d"}"#).url.as_deref(), Some("https://c.d"));
+}
+
+#[test]
+fn rotations_and_replays_are_what_they_say() {
+    assert!(!with("{}", Rotation::read).unwrap().force);
+    assert!(!with(r#"{"force":false}"#, Rotation::read).unwrap().force);
+    assert!(with(r#"{"force":true}"#, Rotation::read).unwrap().force);
+    assert_eq!(with(r#"{"event":12}"#, Replay::read).unwrap(), Replay::Event(12));
+    let since = with(r#"{"since":"2026-11-15T09:30:00+01:00"}"#, Replay::read).unwrap();
+    assert_eq!(since, Replay::Since("2026-11-15T08:30:00Z".parse().unwrap()));
+}

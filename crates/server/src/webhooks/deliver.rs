@@ -1,0 +1,165 @@
+//! Delivering: a step takes an event that is due, tries it, and writes down what came of it.
+
+use std::time::Duration;
+
+use axum::{
+    body::Bytes,
+    http::{HeaderName, HeaderValue, header},
+};
+use galley_domain::{
+    delivery::{Because, Reply, Verdict},
+    id::WebhookId,
+};
+use galley_store::{Attempt, DueDelivery, Recorded, StoreError, Take};
+use jiff::{SignedDuration, Timestamp};
+
+use super::{
+    keyring::CannotOpen,
+    outgoing::{Outcome, Post, RetryAfter},
+    signature::{self, Secret},
+};
+use crate::{App, event_view};
+
+/// How much longer than an attempt can take nobody else takes its event.
+const MARGIN: Duration = Duration::from_secs(5);
+
+/// What came of one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// There is nothing to do before that moment, if ever.
+    Idle(Option<Timestamp>),
+    /// The endpoint has it.
+    Delivered,
+    /// It will be tried again then.
+    WillRetry(Timestamp),
+    /// That was the last attempt.
+    GaveUp,
+    /// Nothing is sent to the endpoint any more.
+    Disabled(Because),
+    /// The attempt took so long that somebody else has the event now.
+    Late,
+}
+
+/// Takes one due event of an endpoint, tries to deliver it, and writes down what came of it.
+pub async fn deliver_one(app: &App, webhook: WebhookId) -> Result<Step, StoreError> {
+    match take(app, webhook).await? {
+        Take::Due(due) => attempt(app, &due).await,
+        Take::Nothing(until) => Ok(Step::Idle(until)),
+    }
+}
+
+pub(super) async fn take(app: &App, webhook: WebhookId) -> Result<Take, StoreError> {
+    let now = app.clock().now();
+    let lease = later(now, app.webhooks().timeout + MARGIN);
+    app.store().take_delivery(webhook, now, lease).await
+}
+
+pub(super) async fn attempt(app: &App, due: &DueDelivery) -> Result<Step, StoreError> {
+    let (begun, now) = (app.clock().monotonic(), app.clock().now());
+    let post = match message(app, due, now) {
+        Ok(post) => post,
+        Err(error) => {
+            // That is for the operator to mend, and no fault of the endpoint: it keeps its turn.
+            tracing::error!(webhook = %due.webhook.id, %error, "an event cannot be signed");
+            return Ok(Step::Idle(Some(due.lease)));
+        }
+    };
+    let outcome = app.webhooks().outgoing.post(post).await;
+    let at = app.clock().now();
+    let (reply, answer, failure) = match outcome {
+        Outcome::Answered { status, retry_after } => {
+            (Reply::of(status, retry_after.map(|it| rest(it, at))), Some(status), None)
+        }
+        Outcome::Failed(failure) => (Reply::None, None, Some(failure.to_string())),
+    };
+    let verdict = app.webhooks().schedule.after(due.attempts + 1, reply, chance(app));
+    let recorded = app.store().record_attempt(Attempt {
+        webhook: due.webhook.id,
+        seq: due.event.seq,
+        lease: due.lease,
+        at,
+        reply,
+        answer,
+        failure,
+        verdict,
+    });
+    let step = match recorded.await? {
+        Recorded::Kept => match verdict {
+            Verdict::Delivered => Step::Delivered,
+            Verdict::Again(delay) => Step::WillRetry(later(at, delay)),
+            Verdict::Failed => Step::GaveUp,
+        },
+        Recorded::Disabled(because) => {
+            let (webhook, because_word) = (due.webhook.id, because.word());
+            tracing::warn!(%webhook, because = because_word, "an endpoint is disabled");
+            Step::Disabled(because)
+        }
+        Recorded::Late => Step::Late,
+    };
+    let took = app.clock().monotonic().saturating_sub(begun);
+    app.metrics().attempt(step.word(), took);
+    Ok(step)
+}
+
+impl Step {
+    /// How metrics call it.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Idle(_) => "idle",
+            Self::Delivered => "delivered",
+            Self::WillRetry(_) => "will_retry",
+            Self::GaveUp => "gave_up",
+            Self::Disabled(_) => "disabled",
+            Self::Late => "late",
+        }
+    }
+}
+
+/// The event as it is sent, signed with every secret that counts.
+fn message(app: &App, due: &DueDelivery, now: Timestamp) -> Result<Post, CannotOpen> {
+    let DueDelivery { webhook, event, .. } = due;
+    let account = webhook.account.get();
+    let open = |kept: &[u8]| app.webhooks().keyring.open(account, kept);
+    let mut secrets: Vec<Secret> = vec![open(&webhook.secret)?];
+    if let Some((former, until)) = &webhook.former_secret
+        && *until > now
+    {
+        secrets.push(open(former)?);
+    }
+    let body = event_view::event(event);
+    let id = format!("evt_{account}_{}", event.seq);
+    let headers = [
+        (signature::ID_HEADER, id.clone()),
+        (signature::TIMESTAMP_HEADER, now.as_second().to_string()),
+        (signature::SIGNATURE_HEADER, signature::sign(&secrets, &id, now, body.as_bytes())),
+    ];
+    let headers = headers.into_iter().filter_map(|(name, value)| {
+        Some((HeaderName::from_static(name), HeaderValue::try_from(value).ok()?))
+    });
+    let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(Post {
+        url: webhook.url.clone(),
+        headers: headers.chain([json]).collect(),
+        body: Bytes::from(body),
+    })
+}
+
+/// How long an endpoint asks to be left alone.
+fn rest(asked: RetryAfter, now: Timestamp) -> Duration {
+    match asked {
+        RetryAfter::After(time) => time,
+        RetryAfter::At(moment) => moment.duration_since(now).try_into().unwrap_or_default(),
+    }
+}
+
+/// A number from 0 to 1.
+fn chance(app: &App) -> f64 {
+    let mut byte = [0; 1];
+    app.webhooks().random.fill(&mut byte);
+    f64::from(byte[0]) / 255.0
+}
+
+fn later(at: Timestamp, time: Duration) -> Timestamp {
+    let time = SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX);
+    at.checked_add(time).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,151 @@
+//! A receiver of deliveries for people who develop one: it takes whatever is posted, checks the
+//! signature, hands it on, and answers as it was told.
+
+use std::{convert::Infallible, sync::Arc, time::Duration};
+
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Bytes, Incoming},
+    header::{ALLOW, HeaderValue},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use jiff::Timestamp;
+use tokio::{
+    net::TcpListener,
+    sync::{Semaphore, mpsc},
+    time::timeout,
+};
+
+use super::signature::{
+    ID_HEADER, NotVerified, SIGNATURE_HEADER, Secret, Signed, TIMESTAMP_HEADER, verify,
+};
+use crate::Clock;
+
+/// How large a delivery may be.
+const LARGEST: usize = 256 * 1_024;
+
+/// How long a body may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How many connections at once.
+const CONNECTIONS: usize = 64;
+
+/// Takes deliveries.
+pub struct Receiver {
+    /// What signatures are checked with.
+    pub secret: Option<Secret>,
+    /// What every delivery is answered with.
+    pub answer: StatusCode,
+    /// What the age of a delivery is told by.
+    pub clock: Arc<dyn Clock>,
+    /// Who hears of it. When nobody listens any more, deliveries are refused.
+    pub hear: mpsc::Sender<Received>,
+}
+
+/// A delivery as it came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The id it has in every attempt.
+    pub id: Option<String>,
+    /// When it says that it was sent.
+    pub sent_at: Option<Timestamp>,
+    /// Whether it is to be believed.
+    pub checked: Checked,
+    /// What it says.
+    pub body: Vec<u8>,
+}
+
+/// What can be said of a signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checked {
+    /// It is good.
+    Verified,
+    /// It is not.
+    Refused(NotVerified),
+    /// There is none, for want of this header.
+    Unsigned(&'static str),
+    /// Nobody knows: there is no secret to check it with.
+    NoSecret,
+}
+
+impl Receiver {
+    /// Takes deliveries for ever.
+    pub async fn receive(self, listener: TcpListener) {
+        let receiver = Arc::new(self);
+        let room = Arc::new(Semaphore::new(CONNECTIONS));
+        loop {
+            let place = Arc::clone(&room).acquire_owned().await;
+            let Ok((stream, _)) = listener.accept().await else {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let receiver = Arc::clone(&receiver);
+            tokio::spawn(async move {
+                let service = service_fn(|request| {
+                    let receiver = Arc::clone(&receiver);
+                    async move { Ok::<_, Infallible>(receiver.answer(request).await) }
+                });
+                let connection = http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .serve_connection(TokioIo::new(stream), service);
+                // However it ends, the other side knows.
+                let _ = connection.await;
+                drop(place);
+            });
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Response<Empty<Bytes>> {
+        let mut response = Response::new(Empty::new());
+        if request.method() == Method::POST {
+            *response.status_mut() = self.take(request).await;
+        } else {
+            *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+        }
+        response
+    }
+
+    async fn take(&self, request: Request<Incoming>) -> StatusCode {
+        let (parts, body) = request.into_parts();
+        let body = match timeout(PATIENCE, Limited::new(body, LARGEST).collect()).await {
+            Ok(Ok(body)) => body.to_bytes().to_vec(),
+            Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE,
+            Err(_) => return StatusCode::REQUEST_TIMEOUT,
+        };
+        let header = |name| parts.headers.get(name).and_then(|it| it.to_str().ok());
+        let (id, timestamp) = (header(ID_HEADER), header(TIMESTAMP_HEADER));
+        let checked = self.check(id, timestamp, header(SIGNATURE_HEADER), &body);
+        let seconds = timestamp.and_then(|it| it.parse().ok());
+        let received = Received {
+            id: id.map(str::to_owned),
+            sent_at: seconds.and_then(|it| Timestamp::from_second(it).ok()),
+            checked,
+            body,
+        };
+        match self.hear.send(received).await {
+            Ok(()) => self.answer,
+            Err(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    fn check(
+        &self,
+        id: Option<&str>,
+        timestamp: Option<&str>,
+        signature: Option<&str>,
+        body: &[u8],
+    ) -> Checked {
+        let Some(id) = id else { return Checked::Unsigned(ID_HEADER) };
+        let Some(timestamp) = timestamp else { return Checked::Unsigned(TIMESTAMP_HEADER) };
+        let Some(signature) = signature else { return Checked::Unsigned(SIGNATURE_HEADER) };
+        let Some(secret) = &self.secret else { return Checked::NoSecret };
+        match verify(secret, Signed { id, timestamp, signature }, body, self.clock.now()) {
+            Ok(()) => Checked::Verified,
+            Err(refused) => Checked::Refused(refused),
+        }
+    }
+}

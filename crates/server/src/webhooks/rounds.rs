@@ -1,0 +1,114 @@
+//! The loop around the steps: every endpoint that has something to do, several events at once,
+//! none more often than it should, and none waiting for another.
+
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
+
+use galley_domain::id::WebhookId;
+use galley_store::{DueWebhooks, Take};
+use tokio::{task::JoinSet, time::Instant};
+
+use super::deliver::{attempt, take};
+use crate::App;
+
+/// How many events are on their way to one endpoint at once, each of another template.
+const AT_ONCE: usize = 8;
+
+/// How many deliveries can be made up for at once after a quiet time.
+const BURST: u32 = 10;
+
+/// How often is looked for what is due: not more than so, and not less.
+const BRIEFLY: Duration = Duration::from_millis(20);
+const LONG: Duration = Duration::from_secs(1);
+
+/// Delivers whatever is due, until the service ends; then finishes what is on its way.
+pub async fn deliver_webhooks_forever(app: App) {
+    let (mut news, mut ending) = (app.store().tidings().of_anybody(), app.draining());
+    let mut endpoints = JoinSet::new();
+    let mut busy = HashSet::new();
+    let mut paces = HashMap::new();
+    while !app.is_draining() {
+        let now = app.clock().now();
+        let due = app.store().due_webhooks(now).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "due deliveries cannot be looked for");
+            DueWebhooks::default()
+        });
+        for webhook in due.now {
+            if busy.insert(webhook) {
+                let pace = paces.remove(&webhook).unwrap_or_else(|| Pace::new(&app));
+                endpoints.spawn(deliver_to(app.clone(), webhook, pace));
+            }
+        }
+        let next = due.next.map_or(LONG, |next| {
+            Duration::try_from(next.duration_since(now)).unwrap_or_default().clamp(BRIEFLY, LONG)
+        });
+        // Under load there is news all the time: it is enough to look now and then.
+        tokio::time::sleep(BRIEFLY).await;
+        tokio::select! {
+            _ = news.changed() => {}
+            () = tokio::time::sleep(next.saturating_sub(BRIEFLY)) => {}
+            _ = ending.changed() => {}
+            Some(ended) = endpoints.join_next() => {
+                if let Ok((webhook, pace)) = ended {
+                    busy.remove(&webhook);
+                    paces.insert(webhook, pace);
+                }
+            }
+        }
+    }
+    while endpoints.join_next().await.is_some() {}
+}
+
+/// Delivers to one endpoint for as long as there is something to deliver.
+async fn deliver_to(app: App, webhook: WebhookId, mut pace: Pace) -> (WebhookId, Pace) {
+    let mut under_way = JoinSet::new();
+    let mut more = true;
+    loop {
+        if more && under_way.len() < AT_ONCE && !app.is_draining() {
+            pace.turn().await;
+            match take(&app, webhook).await {
+                Ok(Take::Due(due)) => {
+                    let app = app.clone();
+                    under_way.spawn(async move { attempt(&app, &due).await });
+                }
+                Ok(Take::Nothing(_)) => more = false,
+                Err(error) => {
+                    tracing::warn!(%webhook, %error, "a delivery cannot be taken");
+                    more = false;
+                }
+            }
+        } else {
+            match under_way.join_next().await {
+                // What is done may let the next event of its template go.
+                Some(Ok(Ok(_))) => more = true,
+                Some(Ok(Err(error))) => {
+                    tracing::warn!(%webhook, %error, "an attempt cannot be written down");
+                }
+                Some(Err(error)) => tracing::error!(%webhook, %error, "an attempt went wrong"),
+                None => return (webhook, pace),
+            }
+        }
+    }
+}
+
+/// Keeps an endpoint from getting more a second than it should.
+struct Pace {
+    between: Duration,
+    next: Instant,
+}
+
+impl Pace {
+    fn new(app: &App) -> Self {
+        let between = Duration::from_secs(1) / app.webhooks().per_second.max(1);
+        Self { between, next: Instant::now() }
+    }
+
+    async fn turn(&mut self) {
+        let now = Instant::now();
+        let earliest = now.checked_sub(self.between * BURST).unwrap_or(now);
+        self.next = self.next.max(earliest) + self.between;
+        tokio::time::sleep_until(self.next).await;
+    }
+}

@@ -1,0 +1,276 @@
+//! A service with one account and an endpoint that answers as the test likes.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use galley_domain::{
+    delivery::Schedule,
+    id::{AccountId, TemplateId, WebhookId},
+    json::Document,
+    lifecycle::Trigger,
+    rulebook::V1,
+    template::{Review, Template},
+};
+use galley_server::{
+    AccessLog, App, Clock, Limits,
+    webhooks::{
+        Failure, FailureKind, Guard, Keyring, Outcome, Outgoing, Post, Random, Resolve, Rules,
+        Secret, Setup, Signed, Step, deliver_one, verify,
+    },
+};
+use galley_store::{
+    AccountCreation, Actor, Change, Changed, Creation, NewAccount, NewTemplate, NewWebhook,
+    SqliteStore, Store, Webhook, WebhookCreation, sqlite::SqliteOptions,
+};
+use jiff::{SignedDuration, Timestamp};
+
+pub(crate) struct Bench {
+    pub(crate) app: App,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) account: AccountId,
+    pub(crate) webhook: WebhookId,
+    pub(crate) secret: Secret,
+    pub(crate) receiver: Arc<Receiver>,
+    clock: Arc<Stopped>,
+    _dir: tempfile::TempDir,
+}
+
+impl Bench {
+    pub(crate) async fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("galley.db");
+        let store: Arc<dyn Store> =
+            Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap());
+        let (clock, receiver) = (Arc::<Stopped>::default(), Arc::<Receiver>::default());
+        let outgoing: Arc<dyn Outgoing> = Arc::<Receiver>::clone(&receiver);
+        let setup = Setup {
+            guard: Guard::new(Rules { allow_private: true }, Arc::new(Nowhere)),
+            keyring: keyring(),
+            random: Arc::new(Middle),
+            outgoing,
+            schedule: Schedule::default(),
+            per_second: 50,
+            timeout: Duration::from_secs(15),
+            deliver: true,
+        };
+        let handed: Arc<dyn Clock> = Arc::<Stopped>::clone(&clock);
+        let (limits, access) = (Limits::default(), AccessLog::off());
+        let app = App::new(Arc::clone(&store), handed, limits, access, setup, "test".to_owned());
+        let account = NewAccount {
+            name: "shop".to_owned(),
+            rulebook: "v1",
+            review: Review::Auto,
+            phones: Vec::new(),
+            credentials: Vec::new(),
+            only_as_first: false,
+            at: clock.now(),
+        };
+        let AccountCreation::Created(account, _) = store.create_account(account).await.unwrap()
+        else {
+            panic!("the store is new")
+        };
+        let secret = Secret::generate(|bytes| bytes.fill(7));
+        let webhook = register(&store, account, &secret, clock.now()).await.id;
+        Self { app, store, account, webhook, secret, receiver, clock, _dir: dir }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(crate) fn pass(&self, time: Duration) {
+        *self.clock.0.lock().unwrap() += SignedDuration::try_from(time).unwrap();
+    }
+
+    /// Moves the clock to a later moment.
+    pub(crate) fn wait_until(&self, moment: Timestamp) {
+        *self.clock.0.lock().unwrap() = moment;
+    }
+
+    pub(crate) async fn step(&self) -> Step {
+        deliver_one(&self.app, self.webhook).await.unwrap()
+    }
+
+    /// Steps until there is nothing to do; answers what came of the steps.
+    pub(crate) async fn settle(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        loop {
+            match self.step().await {
+                Step::Idle(_) => return steps,
+                step => steps.push(step),
+            }
+        }
+    }
+
+    /// Makes a template; answers its id.
+    pub(crate) async fn create(&self, name: &str) -> TemplateId {
+        let document = format!(
+            r#"{{"name":"{name}","language":"en_US","category":"UTILITY","allow_category_change":true,
+            "components":[{{"type":"BODY","text":"Hello"}}]}}"#
+        );
+        let template = Template::read(&Document::parse(document.as_bytes()).unwrap(), &V1).unwrap();
+        let new = NewTemplate {
+            account: self.account,
+            phone: None,
+            claim: (V1.claim)(self.account, name, "en_US"),
+            template,
+            review: Review::Auto,
+            actor: Actor::Operator,
+            idempotency: None,
+            at: self.now(),
+        };
+        match self.store.create_template(new).await.unwrap() {
+            Creation::Created(receipt) => receipt.id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Pauses a template, or lets it go on.
+    pub(crate) async fn decide(&self, id: TemplateId, trigger: Trigger) {
+        let change = Change {
+            account: self.account,
+            id,
+            expected: None,
+            review: Review::Auto,
+            actor: Actor::Operator,
+            at: self.now(),
+        };
+        let changed = self.store.review_template(change, trigger, None).await.unwrap();
+        assert!(matches!(changed, Changed::Done(_)), "{changed:?}");
+    }
+
+    pub(crate) async fn endpoint(&self) -> Webhook {
+        self.store.webhook(self.account, self.webhook).await.unwrap().unwrap()
+    }
+
+    /// The numbers of the events that were sent, in their order.
+    pub(crate) fn sent(&self) -> Vec<u64> {
+        let posts = self.receiver.posts.lock().unwrap();
+        posts.iter().map(|post| body(post)["seq"].as_u64().unwrap()).collect()
+    }
+}
+
+pub(crate) fn keyring() -> Keyring {
+    Keyring::new(Some("a key that seals secrets")).unwrap()
+}
+
+pub(crate) async fn register(
+    store: &Arc<dyn Store>,
+    account: AccountId,
+    secret: &Secret,
+    at: Timestamp,
+) -> Webhook {
+    let new = NewWebhook {
+        account,
+        url: "https://shop.example/hooks".to_owned(),
+        events: Vec::new(),
+        secret: keyring().seal(account.get(), secret, [3; 24]),
+        at,
+    };
+    match store.create_webhook(new).await.unwrap() {
+        WebhookCreation::Created(webhook) => *webhook,
+        WebhookCreation::TooMany => panic!("it is the first"),
+    }
+}
+
+pub(crate) fn body(post: &Post) -> serde_json::Value {
+    serde_json::from_slice(&post.body).unwrap()
+}
+
+fn header<'p>(post: &'p Post, name: &str) -> &'p str {
+    let header = post.headers.iter().find(|(header, _)| header.as_str() == name);
+    header.unwrap_or_else(|| panic!("there is no {name}")).1.to_str().unwrap()
+}
+
+/// Whether the post is signed with the secret.
+pub(crate) fn is_signed(post: &Post, secret: &Secret, now: Timestamp) -> bool {
+    let signed = Signed {
+        id: header(post, "webhook-id"),
+        timestamp: header(post, "webhook-timestamp"),
+        signature: header(post, "webhook-signature"),
+    };
+    verify(secret, signed, &post.body, now).is_ok()
+}
+
+/// Takes every post; answers as it was told, and 200 when it was told nothing.
+#[derive(Default)]
+pub(crate) struct Receiver {
+    pub(crate) posts: Mutex<Vec<Post>>,
+    answers: Mutex<VecDeque<Outcome>>,
+    /// What it answers to everything, whatever else it was told.
+    always: Mutex<Option<u16>>,
+}
+
+impl Receiver {
+    pub(crate) fn answer(&self, outcome: Outcome) {
+        self.answers.lock().unwrap().push_back(outcome);
+    }
+
+    pub(crate) fn always(&self, status: Option<u16>) {
+        *self.always.lock().unwrap() = status;
+    }
+
+    pub(crate) fn last(&self) -> Post {
+        self.posts.lock().unwrap().last().unwrap().clone()
+    }
+}
+
+pub(crate) fn status(status: u16) -> Outcome {
+    Outcome::Answered { status, retry_after: None }
+}
+
+pub(crate) fn silence() -> Outcome {
+    Outcome::Failed(Failure { kind: FailureKind::Timeout, detail: "Nothing came.".to_owned() })
+}
+
+#[async_trait]
+impl Outgoing for Receiver {
+    async fn post(&self, post: Post) -> Outcome {
+        self.posts.lock().unwrap().push(post);
+        let told = self.answers.lock().unwrap().pop_front();
+        let always = self.always.lock().unwrap().map(status);
+        always.or(told).unwrap_or(status(200))
+    }
+}
+
+/// A clock that stands still until the test moves it.
+struct Stopped(Mutex<Timestamp>);
+
+impl Default for Stopped {
+    fn default() -> Self {
+        Self(Mutex::new("2026-11-15T12:00:00Z".parse().unwrap()))
+    }
+}
+
+impl Clock for Stopped {
+    fn now(&self) -> Timestamp {
+        *self.0.lock().unwrap()
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// No chance at all: delays are neither shorter nor longer than the schedule says, or nearly.
+struct Middle;
+
+impl Random for Middle {
+    fn fill(&self, bytes: &mut [u8]) {
+        bytes.fill(128);
+    }
+}
+
+/// Nothing is looked up in these tests.
+struct Nowhere;
+
+#[async_trait]
+impl Resolve for Nowhere {
+    async fn resolve(&self, _: &str, _: u16) -> std::io::Result<Vec<std::net::SocketAddr>> {
+        Err(std::io::ErrorKind::NotFound.into())
+    }
+}

@@ -1,0 +1,200 @@
+//! Which IP addresses are public, and what is made of names that lead to others.
+
+use std::{
+    collections::VecDeque,
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::{Arc, Mutex},
+};
+
+use async_trait::async_trait;
+use galley_server::webhooks::{
+    Guard, HttpOutgoing, Refused, Resolve, Rules, SystemResolver, is_public,
+};
+use rustls::RootCertStore;
+
+use super::receiver::{HASTY, Names, PATIENT, Receiver, failure, ok, strict};
+
+/// First and last address of each refused range, and its public neighbours.
+const RANGES_V4: [(&str, &str, &[&str]); 15] = [
+    ("0.0.0.0", "0.255.255.255", &["1.0.0.0"]),
+    ("10.0.0.0", "10.255.255.255", &["9.255.255.255", "11.0.0.0"]),
+    ("100.64.0.0", "100.127.255.255", &["100.63.255.255", "100.128.0.0"]),
+    ("127.0.0.0", "127.255.255.255", &["126.255.255.255", "128.0.0.0"]),
+    ("169.254.0.0", "169.254.255.255", &["169.253.255.255", "169.255.0.0"]),
+    ("172.16.0.0", "172.31.255.255", &["172.15.255.255", "172.32.0.0"]),
+    ("192.0.0.0", "192.0.0.255", &["191.255.255.255", "192.0.1.0"]),
+    ("192.0.2.0", "192.0.2.255", &["192.0.1.255", "192.0.3.0"]),
+    ("192.88.99.0", "192.88.99.255", &["192.88.98.255", "192.88.100.0"]),
+    ("192.168.0.0", "192.168.255.255", &["192.167.255.255", "192.169.0.0"]),
+    ("198.18.0.0", "198.19.255.255", &["198.17.255.255", "198.20.0.0"]),
+    ("198.51.100.0", "198.51.100.255", &["198.51.99.255", "198.51.101.0"]),
+    ("203.0.113.0", "203.0.113.255", &["203.0.112.255", "203.0.114.0"]),
+    ("224.0.0.0", "239.255.255.255", &["223.255.255.255"]),
+    ("240.0.0.0", "255.255.255.255", &[]),
+];
+
+const RANGES_V6: [(&str, &str, &[&str]); 14] = [
+    ("::", "::", &[]),
+    ("::1", "::1", &[]),
+    ("::7f00:1", "::ffff:ffff", &[]),
+    ("::ffff:0:0:0", "::ffff:0:ffff:ffff", &[]),
+    ("64:ff9b:1::", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff", &[]),
+    ("100::", "100::ffff:ffff:ffff:ffff", &[]),
+    ("1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "1fff::", &["2000::"]),
+    (
+        "2001::",
+        "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff",
+        &["2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2001:200::"],
+    ),
+    (
+        "2001:db8::",
+        "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff",
+        &["2001:db7:ffff:ffff:ffff:ffff:ffff:ffff", "2001:db9::"],
+    ),
+    (
+        "3fff::",
+        "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff",
+        &["3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "3fff:1000::"],
+    ),
+    ("4000::", "5f00::1", &["3fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"]),
+    ("fc00::", "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", &[]),
+    ("fe80::", "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff", &[]),
+    ("fec0::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", &[]),
+];
+
+fn verdict(address: &str) -> bool {
+    is_public(address.parse().unwrap())
+}
+
+#[test]
+fn the_refused_ranges_begin_and_end_where_they_should() {
+    for (first, last, neighbours) in RANGES_V4.iter().chain(&RANGES_V6) {
+        assert!(!verdict(first), "{first}");
+        assert!(!verdict(last), "{last}");
+        for neighbour in *neighbours {
+            assert!(verdict(neighbour), "{neighbour}");
+        }
+    }
+    for public in ["8.8.8.8", "93.184.216.34", "2606:4700:4700::1111", "2a00:1450:4001::1"] {
+        assert!(verdict(public), "{public}");
+    }
+}
+
+/// The ways of writing an IPv4 address as IPv6.
+fn disguises(address: Ipv4Addr) -> [Ipv6Addr; 3] {
+    let [a, b, c, d] = address.octets();
+    let [high, low] = [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])];
+    [
+        address.to_ipv6_mapped(),
+        Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, high, low),
+        Ipv6Addr::new(0x2002, high, low, 0, 0, 0, 0, 1),
+    ]
+}
+
+#[test]
+fn an_ipv4_address_in_disguise_is_as_public_as_it_is() {
+    for (first, last, neighbours) in RANGES_V4 {
+        for (address, public) in [(&first, false), (&last, false)]
+            .into_iter()
+            .chain(neighbours.iter().map(|neighbour| (neighbour, true)))
+        {
+            for disguise in disguises(address.parse().unwrap()) {
+                assert_eq!(is_public(IpAddr::V6(disguise)), public, "{address} as {disguise}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_address_that_is_not_public_refuses_the_whole_name() {
+    let receiver = Receiver::start(vec![vec![ok()]; 8]).await;
+    let url = format!("https://example.com:{}/", receiver.port());
+    for addresses in [
+        &["127.0.0.1"][..],
+        &["93.184.216.34", "127.0.0.1"],
+        &["127.0.0.1", "93.184.216.34"],
+        &["2606:2800:220:1::1", "93.184.216.34", "::1"],
+        &["::ffff:127.0.0.1"],
+        &["fe80::1"],
+        &["64:ff9b::7f00:1"],
+        &["169.254.169.254"],
+    ] {
+        let guard = strict(Names::at(addresses));
+        let refused = guard.admit(&url).await.unwrap_err();
+        assert_eq!(refused, Refused::PrivateAddress("example.com".to_owned()), "{addresses:?}");
+        let outgoing = HttpOutgoing::new(guard, PATIENT, RootCertStore::empty());
+        assert_eq!(failure(&outgoing, &url).await.kind.word(), "refused", "{addresses:?}");
+    }
+    assert_eq!(receiver.connections(), 0);
+    let told = Refused::PrivateAddress("example.com".to_owned()).to_string();
+    assert!(!told.contains("127.0.0.1"), "addresses are not told: {told}");
+}
+
+/// Gives one answer after the other.
+struct InTurn(Mutex<VecDeque<&'static str>>);
+
+#[async_trait]
+impl Resolve for InTurn {
+    async fn resolve(&self, _: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
+        let address = self.0.lock().unwrap().pop_front().expect("looked up once for each attempt");
+        // With another port: the one from the URL counts.
+        Ok(vec![SocketAddr::new(address.parse().unwrap(), 22)])
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_moves_to_a_private_address_is_refused_at_the_next_attempt() {
+    let receiver = Receiver::start(vec![vec![ok()]]).await;
+    let url = format!("https://example.com:{}/", receiver.port());
+    let resolver = Arc::new(InTurn(Mutex::new(VecDeque::from(["93.184.216.34", "127.0.0.1"]))));
+    let guard = strict(resolver.clone());
+    let admitted = guard.admit(&url).await.unwrap();
+    let checked = SocketAddr::new("93.184.216.34".parse().unwrap(), receiver.port());
+    assert_eq!(admitted.addresses, [checked]);
+    let outgoing = HttpOutgoing::new(guard, PATIENT, RootCertStore::empty());
+    assert_eq!(failure(&outgoing, &url).await.kind.word(), "refused");
+    assert_eq!(receiver.connections(), 0);
+    assert!(resolver.0.lock().unwrap().is_empty());
+}
+
+/// A name server without an answer.
+struct Missing;
+
+#[async_trait]
+impl Resolve for Missing {
+    async fn resolve(&self, _: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+}
+
+/// A name server that never answers.
+struct Mute;
+
+#[async_trait]
+impl Resolve for Mute {
+    async fn resolve(&self, _: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_name_without_addresses_is_unresolved_and_a_lookup_without_end_ends() {
+    let url = "https://example.com/";
+    for resolver in [Names::at(&[]) as Arc<dyn Resolve>, Arc::new(Missing)] {
+        let guard = strict(resolver);
+        let refused = guard.admit(url).await.unwrap_err();
+        assert_eq!(refused, Refused::Unresolved("example.com".to_owned()));
+        let outgoing = HttpOutgoing::new(guard, PATIENT, RootCertStore::empty());
+        assert_eq!(failure(&outgoing, url).await.kind.word(), "unresolved");
+    }
+    let outgoing = HttpOutgoing::new(strict(Arc::new(Mute)), HASTY, RootCertStore::empty());
+    assert_eq!(failure(&outgoing, url).await.kind.word(), "timeout");
+}
+
+#[tokio::test]
+async fn the_system_resolves_names_too() {
+    let guard = Guard::new(Rules { allow_private: true }, Arc::new(SystemResolver::new()));
+    let admitted = guard.admit("http://localhost:8080/").await.unwrap();
+    assert!(admitted.addresses.iter().all(|it| it.ip().is_loopback() && it.port() == 8_080));
+}

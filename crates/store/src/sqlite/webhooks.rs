@@ -1,0 +1,242 @@
+//! Endpoints, as SQL: registered, changed, taken away.
+
+use galley_domain::{
+    delivery::Because,
+    id::{AccountId, WebhookId},
+    lifecycle::EventType,
+};
+use jiff::Timestamp;
+use rusqlite::{Connection, Row, params};
+
+use super::{
+    columns::{account_id, column, key, maybe, millis, moment, number, webhook_id},
+    events,
+    writer::Batch,
+};
+use crate::{
+    MOST_WEBHOOKS, NewWebhook, Rotation, StoreError, Webhook, WebhookChange, WebhookCreation,
+};
+
+/// Everything of an endpoint, with how far behind it is.
+const SELECT: &str = "SELECT w.*, max(a.last_seq - w.cursor, 0) AS behind \
+     FROM webhook w JOIN account a ON a.id = w.account_id";
+
+pub(super) fn create(
+    batch: &mut Batch<'_>,
+    new: &NewWebhook,
+) -> Result<WebhookCreation, StoreError> {
+    let account = key(new.account.get());
+    let count: u32 = batch
+        .connection()
+        .prepare_cached("SELECT count(*) FROM webhook WHERE account_id = ?1")?
+        .query_row([account], |row| row.get(0))?;
+    if count as usize >= MOST_WEBHOOKS {
+        return Ok(WebhookCreation::TooMany);
+    }
+    // What happened earlier in this transaction is not written to the account's row yet.
+    let newest = batch.newest_seq(new.account)?;
+    batch
+        .connection()
+        .prepare_cached(
+            "INSERT INTO webhook (account_id, url, events, secret, cursor, created_at, updated_at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)",
+        )?
+        .execute(params![
+            account,
+            new.url,
+            words(&new.events),
+            new.secret,
+            key(newest),
+            millis(new.at),
+        ])?;
+    let id = u64::try_from(batch.connection().last_insert_rowid()).ok().and_then(WebhookId::new);
+    let made = id.map(|id| one(batch.connection(), new.account, id)).transpose()?.flatten();
+    let made = made.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    Ok(WebhookCreation::Created(Box::new(Webhook { behind: 0, ..made })))
+}
+
+pub(super) fn of_account(
+    connection: &Connection,
+    account: AccountId,
+) -> Result<Vec<Webhook>, StoreError> {
+    let mut query =
+        connection.prepare_cached(&format!("{SELECT} WHERE w.account_id = ?1 ORDER BY w.id"))?;
+    let mut rows = query.query([key(account.get())])?;
+    let mut webhooks = Vec::new();
+    while let Some(row) = rows.next()? {
+        webhooks.push(webhook(row)?);
+    }
+    Ok(webhooks)
+}
+
+pub(super) fn one(
+    connection: &Connection,
+    account: AccountId,
+    id: WebhookId,
+) -> Result<Option<Webhook>, StoreError> {
+    Ok(by_id(connection, id)?.filter(|webhook| webhook.account == account))
+}
+
+/// One endpoint, of whatever account.
+pub(super) fn by_id(connection: &Connection, id: WebhookId) -> Result<Option<Webhook>, StoreError> {
+    let mut query = connection.prepare_cached(&format!("{SELECT} WHERE w.id = ?1"))?;
+    let mut rows = query.query([key(id.get())])?;
+    rows.next()?.map(webhook).transpose()
+}
+
+pub(super) fn change(
+    batch: &mut Batch<'_>,
+    account: AccountId,
+    id: WebhookId,
+    change: &WebhookChange,
+    at: Timestamp,
+) -> Result<Option<Webhook>, StoreError> {
+    let Some(before) = one(batch.connection(), account, id)? else { return Ok(None) };
+    batch
+        .connection()
+        .prepare_cached(
+            "UPDATE webhook SET url = coalesce(?2, url), events = coalesce(?3, events), \
+             updated_at = ?4 WHERE id = ?1",
+        )?
+        .execute(params![
+            key(id.get()),
+            change.url,
+            change.events.as_deref().map(words),
+            millis(at)
+        ])?;
+    match change.disabled {
+        Some(true) if before.disabled.is_none() => {
+            disable(batch.connection(), id, Because::SwitchedOff, at)?;
+        }
+        Some(false) if before.disabled.is_some() => enable(batch, &before)?,
+        _ => {}
+    }
+    // A new address has not failed yet.
+    if change.url.as_ref().is_some_and(|url| *url != before.url) {
+        forgive(batch.connection(), id)?;
+    }
+    one(batch.connection(), account, id)
+}
+
+/// Nothing is sent any more; what waits, waits.
+pub(super) fn disable(
+    connection: &Connection,
+    id: WebhookId,
+    because: Because,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "UPDATE webhook SET disabled_at = ?2, disabled_because = ?3, resting_until = NULL \
+             WHERE id = ?1",
+        )?
+        .execute(params![key(id.get()), millis(at), because.word()])?;
+    Ok(())
+}
+
+/// Goes on where it was, or where the events that are still kept begin.
+fn enable(batch: &Batch<'_>, webhook: &Webhook) -> Result<(), StoreError> {
+    let before_oldest = events::oldest(batch.connection(), webhook.account)? - 1;
+    batch
+        .connection()
+        .prepare_cached(
+            "UPDATE webhook SET disabled_at = NULL, disabled_because = NULL, \
+             cursor = max(cursor, ?2) WHERE id = ?1",
+        )?
+        .execute([key(webhook.id.get()), key(before_oldest)])?;
+    forgive(batch.connection(), webhook.id)
+}
+
+/// Begins anew to count failures.
+pub(super) fn forgive(connection: &Connection, id: WebhookId) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "UPDATE webhook SET failing_since = NULL, failures = 0, resting_until = NULL \
+             WHERE id = ?1",
+        )?
+        .execute([key(id.get())])?;
+    Ok(())
+}
+
+pub(super) fn rotate(
+    batch: &mut Batch<'_>,
+    account: AccountId,
+    id: WebhookId,
+    rotation: &NewSecret,
+) -> Result<Rotation, StoreError> {
+    let Some(before) = one(batch.connection(), account, id)? else {
+        return Ok(Rotation::NoWebhook);
+    };
+    let open = before.former_secret.map(|(_, until)| until).filter(|until| *until > rotation.at);
+    if let Some(until) = open.filter(|_| !rotation.anyway) {
+        return Ok(Rotation::Open(until));
+    }
+    batch
+        .connection()
+        .prepare_cached(
+            "UPDATE webhook SET former_secret = secret, former_until = ?3, secret = ?2, \
+             updated_at = ?4 WHERE id = ?1",
+        )?
+        .execute(params![
+            key(id.get()),
+            rotation.secret,
+            millis(rotation.until),
+            millis(rotation.at)
+        ])?;
+    let now = one(batch.connection(), account, id)?;
+    Ok(now.map_or(Rotation::NoWebhook, |webhook| Rotation::Done(Box::new(webhook))))
+}
+
+/// Another secret for an endpoint.
+pub(super) struct NewSecret {
+    pub(super) secret: Vec<u8>,
+    pub(super) until: Timestamp,
+    pub(super) anyway: bool,
+    pub(super) at: Timestamp,
+}
+
+/// Its deliveries can be many: they are forgotten bit by bit, with the events.
+pub(super) fn delete(
+    batch: &mut Batch<'_>,
+    account: AccountId,
+    id: WebhookId,
+) -> Result<bool, StoreError> {
+    let connection = batch.connection();
+    let mut delete =
+        connection.prepare_cached("DELETE FROM webhook WHERE id = ?1 AND account_id = ?2")?;
+    let gone = delete.execute([key(id.get()), key(account.get())])? > 0;
+    if gone {
+        connection
+            .prepare_cached("INSERT INTO former_webhook (id) VALUES (?1)")?
+            .execute([key(id.get())])?;
+    }
+    Ok(gone)
+}
+
+fn words(events: &[EventType]) -> String {
+    let words: Vec<_> = events.iter().map(|it| it.word()).collect();
+    words.join(",")
+}
+
+fn webhook(row: &Row<'_>) -> Result<Webhook, StoreError> {
+    let because = maybe(row, "disabled_because", |word: String| Because::named(&word))?;
+    let former: Option<Vec<u8>> = row.get("former_secret")?;
+    Ok(Webhook {
+        id: webhook_id(row, "id")?,
+        account: account_id(row, "account_id")?,
+        url: row.get("url")?,
+        events: column(row, "events", |words: String| {
+            let words = words.split(',').filter(|word| !word.is_empty());
+            words.map(EventType::named).collect()
+        })?,
+        secret: row.get("secret")?,
+        former_secret: former.zip(moment(row, "former_until")?),
+        cursor: number(row, "cursor")?,
+        behind: number(row, "behind")?,
+        failing_since: moment(row, "failing_since")?,
+        resting_until: moment(row, "resting_until")?,
+        disabled: moment(row, "disabled_at")?.zip(because),
+        created_at: column(row, "created_at", |at: i64| Timestamp::from_millisecond(at).ok())?,
+        updated_at: column(row, "updated_at", |at: i64| Timestamp::from_millisecond(at).ok())?,
+    })
+}

@@ -1,0 +1,346 @@
+//! Cases about deliveries: who gets what, in which order, and what becomes of failures.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use galley_domain::{
+    delivery::{Because, DeliveryStatus, Reply, Verdict},
+    id::{AccountId, TemplateId, WebhookId},
+    lifecycle::{EventType, Trigger},
+};
+use galley_store::{
+    About, Actor, Attempt, Deliveries, DueDelivery, NewWebhook, Recorded, Replay, Replayed, Take,
+};
+
+use super::{
+    fixture::{Shared, account, change, create, done, events, new, noon},
+    webhooks::{endpoint, register},
+};
+
+const REFUSED: Reply = Reply::Refused { retry_after: None };
+const LEASE: i64 = 20_000;
+const NONE: [u64; 0] = [];
+
+/// Takes what is due so many milliseconds after noon.
+async fn take(store: &Shared, id: WebhookId, at: i64) -> Option<DueDelivery> {
+    match store.take_delivery(id, noon(at), noon(at + LEASE)).await.unwrap() {
+        Take::Due(due) => Some(*due),
+        Take::Nothing(_) => None,
+    }
+}
+
+fn attempt(due: &DueDelivery, at: i64, reply: Reply, verdict: Verdict) -> Attempt {
+    Attempt {
+        webhook: due.webhook.id,
+        seq: due.event.seq,
+        lease: due.lease,
+        at: noon(at),
+        reply,
+        answer: Some(if reply == Reply::Taken { 200 } else { 500 }),
+        failure: None,
+        verdict,
+    }
+}
+
+async fn deliver(store: &Shared, due: &DueDelivery, at: i64) {
+    let taken = attempt(due, at, Reply::Taken, Verdict::Delivered);
+    assert_eq!(store.record_attempt(taken).await.unwrap(), Recorded::Kept);
+}
+
+/// Fails, to be tried again after so many seconds.
+async fn fail(store: &Shared, due: &DueDelivery, at: i64, seconds: u64) -> Recorded {
+    let again = Verdict::Again(Duration::from_secs(seconds));
+    store.record_attempt(attempt(due, at, REFUSED, again)).await.unwrap()
+}
+
+/// Delivers whatever is due; answers the events in their order.
+async fn deliver_all(store: &Shared, id: WebhookId, at: i64) -> Vec<u64> {
+    let mut delivered = Vec::new();
+    while let Some(due) = take(store, id, at).await {
+        deliver(store, &due, at).await;
+        delivered.push(due.event.seq);
+    }
+    delivered
+}
+
+/// Two templates, the first edited twice: events 1 and 3 to 4 of one, 2 of the other.
+async fn two_templates(store: &Shared) -> (AccountId, WebhookId, [TemplateId; 2]) {
+    let account = account(store, "a").await;
+    let webhook = register(store, endpoint(account)).await.id;
+    let one = create(store, new(account, "one")).await;
+    let two = create(store, new(account, "two")).await;
+    for trigger in [Trigger::Pause, Trigger::Resume] {
+        done(store.review_template(change(account, one), trigger, None).await.unwrap());
+    }
+    (account, webhook, [one, two])
+}
+
+async fn statuses(
+    store: &Shared,
+    account: AccountId,
+    id: WebhookId,
+) -> BTreeMap<u64, &'static str> {
+    let all = Deliveries { status: None, before: None, limit: 1_000 };
+    let all = store.deliveries(account, id, all).await.unwrap().unwrap();
+    all.iter().map(|it| (it.seq, it.status.word())).collect()
+}
+
+pub(crate) async fn every_event_after_the_registration_is_delivered_in_order(store: &Shared) {
+    let account = account(store, "a").await;
+    create(store, new(account, "before")).await;
+    let webhook = register(store, endpoint(account)).await;
+    for index in 0..600 {
+        create(store, new(account, &format!("t{index}"))).await;
+    }
+    let first = take(store, webhook.id, 1_000).await.unwrap();
+    assert_eq!((first.attempts, &first.webhook.url, first.lease), (0, &webhook.url, noon(21_000)));
+    assert_eq!(first.event, events(store, account, 1, 1).await[0]);
+    deliver(store, &first, 1_000).await;
+    let rest = deliver_all(store, webhook.id, 1_000).await;
+    assert_eq!(rest, (3..=601).collect::<Vec<_>>());
+    assert_eq!(store.webhook(account, webhook.id).await.unwrap().unwrap().behind, 0);
+    let nothing = store.take_delivery(webhook.id, noon(9_000), noon(9_999)).await.unwrap();
+    assert_eq!(nothing, Take::Nothing(None));
+}
+
+pub(crate) async fn only_the_types_that_are_wanted_are_delivered(store: &Shared) {
+    let account = account(store, "a").await;
+    let wanted = vec![EventType::Paused];
+    let few = register(store, NewWebhook { events: wanted, ..endpoint(account) }).await.id;
+    let all = register(store, endpoint(account)).await.id;
+    // More than are looked at in one go.
+    for index in 0..3_000 {
+        create(store, new(account, &format!("t{index}"))).await;
+    }
+    let last = create(store, new(account, "last")).await;
+    done(store.review_template(change(account, last), Trigger::Pause, None).await.unwrap());
+    let mut steps = 0;
+    let due = loop {
+        match store.take_delivery(few, noon(5_000), noon(9_000)).await.unwrap() {
+            Take::Due(due) => break due,
+            Take::Nothing(next) => assert_eq!(next, Some(noon(5_000)), "there is more to look at"),
+        }
+        steps += 1;
+        assert!(steps < 10, "it does not come any nearer");
+    };
+    assert_eq!((due.event.seq, due.event.kind), (3_002, EventType::Paused));
+    assert_eq!(deliver_all(store, few, 5_000).await, NONE);
+    assert_eq!(take(store, all, 5_000).await.unwrap().event.seq, 1, "one is nothing to the other");
+}
+
+pub(crate) async fn a_failing_event_holds_back_only_later_ones_of_its_template(store: &Shared) {
+    let (account, webhook, _) = two_templates(store).await;
+    let first = take(store, webhook, 2_000).await.unwrap();
+    assert_eq!(first.event.seq, 1);
+    assert_eq!(fail(store, &first, 2_000, 5).await, Recorded::Kept);
+    assert_eq!(deliver_all(store, webhook, 2_000).await, [2], "3 and 4 wait for 1");
+    assert_eq!(deliver_all(store, webhook, 6_999).await, NONE);
+    let Take::Nothing(next) = store.take_delivery(webhook, noon(6_999), noon(9_999)).await.unwrap()
+    else {
+        panic!("it is not due")
+    };
+    assert_eq!(next, Some(noon(7_000)));
+    let again = take(store, webhook, 7_000).await.unwrap();
+    assert_eq!((again.event.seq, again.attempts), (1, 1));
+    assert_eq!(again.event, first.event, "the same event as before");
+    deliver(store, &again, 7_000).await;
+    assert_eq!(deliver_all(store, webhook, 7_000).await, [3, 4]);
+    let all = statuses(store, account, webhook).await;
+    assert!(all.values().all(|it| *it == "delivered"), "{all:?}");
+}
+
+pub(crate) async fn an_event_that_fails_for_the_last_time_lets_the_next_one_go(store: &Shared) {
+    let (account, webhook, _) = two_templates(store).await;
+    let first = take(store, webhook, 2_000).await.unwrap();
+    let last = attempt(&first, 2_000, REFUSED, Verdict::Failed);
+    assert_eq!(store.record_attempt(last).await.unwrap(), Recorded::Kept);
+    assert_eq!(deliver_all(store, webhook, 2_000).await, [2, 3, 4]);
+    let all = statuses(store, account, webhook).await;
+    assert_eq!(all, [(1, "failed"), (2, "delivered"), (3, "delivered"), (4, "delivered")].into());
+}
+
+pub(crate) async fn what_was_taken_is_nobody_elses_until_its_lease_ends(store: &Shared) {
+    let (_, webhook, _) = two_templates(store).await;
+    let first = take(store, webhook, 2_000).await.unwrap();
+    let second = take(store, webhook, 2_000).await.unwrap();
+    assert_eq!((first.event.seq, second.event.seq), (1, 2));
+    assert_eq!(take(store, webhook, 2_000).await, None, "both templates are being delivered");
+    let Take::Nothing(next) = store.take_delivery(webhook, noon(2_000), noon(9_999)).await.unwrap()
+    else {
+        panic!("everything is taken")
+    };
+    assert_eq!(next, Some(noon(2_000 + LEASE)));
+    // Whoever took it is gone: somebody else tries it.
+    let after = 2_000 + LEASE;
+    let again = take(store, webhook, after).await.unwrap();
+    assert_eq!((again.event.seq, again.attempts), (1, 0));
+    let late = attempt(&first, after, Reply::Taken, Verdict::Delivered);
+    assert_eq!(store.record_attempt(late).await.unwrap(), Recorded::Late);
+    deliver(store, &again, after).await;
+    let twice = attempt(&again, after, Reply::Taken, Verdict::Delivered);
+    assert_eq!(store.record_attempt(twice).await.unwrap(), Recorded::Late);
+    assert_eq!(deliver_all(store, webhook, after).await, [2, 3, 4]);
+}
+
+pub(crate) async fn of_many_workers_each_event_is_taken_by_one(store: &Shared) {
+    let account = account(store, "a").await;
+    let webhook = register(store, endpoint(account)).await.id;
+    for index in 0..100 {
+        let id = create(store, new(account, &format!("t{index}"))).await;
+        done(store.review_template(change(account, id), Trigger::Pause, None).await.unwrap());
+    }
+    let workers: Vec<_> = (0..8)
+        .map(|_| {
+            let store = Arc::clone(store);
+            tokio::spawn(async move { deliver_all(&store, webhook, 5_000).await })
+        })
+        .collect();
+    let mut delivered = Vec::new();
+    for worker in workers {
+        delivered.extend(worker.await.unwrap());
+    }
+    // A worker may find nothing while another has the first event of every template that is left.
+    delivered.extend(deliver_all(store, webhook, 5_000).await);
+    delivered.sort_unstable();
+    assert_eq!(delivered, (1..=200).collect::<Vec<_>>());
+}
+
+pub(crate) async fn an_endpoint_that_asks_for_rest_gets_it(store: &Shared) {
+    let (account, webhook, _) = two_templates(store).await;
+    let first = take(store, webhook, 2_000).await.unwrap();
+    let reply = Reply::Refused { retry_after: Some(Duration::from_secs(30)) };
+    let again = Verdict::Again(Duration::from_secs(30));
+    let asked = attempt(&first, 2_000, reply, again);
+    assert_eq!(store.record_attempt(asked).await.unwrap(), Recorded::Kept);
+    let resting = store.webhook(account, webhook).await.unwrap().unwrap();
+    assert_eq!(resting.resting_until, Some(noon(32_000)));
+    assert_eq!(resting.failing_since, Some(noon(2_000)));
+    let due = store.due_webhooks(noon(31_999)).await.unwrap();
+    assert_eq!((due.now, due.next), (vec![], Some(noon(32_000))));
+    assert_eq!(take(store, webhook, 31_999).await, None);
+    assert_eq!(deliver_all(store, webhook, 32_000).await, [2, 1, 3, 4]);
+    let well = store.webhook(account, webhook).await.unwrap().unwrap();
+    assert_eq!((well.resting_until, well.failing_since), (None, None));
+}
+
+pub(crate) async fn an_endpoint_that_is_gone_is_disabled_and_an_event_says_so(store: &Shared) {
+    let (account, webhook, _) = two_templates(store).await;
+    let other = register(store, endpoint(account)).await.id;
+    let first = take(store, webhook, 2_000).await.unwrap();
+    let gone = attempt(&first, 2_000, Reply::Gone, Verdict::Again(Duration::from_secs(5)));
+    let recorded = store.record_attempt(gone).await.unwrap();
+    assert_eq!(recorded, Recorded::Disabled(Because::Gone));
+    let disabled = store.webhook(account, webhook).await.unwrap().unwrap();
+    assert_eq!(disabled.disabled, Some((noon(2_000), Because::Gone)));
+    assert_eq!(take(store, webhook, 99_000).await, None);
+    let told = events(store, account, 4, 9).await;
+    assert_eq!(told.len(), 1);
+    let about = About::Webhook { id: webhook, url: "https://example.com/hook".to_owned() };
+    assert_eq!((told[0].kind, &told[0].about), (EventType::WebhookDisabled, &about));
+    assert_eq!((told[0].actor, told[0].reason.as_deref()), (Actor::Service, Some("gone")));
+    let due = take(store, other, 3_000).await.unwrap();
+    assert_eq!(due.event, told[0], "the others hear of it");
+}
+
+pub(crate) async fn an_endpoint_that_fails_for_five_days_is_disabled(store: &Shared) {
+    const HOUR: i64 = 3_600_000;
+    let (account, webhook, _) = two_templates(store).await;
+    let mut at = 2_000;
+    while at < 2_000 + 119 * HOUR {
+        let due = take(store, webhook, at).await.unwrap();
+        assert_eq!(fail(store, &due, at, 3_600).await, Recorded::Kept, "{}", at / HOUR);
+        at += HOUR;
+    }
+    let due = take(store, webhook, at + HOUR).await.unwrap();
+    let recorded = fail(store, &due, at + HOUR, 3_600).await;
+    assert_eq!(recorded, Recorded::Disabled(Because::Failing));
+    let told = events(store, account, 4, 9).await;
+    assert_eq!(told[0].reason.as_deref(), Some("failing"));
+}
+
+pub(crate) async fn one_event_or_all_since_a_time_are_delivered_once_more(store: &Shared) {
+    let (account, webhook, _) = two_templates(store).await;
+    assert_eq!(deliver_all(store, webhook, 2_000).await, [1, 2, 3, 4]);
+    let replay = |what| store.replay(account, webhook, what, noon(3_000));
+    assert_eq!(replay(Replay::One(2)).await.unwrap(), Replayed::Queued(1));
+    assert_eq!(deliver_all(store, webhook, 3_000).await, [2]);
+    assert_eq!(replay(Replay::One(5)).await.unwrap(), Replayed::NoEvent);
+    assert_eq!(replay(Replay::One(0)).await.unwrap(), Replayed::NoEvent);
+    // Reviews were a second after the creations.
+    assert_eq!(replay(Replay::Since(noon(1_000))).await.unwrap(), Replayed::Queued(2));
+    assert_eq!(deliver_all(store, webhook, 3_000).await, [3, 4]);
+    assert_eq!(replay(Replay::Since(noon(0))).await.unwrap(), Replayed::Queued(4));
+    assert_eq!(deliver_all(store, webhook, 3_000).await, [1, 2, 3, 4]);
+    assert_eq!(replay(Replay::Since(noon(9_000))).await.unwrap(), Replayed::Queued(0));
+    assert_eq!(deliver_all(store, webhook, 3_000).await, NONE);
+    let nobody = WebhookId::new(999).unwrap();
+    let unknown = store.replay(account, nobody, Replay::One(1), noon(0)).await.unwrap();
+    assert_eq!(unknown, Replayed::NoWebhook);
+    store.forget_events(noon(1_000)).await.unwrap();
+    assert_eq!(replay(Replay::One(1)).await.unwrap(), Replayed::Forgotten(3));
+    assert_eq!(replay(Replay::Since(noon(0))).await.unwrap(), Replayed::Queued(2));
+}
+
+pub(crate) async fn deliveries_are_listed_newest_first_by_status_and_page(store: &Shared) {
+    let (account, webhook, [one, _]) = two_templates(store).await;
+    let first = take(store, webhook, 2_000).await.unwrap();
+    let failed = Attempt {
+        answer: None,
+        failure: Some("timeout".to_owned()),
+        ..attempt(&first, 2_500, Reply::None, Verdict::Again(Duration::from_secs(5)))
+    };
+    store.record_attempt(failed).await.unwrap();
+    assert_eq!(deliver_all(store, webhook, 2_000).await, [2]);
+    let list = |status, before, limit| {
+        let wanted = Deliveries { status, before, limit };
+        async move { store.deliveries(account, webhook, wanted).await.unwrap().unwrap() }
+    };
+    let all = list(None, None, 10).await;
+    assert_eq!(all.iter().map(|it| it.seq).collect::<Vec<_>>(), [4, 3, 2, 1]);
+    let (held, delivered, waiting) = (&all[0], &all[2], &all[3]);
+    assert_eq!((held.due_at, held.attempts, held.template), (None, 0, Some(one)));
+    assert_eq!((delivered.status, delivered.answer), (DeliveryStatus::Delivered, Some(200)));
+    assert_eq!((delivered.attempts, delivered.attempted_at), (1, Some(noon(2_000))));
+    assert_eq!((waiting.status, waiting.due_at), (DeliveryStatus::Waiting, Some(noon(7_500))));
+    assert_eq!((waiting.answer, waiting.failure.as_deref()), (None, Some("timeout")));
+    assert_eq!((waiting.kind, waiting.template), (EventType::Created, Some(one)));
+    let waiting: Vec<_> =
+        list(Some(DeliveryStatus::Waiting), None, 10).await.iter().map(|it| it.seq).collect();
+    assert_eq!(waiting, [4, 3, 1]);
+    let page: Vec<_> = list(None, Some(4), 2).await.iter().map(|it| it.seq).collect();
+    assert_eq!(page, [3, 2]);
+    assert_eq!(list(Some(DeliveryStatus::Failed), None, 10).await, []);
+}
+
+pub(crate) async fn endpoints_with_something_to_do_are_found_and_others_are_not(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    let webhook = register(store, endpoint(mine)).await.id;
+    register(store, endpoint(theirs)).await;
+    assert_eq!(store.due_webhooks(noon(0)).await.unwrap().now, []);
+    create(store, new(mine, "one")).await;
+    assert_eq!(store.due_webhooks(noon(1)).await.unwrap().now, [webhook]);
+    let due = take(store, webhook, 1_000).await.unwrap();
+    let at = |at| store.due_webhooks(noon(at));
+    assert_eq!(at(1_000).await.unwrap().now, [], "it is being delivered");
+    assert_eq!(at(1_000).await.unwrap().next, Some(noon(1_000 + LEASE)));
+    assert_eq!(at(1_000 + LEASE).await.unwrap().now, [webhook], "its lease has ended");
+    fail(store, &due, 1_000, 5).await;
+    let due = at(5_999).await.unwrap();
+    assert_eq!((due.now, due.next), (vec![], Some(noon(6_000))));
+    assert_eq!(at(6_000).await.unwrap().now, [webhook]);
+    store.set_account_disabled(mine, Some(noon(7_000))).await.unwrap();
+    assert_eq!(at(9_000).await.unwrap().now, [], "nothing is sent for an account that is shut out");
+    assert_eq!(take(store, webhook, 9_000).await, None);
+}
+
+pub(crate) async fn events_that_an_endpoint_waits_for_are_not_forgotten(store: &Shared) {
+    let (account, webhook, _) = two_templates(store).await;
+    assert_eq!(store.forget_events(noon(99_000)).await.unwrap(), 0, "none is delivered yet");
+    let first = take(store, webhook, 2_000).await.unwrap();
+    assert_eq!(deliver_all(store, webhook, 2_000).await, [2]);
+    assert_eq!(store.forget_events(noon(99_000)).await.unwrap(), 0, "the first still waits");
+    deliver(store, &first, 2_000).await;
+    assert_eq!(store.forget_events(noon(99_000)).await.unwrap(), 2, "3 and 4 wait now");
+    assert_eq!(statuses(store, account, webhook).await, [(3, "waiting"), (4, "waiting")].into());
+    assert_eq!(deliver_all(store, webhook, 2_000).await, [3, 4]);
+    assert_eq!(store.forget_events(noon(99_000)).await.unwrap(), 2);
+}
