@@ -194,7 +194,7 @@ def before_call(context, case, kwargs):
     if phase == "stateful":
         continue_life(case, number, choice)
     elif phase != "fuzzing" or choice % UNTOUCHED:
-        make_fresh(case, number)
+        make_fresh(case, number, choice)
         if "id" in case.path_parameters:
             aim(case, MAKE[operation_of(case)](case, choice), choice)
 
@@ -235,9 +235,9 @@ def wait_for_nothing(case):
         case.query["wait"] = 0
 
 
-def make_room():
-    """Takes the oldest endpoints away when there are too many for another one."""
-    while len(living["webhook"]) >= MOST_ENDPOINTS:
+def make_room(most=MOST_ENDPOINTS - 1):
+    """Takes the oldest endpoints away until there are no more than these."""
+    while len(living["webhook"]) > most:
         oldest = next(iter(living["webhook"]))
         own("DELETE", f"/webhooks/{oldest}")
         bury("webhook", oldest)
@@ -268,19 +268,19 @@ def aim_at_one(case):
         case.path_parameters["id"] = min(targets[kind] & living[kind].keys())
 
 
-def make_fresh(case, number):
+def make_fresh(case, number, choice):
     """Gives a creation a name and a key that nobody has used, and makes numbers those of something."""
     operation = operation_of(case)
     if isinstance(case.body, dict) and isinstance(case.body.get("name"), str):
         case.body["name"] = fresh(case.body["name"], number)
     if operation == "listEvents" and str(case.query.get("after", "latest")) != "latest":
         case.query["after"] = int(case.query["after"]) % (newest_event() + 1)
-    if operation in ("createWebhook", "editWebhook") and number % 3 and case.body.get("url") is not None:
+    if operation in ("createWebhook", "editWebhook") and choice % 3 and case.body.get("url") is not None:
         case.body["url"] = f"https://hooks.example/{number}"
     if operation == "replayEvents" and case.body.get("event") is not None:
-        case.body["event"] = 1 + case.body["event"] % newest_event()
-    if operation == "replayEvents" and case.body.get("since") is not None and number % 2:
-        case.body["since"] = f"2026-11-15T09:30:00.{number % 1000}+01:00"
+        case.body["event"] = 1 + int(case.body["event"]) % newest_event()
+    if operation == "replayEvents" and case.body.get("since") is not None and choice % 2:
+        case.body["since"] = f"2026-11-15T09:30:00.{choice % 1000}+01:00"
     if "Idempotency-Key" in case.headers:
         case.headers["Idempotency-Key"] = fresh(case.headers["Idempotency-Key"], number)
 
@@ -306,9 +306,13 @@ def continue_life(case, number, choice):
     if not any(earlier.values()):
         for each in earlier:
             earlier[each].update(living[each], gone[each], ["none"])
-    make_fresh(case, number)
+    make_fresh(case, number, choice)
     if operation == "listTemplates":
         case.query = {"name": make("PENDING").json()["name"]}
+    elif operation == "listWebhooks":
+        # Links lead to the first: it is always a new one.
+        make_room(0)
+        make_endpoint(case, choice)
     elif id in living[kind].keys() - earlier[kind]:
         thing = own("GET", f"/{COLLECTION[kind]}/{id}")
         SUIT.get(operation, lambda *_: None)(case, thing.json(), choice)
@@ -372,7 +376,20 @@ def make_endpoint(case, choice):
     living["webhook"][id] = True
     if operation_of(case) == "rotateSecret" and choice % 3 == 0:
         own("POST", f"/webhooks/{id}/rotate")
+    if operation_of(case) == "listDeliveries":
+        make_delivery(case, id)
     return made
+
+
+def make_delivery(case, id):
+    """Something for the list to show. In a scenario it has to be shown: from an empty page no link
+    leads on."""
+    newest_event()
+    own("POST", f"/webhooks/{id}/replay", {"event": 1})
+    if is_good(case) and case.meta.phase.name == "stateful":
+        case.query.pop("after", None)
+        if "status" in case.query:
+            case.query["status"] = "Waiting"
 
 
 MAKE = {
@@ -432,9 +449,7 @@ def suit_rendering(case, template, choice):
 
 
 def suit_deliveries(case, webhook, choice):
-    # What is older than the event that was sent again last is nothing.
-    if choice % 4:
-        case.query.pop("after", None)
+    make_delivery(case, webhook["id"])
 
 
 def suit_rotation(case, webhook, choice):

@@ -112,7 +112,11 @@ impl<'a> Json<'a> {
     pub fn as_number(&self) -> Option<u64> {
         match self {
             Json::Number(number) => {
-                number.as_u64().filter(|number| (1..=LARGEST_NUMBER).contains(number))
+                // Some programs write whole numbers as `7.0`.
+                let written =
+                    || number.as_f64().filter(|it| it.fract() == 0.0)?.to_string().parse().ok();
+                let whole = number.as_u64().or_else(written);
+                whole.filter(|number| (1..=LARGEST_NUMBER).contains(number))
             }
             _ => None,
         }
@@ -285,6 +289,18 @@ mod tests {
         let many: Vec<String> = (0..40).map(|n| format!("\"k{n}\":0")).collect();
         assert!(!parse(&format!("{{{}}}", many.join(","))).unwrap().has_duplicates());
         assert!(parse(&format!("{{{},\"k39\":1}}", many.join(","))).unwrap().has_duplicates());
+    }
+
+    #[test]
+    fn whole_numbers_are_read_however_they_are_written() {
+        let number = |text: &str| parse(text).unwrap().root().as_number();
+        for text in ["7", "7.0", "7e0", "0.7e1"] {
+            assert_eq!(number(text), Some(7), "{text}");
+        }
+        assert_eq!(number("9007199254740991"), Some(LARGEST_NUMBER));
+        for text in ["0", "-7", "7.5", "1e300", "9007199254740992", "9007199254740992.0", "\"7\""] {
+            assert_eq!(number(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! Whatever breaks the schema is refused. What meets it is accepted, except for what JSON Schema
 //! cannot say: that placeholders count from 1 without gaps, that there is one sample for each,
-//! which IPv6 addresses and letters beyond ASCII make a host, and that the name is still free.
+//! which IPv6 addresses and letters beyond ASCII make a host, how many days a month has, and that
+//! the name is still free.
 
 mod patterns;
 

@@ -5,7 +5,6 @@ use std::{pin::pin, time::Duration};
 use anyhow::bail;
 use galley_domain::id::AccountId;
 use galley_store::{About, Event, Feed};
-use serde_json::{Value, json};
 
 use super::Desk;
 use crate::{arguments::EventsOptions, table};
@@ -57,7 +56,7 @@ async fn read(desk: &Desk, account: AccountId, options: &EventsOptions) -> anyho
         };
         for event in &events {
             let heard = if desk.json {
-                table::try_say(&object(event).to_string()).is_ok()
+                table::try_say(&galley_server::event_json(event)).is_ok()
             } else {
                 show(&cells(event))
             };
@@ -117,34 +116,4 @@ fn cells(event: &Event) -> [String; 8] {
         event.actor.to_string(),
         event.reason.clone().unwrap_or_default(),
     ]
-}
-
-/// The event as the API shows it, too.
-fn object(event: &Event) -> Value {
-    let mut object = json!({
-        "seq": event.seq,
-        "type": event.kind.word(),
-        "at": event.at.to_string(),
-        "actor": event.actor.to_string(),
-    });
-    object["data"] = match &event.about {
-        About::Template { id, version, name, language, category, status } => {
-            object["template_id"] = id.to_string().into();
-            object["version"] = (*version).into();
-            json!({
-                "name": name,
-                "language": language,
-                "category": category.word(),
-                "status": status.word(),
-            })
-        }
-        About::Webhook { id, url } => {
-            object["webhook_id"] = id.to_string().into();
-            json!({ "url": url })
-        }
-    };
-    if let Some(reason) = &event.reason {
-        object["data"]["reason"] = reason.clone().into();
-    }
-    object
 }

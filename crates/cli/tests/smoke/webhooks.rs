@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     http::{BOUND, Connection, Request},
-    service::{Background, Launch, Service, document, galley, galley_json, until},
+    service::{Background, GALLEY, Launch, Service, command, document, galley, galley_json, until},
 };
 
 /// Tests receive on this machine, over http.
@@ -249,23 +249,53 @@ fn what_the_api_would_refuse_is_refused_here_too() {
     assert!(refused(dir.path(), &["add", "nobody", NOWHERE]).contains("no account"));
 }
 
+/// The same command as whoever has that key; what it answers and what it warns of.
+#[track_caller]
+fn with_key(dir: &Path, key: &str, arguments: &[&str]) -> (Value, String) {
+    let mut command = command(GALLEY);
+    command.current_dir(dir).arg("webhook").args(arguments).args(NEARBY).arg("--json");
+    let output = command.env("GALLEY_SECRET_KEY", key).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let warned = String::from_utf8(output.stderr).unwrap();
+    (serde_json::from_slice(&output.stdout).unwrap(), warned)
+}
+
 #[test]
 fn another_key_than_that_of_the_other_secrets_is_warned_of() {
     let dir = tempfile::tempdir().unwrap();
     galley_json(dir.path(), &["account", "create", "shop"]);
-    let add = |key: &str| {
-        let mut command = crate::service::command(crate::service::GALLEY);
-        command.current_dir(dir.path()).args(["webhook", "add", "shop", NOWHERE]).args(NEARBY);
-        let output = command.env("GALLEY_SECRET_KEY", key).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8(output.stderr).unwrap()
-    };
+    let add = |key: &str| with_key(dir.path(), key, &["add", "shop", NOWHERE]).1;
     assert_eq!(add("the key of the service"), "");
     assert_eq!(add("the key of the service"), "");
     for key in ["", "the key of another one"] {
         let said = add(key);
         assert!(said.contains("does not open") && !said.contains("another one"), "{said}");
     }
+}
+
+#[test]
+fn events_wait_while_the_key_is_a_wrong_one_and_a_rotation_mends_a_lost_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = start(dir.path(), &[]);
+    let (added, _) = with_key(dir.path(), "the key that is lost", &["add", "default", NOWHERE]);
+    let id = text(&added, "id");
+    make(&service, "cannot_be_signed");
+    let log = service.log.wait_for("what is wrong", |text| text.contains("cannot be signed"));
+    assert!(log.contains("GALLEY_SECRET_KEY"), "{log}");
+    let waiting = webhook(dir.path(), &["deliveries", "default", id]);
+    assert_eq!((&waiting[0]["status"], &waiting[0]["attempts"]), (&json!("waiting"), &json!(0)));
+    drop(service);
+
+    let key = "the key from now on";
+    let (rotated, _) = with_key(dir.path(), key, &["rotate", "default", id]);
+    let secret = text(&rotated, "secret");
+    let listener = Listener::start(dir.path(), &["--json", "--secret", secret]);
+    webhook(dir.path(), &["change", "default", id, "--url", &listener.url]);
+    let launch = Launch::new(dir.path()).flags(&NEARBY).variable("GALLEY_SECRET_KEY", key);
+    let service = launch.start();
+    make(&service, "is_signed");
+    assert_eq!(listener.heard(1)[0]["verified"], true);
+    assert_eq!(service.end().0.code(), Some(0));
 }
 
 #[test]
@@ -281,7 +311,7 @@ fn the_local_receiver_says_what_is_wrong_with_a_delivery() {
             .body("{\"type\":\"template.created\"}")
     };
     assert_eq!(listener.post(&Request::get("/")), 405);
-    assert_eq!(listener.post(&Request::new("POST", "/").body(vec![b' '; 300_000])), 413);
+    assert_eq!(listener.post(&Request::new("POST", "/").body(vec![b' '; 256 * 1_024 + 1])), 413);
     assert_eq!(listener.post(&Request::new("POST", "/").body("no JSON")), 204);
     assert_eq!(listener.post(&signed("12")), 204);
     assert_eq!(listener.post(&signed("yesterday")), 204);
@@ -296,7 +326,7 @@ fn the_local_receiver_says_what_is_wrong_with_a_delivery() {
 
     // For people, and without a secret.
     let listener = Listener::start(dir.path(), &[]);
-    let said = listener.process.log.text();
+    let said = listener.process.log.wait_for("all of it", |text| text.contains("not checked"));
     assert!(said.contains("GALLEY_WEBHOOKS_ALLOW_PRIVATE=true galley webhook add"), "{said}");
     assert_eq!(listener.post(&signed("12")), 200);
     let said = listener.process.printed.wait_for("a delivery", |text| text.ends_with("\n\n"));

@@ -21,10 +21,10 @@ const CONTROL_IN_LINES: &str = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u
 
 const PLACEHOLDER: &str = r"\{\{[1-9][0-9]{0,2}\}\}";
 
-/// A moment; how many days a month has is left out.
+/// A moment; how many days a month has is left out, and that there is no year 0.
 const MOMENT: &str = concat!(
     "^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])",
-    "T(?:[01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)(?:\\.[0-9]{1,9})?",
+    "T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,9})?",
     "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$"
 );
 

@@ -97,7 +97,7 @@ async fn an_endpoint_that_is_down_is_probed_once_a_minute_and_told_everything_af
     assert!(bench.endpoint().await.resting_until.is_some());
     bench.receiver.always(Some(503));
     let before = bench.sent().len();
-    let end = bench.now() + Duration::from_mins(60);
+    let end = bench.now() + Duration::from_hours(1);
     while bench.now() < end {
         match bench.step().await {
             Step::Idle(Some(due)) => bench.wait_until(due.max(bench.now())),

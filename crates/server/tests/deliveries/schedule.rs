@@ -67,7 +67,7 @@ async fn what_an_endpoint_asks_for_is_waited_for_by_all_its_events() {
     let bench = Bench::start().await;
     bench.create("one").await;
     bench.create("two").await;
-    let after = RetryAfter::After(Duration::from_secs(120));
+    let after = RetryAfter::After(Duration::from_mins(2));
     bench.receiver.answer(Outcome::Answered { status: 503, retry_after: Some(after) });
     let Step::WillRetry(at) = bench.step().await else { panic!("it was refused") };
     assert_eq!(seconds(bench.now(), at), 120);

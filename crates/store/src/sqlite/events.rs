@@ -106,7 +106,7 @@ pub(super) fn page(
         Some(first) => first.seq,
         None => newest(&moment, account)? + 1,
     };
-    Ok(match after + 1 {
+    Ok(match after.saturating_add(1) {
         expected if expected < next => Feed::Forgotten(next),
         expected if expected > next => Feed::Ahead(next - 1),
         _ => Feed::Events(events),

@@ -85,7 +85,7 @@ fn paragraph(received: &Received) -> String {
 /// A JSON text with one member a line, in the order in which they were sent.
 fn indented(text: &str) -> String {
     let (mut out, mut depth, mut quoted, mut escaped) = (String::new(), 0_usize, false, false);
-    let line = |depth: usize| format!("\n{}", "  ".repeat(depth.min(100)));
+    let line = |depth: usize| format!("\n{}", "  ".repeat(depth));
     for it in text.chars() {
         if quoted {
             quoted = escaped || it != '"';
@@ -158,11 +158,11 @@ mod tests {
 
     #[test]
     fn members_are_shown_in_their_order_and_texts_as_they_are() {
-        let sent = r#"{"seq":1, "data":{"text":"a \"b\\", {c}: [d]","list":[1,true]}}"#;
+        let sent = r#"{"seq":1, "data":{"text":"a \"b\" \\ {c}: [d],","list":[1,true]}}"#;
         let shown = r#"{
   "seq": 1,
   "data": {
-    "text": "a \"b\\", {c}: [d]",
+    "text": "a \"b\" \\ {c}: [d],",
     "list": [
       1,
       true
