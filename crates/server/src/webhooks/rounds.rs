@@ -1,14 +1,14 @@
 //! The loop around the steps: every endpoint that has something to do, several events at once,
 //! none more often than it should, and none waiting for another.
 
-use std::{
-    collections::{HashMap, HashSet},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
 use galley_domain::id::WebhookId;
 use galley_store::{DueWebhooks, Take};
-use tokio::{task::JoinSet, time::Instant};
+use tokio::{
+    task::{self, JoinError, JoinSet},
+    time::Instant,
+};
 
 use super::deliver::{attempt, take};
 use crate::App;
@@ -27,19 +27,21 @@ const LONG: Duration = Duration::from_secs(1);
 pub async fn deliver_webhooks_forever(app: App) {
     let (mut news, mut ending) = (app.store().tidings().of_anybody(), app.draining());
     let mut endpoints = JoinSet::new();
-    let mut busy = HashSet::new();
-    let mut paces = HashMap::new();
+    let mut desk = Desk::default();
     while !app.is_draining() {
+        while let Some(ended) = endpoints.try_join_next_with_id() {
+            desk.note_end(ended);
+        }
         let now = app.clock().now();
         let due = app.store().due_webhooks(now).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "due deliveries cannot be looked for");
             DueWebhooks::default()
         });
         for webhook in due.now {
-            if busy.insert(webhook) {
-                let pace = paces.remove(&webhook).unwrap_or_else(|| Pace::new(&app));
-                endpoints.spawn(deliver_to(app.clone(), webhook, pace));
-            }
+            desk.busy.entry(webhook).or_insert_with(|| {
+                let pace = desk.paces.remove(&webhook).unwrap_or_else(|| Pace::new(&app));
+                endpoints.spawn(deliver_to(app.clone(), webhook, pace)).id()
+            });
         }
         let next = due.next.map_or(LONG, |next| {
             Duration::try_from(next.duration_since(now)).unwrap_or_default().clamp(BRIEFLY, LONG)
@@ -50,15 +52,33 @@ pub async fn deliver_webhooks_forever(app: App) {
             _ = news.changed() => {}
             () = tokio::time::sleep(next.saturating_sub(BRIEFLY)) => {}
             _ = ending.changed() => {}
-            Some(ended) = endpoints.join_next() => {
-                if let Ok((webhook, pace)) = ended {
-                    busy.remove(&webhook);
-                    paces.insert(webhook, pace);
-                }
-            }
+            Some(ended) = endpoints.join_next_with_id() => desk.note_end(ended),
         }
     }
     while endpoints.join_next().await.is_some() {}
+}
+
+/// Which endpoints are being served, and how quickly each may go on.
+#[derive(Default)]
+struct Desk {
+    busy: HashMap<WebhookId, task::Id>,
+    paces: HashMap<WebhookId, Pace>,
+}
+
+impl Desk {
+    fn note_end(&mut self, ended: Result<(task::Id, (WebhookId, Pace)), JoinError>) {
+        match ended {
+            Ok((_, (webhook, pace))) => {
+                self.busy.remove(&webhook);
+                self.paces.insert(webhook, pace);
+            }
+            // A bug took it down: that is no reason to leave the endpoint alone for ever.
+            Err(error) => {
+                tracing::error!(%error, "delivering to an endpoint went wrong");
+                self.busy.retain(|_, task| *task != error.id());
+            }
+        }
+    }
 }
 
 /// Delivers to one endpoint for as long as there is something to deliver.
