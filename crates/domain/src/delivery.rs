@@ -9,13 +9,16 @@ use crate::words::words;
 const LONGEST_REST: Duration = Duration::from_hours(24);
 
 /// After so many failures in a row, whatever the event, the endpoint itself is taken to be down.
-const PATIENCE: u32 = 10;
+pub const PATIENCE: u32 = 10;
 
 /// How long an endpoint that is down is left alone at most before it is tried again.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// An endpoint that has failed for so long, with nothing delivered in between, is given up.
 const GIVE_UP: Duration = Duration::from_hours(5 * 24);
+
+/// A failure so long after the one before is the first of a new row: nothing was tried meanwhile.
+pub const FORGIVEN_AFTER: Duration = Duration::from_hours(48);
 
 words!(
     /// What has become of a delivery.
@@ -50,6 +53,8 @@ pub enum Reply {
     Gone,
     /// Any other status.
     Refused {
+        /// Whether the status says that it has too much to do, or is not there just now.
+        overloaded: bool,
         /// When it asked to be tried again.
         retry_after: Option<Duration>,
     },
@@ -63,13 +68,16 @@ impl Reply {
         match status {
             200..=299 => Self::Taken,
             410 => Self::Gone,
-            _ => Self::Refused { retry_after: retry_after.map(|it| it.min(LONGEST_REST)) },
+            _ => Self::Refused {
+                overloaded: matches!(status, 429 | 502 | 503 | 504),
+                retry_after: retry_after.map(|it| it.min(LONGEST_REST)),
+            },
         }
     }
 
     fn retry_after(self) -> Duration {
         match self {
-            Self::Refused { retry_after } => retry_after.unwrap_or_default(),
+            Self::Refused { retry_after, .. } => retry_after.unwrap_or_default(),
             _ => Duration::ZERO,
         }
     }
@@ -112,9 +120,10 @@ impl Default for Schedule {
 }
 
 impl Schedule {
-    /// A schedule of one to a hundred attempts; `None` for any other number.
+    /// A schedule of one to a hundred attempts, the first at once; `None` for any other.
     pub fn new(delays: Vec<Duration>) -> Option<Self> {
-        (1..=100).contains(&delays.len()).then_some(Self(delays))
+        let good = delays.len() <= 100 && delays.first().is_some_and(Duration::is_zero);
+        good.then_some(Self(delays))
     }
 
     /// What comes after the attempt number `made`. `chance`, from 0 to 1, spreads the attempts of
@@ -165,7 +174,9 @@ impl Health {
         if self.failing_for.is_some_and(|time| time >= GIVE_UP) {
             return Standing::Disabled(Because::Failing);
         }
-        let beyond = (self.failures + 1).checked_sub(PATIENCE);
+        let overloaded = matches!(reply, Reply::Refused { overloaded: true, .. });
+        let patience = if overloaded { 1 } else { PATIENCE };
+        let beyond = (self.failures + 1).checked_sub(patience);
         let pause = beyond.map_or(Duration::ZERO, |beyond| {
             Duration::from_secs(1 << beyond.min(10)).min(LONGEST_PAUSE)
         });
@@ -177,7 +188,7 @@ impl Health {
 mod tests {
     use super::*;
 
-    const FAILED: Reply = Reply::Refused { retry_after: None };
+    const FAILED: Reply = Reply::Refused { overloaded: false, retry_after: None };
 
     fn asked(seconds: u64) -> Reply {
         Reply::of(503, Some(Duration::from_secs(seconds)))
@@ -208,9 +219,11 @@ mod tests {
 
     #[test]
     fn only_2xx_is_success() {
-        for status in [100, 199, 300, 301, 302, 304, 307, 308, 400, 404, 429, 500, 503, 599] {
+        for status in [100, 199, 300, 301, 302, 304, 307, 308, 400, 404, 500, 599] {
             assert_eq!(Reply::of(status, None), FAILED, "{status}");
         }
+        let overloaded = Reply::Refused { overloaded: true, retry_after: None };
+        assert_eq!([429, 502, 503, 504].map(|it| Reply::of(it, None)), [overloaded; 4]);
         assert_eq!([200, 201, 204, 299].map(|it| Reply::of(it, None)), [Reply::Taken; 4]);
         assert_eq!(Reply::of(410, None), Reply::Gone);
     }
@@ -230,6 +243,11 @@ mod tests {
             let failing_for = Some(Duration::from_hours(hours));
             Health { failing_for, failures }.after(Reply::None)
         };
+        let overloaded = Reply::of(429, None);
+        assert_eq!(
+            [0, 1, 2].map(|failures| Health { failing_for: None, failures }.after(overloaded)),
+            [1, 2, 4].map(|seconds| Standing::Failing(Duration::from_secs(seconds)))
+        );
         assert_eq!(after(8, 1), Standing::Failing(Duration::ZERO));
         assert_eq!(after(9, 1), Standing::Failing(Duration::from_secs(1)));
         assert_eq!(after(11, 1), Standing::Failing(Duration::from_secs(4)));

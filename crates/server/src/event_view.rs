@@ -32,7 +32,7 @@ pub(crate) fn write(out: &mut String, event: &Event) {
                 data.word("category", category.word());
                 data.word("status", status.word());
             }
-            About::Webhook { url, .. } => data.text("url", url),
+            About::Webhook { origin, .. } => data.text("origin", origin),
         }
         if let Some(reason) = &event.reason {
             data.text("reason", reason);
@@ -76,7 +76,7 @@ mod tests {
             kind: EventType::WebhookDisabled,
             about: About::Webhook {
                 id: "226542649344001".parse().unwrap(),
-                url: "https://shop.example/hooks".to_owned(),
+                origin: "https://shop.example".to_owned(),
             },
             actor: Actor::Service,
             reason: None,
@@ -84,7 +84,7 @@ mod tests {
         };
         assert_eq!(
             event(&disabled),
-            r#"{"seq":12,"type":"webhook.disabled","webhook_id":"226542649344001","at":"2026-11-15T09:30:00.123Z","actor":"service","data":{"url":"https://shop.example/hooks"}}"#
+            r#"{"seq":12,"type":"webhook.disabled","webhook_id":"226542649344001","at":"2026-11-15T09:30:00.123Z","actor":"service","data":{"origin":"https://shop.example"}}"#
         );
     }
 }

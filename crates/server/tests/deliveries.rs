@@ -6,6 +6,7 @@ mod deliveries {
     mod bench;
     mod endpoints;
     mod order;
+    mod rounds;
     mod schedule;
     mod signatures;
 }

@@ -28,8 +28,8 @@ pub use template_records::{
 };
 pub use tidings::Tidings;
 pub use webhook_records::{
-    Attempt, Deliveries, Delivery, DueDelivery, DueWebhooks, NewWebhook, Recorded, Replay,
-    Replayed, Rotation, Take, Webhook, WebhookChange, WebhookCreation,
+    Attempt, Deliveries, Delivery, DueDelivery, DueWebhooks, KeptSecret, NewWebhook, Recorded,
+    Replay, Replayed, Rotation, Take, Webhook, WebhookChange, WebhookCreation,
 };
 
 /// How long the answer to an Idempotency-Key is kept.
@@ -154,7 +154,7 @@ pub trait Store: Send + Sync {
         &self,
         account: AccountId,
         id: WebhookId,
-        secret: Vec<u8>,
+        secret: KeptSecret,
         until: Timestamp,
         anyway: bool,
         at: Timestamp,

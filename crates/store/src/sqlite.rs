@@ -36,9 +36,9 @@ use jiff::Timestamp;
 use crate::{
     Account, AccountCreation, Attempt, Change, Changed, Creation, Credential, CredentialAddition,
     CredentialId, CredentialKind, Deliveries, Delivery, DueWebhooks, Feed, Finding, Indexing,
-    Listing, NewAccount, NewCredential, NewTemplate, NewWebhook, Page, PhoneAddition, Record,
-    Recorded, Replay, Replayed, Rotation, SecretHash, Store, StoreError, StoredTemplate, Sweep,
-    Take, Taken, Tidings, Version, Webhook, WebhookChange, WebhookCreation,
+    KeptSecret, Listing, NewAccount, NewCredential, NewTemplate, NewWebhook, Page, PhoneAddition,
+    Record, Recorded, Replay, Replayed, Rotation, SecretHash, Store, StoreError, StoredTemplate,
+    Sweep, Take, Taken, Tidings, Version, Webhook, WebhookChange, WebhookCreation,
 };
 use readers::Readers;
 use snapshots::Snapshots;
@@ -260,7 +260,7 @@ impl Store for SqliteStore {
         &self,
         account: AccountId,
         id: WebhookId,
-        secret: Vec<u8>,
+        secret: KeptSecret,
         until: Timestamp,
         anyway: bool,
         at: Timestamp,

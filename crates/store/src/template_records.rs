@@ -264,8 +264,8 @@ pub enum About {
     Webhook {
         /// Which one.
         id: WebhookId,
-        /// Where events were sent.
-        url: String,
+        /// Scheme and host of where events were sent; the rest may be a secret.
+        origin: String,
     },
 }
 

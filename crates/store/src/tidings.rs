@@ -39,11 +39,7 @@ impl Tidings {
             if waiting.receiver_count() == 0 {
                 accounts.remove(account);
             } else {
-                waiting.send_if_modified(|known| {
-                    let news = *seq > *known;
-                    *known = (*known).max(*seq);
-                    news
-                });
+                waiting.send_if_modified(|known| std::mem::replace(known, *seq) != *seq);
             }
         }
         drop(accounts);

@@ -9,6 +9,16 @@ use jiff::Timestamp;
 
 use crate::Event;
 
+/// A signing secret as it is kept. What it is stays out of logs.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KeptSecret(pub Vec<u8>);
+
+impl std::fmt::Debug for KeptSecret {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("KeptSecret(…)")
+    }
+}
+
 /// An endpoint to be registered.
 #[derive(Clone, Debug)]
 pub struct NewWebhook {
@@ -19,7 +29,7 @@ pub struct NewWebhook {
     /// Which types; none: all of them.
     pub events: Vec<EventType>,
     /// What they are signed with, as the service wants it kept.
-    pub secret: Vec<u8>,
+    pub secret: KeptSecret,
     /// When. It gets the events from then on.
     pub at: Timestamp,
 }
@@ -45,9 +55,9 @@ pub struct Webhook {
     /// Which types; none: all of them.
     pub events: Vec<EventType>,
     /// What they are signed with.
-    pub secret: Vec<u8>,
+    pub secret: KeptSecret,
     /// What they are signed with as well, and until when.
-    pub former_secret: Option<(Vec<u8>, Timestamp)>,
+    pub former_secret: Option<(KeptSecret, Timestamp)>,
     /// The last event that has its delivery, or needs none.
     pub cursor: u64,
     /// How many events are behind that.
@@ -183,6 +193,8 @@ pub struct Attempt {
     pub seq: u64,
     /// The lease it was made under.
     pub lease: Timestamp,
+    /// Where it went: the endpoint may have moved since.
+    pub url: String,
     /// When it had ended.
     pub at: Timestamp,
     /// The meaning of the answer.

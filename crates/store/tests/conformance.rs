@@ -90,6 +90,7 @@ macro_rules! conformance {
                 a_former_secret_counts_until_its_time_and_a_second_rotation_waits,
                 an_endpoint_that_was_switched_off_goes_on_where_it_was,
                 a_deleted_endpoint_gets_nothing_and_its_deliveries_are_forgotten,
+                what_is_forgotten_while_an_endpoint_is_off_blocks_nothing_afterwards,
             }
             deliveries {
                 every_event_after_the_registration_is_delivered_in_order,
@@ -99,6 +100,10 @@ macro_rules! conformance {
                 what_was_taken_is_nobody_elses_until_its_lease_ends,
                 of_many_workers_each_event_is_taken_by_one,
                 an_endpoint_that_asks_for_rest_gets_it,
+                what_an_endpoint_asked_for_outlasts_what_else_was_on_its_way,
+                a_failure_after_a_long_silence_is_the_first_of_a_new_row,
+                what_the_old_address_answers_is_nothing_to_the_new_one,
+                an_endpoint_that_is_down_is_tried_with_one_event_at_a_time,
                 an_endpoint_that_is_gone_is_disabled_and_an_event_says_so,
                 an_endpoint_that_fails_for_five_days_is_disabled,
                 one_event_or_all_since_a_time_are_delivered_once_more,

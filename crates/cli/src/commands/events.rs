@@ -104,7 +104,7 @@ fn show<T: AsRef<str>>(cells: &[T; 8]) -> bool {
 fn cells(event: &Event) -> [String; 8] {
     let (about, name, status) = match &event.about {
         About::Template { id, name, status, .. } => (id.to_string(), &**name, status.word()),
-        About::Webhook { id, url } => (id.to_string(), &**url, ""),
+        About::Webhook { id, origin } => (id.to_string(), &**origin, ""),
     };
     [
         event.seq.to_string(),

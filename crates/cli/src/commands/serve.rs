@@ -81,10 +81,11 @@ pub(super) async fn serve(settings: &Settings, written: &Written) -> anyhow::Res
 /// What endpoints and deliveries need.
 fn setup(settings: &WebhookSettings) -> Setup {
     let rules = Rules { allow_private: settings.allow_private };
-    let guard = Guard::new(rules, Arc::new(SystemResolver::new()));
-    let outgoing = HttpOutgoing::new(guard.clone(), settings.timeout, trusted_roots());
+    // Each has its own places for looking names up: who registers cannot keep events from going.
+    let guard = || Guard::new(rules, Arc::new(SystemResolver::new()));
+    let outgoing = HttpOutgoing::new(guard(), settings.timeout, trusted_roots());
     Setup {
-        guard,
+        guard: guard(),
         keyring: settings.keyring.clone(),
         random: Arc::new(SystemRandom),
         outgoing: Arc::new(outgoing),

@@ -10,7 +10,9 @@ use galley_domain::{
     webhook::Registration,
 };
 use galley_server::webhooks::{Guard, Random as _, Rules, Secret, SystemResolver};
-use galley_store::{MOST_WEBHOOKS, NewWebhook, Rotation, Webhook, WebhookChange, WebhookCreation};
+use galley_store::{
+    KeptSecret, MOST_WEBHOOKS, NewWebhook, Rotation, Webhook, WebhookChange, WebhookCreation,
+};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -121,7 +123,7 @@ async fn admit(settings: &WebhookSettings, url: &str) -> anyhow::Result<()> {
 /// A new secret: as its owner is told it, and as it is kept.
 struct NewSecret {
     shown: String,
-    kept: Vec<u8>,
+    kept: KeptSecret,
 }
 
 impl NewSecret {

@@ -10,7 +10,7 @@ use galley_domain::{
     delivery::{Because, Reply, Verdict},
     id::WebhookId,
 };
-use galley_store::{Attempt, DueDelivery, Recorded, StoreError, Take};
+use galley_store::{Attempt, DueDelivery, KeptSecret, Recorded, StoreError, Take};
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
@@ -22,6 +22,9 @@ use crate::{App, event_view};
 
 /// How much longer than an attempt can take nobody else takes its event.
 const MARGIN: Duration = Duration::from_secs(5);
+
+/// How long to rest before an attempt is tried to be written down once more.
+const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 
 /// What came of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +39,10 @@ pub enum Step {
     GaveUp,
     /// Nothing is sent to the endpoint any more.
     Disabled(Because),
-    /// The attempt took so long that somebody else has the event now.
+    /// It took so long that somebody else has the event now.
     Late,
+    /// Nothing can be signed with the secret that is kept: for the operator to mend.
+    Unsigned,
 }
 
 /// Takes one due event of an endpoint, tries to deliver it, and writes down what came of it.
@@ -59,11 +64,16 @@ pub(super) async fn attempt(app: &App, due: &DueDelivery) -> Result<Step, StoreE
     let post = match message(app, due, now) {
         Ok(post) => post,
         Err(error) => {
-            // That is for the operator to mend, and no fault of the endpoint: it keeps its turn.
+            // That is no fault of the endpoint: it keeps its turn.
             tracing::error!(webhook = %due.webhook.id, %error, "an event cannot be signed");
-            return Ok(Step::Idle(Some(due.lease)));
+            app.metrics().attempt(Step::Unsigned.word(), Duration::ZERO);
+            return Ok(Step::Unsigned);
         }
     };
+    if later(now, app.webhooks().timeout) > due.lease {
+        // The store was so busy that the lease could end before the attempt does.
+        return Ok(Step::Late);
+    }
     let outcome = app.webhooks().outgoing.post(post).await;
     let at = app.clock().now();
     let (reply, answer, failure) = match outcome {
@@ -73,17 +83,18 @@ pub(super) async fn attempt(app: &App, due: &DueDelivery) -> Result<Step, StoreE
         Outcome::Failed(failure) => (Reply::None, None, Some(failure.to_string())),
     };
     let verdict = app.webhooks().schedule.after(due.attempts + 1, reply, chance(app));
-    let recorded = app.store().record_attempt(Attempt {
+    let attempt = Attempt {
         webhook: due.webhook.id,
         seq: due.event.seq,
         lease: due.lease,
+        url: due.webhook.url.clone(),
         at,
         reply,
         answer,
         failure,
         verdict,
-    });
-    let step = match recorded.await? {
+    };
+    let step = match record(app, attempt).await? {
         Recorded::Kept => match verdict {
             Verdict::Delivered => Step::Delivered,
             Verdict::Again(delay) => Step::WillRetry(later(at, delay)),
@@ -101,6 +112,20 @@ pub(super) async fn attempt(app: &App, due: &DueDelivery) -> Result<Step, StoreE
     Ok(step)
 }
 
+/// Writes an attempt down, however busy the store is: what is not written down is sent twice.
+async fn record(app: &App, attempt: Attempt) -> Result<Recorded, StoreError> {
+    loop {
+        match app.store().record_attempt(attempt.clone()).await {
+            Err(StoreError::Busy | StoreError::Full(_) | StoreError::Unavailable(_))
+                if app.clock().now() < attempt.lease =>
+            {
+                tokio::time::sleep(BETWEEN_TRIES).await;
+            }
+            recorded => return recorded,
+        }
+    }
+}
+
 impl Step {
     /// How metrics call it.
     fn word(self) -> &'static str {
@@ -111,6 +136,7 @@ impl Step {
             Self::GaveUp => "gave_up",
             Self::Disabled(_) => "disabled",
             Self::Late => "late",
+            Self::Unsigned => "unsigned",
         }
     }
 }
@@ -119,7 +145,7 @@ impl Step {
 fn message(app: &App, due: &DueDelivery, now: Timestamp) -> Result<Post, CannotOpen> {
     let DueDelivery { webhook, event, .. } = due;
     let account = webhook.account.get();
-    let open = |kept: &[u8]| app.webhooks().keyring.open(account, kept);
+    let open = |kept: &KeptSecret| app.webhooks().keyring.open(account, kept);
     let mut secrets: Vec<Secret> = vec![open(&webhook.secret)?];
     if let Some((former, until)) = &webhook.former_secret
         && *until > now
@@ -128,7 +154,8 @@ fn message(app: &App, due: &DueDelivery, now: Timestamp) -> Result<Post, CannotO
         secrets.extend(open(former).ok());
     }
     let body = event_view::event(event);
-    let id = format!("evt_{account}_{}", event.seq);
+    // A store that was put back from a copy gives numbers again: the moment tells them apart.
+    let id = format!("evt_{account}_{}_{}", event.seq, event.at.as_millisecond());
     let headers = [
         (signature::ID_HEADER, id.clone()),
         (signature::TIMESTAMP_HEADER, now.as_second().to_string()),

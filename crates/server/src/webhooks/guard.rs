@@ -17,6 +17,8 @@ use thiserror::Error;
 use url::{Host, Url};
 
 use super::resolve::Resolve;
+use ranges::is_link_local;
+
 pub use ranges::is_public;
 
 /// A URL may have as many characters.
@@ -74,6 +76,10 @@ pub enum Refused {
          service can set GALLEY_WEBHOOKS_ALLOW_PRIVATE=true.)"
     )]
     Literal,
+    /// An address that means something on one wire only, where the machines of clouds also tell
+    /// their secrets. No receiver has one, and nobody can allow it.
+    #[error("The host has a link-local address. Use a receiver that is reached in another way.")]
+    LinkLocal,
     /// A name that no name server can have.
     #[error(
         "The host is not a domain name: it needs labels of 1 to 63 letters, digits, hyphens and \
@@ -147,8 +153,8 @@ impl Guard {
         match parsed.host() {
             None => return Err(Refused::NoHost),
             Some(Host::Domain(name)) => check_name(name, self.rules)?,
-            Some(_) if self.rules.allow_private => {}
-            Some(_) => return Err(Refused::Literal),
+            Some(Host::Ipv4(ip)) => self.check_literal(ip.into())?,
+            Some(Host::Ipv6(ip)) => self.check_literal(ip.into())?,
         }
         Ok(parsed)
     }
@@ -167,6 +173,14 @@ impl Guard {
         Ok(Admitted { url, addresses })
     }
 
+    fn check_literal(&self, ip: IpAddr) -> Result<(), Refused> {
+        match ip {
+            ip if is_link_local(ip) => Err(Refused::LinkLocal),
+            _ if self.rules.allow_private => Ok(()),
+            _ => Err(Refused::Literal),
+        }
+    }
+
     async fn addresses(&self, name: &str, port: u16) -> Result<Vec<SocketAddr>, Refused> {
         let unresolved = || Refused::Unresolved(name.to_owned());
         let lookup = tokio::time::timeout(RESOLVE, self.resolver.resolve(name, port)).await;
@@ -176,6 +190,9 @@ impl Guard {
         }
         if !self.rules.allow_private && found.iter().any(|it| !is_public(it.ip())) {
             return Err(Refused::PrivateAddress(name.to_owned()));
+        }
+        if found.iter().any(|it| is_link_local(it.ip())) {
+            return Err(Refused::LinkLocal);
         }
         for address in &mut found {
             address.set_port(port);

@@ -8,6 +8,7 @@ use chacha20poly1305::{
     XChaCha20Poly1305, XNonce,
     aead::{Aead as _, KeyInit as _, Payload},
 };
+use galley_store::KeptSecret;
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
@@ -67,16 +68,18 @@ impl Keyring {
 
     /// What to keep of a secret. It opens for this account only, so that a row moved to another
     /// one is of no use there. The nonce is random and new each time.
-    pub fn seal(&self, account: u64, secret: &Secret, nonce: [u8; NONCE]) -> Vec<u8> {
-        let Some(cipher) = &self.0 else { return [&[PLAIN], secret.bytes()].concat() };
+    pub fn seal(&self, account: u64, secret: &Secret, nonce: [u8; NONCE]) -> KeptSecret {
+        let Some(cipher) = &self.0 else {
+            return KeptSecret([&[PLAIN], secret.bytes()].concat());
+        };
         let payload = Payload { msg: secret.bytes(), aad: &account.to_be_bytes() };
         let sealed = cipher.encrypt(&XNonce::from(nonce), payload).expect("a secret is short");
-        [&[SEALED], &nonce[..], &sealed].concat()
+        KeptSecret([&[SEALED], &nonce[..], &sealed].concat())
     }
 
     /// The secret from what was kept of it. What was kept before there was a key still opens.
-    pub fn open(&self, account: u64, kept: &[u8]) -> Result<Secret, CannotOpen> {
-        let bytes = match kept.split_first() {
+    pub fn open(&self, account: u64, kept: &KeptSecret) -> Result<Secret, CannotOpen> {
+        let bytes = match kept.0.split_first() {
             Some((&PLAIN, plain)) => plain.to_vec(),
             Some((&SEALED, rest)) => self.unseal(account, rest)?,
             _ => return Err(CannotOpen::Damaged),
@@ -117,7 +120,7 @@ mod tests {
         let keyring = keyring("sixteen letters!");
         let kept = keyring.seal(1, &secret(), NONCE_OF_TEST);
         assert_eq!(keyring.open(1, &kept).unwrap().reveal(), secret().reveal());
-        assert!(!kept.windows(4).any(|it| it == [7; 4]));
+        assert!(!kept.0.windows(4).any(|it| it == [7; 4]));
         assert_ne!(kept, keyring.seal(1, &secret(), [8; NONCE]));
     }
 
@@ -146,16 +149,18 @@ mod tests {
     fn whatever_byte_is_changed_or_missing_it_does_not_open() {
         let keyring = keyring("sixteen letters!");
         let kept = keyring.seal(1, &secret(), NONCE_OF_TEST);
-        for at in 1..kept.len() {
+        for at in 1..kept.0.len() {
             let mut changed = kept.clone();
-            changed[at] ^= 1;
+            changed.0[at] ^= 1;
             assert_eq!(keyring.open(1, &changed).unwrap_err(), CannotOpen::NotOurs, "byte {at}");
         }
-        for length in 0..kept.len() {
-            assert!(keyring.open(1, &kept[..length]).is_err(), "{length} bytes");
+        for length in 0..kept.0.len() {
+            let shorter = KeptSecret(kept.0[..length].to_vec());
+            assert!(keyring.open(1, &shorter).is_err(), "{length} bytes");
         }
         for unknown in [&[2, 1, 1][..], &[PLAIN, 1, 2, 3]] {
-            assert_eq!(keyring.open(1, unknown).unwrap_err(), CannotOpen::Damaged);
+            let unknown = KeptSecret(unknown.to_vec());
+            assert_eq!(keyring.open(1, &unknown).unwrap_err(), CannotOpen::Damaged);
         }
     }
 

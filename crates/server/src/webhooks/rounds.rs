@@ -1,16 +1,17 @@
 //! The loop around the steps: every endpoint that has something to do, several events at once,
 //! none more often than it should, and none waiting for another.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use galley_domain::id::WebhookId;
 use galley_store::{DueWebhooks, Take};
 use tokio::{
+    sync::Semaphore,
     task::{self, JoinError, JoinSet},
     time::Instant,
 };
 
-use super::deliver::{attempt, take};
+use super::deliver::{Step, attempt, take};
 use crate::App;
 
 /// How many events are on their way to one endpoint at once, each of another template.
@@ -18,6 +19,16 @@ const AT_ONCE: usize = 8;
 
 /// How many deliveries can be made up for at once after a quiet time.
 const BURST: u32 = 10;
+
+/// How many events are on their way at once, to all endpoints together: each is an open file.
+const ALL_AT_ONCE: usize = 512;
+
+/// While some events are on their way, how often is looked for others that could go, too.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+
+/// How long an endpoint is left alone when the store, or its secret, is in trouble.
+const AFTER_STORE_ERROR: Duration = Duration::from_secs(1);
+const AFTER_UNSIGNED: Duration = Duration::from_secs(30);
 
 /// How often is looked for what is due: not more than so, and not less.
 const BRIEFLY: Duration = Duration::from_millis(20);
@@ -28,6 +39,7 @@ pub async fn deliver_webhooks_forever(app: App) {
     let (mut news, mut ending) = (app.store().tidings().of_anybody(), app.draining());
     let mut endpoints = JoinSet::new();
     let mut desk = Desk::default();
+    let room = Arc::new(Semaphore::new(ALL_AT_ONCE));
     while !app.is_draining() {
         while let Some(ended) = endpoints.try_join_next_with_id() {
             desk.note_end(ended);
@@ -38,9 +50,12 @@ pub async fn deliver_webhooks_forever(app: App) {
             DueWebhooks::default()
         });
         for webhook in due.now {
+            if desk.paces.get(&webhook).is_some_and(Pace::is_paused) {
+                continue;
+            }
             desk.busy.entry(webhook).or_insert_with(|| {
                 let pace = desk.paces.remove(&webhook).unwrap_or_else(|| Pace::new(&app));
-                endpoints.spawn(deliver_to(app.clone(), webhook, pace)).id()
+                endpoints.spawn(deliver_to(app.clone(), webhook, pace, Arc::clone(&room))).id()
             });
         }
         let next = due.next.map_or(LONG, |next| {
@@ -82,33 +97,56 @@ impl Desk {
 }
 
 /// Delivers to one endpoint for as long as there is something to deliver.
-async fn deliver_to(app: App, webhook: WebhookId, mut pace: Pace) -> (WebhookId, Pace) {
+async fn deliver_to(
+    app: App,
+    webhook: WebhookId,
+    mut pace: Pace,
+    room: Arc<Semaphore>,
+) -> (WebhookId, Pace) {
     let mut under_way = JoinSet::new();
     let mut more = true;
     loop {
-        if more && under_way.len() < AT_ONCE && !app.is_draining() {
+        if more && under_way.len() < AT_ONCE && !pace.is_paused() && !app.is_draining() {
             pace.turn().await;
+            let permit = Arc::clone(&room).acquire_owned().await;
             match take(&app, webhook).await {
                 Ok(Take::Due(due)) => {
                     let app = app.clone();
-                    under_way.spawn(async move { attempt(&app, &due).await });
+                    under_way.spawn(async move {
+                        let step = attempt(&app, &due).await;
+                        drop(permit);
+                        step
+                    });
                 }
-                Ok(Take::Nothing(_)) => more = false,
-                Err(error) => {
-                    tracing::warn!(%webhook, %error, "a delivery cannot be taken");
+                Ok(Take::Nothing(_)) => {
+                    pace.give_back();
                     more = false;
                 }
-            }
-        } else {
-            match under_way.join_next().await {
-                // What is done may let the next event of its template go.
-                Some(Ok(Ok(_))) => more = true,
-                Some(Ok(Err(error))) => {
-                    tracing::warn!(%webhook, %error, "an attempt cannot be written down");
+                Err(error) => {
+                    tracing::warn!(%webhook, %error, "a delivery cannot be taken");
+                    pace.pause(AFTER_STORE_ERROR);
                 }
-                Some(Err(error)) => tracing::error!(%webhook, %error, "an attempt went wrong"),
-                None => return (webhook, pace),
             }
+            continue;
+        }
+        let ended = tokio::select! {
+            ended = under_way.join_next() => ended,
+            // One slow event is no reason for those of other templates to wait.
+            () = tokio::time::sleep(BETWEEN_LOOKS) => {
+                more = true;
+                continue;
+            }
+        };
+        match ended {
+            Some(Ok(Ok(Step::Unsigned))) => pace.pause(AFTER_UNSIGNED),
+            // What is done may let the next event of its template go.
+            Some(Ok(Ok(_))) => more = true,
+            Some(Ok(Err(error))) => {
+                tracing::warn!(%webhook, %error, "an attempt cannot be written down");
+                pace.pause(AFTER_STORE_ERROR);
+            }
+            Some(Err(error)) => tracing::error!(%webhook, %error, "an attempt went wrong"),
+            None => return (webhook, pace),
         }
     }
 }
@@ -117,12 +155,27 @@ async fn deliver_to(app: App, webhook: WebhookId, mut pace: Pace) -> (WebhookId,
 struct Pace {
     between: Duration,
     next: Instant,
+    /// Nothing is taken before this.
+    paused_until: Instant,
 }
 
 impl Pace {
     fn new(app: &App) -> Self {
         let between = Duration::from_secs(1) / app.webhooks().per_second.max(1);
-        Self { between, next: Instant::now() }
+        Self { between, next: Instant::now(), paused_until: Instant::now() }
+    }
+
+    fn pause(&mut self, time: Duration) {
+        self.paused_until = Instant::now() + time;
+    }
+
+    fn is_paused(&self) -> bool {
+        self.paused_until > Instant::now()
+    }
+
+    /// There was nothing to deliver.
+    fn give_back(&mut self) {
+        self.next = self.next.checked_sub(self.between).unwrap_or(self.next);
     }
 
     async fn turn(&mut self) {

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use galley_domain::{delivery::Schedule, id::AccountId};
+use galley_store::KeptSecret;
 
 use super::{
     guard::{Guard, Refused},
@@ -40,7 +41,7 @@ pub struct Setup {
 /// A new secret: as its owner is told it, and as it is kept.
 pub(crate) struct NewSecret {
     pub(crate) shown: String,
-    pub(crate) sealed: Vec<u8>,
+    pub(crate) sealed: KeptSecret,
 }
 
 impl Setup {

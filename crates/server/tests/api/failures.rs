@@ -18,9 +18,9 @@ use galley_server::Limits;
 use galley_store::{
     Account, AccountCreation, Attempt, Change, Changed, Creation, Credential, CredentialAddition,
     CredentialId, CredentialKind, Deliveries, Delivery, DueWebhooks, Feed, Finding, Indexing,
-    Listing, NewAccount, NewCredential, NewTemplate, NewWebhook, Page, PhoneAddition, Record,
-    Recorded, Replay, Replayed, Rotation, SecretHash, Store, StoreError, StoredTemplate, Sweep,
-    Take, Taken, Tidings, Version, Webhook, WebhookChange, WebhookCreation,
+    KeptSecret, Listing, NewAccount, NewCredential, NewTemplate, NewWebhook, Page, PhoneAddition,
+    Record, Recorded, Replay, Replayed, Rotation, SecretHash, Store, StoreError, StoredTemplate,
+    Sweep, Take, Taken, Tidings, Version, Webhook, WebhookChange, WebhookCreation,
 };
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -152,7 +152,7 @@ stumbling! {
         account: AccountId, id: WebhookId, change: WebhookChange, at: Timestamp
     ) -> Option<Webhook>;
     rotate_webhook(
-        account: AccountId, id: WebhookId, secret: Vec<u8>, until: Timestamp, anyway: bool,
+        account: AccountId, id: WebhookId, secret: KeptSecret, until: Timestamp, anyway: bool,
         at: Timestamp
     ) -> Rotation;
     delete_webhook(account: AccountId, id: WebhookId) -> bool;

@@ -334,6 +334,7 @@ async fn record(app: &TestApp, due: &DueDelivery, answer: Option<u16>, verdict: 
         webhook: due.webhook.id,
         seq: due.event.seq,
         lease: due.lease,
+        url: due.webhook.url.clone(),
         at: app.clock.now(),
         reply: answer.map_or(Reply::None, |status| Reply::of(status, None)),
         answer,

@@ -27,6 +27,7 @@ use galley_store::{
     SqliteStore, Store, Webhook, WebhookCreation, sqlite::SqliteOptions,
 };
 use jiff::{SignedDuration, Timestamp};
+use tokio::sync::mpsc;
 
 pub(crate) struct Bench {
     pub(crate) app: App,
@@ -203,6 +204,10 @@ pub(crate) struct Receiver {
     answers: Mutex<VecDeque<Outcome>>,
     /// What it answers to everything, whatever else it was told.
     always: Mutex<Option<u16>>,
+    /// The event that it never answers to.
+    hangs_on: Mutex<Option<u64>>,
+    /// Who wants to know which events come in.
+    watcher: Mutex<Option<mpsc::UnboundedSender<u64>>>,
 }
 
 impl Receiver {
@@ -212,6 +217,17 @@ impl Receiver {
 
     pub(crate) fn always(&self, status: Option<u16>) {
         *self.always.lock().unwrap() = status;
+    }
+
+    pub(crate) fn hang_on(&self, seq: u64) {
+        *self.hangs_on.lock().unwrap() = Some(seq);
+    }
+
+    /// The numbers of the events that come in from now on.
+    pub(crate) fn watch(&self) -> mpsc::UnboundedReceiver<u64> {
+        let (watcher, arrivals) = mpsc::unbounded_channel();
+        *self.watcher.lock().unwrap() = Some(watcher);
+        arrivals
     }
 
     pub(crate) fn last(&self) -> Post {
@@ -230,7 +246,15 @@ pub(crate) fn silence() -> Outcome {
 #[async_trait]
 impl Outgoing for Receiver {
     async fn post(&self, post: Post) -> Outcome {
+        let seq = body(&post)["seq"].as_u64().unwrap();
         self.posts.lock().unwrap().push(post);
+        if let Some(watcher) = &*self.watcher.lock().unwrap() {
+            let _ = watcher.send(seq);
+        }
+        let hangs = *self.hangs_on.lock().unwrap() == Some(seq);
+        if hangs {
+            std::future::pending::<()>().await;
+        }
         let told = self.answers.lock().unwrap().pop_front();
         let always = self.always.lock().unwrap().map(status);
         always.or(told).unwrap_or(status(200))

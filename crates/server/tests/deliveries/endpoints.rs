@@ -25,7 +25,8 @@ async fn an_endpoint_that_answers_410_is_disabled_at_once_and_an_event_says_so()
     assert_eq!(bench.step().await, Step::Disabled(Because::Gone));
     assert_eq!(bench.step().await, Step::Idle(None));
     let event = last_event(&bench).await;
-    let about = About::Webhook { id: bench.webhook, url: bench.endpoint().await.url };
+    let origin = "https://shop.example".to_owned();
+    let about = About::Webhook { id: bench.webhook, origin };
     assert_eq!((event.kind, event.about), (EventType::WebhookDisabled, about));
     assert_eq!(event.reason.as_deref(), Some("gone"));
 

@@ -8,7 +8,18 @@ use rustls::RootCertStore;
 use super::receiver::{Names, PATIENT, Receiver, failure, lenient, nearby, ok, status, strict};
 
 /// By the name of the refusal. `PORT` is where a receiver listens on 127.0.0.1.
-const FORBIDDEN: [(&str, &[&str]); 11] = [
+const FORBIDDEN: [(&str, &[&str]); 12] = [
+    (
+        "LinkLocal",
+        &[
+            "https://[fe80::1]:PORT/",
+            "https://[::ffff:169.254.169.254]/latest/meta-data/",
+            "https://169.254.169.254/latest/meta-data/",
+            "https://2852039166/latest/meta-data/",
+            "https://0xa9fea9fe/latest/meta-data/",
+            "https://0251.0376.0251.0376/latest/meta-data/",
+        ],
+    ),
     (
         "Literal",
         &[
@@ -45,16 +56,11 @@ const FORBIDDEN: [(&str, &[&str]); 11] = [
             "https://[::127.0.0.1]:PORT/",
             "https://[64:ff9b::127.0.0.1]:PORT/",
             "https://[2002:7f00:1::]:PORT/",
-            "https://[fe80::1]:PORT/",
             "https://[fd00::1]:PORT/",
             "https://[ff02::1]:PORT/",
             "https://10.0.0.1/",
             "https://172.16.0.1/",
             "https://192.168.0.1/",
-            "https://169.254.169.254/latest/meta-data/",
-            "https://2852039166/latest/meta-data/",
-            "https://0xa9fea9fe/latest/meta-data/",
-            "https://0251.0376.0251.0376/latest/meta-data/",
             "https://255.255.255.255/",
             "https://8.8.8.8/",
             "https://[2606:4700:4700::1111]/",
@@ -228,8 +234,16 @@ async fn an_operator_may_allow_private_addresses_and_http_but_nothing_ambiguous(
         assert_eq!(status(&nearby(PATIENT), &url).await, 200, "{url}");
     }
     assert_eq!(receiver.connections(), allowed.len());
-    let always =
-        ["TooLong", "Characters", "NotAUrl", "UserInfo", "Fragment", "NotAName", "PortZero"];
+    let always = [
+        "TooLong",
+        "Characters",
+        "NotAUrl",
+        "UserInfo",
+        "Fragment",
+        "NotAName",
+        "PortZero",
+        "LinkLocal",
+    ];
     let mut found = 0;
     for (expected, url) in forbidden(port) {
         let verdict = lenient().check_form(&url);

@@ -2,7 +2,7 @@
 
 -- An event is about a template, or about an endpoint: then its template is 0.
 ALTER TABLE event ADD COLUMN webhook_id INTEGER;
-ALTER TABLE event ADD COLUMN url TEXT;
+ALTER TABLE event ADD COLUMN origin TEXT;
 
 -- `events`: the types that are wanted, divided by commas; empty: all. `cursor`: every event up to
 -- here has its delivery, or needs none; there is nothing to write for an event when it happens.
@@ -16,6 +16,7 @@ CREATE TABLE webhook (
     former_until     INTEGER,
     cursor           INTEGER NOT NULL,
     failing_since    INTEGER,
+    failed_at        INTEGER,
     failures         INTEGER NOT NULL DEFAULT 0,
     resting_until    INTEGER,
     disabled_at      INTEGER,

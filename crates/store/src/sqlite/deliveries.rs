@@ -1,7 +1,7 @@
 //! Deliveries, as SQL: events become deliveries of an endpoint, are taken, tried, and done.
 
 use galley_domain::{
-    delivery::{DeliveryStatus, Health, Standing, Verdict},
+    delivery::{DeliveryStatus, FORGIVEN_AFTER, Health, PATIENCE, Standing, Verdict},
     id::{AccountId, TemplateId, WebhookId},
     lifecycle::EventType,
 };
@@ -67,11 +67,15 @@ pub(super) fn take(
     if let Some(until) = webhook.resting_until.filter(|until| *until > at) {
         return Ok(Take::Nothing(Some(until)));
     }
+    if let Some(until) = being_probed(batch.connection(), id, at)? {
+        return Ok(Take::Nothing(Some(until)));
+    }
     let mut first = first_due(batch.connection(), id, at)?;
-    let (mut cursor, mut steps) = (webhook.cursor, 0);
+    let (mut cursor, mut steps, mut made) = (webhook.cursor, 0, 0);
     let newest = batch.newest_seq(webhook.account)?;
-    while first.is_none() && cursor < newest && steps < MOST_STEPS {
-        cursor = fan_out(batch, &webhook, cursor, newest, at)?;
+    // On over events that it does not want; but no more rows than one step makes.
+    while first.is_none() && cursor < newest && steps < MOST_STEPS && made == 0 {
+        (cursor, made) = fan_out(batch, &webhook, cursor, newest, at)?;
         first = first_due(batch.connection(), id, at)?;
         steps += 1;
     }
@@ -82,7 +86,7 @@ pub(super) fn take(
     };
     let Some(event) = events::one(batch.connection(), webhook.account, seq)? else {
         // Nothing can be delivered of an event that is gone.
-        forget(batch.connection(), id, seq)?;
+        forget(batch.connection(), id, seq, at)?;
         return Ok(Take::Nothing(Some(at)));
     };
     batch
@@ -99,6 +103,21 @@ fn working(connection: &Connection, id: WebhookId) -> Result<Option<Webhook>, St
         .prepare_cached("SELECT disabled_at IS NOT NULL FROM account WHERE id = ?1")?
         .query_row([key(webhook.account.get())], |row| row.get(0))?;
     Ok(Some(webhook).filter(|webhook| webhook.disabled.is_none() && !shut))
+}
+
+/// Until when one delivery is tried to see whether an endpoint that is down has come back: others
+/// would only wait for the same.
+fn being_probed(
+    connection: &Connection,
+    id: WebhookId,
+    at: Timestamp,
+) -> Result<Option<Timestamp>, StoreError> {
+    let mut query = connection.prepare_cached(
+        "SELECT max(d.leased_until) AS until FROM webhook w JOIN delivery d ON d.webhook_id = w.id \
+         WHERE w.id = ?1 AND w.failures >= ?3 AND d.due_at <= ?2 AND d.leased_until > ?2",
+    )?;
+    let mut rows = query.query(params![key(id.get()), millis(at), PATIENCE])?;
+    rows.next()?.map_or(Ok(None), |row| moment(row, "until"))
 }
 
 fn first_due(
@@ -129,14 +148,15 @@ fn next_due(
     Ok([moment(row, "freed")?, moment(row, "due")?].into_iter().flatten().min())
 }
 
-/// Makes deliveries of the next events that the endpoint wants; answers how far it came.
+/// Makes deliveries of the next events that the endpoint wants; answers how far it came, and how
+/// many it made.
 fn fan_out(
     batch: &mut Batch<'_>,
     webhook: &Webhook,
     cursor: u64,
     newest: u64,
     at: Timestamp,
-) -> Result<u64, StoreError> {
+) -> Result<(u64, usize), StoreError> {
     let to = newest.min(cursor + STEP);
     let connection = batch.connection();
     let mut query = connection.prepare_cached(
@@ -144,16 +164,18 @@ fn fan_out(
          WHERE account_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq",
     )?;
     let mut rows = query.query([key(webhook.account.get()), key(cursor), key(to)])?;
+    let mut made = 0;
     while let Some(row) = rows.next()? {
         let kind = column(row, "type", |word: String| EventType::named(&word))?;
         if webhook.events.is_empty() || webhook.events.contains(&kind) {
             enqueue(connection, webhook.id, row.get("seq")?, row.get("template_id")?, at)?;
+            made += 1;
         }
     }
     connection
         .prepare_cached("UPDATE webhook SET cursor = ?2 WHERE id = ?1")?
         .execute([key(webhook.id.get()), key(to)])?;
-    Ok(to)
+    Ok((to, made))
 }
 
 /// Puts an event in the line of its template; one that is done is to be delivered once more.
@@ -242,7 +264,6 @@ pub(super) fn replay(
                 .execute([key(id.get()), key(cursor)])?;
             Ok(Replayed::Queued(batch.newest_seq(account)? - cursor))
         }
-        (Replay::One(_), Some(seq)) if seq > webhook.cursor => Ok(Replayed::Queued(1)),
         (Replay::One(_), Some(seq)) => {
             let Some(event) = events::one(batch.connection(), account, seq)? else {
                 return Ok(Replayed::NoEvent);
@@ -297,11 +318,15 @@ pub(super) fn record(batch: &mut Batch<'_>, attempt: &Attempt) -> Result<Recorde
     let Some(webhook) = webhooks::by_id(batch.connection(), attempt.webhook)? else {
         return Ok(Recorded::Late);
     };
+    // What the old address had to say is nothing to the new one.
+    if webhook.url != attempt.url {
+        return Ok(Recorded::Kept);
+    }
     note_health(batch, &webhook, attempt)
 }
 
-/// The next event of a template is to be delivered now.
-fn call_next(
+/// The first event of a template that waits is to be delivered now.
+pub(super) fn call_next(
     connection: &Connection,
     id: WebhookId,
     template: i64,
@@ -324,23 +349,44 @@ fn note_health(
     attempt: &Attempt,
 ) -> Result<Recorded, StoreError> {
     let id = key(webhook.id.get());
-    let failures: u32 = batch
-        .connection()
-        .prepare_cached("SELECT failures FROM webhook WHERE id = ?1")?
-        .query_row([id], |row| row.get(0))?;
-    let failing_for = webhook.failing_since.map(|since| attempt.at.duration_since(since));
+    let connection = batch.connection();
+    let (failures, failed_at): (u32, Option<i64>) = connection
+        .prepare_cached("SELECT failures, failed_at FROM webhook WHERE id = ?1")?
+        .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let lately = failed_at.is_some_and(|at| {
+        let ago = millis(attempt.at).saturating_sub(at);
+        ago.unsigned_abs() <= u64::try_from(FORGIVEN_AFTER.as_millis()).unwrap_or(u64::MAX)
+    });
+    let since = webhook.failing_since.filter(|_| lately);
+    let failures = if lately { failures } else { 0 };
+    let failing_for = since.map(|since| attempt.at.duration_since(since));
     let failing_for = failing_for.map(|time| time.try_into().unwrap_or_default());
     match (Health { failing_for, failures }).after(attempt.reply) {
-        Standing::Well if failures > 0 => webhooks::forgive(batch.connection(), webhook.id)?,
+        // What it asked for while other events were on their way still counts.
+        Standing::Well if failed_at.is_some() => {
+            connection
+                .prepare_cached(
+                    "UPDATE webhook SET failing_since = NULL, failed_at = NULL, failures = 0, \
+                     resting_until = CASE WHEN resting_until > ?2 THEN resting_until END \
+                     WHERE id = ?1",
+                )?
+                .execute([id, millis(attempt.at)])?;
+        }
         Standing::Failing(rest) => {
             let resting_until = (!rest.is_zero()).then(|| later(attempt.at, rest));
-            batch
-                .connection()
+            connection
                 .prepare_cached(
-                    "UPDATE webhook SET failures = failures + 1, \
-                     failing_since = coalesce(failing_since, ?2), resting_until = ?3 WHERE id = ?1",
+                    "UPDATE webhook SET failures = ?4, failing_since = ?5, failed_at = ?2, \
+                     resting_until = CASE WHEN ?3 IS NULL THEN resting_until \
+                     ELSE max(coalesce(resting_until, 0), ?3) END WHERE id = ?1",
                 )?
-                .execute(params![id, millis(attempt.at), resting_until.map(millis)])?;
+                .execute(params![
+                    id,
+                    millis(attempt.at),
+                    resting_until.map(millis),
+                    failures + 1,
+                    millis(since.unwrap_or(attempt.at)),
+                ])?;
         }
         Standing::Disabled(because) if webhook.disabled.is_none() => {
             webhooks::disable(batch.connection(), webhook.id, because, attempt.at)?;
@@ -357,11 +403,18 @@ fn later(at: Timestamp, delay: std::time::Duration) -> Timestamp {
     at.checked_add(delay).unwrap_or(Timestamp::MAX)
 }
 
-fn forget(connection: &Connection, id: WebhookId, seq: u64) -> Result<(), StoreError> {
-    connection
-        .prepare_cached("DELETE FROM delivery WHERE webhook_id = ?1 AND seq = ?2")?
-        .execute([key(id.get()), key(seq)])?;
-    Ok(())
+fn forget(
+    connection: &Connection,
+    id: WebhookId,
+    seq: u64,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let template: i64 = connection
+        .prepare_cached(
+            "DELETE FROM delivery WHERE webhook_id = ?1 AND seq = ?2 RETURNING template_id",
+        )?
+        .query_row([key(id.get()), key(seq)], |row| row.get(0))?;
+    call_next(connection, id, template, at)
 }
 
 pub(super) fn page(

@@ -62,7 +62,7 @@ pub(super) fn append_disabled(
         .connection()
         .prepare_cached(
             "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, category, \
-             status, reason, webhook_id, url) \
+             status, reason, webhook_id, origin) \
              VALUES (?1, ?2, ?3, 0, 0, ?4, ?5, '', '', ?6, ?7, ?8)",
         )?
         .execute(params![
@@ -73,14 +73,20 @@ pub(super) fn append_disabled(
             actor_key(Actor::Service),
             reason,
             key(webhook.id.get()),
-            webhook.url,
+            origin(&webhook.url),
         ])?;
     Ok(())
 }
 
+/// Scheme and host of an address. What comes after them is often a secret, and events are read by
+/// more people than endpoints are.
+fn origin(url: &str) -> String {
+    url.split('/').take(3).collect::<Vec<_>>().join("/")
+}
+
 /// Everything of an event. Name and language never change and are read from the template.
 const SELECT: &str = "SELECT e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, \
-     t.language, e.category, e.status, e.reason, e.webhook_id, e.url \
+     t.language, e.category, e.status, e.reason, e.webhook_id, e.origin \
      FROM event e LEFT JOIN template t ON t.id = e.template_id WHERE e.account_id = ?1";
 
 /// The events behind `after`, or what keeps them from being read.
@@ -144,7 +150,7 @@ pub(super) fn oldest(connection: &Connection, account: AccountId) -> Result<u64,
 fn event(row: &Row<'_>) -> Result<Event, StoreError> {
     let kind = column(row, "type", |word: String| EventType::named(&word))?;
     let about = if kind == EventType::WebhookDisabled {
-        About::Webhook { id: webhook_id(row, "webhook_id")?, url: row.get("url")? }
+        About::Webhook { id: webhook_id(row, "webhook_id")?, origin: row.get("origin")? }
     } else {
         About::Template {
             id: template_id(row, "template_id")?,

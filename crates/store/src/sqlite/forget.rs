@@ -1,11 +1,17 @@
 //! Forgetting: events that have been kept for their time, with their deliveries.
 
-use galley_domain::id::{AccountId, WebhookId};
+use std::collections::HashSet;
+
+use galley_domain::{
+    delivery::DeliveryStatus,
+    id::{AccountId, WebhookId},
+};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
     columns::{account_id, key, millis, number, webhook_id},
+    deliveries,
     writer::Batch,
 };
 use crate::StoreError;
@@ -94,15 +100,35 @@ pub(super) fn forget(
             // An endpoint may have been switched on meanwhile, or told to begin anew.
             let Some(still) = old_events(connection, *account, since)? else { return Ok(0) };
             let last = key(still.min(*last));
-            connection
-                .prepare_cached(
-                    "DELETE FROM delivery WHERE seq <= ?2 AND webhook_id IN \
-                     (SELECT id FROM webhook WHERE account_id = ?1)",
-                )?
-                .execute([key(account.get()), last])?;
+            forget_deliveries(connection, *account, last, since)?;
             let mut delete = connection
                 .prepare_cached("DELETE FROM event WHERE account_id = ?1 AND seq <= ?2")?;
             Ok(delete.execute([key(account.get()), last])?)
         }
     }
+}
+
+/// Forgets the deliveries of events. An endpoint that is switched off may still have waited for
+/// some: what comes behind them moves up, for when it is switched on again.
+fn forget_deliveries(
+    connection: &Connection,
+    account: AccountId,
+    last: i64,
+    since: Timestamp,
+) -> Result<(), StoreError> {
+    let mut delete = connection.prepare_cached(
+        "DELETE FROM delivery WHERE seq <= ?2 AND webhook_id IN \
+         (SELECT id FROM webhook WHERE account_id = ?1) RETURNING webhook_id, template_id, status",
+    )?;
+    let mut rows = delete.query([key(account.get()), last])?;
+    let mut moved_up = HashSet::new();
+    while let Some(row) = rows.next()? {
+        if row.get::<_, String>("status")? == DeliveryStatus::Waiting.word() {
+            moved_up.insert((webhook_id(row, "webhook_id")?, row.get("template_id")?));
+        }
+    }
+    for (webhook, template) in moved_up {
+        deliveries::call_next(connection, webhook, template, since)?;
+    }
+    Ok(())
 }

@@ -14,7 +14,8 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    MOST_WEBHOOKS, NewWebhook, Rotation, StoreError, Webhook, WebhookChange, WebhookCreation,
+    KeptSecret, MOST_WEBHOOKS, NewWebhook, Rotation, StoreError, Webhook, WebhookChange,
+    WebhookCreation,
 };
 
 /// Everything of an endpoint, with how far behind it is.
@@ -45,7 +46,7 @@ pub(super) fn create(
             account,
             new.url,
             words(&new.events),
-            new.secret,
+            new.secret.0,
             key(newest),
             millis(new.at),
         ])?;
@@ -151,8 +152,8 @@ fn enable(batch: &Batch<'_>, webhook: &Webhook) -> Result<(), StoreError> {
 pub(super) fn forgive(connection: &Connection, id: WebhookId) -> Result<(), StoreError> {
     connection
         .prepare_cached(
-            "UPDATE webhook SET failing_since = NULL, failures = 0, resting_until = NULL \
-             WHERE id = ?1",
+            "UPDATE webhook SET failing_since = NULL, failed_at = NULL, failures = 0, \
+             resting_until = NULL WHERE id = ?1",
         )?
         .execute([key(id.get())])?;
     Ok(())
@@ -179,7 +180,7 @@ pub(super) fn rotate(
         )?
         .execute(params![
             key(id.get()),
-            rotation.secret,
+            rotation.secret.0,
             millis(rotation.until),
             millis(rotation.at)
         ])?;
@@ -189,7 +190,7 @@ pub(super) fn rotate(
 
 /// Another secret for an endpoint.
 pub(super) struct NewSecret {
-    pub(super) secret: Vec<u8>,
+    pub(super) secret: KeptSecret,
     pub(super) until: Timestamp,
     pub(super) anyway: bool,
     pub(super) at: Timestamp,
@@ -221,6 +222,7 @@ fn words(events: &[EventType]) -> String {
 fn webhook(row: &Row<'_>) -> Result<Webhook, StoreError> {
     let because = maybe(row, "disabled_because", |word: String| Because::named(&word))?;
     let former: Option<Vec<u8>> = row.get("former_secret")?;
+    let former = former.map(KeptSecret);
     Ok(Webhook {
         id: webhook_id(row, "id")?,
         account: account_id(row, "account_id")?,
@@ -229,7 +231,7 @@ fn webhook(row: &Row<'_>) -> Result<Webhook, StoreError> {
             let words = words.split(',').filter(|word| !word.is_empty());
             words.map(EventType::named).collect()
         })?,
-        secret: row.get("secret")?,
+        secret: KeptSecret(row.get("secret")?),
         former_secret: former.zip(moment(row, "former_until")?),
         cursor: number(row, "cursor")?,
         behind: number(row, "behind")?,

@@ -9,6 +9,7 @@ use galley_domain::{
 };
 use galley_store::{
     About, Actor, Attempt, Deliveries, DueDelivery, NewWebhook, Recorded, Replay, Replayed, Take,
+    WebhookChange,
 };
 
 use super::{
@@ -16,7 +17,7 @@ use super::{
     webhooks::{endpoint, register},
 };
 
-const REFUSED: Reply = Reply::Refused { retry_after: None };
+const REFUSED: Reply = Reply::Refused { overloaded: false, retry_after: None };
 const LEASE: i64 = 20_000;
 const NONE: [u64; 0] = [];
 
@@ -33,6 +34,7 @@ fn attempt(due: &DueDelivery, at: i64, reply: Reply, verdict: Verdict) -> Attemp
         webhook: due.webhook.id,
         seq: due.event.seq,
         lease: due.lease,
+        url: due.webhook.url.clone(),
         at: noon(at),
         reply,
         answer: Some(if reply == Reply::Taken { 200 } else { 500 }),
@@ -207,7 +209,7 @@ pub(crate) async fn of_many_workers_each_event_is_taken_by_one(store: &Shared) {
 pub(crate) async fn an_endpoint_that_asks_for_rest_gets_it(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
     let first = take(store, webhook, 2_000).await.unwrap();
-    let reply = Reply::Refused { retry_after: Some(Duration::from_secs(30)) };
+    let reply = Reply::of(503, Some(Duration::from_secs(30)));
     let again = Verdict::Again(Duration::from_secs(30));
     let asked = attempt(&first, 2_000, reply, again);
     assert_eq!(store.record_attempt(asked).await.unwrap(), Recorded::Kept);
@@ -222,6 +224,68 @@ pub(crate) async fn an_endpoint_that_asks_for_rest_gets_it(store: &Shared) {
     assert_eq!((well.resting_until, well.failing_since), (None, None));
 }
 
+pub(crate) async fn what_an_endpoint_asked_for_outlasts_what_else_was_on_its_way(store: &Shared) {
+    let (account, webhook, _) = two_templates(store).await;
+    let (first, second) =
+        (take(store, webhook, 2_000).await.unwrap(), take(store, webhook, 2_000).await.unwrap());
+    let again = Verdict::Again(Duration::from_mins(1));
+    let asked = attempt(&first, 2_000, Reply::of(429, Some(Duration::from_mins(1))), again);
+    assert_eq!(store.record_attempt(asked).await.unwrap(), Recorded::Kept);
+    deliver(store, &second, 2_100).await;
+    let resting = async || store.webhook(account, webhook).await.unwrap().unwrap().resting_until;
+    assert_eq!(resting().await, Some(noon(62_000)), "a success does not end it");
+    assert_eq!(take(store, webhook, 61_999).await, None);
+    let first = take(store, webhook, 62_000).await.unwrap();
+    assert_eq!(fail(store, &first, 62_000, 5).await, Recorded::Kept);
+    assert_eq!(resting().await, Some(noon(62_000)), "nor does a plain failure make it longer");
+}
+
+pub(crate) async fn a_failure_after_a_long_silence_is_the_first_of_a_new_row(store: &Shared) {
+    const DAY: i64 = 24 * 3_600_000;
+    let (account, webhook, _) = two_templates(store).await;
+    let first = take(store, webhook, 2_000).await.unwrap();
+    let last = attempt(&first, 2_000, REFUSED, Verdict::Failed);
+    assert_eq!(store.record_attempt(last).await.unwrap(), Recorded::Kept);
+    let later = take(store, webhook, 30 * DAY).await.unwrap();
+    assert_eq!(
+        fail(store, &later, 30 * DAY, 5).await,
+        Recorded::Kept,
+        "nothing was tried for long"
+    );
+    let failing = store.webhook(account, webhook).await.unwrap().unwrap();
+    assert_eq!(failing.failing_since, Some(noon(30 * DAY)));
+}
+
+pub(crate) async fn what_the_old_address_answers_is_nothing_to_the_new_one(store: &Shared) {
+    let (account, webhook, _) = two_templates(store).await;
+    let first = take(store, webhook, 2_000).await.unwrap();
+    let url = Some("https://example.org/new".to_owned());
+    let moved = WebhookChange { url, ..WebhookChange::default() };
+    store.change_webhook(account, webhook, moved, noon(2_100)).await.unwrap();
+    let gone = attempt(&first, 2_200, Reply::Gone, Verdict::Again(Duration::from_secs(5)));
+    assert_eq!(store.record_attempt(gone).await.unwrap(), Recorded::Kept);
+    assert_eq!(store.webhook(account, webhook).await.unwrap().unwrap().disabled, None);
+    let again = take(store, webhook, 9_000).await.unwrap();
+    assert_eq!(again.webhook.url, "https://example.org/new");
+}
+
+pub(crate) async fn an_endpoint_that_is_down_is_tried_with_one_event_at_a_time(store: &Shared) {
+    let account = account(store, "a").await;
+    let webhook = register(store, endpoint(account)).await.id;
+    for index in 0..20 {
+        create(store, new(account, &format!("t{index}"))).await;
+    }
+    for _ in 0..10 {
+        let due = take(store, webhook, 1_000).await.unwrap();
+        assert_eq!(fail(store, &due, 1_000, 3_600).await, Recorded::Kept);
+    }
+    let probe = take(store, webhook, 3_000).await.unwrap();
+    assert_eq!(take(store, webhook, 3_000).await, None, "one is enough to see");
+    deliver(store, &probe, 3_000).await;
+    let (one, two) = (take(store, webhook, 3_000).await, take(store, webhook, 3_000).await);
+    assert!(one.is_some() && two.is_some(), "it is back");
+}
+
 pub(crate) async fn an_endpoint_that_is_gone_is_disabled_and_an_event_says_so(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
     let other = register(store, endpoint(account)).await.id;
@@ -234,7 +298,7 @@ pub(crate) async fn an_endpoint_that_is_gone_is_disabled_and_an_event_says_so(st
     assert_eq!(take(store, webhook, 99_000).await, None);
     let told = events(store, account, 4, 9).await;
     assert_eq!(told.len(), 1);
-    let about = About::Webhook { id: webhook, url: "https://example.com/hook".to_owned() };
+    let about = About::Webhook { id: webhook, origin: "https://example.com".to_owned() };
     assert_eq!((told[0].kind, &told[0].about), (EventType::WebhookDisabled, &about));
     assert_eq!((told[0].actor, told[0].reason.as_deref()), (Actor::Service, Some("gone")));
     let due = take(store, other, 3_000).await.unwrap();

@@ -3,20 +3,20 @@
 use galley_domain::{
     delivery::Because,
     id::{AccountId, WebhookId},
-    lifecycle::EventType,
+    lifecycle::{EventType, Trigger},
 };
 use galley_store::{
-    Deliveries, NewWebhook, Rotation, Take, Webhook, WebhookChange, WebhookCreation,
+    Deliveries, KeptSecret, NewWebhook, Rotation, Take, Webhook, WebhookChange, WebhookCreation,
 };
 
-use super::fixture::{Shared, account, create, events, new, noon};
+use super::fixture::{Shared, account, change, create, done, events, new, noon};
 
 pub(crate) fn endpoint(account: AccountId) -> NewWebhook {
     NewWebhook {
         account,
         url: "https://example.com/hook".to_owned(),
         events: Vec::new(),
-        secret: vec![1, 2, 3],
+        secret: KeptSecret(vec![1, 2, 3]),
         at: noon(0),
     }
 }
@@ -26,6 +26,10 @@ pub(crate) async fn register(store: &Shared, new: NewWebhook) -> Webhook {
         WebhookCreation::Created(webhook) => *webhook,
         WebhookCreation::TooMany => panic!("there are too many"),
     }
+}
+
+fn kept(byte: u8) -> KeptSecret {
+    KeptSecret(vec![byte])
 }
 
 async fn now(store: &Shared, webhook: &Webhook) -> Webhook {
@@ -43,7 +47,7 @@ pub(crate) async fn an_endpoint_is_kept_as_it_was_registered_and_seen_by_its_acc
         (made.account, &*made.url, &made.events),
         (mine, "https://example.com/hook", &events)
     );
-    assert_eq!((&*made.secret, &made.former_secret), (&[1, 2, 3][..], &None));
+    assert_eq!((&made.secret, &made.former_secret), (&KeptSecret(vec![1, 2, 3]), &None));
     assert_eq!((made.cursor, made.behind, made.created_at), (1, 0, noon(0)));
     assert_eq!((made.failing_since, made.resting_until, made.disabled), (None, None, None));
     assert_eq!(now(store, &made).await, made);
@@ -101,24 +105,24 @@ pub(crate) async fn a_former_secret_counts_until_its_time_and_a_second_rotation_
     let account = account(store, "a").await;
     let made = register(store, endpoint(account)).await;
     let rotate = |secret: u8, anyway, at| {
-        store.rotate_webhook(account, made.id, vec![secret], noon(at + 1_000), anyway, noon(at))
+        store.rotate_webhook(account, made.id, kept(secret), noon(at + 1_000), anyway, noon(at))
     };
     let Rotation::Done(first) = rotate(7, false, 0).await.unwrap() else {
         panic!("it is the first")
     };
     assert_eq!(
         (&first.secret, &first.former_secret),
-        (&vec![7], &Some((vec![1, 2, 3], noon(1_000))))
+        (&kept(7), &Some((made.secret.clone(), noon(1_000))))
     );
     assert_eq!(rotate(8, false, 999).await.unwrap(), Rotation::Open(noon(1_000)));
     assert_eq!(now(store, &made).await, *first);
     let Rotation::Done(forced) = rotate(8, true, 999).await.unwrap() else {
         panic!("it was forced")
     };
-    assert_eq!((&forced.secret, &forced.former_secret), (&vec![8], &Some((vec![7], noon(1_999)))));
+    assert_eq!((&forced.secret, &forced.former_secret), (&kept(8), &Some((kept(7), noon(1_999)))));
     assert!(matches!(rotate(9, false, 1_999).await.unwrap(), Rotation::Done(_)));
     let nobody = WebhookId::new(999).unwrap();
-    let unknown = store.rotate_webhook(account, nobody, vec![1], noon(1), false, noon(0));
+    let unknown = store.rotate_webhook(account, nobody, kept(1), noon(1), false, noon(0));
     assert_eq!(unknown.await.unwrap(), Rotation::NoWebhook);
 }
 
@@ -181,4 +185,25 @@ pub(crate) async fn a_deleted_endpoint_gets_nothing_and_its_deliveries_are_forgo
     assert_ne!(next.id, made.id);
     let all = Deliveries { status: None, before: None, limit: 9 };
     assert_eq!(store.deliveries(account, next.id, all).await.unwrap(), Some(Vec::new()));
+}
+
+pub(crate) async fn what_is_forgotten_while_an_endpoint_is_off_blocks_nothing_afterwards(
+    store: &Shared,
+) {
+    let account = account(store, "a").await;
+    let made = register(store, endpoint(account)).await;
+    let id = create(store, new(account, "one")).await;
+    done(store.review_template(change(account, id), Trigger::Pause, None).await.unwrap());
+    // Both events wait in the line of the template, the first of them on its way.
+    let taken = store.take_delivery(made.id, noon(2_000), noon(9_000)).await.unwrap();
+    assert!(matches!(taken, Take::Due(due) if due.event.seq == 1));
+    let switch = |off| {
+        let change = WebhookChange { disabled: Some(off), ..WebhookChange::default() };
+        store.change_webhook(account, made.id, change, noon(3_000))
+    };
+    switch(true).await.unwrap();
+    assert_eq!(store.forget_events(noon(500)).await.unwrap(), 1, "the first event");
+    switch(false).await.unwrap();
+    let taken = store.take_delivery(made.id, noon(4_000), noon(9_000)).await.unwrap();
+    assert!(matches!(taken, Take::Due(due) if due.event.seq == 2), "the second moves up");
 }

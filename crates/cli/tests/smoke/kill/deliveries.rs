@@ -7,15 +7,19 @@ use std::{
 };
 
 use galley_server::webhooks::{Secret, Signed, verify};
+use jiff::SignedDuration;
 use serde_json::Value;
 
 use super::{
     Count,
-    receiver::{Arrival, Reaction},
+    receiver::{Arrival, Reaction, Stall},
 };
 
 /// How many events are on their way to an endpoint at once: so many can be in flight at a kill.
 pub(super) const AT_ONCE: usize = 8;
+
+/// How long an attempt may take.
+pub(super) const TIMEOUT: SignedDuration = SignedDuration::from_millis(500);
 
 /// How often an event is tried before it is given up.
 pub(super) const ATTEMPTS: usize = 10;
@@ -42,6 +46,7 @@ pub(super) struct Endpoint {
     pub(super) feed: Vec<Value>,
     /// In their order.
     pub(super) arrivals: Vec<Arrival>,
+    pub(super) stalls: Vec<Stall>,
 }
 
 /// What came of an endpoint.
@@ -54,7 +59,9 @@ pub(super) struct Tally {
     /// How often an event was taken that had been taken before.
     pub(super) duplicates: usize,
     /// How many events were in flight at a kill and sent again, at most.
-    pub(super) most_repeated: usize,
+    pub(super) in_flight: usize,
+    /// How many were sent again because everything stood still.
+    pub(super) stalled: usize,
     /// How often somebody who followed the feed was cut off.
     pub(super) interrupted: usize,
     pub(super) faults: Vec<String>,
@@ -69,7 +76,8 @@ impl Tally {
             *self.requests.0.entry(label).or_default() += number;
         }
         self.duplicates += other.duplicates;
-        self.most_repeated = self.most_repeated.max(other.most_repeated);
+        self.in_flight = self.in_flight.max(other.in_flight);
+        self.stalled += other.stalled;
         self.interrupted += other.interrupted;
         self.faults.extend(other.faults);
     }
@@ -77,10 +85,11 @@ impl Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { events, delivered, failed, requests, duplicates, most_repeated, .. } = self;
+        let Self { events, delivered, failed, requests, duplicates, in_flight, .. } = self;
         writeln!(f, "{events} events, {delivered} delivered, {failed} failed")?;
         writeln!(f, "  requests:     {requests}")?;
-        writeln!(f, "  taken twice:  {duplicates}; {most_repeated} in flight at one kill at most")?;
+        write!(f, "  taken twice:  {duplicates}; {in_flight} in flight at one kill at most")?;
+        writeln!(f, ", {} when everything stood still", self.stalled)?;
         write!(f, "  feed:         read to its end, cut off {} times", self.interrupted)
     }
 }
@@ -111,7 +120,7 @@ impl Endpoint {
         let faults = requests.iter().filter_map(|(seq, all)| is_same_again(*seq, all).err());
         tally.faults.extend(faults);
         tally.faults.extend(self.is_in_order(&all).err());
-        repetitions(&requests, &mut tally);
+        self.repetitions(&requests, &mut tally);
         tally.faults.extend(is_whole(&self.feed, self.last).err());
         tally
     }
@@ -126,7 +135,7 @@ impl Endpoint {
             .map_err(|error| format!("{id} is not JSON: {error}: {body:?}"))?;
         let seq = told["seq"].as_u64().filter(|seq| (1..=self.last).contains(seq));
         let seq = seq.ok_or_else(|| format!("{id} is about no event: {told}"))?;
-        if *id != format!("evt_{}_{seq}", self.account) {
+        if !id.starts_with(&format!("evt_{}_{seq}_", self.account)) {
             return Err(format!("{id} is another id than that of event {seq}"));
         }
         let place = usize::try_from(seq).unwrap() - 1;
@@ -187,31 +196,40 @@ impl Endpoint {
         }
         Ok(())
     }
-}
 
-/// What was taken is sent again only if the sender was killed before it could note that.
-fn repetitions(requests: &BTreeMap<u64, Vec<&Arrival>>, tally: &mut Tally) {
-    // How many events were in flight, as far as that can be seen, when a life ended.
-    let mut in_flight: BTreeMap<u32, usize> = BTreeMap::new();
-    for (seq, all) in requests {
-        let mut taken = false;
-        for pair in all.windows(2) {
-            let [before, after] = pair else { continue };
-            if before.reaction == Reaction::Taken {
-                taken = true;
-                *in_flight.entry(before.life).or_default() += 1;
-                if before.life == after.life {
-                    tally.faults.push(format!("event {seq} was sent again without a kill"));
+    /// What was taken is sent again only if the sender was killed before it could note that, or if
+    /// everything stood still for so long that it gave up.
+    fn repetitions(&self, requests: &BTreeMap<u64, Vec<&Arrival>>, tally: &mut Tally) {
+        // How many events were in flight, as far as that can be seen, when a life ended.
+        let mut in_flight: BTreeMap<u32, usize> = BTreeMap::new();
+        for (seq, all) in requests {
+            let mut taken = false;
+            for pair in all.windows(2) {
+                let [before, after] = pair else { continue };
+                if before.reaction == Reaction::Taken {
+                    taken = true;
+                    if before.life < after.life {
+                        *in_flight.entry(before.life).or_default() += 1;
+                    } else if self.is_stalled(before, after) {
+                        tally.stalled += 1;
+                    } else {
+                        tally.faults.push(format!("event {seq} was sent again without a kill"));
+                    }
                 }
+                tally.duplicates += usize::from(taken && after.reaction == Reaction::Taken);
             }
-            tally.duplicates += usize::from(taken && after.reaction == Reaction::Taken);
+        }
+        for (life, number) in in_flight {
+            tally.in_flight = tally.in_flight.max(number);
+            if number > AT_ONCE {
+                let fault = format!("{number} events were in flight at kill {life}: too many");
+                tally.faults.push(fault);
+            }
         }
     }
-    for (life, number) in in_flight {
-        tally.most_repeated = tally.most_repeated.max(number);
-        if number > AT_ONCE {
-            tally.faults.push(format!("{number} events were in flight at kill {life}: too many"));
-        }
+
+    fn is_stalled(&self, before: &Arrival, after: &Arrival) -> bool {
+        self.stalls.iter().any(|it| it.from <= after.at && before.at <= it.to + TIMEOUT)
     }
 }
 
@@ -220,8 +238,8 @@ fn is_same_again(seq: u64, all: &[&Arrival]) -> Result<(), String> {
     let seconds = |arrival: &Arrival| arrival.timestamp.parse::<i64>().unwrap_or_default();
     for pair in all.windows(2) {
         let [before, after] = pair else { continue };
-        if before.body != after.body {
-            return Err(format!("event {seq} was sent again with another body"));
+        if (&before.id, &before.body) != (&after.id, &after.body) {
+            return Err(format!("event {seq} was sent again with another id or body"));
         }
         // A repetition within a second cannot be told by its time; one after a lease can.
         let anew = before.life != after.life && before.reaction == Reaction::Taken;

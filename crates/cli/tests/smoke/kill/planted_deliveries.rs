@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     brief,
     deliveries::{AT_ONCE, ATTEMPTS, Endpoint, Listed},
-    receiver::{Arrival, Reaction},
+    receiver::{Arrival, Reaction, Stall},
 };
 
 /// Every third event is of the same template.
@@ -28,6 +28,7 @@ fn good() -> Endpoint {
         listed: (1..=LAST).map(|seq| (seq, listed(seq))).collect(),
         feed: (1..=LAST).map(event).collect(),
         arrivals: Vec::new(),
+        stalls: vec![Stall { from: moment(4), to: moment(5) }],
     };
     for seq in 1..=LAST {
         let (before, after) = (u32::from(seq > 20), 1);
@@ -53,6 +54,11 @@ fn secret(byte: u8) -> Secret {
     Secret::generate(|bytes| bytes.fill(byte))
 }
 
+/// When a request arrives.
+fn moment(place: usize) -> Timestamp {
+    Timestamp::from_second(1_700_000_000 + i64::try_from(place).unwrap()).unwrap()
+}
+
 fn event(seq: u64) -> Value {
     json!({"seq": seq, "type": "template.edited", "template_id": (seq % TEMPLATES).to_string()})
 }
@@ -72,12 +78,11 @@ impl Endpoint {
     }
 
     fn send_body(&mut self, seq: u64, body: String, life: u32, reaction: Reaction) {
-        let second = i64::try_from(self.arrivals.len()).unwrap();
         let mut arrival = Arrival {
             life,
-            at: Timestamp::from_second(1_700_000_000 + second).unwrap(),
+            at: moment(self.arrivals.len()),
             path: String::new(),
-            id: format!("evt_{}_{seq}", self.account),
+            id: format!("evt_{}_{seq}_0", self.account),
             timestamp: String::new(),
             signature: String::new(),
             body: body.into_bytes(),
@@ -95,7 +100,7 @@ impl Endpoint {
 
     /// Where that stands.
     fn first(&self, seq: u64) -> usize {
-        let id = format!("evt_{}_{seq}", self.account);
+        let id = format!("evt_{}_{seq}_0", self.account);
         self.arrivals.iter().position(|arrival| arrival.id == id).unwrap()
     }
 
@@ -175,21 +180,21 @@ const PLANTED: [Planted; 24] = [
     // A repetition is not the same message.
     (
         |it| it.send_body(20, event(20).to_string() + " ", 2, Reaction::Refused),
-        "event 20 was sent again with another body",
+        "event 20 was sent again with another id or body",
     ),
     (
         |it| {
             let arrival = &mut it.arrivals[0];
-            "evt_8_1".clone_into(&mut arrival.id);
+            "evt_8_1_0".clone_into(&mut arrival.id);
             arrival.sign(&it.secret, 0);
         },
-        "evt_8_1 is another id",
+        "evt_8_1_0 is another id",
     ),
     (
         |it| {
             let place = it.first(20) + 4;
             let arrival = &mut it.arrivals[place];
-            assert_eq!((&*arrival.id, arrival.life), ("evt_7_20", 1));
+            assert_eq!((&*arrival.id, arrival.life), ("evt_7_20_0", 1));
             arrival.sign(&it.secret, 4);
         },
         "event 20 was sent again with an old timestamp",
@@ -218,6 +223,14 @@ fn what_a_fault_could_do_to_an_endpoint_is_found() {
     assert!(tally.faults.is_empty(), "{}", brief(&tally.faults));
     let figures = [tally.events, tally.delivered, tally.failed, tally.duplicates];
     assert_eq!(figures, [30, 29, 1, 3]);
+    // What is sent again because everything stood still is no fault.
+    let mut stalled = good();
+    stalled.send(LAST, 1, Reaction::Taken);
+    let place = stalled.arrivals.len();
+    stalled.stalls.push(Stall { from: moment(place - 2), to: moment(place - 1) });
+    let tally = stalled.examine();
+    assert!(tally.faults.is_empty() && tally.stalled == 1, "{tally}: {}", brief(&tally.faults));
+
     for (plant, said) in PLANTED.into_iter().chain(PLANTED_IN_FEED) {
         let mut endpoint = good();
         plant(&mut endpoint);

@@ -6,17 +6,22 @@ use std::{
     collections::HashSet,
     io::{self, ErrorKind, Read as _, Write as _},
     net::{SocketAddr, TcpListener, TcpStream},
-    sync::{Arc, Condvar, Mutex, MutexGuard},
+    sync::{Arc, Condvar, Mutex, MutexGuard, mpsc::channel},
+    time::Duration,
 };
 
 use galley_server::webhooks::{ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::dice::Dice;
 use crate::http::{BOUND, find};
 
 /// One event in this many is never taken.
 const HOPELESS: u64 = 97;
+
+/// How often the receiver looks at its clock, and when it has stood still for long.
+const BEAT: Duration = Duration::from_millis(50);
+const LONG: SignedDuration = SignedDuration::from_millis(250);
 
 /// The longest head of a request.
 const MOST_HEAD: usize = 16 * 1_024;
@@ -33,6 +38,14 @@ pub(super) struct Arrival {
     pub(super) signature: String,
     pub(super) body: Vec<u8>,
     pub(super) reaction: Reaction,
+}
+
+/// A while in which nothing ran here, and perhaps nowhere on the machine: whoever waits for an
+/// answer may have given up although it was there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stall {
+    pub(super) from: Timestamp,
+    pub(super) to: Timestamp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +107,7 @@ struct Book {
     /// The connections that have not ended, by where they come from.
     open: HashSet<SocketAddr>,
     arrivals: Vec<Arrival>,
+    stalls: Vec<Stall>,
 }
 
 impl Receiver {
@@ -101,7 +115,8 @@ impl Receiver {
     pub(super) fn start(dice: Dice) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let book = Book { dice, life: 0, open: HashSet::new(), arrivals: Vec::new() };
+        let (arrivals, stalls) = (Vec::new(), Vec::new());
+        let book = Book { dice, life: 0, open: HashSet::new(), arrivals, stalls };
         let notes = Arc::new(Notes { book: Mutex::new(book), news: Condvar::new() });
         let theirs = Arc::clone(&notes);
         std::thread::spawn(move || {
@@ -115,6 +130,8 @@ impl Receiver {
                 });
             }
         });
+        let theirs = Arc::clone(&notes);
+        std::thread::spawn(move || theirs.watch_the_clock());
         Self { address, notes }
     }
 
@@ -133,9 +150,25 @@ impl Receiver {
         let book = self.notes.book.lock().unwrap();
         book.arrivals.iter().filter(|arrival| arrival.path == path).cloned().collect()
     }
+
+    pub(super) fn stalls(&self) -> Vec<Stall> {
+        self.notes.book.lock().unwrap().stalls.clone()
+    }
 }
 
 impl Notes {
+    fn watch_the_clock(&self) {
+        let (_nobody, nothing) = channel::<()>();
+        loop {
+            let from = now();
+            let _ = nothing.recv_timeout(BEAT);
+            let to = now();
+            if to.duration_since(from) > LONG {
+                self.change(|book| book.stalls.push(Stall { from, to }));
+            }
+        }
+    }
+
     fn change<T>(&self, change: impl FnOnce(&mut Book) -> T) -> T {
         let changed = change(&mut self.book.lock().unwrap());
         self.news.notify_all();

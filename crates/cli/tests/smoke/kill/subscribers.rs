@@ -110,6 +110,7 @@ impl Subscribers {
                 listed: listed(store, &it.id),
                 feed: followed.events,
                 arrivals,
+                stalls: receiver.stalls(),
             };
             let gave_up = endpoint.listed.iter().filter(|(_, listed)| listed.status == "failed");
             if gave_up.clone().map(|(seq, _)| *seq).ne(failed.iter().copied()) {

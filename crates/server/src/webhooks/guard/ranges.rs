@@ -48,6 +48,17 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
+/// Whether the address means something on one wire only.
+pub(super) fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => match address.to_ipv4_mapped() {
+            Some(mapped) => mapped.is_link_local(),
+            None => address.is_unicast_link_local(),
+        },
+    }
+}
+
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let within = |(first, length): (Ipv4Addr, u32)| {
         (address.to_bits() ^ first.to_bits()) >> (32 - length) == 0

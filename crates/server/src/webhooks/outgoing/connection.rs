@@ -47,6 +47,8 @@ pub(super) struct Connection {
     driver: AbortHandle,
     /// Whether anything came since the last request.
     heard: Arc<AtomicBool>,
+    /// Its address was checked then.
+    opened: Instant,
 }
 
 /// What counts of an answer.
@@ -56,6 +58,9 @@ pub(super) struct Answer {
     /// What is still to come.
     body: Incoming,
 }
+
+/// After so long a connection is made anew, to where the name leads then.
+const OLDEST: Duration = Duration::from_mins(5);
 
 /// A request without an answer.
 pub(super) struct Unanswered {
@@ -94,7 +99,7 @@ impl Connection {
             .map_err(|error| broken(&error))?;
         // Errors come back through the sender as well.
         let driver = tokio::spawn(async move { drop(connection.await) }).abort_handle();
-        Ok(Self { sender, driver, heard })
+        Ok(Self { sender, driver, heard, opened: Instant::now() })
     }
 
     /// Sends a request and waits for the header of the answer.
@@ -112,7 +117,7 @@ impl Connection {
 
     /// Reads the rest of the answer. Whether the connection can be used again.
     pub(super) async fn finish(&mut self, answer: Answer, deadline: Instant) -> bool {
-        if answer.status == StatusCode::SWITCHING_PROTOCOLS {
+        if answer.status == StatusCode::SWITCHING_PROTOCOLS || self.opened.elapsed() > OLDEST {
             return false;
         }
         let deadline = deadline.min(Instant::now() + BODY);

@@ -5,7 +5,7 @@ use galley_domain::{
     lifecycle::EventType,
     template::{Category, Status},
 };
-use galley_store::{About, Actor, CredentialId, Delivery, Event, Webhook};
+use galley_store::{About, Actor, CredentialId, Delivery, Event, KeptSecret, Webhook};
 use serde_json::{Value, json};
 
 use super::{
@@ -73,7 +73,10 @@ pub(in super::super) fn page_of_events() -> Value {
     let disabled = Event {
         seq: 13,
         kind: EventType::WebhookDisabled,
-        about: About::Webhook { id: ID.parse().expect("an id"), url: URL.to_owned() },
+        about: About::Webhook {
+            id: ID.parse().expect("an id"),
+            origin: "https://shop.example".to_owned(),
+        },
         at: moment(CHANGED),
         actor: Actor::Service,
         reason: Some("gone".to_owned()),
@@ -96,7 +99,7 @@ pub(in super::super) fn registered() -> Value {
 }
 
 pub(in super::super) fn rotated() -> Value {
-    let former_secret = Some((Vec::new(), moment(CHANGED)));
+    let former_secret = Some((KeptSecret(Vec::new()), moment(CHANGED)));
     written(&view::webhook_with_secret(
         &Webhook { former_secret, ..kept() },
         SECRET,
@@ -152,7 +155,7 @@ fn kept() -> Webhook {
         account: ID.parse().expect("an id"),
         url: URL.to_owned(),
         events: Vec::new(),
-        secret: Vec::new(),
+        secret: KeptSecret(Vec::new()),
         former_secret: None,
         cursor: 0,
         behind: 0,

@@ -31,10 +31,10 @@ pub(super) fn event() -> Value {
         "type": "object",
         "description": "The endpoint as it was then.",
         "properties": {
-            "url": {"type": "string", "description": "Where events were sent."},
+            "origin": {"type": "string", "description": "Scheme and host of where events were sent."},
             "reason": reason,
         },
-        "required": ["url"],
+        "required": ["origin"],
     });
     let template = json!({
         "template_id": described(shared::id(), "Which template."),
