@@ -23,7 +23,9 @@ pub fn table(results: &Results) -> String {
     for (name, what) in ROWS {
         let Some(rate) = results.rate(&format!("webhooks/{name}")) else { continue };
         if table.is_empty() {
-            table.push_str("webhooks                              creates/s    share  delivered/s  wanted\n");
+            table.push_str(
+                "webhooks                              creates/s    share  delivered/s  wanted\n",
+            );
         }
         let share = base.map(|base| rate / base);
         let delivered = results.delivered(name).unwrap_or(0.0);
@@ -68,7 +70,8 @@ mod tests {
             + "{\"deliveries\":\"one\",\"per_second\":50.0}\n{\"deliveries\":\"tarpit\",\"per_second\":40.0}\n{\"undelivered\":1000000,\"kib\":204800}\n";
         let table = table(&Results::read(&text).unwrap());
         assert!(table.contains("0.950         50.0  0.90 of none: met"), "{table}");
-        let tarpit = "0.800         40.0  0.90 of none: MISSED, 0.90 of the deliveries of one: MISSED";
+        let tarpit =
+            "0.800         40.0  0.90 of none: MISSED, 0.90 of the deliveries of one: MISSED";
         assert!(table.contains(tarpit), "{table}");
         assert!(table.contains("200.0 MiB resident   wanted < 128 MiB: MISSED"), "{table}");
     }

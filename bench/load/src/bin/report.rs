@@ -4,8 +4,8 @@ use std::io::{self, Read};
 use std::process::ExitCode;
 
 use load::growth;
-use load::webhooks;
 use load::results::{Results, verdict};
+use load::webhooks;
 
 /// A row of the table: what it shows, what it is compared with, and what is wanted of it.
 struct Row {
