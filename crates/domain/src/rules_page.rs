@@ -42,8 +42,11 @@ pub fn markdown() -> String {
 
 /// The rules that belong to one rulebook alone, so that a reader of another may pass them over.
 fn only_here(page: &mut String, rulebook: &Rulebook) {
-    let mut others = Rulebook::ALL.iter().filter(|it| it.name != rulebook.name);
-    let own = rulebook.rules.iter().filter(|rule| others.all(|it| !it.rules.contains(rule)));
+    let elsewhere = |rule: &Rule| {
+        let mut others = Rulebook::ALL.iter().filter(|it| **it != rulebook);
+        others.any(|it| it.rules.contains(rule))
+    };
+    let own = rulebook.rules.iter().filter(|rule| !elsewhere(rule));
     let own: Vec<String> = own.map(|rule| format!("`{}`", rule.id())).collect();
     if !rulebook.checks.is_empty() {
         let names: Vec<&str> = rulebook.checks.iter().map(|check| check.name).collect();

@@ -40,17 +40,18 @@ fn meant(text: &str) -> Option<&'static str> {
     if text.len() > 60 {
         return None;
     }
-    let written = text.trim().replace(['-', ' '], "_");
-    let known = |code: &str| CODES.iter().find(|it| it.eq_ignore_ascii_case(code)).copied();
-    let suggested = language::suggestion(text);
-    let bare = |code: &str| code.split('_').next().unwrap_or_default().to_lowercase();
-    let spoken = suggested.as_deref().map_or_else(|| bare(&written), bare);
-    known(&written)
-        .or_else(|| suggested.as_deref().filter(|_| written.contains('_')).and_then(known))
-        .or_else(|| known(&spoken))
-        .or_else(|| suggested.as_deref().and_then(known))
+    let written = text.trim().to_lowercase().replace(['-', ' '], "_");
+    let mut words = written.split('_').filter(|word| !word.is_empty());
+    let first = words.next()?;
+    let spoken = language::named_language(first).unwrap_or(first);
+    let known = |code: String| CODES.iter().find(|it| it.eq_ignore_ascii_case(&code)).copied();
+    let in_region = |region: String| known(format!("{spoken}_{region}"));
+    known(written.clone())
+        .or_else(|| words.filter_map(language::region).next_back().and_then(in_region))
+        .or_else(|| known(spoken.to_owned()))
+        .or_else(|| language::usual_region(spoken).and_then(in_region))
         .or_else(|| {
-            let of_it = |code: &&&str| bare(code) == spoken;
+            let of_it = |code: &&&str| code.split('_').next() == Some(spoken);
             CODES.iter().find(of_it).copied()
         })
 }
