@@ -81,7 +81,6 @@ static CARD_BUTTONS: Part = Part {
 };
 
 /// What cards have in common.
-#[derive(PartialEq, Eq)]
 struct Look {
     header: Option<String>,
     body: bool,
@@ -124,11 +123,13 @@ fn look(card: Piece<'_>) -> Look {
     }
 }
 
+/// In what a card differs. What one of them lacks altogether has been told already.
 fn difference(first: &Look, other: &Look) -> Option<&'static str> {
-    if first.header != other.header {
+    if first.header.is_some() && other.header.is_some() && first.header != other.header {
         return Some("the kind of its header");
     }
-    if first.buttons != other.buttons {
+    let have_buttons = !first.buttons.is_empty() && !other.buttons.is_empty();
+    if have_buttons && first.buttons != other.buttons {
         return Some("the kinds of its buttons or their order");
     }
     (first.body != other.body).then_some("whether it has a body")
