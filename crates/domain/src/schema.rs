@@ -261,8 +261,6 @@ fn sample(side: Side, samples: Samples) -> Value {
     match samples {
         Samples::Loose if side == Side::Sent => json!({"anyOf": [nested(), several(1), value]}),
         Samples::LoosePlain if side == Side::Sent => json!({"anyOf": [several(1), value]}),
-        Samples::Loose => nested(),
-        Samples::LoosePlain => several(1),
         Samples::Named => {
             let named = json!({
                 "type": "object",
@@ -271,8 +269,8 @@ fn sample(side: Side, samples: Samples) -> Value {
             });
             json!({"type": "array", "items": named, "minItems": 1})
         }
-        Samples::Plain => several(1),
-        Samples::Nested => nested(),
+        Samples::Plain | Samples::LoosePlain => several(1),
+        Samples::Nested | Samples::Loose => nested(),
         Samples::Single => {
             let list = json!({"type": "array", "items": value, "minItems": 1, "maxItems": 1});
             json!({"anyOf": [value, list]})

@@ -194,7 +194,7 @@ rules! {
         AuthenticationButton "authentication-button" "An AUTHENTICATION template has one OTP button and no other.";
         AuthenticationOnly "authentication-only"
             "`add_security_recommendation` and `code_expiration_minutes` belong to AUTHENTICATION templates.";
-        TermsNotAccepted "terms-not-accepted" "A ZERO_TAP button says that its terms are accepted.";
+        TermsNotAccepted "terms-not-accepted" "A `ZERO_TAP` button says that its terms are accepted.";
         FlowSource "flow-source" "A FLOW button has exactly one of `flow_id`, `flow_name` and `flow_json`.";
         ProductHeader "product-header"
             "An SPM button stands below a HEADER of format PRODUCT, and such a header above an SPM button (on a card: or a URL button).";
@@ -202,7 +202,7 @@ rules! {
         CardsDiffer "cards-differ"
             "All cards have the same kind of header, the same kinds of buttons in the same order, and a body each or none.";
         OfferButtons "offer-buttons"
-            "A limited-time offer has a URL button; a COPY_CODE button stands first, and is needed when the offer ends.";
+            "A limited-time offer has a URL button; a `COPY_CODE` button stands first, and is needed when the offer ends.";
     }
     /// Rules that other templates have a part in.
     OTHERS {

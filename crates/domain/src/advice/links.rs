@@ -63,7 +63,7 @@ pub(crate) fn leads_into_whatsapp(address: &str) -> bool {
             end.eq_ignore_ascii_case(known) && (sub.is_empty() || sub.ends_with('.'))
         })
     };
-    INTO_WHATSAPP.iter().any(|known| is_below(known))
+    INTO_WHATSAPP.iter().any(is_below)
 }
 
 fn addresses(text: &str) -> impl Iterator<Item = Link> {

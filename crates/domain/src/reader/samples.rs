@@ -84,11 +84,13 @@ impl<'d> Reader<'d> {
                 self.write("]");
             }
             (Samples::LoosePlain, Json::Text(_)) => self.single(value),
-            (Samples::LoosePlain, Json::List(values)) => self.sample_list(values),
-            (Samples::LoosePlain, other) => self.wrong_type("a list of strings", other),
             (Samples::Named, Json::List(values)) => self.named(values),
-            (Samples::Single | Samples::Plain, Json::List(values)) => self.sample_list(values),
-            (Samples::Single, other) => self.wrong_type("a string or a list", other),
+            (Samples::Single | Samples::Plain | Samples::LoosePlain, Json::List(values)) => {
+                self.sample_list(values);
+            }
+            (Samples::Single | Samples::LoosePlain, other) => {
+                self.wrong_type("a string or a list", other);
+            }
             (_, other) => self.wrong_type("a list", other),
         }
     }

@@ -1,7 +1,7 @@
 //! A whole document as checks see it. The table has judged each piece by then: what is not as
 //! the table says has been told, and is passed over here.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use crate::{
     json::Json,
@@ -29,26 +29,33 @@ pub(crate) struct Draft<'d> {
     pub(crate) root: Piece<'d>,
     /// What it is sent for, if that is told.
     pub(crate) category: Option<Category>,
+    // Every check asks for these: they are looked up once.
+    components: Vec<Piece<'d>>,
+    buttons: Vec<Piece<'d>>,
 }
 
 impl<'d> Draft<'d> {
     pub(crate) fn of(root: &'d Json<'d>) -> Self {
         let category = root.get("category").and_then(Json::as_text).and_then(Category::named);
         let place = Place { steps: [("", 0); DEEPEST], depth: 0 };
-        Self { root: Piece { place, json: root }, category }
+        let root = Piece { place, word: "", json: root };
+        let components: Vec<_> = root.components().collect();
+        let buttons = components.iter().find(|it| it.is("BUTTONS"));
+        let buttons = buttons.into_iter().flat_map(|it| it.buttons()).collect();
+        Self { root, category, components, buttons }
     }
 
-    pub(crate) fn components(&self) -> impl Iterator<Item = Piece<'d>> + use<'d> {
-        self.root.components()
+    pub(crate) fn components(&self) -> impl Iterator<Item = Piece<'d>> + Clone {
+        self.components.iter().copied()
     }
 
     pub(crate) fn component(&self, word: &str) -> Option<Piece<'d>> {
-        self.root.component(word)
+        self.components().find(|it| it.is(word))
     }
 
     /// The buttons of the message, not of its cards.
-    pub(crate) fn buttons(&self) -> impl Iterator<Item = Piece<'d>> + use<'d> {
-        self.component("BUTTONS").into_iter().flat_map(Piece::buttons)
+    pub(crate) fn buttons(&self) -> impl Iterator<Item = Piece<'d>> + Clone {
+        self.buttons.iter().copied()
     }
 }
 
@@ -66,6 +73,8 @@ struct Place {
 #[derive(Clone, Copy)]
 pub(crate) struct Piece<'d> {
     place: Place,
+    /// Its type, if it tells one.
+    word: &'d str,
     json: &'d Json<'d>,
 }
 
@@ -97,7 +106,8 @@ impl<'d> Piece<'d> {
         items.iter().enumerate().map(move |(index, json)| {
             let mut place = Place { steps, depth: depth + 1 };
             place.steps[depth] = (list, index);
-            Piece { place, json }
+            let word = json.get("type").and_then(Json::as_text).unwrap_or_default();
+            Piece { place, word, json }
         })
     }
 
@@ -115,7 +125,7 @@ impl<'d> Piece<'d> {
 
     /// Whether its type is this one.
     pub(crate) fn is(self, word: &str) -> bool {
-        self.says("type", word)
+        self.word.eq_ignore_ascii_case(word)
     }
 
     /// Whether a field holds this word, in any letter case.
@@ -142,11 +152,12 @@ impl<'d> Piece<'d> {
         report.add(|| {
             let Fault { rule, message, hint, span } = fault();
             let steps = &self.place.steps[..self.place.depth];
-            let mut pointer: String =
-                steps.iter().map(|(list, index)| format!("/{list}/{index}")).collect();
+            let mut pointer = String::new();
+            for (list, index) in steps {
+                let _ = write!(pointer, "/{list}/{index}");
+            }
             if !field.is_empty() {
-                pointer.push('/');
-                pointer.push_str(field);
+                let _ = write!(pointer, "/{field}");
             }
             Violation { pointer, rule, message, hint, span }
         });
