@@ -299,7 +299,10 @@ fn capital(title: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{rulebook::V1, webhook};
+    use crate::{
+        rulebook::{V1, WHATSAPP},
+        webhook,
+    };
 
     #[test]
     fn a_text_with_placeholders_and_one_without_are_told_apart() {
@@ -384,6 +387,20 @@ mod tests {
             (&kinds[0]["properties"]["since"], &kinds[1]["properties"]["event"]),
             (&null, &null)
         );
+    }
+
+    #[test]
+    fn samples_that_stand_only_with_placeholders_are_forbidden_without() {
+        let schema = of_template(&WHATSAPP);
+        let kinds = schema["properties"]["components"]["items"]["anyOf"].as_array().unwrap();
+        let kind = |title: &str| kinds.iter().find(|kind| kind["title"] == title).unwrap();
+        let without = kind("A BODY component without placeholders");
+        assert_eq!(without["properties"]["example"], json!({"type": "null"}));
+        let with = kind("A BODY component with placeholders");
+        assert!(with["required"].as_array().unwrap().contains(&json!("example")));
+        let kept = of_kept(&WHATSAPP);
+        assert!(kept["required"].as_array().unwrap().contains(&json!("parameter_format")));
+        assert_eq!(of_edit(&WHATSAPP)["anyOf"].as_array().unwrap().len(), 5);
     }
 
     #[test]
