@@ -1,9 +1,9 @@
 //! Warnings: what does not stand in the way of a template, but will trouble somebody later. They
 //! are collected only where somebody asks for them; creating a template does not.
 
-mod characters;
+pub(crate) mod characters;
 mod fields;
-mod links;
+pub(crate) mod links;
 mod text;
 
 use std::fmt::Write as _;

@@ -1,10 +1,10 @@
 //! Edits: what may change of a template, read once at the door.
 
 use crate::{
-    json::{Document, Json},
+    json::{Document, Json, Member},
     reader::Reader,
     rulebook::Rulebook,
-    template::{Category, Template},
+    template::{Category, Template, is_content},
     violation::{Report, Rule, Violation, Violations},
 };
 
@@ -30,6 +30,9 @@ impl Edit {
         template: &Template,
     ) -> Result<Self, Violations> {
         const BESIDE_CONTENT: [&str; 2] = ["category", "restore_version"];
+        if !rulebook.checks.is_empty() {
+            return judged_as_whole(document, rulebook, template);
+        }
         let root = document.root();
         let kept = |name: &str| !BESIDE_CONTENT.contains(&name);
         let content = Reader::read(
@@ -48,6 +51,65 @@ impl Edit {
         }
         let category = root.get("category").and_then(Json::as_text).and_then(Category::named);
         Ok(Self::Replace { content: (content != "{}").then_some(content), category })
+    }
+}
+
+/// Where rules are about several fields at once, an edit is as good as the template it makes: what
+/// it leaves out is taken from the template, and the whole is judged. Fields that an edit does
+/// not have are passed over.
+fn judged_as_whole(
+    document: &Document<'_>,
+    rulebook: &Rulebook,
+    template: &Template,
+) -> Result<Edit, Violations> {
+    let root = document.root();
+    let Json::Object(sent) = root else {
+        // Neither a template nor an edit, and refused as such.
+        return Template::read(document, rulebook)
+            .map(|_| Edit::Replace { content: None, category: None });
+    };
+    let given = |name: &str| {
+        let editable = rulebook.edit.fields.iter().any(|field| field.name == name);
+        root.get(name).filter(|_| editable)
+    };
+    let fields = rulebook.template.fields;
+    if !fields.iter().any(|field| given(field.name).is_some()) {
+        let names: Vec<&str> = rulebook.edit.fields.iter().map(|field| field.name).collect();
+        let hint = format!("send at least one of `{}`", names.join("`, `"));
+        return Err(nothing(hint).into());
+    }
+    let kept = Document::parse(template.content().as_bytes()).ok();
+    let kept = kept.as_ref().map_or(&Json::Null, Document::root);
+    let members = fields.iter().filter_map(|field| {
+        let value = match field.name {
+            "name" => Json::Text(template.name().into()),
+            "language" => Json::Text(template.language().into()),
+            "allow_category_change" => Json::Flag(template.allow_category_change()),
+            name => match given(name) {
+                Some(value) => value.clone(),
+                None if name == "category" => Json::Text(template.category().word().into()),
+                None => kept.get(name)?.clone(),
+            },
+        };
+        Some(Member { key: field.name.into(), value, repeated: false })
+    });
+    let repeated = sent.iter().filter(|member| member.repeated).cloned();
+    let whole = Document::of(members.chain(repeated).collect(), document.has_duplicates());
+    let edited = Template::read(&whole, rulebook)?;
+    let changes_content = fields.iter().any(|it| is_content(it) && given(it.name).is_some());
+    Ok(Edit::Replace {
+        content: changes_content.then(|| edited.content().to_owned()),
+        category: given("category").map(|_| edited.category()),
+    })
+}
+
+fn nothing(hint: String) -> Violation {
+    Violation {
+        pointer: String::new(),
+        rule: Rule::NothingToEdit,
+        message: "changes nothing".to_owned(),
+        hint: Some(hint),
+        span: None,
     }
 }
 

@@ -21,7 +21,7 @@ pub struct Document<'a> {
 }
 
 /// One value of the tree.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Json<'a> {
     /// `null`, which means the same as an absent member.
     Null,
@@ -38,7 +38,7 @@ pub enum Json<'a> {
 }
 
 /// One `"key": value` of an object.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Member<'a> {
     /// The key as written.
     pub key: Cow<'a, str>,
@@ -81,6 +81,11 @@ impl<'a> Document<'a> {
         }
     }
 
+    /// A document that was put together from others.
+    pub(crate) fn of(members: Vec<Member<'a>>, has_duplicates: bool) -> Self {
+        Self { root: Json::Object(members), has_duplicates }
+    }
+
     /// The outermost value.
     pub fn root(&self) -> &Json<'a> {
         &self.root
@@ -120,6 +125,14 @@ impl<'a> Json<'a> {
             }
             _ => None,
         }
+    }
+
+    /// The whole number, if it is one that every JSON program can read.
+    pub fn as_integer(&self) -> Option<i64> {
+        let Json::Number(number) = self else { return None };
+        let written = || number.as_f64().filter(|it| it.fract() == 0.0)?.to_string().parse().ok();
+        let whole: Option<i64> = number.as_i64().or_else(written);
+        whole.filter(|number| number.unsigned_abs() <= LARGEST_NUMBER)
     }
 
     /// What kind of value this is, as a word with its article.

@@ -68,14 +68,14 @@ fn suggestion(text: &str) -> Option<String> {
 }
 
 /// A language by its two- or three-letter code, or by its English name.
-fn named_language(word: &str) -> Option<&'static str> {
+pub(crate) fn named_language(word: &str) -> Option<&'static str> {
     let language = Language::from_639_1(word)
         .or_else(|| Language::from_639_3(word))
         .or_else(|| Language::from_name_lowercase(word))?;
     language.to_639_1()
 }
 
-fn region(word: &str) -> Option<String> {
+pub(crate) fn region(word: &str) -> Option<String> {
     let upper = word.to_uppercase();
     let country =
         rust_iso3166::from_alpha2(&upper).or_else(|| rust_iso3166::from_alpha3(&upper))?;
@@ -83,7 +83,7 @@ fn region(word: &str) -> Option<String> {
 }
 
 /// Where most people who write a language live.
-fn usual_region(language: &str) -> Option<String> {
+pub(crate) fn usual_region(language: &str) -> Option<String> {
     let mut identifier: LanguageIdentifier = language.parse().ok()?;
     identifier.maximize();
     region(identifier.region?.as_str())

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::{
+    rulebook::Format,
     text::Fault,
     violation::{Rule, Span},
 };
@@ -11,7 +12,14 @@ use crate::{
 const MAX: usize = 999;
 
 /// Finds the placeholders of a text: how many different ones there are, unless some are faulty.
-pub(crate) fn scan(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
+pub(crate) fn scan(text: &str, format: Format, faults: &mut Vec<Fault>) -> Option<usize> {
+    match format {
+        Format::Positional => numbered(text, faults),
+        Format::Named => named(text, faults),
+    }
+}
+
+fn numbered(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
     // Most texts hold none; the first look is the only one they get.
     text.find("{{")?;
     let before = faults.len();
@@ -31,6 +39,64 @@ pub(crate) fn scan(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
     }
     let count = gapless(text, &found, faults);
     (faults.len() == before).then_some(count)
+}
+
+fn named(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
+    text.find("{{")?;
+    let before = faults.len();
+    let mut from = 0;
+    while let Some(start) = text[from..].find("{{").map(|at| from + at) {
+        let inside = start + 2;
+        let close = text[inside..].find("}}").map(|at| inside + at);
+        if let Some(close) = close.filter(|close| is_name(&text[inside..*close])) {
+            from = close + 2;
+        } else {
+            from = faulty_end(text, inside, close);
+            faults.push(name_fault(text, start..from));
+        }
+    }
+    (faults.len() == before).then(|| names(text).len())
+}
+
+/// The different names of a text in which all placeholders are good.
+pub(crate) fn names(text: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    for piece in text.split("{{").skip(1) {
+        let name = piece.split("}}").next().unwrap_or_default();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The fixed part of an address that ends in a placeholder. One of a named document may be
+/// numbered all the same: an address has only one.
+pub(crate) fn base(address: &str, format: Format) -> Option<&str> {
+    if let Some(base) = address.strip_suffix("{{1}}") {
+        return Some(base);
+    }
+    let (base, name) = address.strip_suffix("}}")?.rsplit_once("{{")?;
+    (format == Format::Named && is_name(name)).then_some(base)
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|it: char| it.is_ascii_lowercase() || it == '_')
+        && text.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_')
+}
+
+fn name_fault(text: &str, bytes: Range<usize>) -> Fault {
+    let written = &text[bytes.clone()];
+    let inner = written.trim_matches(['{', '}']).trim();
+    let meant = inner.to_lowercase().replace([' ', '-', '.'], "_");
+    let hint = if is_name(&meant) {
+        format!("did you mean `{{{{{}}}}}`?", crate::text::shortened(&meant))
+    } else {
+        "name the placeholders, as `{{first_name}}`; numbers belong to `parameter_format` POSITIONAL"
+            .to_owned()
+    };
+    let message = format!("`{}` is not a named placeholder", crate::text::shortened(written));
+    Fault::new(Rule::PlaceholderName, message).hint(hint).at(Span::of(text, bytes))
 }
 
 /// The first `{{` of a text that may hold none.
@@ -100,7 +166,7 @@ mod tests {
 
     fn check(text: &str) -> (Option<usize>, Vec<String>) {
         let mut faults = Vec::new();
-        let count = scan(text, &mut faults);
+        let count = scan(text, Format::Positional, &mut faults);
         let told = faults.iter().map(|fault| {
             let span = fault.span.unwrap();
             format!("{} {}..{}", fault.rule.id(), span.start, span.end)

@@ -1,33 +1,36 @@
 //! Reads a document against a rulebook's table in one pass: every violation is noted, and what
 //! is kept of the document is written down in canonical form on the way.
 
+mod path;
+mod samples;
+
 use crate::{
     advice::{Advisor, Reached, Warnings},
     json::{Document, Json},
-    rulebook::{Field, Form, Kind, List, Part, Presence, Samples, Shape, Tagged, Text},
+    placeholder,
+    rulebook::{
+        Field, Form, Format, Kind, List, Part, Parts, Presence, Samples, Shape, Tagged, Text,
+    },
     suggest,
     text::{self, Fault, shortened},
     violation::{Report, Rule, Violation, Violations},
 };
-
-/// The form of a sample value.
-const SAMPLE: Text =
-    Text { max: usize::MAX, whatsapp_max: None, multiline: false, form: Form::Free };
+use path::{Step, pointer};
 
 /// Where the reader stands, what it found, and what it has written.
 pub(crate) struct Reader<'d> {
     path: Vec<Step<'d>>,
     report: Report,
-    /// How many placeholders the text or address just read in this object holds.
+    /// How many placeholders the text or address just read in this object holds; not known when
+    /// it is missing or faulty.
     placeholders: Option<usize>,
+    /// Their names, where they have any.
+    names: Vec<&'d str>,
+    /// How placeholders are written in this document.
+    format: Format,
     canonical: Vec<u8>,
     /// Collects warnings, if somebody wants them.
     advisor: Option<Advisor>,
-}
-
-enum Step<'d> {
-    Key(&'d str),
-    Index(usize),
 }
 
 impl<'d> Reader<'d> {
@@ -50,9 +53,11 @@ impl<'d> Reader<'d> {
         document: &'d Document<'d>,
         part: &'static Part,
         kept: impl Fn(&Field) -> bool,
+        also: impl FnOnce(&mut Report),
     ) -> (Result<String, Violations>, Warnings) {
         let mut reader = Self::new(Some(Advisor::new(part)));
         reader.root(document, part, kept);
+        also(&mut reader.report);
         let (verdict, advisor) = reader.verdict();
         (verdict, advisor.map(Advisor::warnings).unwrap_or_default())
     }
@@ -62,6 +67,8 @@ impl<'d> Reader<'d> {
             path: Vec::with_capacity(8),
             report: Report::default(),
             placeholders: None,
+            names: Vec::new(),
+            format: Format::Positional,
             canonical: Vec::with_capacity(1_024),
             advisor,
         }
@@ -100,9 +107,10 @@ impl<'d> Reader<'d> {
         let has_placeholders = self.placeholders.is_some_and(|count| count > 0);
         let (used, required) = match field.presence {
             Presence::Required => (true, true),
-            Presence::Optional => (true, false),
+            Presence::Optional | Presence::Otherwise(_) => (true, false),
             Presence::RequiredWithPlaceholders => (has_placeholders, true),
             Presence::OptionalWithPlaceholders => (has_placeholders, false),
+            Presence::OnlyWithPlaceholders => (has_placeholders && self.asks_for(field), true),
         };
         match object.get(field.name) {
             Some(value) if used => {
@@ -110,8 +118,16 @@ impl<'d> Reader<'d> {
                 self.at(Step::Key(field.name), |reader| reader.value(&field.shape, value));
             }
             None if used && required => self.missing(field.name, field.about, object),
+            Some(_) if field.presence == Presence::OnlyWithPlaceholders => {
+                self.at(Step::Key(field.name), Self::samples_of_nothing);
+            }
             Some(_) => self.at(Step::Key(field.name), Self::unused),
-            None => {}
+            None => {
+                if let Presence::Otherwise(word) = field.presence {
+                    self.write_key(field.name);
+                    self.write_string(word);
+                }
+            }
         }
     }
 
@@ -121,6 +137,10 @@ impl<'d> Reader<'d> {
             Shape::Choice(words) => {
                 self.choice(words.iter().copied(), value);
             }
+            Shape::Format => {
+                let word = self.choice(Format::WORDS.iter().copied(), value);
+                self.format = word.and_then(Format::named).unwrap_or(self.format);
+            }
             Shape::Words(words) => self.words(words, value),
             Shape::Flag => match value {
                 Json::Flag(true) => self.write("true"),
@@ -128,9 +148,12 @@ impl<'d> Reader<'d> {
                 other => self.wrong_type("a boolean", other),
             },
             Shape::Number => self.number(value),
+            Shape::Integer(least, most) => self.integer(*least, *most, value),
+            Shape::One(rule) => self.one(rule, value),
             Shape::Object(part) => self.object(part, value),
             Shape::Tagged(tagged) => self.tagged(tagged, value),
             Shape::List(list) => self.list(list, value),
+            Shape::Parts(parts) => self.parts(parts, value),
             Shape::Samples(samples) => self.samples(*samples, value),
         }
     }
@@ -141,7 +164,13 @@ impl<'d> Reader<'d> {
             return None;
         };
         let mut faults = Vec::new();
-        let placeholders = text::check(rule, text, &mut faults);
+        let mut placeholders = text::check_in(self.format, rule, text, &mut faults);
+        if faults.is_empty() && placeholders.is_none() && may_hold_placeholders(rule.form) {
+            placeholders = Some(0);
+        }
+        if self.format == Format::Named && placeholders.is_some() && rule.form != Form::Link {
+            self.names = placeholder::names(text);
+        }
         for fault in faults {
             self.fault(fault);
         }
@@ -157,6 +186,18 @@ impl<'d> Reader<'d> {
             Some(number) => self.write(itoa::Buffer::new().format(number)),
             None => self.wrong_type("a whole number from 1", value),
         }
+    }
+
+    fn integer(&mut self, least: i64, most: i64, value: &'d Json<'d>) {
+        let Some(number) = value.as_integer() else {
+            return self.wrong_type("a whole number", value);
+        };
+        if !(least..=most).contains(&number) {
+            let message = format!("is {number}; {least} to {most} are allowed");
+            let hint = format!("write a number from {least} to {most}");
+            self.fault(Fault::new(Rule::NumberRange, message).hint(hint));
+        }
+        self.write(itoa::Buffer::new().format(number));
     }
 
     fn choice(
@@ -227,12 +268,7 @@ impl<'d> Reader<'d> {
 
     fn list(&mut self, list: &'static List, value: &'d Json<'d>) {
         let Json::List(items) = value else { return self.wrong_type("a list", value) };
-        if items.len() < list.min {
-            let message = format!("has {} items; at least {} are needed", items.len(), list.min);
-            self.fault(
-                Fault::new(Rule::TooFew, message).hint(format!("add a {}", list.item.title)),
-            );
-        }
+        self.at_least(list.min, list.item.title, items);
         let items = self.up_to(list.max, items);
         self.write("[");
         for (index, item) in items.iter().enumerate() {
@@ -243,6 +279,17 @@ impl<'d> Reader<'d> {
         self.tags(list, items);
     }
 
+    fn parts(&mut self, parts: &'static Parts, value: &'d Json<'d>) {
+        let Json::List(items) = value else { return self.wrong_type("a list", value) };
+        self.at_least(parts.min, parts.title, items);
+        self.write("[");
+        for (index, item) in self.up_to(parts.max, items).iter().enumerate() {
+            self.comma();
+            self.at(Step::Index(index), |reader| reader.object(parts.item, item));
+        }
+        self.write("]");
+    }
+
     fn words(&mut self, words: &'static [&'static str], value: &'d Json<'d>) {
         let Json::List(items) = value else { return self.wrong_type("a list", value) };
         self.write("[");
@@ -251,6 +298,13 @@ impl<'d> Reader<'d> {
             self.at(Step::Index(index), |reader| reader.choice(words.iter().copied(), item));
         }
         self.write("]");
+    }
+
+    fn at_least(&mut self, min: usize, title: &str, items: &'d [Json<'d>]) {
+        if items.len() < min {
+            let message = format!("has {} items; at least {min} are needed", items.len());
+            self.fault(Fault::new(Rule::TooFew, message).hint(format!("add a {title}")));
+        }
     }
 
     /// The items that are read: what goes beyond the limit is one fault.
@@ -288,53 +342,6 @@ impl<'d> Reader<'d> {
             let hint = format!("add `{{\"{}\": \"{needed}\", …}}`", list.item.tag);
             self.fault(Fault::new(Rule::BodyMissing, format!("holds no {needed}")).hint(hint));
         }
-    }
-
-    fn samples(&mut self, samples: Samples, value: &'d Json<'d>) {
-        match (samples, value) {
-            (Samples::Nested, Json::List(outer)) => {
-                self.write("[");
-                match outer.as_slice() {
-                    [inner @ Json::List(_)] => {
-                        self.at(Step::Index(0), |reader| reader.samples(Samples::Plain, inner));
-                    }
-                    [other] => self.at(Step::Index(0), |reader| reader.wrong_type("a list", other)),
-                    _ => {
-                        let message =
-                            format!("holds {} lists; exactly one is expected", outer.len());
-                        let hint = "write `[[\"first sample\", \"second sample\"]]`";
-                        self.fault(Fault::new(Rule::SamplesCount, message).hint(hint));
-                    }
-                }
-                self.write("]");
-            }
-            (Samples::Single, Json::Text(_)) => {
-                self.text(&SAMPLE, value);
-            }
-            (Samples::Single | Samples::Plain, Json::List(values)) => self.sample_list(values),
-            (Samples::Single, other) => self.wrong_type("a string or a list", other),
-            (_, other) => self.wrong_type("a list", other),
-        }
-    }
-
-    fn sample_list(&mut self, values: &'d [Json<'d>]) {
-        let wanted = self.placeholders.unwrap_or_default();
-        if values.len() != wanted {
-            let message =
-                format!("holds {} samples for {wanted} different placeholders", values.len());
-            let hint = if values.len() < wanted {
-                format!("add {}", wanted - values.len())
-            } else {
-                format!("remove {}", values.len() - wanted)
-            };
-            self.fault(Fault::new(Rule::SamplesCount, message).hint(hint));
-        }
-        self.write("[");
-        for (index, value) in values.iter().take(wanted).enumerate() {
-            self.comma();
-            self.at(Step::Index(index), |reader| reader.text(&SAMPLE, value));
-        }
-        self.write("]");
     }
 
     /// Points at every member whose key stood before in its object.
@@ -427,33 +434,9 @@ impl<'d> Reader<'d> {
     }
 }
 
-/// The JSON pointer of a path. A path through keys of absurd length ends at the last place that
-/// can be named shortly, so that a hostile document cannot make a large answer.
-fn pointer<'s>(path: impl IntoIterator<Item = &'s Step<'s>>) -> String {
-    // Counted as it is written in an answer, where one character can take six bytes.
-    const LONGEST: usize = 300;
-    let mut pointer = String::new();
-    let mut written = 0;
-    for step in path {
-        let step = match step {
-            Step::Key(key) => key.replace('~', "~0").replace('/', "~1"),
-            Step::Index(index) => index.to_string(),
-        };
-        written += 1 + step.chars().map(width_in_json).sum::<usize>();
-        if written > LONGEST {
-            break;
-        }
-        pointer.push('/');
-        pointer.push_str(&step);
-    }
-    pointer
-}
-
-/// How many bytes a character takes in a JSON string.
-fn width_in_json(character: char) -> usize {
-    match character {
-        '\0'..='\u{1f}' => 6,
-        '"' | '\\' => 2,
-        other => other.len_utf8(),
-    }
+fn may_hold_placeholders(form: Form) -> bool {
+    matches!(
+        form,
+        Form::WithPlaceholders | Form::UrlWithSuffix | Form::Headline | Form::Message | Form::Link
+    )
 }

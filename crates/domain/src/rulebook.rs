@@ -1,11 +1,22 @@
 //! Rulebooks: the form of a document as one table. The reader, the JSON Schema, the rules page
 //! and "did you mean" all come from it, so that they cannot disagree.
 
+mod draft;
 mod v1;
+mod whatsapp;
 
-use crate::id::AccountId;
+use crate::{
+    id::AccountId,
+    json::Json,
+    violation::{Report, Rule},
+    words::words,
+};
 
+pub use draft::Check;
+use draft::Draft;
 pub use v1::V1;
+pub use whatsapp::WHATSAPP;
+pub(crate) use whatsapp::languages;
 
 /// The form of a template document, its rules, and what makes a name unique under it.
 #[derive(Debug)]
@@ -16,17 +27,29 @@ pub struct Rulebook {
     pub template: &'static Part,
     /// The document that edits one.
     pub edit: &'static Part,
+    /// What no row can say, because it is about several fields at once.
+    pub checks: &'static [Check],
+    /// Every rule that a document of a template can break here.
+    pub rules: &'static [Rule],
     /// What makes a template unique, from its account, name and language.
     pub claim: fn(AccountId, &str, &str) -> String,
 }
 
 impl Rulebook {
     /// Every rulebook there is.
-    pub const ALL: &[&'static Rulebook] = &[&V1];
+    pub const ALL: &[&'static Rulebook] = &[&V1, &WHATSAPP];
 
     /// The rulebook of that name.
     pub fn named(name: &str) -> Option<&'static Rulebook> {
         Self::ALL.iter().copied().find(|rulebook| rulebook.name == name)
+    }
+
+    /// Adds what its checks find in a document that the table has judged.
+    pub(crate) fn check(&self, root: &Json<'_>, report: &mut Report) {
+        if matches!(root, Json::Object(_)) {
+            let draft = Draft::of(root);
+            self.checks.iter().for_each(|check| (check.run)(&draft, report));
+        }
     }
 }
 
@@ -71,6 +94,12 @@ pub enum Presence {
     /// It may be given when the text or address before it holds placeholders; otherwise it is
     /// passed over, neither checked nor kept.
     OptionalWithPlaceholders,
+    /// When the text or address before it in the table holds placeholders, and only then:
+    /// otherwise it is refused. Samples are asked for in the way that the format of the document
+    /// has them.
+    OnlyWithPlaceholders,
+    /// It may be left out; this word is kept then.
+    Otherwise(&'static str),
 }
 
 /// What kind of value a field holds.
@@ -86,12 +115,21 @@ pub enum Shape {
     Flag,
     /// A whole number from 1.
     Number,
+    /// A whole number from the first to the second.
+    Integer(i64, i64),
+    /// How placeholders are written in the fields behind it, see [`Format`]: one of its words, in
+    /// any letter case.
+    Format,
+    /// A string by itself, or a list with one; kept as a list.
+    One(Text),
     /// One kind of object.
     Object(&'static Part),
     /// An object whose kind its tag tells.
     Tagged(&'static Tagged),
     /// A list of tagged objects.
     List(List),
+    /// A list of objects of one kind.
+    Parts(Parts),
     /// Sample values, one for each placeholder before them.
     Samples(Samples),
 }
@@ -130,7 +168,33 @@ pub enum Form {
     Phone,
     /// A moment as RFC 3339 writes it.
     Moment,
+    /// Lower-case letters, digits and `_`.
+    Identifier,
+    /// A language code of WhatsApp's list.
+    Locale,
+    /// A headline: at most one placeholder; no formatting, no asterisk, no emoji.
+    Headline,
+    /// The message itself: words before, behind and between its placeholders.
+    Message,
+    /// Small print and labels: no placeholders, no formatting, no emoji.
+    Plain,
+    /// An `http` or `https` address that may end in a placeholder and does not lead into WhatsApp.
+    Link,
+    /// The name of an Android package.
+    Package,
+    /// The hash of the key that an Android app is signed with.
+    Signature,
 }
+
+words!(
+    /// How placeholders are written in a document.
+    Format {
+        /// `{{1}}`, `{{2}}` …
+        Positional "POSITIONAL",
+        /// `{{first_name}}`.
+        Named "NAMED",
+    }
+);
 
 /// A list of tagged objects.
 #[derive(Debug)]
@@ -145,6 +209,19 @@ pub struct List {
     pub unique: bool,
     /// A tag that has to appear.
     pub needs: Option<&'static str>,
+}
+
+/// A list of objects of one kind.
+#[derive(Debug)]
+pub struct Parts {
+    /// How many items at least.
+    pub min: usize,
+    /// How many items at most.
+    pub max: usize,
+    /// What people call an item: "card".
+    pub title: &'static str,
+    /// What each item holds.
+    pub item: &'static Part,
 }
 
 /// Objects that a tag tells apart.
@@ -187,6 +264,12 @@ pub enum Samples {
     Plain,
     /// The one value by itself, or in a list.
     Single,
+    /// As [`Samples::Nested`], and also as a plain list or as the one value by itself; kept nested.
+    Loose,
+    /// As [`Samples::Plain`], and also as the one value by itself; kept as a list.
+    LoosePlain,
+    /// A list of objects, each with the name of a placeholder and a value.
+    Named,
 }
 
 impl Tagged {

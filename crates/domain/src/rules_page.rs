@@ -4,7 +4,11 @@ use std::fmt::Write as _;
 
 use crate::{
     advice::Advice,
-    rulebook::{Field, Form, Kind, List, Part, Presence, Rulebook, Samples, Shape, Tagged, Text},
+    graph_codes,
+    rulebook::{
+        Field, Form, Format, Kind, List, Part, Parts, Presence, Rulebook, Samples, Shape, Tagged,
+        Text,
+    },
     violation::{MOST_TOLD, Rule},
 };
 
@@ -25,7 +29,8 @@ pub fn markdown() -> String {
     );
     for rulebook in Rulebook::ALL {
         let _ = writeln!(page, "\n## Rulebook `{}`", rulebook.name);
-        part(&mut page, rulebook.template, &[]);
+        part(&mut page, rulebook.template, &[], &mut Vec::new());
+        only_here(&mut page, rulebook);
     }
     page.push_str("\n## Rule ids\n\nIds are stable: programs may depend on them.\n\n| id | rule |\n|---|---|\n");
     for rule in Rule::ALL {
@@ -33,6 +38,31 @@ pub fn markdown() -> String {
     }
     warnings(&mut page);
     page
+}
+
+/// The rules that belong to one rulebook alone, so that a reader of another may pass them over.
+fn only_here(page: &mut String, rulebook: &Rulebook) {
+    let elsewhere = |rule: &Rule| {
+        let mut others = Rulebook::ALL.iter().filter(|it| **it != rulebook);
+        others.any(|it| it.rules.contains(rule))
+    };
+    let own = rulebook.rules.iter().filter(|rule| !elsewhere(rule));
+    let own: Vec<String> = own.map(|rule| format!("`{}`", rule.id())).collect();
+    if !rulebook.checks.is_empty() {
+        let names: Vec<&str> = rulebook.checks.iter().map(|check| check.name).collect();
+        let _ = writeln!(
+            page,
+            "\n### Beyond the table\n\nSome rules are about several fields at once: {}.\n\n\
+             Rules that only this rulebook has: {}.",
+            names.join(", "),
+            own.join(", ")
+        );
+        let _ = write!(
+            page,
+            "\n### What WhatsApp's Graph API answers\n\nThe first row that fits counts.\n\n{}",
+            graph_codes::markdown()
+        );
+    }
 }
 
 fn warnings(page: &mut String) {
@@ -48,7 +78,17 @@ fn warnings(page: &mut String) {
     }
 }
 
-fn part(page: &mut String, part: &'static Part, tags: &[(&Tagged, &str)]) {
+/// One object and, behind it, those inside of it. What is `told` already is not told again.
+fn part(
+    page: &mut String,
+    part: &'static Part,
+    tags: &[(&Tagged, &str)],
+    told: &mut Vec<&'static Part>,
+) {
+    if told.iter().any(|it| std::ptr::eq(*it, part)) {
+        return;
+    }
+    told.push(part);
     let title = part.title;
     let _ = writeln!(
         page,
@@ -68,27 +108,34 @@ fn part(page: &mut String, part: &'static Part, tags: &[(&Tagged, &str)]) {
             "| `{}` | {} | {} | {} |",
             field.name,
             required(field),
-            value(&field.shape),
+            value(field),
             field.about
         );
     }
     for field in part.fields {
         match &field.shape {
-            Shape::Object(inner) => self::part(page, inner, &[]),
-            Shape::Tagged(inner) => variants(page, inner, &[]),
-            Shape::List(List { item, .. }) => variants(page, item, &[]),
+            Shape::Object(inner) | Shape::Parts(Parts { item: inner, .. }) => {
+                self::part(page, inner, &[], told);
+            }
+            Shape::Tagged(inner) => variants(page, inner, &[], told),
+            Shape::List(List { item, .. }) => variants(page, item, &[], told),
             _ => {}
         }
     }
 }
 
-fn variants(page: &mut String, tagged: &'static Tagged, outer: &[(&Tagged, &str)]) {
+fn variants(
+    page: &mut String,
+    tagged: &'static Tagged,
+    outer: &[(&Tagged, &str)],
+    told: &mut Vec<&'static Part>,
+) {
     for variant in tagged.variants {
         let mut tags = outer.to_vec();
         tags.push((tagged, variant.word));
         match &variant.kind {
-            Kind::Part(inner) => part(page, inner, &tags),
-            Kind::Tagged(inner) => variants(page, inner, &tags),
+            Kind::Part(inner) => part(page, inner, &tags, told),
+            Kind::Tagged(inner) => variants(page, inner, &tags, told),
         }
     }
 }
@@ -96,13 +143,21 @@ fn variants(page: &mut String, tagged: &'static Tagged, outer: &[(&Tagged, &str)
 fn required(field: &Field) -> &'static str {
     match field.presence {
         Presence::Required => "yes",
-        Presence::Optional => "no",
+        Presence::Optional | Presence::Otherwise(_) => "no",
         Presence::RequiredWithPlaceholders => "when there are placeholders",
+        Presence::OnlyWithPlaceholders => "exactly when there are placeholders",
         Presence::OptionalWithPlaceholders => "no; used when there are placeholders",
     }
 }
 
-fn value(shape: &'static Shape) -> String {
+fn value(field: &'static Field) -> String {
+    match field.presence {
+        Presence::Otherwise(word) => format!("{}; else `{word}`", shape(&field.shape)),
+        _ => shape(&field.shape),
+    }
+}
+
+fn shape(shape: &'static Shape) -> String {
     match shape {
         Shape::Text(rule) => text(rule),
         Shape::Choice(words) => format!("`{}`, in any letter case", words.join("`, `")),
@@ -110,11 +165,24 @@ fn value(shape: &'static Shape) -> String {
             format!("list of `{}`, in any letter case", words.join("`, `"))
         }
         Shape::Flag => "boolean".to_owned(),
+        Shape::Format => format!("`{}`, in any letter case", Format::WORDS.join("`, `")),
         Shape::Number => "whole number from 1".to_owned(),
+        Shape::Integer(least, most) => format!("whole number from {least} to {most}"),
+        Shape::One(rule) => format!("{}, or a list with one", text(rule)),
         Shape::Object(part) => part.title.to_owned(),
         Shape::Tagged(tagged) => format!("a {}", tagged.title),
         Shape::List(list) => {
             format!("list of {} to {} {}s", list.min.max(1), list.max, list.item.title)
+        }
+        Shape::Parts(parts) => {
+            format!("list of {} to {} {}s", parts.min, parts.max, parts.title)
+        }
+        Shape::Samples(Samples::Loose) => {
+            "list with one list of strings, or list of strings, or string".to_owned()
+        }
+        Shape::Samples(Samples::LoosePlain) => "list of strings, or string".to_owned(),
+        Shape::Samples(Samples::Named) => {
+            "list of objects with `param_name` and `example`, both strings".to_owned()
         }
         Shape::Samples(Samples::Nested) => "list with one list of strings".to_owned(),
         Shape::Samples(Samples::Plain) => "list of strings".to_owned(),
@@ -132,6 +200,16 @@ fn text(rule: &Text) -> String {
         Form::WithPlaceholders => ", placeholders `{{1}}` to `{{999}}` allowed",
         Form::WithoutPlaceholders => ", no placeholders",
         Form::Url => ", an `http://` or `https://` address",
+        Form::Locale => return "one of WhatsApp's language codes".to_owned(),
+        Form::Signature => return "11 letters, digits, `+`, `/` or `=`".to_owned(),
+        Form::Identifier => ", lower-case letters, digits and `_`",
+        Form::Headline => ", at most one placeholder, no formatting, no emoji",
+        Form::Message => ", placeholders allowed with words around them",
+        Form::Plain => ", no placeholders, no formatting, no emoji",
+        Form::Link => {
+            ", an `http://` or `https://` address that may end in a placeholder and does not lead into WhatsApp"
+        }
+        Form::Package => ", the name of an Android package",
         Form::UrlWithSuffix => ", an `http://` or `https://` address that may end in `{{1}}`",
     };
     let lines = if rule.multiline { ", line breaks and tabs allowed" } else { "" };

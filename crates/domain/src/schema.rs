@@ -1,7 +1,7 @@
 //! A rulebook as JSON Schema (draft 2020-12), for the API description.
 //!
 //! Whatever breaks the schema is refused. What meets it is accepted, except for what JSON Schema
-//! cannot say: that placeholders count from 1 without gaps, that there is one sample for each,
+//! cannot say: what a rulebook's checks look after, that placeholders count from 1 without gaps, that there is one sample for each,
 //! which IPv6 addresses and letters beyond ASCII make a host, how many days a month has, and that
 //! the name is still free.
 
@@ -11,7 +11,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     json::LARGEST_NUMBER,
-    rulebook::{Field, Form, Kind, List, Part, Presence, Rulebook, Samples, Shape, Tagged, Text},
+    rulebook::{
+        Field, Form, Format, Kind, List, Part, Parts, Presence, Rulebook, Samples, Shape, Tagged,
+        Text,
+    },
 };
 use patterns::{any_case, text, visible};
 
@@ -91,7 +94,11 @@ fn objects(side: Side, part: &'static Part, tags: &Map<String, Value>) -> Vec<Va
 }
 
 fn may_hold_placeholders(shape: &Shape) -> bool {
-    matches!(shape, Shape::Text(Text { form: Form::WithPlaceholders | Form::UrlWithSuffix, .. }))
+    let Shape::Text(Text { form, .. }) = shape else { return false };
+    matches!(
+        form,
+        Form::WithPlaceholders | Form::UrlWithSuffix | Form::Headline | Form::Message | Form::Link
+    )
 }
 
 /// An object with the fields of a part and, before them, the tags that told which part it is.
@@ -109,10 +116,19 @@ fn object(
         let (used, needed) = match field.presence {
             Presence::Required => (true, true),
             Presence::Optional => (true, false),
+            Presence::Otherwise(_) => (true, side == Side::Kept),
             Presence::RequiredWithPlaceholders => (placeholders, side == Side::Sent),
             Presence::OptionalWithPlaceholders => (placeholders, false),
+            // Which of two kinds of samples are asked for, the format tells, which stands elsewhere.
+            Presence::OnlyWithPlaceholders => {
+                let one_kind = !matches!(field.shape, Shape::Samples(_));
+                (placeholders, side == Side::Sent && one_kind)
+            }
         };
         if !used {
+            if field.presence == Presence::OnlyWithPlaceholders {
+                properties.insert(field.name.to_owned(), json!({"type": "null"}));
+            }
             continue;
         }
         let schema = described(side, field, placeholders);
@@ -138,10 +154,16 @@ fn described(side: Side, field: &'static Field, placeholders: bool) -> Value {
             json!({"type": "array", "maxItems": words.len(), "items": choice(side, words)})
         }
         Shape::Flag => json!({"type": "boolean"}),
+        Shape::Format => choice(side, Format::WORDS),
         Shape::Number => json!({"type": "integer", "minimum": 1, "maximum": LARGEST_NUMBER}),
+        Shape::Integer(least, most) => {
+            json!({"type": "integer", "minimum": least, "maximum": most})
+        }
+        Shape::One(rule) => one(side, rule),
         Shape::Object(part) => one_of_them(objects(side, part, &Map::new())),
         Shape::Tagged(inner) => one_of_them(tagged(side, inner, &Map::new())),
         Shape::List(inner) => list(side, inner),
+        Shape::Parts(parts) => several(side, parts),
         Shape::Samples(samples) => sample(side, *samples),
     };
     schema["description"] = match &field.shape {
@@ -151,6 +173,24 @@ fn described(side: Side, field: &'static Field, placeholders: bool) -> Value {
         _ => json!(field.about),
     };
     schema
+}
+
+/// A string by itself or in a list; kept in one.
+fn one(side: Side, rule: &Text) -> Value {
+    let value = match side {
+        Side::Sent => text(rule, false),
+        Side::Kept => json!({"type": "string"}),
+    };
+    let list = json!({"type": "array", "items": value, "minItems": 1, "maxItems": 1});
+    if side == Side::Kept { list } else { json!({"anyOf": [value, list]}) }
+}
+
+fn several(side: Side, parts: &'static Parts) -> Value {
+    let items = one_of_them(objects(side, parts.item, &Map::new()));
+    if side == Side::Kept {
+        return json!({"type": "array", "items": items});
+    }
+    json!({"type": "array", "minItems": parts.min, "maxItems": parts.max, "items": items})
 }
 
 fn choice(side: Side, words: &[&'static str]) -> Value {
@@ -217,11 +257,20 @@ fn sample(side: Side, samples: Samples) -> Value {
         Side::Kept => json!({"type": "string"}),
     };
     let several = |min: usize| json!({"type": "array", "items": value, "minItems": min});
+    let nested = || json!({"type": "array", "items": several(1), "minItems": 1, "maxItems": 1});
     match samples {
-        Samples::Plain => several(1),
-        Samples::Nested => {
-            json!({"type": "array", "items": several(1), "minItems": 1, "maxItems": 1})
+        Samples::Loose if side == Side::Sent => json!({"anyOf": [nested(), several(1), value]}),
+        Samples::LoosePlain if side == Side::Sent => json!({"anyOf": [several(1), value]}),
+        Samples::Named => {
+            let named = json!({
+                "type": "object",
+                "properties": {"param_name": {"type": "string"}, "example": value},
+                "required": ["param_name", "example"],
+            });
+            json!({"type": "array", "items": named, "minItems": 1})
         }
+        Samples::Plain | Samples::LoosePlain => several(1),
+        Samples::Nested | Samples::Loose => nested(),
         Samples::Single => {
             let list = json!({"type": "array", "items": value, "minItems": 1, "maxItems": 1});
             json!({"anyOf": [value, list]})
@@ -250,7 +299,10 @@ fn capital(title: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{rulebook::V1, webhook};
+    use crate::{
+        rulebook::{V1, WHATSAPP},
+        webhook,
+    };
 
     #[test]
     fn a_text_with_placeholders_and_one_without_are_told_apart() {
@@ -335,6 +387,20 @@ mod tests {
             (&kinds[0]["properties"]["since"], &kinds[1]["properties"]["event"]),
             (&null, &null)
         );
+    }
+
+    #[test]
+    fn samples_that_stand_only_with_placeholders_are_forbidden_without() {
+        let schema = of_template(&WHATSAPP);
+        let kinds = schema["properties"]["components"]["items"]["anyOf"].as_array().unwrap();
+        let kind = |title: &str| kinds.iter().find(|kind| kind["title"] == title).unwrap();
+        let without = kind("A BODY component without placeholders");
+        assert_eq!(without["properties"]["example"], json!({"type": "null"}));
+        let with = kind("A BODY component with placeholders");
+        assert!(with["required"].as_array().unwrap().contains(&json!("example")));
+        let kept = of_kept(&WHATSAPP);
+        assert!(kept["required"].as_array().unwrap().contains(&json!("parameter_format")));
+        assert_eq!(of_edit(&WHATSAPP)["anyOf"].as_array().unwrap().len(), 5);
     }
 
     #[test]

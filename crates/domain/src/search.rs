@@ -65,7 +65,7 @@ fn texts(value: &Json<'_>, found: &mut impl FnMut(&str)) {
 }
 
 /// Thai, Lao, Myanmar, Khmer, Chinese and Japanese put no space between words.
-fn stands_alone(letter: char) -> bool {
+pub(crate) fn stands_alone(letter: char) -> bool {
     matches!(letter,
         '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
         | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'

@@ -5,7 +5,7 @@ use crate::{
     json::{Document, Json},
     reader::Reader,
     rulebook::{Field, Rulebook},
-    violation::Violations,
+    violation::{Report, Violations},
     words::words,
 };
 
@@ -32,13 +32,15 @@ pub struct Checked {
 impl Template {
     /// Reads a document: a template, or everything that is wrong with it.
     pub fn read(document: &Document<'_>, rulebook: &Rulebook) -> Result<Self, Violations> {
-        let content = Reader::read(document, rulebook.template, is_content, |_| {})?;
+        let also = |report: &mut Report| rulebook.check(document.root(), report);
+        let content = Reader::read(document, rulebook.template, is_content, also)?;
         Ok(Self::of(document, content))
     }
 
     /// Reads a document as [`Template::read`] does and collects warnings on the way.
     pub fn check(document: &Document<'_>, rulebook: &Rulebook) -> Checked {
-        let (content, warnings) = Reader::check(document, rulebook.template, is_content);
+        let also = |report: &mut Report| rulebook.check(document.root(), report);
+        let (content, warnings) = Reader::check(document, rulebook.template, is_content, also);
         Checked { template: content.map(|content| Self::of(document, content)), warnings }
     }
 
@@ -52,9 +54,10 @@ impl Template {
             name: text("name").to_owned(),
             language: text("language").to_owned(),
             category: Category::named(text("category")).expect("the rulebook lists its words"),
-            allow_category_change: matches!(
+            // Where the rulebook lets it be left out, that means yes.
+            allow_category_change: !matches!(
                 document.root().get("allow_category_change"),
-                Some(Json::Flag(true))
+                Some(Json::Flag(false))
             ),
             content,
         }
@@ -92,14 +95,14 @@ impl Template {
     }
 
     /// Everything else of the document in canonical form, as the text of one JSON object:
-    /// `{"components":[…]}`. Known fields only, in the rulebook's order, strings untouched.
+    /// `{"components":[…]}`, and whatever else the rulebook keeps. Known fields only, in the rulebook's order, strings untouched.
     pub fn content(&self) -> &str {
         &self.content
     }
 }
 
 /// Whether a field is part of [`Template::content`]; the others have a place of their own.
-fn is_content(field: &Field) -> bool {
+pub(crate) fn is_content(field: &Field) -> bool {
     !["name", "language", "category", "allow_category_change"].contains(&field.name)
 }
 

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use crate::{
-    language, moment, placeholder,
-    rulebook::{Form, Text},
+    advice::links,
+    language, marks, moment, phrase, placeholder,
+    rulebook::{Form, Format, Text, languages},
     violation::{Rule, Span},
 };
 
@@ -36,6 +37,16 @@ impl Fault {
 /// Checks a string against its row; answers how many placeholders it holds when it may hold any
 /// and they are all good.
 pub(crate) fn check(rule: &Text, text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
+    check_in(Format::Positional, rule, text, faults)
+}
+
+/// Checks a string likewise, in a document whose placeholders are written in that format.
+pub(crate) fn check_in(
+    format: Format,
+    rule: &Text,
+    text: &str,
+    faults: &mut Vec<Fault>,
+) -> Option<usize> {
     if text.trim_ascii_start().is_empty() || text.trim().is_empty() {
         faults.push(
             Fault::new(Rule::Empty, "must not be empty or only white space")
@@ -44,7 +55,10 @@ pub(crate) fn check(rule: &Text, text: &str, faults: &mut Vec<Fault>) -> Option<
         return None;
     }
     // These forms say how long they are, and say it better.
-    let sized_by_form = matches!(rule.form, Form::Language | Form::Phone | Form::Moment);
+    let sized_by_form = matches!(
+        rule.form,
+        Form::Language | Form::Locale | Form::Phone | Form::Moment | Form::Signature
+    );
     if !sized_by_form && longer_than(text, rule.max) {
         let length = text.chars().count();
         let message = format!("has {length} characters; at most {} are allowed", rule.max);
@@ -55,15 +69,15 @@ pub(crate) fn check(rule: &Text, text: &str, faults: &mut Vec<Fault>) -> Option<
         return None;
     }
     control_characters(text, rule.multiline, faults);
-    form(rule.form, text, faults)
+    form(rule.form, format, text, faults)
 }
 
-fn form(form: Form, text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
+fn form(form: Form, format: Format, text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
     match form {
         Form::Free => None,
         Form::Name => name(text, faults),
         Form::Language => language::check(text, faults),
-        Form::WithPlaceholders => placeholder::scan(text, faults),
+        Form::WithPlaceholders => placeholder::scan(text, format, faults),
         Form::WithoutPlaceholders => {
             placeholder::forbid(text, "no placeholder may stand here", faults);
             None
@@ -82,11 +96,35 @@ fn form(form: Form, text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
         }
         Form::Phone => phone(text, faults),
         Form::Moment => moment::check(text, faults),
+        Form::Identifier => identifier(text, faults),
+        Form::Locale => {
+            languages::check(text, faults);
+            None
+        }
+        Form::Headline => {
+            marks::forbid(text, true, faults);
+            let count = placeholder::scan(text, format, faults);
+            phrase::at_most_one(text, count, faults);
+            count
+        }
+        Form::Message => {
+            let count = placeholder::scan(text, format, faults);
+            phrase::check(text, count, faults);
+            count
+        }
+        Form::Plain => {
+            marks::forbid(text, false, faults);
+            placeholder::forbid(text, "no placeholder may stand here", faults);
+            None
+        }
+        Form::Link => link(text, format, faults),
+        Form::Package => package(text, faults),
+        Form::Signature => signature(text, faults),
     }
 }
 
 /// Whether there are more than `max` characters, counting only when the bytes leave it open.
-fn longer_than(text: &str, max: usize) -> bool {
+pub(crate) fn longer_than(text: &str, max: usize) -> bool {
     text.len() > max && text.chars().nth(max).is_some()
 }
 
@@ -115,6 +153,57 @@ fn name(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
     if trimmed.len() != text.len() {
         let hint = format!("did you mean `{}`?", shortened(trimmed));
         faults.push(Fault::new(Rule::NameEdges, "begins or ends with white space").hint(hint));
+    }
+    None
+}
+
+fn identifier(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
+    let fits = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
+    let (at, odd) = text.char_indices().find(|(_, it)| !fits(*it))?;
+    let span = Span::of(text, at..at + odd.len_utf8());
+    let message = "holds something else than lower-case letters, digits and `_`";
+    let meant = text.trim().to_lowercase().replace([' ', '-', '.'], "_");
+    let hint = if meant.chars().all(fits) && !meant.is_empty() {
+        format!("did you mean `{}`?", shortened(&meant))
+    } else {
+        "write a name such as `order_update_2`".to_owned()
+    };
+    faults.push(Fault::new(Rule::NameForm, message).hint(hint).at(span));
+    None
+}
+
+/// The address of a button. Its end is a placeholder of whatever name: addresses count for
+/// themselves.
+fn link(text: &str, format: Format, faults: &mut Vec<Fault>) -> Option<usize> {
+    let base = placeholder::base(text, format);
+    let fixed = base.unwrap_or(text);
+    url(fixed, faults);
+    let why = "an address takes one placeholder, at its very end";
+    placeholder::forbid(fixed, why, faults);
+    if links::leads_into_whatsapp(fixed) {
+        let hint = "leave it out: WhatsApp refuses buttons that lead to itself";
+        faults.push(Fault::new(Rule::WhatsappLink, "leads back into WhatsApp").hint(hint));
+    }
+    base.map(|_| 1)
+}
+
+fn package(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
+    let is_part = |part: &str| {
+        part.starts_with(|it: char| it.is_ascii_alphabetic())
+            && part.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_')
+    };
+    if !text.contains('.') || !text.split('.').all(is_part) {
+        let message = format!("`{}` is not the name of an Android package", shortened(text));
+        faults.push(Fault::new(Rule::PackageForm, message).hint("like `com.example.shop`"));
+    }
+    None
+}
+
+fn signature(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
+    let fits = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'+' | b'/' | b'=');
+    if text.len() != 11 || !text.bytes().all(fits) {
+        let message = "is not the hash of an app's key: 11 letters, digits, `+`, `/` or `=`";
+        faults.push(Fault::new(Rule::SignatureForm, message).hint("like `K8a/AINcGX7`"));
     }
     None
 }

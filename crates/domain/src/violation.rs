@@ -163,6 +163,47 @@ rules! {
         UrlWhiteSpace "url-white-space" "An address holds no white space.";
         PhoneForm "phone-form" "A phone number is an optional `+` and 7 to 15 digits, the first not 0.";
     }
+    /// Rules of such a document that only the `whatsapp` rulebook has.
+    WHATSAPP {
+        NameForm "name-form" "A name is made of lower-case letters, digits and `_`.";
+        LanguageUnsupported "language-unsupported" "The language is one of the codes that WhatsApp lists.";
+        PlaceholderName "placeholder-name"
+            "With `parameter_format` NAMED a placeholder is written `{{first_name}}`: lower-case letters, digits and `_`, the first no digit.";
+        PlaceholderCount "placeholder-count" "A headline holds at most one placeholder.";
+        PlaceholderAtStart "placeholder-at-start" "A body does not begin with a placeholder; punctuation before it does not help.";
+        PlaceholderAtEnd "placeholder-at-end" "A body does not end with a placeholder; punctuation behind it does not help.";
+        TooFewWords "too-few-words" "A body with n different placeholders has at least 2n + 1 words beside them.";
+        Formatting "formatting"
+            "No `*bold*`, `_italic_`, `~struck~` or `` `code` `` outside of bodies, and no asterisk at all in a headline.";
+        Emoji "emoji" "No emoji outside of bodies.";
+        SamplesNotAllowed "samples-not-allowed"
+            "An `example` stands only where there are placeholders, and in the way that `parameter_format` asks for.";
+        SampleName "sample-name" "A named sample names a placeholder of its text, and each is named once.";
+        WhatsappLink "whatsapp-link" "The address of a button does not lead back into WhatsApp.";
+        NumberRange "number-range" "A number lies within its limits; those of `message_send_ttl_seconds` depend on the category.";
+        PackageForm "package-form"
+            "An Android package has at least two parts with a dot between them, each of letters, digits and `_`, a letter first.";
+        SignatureForm "signature-form" "The hash of an app's key has exactly 11 letters, digits, `+`, `/` or `=`.";
+        LabelRepeated "label-repeated" "No two quick replies have the same label.";
+        ButtonCount "button-count" "There are at most so many buttons of a type.";
+        QuickRepliesApart "quick-replies-apart" "Quick replies stand together, before or behind all other buttons.";
+        ButtonAlone "button-alone" "A CATALOG or MPM button is the only one.";
+        ComponentUnfit "component-unfit" "The component may stand beside the others.";
+        CategoryUnfit "category-unfit" "The category is one that the piece is for.";
+        AuthenticationText "authentication-text" "An AUTHENTICATION template brings no texts: WhatsApp writes them.";
+        AuthenticationButton "authentication-button" "An AUTHENTICATION template has one OTP button and no other.";
+        AuthenticationOnly "authentication-only"
+            "`add_security_recommendation` and `code_expiration_minutes` belong to AUTHENTICATION templates.";
+        TermsNotAccepted "terms-not-accepted" "A `ZERO_TAP` button says that its terms are accepted.";
+        FlowSource "flow-source" "A FLOW button has exactly one of `flow_id`, `flow_name` and `flow_json`.";
+        ProductHeader "product-header"
+            "An SPM button stands below a HEADER of format PRODUCT, and such a header above an SPM button (on a card: or a URL button).";
+        CardIncomplete "card-incomplete" "A card has a HEADER and BUTTONS.";
+        CardsDiffer "cards-differ"
+            "All cards have the same kind of header, the same kinds of buttons in the same order, and a body each or none.";
+        OfferButtons "offer-buttons"
+            "A limited-time offer has a URL button; a `COPY_CODE` button stands first, and is needed when the offer ends.";
+    }
     /// Rules that other templates have a part in.
     OTHERS {
         NameTaken "name-taken" "No other template has the name. Told by the dry run; a creation is refused with a problem of its own.";

@@ -30,7 +30,7 @@ pub(super) fn look(text: &str, hint: &str) -> Vec<Note> {
 }
 
 /// White space, and what takes no space at all.
-pub(super) fn is_space(character: char) -> bool {
+pub(crate) fn is_space(character: char) -> bool {
     character.is_whitespace() || is_bidi(character) || is_invisible(character)
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Advice, Note, characters};
 use crate::{
-    rulebook::{Kind, List, Part, Shape, Tagged},
+    rulebook::{Kind, List, Part, Parts, Shape, Tagged},
     suggest,
 };
 
@@ -131,7 +131,9 @@ fn parts(part: &'static Part, tags: &[&'static Tagged], each: Each<'_>) {
     each(tags, part);
     for field in part.fields {
         match &field.shape {
-            Shape::Object(inner) => parts(inner, &[], each),
+            Shape::Object(inner) | Shape::Parts(Parts { item: inner, .. }) => {
+                parts(inner, &[], each);
+            }
             Shape::Tagged(tagged) | Shape::List(List { item: tagged, .. }) => {
                 kinds(tagged, &mut Vec::new(), &mut |tags, inner| parts(inner, tags, each));
             }

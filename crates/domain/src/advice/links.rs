@@ -34,6 +34,9 @@ const SHORTENERS: &[&str] = &[
 /// Hosts that lead back into WhatsApp.
 const WHATSAPP: &[&str] = &["chat.whatsapp.com", "wa.me"];
 
+/// Hosts that a button may not lead to, nor to any host below them.
+const INTO_WHATSAPP: &[&str] = &["wa.me", "whatsapp.com", "whatsapp.net", "wa.link"];
+
 /// An address that is better not there.
 struct Link {
     place: Range<usize>,
@@ -47,6 +50,20 @@ pub(super) fn look(text: &str) -> Vec<Note> {
         let message = format!("`{}` {verdict}", shortened(&text[place.clone()]));
         Note::new(Advice::LinkShortener, message, hint).at(Span::of(text, place))
     })
+}
+
+/// Whether an address leads back into WhatsApp.
+pub(crate) fn leads_into_whatsapp(address: &str) -> bool {
+    let host = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let host = host.split(['/', '?', '#', ':', '\\']).next().unwrap_or_default();
+    let host = host.rsplit('@').next().unwrap_or_default().trim_end_matches('.');
+    let is_below = |known: &&str| {
+        let rest = host.len().checked_sub(known.len()).and_then(|at| host.split_at_checked(at));
+        rest.is_some_and(|(sub, end)| {
+            end.eq_ignore_ascii_case(known) && (sub.is_empty() || sub.ends_with('.'))
+        })
+    };
+    INTO_WHATSAPP.iter().any(is_below)
 }
 
 fn addresses(text: &str) -> impl Iterator<Item = Link> {
@@ -126,6 +143,23 @@ mod tests {
             assert_eq!(found(text), [link], "{text}");
         }
         assert_eq!(found("bit.ly/a bit.ly/b"), ["bit.ly/a", "bit.ly/b"]);
+    }
+
+    #[test]
+    fn addresses_of_whatsapp_are_told_by_their_host() {
+        for address in [
+            "https://wa.me/1",
+            "http://WA.ME",
+            "https://chat.whatsapp.com/x",
+            "https://api.whatsapp.com:443/send",
+        ] {
+            assert!(leads_into_whatsapp(address), "{address}");
+        }
+        for address in
+            ["https://shop.example/wa.me", "https://mywa.me/", "https://wa.me.example", "", "é"]
+        {
+            assert!(!leads_into_whatsapp(address), "{address}");
+        }
     }
 
     #[test]

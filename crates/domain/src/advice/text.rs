@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::{Advice, Note, characters, links, tell};
 use crate::{
+    phrase,
     rulebook::{Form, Text},
     text::shortened,
     violation::Span,
@@ -13,23 +14,28 @@ use crate::{
 pub(super) fn look(rule: &Text, text: &str) -> Vec<Note> {
     let hint = match rule.form {
         Form::Name => "remove it: names are compared exactly, and nobody will see why two differ",
-        Form::Free | Form::WithPlaceholders | Form::WithoutPlaceholders => {
-            "remove it, unless it is there on purpose"
-        }
+        Form::Free
+        | Form::WithPlaceholders
+        | Form::WithoutPlaceholders
+        | Form::Headline
+        | Form::Message
+        | Form::Plain => "remove it, unless it is there on purpose",
         _ => "remove it",
     };
     let mut notes = characters::look(text, hint);
     notes.extend(rule.whatsapp_max.and_then(|max| length(text, max)));
-    if rule.form == Form::WithPlaceholders {
-        let placeholders = placeholders(text);
-        // Only bodies have several lines.
-        if rule.multiline {
+    if matches!(rule.form, Form::WithPlaceholders | Form::Message) {
+        let placeholders = phrase::placeholders(text);
+        // Only bodies have several lines. Where the rulebook refuses this, no warning is needed.
+        if rule.multiline && rule.form != Form::Message {
             notes.extend(frame(text, &placeholders));
         }
         notes.extend(side_by_side(text, &placeholders));
     }
     if !matches!(rule.form, Form::Name | Form::Language | Form::Phone | Form::Moment) {
-        notes.extend(links::look(text));
+        // An address that leads into WhatsApp is no matter for a warning where it is refused.
+        let refused = rule.form == Form::Link && links::leads_into_whatsapp(text);
+        notes.extend(links::look(text).into_iter().filter(|_| !refused));
     }
     notes
 }
@@ -43,42 +49,22 @@ fn length(text: &str, max: usize) -> Option<Note> {
     Some(Note::new(Advice::OverWhatsappLimit, message, hint).at(span))
 }
 
-/// Where placeholders stand, good ones and such as are only misspelt.
-fn placeholders(text: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let mut from = 0;
-    while let Some(start) = text[from..].find("{{").map(|at| from + at) {
-        let inside = start + 2;
-        let end = text[inside..].find(['{', '}', '\n']).map_or(text.len(), |at| inside + at);
-        if text[end..].starts_with("}}") {
-            from = end + 2;
-            found.push(start..from);
-        } else {
-            from = inside;
-        }
-    }
-    found
-}
-
 /// Placeholders at the beginning and at the end.
 fn frame(text: &str, placeholders: &[Range<usize>]) -> Vec<Note> {
     let mut notes = Vec::new();
-    let (Some(first), Some(last)) = (placeholders.first(), placeholders.last()) else {
-        return notes;
-    };
-    let mut edge = |rule, verb: &str, side: &str, beyond: &str, place: &Range<usize>| {
-        if !beyond.chars().all(|it| characters::is_space(it) || is_punctuation(it)) {
-            return;
-        }
+    let mut edge = |rule, verb: &str, side: &str, place: Option<&Range<usize>>, beyond: &str| {
+        let Some(place) = place else { return };
         let written = shortened(&text[place.clone()]);
         let only = if beyond.trim().is_empty() { "" } else { "; punctuation does not count" };
         let message = format!("{verb} with a placeholder{only}");
         let hint = format!("put a word {side} `{written}`: WhatsApp refuses it otherwise");
         notes.push(Note::new(rule, message, hint).at(Span::of(text, place.clone())));
     };
-    let begins = Advice::BodyBeginsWithPlaceholder;
-    edge(begins, "begins", "before", &text[..first.start], first);
-    edge(Advice::BodyEndsWithPlaceholder, "ends", "behind", &text[last.end..], last);
+    let (first, last) = (phrase::first(text, placeholders), phrase::last(text, placeholders));
+    let before = first.map_or("", |place| &text[..place.start]);
+    edge(Advice::BodyBeginsWithPlaceholder, "begins", "before", first, before);
+    let behind = last.map_or("", |place| &text[place.end..]);
+    edge(Advice::BodyEndsWithPlaceholder, "ends", "behind", last, behind);
     notes
 }
 
@@ -93,21 +79,6 @@ fn side_by_side(text: &str, placeholders: &[Range<usize>]) -> Vec<Note> {
         let hint = "put a word between them: WhatsApp rejects them otherwise";
         Note::new(Advice::PlaceholdersSideBySide, message, hint).at(Span::of(text, place))
     })
-}
-
-/// What closes and opens sentences and clauses. Letters, digits, currency signs and emoji are no
-/// punctuation: whether those help is not known, and nobody is warned of what may be good.
-fn is_punctuation(character: char) -> bool {
-    character.is_ascii_punctuation()
-        || matches!(character,
-            '\u{a1}' | '\u{a7}' | '\u{ab}' | '\u{b6}' | '\u{b7}' | '\u{bb}' | '\u{bf}' // ¡ « » ¿
-            | '\u{55a}'..='\u{55f}' | '\u{589}' | '\u{58a}' | '\u{5be}' | '\u{5f3}' | '\u{5f4}'
-            | '\u{60c}' | '\u{61b}' | '\u{61d}'..='\u{61f}' | '\u{66a}'..='\u{66d}' | '\u{6d4}'
-            | '\u{964}' | '\u{965}' | '\u{104a}'..='\u{104f}' | '\u{1360}'..='\u{1368}'
-            | '\u{17d4}'..='\u{17da}' | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}'
-            | '\u{3001}'..='\u{3003}' | '\u{3008}'..='\u{3011}' | '\u{3014}'..='\u{301f}'
-            | '\u{30fb}' | '\u{ff01}'..='\u{ff0f}' | '\u{ff1a}'..='\u{ff20}'
-            | '\u{ff3b}'..='\u{ff3f}' | '\u{ff5b}'..='\u{ff65}')
 }
 
 #[cfg(test)]
@@ -148,7 +119,7 @@ mod tests {
         assert_eq!(told("é {{1}}{{2}} \n{{3}} a"), ["placeholders-side-by-side 2..19"]);
         assert_eq!(told("a {{1}}, {{2}} a {{3}} b {{4}} c"), [""; 0]);
         let many = "a {{1}}{{2}} a ".repeat(9);
-        let notes = side_by_side(&many, &placeholders(&many));
+        let notes = side_by_side(&many, &phrase::placeholders(&many));
         assert_eq!(notes.len(), 5);
         assert!(notes[4].message.ends_with("(and so at 4 more places of this text)"));
     }

@@ -5,13 +5,15 @@ use super::{
     Presence::{Optional, OptionalWithPlaceholders, Required, RequiredWithPlaceholders},
     Rulebook, Samples, Shape, Tagged, Text, Variant,
 };
-use crate::template::Category;
+use crate::{template::Category, violation::Rule};
 
 /// The rulebook of API v1.0.
 pub static V1: Rulebook = Rulebook {
     name: "v1",
     template: &TEMPLATE,
     edit: &EDIT,
+    checks: &[],
+    rules: Rule::DOCUMENT,
     // Unique across the whole service: account and language play no part in it.
     claim: |_, name, _| name.to_owned(),
 };

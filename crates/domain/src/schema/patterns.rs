@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     language,
-    rulebook::{Form, Text},
+    rulebook::{Form, Text, languages},
 };
 
 /// White space that is no control character, as the inside of a character class.
@@ -20,6 +20,9 @@ const CONTROL: &str = r"\u0000-\u001f\u007f-\u009f";
 const CONTROL_IN_LINES: &str = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f";
 
 const PLACEHOLDER: &str = r"\{\{[1-9][0-9]{0,2}\}\}";
+
+/// A placeholder with a number or a name: which of them, another field tells.
+const ANY_PLACEHOLDER: &str = r"\{\{(?:[1-9][0-9]{0,2}|[a-z_][a-z0-9_]*)\}\}";
 
 /// A moment; how many days a month has is left out, and that there is no year 0.
 const MOMENT: &str = concat!(
@@ -49,6 +52,21 @@ pub(super) fn text(rule: &Text, placeholders: bool) -> Value {
             let examples = ["2026-11-15T09:30:00Z"];
             return json!({"type": "string", "format": "date-time", "pattern": MOMENT, "examples": examples});
         }
+        Form::Locale => {
+            let pattern = format!("^(?:{})$", languages::CODES.join("|"));
+            return json!({"type": "string", "pattern": pattern, "examples": ["en_US", "pt_BR", "de"]});
+        }
+        Form::Signature => {
+            return json!({"type": "string", "pattern": "^[A-Za-z0-9+/=]{11}$", "examples": ["K8a/AINcGX7"]});
+        }
+        Form::Identifier => "^[a-z0-9_]+$".to_owned(),
+        Form::Package => r"^[A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_]*)+$".to_owned(),
+        // Formatting, emoji and the words around placeholders are beyond a pattern.
+        Form::Headline | Form::Message if placeholders => {
+            let unit = unit(control(rule.multiline), control(rule.multiline));
+            format!(r"^(?:{unit})*{ANY_PLACEHOLDER}(?:{unit}|{ANY_PLACEHOLDER})*\{{?$")
+        }
+        Form::Link => return url(rule.max, if placeholders { ANY_PLACEHOLDER } else { "" }),
         Form::Url => return url(rule.max, ""),
         Form::UrlWithSuffix => return url(rule.max, if placeholders { r"\{\{1\}\}" } else { "" }),
         Form::Name => format!("^[^{CONTROL}{SPACE}](?:[^{CONTROL}]*[^{CONTROL}{SPACE}])?$"),
@@ -57,7 +75,11 @@ pub(super) fn text(rule: &Text, placeholders: bool) -> Value {
             let unit = unit(control(rule.multiline), control(rule.multiline));
             format!(r"^(?:{unit})*{PLACEHOLDER}(?:{unit}|{PLACEHOLDER})*\{{?$")
         }
-        Form::WithPlaceholders | Form::WithoutPlaceholders => {
+        Form::WithPlaceholders
+        | Form::WithoutPlaceholders
+        | Form::Headline
+        | Form::Message
+        | Form::Plain => {
             let control = control(rule.multiline);
             let first = unit(&format!("{CONTROL}{SPACE}"), control);
             let unit = unit(control, control);

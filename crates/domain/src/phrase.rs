@@ -1,0 +1,141 @@
+//! The words around placeholders: what stands before, behind and beside them.
+
+use std::ops::Range;
+
+use crate::{
+    advice::characters::is_space,
+    search::stands_alone,
+    text::{Fault, shortened},
+    violation::{Rule, Span},
+};
+
+/// Checks a body: it neither begins nor ends with a placeholder, and has enough words for the
+/// `count` different ones it holds, if they are all good.
+pub(crate) fn check(text: &str, count: Option<usize>, faults: &mut Vec<Fault>) {
+    if !text.contains("{{") {
+        return;
+    }
+    let places = placeholders(text);
+    let mut edge = |rule, verb: &str, side: &str, place: Option<&Range<usize>>| {
+        if let Some(place) = place {
+            let message = format!("{verb} with a placeholder; punctuation does not count");
+            let hint = format!("put a word {side} `{}`", shortened(&text[place.clone()]));
+            faults.push(Fault::new(rule, message).hint(hint).at(Span::of(text, place.clone())));
+        }
+    };
+    edge(Rule::PlaceholderAtStart, "begins", "before", first(text, &places));
+    edge(Rule::PlaceholderAtEnd, "ends", "behind", last(text, &places));
+    let (Some(count), words) = (count, words(text, &places)) else { return };
+    let needed = 2 * count + 1;
+    if words < needed {
+        let message =
+            format!("has {words} words beside {count} different placeholders; {needed} are needed");
+        let hint = format!("add {}, or use fewer placeholders", needed - words);
+        faults.push(Fault::new(Rule::TooFewWords, message).hint(hint));
+    }
+}
+
+/// Refuses the second placeholder of a headline.
+pub(crate) fn at_most_one(text: &str, count: Option<usize>, faults: &mut Vec<Fault>) {
+    if count.is_none_or(|count| count == 0) {
+        return;
+    }
+    if let [_, second, ..] = &placeholders(text)[..] {
+        let message = "holds a second placeholder; a headline takes one";
+        let fault = Fault::new(Rule::PlaceholderCount, message);
+        faults.push(fault.hint("keep one of them").at(Span::of(text, second.clone())));
+    }
+}
+
+/// Where placeholders stand, good ones and such as are only misspelt.
+pub(crate) fn placeholders(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(start) = text[from..].find("{{").map(|at| from + at) {
+        let inside = start + 2;
+        let end = text[inside..].find(['{', '}', '\n']).map_or(text.len(), |at| inside + at);
+        if text[end..].starts_with("}}") {
+            from = end + 2;
+            found.push(start..from);
+        } else {
+            from = inside;
+        }
+    }
+    found
+}
+
+/// The placeholder that a text begins with, but for white space and punctuation.
+pub(crate) fn first<'p>(text: &str, places: &'p [Range<usize>]) -> Option<&'p Range<usize>> {
+    places.first().filter(|place| says_nothing(&text[..place.start]))
+}
+
+/// The placeholder that a text ends with, likewise.
+pub(crate) fn last<'p>(text: &str, places: &'p [Range<usize>]) -> Option<&'p Range<usize>> {
+    places.last().filter(|place| says_nothing(&text[place.end..]))
+}
+
+fn says_nothing(text: &str) -> bool {
+    text.chars().all(|it| is_space(it) || is_punctuation(it))
+}
+
+/// How many words stand beside placeholders: whatever white space parts and has a letter or a
+/// digit in it, and each character of scripts that put no space between words.
+fn words(text: &str, places: &[Range<usize>]) -> usize {
+    let ends = places.iter().map(|place| place.end);
+    let starts = places.iter().map(|place| place.start).chain([text.len()]);
+    let between = [0].into_iter().chain(ends).zip(starts);
+    let in_token = |token: &str| {
+        let alone = token.chars().filter(|it| it.is_alphanumeric() && stands_alone(*it)).count();
+        let joined = token.chars().any(|it| it.is_alphanumeric() && !stands_alone(it));
+        alone + usize::from(joined)
+    };
+    between.flat_map(|(from, to)| text[from..to].split_whitespace()).map(in_token).sum()
+}
+
+/// What closes and opens sentences and clauses. Letters, digits, currency signs and emoji are no
+/// punctuation: whether those help is not known, and nobody is warned of what may be good.
+fn is_punctuation(character: char) -> bool {
+    character.is_ascii_punctuation()
+        || matches!(character,
+            '\u{a1}' | '\u{a7}' | '\u{ab}' | '\u{b6}' | '\u{b7}' | '\u{bb}' | '\u{bf}' // ¡ « » ¿
+            | '\u{55a}'..='\u{55f}' | '\u{589}' | '\u{58a}' | '\u{5be}' | '\u{5f3}' | '\u{5f4}'
+            | '\u{60c}' | '\u{61b}' | '\u{61d}'..='\u{61f}' | '\u{66a}'..='\u{66d}' | '\u{6d4}'
+            | '\u{964}' | '\u{965}' | '\u{104a}'..='\u{104f}' | '\u{1360}'..='\u{1368}'
+            | '\u{17d4}'..='\u{17da}' | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}'
+            | '\u{3001}'..='\u{3003}' | '\u{3008}'..='\u{3011}' | '\u{3014}'..='\u{301f}'
+            | '\u{30fb}' | '\u{ff01}'..='\u{ff0f}' | '\u{ff1a}'..='\u{ff20}'
+            | '\u{ff3b}'..='\u{ff3f}' | '\u{ff5b}'..='\u{ff65}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(text: &str, count: usize) -> Vec<&'static str> {
+        let mut faults = Vec::new();
+        check(text, Some(count), &mut faults);
+        faults.iter().map(|fault| fault.rule.id()).collect()
+    }
+
+    #[test]
+    fn each_placeholder_needs_two_words_and_one_more() {
+        // What people found out by trying.
+        assert_eq!(rules("one two {{1}} three {{2}} four", 2), ["too-few-words"]);
+        assert_eq!(rules("one two {{1}} three {{2}} four five", 2), [""; 0]);
+        assert_eq!(rules("one - {{1}} , & two", 1), ["too-few-words"]);
+        assert_eq!(rules("one {{1}} {{1}} {{1}} two three", 1), [""; 0]);
+        assert_eq!(rules("您的订单{{1}}已发货", 1), [""; 0], "no spaces are needed there");
+        assert_eq!(rules("no placeholders", 0), [""; 0]);
+    }
+
+    #[test]
+    fn neither_edge_is_a_placeholder_whatever_the_punctuation() {
+        assert_eq!(rules("{{1}}: one two three", 1), ["placeholder-at-start"]);
+        assert_eq!(rules("one two three {{1}}!", 1), ["placeholder-at-end"]);
+        assert_eq!(
+            rules("{{1}}", 1),
+            ["placeholder-at-start", "placeholder-at-end", "too-few-words"]
+        );
+        assert_eq!(rules("one {{1}} two 3", 1), [""; 0]);
+    }
+}

@@ -1,0 +1,165 @@
+//! A whole document as checks see it. The table has judged each piece by then: what is not as
+//! the table says has been told, and is passed over here.
+
+use std::fmt::{self, Write as _};
+
+use crate::{
+    json::Json,
+    template::Category,
+    text::Fault,
+    violation::{Report, Violation},
+};
+
+/// A named rule about several fields at once.
+#[derive(Clone, Copy)]
+pub struct Check {
+    /// What it looks after.
+    pub name: &'static str,
+    pub(crate) run: fn(&Draft<'_>, &mut Report),
+}
+
+impl fmt::Debug for Check {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name)
+    }
+}
+
+/// A document that is being judged.
+pub(crate) struct Draft<'d> {
+    pub(crate) root: Piece<'d>,
+    /// What it is sent for, if that is told.
+    pub(crate) category: Option<Category>,
+    // Every check asks for these: they are looked up once.
+    components: Vec<Piece<'d>>,
+    buttons: Vec<Piece<'d>>,
+}
+
+impl<'d> Draft<'d> {
+    pub(crate) fn of(root: &'d Json<'d>) -> Self {
+        let category = root.get("category").and_then(Json::as_text).and_then(Category::named);
+        let place = Place { steps: [("", 0); DEEPEST], depth: 0 };
+        let root = Piece { place, word: "", json: root };
+        let components: Vec<_> = root.components().collect();
+        let buttons = components.iter().find(|it| it.is("BUTTONS"));
+        let buttons = buttons.into_iter().flat_map(|it| it.buttons()).collect();
+        Self { root, category, components, buttons }
+    }
+
+    pub(crate) fn components(&self) -> impl Iterator<Item = Piece<'d>> + Clone {
+        self.components.iter().copied()
+    }
+
+    pub(crate) fn component(&self, word: &str) -> Option<Piece<'d>> {
+        self.components().find(|it| it.is(word))
+    }
+
+    /// The buttons of the message, not of its cards.
+    pub(crate) fn buttons(&self) -> impl Iterator<Item = Piece<'d>> + Clone {
+        self.buttons.iter().copied()
+    }
+}
+
+/// Components, cards, components, buttons.
+const DEEPEST: usize = 4;
+
+/// Where a piece stands: through which lists, and at which item of each.
+#[derive(Clone, Copy)]
+struct Place {
+    steps: [(&'static str, usize); DEEPEST],
+    depth: usize,
+}
+
+/// One object of the document, and where it stands.
+#[derive(Clone, Copy)]
+pub(crate) struct Piece<'d> {
+    place: Place,
+    /// Its type, if it tells one.
+    word: &'d str,
+    json: &'d Json<'d>,
+}
+
+impl<'d> Piece<'d> {
+    pub(crate) fn components(self) -> impl Iterator<Item = Piece<'d>> + use<'d> {
+        self.items("components", 20)
+    }
+
+    pub(crate) fn buttons(self) -> impl Iterator<Item = Piece<'d>> + use<'d> {
+        self.items("buttons", 10)
+    }
+
+    pub(crate) fn cards(self) -> impl Iterator<Item = Piece<'d>> + use<'d> {
+        self.items("cards", 10)
+    }
+
+    /// The first component of that type.
+    pub(crate) fn component(self, word: &str) -> Option<Piece<'d>> {
+        self.components().find(|it| it.is(word))
+    }
+
+    /// The items of a list, as many as are read.
+    fn items(self, list: &'static str, most: usize) -> impl Iterator<Item = Piece<'d>> + use<'d> {
+        let items = match self.json.get(list) {
+            Some(Json::List(items)) => &items[..items.len().min(most)],
+            _ => &[],
+        };
+        let Place { steps, depth } = self.place;
+        items.iter().enumerate().map(move |(index, json)| {
+            let mut place = Place { steps, depth: depth + 1 };
+            place.steps[depth] = (list, index);
+            let word = json.get("type").and_then(Json::as_text).unwrap_or_default();
+            Piece { place, word, json }
+        })
+    }
+
+    pub(crate) fn get(self, field: &str) -> Option<&'d Json<'d>> {
+        self.json.get(field)
+    }
+
+    pub(crate) fn has(self, field: &str) -> bool {
+        self.get(field).is_some()
+    }
+
+    pub(crate) fn text(self, field: &str) -> Option<&'d str> {
+        self.get(field).and_then(Json::as_text)
+    }
+
+    /// Whether its type is this one.
+    pub(crate) fn is(self, word: &str) -> bool {
+        self.word.eq_ignore_ascii_case(word)
+    }
+
+    /// Whether a field holds this word, in any letter case.
+    pub(crate) fn says(self, field: &str, word: &str) -> bool {
+        self.text(field).is_some_and(|text| text.eq_ignore_ascii_case(word))
+    }
+
+    /// Notes a fault of the piece itself.
+    pub(crate) fn tell(self, report: &mut Report, fault: impl FnOnce() -> Fault) {
+        self.note(report, "", fault);
+    }
+
+    /// Notes a fault of one of its fields.
+    pub(crate) fn tell_at(
+        self,
+        field: &'static str,
+        report: &mut Report,
+        fault: impl FnOnce() -> Fault,
+    ) {
+        self.note(report, field, fault);
+    }
+
+    fn note(self, report: &mut Report, field: &str, fault: impl FnOnce() -> Fault) {
+        report.add(|| {
+            let Fault { rule, message, hint, span } = fault();
+            let steps = &self.place.steps[..self.place.depth];
+            let mut pointer = String::new();
+            for (list, index) in steps {
+                let _ = write!(pointer, "/{list}/{index}");
+            }
+            if !field.is_empty() {
+                let _ = write!(pointer, "/{field}");
+            }
+            Violation { pointer, rule, message, hint, span }
+        });
+    }
+}

@@ -1,0 +1,312 @@
+//! The `whatsapp` rulebook: the form of a template as WhatsApp's platform takes it, row by row.
+//! What is known of its rules comes from its published pages and from answers that people saw;
+//! where the two leave a doubt, nothing is refused.
+
+mod authentication;
+mod buttons;
+mod cards;
+mod checks;
+mod features;
+pub(crate) mod languages;
+mod special;
+
+use super::{
+    Field, Form, Kind, List, Part,
+    Presence::{OnlyWithPlaceholders, Optional, Otherwise, Required},
+    Rulebook, Samples, Shape, Tagged, Text, Variant,
+};
+use crate::{template::Category, violation::Rule};
+
+/// The rulebook of WhatsApp's platform.
+pub static WHATSAPP: Rulebook = Rulebook {
+    name: "whatsapp",
+    template: &TEMPLATE,
+    edit: &EDIT,
+    checks: checks::ALL,
+    rules: RULES,
+    // Unique within the account, once for each language. It begins with a character that no name
+    // may hold, so that it never equals a claim that is a name.
+    claim: |account, name, language| format!("\u{1}{account}/{name}/{language}"),
+};
+
+/// The rules of every document that have a meaning here, and the ones of this rulebook alone.
+const RULES: &[Rule] = &{
+    const SHARED: &[Rule] = &[
+        Rule::Required,
+        Rule::WrongType,
+        Rule::DuplicateKey,
+        Rule::Empty,
+        Rule::TooLong,
+        Rule::ControlCharacter,
+        Rule::TooFew,
+        Rule::TooMany,
+        Rule::NotAChoice,
+        Rule::BodyMissing,
+        Rule::ComponentRepeated,
+        Rule::PlaceholderSyntax,
+        Rule::PlaceholderGap,
+        Rule::PlaceholderNotAllowed,
+        Rule::SamplesCount,
+        Rule::UrlScheme,
+        Rule::UrlHost,
+        Rule::UrlUserInfo,
+        Rule::UrlWhiteSpace,
+        Rule::PhoneForm,
+    ];
+    let mut rules = [Rule::Required; SHARED.len() + Rule::WHATSAPP.len()];
+    let (shared, own) = rules.split_at_mut(SHARED.len());
+    shared.copy_from_slice(SHARED);
+    own.copy_from_slice(Rule::WHATSAPP);
+    rules
+};
+
+const fn text(max: usize, form: Form) -> Shape {
+    Shape::Text(row(max, false, form))
+}
+
+const fn row(max: usize, multiline: bool, form: Form) -> Text {
+    Text { max, whatsapp_max: None, multiline, form }
+}
+
+const fn optional(name: &'static str, shape: Shape, about: &'static str) -> Field {
+    Field { name, presence: Optional, shape, about }
+}
+
+const fn required(name: &'static str, shape: Shape, about: &'static str) -> Field {
+    Field { name, presence: Required, shape, about }
+}
+
+/// How long a message may wait for delivery, in seconds; the category narrows it further.
+const LONGEST_LIFE: i64 = 2_592_000;
+
+const CATEGORY: Shape = Shape::Choice(Category::WORDS);
+const LIFETIME: Shape = Shape::Integer(-1, LONGEST_LIFE);
+const COMPONENTS: Shape =
+    Shape::List(List { min: 0, max: 20, item: &COMPONENT, unique: true, needs: Some("BODY") });
+
+const LIFETIME_ABOUT: &str = "For how many seconds delivery is tried: 30 to 900 for AUTHENTICATION, 30 to 43200 for UTILITY, 43200 to 2592000 for MARKETING; `-1` means 30 days for the first two.";
+const TRACKING_ABOUT: &str = "Whether clicks on its addresses are not counted.";
+
+static TEMPLATE: Part = Part {
+    title: "a template",
+    fields: &[
+        required(
+            "name",
+            text(512, Form::Identifier),
+            "What the template is called: lower-case letters, digits and `_`. Within an account there is one of a name in each language.",
+        ),
+        required(
+            "language",
+            text(8, Form::Locale),
+            "The language it is written in: one of WhatsApp's codes, such as `en_US`, `de` or `pt_BR`.",
+        ),
+        required("category", CATEGORY, "What it is sent for."),
+        optional(
+            "allow_category_change",
+            Shape::Flag,
+            "Whether the category may be changed after creation; `true` when it is left out.",
+        ),
+        Field {
+            name: "parameter_format",
+            presence: Otherwise("POSITIONAL"),
+            shape: Shape::Format,
+            about: "How placeholders are written: `{{1}}`, `{{2}}` … or `{{first_name}}`.",
+        },
+        optional(
+            "sub_category",
+            Shape::Choice(&["ORDER_DETAILS", "ORDER_STATUS", "RICH_ORDER_STATUS", "CUSTOM"]),
+            "What kind of its category it is.",
+        ),
+        optional(
+            "display_format",
+            Shape::Choice(&["ORDER_DETAILS"]),
+            "Lets a template with an ORDER_DETAILS button be MARKETING.",
+        ),
+        optional("message_send_ttl_seconds", LIFETIME, LIFETIME_ABOUT),
+        optional("cta_url_link_tracking_opted_out", Shape::Flag, TRACKING_ABOUT),
+        optional(
+            "degrees_of_freedom_spec",
+            Shape::Object(&features::SPECIFICATION),
+            "What WhatsApp may improve by itself.",
+        ),
+        required(
+            "components",
+            COMPONENTS,
+            "The pieces of the message, in any order: exactly one BODY, at most one of each other kind.",
+        ),
+    ],
+};
+
+static EDIT: Part = Part {
+    title: "an edit",
+    fields: &[
+        optional("category", CATEGORY, "The new category."),
+        optional(
+            "parameter_format",
+            Shape::Format,
+            "How placeholders are written from now on; as before when it is left out.",
+        ),
+        optional("message_send_ttl_seconds", LIFETIME, LIFETIME_ABOUT),
+        optional("cta_url_link_tracking_opted_out", Shape::Flag, TRACKING_ABOUT),
+        optional(
+            "components",
+            COMPONENTS,
+            "The new components: they take the place of all the old ones.",
+        ),
+    ],
+};
+
+static COMPONENT: Tagged = Tagged {
+    title: "component",
+    tag: "type",
+    about: "Which piece of the message this is.",
+    variants: &[
+        Variant { word: "HEADER", kind: Kind::Tagged(&HEADER) },
+        Variant { word: "BODY", kind: Kind::Part(&BODY) },
+        Variant { word: "FOOTER", kind: Kind::Part(&FOOTER) },
+        Variant { word: "BUTTONS", kind: Kind::Part(&buttons::BUTTONS) },
+        Variant { word: "CAROUSEL", kind: Kind::Part(&cards::CAROUSEL) },
+        Variant { word: "LIMITED_TIME_OFFER", kind: Kind::Part(&OFFER) },
+        Variant { word: "CALL_PERMISSION_REQUEST", kind: Kind::Part(&CALL_PERMISSION) },
+    ],
+};
+
+static HEADER: Tagged = Tagged {
+    title: "header",
+    tag: "format",
+    about: "Whether the header is a text, an attachment, a place or a product.",
+    variants: &[
+        Variant { word: "TEXT", kind: Kind::Part(&TEXT_HEADER) },
+        Variant { word: "IMAGE", kind: Kind::Part(&IMAGE_HEADER) },
+        Variant { word: "VIDEO", kind: Kind::Part(&VIDEO_HEADER) },
+        Variant { word: "DOCUMENT", kind: Kind::Part(&DOCUMENT_HEADER) },
+        Variant { word: "GIF", kind: Kind::Part(&GIF_HEADER) },
+        Variant { word: "LOCATION", kind: Kind::Part(&LOCATION_HEADER) },
+        Variant { word: "PRODUCT", kind: Kind::Part(&PRODUCT_HEADER) },
+    ],
+};
+
+static TEXT_HEADER: Part = Part {
+    title: "a HEADER of format TEXT",
+    fields: &[
+        required("text", text(60, Form::Headline), "The headline; may hold one placeholder."),
+        samples(&TEXT_HEADER_EXAMPLE),
+    ],
+};
+
+static TEXT_HEADER_EXAMPLE: Part = Part {
+    title: "the example of a text header",
+    fields: &[
+        Field {
+            name: "header_text",
+            presence: OnlyWithPlaceholders,
+            shape: Shape::Samples(Samples::LoosePlain),
+            about: "The sample value of `{{1}}`.",
+        },
+        named_samples("header_text_named_params"),
+    ],
+};
+
+/// Samples of a text, which stand there exactly when the text has placeholders.
+const fn samples(part: &'static Part) -> Field {
+    Field {
+        name: "example",
+        presence: OnlyWithPlaceholders,
+        shape: Shape::Object(part),
+        about: "Samples for its placeholders.",
+    }
+}
+
+const fn named_samples(name: &'static str) -> Field {
+    Field {
+        name,
+        presence: OnlyWithPlaceholders,
+        shape: Shape::Samples(Samples::Named),
+        about: "Under NAMED: a `param_name` and an `example` for each placeholder.",
+    }
+}
+
+const ATTACHMENT: Field =
+    required("example", Shape::Object(&ATTACHMENT_EXAMPLE), "A sample of the attachment.");
+
+static ATTACHMENT_EXAMPLE: Part = Part {
+    title: "the example of an attachment",
+    fields: &[required(
+        "header_handle",
+        // The handle of a file that was sent in pieces has several lines.
+        Shape::One(row(8_192, true, Form::Free)),
+        "The handle that the upload of the sample answered.",
+    )],
+};
+
+static IMAGE_HEADER: Part = Part { title: "a HEADER of format IMAGE", fields: &[ATTACHMENT] };
+static VIDEO_HEADER: Part = Part { title: "a HEADER of format VIDEO", fields: &[ATTACHMENT] };
+static DOCUMENT_HEADER: Part = Part { title: "a HEADER of format DOCUMENT", fields: &[ATTACHMENT] };
+static GIF_HEADER: Part = Part { title: "a HEADER of format GIF", fields: &[ATTACHMENT] };
+static LOCATION_HEADER: Part = Part { title: "a HEADER of format LOCATION", fields: &[] };
+static PRODUCT_HEADER: Part = Part { title: "a HEADER of format PRODUCT", fields: &[] };
+
+static BODY: Part = Part {
+    title: "a BODY component",
+    fields: &[
+        optional(
+            "text",
+            Shape::Text(row(1_024, true, Form::Message)),
+            "The message itself; may hold placeholders. Required, except in an AUTHENTICATION template, which has none.",
+        ),
+        samples(&BODY_EXAMPLE),
+        optional(
+            "add_security_recommendation",
+            Shape::Flag,
+            "In an AUTHENTICATION template: whether it says to keep the code secret.",
+        ),
+    ],
+};
+
+static BODY_EXAMPLE: Part = Part {
+    title: "the example of a body",
+    fields: &[
+        Field {
+            name: "body_text",
+            presence: OnlyWithPlaceholders,
+            shape: Shape::Samples(Samples::Loose),
+            about: "Under POSITIONAL: a list that holds one list with one sample value for each different placeholder, in their order. A plain list is taken, too, and for one placeholder the value by itself.",
+        },
+        named_samples("body_text_named_params"),
+    ],
+};
+
+static FOOTER: Part = Part {
+    title: "a FOOTER component",
+    fields: &[
+        optional(
+            "text",
+            text(60, Form::Plain),
+            "The small print below the body. Required, except in an AUTHENTICATION template, which has none.",
+        ),
+        optional(
+            "code_expiration_minutes",
+            Shape::Integer(1, 90),
+            "In an AUTHENTICATION template: for how many minutes the code is good.",
+        ),
+    ],
+};
+
+static OFFER: Part = Part {
+    title: "a LIMITED_TIME_OFFER component",
+    fields: &[required(
+        "limited_time_offer",
+        Shape::Object(&OFFER_DETAILS),
+        "What is offered, and whether it ends.",
+    )],
+};
+
+static OFFER_DETAILS: Part = Part {
+    title: "a limited-time offer",
+    fields: &[
+        required("text", text(16, Form::WithoutPlaceholders), "What the offer is called."),
+        optional("has_expiration", Shape::Flag, "Whether the time that is left is shown."),
+    ],
+};
+
+static CALL_PERMISSION: Part = Part { title: "a CALL_PERMISSION_REQUEST component", fields: &[] };

@@ -1,0 +1,143 @@
+//! What no row of the table can say, because it is about several pieces at once.
+
+use super::{Category, LONGEST_LIFE, Rule, authentication, buttons, cards, special};
+use crate::{
+    json::Json,
+    rulebook::{
+        Check,
+        draft::{Draft, Piece},
+    },
+    text::{Fault, shortened},
+    violation::Report,
+};
+
+pub(super) const ALL: &[Check] = &[
+    Check { name: "time to live", run: lifetime },
+    Check { name: "authentication", run: authentication::check },
+    Check { name: "special pieces", run: special::check },
+    Check { name: "counts of buttons", run: counts },
+    Check { name: "order and labels of quick replies", run: quick_replies },
+    Check { name: "flows and one-time codes", run: single_buttons },
+    Check { name: "products", run: special::products },
+    Check { name: "cards", run: cards::check },
+    Check { name: "limited-time offers", run: offer },
+];
+
+/// From, to, and whether `-1` stands for 30 days.
+const LIFETIMES: &[(Category, i64, i64, bool)] = &[
+    (Category::Authentication, 30, 900, true),
+    (Category::Utility, 30, 43_200, true),
+    (Category::Marketing, 43_200, LONGEST_LIFE, false),
+];
+
+fn lifetime(draft: &Draft<'_>, report: &mut Report) {
+    let seconds = draft.root.get("message_send_ttl_seconds").and_then(Json::as_integer);
+    // What lies outside of every range has been told already.
+    let Some(seconds) = seconds.filter(|it| (-1..=LONGEST_LIFE).contains(it)) else { return };
+    let row = LIFETIMES.iter().find(|(category, ..)| Some(*category) == draft.category);
+    let Some((category, least, most, forever)) = row else { return };
+    if (*least..=*most).contains(&seconds) || (seconds == -1 && *forever) {
+        return;
+    }
+    draft.root.tell_at("message_send_ttl_seconds", report, || {
+        let word = category.word();
+        let message =
+            format!("is {seconds}; a {word} template lives for {least} to {most} seconds");
+        let or = if *forever { ", or `-1` for 30 days" } else { "" };
+        Fault::new(Rule::NumberRange, message).hint(format!("write {least} to {most}{or}"))
+    });
+}
+
+fn counts(draft: &Draft<'_>, report: &mut Report) {
+    for (word, most) in buttons::MOST {
+        if let Some(extra) = draft.buttons().filter(|it| it.is(word)).nth(*most) {
+            extra.tell(report, || {
+                let message =
+                    format!("is one {word} button too many; at most {most} may stand here");
+                Fault::new(Rule::ButtonCount, message).hint("remove it")
+            });
+        }
+    }
+}
+
+fn quick_replies(draft: &Draft<'_>, report: &mut Report) {
+    let is_reply = |button: &Piece<'_>| button.is("QUICK_REPLY");
+    let mut before: Option<Piece<'_>> = None;
+    let mut turns = 0;
+    for button in draft.buttons() {
+        turns += usize::from(before.is_some_and(|before| is_reply(&before) != is_reply(&button)));
+        before = Some(button);
+        if turns == 2 {
+            button.tell(report, || {
+                let message = "parts the quick replies from each other or stands between them";
+                let hint = "put all quick replies before or behind the other buttons";
+                Fault::new(Rule::QuickRepliesApart, message).hint(hint)
+            });
+            break;
+        }
+    }
+    let cards = draft.component("CAROUSEL").into_iter().flat_map(Piece::cards);
+    for buttons in cards.filter_map(|it| it.component("BUTTONS")).chain(draft.component("BUTTONS"))
+    {
+        labels(buttons, report);
+    }
+}
+
+fn labels(buttons: Piece<'_>, report: &mut Report) {
+    let replies = || buttons.buttons().filter(|it| it.is("QUICK_REPLY"));
+    for (number, reply) in replies().enumerate() {
+        let Some(label) = reply.text("text") else { continue };
+        if replies().take(number).any(|it| it.text("text") == Some(label)) {
+            reply.tell_at("text", report, || {
+                let message = format!("is a second quick reply `{}`", shortened(label));
+                Fault::new(Rule::LabelRepeated, message).hint("write another label")
+            });
+        }
+    }
+}
+
+/// What is to be said about the fields of one button.
+fn single_buttons(draft: &Draft<'_>, report: &mut Report) {
+    const SOURCES: [&str; 3] = ["flow_id", "flow_name", "flow_json"];
+    for button in draft.buttons() {
+        let sources = SOURCES.iter().filter(|field| button.has(field)).count();
+        if button.is("FLOW") && sources != 1 {
+            button.tell(report, || {
+                let message = format!("names {sources} flows; exactly one is needed");
+                let hint = "give `flow_id`, `flow_name` or `flow_json`, one of them";
+                Fault::new(Rule::FlowSource, message).hint(hint)
+            });
+        }
+        let refused = matches!(button.get("zero_tap_terms_accepted"), Some(Json::Flag(false)));
+        if button.is("OTP") && button.says("otp_type", "ZERO_TAP") && refused {
+            button.tell_at("zero_tap_terms_accepted", report, || {
+                let message = "is false; ZERO_TAP is only there for those who accept its terms";
+                let hint = "write `true`, or take ONE_TAP or COPY_CODE";
+                Fault::new(Rule::TermsNotAccepted, message).hint(hint)
+            });
+        }
+    }
+}
+
+fn offer(draft: &Draft<'_>, report: &mut Report) {
+    let Some(offer) = draft.component("LIMITED_TIME_OFFER") else { return };
+    let details = offer.get("limited_time_offer");
+    let ends = matches!(details.and_then(|it| it.get("has_expiration")), Some(Json::Flag(true)));
+    let place = draft.component("BUTTONS").unwrap_or(offer);
+    let mut tell = |place: Piece<'_>, message: &str, hint: &str| {
+        place.tell(report, || Fault::new(Rule::OfferButtons, message).hint(hint));
+    };
+    if !draft.buttons().any(|it| it.is("URL")) {
+        tell(place, "holds no URL button, which an offer needs", "add a URL button");
+    }
+    match draft.buttons().enumerate().find(|(_, it)| it.is("COPY_CODE")) {
+        Some((index, code)) if index > 0 => {
+            tell(code, "stands behind another button", "put the COPY_CODE button first");
+        }
+        None if ends => {
+            let hint = "put a COPY_CODE button first, or leave out `has_expiration`";
+            tell(place, "holds no COPY_CODE button, which an offer that ends needs", hint);
+        }
+        _ => {}
+    }
+}

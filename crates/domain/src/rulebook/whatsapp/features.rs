@@ -1,0 +1,45 @@
+//! What WhatsApp may improve of a message by itself: one switch for each feature.
+
+use super::{Part, Shape, optional, required};
+use crate::rulebook::Field;
+
+pub(super) static SPECIFICATION: Part = Part {
+    title: "what may be improved",
+    fields: &[optional(
+        "creative_features_spec",
+        Shape::Object(&FEATURES),
+        "The features, each by its name.",
+    )],
+};
+
+static FEATURES: Part = Part {
+    title: "the features",
+    fields: &[
+        feature("image_brightness_and_contrast"),
+        feature("image_touchups"),
+        feature("add_text_overlay"),
+        feature("image_animation"),
+        feature("image_background_gen"),
+        feature("text_extraction_for_headline"),
+        feature("text_extraction_for_tap_target"),
+        feature("product_extensions"),
+        feature("text_formatting_optimization"),
+        feature("auto_promotion_tag"),
+        feature("hyperlink_formatting"),
+        feature("image_banner"),
+        feature("dynamic_cta_text"),
+    ],
+};
+
+const fn feature(name: &'static str) -> Field {
+    optional(name, Shape::Object(&ENROLMENT), "Whether WhatsApp may use it.")
+}
+
+static ENROLMENT: Part = Part {
+    title: "a feature",
+    fields: &[required(
+        "enroll_status",
+        Shape::Choice(&["OPT_IN", "OPT_OUT"]),
+        "Whether it is wanted.",
+    )],
+};
