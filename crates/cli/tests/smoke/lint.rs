@@ -173,6 +173,7 @@ fn the_exit_code_tells_good_faulty_and_unreadable_apart() {
         (&["empty"], 2, "no files: no faults, no warnings; 1 could not be read"),
         (&["good.json", "--rulebook", "v1"], 0, "1 file: no faults, no warnings"),
         (&["good.json", "--rulebook", "v0"], 2, ""),
+        (&["good.json", "--rulebook", "whatsapp"], 0, "1 file: no faults, no warnings"),
         (&[], 2, ""),
     ] {
         let (found, printed, complaint) = lint(dir.path(), arguments);
@@ -323,4 +324,35 @@ fn the_examples_have_no_faults() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let (code, answer) = lint_json(&root, &["examples"]);
     assert_eq!((code, &answer["violations"]), (0, &json!(0)), "{answer}");
+}
+
+#[test]
+fn a_file_is_checked_by_whatsapps_own_rules_when_that_is_wanted() {
+    let dir = with(&[(
+        "meta.json",
+        r#"{"name":"Spring-Sale","language":"en-US","category":"marketing","components":[
+            {"type":"header","format":"image","example":{"header_handle":["4::aW"]}},
+            {"type":"body","text":"{{1}} waits for you","example":{"body_text":[["Ada"]]}},
+            {"type":"buttons","buttons":[
+                {"type":"quick_reply","text":"Yes"},
+                {"type":"url","text":"Shop","url":"https://wa.me/15550001111"},
+                {"type":"quick_reply","text":"No"}]}]}"#,
+    )]);
+    let (code, report) = lint_json(dir.path(), &["meta.json", "--rulebook", "whatsapp"]);
+    let rules: Vec<&str> = report["files"][0]["violations"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{report}"))
+        .iter()
+        .map(|it| it["rule"].as_str().unwrap())
+        .collect();
+    assert_eq!(code, 1);
+    for rule in [
+        "name-form",
+        "language-unsupported",
+        "placeholder-at-start",
+        "whatsapp-link",
+        "quick-replies-apart",
+    ] {
+        assert!(rules.contains(&rule), "{rule} in {rules:?}");
+    }
 }
