@@ -14,6 +14,7 @@ use galley_domain::{
     edit::Edit,
     id::{AccountId, TemplateId, WebhookId},
     lifecycle::Trigger,
+    template::Review,
 };
 use jiff::Timestamp;
 
@@ -23,8 +24,8 @@ pub use records::{
 };
 pub use sqlite::SqliteStore;
 pub use template_records::{
-    About, Change, Changed, Creation, Decision, Event, Feed, Idempotency, Listing, NewTemplate,
-    Page, Receipt, Record, StoredTemplate, Taken, Version,
+    About, Change, Changed, Creation, Decision, Deletion, Event, Family, Feed, Idempotency,
+    Listing, NewTemplate, Page, Receipt, Record, StoredTemplate, Taken, Version,
 };
 pub use tidings::Tidings;
 pub use webhook_records::{
@@ -60,6 +61,36 @@ pub trait Store: Send + Sync {
 
     /// Takes a template away; its name is free at once, its history stays. Answers what it was.
     async fn delete_template(&self, change: Change) -> Result<Changed, StoreError>;
+
+    /// Takes all languages of a name away, each with its event; or none, if one of them has to
+    /// stay.
+    async fn delete_family(
+        &self,
+        account: AccountId,
+        name: &str,
+        review: Review,
+        actor: Actor,
+        at: Timestamp,
+    ) -> Result<Deletion, StoreError>;
+
+    /// Takes all of these templates away, each with its event; or none, if one of them is unknown
+    /// or has to stay.
+    async fn delete_templates(
+        &self,
+        account: AccountId,
+        ids: Vec<TemplateId>,
+        review: Review,
+        actor: Actor,
+        at: Timestamp,
+    ) -> Result<Deletion, StoreError>;
+
+    /// All languages of a name, oldest first. Only templates that were made with their
+    /// [`Family`] are found.
+    async fn family(
+        &self,
+        account: AccountId,
+        name: &str,
+    ) -> Result<Vec<StoredTemplate>, StoreError>;
 
     /// One template of an account.
     async fn template(

@@ -8,11 +8,13 @@ mod connection;
 mod credentials;
 mod deliveries;
 mod events;
+mod families;
 mod fold;
 mod follow;
 mod forget;
 mod idempotency;
 mod list;
+mod options;
 mod readers;
 mod recent;
 mod search;
@@ -30,66 +32,22 @@ use galley_domain::{
     edit::Edit,
     id::{AccountId, TemplateId, WebhookId},
     lifecycle::Trigger,
+    template::Review,
 };
 use jiff::Timestamp;
 
 use crate::{
-    Account, AccountCreation, Attempt, Change, Changed, Creation, Credential, CredentialAddition,
-    CredentialId, CredentialKind, Deliveries, Delivery, DueWebhooks, Feed, Finding, Indexing,
-    KeptSecret, Listing, NewAccount, NewCredential, NewTemplate, NewWebhook, Page, PhoneAddition,
-    Record, Recorded, Replay, Replayed, Rotation, SecretHash, Store, StoreError, StoredTemplate,
-    Sweep, Take, Taken, Tidings, Version, Webhook, WebhookChange, WebhookCreation,
+    Account, AccountCreation, Actor, Attempt, Change, Changed, Creation, Credential,
+    CredentialAddition, CredentialId, CredentialKind, Deletion, Deliveries, Delivery, DueWebhooks,
+    Family, Feed, Finding, Indexing, KeptSecret, Listing, NewAccount, NewCredential, NewTemplate,
+    NewWebhook, Page, PhoneAddition, Record, Recorded, Replay, Replayed, Rotation, SecretHash,
+    Store, StoreError, StoredTemplate, Sweep, Take, Taken, Tidings, Version, Webhook,
+    WebhookChange, WebhookCreation,
 };
+pub use options::{Acknowledge, OlderSchema, SqliteOptions};
 use readers::Readers;
 use snapshots::Snapshots;
 use writer::Writer;
-
-/// When a write is answered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Acknowledge {
-    /// After its transaction is on disk.
-    #[default]
-    AfterCommit,
-    /// Before. Wrong on purpose: the kill harness uses it to show that it would notice.
-    #[cfg(debug_assertions)]
-    BeforeCommit,
-}
-
-/// What becomes of a schema that is older than this program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OlderSchema {
-    /// It is brought up to date; a store is made where there is none.
-    #[default]
-    Renewed,
-    /// It is refused, so that nobody but the service itself takes that step.
-    Refused,
-    /// It is left as it is, for whoever only looks or copies.
-    LeftAlone,
-}
-
-/// How a SQLite store is opened.
-#[derive(Clone, Debug)]
-pub struct SqliteOptions {
-    /// How many writes may wait; one more is answered [`StoreError::Busy`].
-    pub queue: usize,
-    /// When a write is answered.
-    pub acknowledge: Acknowledge,
-    /// What becomes of an older schema.
-    pub older_schema: OlderSchema,
-    /// How many pages the log has when it is folded into the file.
-    pub fold_pages: u32,
-}
-
-impl Default for SqliteOptions {
-    fn default() -> Self {
-        Self {
-            queue: 1_024,
-            acknowledge: Acknowledge::default(),
-            older_schema: OlderSchema::default(),
-            fold_pages: fold::WORTH_IT,
-        }
-    }
-}
 
 /// A store in one SQLite file, with what is searched in a second one beside it.
 pub struct SqliteStore {
@@ -140,6 +98,42 @@ impl Store for SqliteStore {
 
     async fn delete_template(&self, change: Change) -> Result<Changed, StoreError> {
         self.writer.write(move |batch| changes::delete(batch, &change)).await
+    }
+
+    async fn delete_family(
+        &self,
+        account: AccountId,
+        name: &str,
+        review: Review,
+        actor: Actor,
+        at: Timestamp,
+    ) -> Result<Deletion, StoreError> {
+        let (family, by) = (Family::of(account, name), changes::By { account, review, actor, at });
+        self.writer.write(move |batch| changes::delete_family(batch, family, by)).await
+    }
+
+    async fn delete_templates(
+        &self,
+        account: AccountId,
+        ids: Vec<TemplateId>,
+        review: Review,
+        actor: Actor,
+        at: Timestamp,
+    ) -> Result<Deletion, StoreError> {
+        let by = changes::By { account, review, actor, at };
+        self.writer.write(move |batch| changes::delete_all(batch, &ids, by)).await
+    }
+
+    async fn family(
+        &self,
+        account: AccountId,
+        name: &str,
+    ) -> Result<Vec<StoredTemplate>, StoreError> {
+        let family = Family::of(account, name);
+        let members = move |readers: &Readers| {
+            readers.read(|connection| families::members(connection, account, family))
+        };
+        readers::aside(&self.readers, members).await
     }
 
     async fn template(
@@ -417,22 +411,5 @@ impl Store for SqliteStore {
 
     async fn backup(&self, path: &Path) -> Result<(), StoreError> {
         self.readers.read(|connection| upkeep::backup(connection, path))
-    }
-}
-
-impl From<rusqlite::Error> for StoreError {
-    fn from(error: rusqlite::Error) -> Self {
-        use rusqlite::ErrorCode;
-        match error.sqlite_error_code() {
-            Some(ErrorCode::DiskFull) => Self::Full(Arc::new(error)),
-            Some(
-                ErrorCode::DatabaseBusy
-                | ErrorCode::DatabaseLocked
-                | ErrorCode::SystemIoFailure
-                | ErrorCode::CannotOpen
-                | ErrorCode::ReadOnly,
-            ) => Self::Unavailable(Arc::new(error)),
-            _ => Self::Failed(Arc::new(error)),
-        }
     }
 }

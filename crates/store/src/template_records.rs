@@ -6,6 +6,7 @@ use galley_domain::{
     template::{Category, Review, Status, Template},
 };
 use jiff::Timestamp;
+use sha2::{Digest, Sha256};
 
 use crate::Actor;
 
@@ -18,6 +19,8 @@ pub struct NewTemplate {
     pub phone: Option<String>,
     /// What makes it unique, as the rulebook says.
     pub claim: String,
+    /// Whose languages it is one of, where languages share a name. All of them have one category.
+    pub family: Option<Family>,
     /// The template itself.
     pub template: Template,
     /// How it gets its first status.
@@ -28,6 +31,19 @@ pub struct NewTemplate {
     pub idempotency: Option<Idempotency>,
     /// When.
     pub at: Timestamp,
+}
+
+/// The templates of an account that share a name and differ in language, as a hash of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Family(pub(crate) [u8; 16]);
+
+impl Family {
+    /// Those of that name in that account.
+    pub fn of(account: AccountId, name: &str) -> Self {
+        let hash = Sha256::new().chain_update(account.get().to_be_bytes()).chain_update(name);
+        let hash: [u8; 32] = hash.finalize().into();
+        Self(*hash.first_chunk().expect("32 bytes begin with 16"))
+    }
 }
 
 /// An Idempotency-Key and what was sent with it, both as hashes.
@@ -50,6 +66,8 @@ pub enum Creation {
     KeyReused,
     /// Another template has the name.
     NameTaken(Taken),
+    /// The other languages of the name have this category; nothing was done.
+    CategoryDiffers(Category),
 }
 
 /// A name is taken; told by which template when it is the same account's.
@@ -190,8 +208,21 @@ pub enum Changed {
     Outdated(u64),
     /// It may not change its category, which is this.
     CategoryLocked(Category),
+    /// Other languages of its name have this category, too, and would be left with it.
+    FamilyCategory(Category),
     /// There is no such move from where it stands.
     NotPossible(NotPossible),
+}
+
+/// What came of deleting several templates: all of them are gone, or none is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deletion {
+    /// These are gone. None, if a name was asked for that nothing has.
+    Done(Vec<TemplateId>),
+    /// The account has no such template.
+    NoTemplate(TemplateId),
+    /// There is no such move from where this one stands.
+    NotPossible(TemplateId, NotPossible),
 }
 
 /// Which templates of an account are wanted, newest first.

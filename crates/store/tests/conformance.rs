@@ -8,6 +8,7 @@ mod conformance {
     pub(crate) mod changes;
     pub(crate) mod credentials;
     pub(crate) mod deliveries;
+    pub(crate) mod families;
     pub(crate) mod feed;
     pub(crate) mod fixture;
     pub(crate) mod idempotency;
@@ -66,6 +67,17 @@ macro_rules! conformance {
                 a_review_against_an_edit_ends_as_one_of_both_orders,
                 a_deletion_against_an_edit_ends_as_one_of_both_orders,
                 a_creation_against_a_deletion_of_its_name_ends_as_one_of_both_orders,
+            }
+            families {
+                the_languages_of_a_name_are_found_together_oldest_first,
+                a_language_of_a_name_is_taken_once_in_each_account,
+                a_creation_in_another_category_than_its_family_is_refused,
+                of_concurrent_creations_one_category_wins_the_family,
+                the_category_of_one_language_changes_only_while_it_is_alone,
+                a_category_change_against_a_new_language_leaves_one_category,
+                a_family_is_deleted_whole_with_an_event_for_each,
+                several_templates_are_deleted_all_or_none,
+                a_disabled_language_goes_with_its_family_as_it_would_alone,
             }
             lists {
                 a_list_shows_each_template_of_the_account_once_newest_first,

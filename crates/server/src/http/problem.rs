@@ -10,6 +10,7 @@ use galley_domain::{
     id::TemplateId,
     json::NotJson,
     lifecycle::NotPossible,
+    template::Category,
     violation::{Violation, Violations},
 };
 use galley_store::StoreError;
@@ -186,6 +187,13 @@ impl Problem {
     pub(crate) fn name_taken(existing: Option<TemplateId>) -> Self {
         let extra = existing.map_or(Extra::Nothing, Extra::Existing);
         Self { extra, ..Self::of(Kind::NameTaken) }
+    }
+
+    /// Other languages of the name have this category.
+    pub(crate) fn family_category(category: Category) -> Self {
+        let category = category.word();
+        let detail = format!("The other languages of this name are {category}: so is this one.");
+        Self::of(Kind::CategoryLocked).detail(detail)
     }
 
     /// The template is at another revision than the caller knows.

@@ -13,14 +13,16 @@ use galley_domain::{
     edit::Edit,
     id::{AccountId, TemplateId, WebhookId},
     lifecycle::Trigger,
+    template::Review,
 };
 use galley_server::Limits;
 use galley_store::{
-    Account, AccountCreation, Attempt, Change, Changed, Creation, Credential, CredentialAddition,
-    CredentialId, CredentialKind, Deliveries, Delivery, DueWebhooks, Feed, Finding, Indexing,
-    KeptSecret, Listing, NewAccount, NewCredential, NewTemplate, NewWebhook, Page, PhoneAddition,
-    Record, Recorded, Replay, Replayed, Rotation, SecretHash, Store, StoreError, StoredTemplate,
-    Sweep, Take, Taken, Tidings, Version, Webhook, WebhookChange, WebhookCreation,
+    Account, AccountCreation, Actor, Attempt, Change, Changed, Creation, Credential,
+    CredentialAddition, CredentialId, CredentialKind, Deletion, Deliveries, Delivery, DueWebhooks,
+    Feed, Finding, Indexing, KeptSecret, Listing, NewAccount, NewCredential, NewTemplate,
+    NewWebhook, Page, PhoneAddition, Record, Recorded, Replay, Replayed, Rotation, SecretHash,
+    Store, StoreError, StoredTemplate, Sweep, Take, Taken, Tidings, Version, Webhook,
+    WebhookChange, WebhookCreation,
 };
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -132,6 +134,13 @@ stumbling! {
     edit_template(change: Change, edit: Edit) -> Changed;
     review_template(change: Change, trigger: Trigger, reason: Option<String>) -> Changed;
     delete_template(change: Change) -> Changed;
+    delete_family<'name>(
+        account: AccountId, name: &'name str, review: Review, actor: Actor, at: Timestamp
+    ) -> Deletion;
+    delete_templates(
+        account: AccountId, ids: Vec<TemplateId>, review: Review, actor: Actor, at: Timestamp
+    ) -> Deletion;
+    family<'name>(account: AccountId, name: &'name str) -> Vec<StoredTemplate>;
     template(account: AccountId, id: TemplateId) -> Option<Arc<StoredTemplate>>;
     version(account: AccountId, id: TemplateId, number: u64) -> Option<Version>;
     versions(

@@ -118,6 +118,7 @@ impl Bench {
             account: self.account,
             phone: None,
             claim: (V1.claim)(self.account, name, "en_US"),
+            family: None,
             template,
             review: Review::Auto,
             actor: Actor::Operator,

@@ -3,17 +3,19 @@
 
 use galley_domain::{
     edit::Edit,
+    id::{AccountId, TemplateId},
     lifecycle::{EventType, Hold, State, Trigger},
-    template::Category,
+    template::{Category, Review},
 };
+use jiff::Timestamp;
 use rusqlite::params;
 
 use super::{
     columns::{actor_key, key, millis},
-    events, templates, versions,
+    events, families, templates, versions,
     writer::Batch,
 };
-use crate::{Change, Changed, StoreError, StoredTemplate};
+use crate::{Actor, Change, Changed, Deletion, Family, StoreError, StoredTemplate};
 
 /// A template that may change: where it stood, and where the table of moves takes it.
 struct Ready {
@@ -64,6 +66,9 @@ pub(super) fn edit(
     };
     if category != old && !before.template.allow_category_change() {
         return Ok(Changed::CategoryLocked(old));
+    }
+    if category != old && families::has_others(batch.connection(), change.account, change.id)? {
+        return Ok(Changed::FamilyCategory(old));
     }
     batch
         .connection()
@@ -143,13 +148,67 @@ pub(super) fn delete(batch: &mut Batch<'_>, change: &Change) -> Result<Changed, 
         Ok(ready) => ready,
         Err(refusal) => return Ok(refusal),
     };
-    let category = before.template.category();
-    finish(batch, change, &before, &next, category, &[event], None)?;
+    take_away(batch, change, &before, &next, event)?;
+    Ok(Changed::Done(Box::new(before)))
+}
+
+fn take_away(
+    batch: &mut Batch<'_>,
+    change: &Change,
+    before: &StoredTemplate,
+    next: &State,
+    event: EventType,
+) -> Result<(), StoreError> {
+    finish(batch, change, before, next, before.template.category(), &[event], None)?;
     batch
         .connection()
         .prepare_cached("UPDATE template SET claim = NULL WHERE id = ?1")?
         .execute([key(change.id.get())])?;
-    Ok(Changed::Done(Box::new(before)))
+    Ok(())
+}
+
+/// For whom several templates are deleted.
+#[derive(Clone, Copy)]
+pub(super) struct By {
+    pub(super) account: AccountId,
+    pub(super) review: Review,
+    pub(super) actor: Actor,
+    pub(super) at: Timestamp,
+}
+
+/// Deletes every language of a name.
+pub(super) fn delete_family(
+    batch: &mut Batch<'_>,
+    family: Family,
+    by: By,
+) -> Result<Deletion, StoreError> {
+    let ids = families::ids(batch.connection(), by.account, family)?;
+    delete_all(batch, &ids, by)
+}
+
+/// Looks at all of them before it takes the first away.
+pub(super) fn delete_all(
+    batch: &mut Batch<'_>,
+    ids: &[TemplateId],
+    by: By,
+) -> Result<Deletion, StoreError> {
+    let By { account, review, actor, at } = by;
+    let mut ready: Vec<(Change, Ready)> = Vec::new();
+    for id in ids {
+        if ready.iter().any(|(change, _)| change.id == *id) {
+            continue;
+        }
+        let change = Change { account, id: *id, expected: None, review, actor, at };
+        match look(batch, &change, Trigger::Delete)? {
+            Ok(found) => ready.push((change, found)),
+            Err(Changed::NotPossible(refusal)) => return Ok(Deletion::NotPossible(*id, refusal)),
+            Err(_) => return Ok(Deletion::NoTemplate(*id)),
+        }
+    }
+    for (change, Ready { before, next, event }) in &ready {
+        take_away(batch, change, before, next, *event)?;
+    }
+    Ok(Deletion::Done(ready.iter().map(|(change, _)| change.id).collect()))
 }
 
 /// Tells the events, raises the revision by their number, and answers the template as it is now.

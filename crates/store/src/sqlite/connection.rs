@@ -22,6 +22,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_foundation.sql"),
     include_str!("../../migrations/sqlite/0002_lifecycle.sql"),
     include_str!("../../migrations/sqlite/0003_webhooks.sql"),
+    include_str!("../../migrations/sqlite/0004_whatsapp.sql"),
 ];
 
 /// Why a file is not opened.

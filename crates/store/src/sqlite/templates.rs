@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     columns::{actor_key, category, column, head, key, maybe, millis, number, status, template_id},
-    events, idempotency,
+    events, families, idempotency,
     writer::Batch,
 };
 use crate::{Creation, NewTemplate, Receipt, StoreError, StoredTemplate, Taken};
@@ -29,8 +29,8 @@ impl<'c> Statements<'c> {
         let insert = connection.prepare_cached(
             "INSERT INTO template (id, account_id, phone_id, claim, name, language, category, \
              allow_category_change, status, version, live_version, revision, created_at, \
-             updated_at, content, actor) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1, ?10, 1, ?11, ?11, ?12, ?13) \
+             updated_at, content, actor, family) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1, ?10, 1, ?11, ?11, ?12, ?13, ?14) \
              ON CONFLICT (claim) DO NOTHING",
         )?;
         Ok(Self {
@@ -53,6 +53,9 @@ pub(super) fn create(
     {
         return Ok(record.answer(idempotency.payload));
     }
+    if let Some(refusal) = refusal(batch, new, hashes)? {
+        return Ok(refusal);
+    }
     let id = batch.next_template(new.at)?;
     let template = &new.template;
     let state = State::first(new.review);
@@ -70,6 +73,7 @@ pub(super) fn create(
         millis(new.at),
         template.content(),
         actor_key(new.actor),
+        new.family.map(|family| family.0),
     ])?;
     if inserted == 0 {
         let taken = taken(batch.connection(), new.account, &hashes.claim)?;
@@ -92,6 +96,23 @@ pub(super) fn create(
         idempotency::keep(&mut batch.templates.keep_record, key, idempotency, &receipt, new.at)?;
     }
     Ok(Creation::Created(receipt))
+}
+
+/// What stands against a creation beyond a taken name, which the insert itself finds out. Where
+/// something may, the name is looked at first: who has it already is told so, and nothing else.
+fn refusal(
+    batch: &Batch<'_>,
+    new: &NewTemplate,
+    hashes: &Hashes,
+) -> Result<Option<Creation>, StoreError> {
+    let Some(family) = new.family else { return Ok(None) };
+    let connection = batch.connection();
+    if let Some(taken) = taken(connection, new.account, &hashes.claim)? {
+        return Ok(Some(Creation::NameTaken(taken)));
+    }
+    let category = families::category(connection, new.account, family)?;
+    let differs = category.filter(|category| *category != new.template.category());
+    Ok(differs.map(Creation::CategoryDiffers))
 }
 
 /// What a creation is found by: short, whatever the length of names and keys.

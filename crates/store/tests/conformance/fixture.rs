@@ -6,11 +6,11 @@ use galley_domain::{
     id::{AccountId, TemplateId},
     json::Document,
     rulebook::V1,
-    template::{Review, Status, Template},
+    template::{Category, Review, Status, Template},
 };
 use galley_store::{
     About, AccountCreation, Actor, Change, Changed, Creation, CredentialId, CredentialKind, Event,
-    Feed, Idempotency, NewAccount, NewCredential, NewTemplate, Receipt, SqliteStore, Store,
+    Family, Feed, Idempotency, NewAccount, NewCredential, NewTemplate, Receipt, SqliteStore, Store,
     StoredTemplate, sqlite::SqliteOptions,
 };
 use jiff::Timestamp;
@@ -47,6 +47,7 @@ pub(crate) fn new(account: AccountId, name: &str) -> NewTemplate {
         account,
         phone: Some("15550001111".to_owned()),
         claim: (V1.claim)(account, name, template.language()),
+        family: None,
         template,
         review: Review::Auto,
         actor: ACTOR,
@@ -140,4 +141,21 @@ pub(crate) fn about(event: &Event) -> (u64, &str, Status) {
         About::Template { version, name, status, .. } => (*version, name, *status),
         About::Webhook { .. } => panic!("{event:?}"),
     }
+}
+
+/// One language of a name, with a claim as rulebooks make it where languages share names.
+pub(crate) fn member(
+    account: AccountId,
+    name: &str,
+    language: &str,
+    category: Category,
+) -> NewTemplate {
+    let category = category.word();
+    let document = format!(
+        r#"{{"name":"{name}","language":"{language}","category":"{category}",
+        "allow_category_change":true,"components":[{{"type":"BODY","text":"{name} {language}"}}]}}"#
+    );
+    let template = Template::read(&Document::parse(document.as_bytes()).unwrap(), &V1).unwrap();
+    let claim = format!("{account}\0{name}\0{language}");
+    NewTemplate { template, claim, family: Some(Family::of(account, name)), ..new(account, name) }
 }

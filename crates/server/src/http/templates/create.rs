@@ -39,6 +39,7 @@ pub(super) async fn create(
         review: caller.account.review,
         phone: Some(caller.phone),
         claim,
+        family: None,
         template,
         actor: Actor::Token(caller.token),
         idempotency,
@@ -83,6 +84,7 @@ fn created(creation: Creation) -> Result<Response, Problem> {
         Creation::Replayed(receipt) => (receipt, true),
         Creation::KeyReused => return Err(Problem::of(Kind::IdempotencyKeyReused)),
         Creation::NameTaken(taken) => return Err(Problem::name_taken(taken.own)),
+        Creation::CategoryDiffers(category) => return Err(Problem::family_category(category)),
     };
     let Receipt { id, status, category } = receipt;
     let (status, category) = (status.word(), category.word());

@@ -1,0 +1,218 @@
+//! Cases about templates that share a name and differ in language.
+
+use std::sync::Arc;
+
+use galley_domain::{
+    edit::Edit,
+    id::{AccountId, TemplateId},
+    lifecycle::{EventType, Trigger},
+    template::{
+        Category::{self, Marketing, Utility},
+        Review,
+    },
+};
+use galley_store::{Changed, Creation, Deletion, Idempotency, NewTemplate, StoredTemplate, Taken};
+
+use super::fixture::{
+    ACTOR, Shared, about, account, all_at_once, change, create, created, done, events, member, new,
+    noon,
+};
+
+const LANGUAGES: [&str; 4] = ["en_US", "de_DE", "pt_BR", "fr_FR"];
+
+/// All four languages of a name, oldest first.
+async fn four(store: &Shared, account: AccountId, name: &str) -> Vec<TemplateId> {
+    let mut ids = Vec::new();
+    for language in LANGUAGES {
+        ids.push(create(store, member(account, name, language, Utility)).await);
+    }
+    ids
+}
+
+fn ids(templates: &[StoredTemplate]) -> Vec<TemplateId> {
+    templates.iter().map(|it| it.id).collect()
+}
+
+async fn delete_family(store: &Shared, account: AccountId, name: &str) -> Deletion {
+    store.delete_family(account, name, Review::Manual, ACTOR, noon(5)).await.unwrap()
+}
+
+async fn delete(store: &Shared, account: AccountId, ids: &[TemplateId]) -> Deletion {
+    store.delete_templates(account, ids.to_vec(), Review::Manual, ACTOR, noon(5)).await.unwrap()
+}
+
+fn to(category: Category) -> Edit {
+    Edit::Replace { content: None, category: Some(category) }
+}
+
+pub(crate) async fn the_languages_of_a_name_are_found_together_oldest_first(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    let made = four(store, mine, "hello").await;
+    create(store, member(mine, "hello_again", "en_US", Utility)).await;
+    create(store, new(mine, "alone")).await;
+    let family = store.family(mine, "hello").await.unwrap();
+    assert_eq!(ids(&family), made);
+    assert_eq!(Some(&family[2]), store.template(mine, made[2]).await.unwrap().as_deref());
+    done(store.delete_template(change(mine, made[1])).await.unwrap());
+    assert_eq!(
+        ids(&store.family(mine, "hello").await.unwrap()),
+        [made[0], made[2], made[3]],
+        "what is deleted is no member any more"
+    );
+    for (account, name) in [(mine, "hell"), (mine, "alone"), (theirs, "hello")] {
+        assert_eq!(store.family(account, name).await.unwrap(), [], "{name}");
+    }
+}
+
+pub(crate) async fn a_language_of_a_name_is_taken_once_in_each_account(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    let id = create(store, member(mine, "hello", "en_US", Utility)).await;
+    // Who has it already is told so, whatever the category.
+    for category in [Utility, Marketing] {
+        let again = store.create_template(member(mine, "hello", "en_US", category)).await.unwrap();
+        assert_eq!(again, Creation::NameTaken(Taken { own: Some(id) }));
+    }
+    create(store, member(theirs, "hello", "en_US", Marketing)).await;
+    // And a name that is taken across the service is another thing.
+    create(store, new(theirs, "hello")).await;
+}
+
+pub(crate) async fn a_creation_in_another_category_than_its_family_is_refused(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    let first = create(store, member(mine, "hello", "en_US", Utility)).await;
+    let key = Some(Idempotency { key: [1; 16], payload: [1; 8] });
+    let other = NewTemplate { idempotency: key, ..member(mine, "hello", "de_DE", Marketing) };
+    let refused = store.create_template(other.clone()).await.unwrap();
+    assert_eq!(refused, Creation::CategoryDiffers(Utility));
+    assert_eq!(store.record(mine, [1; 16], noon(0)).await.unwrap(), None);
+    assert_eq!(store.taken(mine, &other.claim).await.unwrap(), None);
+    assert_eq!(ids(&store.family(mine, "hello").await.unwrap()), [first]);
+    assert_eq!(events(store, mine, 0, 10).await.len(), 1);
+    // Neither another name nor another account is of this family.
+    create(store, member(mine, "bye", "de_DE", Marketing)).await;
+    create(store, member(theirs, "hello", "de_DE", Marketing)).await;
+    // With the last of them the category is free again; the key was not used up.
+    done(store.delete_template(change(mine, first)).await.unwrap());
+    let made = created(store.create_template(other.clone()).await.unwrap());
+    // What a key made comes before the family.
+    let again = store.create_template(other).await.unwrap();
+    assert_eq!(again, Creation::Replayed(made));
+}
+
+pub(crate) async fn of_concurrent_creations_one_category_wins_the_family(store: &Shared) {
+    let account = account(store, "a").await;
+    for round in 0..20 {
+        let name = format!("hello{round}");
+        let news = LANGUAGES.iter().enumerate().flat_map(|(index, language)| {
+            let other = LANGUAGES[(index + 2) % 4];
+            [member(account, &name, language, Utility), member(account, &name, other, Marketing)]
+        });
+        let outcomes = all_at_once(store, news.collect()).await;
+        let family = store.family(account, &name).await.unwrap();
+        let won = family[0].template.category();
+        assert!(family.iter().all(|it| it.template.category() == won), "{family:?}");
+        let made = outcomes.iter().filter(|it| matches!(it, Creation::Created(_))).count();
+        let told = |it: &&Creation| match it {
+            Creation::CategoryDiffers(category) => *category == won,
+            Creation::NameTaken(Taken { own }) => own.is_some(),
+            _ => false,
+        };
+        let refused = outcomes.iter().filter(told).count();
+        assert_eq!((made, refused, family.len()), (4, 4, 4), "{outcomes:?}");
+    }
+}
+
+pub(crate) async fn the_category_of_one_language_changes_only_while_it_is_alone(store: &Shared) {
+    let account = account(store, "a").await;
+    let first = create(store, member(account, "hello", "en_US", Utility)).await;
+    done(store.edit_template(change(account, first), to(Marketing)).await.unwrap());
+    let second = create(store, member(account, "hello", "de_DE", Marketing)).await;
+    let before = store.family(account, "hello").await.unwrap();
+    for edit in [to(Utility), Edit::Restore(1)] {
+        let refused = store.edit_template(change(account, first), edit).await.unwrap();
+        assert_eq!(refused, Changed::FamilyCategory(Marketing));
+    }
+    assert_eq!(store.family(account, "hello").await.unwrap(), before);
+    assert_eq!(events(store, account, 0, 10).await.len(), 4);
+    done(store.edit_template(change(account, first), to(Marketing)).await.unwrap());
+    done(store.delete_template(change(account, first)).await.unwrap());
+    let alone = done(store.edit_template(change(account, second), to(Utility)).await.unwrap());
+    assert_eq!(alone.template.category(), Utility);
+}
+
+pub(crate) async fn a_category_change_against_a_new_language_leaves_one_category(store: &Shared) {
+    let account = account(store, "a").await;
+    for round in 0..40 {
+        let name = format!("hello{round}");
+        let first = create(store, member(account, &name, "en_US", Utility)).await;
+        let (one, other) = (Arc::clone(store), Arc::clone(store));
+        let new = member(account, &name, "de_DE", Utility);
+        let edit =
+            async move { one.edit_template(change(account, first), to(Marketing)).await.unwrap() };
+        let creation = async move { other.create_template(new).await.unwrap() };
+        let (edit, creation) = if round % 2 == 0 {
+            let edit = tokio::spawn(edit);
+            (edit, tokio::spawn(creation))
+        } else {
+            let creation = tokio::spawn(creation);
+            (tokio::spawn(edit), creation)
+        };
+        match (edit.await.unwrap(), creation.await.unwrap()) {
+            (Changed::Done(_), Creation::CategoryDiffers(Marketing))
+            | (Changed::FamilyCategory(Utility), Creation::Created(_)) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+pub(crate) async fn a_family_is_deleted_whole_with_an_event_for_each(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    let made = four(store, mine, "hello").await;
+    let other = create(store, member(mine, "bye", "en_US", Utility)).await;
+    four(store, theirs, "hello").await;
+    assert_eq!(delete_family(store, mine, "unknown").await, Deletion::Done(Vec::new()));
+    assert_eq!(delete_family(store, mine, "hello").await, Deletion::Done(made.clone()));
+    assert_eq!(store.family(mine, "hello").await.unwrap(), []);
+    assert_eq!(store.family(theirs, "hello").await.unwrap().len(), 4, "what is theirs stays");
+    assert!(store.template(mine, other).await.unwrap().is_some());
+    let told = events(store, mine, 5, 10).await;
+    assert!(told.iter().all(|it| it.kind == EventType::Deleted && it.actor == ACTOR));
+    assert!(told.iter().all(|it| about(it).1 == "hello" && it.at == noon(5)));
+    assert_eq!(told.iter().map(|it| it.seq).collect::<Vec<_>>(), [6, 7, 8, 9]);
+    assert_eq!(delete_family(store, mine, "hello").await, Deletion::Done(Vec::new()));
+    // The names are free, and so is the category.
+    create(store, member(mine, "hello", "en_US", Marketing)).await;
+}
+
+pub(crate) async fn several_templates_are_deleted_all_or_none(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    let made = four(store, mine, "hello").await;
+    let foreign = create(store, member(theirs, "hello", "en_US", Utility)).await;
+    let gone = create(store, new(mine, "gone")).await;
+    done(store.delete_template(change(mine, gone)).await.unwrap());
+    let before = events(store, mine, 0, 100).await.len();
+    for unknown in [foreign, gone, TemplateId::new(12_345).unwrap()] {
+        let asked = [made[0], unknown, made[1]];
+        assert_eq!(delete(store, mine, &asked).await, Deletion::NoTemplate(unknown));
+    }
+    assert_eq!(ids(&store.family(mine, "hello").await.unwrap()), made);
+    assert_eq!(events(store, mine, 0, 100).await.len(), before);
+    // One that is named twice goes once; a template of any kind may be among them.
+    let alone = create(store, new(mine, "alone")).await;
+    let asked = [made[2], alone, made[0], made[2]];
+    let deleted = Deletion::Done(vec![made[2], alone, made[0]]);
+    assert_eq!(delete(store, mine, &asked).await, deleted);
+    assert_eq!(ids(&store.family(mine, "hello").await.unwrap()), [made[1], made[3]]);
+    assert_eq!(store.taken(mine, "alone").await.unwrap(), None);
+    assert_eq!(events(store, mine, 0, 100).await.len(), before + 4);
+    assert!(store.template(theirs, foreign).await.unwrap().is_some());
+}
+
+pub(crate) async fn a_disabled_language_goes_with_its_family_as_it_would_alone(store: &Shared) {
+    let account = account(store, "a").await;
+    let made = four(store, account, "hello").await;
+    let disable = store.review_template(change(account, made[1]), Trigger::Disable, None);
+    let disabled = done(disable.await.unwrap());
+    assert!(disabled.state.after(Trigger::Delete, Review::Manual).is_ok());
+    assert_eq!(delete_family(store, account, "hello").await, Deletion::Done(made));
+}
