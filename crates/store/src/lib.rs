@@ -36,6 +36,12 @@ pub use webhook_records::{
 /// How long the answer to an Idempotency-Key is kept.
 pub const IDEMPOTENCY_HOURS: i64 = 24;
 
+/// How far the templates of a list are counted.
+pub const MOST_COUNTED: u64 = 1_000_000;
+
+/// How far the templates that words find are counted.
+pub const MOST_FOUND: u64 = 10_000;
+
 /// How many endpoints an account may have.
 pub const MOST_WEBHOOKS: usize = 20;
 
@@ -119,6 +125,10 @@ pub trait Store: Send + Sync {
     /// A page of an account's templates. What was acknowledged before is there, except that
     /// searched words follow by [`Store::follow_for_search`].
     async fn list(&self, listing: Listing) -> Result<Page, StoreError>;
+
+    /// How many templates a list has on all its pages. Counted up to [`MOST_COUNTED`], or up to
+    /// [`MOST_FOUND`] if words are searched.
+    async fn count_templates(&self, listing: Listing) -> Result<u64, StoreError>;
 
     /// Whether a name is taken.
     async fn taken(&self, account: AccountId, claim: &str) -> Result<Option<Taken>, StoreError>;

@@ -170,6 +170,10 @@ impl Store for SqliteStore {
         readers::aside(&self.readers, move |readers| readers.list(&listing)).await
     }
 
+    async fn count_templates(&self, listing: Listing) -> Result<u64, StoreError> {
+        readers::aside(&self.readers, move |readers| readers.count(&listing)).await
+    }
+
     async fn taken(&self, account: AccountId, claim: &str) -> Result<Option<Taken>, StoreError> {
         let claim = templates::claim_key(claim);
         self.snapshots.read(|connection| templates::taken(connection, account, &claim))

@@ -225,26 +225,53 @@ pub enum Deletion {
     NotPossible(TemplateId, NotPossible),
 }
 
-/// Which templates of an account are wanted, newest first.
+/// Which templates of an account are wanted, newest first. A list of values takes what agrees with
+/// one of them; an empty one takes all.
 #[derive(Clone, Debug)]
 pub struct Listing {
     /// Whose.
     pub account: AccountId,
     /// The one that has this claim.
     pub claim: Option<String>,
-    /// Those in this status.
-    pub status: Option<Status>,
-    /// Those of this category.
-    pub category: Option<Category>,
-    /// Those in this language.
-    pub language: Option<String>,
+    /// All languages of one name, if no claim is asked for.
+    pub family: Option<Family>,
+    /// Those in one of these statuses.
+    pub statuses: Vec<Status>,
+    /// Those of one of these categories.
+    pub categories: Vec<Category>,
+    /// Those in one of these languages.
+    pub languages: Vec<String>,
     /// Those in which some word begins with each of these, folded as
     /// [`galley_domain::search::words`] does.
     pub words: Vec<String>,
     /// Those older than this one.
     pub after: Option<TemplateId>,
+    /// Those newer than this one, and of these the ones next to it: a page backwards.
+    pub before: Option<TemplateId>,
+    /// Whether a page that is read forwards is to say if there are newer ones: that is one look
+    /// more.
+    pub both_ways: bool,
     /// So many at most.
     pub limit: usize,
+}
+
+impl Listing {
+    /// So many of an account's newest templates, whatever they are.
+    pub fn of(account: AccountId, limit: usize) -> Self {
+        Self {
+            account,
+            claim: None,
+            family: None,
+            statuses: Vec::new(),
+            categories: Vec::new(),
+            languages: Vec::new(),
+            words: Vec::new(),
+            after: None,
+            before: None,
+            both_ways: false,
+            limit,
+        }
+    }
 }
 
 /// Some templates of a list.
@@ -252,8 +279,11 @@ pub struct Listing {
 pub struct Page {
     /// The templates.
     pub templates: Vec<StoredTemplate>,
-    /// Whether there are more behind them.
+    /// Whether there are more behind them, older ones.
     pub more: bool,
+    /// Whether there are more before them, newer ones: known of pages that are read backwards or
+    /// that ask for it, else `false`.
+    pub newer: bool,
 }
 
 /// One fact.

@@ -13,6 +13,7 @@ mod conformance {
     pub(crate) mod fixture;
     pub(crate) mod idempotency;
     pub(crate) mod lists;
+    pub(crate) mod pages;
     mod sqlite_only;
     pub(crate) mod templates;
     pub(crate) mod webhooks;
@@ -88,6 +89,13 @@ macro_rules! conformance {
                 words_are_found_by_their_beginning_in_name_and_texts,
                 a_search_takes_filters_and_pages,
                 a_search_follows_edits_moves_and_deletions,
+            }
+            pages {
+                a_list_reads_the_same_both_ways,
+                a_cursor_of_a_template_that_is_gone_still_divides_the_list,
+                several_values_of_a_filter_take_what_agrees_with_one,
+                the_languages_of_a_name_are_listed_in_their_account_only,
+                a_list_is_counted_whole_wherever_its_page_begins,
             }
             feed {
                 a_reader_gets_every_event_once_in_order_while_many_write,

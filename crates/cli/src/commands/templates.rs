@@ -85,14 +85,11 @@ async fn list(
         .map(|name| (rulebook.claim)(account.id, name, language.unwrap_or_default()));
     let wanted = filter.limit.unwrap_or(MOST_SHOWN);
     let mut listing = Listing {
-        account: account.id,
         claim,
-        status: filter.status,
-        category: filter.category,
-        language: filter.language.clone(),
-        words: Vec::new(),
-        after: None,
-        limit: wanted.min(PAGE),
+        statuses: filter.status.into_iter().collect(),
+        categories: filter.category.into_iter().collect(),
+        languages: filter.language.clone().into_iter().collect(),
+        ..Listing::of(account.id, wanted.min(PAGE))
     };
     let mut templates: Vec<StoredTemplate> = Vec::new();
     loop {

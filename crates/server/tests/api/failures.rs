@@ -147,6 +147,7 @@ stumbling! {
         account: AccountId, id: TemplateId, before: Option<u64>, limit: usize
     ) -> Option<Vec<Version>>;
     list(listing: Listing) -> Page;
+    count_templates(listing: Listing) -> u64;
     taken<'claim>(account: AccountId, claim: &'claim str) -> Option<Taken>;
     follow_for_search() -> Indexing;
     record(account: AccountId, key: [u8; 16], at: Timestamp) -> Option<Record>;

@@ -10,9 +10,79 @@ use rusqlite::{Connection, params};
 
 use super::{
     columns::{key, template_id},
-    search, templates,
+    families, search, templates,
 };
-use crate::{Listing, Page, StoreError, StoredTemplate};
+use crate::{Listing, MOST_COUNTED, MOST_FOUND, Page, StoreError, StoredTemplate};
+
+/// How many templates that words find are looked at in one go when they are counted.
+const STEP: usize = 1_000;
+
+/// How many templates words are asked for at least: some may be gone since.
+const FEW: usize = 16;
+
+/// Between which templates a list is walked, and which way: from the newest to the oldest, or
+/// backwards.
+#[derive(Clone, Copy)]
+pub(super) struct Stretch {
+    pub(super) newer_than: Option<TemplateId>,
+    pub(super) older_than: Option<TemplateId>,
+    pub(super) backwards: bool,
+}
+
+impl Stretch {
+    const ALL: Self = Self { newer_than: None, older_than: None, backwards: false };
+
+    /// Where the templates of a page are.
+    fn of(listing: &Listing) -> Self {
+        Self {
+            newer_than: listing.before,
+            older_than: listing.after,
+            backwards: listing.before.is_some(),
+        }
+    }
+
+    /// From the cursor, with the template it names, away from the page; none if the page has no
+    /// such side.
+    fn behind(listing: &Listing) -> Option<Self> {
+        if let Some(before) = listing.before {
+            let older_than = TemplateId::new(before.get() + 1);
+            return Some(Self { older_than, ..Self::ALL });
+        }
+        let after = listing.after.filter(|_| listing.both_ways)?;
+        Some(Self { newer_than: TemplateId::new(after.get() - 1), backwards: true, ..Self::ALL })
+    }
+
+    /// The rest, from this template on.
+    fn from(self, last: TemplateId) -> Self {
+        if self.backwards {
+            Self { newer_than: Some(last), ..self }
+        } else {
+            Self { older_than: Some(last), ..self }
+        }
+    }
+
+    /// The part before this template.
+    fn up_to(self, last: TemplateId) -> Self {
+        if self.backwards {
+            Self { older_than: Some(last), ..self }
+        } else {
+            Self { newer_than: Some(last), ..self }
+        }
+    }
+
+    fn holds(self, id: TemplateId) -> bool {
+        self.newer_than.is_none_or(|other| other < id)
+            && self.older_than.is_none_or(|other| id < other)
+    }
+
+    /// Puts ids in the order they are walked.
+    fn sort(self, ids: &mut [TemplateId]) {
+        ids.sort_unstable();
+        if !self.backwards {
+            ids.reverse();
+        }
+    }
+}
 
 /// One page. `words` is where words are searched, if that is there yet.
 pub(super) fn page(
@@ -22,26 +92,58 @@ pub(super) fn page(
 ) -> Result<Page, StoreError> {
     // All of it from one moment, though it takes several statements.
     let moment = connection.unchecked_transaction()?;
-    let wanted = listing.limit + 1;
-    let mut templates = if let Some(claim) = &listing.claim {
-        let taken = templates::taken(&moment, listing.account, &templates::claim_key(claim))?;
-        let own = taken.and_then(|taken| taken.own);
-        let own = own.filter(|id| listing.after.is_none_or(|after| *id < after));
-        let mut found = fetch(&moment, listing, own)?;
-        found.retain(|template| listing.finds(template));
-        found
-    } else if listing.words.is_empty() {
-        let ids = newest(&moment, listing, wanted)?;
-        fetch(&moment, listing, ids)?
-    } else {
-        match words {
-            Some(words) => search(&moment, words, listing, wanted)?,
-            None => Vec::new(),
-        }
-    };
-    let more = templates.len() > listing.limit;
+    let stretch = Stretch::of(listing);
+    let mut templates = find(&moment, words, listing, stretch, listing.limit + 1)?;
+    let on = templates.len() > listing.limit;
     templates.truncate(listing.limit);
-    Ok(Page { templates, more })
+    let back = match Stretch::behind(listing) {
+        Some(behind) => !find(&moment, words, listing, behind, 1)?.is_empty(),
+        None => false,
+    };
+    if stretch.backwards {
+        templates.reverse();
+        return Ok(Page { templates, more: back, newer: on });
+    }
+    Ok(Page { templates, more: on, newer: back })
+}
+
+/// The first templates on a stretch that are what the list asks for.
+fn find(
+    connection: &Connection,
+    words: Option<&Connection>,
+    listing: &Listing,
+    stretch: Stretch,
+    wanted: usize,
+) -> Result<Vec<StoredTemplate>, StoreError> {
+    if let Some(mut ids) = named(connection, listing)? {
+        ids.retain(|id| stretch.holds(*id));
+        stretch.sort(&mut ids);
+        let mut found = fetch(connection, listing, ids)?;
+        found.retain(|template| listing.finds(template));
+        found.truncate(wanted);
+        return Ok(found);
+    }
+    if listing.words.is_empty() {
+        let ids = nearest(connection, listing, stretch, wanted)?;
+        return fetch(connection, listing, ids);
+    }
+    match words {
+        Some(words) => search(connection, words, listing, stretch, wanted),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The few templates that have the name, if one is asked for.
+fn named(
+    connection: &Connection,
+    listing: &Listing,
+) -> Result<Option<Vec<TemplateId>>, StoreError> {
+    if let Some(claim) = &listing.claim {
+        let taken = templates::taken(connection, listing.account, &templates::claim_key(claim))?;
+        return Ok(Some(taken.and_then(|taken| taken.own).into_iter().collect()));
+    }
+    let family = listing.family.map(|family| families::ids(connection, listing.account, family));
+    family.transpose()
 }
 
 /// The templates with these ids that are what the list asks for.
@@ -63,15 +165,16 @@ fn search(
     connection: &Connection,
     words: &Connection,
     listing: &Listing,
+    mut stretch: Stretch,
     wanted: usize,
 ) -> Result<Vec<StoredTemplate>, StoreError> {
     let mut found = Vec::new();
-    let mut after = listing.after;
     let query = search::Query::new(words, listing)?;
+    let step = wanted.max(FEW);
     loop {
-        let ids = query.ids(words, after, wanted)?;
+        let ids = query.ids(words, stretch, step)?;
         let last = ids.last().copied();
-        let all = ids.len() < wanted;
+        let all = ids.len() < step;
         for template in fetch(connection, listing, ids)? {
             found.push(template);
             if found.len() == wanted {
@@ -79,8 +182,74 @@ fn search(
             }
         }
         match last {
-            Some(last) if !all => after = Some(last),
+            Some(last) if !all => stretch = stretch.from(last),
             _ => return Ok(found),
+        }
+    }
+}
+
+/// How many templates the list has, as far as that is counted.
+pub(super) fn count(
+    connection: &Connection,
+    words: Option<&Connection>,
+    listing: &Listing,
+) -> Result<u64, StoreError> {
+    let moment = connection.unchecked_transaction()?;
+    if listing.claim.is_some() || listing.family.is_some() {
+        let found = find(&moment, words, listing, Stretch::ALL, usize::MAX)?;
+        return Ok(found.len() as u64);
+    }
+    if listing.words.is_empty() {
+        return count_shelves(&moment, listing);
+    }
+    match words {
+        Some(words) => count_found(&moment, words, listing),
+        None => Ok(0),
+    }
+}
+
+/// Counts in the index alone.
+fn count_shelves(connection: &Connection, listing: &Listing) -> Result<u64, StoreError> {
+    let mut query = connection.prepare_cached(
+        "SELECT count(*) FROM (SELECT 1 FROM template INDEXED BY template_on_shelf \
+         WHERE account_id = ?1 AND shelf = ?2 AND claim IS NOT NULL LIMIT ?3)",
+    )?;
+    let mut count = 0;
+    for shelf in shelves(connection, listing.account)?.iter().filter(|it| listing.takes_from(it)) {
+        let values = params![key(listing.account.get()), shelf, key(MOST_COUNTED - count)];
+        let here: i64 = query.query_row(values, |row| row.get(0))?;
+        count += u64::try_from(here).unwrap_or(0);
+    }
+    Ok(count)
+}
+
+/// Counts what the words find and its row confirms; of the row, only the shelf is read.
+fn count_found(
+    connection: &Connection,
+    words: &Connection,
+    listing: &Listing,
+) -> Result<u64, StoreError> {
+    let mut shelf = connection.prepare_cached(
+        "SELECT shelf FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL",
+    )?;
+    let query = search::Query::new(words, listing)?;
+    let (mut stretch, mut count) = (Stretch::ALL, 0);
+    loop {
+        let ids = query.ids(words, stretch, STEP)?;
+        for id in &ids {
+            let mut rows = shelf.query([key(id.get()), key(listing.account.get())])?;
+            if let Some(row) = rows.next()?
+                && listing.takes_from(&row.get::<_, String>(0)?)
+            {
+                count += 1;
+            }
+            if count == MOST_FOUND {
+                return Ok(count);
+            }
+        }
+        match ids.last() {
+            Some(last) if ids.len() == STEP => stretch = stretch.from(*last),
+            _ => return Ok(count),
         }
     }
 }
@@ -89,9 +258,9 @@ impl Listing {
     /// Whether a template passes every filter but the words.
     fn takes(&self, template: &StoredTemplate) -> bool {
         let kept = &template.template;
-        self.status.is_none_or(|status| status == template.state.status())
-            && self.category.is_none_or(|category| category == kept.category())
-            && self.language.as_ref().is_none_or(|language| language == kept.language())
+        agrees(&self.statuses, |status| *status == template.state.status())
+            && agrees(&self.categories, |category| *category == kept.category())
+            && agrees(&self.languages, |language| language == kept.language())
     }
 
     /// Whether a template holds every word.
@@ -103,38 +272,46 @@ impl Listing {
     /// Whether the shelf of that name holds what passes the filters.
     fn takes_from(&self, named: &str) -> bool {
         let mut parts = named.split(' ');
-        let mut agrees = |wanted: Option<&str>| {
-            let part = parts.next();
-            wanted.is_none_or(|wanted| part == Some(wanted))
-        };
-        agrees(self.status.map(Status::word))
-            && agrees(self.category.map(Category::word))
-            && agrees(self.language.as_deref())
+        let mut part = || parts.next().unwrap_or_default();
+        let (status, category, language) = (part(), part(), part());
+        agrees(&self.statuses, |wanted: &Status| wanted.word() == status)
+            && agrees(&self.categories, |wanted: &Category| wanted.word() == category)
+            && agrees(&self.languages, |wanted| wanted == language)
     }
 }
 
-/// The newest ids on all shelves that the list takes from.
-fn newest(
+/// Whether one of these values is met; if there are none, nothing is asked.
+fn agrees<T>(wanted: &[T], meets: impl Fn(&T) -> bool) -> bool {
+    wanted.is_empty() || wanted.iter().any(meets)
+}
+
+/// The first ids of a stretch on all shelves that the list takes from.
+fn nearest(
     connection: &Connection,
     listing: &Listing,
+    stretch: Stretch,
     wanted: usize,
 ) -> Result<Vec<TemplateId>, StoreError> {
-    let mut query = connection.prepare_cached(
+    let mut query = connection.prepare_cached(if stretch.backwards {
         "SELECT id FROM template INDEXED BY template_on_shelf WHERE account_id = ?1 AND \
-         shelf = ?2 AND id < ?3 AND id > ?4 AND claim IS NOT NULL ORDER BY id DESC LIMIT ?5",
-    )?;
+         shelf = ?2 AND id < ?3 AND id > ?4 AND claim IS NOT NULL ORDER BY id LIMIT ?5"
+    } else {
+        "SELECT id FROM template INDEXED BY template_on_shelf WHERE account_id = ?1 AND \
+         shelf = ?2 AND id < ?3 AND id > ?4 AND claim IS NOT NULL ORDER BY id DESC LIMIT ?5"
+    })?;
     let mut ids: Vec<TemplateId> = Vec::new();
-    let after = listing.after.map_or(i64::MAX, |id| key(id.get()));
+    let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
     for shelf in shelves(connection, listing.account)?.iter().filter(|it| listing.takes_from(it)) {
-        // What is older than enough others is not looked at.
-        let oldest = ids.get(wanted - 1).map_or(0, |id| key(id.get()));
-        let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
+        // What is further away than enough others is not looked at.
+        let near = ids.get(wanted - 1).map_or(stretch, |last| stretch.up_to(*last));
+        let above = near.newer_than.map_or(0, |id| key(id.get()));
+        let below = near.older_than.map_or(i64::MAX, |id| key(id.get()));
         let mut rows =
-            query.query(params![key(listing.account.get()), shelf, after, oldest, limit])?;
+            query.query(params![key(listing.account.get()), shelf, below, above, limit])?;
         while let Some(row) = rows.next()? {
             ids.push(template_id(row, 0)?);
         }
-        ids.sort_unstable_by(|one, other| other.cmp(one));
+        stretch.sort(&mut ids);
         ids.truncate(wanted);
     }
     Ok(ids)

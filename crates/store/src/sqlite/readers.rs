@@ -50,18 +50,33 @@ impl Readers {
         self.store.lend(work)
     }
 
-    /// A page of a list. Words that nothing has followed yet are found nowhere.
+    /// A page of a list.
     pub(super) fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
+        self.search(listing, |store, words| list::page(store, words, listing))
+    }
+
+    /// How many templates a list has.
+    pub(super) fn count(&self, listing: &Listing) -> Result<u64, StoreError> {
+        self.search(listing, |store, words| list::count(store, words, listing))
+    }
+
+    /// Runs a read of a list, with the index of words if the list needs it and it is there. Words
+    /// that nothing has followed yet are found nowhere.
+    fn search<T>(
+        &self,
+        listing: &Listing,
+        work: impl FnOnce(&Connection, Option<&Connection>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         self.read(|store| {
             if listing.words.is_empty() || !self.words.path.exists() {
-                return list::page(store, None, listing);
+                return work(store, None);
             }
-            let page = self.words.lend(|words| {
+            let found = self.words.lend(|words| {
                 let made = search::layout(words)? == search::LAYOUT;
-                list::page(store, made.then_some(words), listing)
+                work(store, made.then_some(words))
             });
-            self.note_damage(&page);
-            page
+            self.note_damage(&found);
+            found
         })
     }
 

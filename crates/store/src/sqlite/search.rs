@@ -10,7 +10,10 @@ use galley_domain::{
 };
 use rusqlite::{Connection, params};
 
-use super::columns::{column, key};
+use super::{
+    columns::{column, key},
+    list::Stretch,
+};
 use crate::{Listing, StoreError, StoredTemplate};
 
 /// The layout of the file; another one is made anew.
@@ -89,28 +92,38 @@ impl Query {
         for word in &listing.words {
             terms.push(beginning(words, &format!("{owner}{word}"), word.chars().count())?);
         }
+        let any_of = |kind, values: Vec<&str>| {
+            let spelt = values.iter().map(|value| format!("\"{owner}{}\"", filter(kind, value)));
+            let spelt: Vec<String> = spelt.collect();
+            (!spelt.is_empty()).then(|| format!("({})", spelt.join(" OR ")))
+        };
         let filters = [
-            listing.status.map(|status| filter('s', status.word())),
-            listing.category.map(|category| filter('c', category.word())),
-            listing.language.as_ref().map(|language| filter('l', language)),
+            any_of('s', listing.statuses.iter().map(|status| status.word()).collect()),
+            any_of('c', listing.categories.iter().map(|category| category.word()).collect()),
+            any_of('l', listing.languages.iter().map(String::as_str).collect()),
         ];
-        terms.extend(filters.into_iter().flatten().map(|filter| format!("\"{owner}{filter}\"")));
+        terms.extend(filters.into_iter().flatten());
         Ok(Self(terms.join(" AND ")))
     }
 
-    /// The newest templates in question that are older than `after`.
+    /// The templates in question on a stretch of the list, in the order it is walked.
     pub(super) fn ids(
         &self,
         words: &Connection,
-        after: Option<TemplateId>,
+        stretch: Stretch,
         limit: usize,
     ) -> Result<Vec<TemplateId>, StoreError> {
-        let mut query = words.prepare_cached(
-            "SELECT rowid FROM word WHERE word MATCH ?1 AND rowid < ?2 ORDER BY rowid DESC LIMIT ?3",
-        )?;
-        let after = after.map_or(i64::MAX, place);
+        let mut query = words.prepare_cached(if stretch.backwards {
+            "SELECT rowid FROM word WHERE word MATCH ?1 AND rowid > ?2 AND rowid < ?3 \
+             ORDER BY rowid LIMIT ?4"
+        } else {
+            "SELECT rowid FROM word WHERE word MATCH ?1 AND rowid > ?2 AND rowid < ?3 \
+             ORDER BY rowid DESC LIMIT ?4"
+        })?;
+        let newer_than = stretch.newer_than.map_or(0, place);
+        let older_than = stretch.older_than.map_or(i64::MAX, place);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut rows = query.query(params![self.0, after, limit])?;
+        let mut rows = query.query(params![self.0, newer_than, older_than, limit])?;
         let mut ids = Vec::new();
         while let Some(row) = rows.next()? {
             ids.push(column(row, 0, |place: i64| at(u64::try_from(place).ok()?))?);

@@ -13,17 +13,8 @@ use galley_store::{Listing, NewTemplate};
 
 use super::fixture::{Shared, account, change, create, done, new};
 
-fn all(account: AccountId) -> Listing {
-    Listing {
-        account,
-        claim: None,
-        status: None,
-        category: None,
-        language: None,
-        words: Vec::new(),
-        after: None,
-        limit: 100,
-    }
+pub(crate) fn all(account: AccountId) -> Listing {
+    Listing::of(account, 100)
 }
 
 pub(crate) async fn names(store: &Shared, listing: Listing) -> Vec<String> {
@@ -32,7 +23,7 @@ pub(crate) async fn names(store: &Shared, listing: Listing) -> Vec<String> {
 }
 
 /// Goes through all pages.
-async fn walk(store: &Shared, listing: Listing) -> Vec<TemplateId> {
+pub(crate) async fn walk(store: &Shared, listing: Listing) -> Vec<TemplateId> {
     let (mut ids, mut after) = (Vec::new(), listing.after);
     loop {
         let page = store.list(Listing { after, ..listing.clone() }).await.unwrap();
@@ -47,7 +38,13 @@ async fn walk(store: &Shared, listing: Listing) -> Vec<TemplateId> {
 }
 
 /// A template of that language and category with that body.
-fn of(account: AccountId, name: &str, language: &str, category: &str, body: &str) -> NewTemplate {
+pub(crate) fn of(
+    account: AccountId,
+    name: &str,
+    language: &str,
+    category: &str,
+    body: &str,
+) -> NewTemplate {
     let document = format!(
         r#"{{"name":"{name}","language":"{language}","category":"{category}",
         "allow_category_change":true,"components":[{{"type":"BODY","text":"{body}"}}]}}"#
@@ -57,7 +54,7 @@ fn of(account: AccountId, name: &str, language: &str, category: &str, body: &str
 }
 
 /// Thirty templates in two languages, three categories and two statuses.
-async fn thirty(store: &Shared, account: AccountId) -> Vec<TemplateId> {
+pub(crate) async fn thirty(store: &Shared, account: AccountId) -> Vec<TemplateId> {
     let mut ids = Vec::new();
     for index in 0..30 {
         let language = ["en_US", "pt_BR"][index % 2];
@@ -99,8 +96,13 @@ pub(crate) async fn every_filter_takes_what_agrees_alone_and_together(store: &Sh
                     .filter(|it| language.is_none_or(|wanted| it.template.language() == wanted))
                     .map(|it| it.id)
                     .collect();
-                let language = language.map(str::to_owned);
-                let listing = Listing { status, category, language, limit: 4, ..all(account) };
+                let listing = Listing {
+                    statuses: status.into_iter().collect(),
+                    categories: category.into_iter().collect(),
+                    languages: language.into_iter().map(str::to_owned).collect(),
+                    limit: 4,
+                    ..all(account)
+                };
                 assert_eq!(walk(store, listing.clone()).await, expected, "{listing:?}");
             }
         }
@@ -114,23 +116,24 @@ pub(crate) async fn a_name_is_found_by_its_claim_in_its_account_only(store: &Sha
     assert_eq!(names(store, named(mine, "hello")).await, ["hello"]);
     assert_eq!(names(store, named(mine, "hell")).await, [""; 0]);
     assert_eq!(names(store, named(theirs, "hello")).await, [""; 0]);
-    let with = |after, status| Listing { after, status, ..named(mine, "hello") };
-    assert_eq!(names(store, with(Some(id), None)).await, [""; 0]);
-    assert_eq!(names(store, with(None, Some(Status::Pending))).await, [""; 0]);
+    let later = Listing { after: Some(id), ..named(mine, "hello") };
+    assert_eq!(names(store, later).await, [""; 0]);
+    let pending = Listing { statuses: vec![Status::Pending], ..named(mine, "hello") };
+    assert_eq!(names(store, pending).await, [""; 0]);
 }
 
 pub(crate) async fn a_list_follows_every_change_at_once(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
-    let paused = Listing { status: Some(Status::Paused), ..all(account) };
-    let approved = Listing { status: Some(Status::Approved), ..all(account) };
+    let paused = Listing { statuses: vec![Status::Paused], ..all(account) };
+    let approved = Listing { statuses: vec![Status::Approved], ..all(account) };
     assert_eq!(names(store, approved.clone()).await, ["hello"]);
     done(store.review_template(change(account, id), Trigger::Pause, None).await.unwrap());
     assert_eq!(names(store, paused.clone()).await, ["hello"]);
     assert_eq!(names(store, approved).await, [""; 0]);
     let edit = Edit::Replace { content: None, category: Some(Category::Marketing) };
     done(store.edit_template(change(account, id), edit).await.unwrap());
-    let marketing = Listing { category: Some(Category::Marketing), ..paused };
+    let marketing = Listing { categories: vec![Category::Marketing], ..paused };
     assert_eq!(names(store, marketing.clone()).await, ["hello"]);
     done(store.delete_template(change(account, id)).await.unwrap());
     assert_eq!(names(store, marketing).await, [""; 0]);
@@ -198,7 +201,7 @@ pub(crate) async fn a_search_takes_filters_and_pages(store: &Shared) {
         let listing = Listing { limit: 50, ..searching(account, q) };
         assert_eq!(walk(store, listing).await, everything, "{q}");
     }
-    let brazilian = Listing { language: Some("pt_BR".to_owned()), ..all(account) };
+    let brazilian = Listing { languages: vec!["pt_BR".to_owned()], ..all(account) };
     let expected = walk(store, brazilian.clone()).await;
     assert_eq!(expected.len(), 60);
     let listing = Listing { words: search::words("promo"), limit: 7, ..brazilian };
@@ -218,7 +221,7 @@ pub(crate) async fn a_search_follows_edits_moves_and_deletions(store: &Shared) {
     assert_eq!(names(store, searching(account, "two")).await, [""; 0], "gone at once");
     follow(store).await;
     assert_eq!(names(store, searching(account, "before")).await, [""; 0]);
-    let rejected = Listing { status: Some(Status::Rejected), ..searching(account, "after") };
+    let rejected = Listing { statuses: vec![Status::Rejected], ..searching(account, "after") };
     assert_eq!(names(store, rejected).await, ["one"]);
     let done = store.follow_for_search().await.unwrap();
     assert_eq!((done.seen, done.more), (0, false));

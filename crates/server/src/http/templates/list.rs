@@ -40,17 +40,18 @@ fn listing(caller: &Caller<Read>, parameters: &Known) -> Result<Listing, Problem
         Some(search::words(q)).filter(|words| (1..=MOST_WORDS).contains(&words.len()))
     })?;
     let language = parameters.text("language");
+    let status = parameters.read("status", one_of(Status::WORDS), Status::named)?;
+    let category = parameters.read("category", one_of(Category::WORDS), Category::named)?;
     let claim = caller.rulebook()?.claim;
     Ok(Listing {
-        account: caller.account.id,
         claim: parameters
             .text("name")
             .map(|name| claim(caller.account.id, name, language.unwrap_or_default())),
-        status: parameters.read("status", one_of(Status::WORDS), Status::named)?,
-        category: parameters.read("category", one_of(Category::WORDS), Category::named)?,
-        language: language.map(str::to_owned),
+        statuses: status.into_iter().collect(),
+        categories: category.into_iter().collect(),
+        languages: language.map(str::to_owned).into_iter().collect(),
         words: words.unwrap_or_default(),
         after: parameters.read("after", "a cursor that a page ended with", |it| it.parse().ok())?,
-        limit: parameters.limit()?,
+        ..Listing::of(caller.account.id, parameters.limit()?)
     })
 }
