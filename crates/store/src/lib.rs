@@ -19,8 +19,9 @@ use galley_domain::{
 use jiff::Timestamp;
 
 pub use records::{
-    Account, AccountCreation, Actor, Credential, CredentialAddition, CredentialId, CredentialKind,
-    Finding, Indexing, NewAccount, NewCredential, PhoneAddition, SecretHash, Sweep,
+    Account, AccountCreation, AccountLimits, Actor, Credential, CredentialAddition, CredentialId,
+    CredentialKind, Finding, Indexing, Limit, NewAccount, NewCredential, PhoneAddition, SecretHash,
+    Sweep,
 };
 pub use sqlite::SqliteStore;
 pub use template_records::{
@@ -35,6 +36,15 @@ pub use webhook_records::{
 
 /// How long the answer to an Idempotency-Key is kept.
 pub const IDEMPOTENCY_HOURS: i64 = 24;
+
+/// How many templates an account that is held to limits may make in an hour.
+pub const CREATIONS_PER_HOUR: usize = 100;
+
+/// How often such an account may edit an APPROVED template in 24 hours.
+pub const EDITS_PER_DAY: usize = 1;
+
+/// And how often in 30 days.
+pub const EDITS_PER_MONTH: usize = 10;
 
 /// How far the templates of a list are counted.
 pub const MOST_COUNTED: u64 = 1_000_000;
@@ -251,6 +261,14 @@ pub trait Store: Send + Sync {
         &self,
         id: AccountId,
         disabled_at: Option<Timestamp>,
+    ) -> Result<bool, StoreError>;
+
+    /// Holds an account to limits, or to none. What it does from then on is counted; its templates
+    /// all are. `false`: there is none.
+    async fn set_account_limits(
+        &self,
+        id: AccountId,
+        limits: Option<AccountLimits>,
     ) -> Result<bool, StoreError>;
 
     /// Gives a phone number to an account.

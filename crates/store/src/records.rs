@@ -57,6 +57,46 @@ pub struct Account {
     pub created_at: Timestamp,
     /// Since when it is shut out.
     pub disabled_at: Option<Timestamp>,
+    /// The limits it is held to, if it is.
+    pub limits: Option<AccountLimits>,
+}
+
+/// The limits that an account may be held to, by choice. Beside the number of templates they are
+/// the same for all: [`CREATIONS_PER_HOUR`], [`EDITS_PER_DAY`] and [`EDITS_PER_MONTH`].
+///
+/// [`CREATIONS_PER_HOUR`]: crate::CREATIONS_PER_HOUR
+/// [`EDITS_PER_DAY`]: crate::EDITS_PER_DAY
+/// [`EDITS_PER_MONTH`]: crate::EDITS_PER_MONTH
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccountLimits {
+    /// How many templates it may have; each language of a name is one.
+    pub templates: u32,
+}
+
+impl AccountLimits {
+    /// Those of a business that nobody has verified.
+    pub const UNVERIFIED: Self = Self { templates: 250 };
+    /// Those of a verified business.
+    pub const VERIFIED: Self = Self { templates: 6_000 };
+}
+
+impl Default for AccountLimits {
+    fn default() -> Self {
+        Self::UNVERIFIED
+    }
+}
+
+/// A limit that an account has reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// It has made as many templates as one hour takes.
+    CreationsPerHour,
+    /// It has as many templates as it may have.
+    Templates,
+    /// This APPROVED template was edited as often as 24 hours take.
+    EditsPerDay,
+    /// This APPROVED template was edited as often as 30 days take.
+    EditsPerMonth,
 }
 
 /// What came of giving a phone number to an account.

@@ -13,6 +13,7 @@ mod fold;
 mod follow;
 mod forget;
 mod idempotency;
+mod limits;
 mod list;
 mod options;
 mod readers;
@@ -37,7 +38,7 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use crate::{
-    Account, AccountCreation, Actor, Attempt, Change, Changed, Creation, Credential,
+    Account, AccountCreation, AccountLimits, Actor, Attempt, Change, Changed, Creation, Credential,
     CredentialAddition, CredentialId, CredentialKind, Deletion, Deliveries, Delivery, DueWebhooks,
     Family, Feed, Finding, Indexing, KeptSecret, Listing, NewAccount, NewCredential, NewTemplate,
     NewWebhook, Page, PhoneAddition, Record, Recorded, Replay, Replayed, Rotation, SecretHash,
@@ -335,6 +336,14 @@ impl Store for SqliteStore {
         disabled_at: Option<Timestamp>,
     ) -> Result<bool, StoreError> {
         self.writer.write(move |batch| accounts::set_disabled(batch, id, disabled_at)).await
+    }
+
+    async fn set_account_limits(
+        &self,
+        id: AccountId,
+        limits: Option<AccountLimits>,
+    ) -> Result<bool, StoreError> {
+        self.writer.write(move |batch| limits::set(batch, id, limits)).await
     }
 
     async fn add_phone(

@@ -8,7 +8,7 @@ use galley_domain::{
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::Actor;
+use crate::{Actor, Limit};
 
 /// A template to be kept.
 #[derive(Clone, Debug)]
@@ -68,6 +68,8 @@ pub enum Creation {
     NameTaken(Taken),
     /// The other languages of the name have this category; nothing was done.
     CategoryDiffers(Category),
+    /// The account has reached a limit; nothing was done.
+    Limited(Limit),
 }
 
 /// A name is taken; told by which template when it is the same account's.
@@ -210,6 +212,8 @@ pub enum Changed {
     CategoryLocked(Category),
     /// Other languages of its name have this category, too, and would be left with it.
     FamilyCategory(Category),
+    /// The account has reached a limit.
+    Limited(Limit),
     /// There is no such move from where it stands.
     NotPossible(NotPossible),
 }

@@ -12,6 +12,7 @@ mod conformance {
     pub(crate) mod feed;
     pub(crate) mod fixture;
     pub(crate) mod idempotency;
+    pub(crate) mod limits;
     pub(crate) mod lists;
     pub(crate) mod pages;
     mod sqlite_only;
@@ -79,6 +80,15 @@ macro_rules! conformance {
                 a_family_is_deleted_whole_with_an_event_for_each,
                 several_templates_are_deleted_all_or_none,
                 a_disabled_language_goes_with_its_family_as_it_would_alone,
+            }
+            limits {
+                an_account_is_held_to_limits_by_choice,
+                an_account_makes_a_hundred_templates_an_hour,
+                of_concurrent_creations_no_more_than_the_limit_succeed,
+                an_account_has_as_many_templates_as_its_limit_says,
+                what_a_key_made_is_answered_again_whatever_the_limits,
+                an_approved_template_is_edited_once_a_day_and_ten_times_a_month,
+                only_edits_of_approved_templates_of_limited_accounts_count,
             }
             lists {
                 a_list_shows_each_template_of_the_account_once_newest_first,

@@ -13,7 +13,7 @@ use galley_domain::{
     template::Category,
     violation::{Violation, Violations},
 };
-use galley_store::StoreError;
+use galley_store::{Limit, StoreError};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -117,6 +117,8 @@ catalogue! {
         "Nothing was done. Leave `category` out, or create another template.";
     MoveNotPossible CONFLICT "move-not-possible" "The template cannot do this from where it stands"
         "Nothing was done. `possible` lists what can happen to it now.";
+    LimitReached TOO_MANY_REQUESTS "limit-reached" "The account has reached a limit"
+        "Nothing was done. Wait until it counts less, or ask the operator for other limits.";
     NotLive CONFLICT "not-live" "No version of the template may be sent"
         "Wait until a version is approved, or until the hold ends.";
     EventsForgotten GONE "events-forgotten" "Some of these events are not kept any more"
@@ -194,6 +196,17 @@ impl Problem {
         let category = category.word();
         let detail = format!("The other languages of this name are {category}: so is this one.");
         Self::of(Kind::CategoryLocked).detail(detail)
+    }
+
+    /// The account is held to limits, and this is the one it has reached.
+    pub(crate) fn limited(limit: Limit) -> Self {
+        let detail = match limit {
+            Limit::CreationsPerHour => "The account has made all the templates that an hour takes.",
+            Limit::Templates => "The account has as many templates as it may have.",
+            Limit::EditsPerDay => "An approved template can be edited once in 24 hours.",
+            Limit::EditsPerMonth => "An approved template can be edited ten times in 30 days.",
+        };
+        Self::of(Kind::LimitReached).detail(detail)
     }
 
     /// The template is at another revision than the caller knows.

@@ -17,7 +17,7 @@ use galley_domain::{
 };
 use galley_server::Limits;
 use galley_store::{
-    Account, AccountCreation, Actor, Attempt, Change, Changed, Creation, Credential,
+    Account, AccountCreation, AccountLimits, Actor, Attempt, Change, Changed, Creation, Credential,
     CredentialAddition, CredentialId, CredentialKind, Deletion, Deliveries, Delivery, DueWebhooks,
     Feed, Finding, Indexing, KeptSecret, Listing, NewAccount, NewCredential, NewTemplate,
     NewWebhook, Page, PhoneAddition, Record, Recorded, Replay, Replayed, Rotation, SecretHash,
@@ -175,6 +175,7 @@ stumbling! {
     accounts() -> Vec<Account>;
     account(id: AccountId) -> Option<Account>;
     set_account_disabled(id: AccountId, disabled_at: Option<Timestamp>) -> bool;
+    set_account_limits(id: AccountId, limits: Option<AccountLimits>) -> bool;
     add_phone<'phone>(account: AccountId, phone: &'phone str, at: Timestamp) -> PhoneAddition;
     phones(account: AccountId) -> Vec<String>;
     phone_owner<'phone>(phone: &'phone str) -> Option<AccountId>;

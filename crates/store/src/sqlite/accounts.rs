@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{
     columns::{column, key, millis, moment},
-    credentials,
+    credentials, limits,
     writer::Batch,
 };
 use crate::{
@@ -14,7 +14,8 @@ use crate::{
     StoreError,
 };
 
-const COLUMNS: &str = "id, name, rulebook, review, takes_any_phone, created_at, disabled_at";
+const COLUMNS: &str = "id, name, rulebook, review, takes_any_phone, created_at, disabled_at, \
+     template_limit";
 
 /// Writes an account with its phones and credentials; refuses before it writes anything.
 pub(super) fn create(
@@ -107,6 +108,7 @@ fn account(row: &Row<'_>) -> Result<Account, StoreError> {
         takes_any_phone: row.get("takes_any_phone")?,
         created_at: moment(row, "created_at")?.unwrap_or_default(),
         disabled_at: moment(row, "disabled_at")?,
+        limits: limits::column(row, "template_limit")?,
     })
 }
 

@@ -5,14 +5,14 @@ use galley_domain::{
     edit::Edit,
     id::{AccountId, TemplateId},
     lifecycle::{EventType, Hold, State, Trigger},
-    template::{Category, Review},
+    template::{Category, Review, Status},
 };
 use jiff::Timestamp;
 use rusqlite::params;
 
 use super::{
     columns::{actor_key, key, millis},
-    events, families, templates, versions,
+    events, families, limits, templates, versions,
     writer::Batch,
 };
 use crate::{Actor, Change, Changed, Deletion, Family, StoreError, StoredTemplate};
@@ -70,6 +70,11 @@ pub(super) fn edit(
     if category != old && families::has_others(batch.connection(), change.account, change.id)? {
         return Ok(Changed::FamilyCategory(old));
     }
+    let counts =
+        before.state.status() == Status::Approved && batch.limits(change.account)?.is_some();
+    if counts && let Some(limit) = limits::of_edits(batch.connection(), change)? {
+        return Ok(Changed::Limited(limit));
+    }
     batch
         .connection()
         .prepare_cached(
@@ -100,7 +105,11 @@ pub(super) fn edit(
         ])?;
     let mut told = vec![event];
     told.extend((category != old).then_some(EventType::CategoryChanged));
-    finish(batch, change, &before, &next, category, &told, None)
+    let changed = finish(batch, change, &before, &next, category, &told, None)?;
+    if counts {
+        limits::count_edit(batch, change)?;
+    }
+    Ok(changed)
 }
 
 /// Moves a template along the table: a decision on its newest version, or a hold.
@@ -164,6 +173,7 @@ fn take_away(
         .connection()
         .prepare_cached("UPDATE template SET claim = NULL WHERE id = ?1")?
         .execute([key(change.id.get())])?;
+    limits::forget_edits(batch, change)?;
     Ok(())
 }
 

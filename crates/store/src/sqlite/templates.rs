@@ -11,10 +11,10 @@ use sha2::{Digest, Sha256};
 
 use super::{
     columns::{actor_key, category, column, head, key, maybe, millis, number, status, template_id},
-    events, families, idempotency,
+    events, families, idempotency, limits,
     writer::Batch,
 };
-use crate::{Creation, NewTemplate, Receipt, StoreError, StoredTemplate, Taken};
+use crate::{AccountLimits, Creation, NewTemplate, Receipt, StoreError, StoredTemplate, Taken};
 
 /// The statements of a creation, prepared once for all the writes of a transaction.
 pub(super) struct Statements<'c> {
@@ -53,7 +53,8 @@ pub(super) fn create(
     {
         return Ok(record.answer(idempotency.payload));
     }
-    if let Some(refusal) = refusal(batch, new, hashes)? {
+    let limits = batch.limits(new.account)?;
+    if let Some(refusal) = refusal(batch.connection(), new, hashes, limits)? {
         return Ok(refusal);
     }
     let id = batch.next_template(new.at)?;
@@ -92,6 +93,9 @@ pub(super) fn create(
         reason: None,
     };
     events::append(batch, &created)?;
+    if limits.is_some() {
+        limits::count_creation(batch, new.account, new.at)?;
+    }
     if let (Some(idempotency), Some(key)) = (&new.idempotency, hashes.record) {
         idempotency::keep(&mut batch.templates.keep_record, key, idempotency, &receipt, new.at)?;
     }
@@ -101,18 +105,26 @@ pub(super) fn create(
 /// What stands against a creation beyond a taken name, which the insert itself finds out. Where
 /// something may, the name is looked at first: who has it already is told so, and nothing else.
 fn refusal(
-    batch: &Batch<'_>,
+    connection: &Connection,
     new: &NewTemplate,
     hashes: &Hashes,
+    limits: Option<AccountLimits>,
 ) -> Result<Option<Creation>, StoreError> {
-    let Some(family) = new.family else { return Ok(None) };
-    let connection = batch.connection();
+    if new.family.is_none() && limits.is_none() {
+        return Ok(None);
+    }
     if let Some(taken) = taken(connection, new.account, &hashes.claim)? {
         return Ok(Some(Creation::NameTaken(taken)));
     }
-    let category = families::category(connection, new.account, family)?;
-    let differs = category.filter(|category| *category != new.template.category());
-    Ok(differs.map(Creation::CategoryDiffers))
+    if let Some(family) = new.family
+        && let Some(category) = families::category(connection, new.account, family)?
+        && category != new.template.category()
+    {
+        return Ok(Some(Creation::CategoryDiffers(category)));
+    }
+    let Some(limits) = limits else { return Ok(None) };
+    let reached = limits::of_creations(connection, new.account, limits, new.at)?;
+    Ok(reached.map(Creation::Limited))
 }
 
 /// What a creation is found by: short, whatever the length of names and keys.

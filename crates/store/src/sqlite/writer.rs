@@ -6,7 +6,7 @@
 //! one by one, so that only the guilty one fails.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     sync::{
@@ -24,13 +24,14 @@ use tokio::sync::oneshot;
 
 use super::{
     Acknowledge, OlderSchema, SqliteOptions,
-    columns::{key, millis},
+    columns::{key, millis, number},
     connection,
     fold::Folder,
+    limits,
     snapshots::Snapshots,
     templates,
 };
-use crate::{StoreError, Tidings};
+use crate::{AccountLimits, StoreError, Tidings};
 
 /// How many writes one transaction takes at most: enough to share a sync, few enough that the
 /// first of them does not wait long.
@@ -102,8 +103,16 @@ pub(super) struct Batch<'c> {
     connection: &'c Connection,
     pub(super) templates: templates::Statements<'c>,
     last_template: Option<u64>,
-    last_seqs: HashMap<AccountId, u64>,
+    accounts: HashMap<AccountId, Seen>,
     credentials_changed: bool,
+}
+
+/// What a transaction knows of an account: read from its row once, however many writes there are.
+struct Seen {
+    last_seq: u64,
+    /// Whether there are new events, so that their number has to be written back.
+    raised: bool,
+    limits: Option<AccountLimits>,
 }
 
 impl Batch<'_> {
@@ -128,24 +137,46 @@ impl Batch<'_> {
         AccountId::new(galley_domain::id::next(last, millis(at))).ok_or_else(out_of_ids)
     }
 
-    /// The number of the account's next event. Read from its row once per transaction and
-    /// written back once, however many events there are.
+    /// The number of the account's next event. Written back once, however many events there are.
     pub(super) fn next_seq(&mut self, account: AccountId) -> Result<u64, StoreError> {
-        let next = self.newest_seq(account)? + 1;
-        self.last_seqs.insert(account, next);
-        Ok(next)
+        let seen = self.seen(account)?;
+        seen.last_seq += 1;
+        seen.raised = true;
+        Ok(seen.last_seq)
     }
 
     /// The number of the account's newest event, those of this transaction included.
-    pub(super) fn newest_seq(&self, account: AccountId) -> Result<u64, StoreError> {
-        if let Some(last) = self.last_seqs.get(&account) {
-            return Ok(*last);
+    pub(super) fn newest_seq(&mut self, account: AccountId) -> Result<u64, StoreError> {
+        Ok(self.seen(account)?.last_seq)
+    }
+
+    /// The limits that the account is held to.
+    pub(super) fn limits(
+        &mut self,
+        account: AccountId,
+    ) -> Result<Option<AccountLimits>, StoreError> {
+        Ok(self.seen(account)?.limits)
+    }
+
+    /// Notes that an account is held to other limits from now on.
+    pub(super) fn limits_changed(&mut self, account: AccountId, limits: Option<AccountLimits>) {
+        if let Some(seen) = self.accounts.get_mut(&account) {
+            seen.limits = limits;
         }
-        let last: i64 = self
-            .connection
-            .prepare_cached("SELECT last_seq FROM account WHERE id = ?1")?
-            .query_row([key(account.get())], |row| row.get(0))?;
-        Ok(u64::try_from(last).unwrap_or(0))
+    }
+
+    fn seen(&mut self, account: AccountId) -> Result<&mut Seen, StoreError> {
+        match self.accounts.entry(account) {
+            Entry::Occupied(seen) => Ok(seen.into_mut()),
+            Entry::Vacant(unseen) => {
+                let query = "SELECT last_seq, template_limit FROM account WHERE id = ?1";
+                let mut query = self.connection.prepare_cached(query)?;
+                let mut rows = query.query([key(account.get())])?;
+                let row = rows.next()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+                let limits = limits::column(row, 1)?;
+                Ok(unseen.insert(Seen { last_seq: number(row, 0)?, raised: false, limits }))
+            }
+        }
     }
 
     /// Notes that what others remember of credentials and accounts is out of date.
@@ -155,7 +186,9 @@ impl Batch<'_> {
 
     /// Writes what is written once; answers the newest events of the accounts that have new ones.
     fn close(self) -> Result<Vec<(AccountId, u64)>, StoreError> {
-        for (account, last) in &self.last_seqs {
+        let raised = self.accounts.into_iter().filter(|(_, seen)| seen.raised);
+        let newest: Vec<_> = raised.map(|(account, seen)| (account, seen.last_seq)).collect();
+        for (account, last) in &newest {
             self.connection
                 .prepare_cached("UPDATE account SET last_seq = ?2 WHERE id = ?1")?
                 .execute(params![key(account.get()), key(*last)])?;
@@ -163,7 +196,7 @@ impl Batch<'_> {
         if self.credentials_changed {
             self.connection.execute("UPDATE credential_epoch SET epoch = epoch + 1", [])?;
         }
-        Ok(self.last_seqs.into_iter().collect())
+        Ok(newest)
     }
 }
 
@@ -343,7 +376,7 @@ fn run_all(
         connection,
         templates: templates::Statements::prepare(connection)?,
         last_template: None,
-        last_seqs: HashMap::new(),
+        accounts: HashMap::new(),
         credentials_changed: false,
     };
     for job in jobs {
@@ -400,7 +433,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
         let connection = connection::open_for_writing(&path, OlderSchema::Renewed).unwrap();
-        let account = "INSERT INTO account VALUES (1, 'a', 'v1', 'auto', 1, 0, NULL, 0)";
+        let account = "INSERT INTO account VALUES (1, 'a', 'v1', 'auto', 1, 0, NULL, 0, NULL)";
         connection.execute(account, []).unwrap();
         let writer = Writer::start(
             path.clone(),

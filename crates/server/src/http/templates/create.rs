@@ -85,6 +85,7 @@ fn created(creation: Creation) -> Result<Response, Problem> {
         Creation::KeyReused => return Err(Problem::of(Kind::IdempotencyKeyReused)),
         Creation::NameTaken(taken) => return Err(Problem::name_taken(taken.own)),
         Creation::CategoryDiffers(category) => return Err(Problem::family_category(category)),
+        Creation::Limited(limit) => return Err(Problem::limited(limit)),
     };
     let Receipt { id, status, category } = receipt;
     let (status, category) = (status.word(), category.word());

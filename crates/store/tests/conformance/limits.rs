@@ -1,0 +1,181 @@
+//! Cases about limits that an account may be held to.
+
+use galley_domain::{
+    edit::Edit,
+    id::{AccountId, TemplateId},
+    lifecycle::Trigger,
+    template::{Category, Review},
+};
+use galley_store::{AccountLimits, Change, Changed, Creation, Limit, NewTemplate, Taken};
+
+use super::fixture::{
+    Shared, account, all_at_once, change, create, created, done, events, member, new, noon,
+    with_key,
+};
+
+const HOUR: i64 = 3_600_000;
+const DAY: i64 = 24 * HOUR;
+
+/// An account that is held to limits.
+async fn limited(store: &Shared, name: &str, templates: u32) -> AccountId {
+    let account = account(store, name).await;
+    assert!(store.set_account_limits(account, Some(AccountLimits { templates })).await.unwrap());
+    account
+}
+
+fn at(account: AccountId, name: &str, plus: i64) -> NewTemplate {
+    NewTemplate { at: noon(plus), ..new(account, name) }
+}
+
+async fn create_at(store: &Shared, account: AccountId, name: &str, plus: i64) -> Creation {
+    store.create_template(at(account, name, plus)).await.unwrap()
+}
+
+/// Edits under automatic review, so that an APPROVED template stays so.
+async fn edit_at(store: &Shared, account: AccountId, id: TemplateId, plus: i64) -> Changed {
+    let change = Change { review: Review::Auto, at: noon(plus), ..change(account, id) };
+    let content = format!(r#"{{"components":[{{"type":"BODY","text":"text {plus}"}}]}}"#);
+    let edit = Edit::Replace { content: Some(content), category: None };
+    store.edit_template(change, edit).await.unwrap()
+}
+
+pub(crate) async fn an_account_is_held_to_limits_by_choice(store: &Shared) {
+    let id = account(store, "a").await;
+    assert_eq!(store.account(id).await.unwrap().unwrap().limits, None);
+    let epoch = store.credential_epoch().await.unwrap();
+    let limits = Some(AccountLimits::VERIFIED);
+    assert!(store.set_account_limits(id, limits).await.unwrap());
+    assert_eq!(store.account(id).await.unwrap().unwrap().limits, limits);
+    assert!(store.credential_epoch().await.unwrap() > epoch, "whoever remembers it is told");
+    assert!(store.set_account_limits(id, None).await.unwrap());
+    assert_eq!(store.accounts().await.unwrap()[0].limits, None);
+    let nobody = AccountId::new(12_345).unwrap();
+    assert!(!store.set_account_limits(nobody, limits).await.unwrap());
+    assert_eq!(AccountLimits::default().templates, 250);
+}
+
+pub(crate) async fn an_account_makes_a_hundred_templates_an_hour(store: &Shared) {
+    let (mine, theirs) = (limited(store, "a", 250).await, limited(store, "b", 250).await);
+    for index in 0..100 {
+        created(create_at(store, mine, &format!("t{index}"), index).await);
+    }
+    let refused = Creation::Limited(Limit::CreationsPerHour);
+    assert_eq!(create_at(store, mine, "next", HOUR - 1).await, refused);
+    assert_eq!(store.taken(mine, "next").await.unwrap(), None);
+    assert_eq!(events(store, mine, 0, 1_000).await.len(), 100);
+    created(create_at(store, theirs, "theirs", HOUR - 1).await);
+    // What was made counts, also when it is gone.
+    let id = store.taken(mine, "t50").await.unwrap().unwrap().own.unwrap();
+    done(store.delete_template(change(mine, id)).await.unwrap());
+    assert_eq!(create_at(store, mine, "next", HOUR - 1).await, refused);
+    // Who has the name already is told that.
+    let taken = create_at(store, mine, "theirs", HOUR - 1).await;
+    assert_eq!(taken, Creation::NameTaken(Taken { own: None }));
+    // With each that is an hour old there is room for one.
+    created(create_at(store, mine, "next", HOUR).await);
+    assert_eq!(create_at(store, mine, "another", HOUR).await, refused);
+    created(create_at(store, mine, "another", HOUR + 1).await);
+}
+
+pub(crate) async fn of_concurrent_creations_no_more_than_the_limit_succeed(store: &Shared) {
+    let account = limited(store, "a", 250).await;
+    let news = (0..130).map(|index| new(account, &format!("t{index}"))).collect();
+    let outcomes = all_at_once(store, news).await;
+    let refused = Creation::Limited(Limit::CreationsPerHour);
+    assert_eq!(outcomes.iter().filter(|it| **it == refused).count(), 30);
+    assert_eq!(outcomes.iter().filter(|it| matches!(it, Creation::Created(_))).count(), 100);
+    assert_eq!(events(store, account, 0, 1_000).await.len(), 100);
+}
+
+pub(crate) async fn an_account_has_as_many_templates_as_its_limit_says(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    // Templates from before count; each language is one.
+    let first = create(store, member(mine, "hello", "en_US", Category::Utility)).await;
+    create(store, member(mine, "hello", "de_DE", Category::Utility)).await;
+    for index in 0..5 {
+        create(store, new(theirs, &format!("theirs{index}"))).await;
+    }
+    store.set_account_limits(mine, Some(AccountLimits { templates: 3 })).await.unwrap();
+    create(store, new(mine, "third")).await;
+    let refused = Creation::Limited(Limit::Templates);
+    let french = member(mine, "hello", "fr_FR", Category::Utility);
+    assert_eq!(store.create_template(french.clone()).await.unwrap(), refused);
+    let differs = member(mine, "hello", "fr_FR", Category::Marketing);
+    let differs = store.create_template(differs).await.unwrap();
+    assert_eq!(differs, Creation::CategoryDiffers(Category::Utility), "which no room would mend");
+    assert_eq!(events(store, mine, 0, 10).await.len(), 3);
+    done(store.delete_template(change(mine, first)).await.unwrap());
+    create(store, french).await;
+    assert_eq!(create_at(store, mine, "next", 0).await, refused);
+    store.set_account_limits(mine, None).await.unwrap();
+    create(store, new(mine, "next")).await;
+}
+
+pub(crate) async fn what_a_key_made_is_answered_again_whatever_the_limits(store: &Shared) {
+    let account = limited(store, "a", 1).await;
+    let made = created(store.create_template(with_key(account, "hello", 1, 1)).await.unwrap());
+    let again = store.create_template(with_key(account, "hello", 1, 1)).await.unwrap();
+    assert_eq!(again, Creation::Replayed(made));
+    let refused = store.create_template(with_key(account, "next", 2, 2)).await.unwrap();
+    assert_eq!(refused, Creation::Limited(Limit::Templates));
+    assert_eq!(store.record(account, [2; 16], noon(0)).await.unwrap(), None);
+}
+
+pub(crate) async fn an_approved_template_is_edited_once_a_day_and_ten_times_a_month(
+    store: &Shared,
+) {
+    let account = limited(store, "a", 250).await;
+    let id = create(store, new(account, "hello")).await;
+    let other = create(store, new(account, "other")).await;
+    let day = Changed::Limited(Limit::EditsPerDay);
+    for number in 0..9 {
+        done(edit_at(store, account, id, number * DAY).await);
+        let before = store.template(account, id).await.unwrap();
+        assert_eq!(edit_at(store, account, id, (number + 1) * DAY - 1).await, day, "{number}");
+        assert_eq!(store.template(account, id).await.unwrap(), before);
+    }
+    done(edit_at(store, account, id, 9 * DAY).await);
+    let month = Changed::Limited(Limit::EditsPerMonth);
+    assert_eq!(edit_at(store, account, id, 10 * DAY).await, month);
+    assert_eq!(edit_at(store, account, id, 30 * DAY - 1).await, month);
+    done(edit_at(store, account, other, 10 * DAY).await);
+    done(edit_at(store, account, id, 30 * DAY).await);
+    assert_eq!(edit_at(store, account, id, 30 * DAY + 1).await, month, "the second is 29 days old");
+    done(edit_at(store, account, id, 31 * DAY).await);
+}
+
+pub(crate) async fn only_edits_of_approved_templates_of_limited_accounts_count(store: &Shared) {
+    let (mine, free) = (limited(store, "a", 250).await, account(store, "b").await);
+    // Neither a waiting nor a paused nor a rejected template.
+    let pending = NewTemplate { review: Review::Manual, ..new(mine, "hello") };
+    let id = create(store, pending).await;
+    let manual = async |plus: i64| {
+        let change = Change { at: noon(plus), ..change(mine, id) };
+        store.edit_template(change, Edit::Restore(1)).await.unwrap()
+    };
+    let moved = async |trigger| {
+        done(store.review_template(change(mine, id), trigger, None).await.unwrap());
+    };
+    done(manual(0).await);
+    done(manual(1).await);
+    moved(Trigger::Reject).await;
+    done(manual(2).await);
+    moved(Trigger::Approve).await;
+    moved(Trigger::Pause).await;
+    done(manual(3).await);
+    moved(Trigger::Approve).await;
+    moved(Trigger::Resume).await;
+    // The first that counts; what follows it waits for its review and does not.
+    done(manual(4).await);
+    done(manual(5).await);
+    moved(Trigger::Approve).await;
+    assert_eq!(manual(6).await, Changed::Limited(Limit::EditsPerDay));
+    // Nor what an account did that was held to nothing.
+    let id = create(store, new(free, "free")).await;
+    for plus in 0..12 {
+        done(edit_at(store, free, id, plus).await);
+    }
+    store.set_account_limits(free, Some(AccountLimits::default())).await.unwrap();
+    done(edit_at(store, free, id, 12).await);
+    assert_eq!(edit_at(store, free, id, 13).await, Changed::Limited(Limit::EditsPerDay));
+}
