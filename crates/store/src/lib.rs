@@ -2,9 +2,11 @@
 //! the conformance suite (`tests/conformance.rs`) does not say is not promised.
 
 mod records;
+mod sniff;
 pub mod sqlite;
 mod template_records;
 mod tidings;
+mod upload_records;
 mod webhook_records;
 
 use std::sync::Arc;
@@ -29,6 +31,7 @@ pub use template_records::{
     Listing, NewTemplate, Page, Receipt, Record, StoredTemplate, Taken, Version,
 };
 pub use tidings::Tidings;
+pub use upload_records::{Appended, Media, NewUpload, Upload, UploadCreation};
 pub use webhook_records::{
     Attempt, Deliveries, Delivery, DueDelivery, DueWebhooks, KeptSecret, NewWebhook, Recorded,
     Replay, Replayed, Rotation, Take, Webhook, WebhookChange, WebhookCreation,
@@ -51,6 +54,18 @@ pub const MOST_COUNTED: u64 = 1_000_000;
 
 /// How far the templates that words find are counted.
 pub const MOST_FOUND: u64 = 10_000;
+
+/// How many bytes an upload may announce; it has to announce one at least.
+pub const LARGEST_UPLOAD: u64 = 16 * 1_024 * 1_024;
+
+/// How many unfinished uploads an account may have.
+pub const MOST_UPLOADS: u32 = 64;
+
+/// How long an upload may take; after that it is forgotten if it is not finished.
+pub const UPLOAD_HOURS: i64 = 24;
+
+/// How many bytes of an upload are written at once: few enough that nobody waits long behind them.
+pub const UPLOAD_PIECE: usize = 256 * 1_024;
 
 /// How many endpoints an account may have.
 pub const MOST_WEBHOOKS: usize = 20;
@@ -247,6 +262,32 @@ pub trait Store: Send + Sync {
     /// is given up gets its `webhook.disabled` event.
     async fn record_attempt(&self, attempt: Attempt) -> Result<Recorded, StoreError>;
 
+    /// Announces a file that will be sent piece by piece.
+    async fn begin_upload(&self, new: NewUpload) -> Result<UploadCreation, StoreError>;
+
+    /// How far an upload has come.
+    async fn upload(
+        &self,
+        account: AccountId,
+        id: &str,
+        at: Timestamp,
+    ) -> Result<Option<Upload>, StoreError>;
+
+    /// Adds bytes to an upload, which have to begin where it ends. The one method that is not one
+    /// transaction: every [`UPLOAD_PIECE`] bytes are, so that after a failure some of them may be
+    /// there; [`Store::upload`] tells how many.
+    async fn append_upload(
+        &self,
+        account: AccountId,
+        id: &str,
+        offset: u64,
+        bytes: &[u8],
+        at: Timestamp,
+    ) -> Result<Appended, StoreError>;
+
+    /// A file that has been sent whole, for whoever knows its handle.
+    async fn media(&self, handle: &str) -> Result<Option<Media>, StoreError>;
+
     /// Makes an account with its phone numbers and first credentials.
     async fn create_account(&self, new: NewAccount) -> Result<AccountCreation, StoreError>;
 
@@ -320,7 +361,8 @@ pub trait Store: Send + Sync {
     async fn credential_epoch(&self) -> Result<u64, StoreError>;
 
     /// Forgets some of the idempotency records that are older than 24 hours, going on from
-    /// where the last sweep stopped.
+    /// where the last sweep stopped. A sweep that begins also forgets uploads that were not
+    /// finished in time.
     async fn sweep(&self, from: Sweep, at: Timestamp) -> Result<Sweep, StoreError>;
 
     /// Answers when the store can be read.

@@ -235,6 +235,8 @@ pub struct Sweep {
     pub at: Option<[u8; 16]>,
     /// How many records the last step removed.
     pub removed: usize,
+    /// How many unfinished uploads it forgot.
+    pub uploads: usize,
 }
 
 /// What one step of following the events did for the search.

@@ -22,6 +22,7 @@ mod search;
 mod snapshots;
 mod templates;
 mod upkeep;
+mod uploads;
 mod versions;
 mod webhooks;
 mod writer;
@@ -36,14 +37,15 @@ use galley_domain::{
     template::Review,
 };
 use jiff::Timestamp;
+use tokio::sync::Semaphore;
 
 use crate::{
-    Account, AccountCreation, AccountLimits, Actor, Attempt, Change, Changed, Creation, Credential,
-    CredentialAddition, CredentialId, CredentialKind, Deletion, Deliveries, Delivery, DueWebhooks,
-    Family, Feed, Finding, Indexing, KeptSecret, Listing, NewAccount, NewCredential, NewTemplate,
-    NewWebhook, Page, PhoneAddition, Record, Recorded, Replay, Replayed, Rotation, SecretHash,
-    Store, StoreError, StoredTemplate, Sweep, Take, Taken, Tidings, Version, Webhook,
-    WebhookChange, WebhookCreation,
+    Account, AccountCreation, AccountLimits, Actor, Appended, Attempt, Change, Changed, Creation,
+    Credential, CredentialAddition, CredentialId, CredentialKind, Deletion, Deliveries, Delivery,
+    DueWebhooks, Family, Feed, Finding, Indexing, KeptSecret, Listing, Media, NewAccount,
+    NewCredential, NewTemplate, NewUpload, NewWebhook, Page, PhoneAddition, Record, Recorded,
+    Replay, Replayed, Rotation, SecretHash, Store, StoreError, StoredTemplate, Sweep, Take, Taken,
+    Tidings, Upload, UploadCreation, Version, Webhook, WebhookChange, WebhookCreation,
 };
 pub use options::{Acknowledge, OlderSchema, SqliteOptions};
 use readers::Readers;
@@ -57,6 +59,8 @@ pub struct SqliteStore {
     readers: Arc<Readers>,
     snapshots: Arc<Snapshots>,
     tidings: Arc<Tidings>,
+    /// Whoever holds one may write a piece of an upload.
+    turns: Semaphore,
     writer: Writer,
 }
 
@@ -69,7 +73,8 @@ impl SqliteStore {
         let tidings = Arc::<Tidings>::default();
         let (seen, told) = (Arc::clone(&snapshots), Arc::clone(&tidings));
         let writer = Writer::start(path.to_owned(), connection, seen, told, options)?;
-        Ok(Self { readers: Arc::new(Readers::of(path)), snapshots, tidings, writer })
+        let (readers, turns) = (Arc::new(Readers::of(path)), Semaphore::new(uploads::AT_ONCE));
+        Ok(Self { readers, snapshots, tidings, turns, writer })
     }
 }
 
@@ -318,6 +323,37 @@ impl Store for SqliteStore {
         self.writer.write(move |batch| deliveries::record(batch, &attempt)).await
     }
 
+    async fn begin_upload(&self, new: NewUpload) -> Result<UploadCreation, StoreError> {
+        self.writer.write(move |batch| uploads::begin(batch, &new)).await
+    }
+
+    async fn upload(
+        &self,
+        account: AccountId,
+        id: &str,
+        at: Timestamp,
+    ) -> Result<Option<Upload>, StoreError> {
+        self.snapshots.read(|connection| uploads::one(connection, account, id, at))
+    }
+
+    async fn append_upload(
+        &self,
+        account: AccountId,
+        id: &str,
+        offset: u64,
+        bytes: &[u8],
+        at: Timestamp,
+    ) -> Result<Appended, StoreError> {
+        self.append_piece_by_piece(account, id, offset, bytes, at).await
+    }
+
+    async fn media(&self, handle: &str) -> Result<Option<Media>, StoreError> {
+        let handle = handle.to_owned();
+        let read =
+            move |readers: &Readers| readers.read(|connection| uploads::media(connection, &handle));
+        readers::aside(&self.readers, read).await
+    }
+
     async fn create_account(&self, new: NewAccount) -> Result<AccountCreation, StoreError> {
         self.writer.write(move |batch| accounts::create(batch, &new)).await
     }
@@ -411,7 +447,8 @@ impl Store for SqliteStore {
         } else {
             self.writer.write(move |batch| upkeep::forget_records(batch, &old, at)).await?
         };
-        Ok(Sweep { at: next, removed })
+        let uploads = if from.at.is_none() { self.forget_uploads(at).await? } else { 0 };
+        Ok(Sweep { at: next, removed, uploads })
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

@@ -17,6 +17,7 @@ mod conformance {
     pub(crate) mod pages;
     mod sqlite_only;
     pub(crate) mod templates;
+    pub(crate) mod uploads;
     pub(crate) mod webhooks;
 }
 
@@ -140,6 +141,15 @@ macro_rules! conformance {
                 deliveries_are_listed_newest_first_by_status_and_page,
                 endpoints_with_something_to_do_are_found_and_others_are_not,
                 events_that_an_endpoint_waits_for_are_not_forgotten,
+            }
+            uploads {
+                a_file_sent_in_pieces_is_read_back_whole_by_its_handle,
+                bytes_that_do_not_begin_where_the_upload_ends_are_refused,
+                an_upload_is_its_accounts_only,
+                a_file_announces_a_length_that_can_be_kept,
+                an_account_has_so_many_unfinished_uploads_at_most,
+                an_upload_that_is_not_finished_in_a_day_is_forgotten,
+                of_concurrent_senders_of_the_same_bytes_one_succeeds,
             }
             accounts {
                 an_account_is_made_whole_or_not_at_all,

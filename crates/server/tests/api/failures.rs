@@ -17,12 +17,12 @@ use galley_domain::{
 };
 use galley_server::Limits;
 use galley_store::{
-    Account, AccountCreation, AccountLimits, Actor, Attempt, Change, Changed, Creation, Credential,
-    CredentialAddition, CredentialId, CredentialKind, Deletion, Deliveries, Delivery, DueWebhooks,
-    Feed, Finding, Indexing, KeptSecret, Listing, NewAccount, NewCredential, NewTemplate,
-    NewWebhook, Page, PhoneAddition, Record, Recorded, Replay, Replayed, Rotation, SecretHash,
-    Store, StoreError, StoredTemplate, Sweep, Take, Taken, Tidings, Version, Webhook,
-    WebhookChange, WebhookCreation,
+    Account, AccountCreation, AccountLimits, Actor, Appended, Attempt, Change, Changed, Creation,
+    Credential, CredentialAddition, CredentialId, CredentialKind, Deletion, Deliveries, Delivery,
+    DueWebhooks, Feed, Finding, Indexing, KeptSecret, Listing, Media, NewAccount, NewCredential,
+    NewTemplate, NewUpload, NewWebhook, Page, PhoneAddition, Record, Recorded, Replay, Replayed,
+    Rotation, SecretHash, Store, StoreError, StoredTemplate, Sweep, Take, Taken, Tidings, Upload,
+    UploadCreation, Version, Webhook, WebhookChange, WebhookCreation,
 };
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -171,6 +171,12 @@ stumbling! {
     due_webhooks(at: Timestamp) -> DueWebhooks;
     take_delivery(id: WebhookId, at: Timestamp, lease: Timestamp) -> Take;
     record_attempt(attempt: Attempt) -> Recorded;
+    begin_upload(new: NewUpload) -> UploadCreation;
+    upload<'id>(account: AccountId, id: &'id str, at: Timestamp) -> Option<Upload>;
+    append_upload<'id, 'bytes>(
+        account: AccountId, id: &'id str, offset: u64, bytes: &'bytes [u8], at: Timestamp
+    ) -> Appended;
+    media<'handle>(handle: &'handle str) -> Option<Media>;
     create_account(new: NewAccount) -> AccountCreation;
     accounts() -> Vec<Account>;
     account(id: AccountId) -> Option<Account>;

@@ -75,7 +75,7 @@ pub(super) fn open_for_writing(
     // The log is folded into the file beside the writer, not inside a commit: `fold.rs`.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "journal_size_limit", 128 * 1_024 * 1_024)?;
-    connection.set_prepared_statement_cache_capacity(64);
+    connection.set_prepared_statement_cache_capacity(96);
     for (setting, found, good) in settings(&connection)? {
         if !good {
             return Err(Refusal::Setting { setting, found }.into());
@@ -246,6 +246,14 @@ mod tests {
             })
             .unwrap();
         assert_eq!((actor, &*shelf), (7, "APPROVED UTILITY en_US"));
+        let (family, limit): (Option<Vec<u8>>, Option<i64>) = connection
+            .query_row(
+                "SELECT family, template_limit FROM template JOIN account ON account.id = account_id",
+                [],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .unwrap();
+        assert_eq!((family, limit), (None, None), "alone with its name, and held to nothing");
     }
 
     #[test]

@@ -78,7 +78,7 @@ pub(super) fn examine(connection: &Connection) -> Result<Vec<Finding>, StoreErro
     )?;
     let templates: i64 =
         connection.query_row("SELECT count(*) FROM template", [], |row| row.get(0))?;
-    Ok(vec![
+    let mut findings = vec![
         Finding { subject: "SQLite", seen: rusqlite::version().to_owned(), good: true },
         Finding {
             subject: "schema",
@@ -99,6 +99,35 @@ pub(super) fn examine(connection: &Connection) -> Result<Vec<Finding>, StoreErro
             good: torn == 0,
         },
         Finding { subject: "templates", seen: templates.to_string(), good: true },
+    ];
+    // An older schema has neither, and is told apart above.
+    if schema == connection::newest_schema() {
+        findings.extend(shared_names_and_media(connection)?);
+    }
+    Ok(findings)
+}
+
+fn shared_names_and_media(connection: &Connection) -> Result<[Finding; 2], StoreError> {
+    let divided: i64 = connection.query_row(
+        "SELECT count(*) FROM (SELECT family FROM template INDEXED BY template_of_family \
+         WHERE family IS NOT NULL AND claim IS NOT NULL GROUP BY family \
+         HAVING count(DISTINCT category) > 1)",
+        [],
+        |row| row.get(0),
+    )?;
+    let patchy: i64 = connection.query_row(
+        "SELECT count(*) FROM upload u WHERE received <> (SELECT coalesce(sum(length(bytes)), 0) \
+         FROM upload_chunk c WHERE c.upload = u.number)",
+        [],
+        |row| row.get(0),
+    )?;
+    Ok([
+        Finding {
+            subject: "categories",
+            seen: format!("{divided} names have several"),
+            good: divided == 0,
+        },
+        Finding { subject: "media", seen: format!("{patchy} files lack some"), good: patchy == 0 },
     ])
 }
 

@@ -58,7 +58,7 @@ pub(crate) async fn a_record_runs_out_after_a_day_and_is_swept(store: &Shared) {
     assert!(store.record(account, [1; 16], noon(DAY - 1)).await.unwrap().is_some());
     assert_eq!(store.record(account, [1; 16], noon(DAY)).await.unwrap(), None);
     let swept = store.sweep(Sweep::default(), noon(DAY)).await.unwrap();
-    assert_eq!(swept, Sweep { at: None, removed: 1 });
+    assert_eq!(swept, Sweep { removed: 1, ..Sweep::default() });
     assert!(store.record(account, [2; 16], noon(DAY)).await.unwrap().is_some());
     let renewed = NewTemplate { at: noon(DAY), ..with_key(account, "renewed", 1, 3) };
     assert!(matches!(store.create_template(renewed).await.unwrap(), Creation::Created(_)));
