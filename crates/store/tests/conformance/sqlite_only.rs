@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use galley_domain::edit::Edit;
-use galley_store::{NewTemplate, SqliteStore, Store, StoreError, sqlite::SqliteOptions};
+use galley_store::{
+    AccountLimits, Appended, CREATIONS_PER_HOUR, NewTemplate, NewUpload, SqliteStore, Store,
+    StoreError, UPLOAD_PIECE, sqlite::SqliteOptions,
+};
 
 use super::{
     fixture::{
@@ -255,4 +258,55 @@ async fn a_search_that_followed_another_history_is_made_anew() {
     assert_eq!(names(&store, searching(account, "lost")).await, [""; 0]);
     assert_eq!(names(&store, searching(account, "instead")).await, ["instead"]);
     assert_eq!(names(&store, searching(account, "kept")).await, ["kept"]);
+}
+
+/// Asks the file itself for a number.
+fn ask(dir: &tempfile::TempDir, query: &str) -> usize {
+    let file = rusqlite::Connection::open(dir.path().join("galley.db")).unwrap();
+    let number: i64 = file.query_row(query, [], |row| row.get(0)).unwrap();
+    usize::try_from(number).unwrap()
+}
+
+#[tokio::test]
+async fn an_upload_is_kept_in_chunks_that_are_neither_many_nor_large() {
+    let (store, dir) = fresh_sqlite();
+    let account = account(&store, "a").await;
+    let length = 40_000 + 3 * UPLOAD_PIECE;
+    let new = NewUpload {
+        account,
+        id: "u".to_owned(),
+        handle: "h".to_owned(),
+        file_name: "f".to_owned(),
+        file_type: "t".to_owned(),
+        length: length as u64,
+        at: noon(0),
+    };
+    store.begin_upload(new).await.unwrap();
+    for piece in 0..400 {
+        let added = store.append_upload(account, "u", piece * 100, &[7; 100], noon(0)).await;
+        assert_eq!(added.unwrap(), Appended::Received((piece + 1) * 100));
+    }
+    assert_eq!(ask(&dir, "SELECT count(*) FROM upload_chunk"), 3);
+    let rest = vec![7; 3 * UPLOAD_PIECE];
+    store.append_upload(account, "u", 40_000, &rest, noon(0)).await.unwrap();
+    assert_eq!(ask(&dir, "SELECT max(length(bytes)) FROM upload_chunk"), UPLOAD_PIECE);
+    assert_eq!(ask(&dir, "SELECT sum(length(bytes)) FROM upload_chunk"), length);
+}
+
+#[tokio::test]
+async fn what_limits_count_is_kept_for_those_who_have_them_and_no_longer_than_it_counts() {
+    let (store, dir) = fresh_sqlite();
+    let (free, held) = (account(&store, "a").await, account(&store, "b").await);
+    store.set_account_limits(held, Some(AccountLimits::VERIFIED)).await.unwrap();
+    for index in 0..CREATIONS_PER_HOUR + 20 {
+        let at = noon(60_000 * i64::try_from(index).unwrap());
+        create(&store, new(free, &format!("free{index}"))).await;
+        create(&store, NewTemplate { at, ..new(held, &format!("held{index}")) }).await;
+    }
+    assert_eq!(ask(&dir, "SELECT count(*) FROM counted"), CREATIONS_PER_HOUR);
+    let id = store.taken(held, "held0").await.unwrap().unwrap().own.unwrap();
+    done(store.edit_template(change(held, id), replacing(1)).await.unwrap());
+    assert_eq!(ask(&dir, "SELECT count(*) FROM counted"), CREATIONS_PER_HOUR + 1);
+    done(store.delete_template(change(held, id)).await.unwrap());
+    assert_eq!(ask(&dir, "SELECT count(*) FROM counted"), CREATIONS_PER_HOUR);
 }

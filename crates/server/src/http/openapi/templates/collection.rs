@@ -71,7 +71,12 @@ pub(super) fn create() -> Operation {
         refusals: [
             CALLER,
             BODY,
-            &[Kind::InvalidTemplate, Kind::IdempotencyKeyReused, Kind::NameTaken],
+            &[
+                Kind::InvalidTemplate,
+                Kind::IdempotencyKeyReused,
+                Kind::NameTaken,
+                Kind::LimitReached,
+            ],
         ]
         .concat(),
     }

@@ -61,6 +61,7 @@ pub(super) fn edit() -> Operation {
                 Kind::InvalidTemplate,
                 Kind::RevisionOutdated,
                 Kind::CategoryLocked,
+                Kind::LimitReached,
                 Kind::MoveNotPossible,
             ],
         ]
