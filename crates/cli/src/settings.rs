@@ -36,6 +36,8 @@ pub(crate) struct Written {
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) listen: String,
+    /// Where the service is reached from outside; empty if that is where it listens.
+    pub(crate) public_url: String,
     pub(crate) store: StoreUrl,
     pub(crate) log_format: LogFormat,
     pub(crate) log_level: tracing::Level,
@@ -217,6 +219,7 @@ impl Meaning<'_> {
                 (text.parse::<SocketAddr>().is_ok() || port.parse::<u16>().is_ok())
                     .then(|| text.to_owned())
             }),
+            public_url: self.read("public_url", "https://HOST, or nothing", public_url),
             store: self.read("store", "sqlite:PATH", |text| {
                 let path = text.strip_prefix("sqlite:").filter(|path| !path.is_empty())?;
                 Some(StoreUrl::Sqlite(PathBuf::from(path.strip_prefix("//").unwrap_or(path))))
@@ -285,6 +288,18 @@ impl Meaning<'_> {
     }
 }
 
+/// An address that paths can be put behind, or nothing.
+fn public_url(text: &str) -> Option<String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Some(String::new());
+    }
+    let rest = text.strip_prefix("https://").or(text.strip_prefix("http://"))?;
+    let plain = |byte: u8| byte.is_ascii_graphic() && !b"?#@\"<>\\".contains(&byte);
+    let good = rest.bytes().all(plain) && !rest.is_empty() && !rest.starts_with('/');
+    good.then(|| text.to_owned())
+}
+
 /// A length of time as people write it: `10s`, `1h 30m`, `90d`.
 pub(crate) fn time(text: &str) -> Option<Duration> {
     let days = text.trim().strip_suffix('d').and_then(|days| days.trim().parse::<u64>().ok());
@@ -332,6 +347,26 @@ mod tests {
         assert_eq!(settings.log_level, tracing::Level::DEBUG);
         assert_eq!(settings.limits.connections, 7);
         assert!(written.rows().contains(&("listen", "c:3", "--listen")));
+    }
+
+    #[test]
+    fn the_public_address_is_one_that_paths_can_be_put_behind() {
+        let read =
+            |text: &str| gather(&[&format!("public_url={text}")], &[]).map(|it| it.public_url);
+        assert_eq!(read("").unwrap(), "");
+        for good in ["https://t.example", "http://10.0.0.1:8080/galley"] {
+            assert_eq!(read(good).unwrap(), good);
+        }
+        for bad in [
+            "t.example",
+            "ftp://t.example",
+            "https://",
+            "https:///x",
+            "https://t/?a=b",
+            "https://u@t",
+        ] {
+            assert!(read(bad).unwrap_err().to_string().contains("public_url"), "{bad}");
+        }
     }
 
     #[test]

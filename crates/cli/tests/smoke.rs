@@ -16,6 +16,7 @@ mod smoke {
     mod credentials;
     mod events;
     mod first_run;
+    mod graph;
     mod kill;
     mod lint;
     mod review;

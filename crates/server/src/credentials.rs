@@ -71,6 +71,21 @@ impl Credentials {
         Ok(found)
     }
 
+    /// The token with this secret alone, ended or not.
+    pub(crate) async fn token(
+        &self,
+        token: SecretHash,
+        now: Duration,
+    ) -> Result<Option<Arc<Known>>, StoreError> {
+        self.refresh(now).await?;
+        let wanted = (CredentialKind::Token, token);
+        let (found, epoch) = self.with(|kept| (kept.known.get(&wanted).cloned(), kept.epoch));
+        match found {
+            Some(found) => Ok(Some(found)),
+            None => self.look_up(wanted.0, wanted.1, epoch).await,
+        }
+    }
+
     /// Asks the store, and keeps what it finds.
     async fn look_up(
         &self,

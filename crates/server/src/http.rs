@@ -1,19 +1,19 @@
 //! The HTTP surface: where a request enters, the table of routes, and the one place where an
 //! answer leaves.
 
-mod body;
-mod caller;
+pub(crate) mod body;
+pub(crate) mod caller;
 mod docs;
 mod events;
 mod health;
-mod idempotency;
+pub(crate) mod idempotency;
 pub mod openapi;
 mod preconditions;
-mod problem;
+pub(crate) mod problem;
 mod problem_pages;
 mod query;
-mod templates;
-mod trace;
+pub(crate) mod templates;
+pub(crate) mod trace;
 mod view;
 mod webhooks;
 
@@ -29,7 +29,7 @@ use std::{
 use axum::{
     Router,
     body::Body,
-    extract::Request,
+    extract::{MatchedPath, Request},
     http::{
         Extensions, HeaderName, HeaderValue, Method, StatusCode, Uri, header, uri::PathAndQuery,
     },
@@ -38,7 +38,7 @@ use axum::{
 };
 use tower::ServiceExt as _;
 
-use crate::{App, access::Line};
+use crate::{App, access::Line, graph};
 use problem::{Kind, Problem};
 use trace::Trace;
 
@@ -51,20 +51,34 @@ fn routes() -> Router<App> {
         .route("/openapi.json", get(openapi::show))
         .merge(docs::routes())
         .route("/problems/{slug}", get(problem_pages::show))
+        .merge(graph::public_routes())
         .layer(axum::middleware::map_request(trace::note_route))
         // Calls with credentials note their route while those are looked at, which is quicker.
         .merge(templates::routes())
         .merge(events::routes())
         .merge(webhooks::routes())
-        .fallback(async || Problem::of(Kind::NotFound))
+        .merge(graph::routes())
+        .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
+}
+
+/// Clients of the Graph API can read nothing but its own form, and take the rest for success.
+async fn not_found(extensions: Extensions, uri: Uri) -> Problem {
+    let trace = Trace::note_route(&extensions);
+    trace.filter(|_| graph::is_path(uri.path())).inspect(|trace| trace.note_graph());
+    Problem::of(Kind::NotFound)
 }
 
 /// A path that no segment pattern takes is not found, whatever the method.
 async fn method_not_allowed(extensions: Extensions, uri: Uri) -> Problem {
-    Trace::note_route(&extensions);
     let path = uri.path();
-    let plain = !path.starts_with("/api/") || caller::Segments::of(path).is_some();
+    let route = extensions.get::<MatchedPath>();
+    let of_graph = route.is_some_and(|route| graph::is_route(route.as_str()));
+    if of_graph && !graph::is_path(path) {
+        return Problem::of(Kind::NotFound);
+    }
+    Trace::note_route(&extensions).filter(|_| of_graph).inspect(|trace| trace.note_graph());
+    let plain = of_graph || !path.starts_with("/api/") || caller::Segments::of(path).is_some();
     Problem::of(if plain { Kind::MethodNotAllowed } else { Kind::NotFound })
 }
 
@@ -141,7 +155,16 @@ fn finish(response: &mut Response, trace: &Trace) -> Option<&'static str> {
                 "request failed"
             );
         }
-        *response.body_mut() = Body::from(problem.document(trace.request_id()));
+        let text = if trace.is_graph() {
+            const JSON: HeaderValue = HeaderValue::from_static("application/json");
+            let (status, text) = graph::written(&problem, trace.request_id());
+            *response.status_mut() = status;
+            response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+            text
+        } else {
+            problem.document(trace.request_id())
+        };
+        *response.body_mut() = Body::from(text);
         // The router measured the empty body, and offers methods on paths that are none.
         response.headers_mut().remove(header::CONTENT_LENGTH);
         if response.status() != StatusCode::METHOD_NOT_ALLOWED {
@@ -190,7 +213,7 @@ fn method_name(method: &Method) -> &'static str {
 }
 
 /// JSON text that is already written.
-fn json(status: StatusCode, text: String) -> Response {
+pub(crate) fn json(status: StatusCode, text: String) -> Response {
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
     let content_type = HeaderValue::from_static("application/json");

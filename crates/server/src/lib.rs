@@ -5,6 +5,7 @@ mod accept;
 mod access;
 mod credentials;
 mod event_view;
+mod graph;
 mod http;
 mod metrics;
 mod object;
@@ -85,10 +86,13 @@ struct Inner {
     draining: watch::Sender<bool>,
     /// Makes request ids of several instances distinct.
     instance: String,
+    /// Where the service is reached from outside, without a slash at the end.
+    public_url: String,
 }
 
 impl App {
-    /// Puts the parts together. `instance` distinguishes this process in request ids.
+    /// Puts the parts together. `instance` distinguishes this process in request ids; links in
+    /// answers begin with `public_url`.
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -96,6 +100,7 @@ impl App {
         access: AccessLog,
         webhooks: webhooks::Setup,
         instance: String,
+        public_url: &str,
     ) -> Self {
         Self(Arc::new(Inner {
             credentials: credentials::Credentials::new(Arc::clone(&store)),
@@ -107,6 +112,7 @@ impl App {
             access,
             webhooks,
             instance,
+            public_url: public_url.trim_end_matches('/').to_owned(),
         }))
     }
 
@@ -132,6 +138,11 @@ impl App {
 
     pub(crate) fn webhooks(&self) -> &webhooks::Setup {
         &self.0.webhooks
+    }
+
+    /// Where the service is reached from outside; never taken from what a caller says.
+    pub(crate) fn public_url(&self) -> &str {
+        &self.0.public_url
     }
 
     /// From now on readiness is refused, and nobody waits for events any more.

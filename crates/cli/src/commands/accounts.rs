@@ -1,11 +1,7 @@
 //! `galley account …` and `galley phone …`.
 
 use anyhow::{Context as _, bail};
-use galley_domain::{
-    credential,
-    rulebook::{Rulebook, V1},
-    template::Review,
-};
+use galley_domain::{credential, rulebook::Rulebook, template::Review};
 use galley_store::{AccountCreation, CredentialKind, NewAccount, NewCredential, PhoneAddition};
 use serde_json::Value;
 
@@ -59,12 +55,6 @@ fn new_account(
     let known = || Rulebook::ALL.iter().map(|it| it.name).collect::<Vec<_>>().join(", ");
     let rulebook = Rulebook::named(rulebook)
         .with_context(|| format!("there is no rulebook {rulebook:?}; known: {}", known()))?;
-    if *rulebook != V1 {
-        bail!(
-            "the service has no calls for accounts with the rulebook {} yet; `galley lint --rulebook {0}` checks files by it",
-            rulebook.name
-        );
-    }
     let review = Review::named(review)
         .with_context(|| format!("review is auto or manual, not {review:?}"))?;
     Ok(NewAccount {

@@ -46,7 +46,12 @@ pub(super) async fn serve(settings: &Settings, written: &Written) -> anyhow::Res
     };
     let limits = settings.limits.clone();
     let webhooks = setup(&settings.webhooks);
-    let app = App::new(store, clock, limits, access, webhooks, secrets::instance()?);
+    let public_url = match &*settings.public_url {
+        "" => format!("http://{address}"),
+        url => url.to_owned(),
+    };
+    let instance = secrets::instance()?;
+    let app = App::new(store, clock, limits, access, webhooks, instance, &public_url);
     // They hold on to the store, which so is closed when the runtime ends, within its time.
     tokio::spawn(galley_server::sweep_forever(app.clone()));
     tokio::spawn(galley_server::follow_for_search_forever(app.clone()));

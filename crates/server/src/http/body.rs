@@ -21,29 +21,32 @@ impl FromRequest<App> for JsonBody {
         if !is_json(request.headers()) {
             return Err(Problem::of(Kind::UnsupportedMediaType));
         }
-        let limit = app.limits().body_bytes;
-        let too_large = || {
-            Problem::of(Kind::TooLarge).detail(format!("A body may have {limit} bytes at most."))
-        };
-        let announced = request.headers().get(header::CONTENT_LENGTH);
-        let announced = announced.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-        if announced.is_some_and(|length| length > limit) {
-            return Err(too_large());
+        whole(request, app, app.limits().body_bytes).await.map(Self)
+    }
+}
+
+/// All bytes of a body, within `limit` and the time for it.
+pub(crate) async fn whole(request: Request, app: &App, limit: usize) -> Result<Bytes, Problem> {
+    let too_large =
+        || Problem::of(Kind::TooLarge).detail(format!("A body may have {limit} bytes at most."));
+    let announced = request.headers().get(header::CONTENT_LENGTH);
+    let announced = announced.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if announced.is_some_and(|length| length > limit) {
+        return Err(too_large());
+    }
+    let whole = tokio::time::timeout(app.limits().body, to_bytes(request.into_body(), limit));
+    match whole.await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) if is_over_limit(&error) => Err(too_large()),
+        Ok(Err(_)) => {
+            Err(Problem::of(Kind::BadRequest).detail("The body ended before it was whole."))
         }
-        let whole = tokio::time::timeout(app.limits().body, to_bytes(request.into_body(), limit));
-        match whole.await {
-            Ok(Ok(bytes)) => Ok(Self(bytes)),
-            Ok(Err(error)) if is_over_limit(&error) => Err(too_large()),
-            Ok(Err(_)) => {
-                Err(Problem::of(Kind::BadRequest).detail("The body ended before it was whole."))
-            }
-            Err(_) => Err(Problem::of(Kind::BodyTimeout)),
-        }
+        Err(_) => Err(Problem::of(Kind::BodyTimeout)),
     }
 }
 
 /// `application/json`, in UTF-8, not compressed; no content type at all is read as JSON.
-fn is_json(headers: &HeaderMap) -> bool {
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let plain = headers
         .get(header::CONTENT_ENCODING)
         .is_none_or(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity"));

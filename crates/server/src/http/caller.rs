@@ -10,7 +10,7 @@ use axum::{
 use galley_domain::{
     credential::{self, Scope},
     id::{TemplateId, WebhookId},
-    rulebook::Rulebook,
+    rulebook::{Rulebook, V1},
 };
 use galley_store::{Account, CredentialId, PhoneAddition, SecretHash};
 use jiff::Timestamp;
@@ -40,18 +40,18 @@ impl<'p> Segments<'p> {
 }
 
 /// A scope as a type, so that a handler names what it needs in its arguments.
-pub(super) trait Needs: Send + Sync {
+pub(crate) trait Needs: Send + Sync {
     const SCOPE: Scope;
 }
 
 /// For handlers that read.
-pub(super) struct Read;
+pub(crate) struct Read;
 
 /// For handlers that make or change templates.
-pub(super) struct Write;
+pub(crate) struct Write;
 
 /// For handlers that decide on templates.
-pub(super) struct Review;
+pub(crate) struct Review;
 
 /// For handlers of endpoints.
 pub(super) struct Webhooks;
@@ -91,6 +91,18 @@ impl<S> Caller<S> {
     pub(super) fn webhook(&self) -> Result<WebhookId, Problem> {
         let id = self.item.and_then(|item| WebhookId::new(item.get()));
         id.ok_or(Problem::of(Kind::WebhookUnknown))
+    }
+
+    /// Refuses accounts that create and edit on the other surface.
+    pub(super) fn may_make(&self) -> Result<(), Problem> {
+        if self.rulebook()? == &V1 {
+            return Ok(());
+        }
+        let (rulebook, account) = (&self.account.rulebook, self.account.id);
+        let detail = format!(
+            "The account has the rulebook `{rulebook}`: create with `POST /v23.0/{account}/message_templates`, edit with `POST /v23.0/{{template id}}`."
+        );
+        Err(Problem::of(Kind::WrongSurface).detail(detail))
     }
 
     /// How the account's documents are read.
@@ -153,7 +165,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// A credential that is known, not expired and not revoked.
-fn alive(
+pub(crate) fn alive(
     known: Option<Arc<Known>>,
     now: Timestamp,
     [unknown, expired, revoked]: [Kind; 3],

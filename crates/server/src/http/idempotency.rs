@@ -14,7 +14,7 @@ const HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// What the header says, if it is there. Judged by [`IdempotencyKey::with`], behind the checks
 /// that come first.
-pub(super) struct IdempotencyKey(Vec<Vec<u8>>);
+pub(crate) struct IdempotencyKey(Vec<Vec<u8>>);
 
 impl FromRequestParts<App> for IdempotencyKey {
     type Rejection = Problem;
@@ -31,7 +31,7 @@ fn header(headers: &HeaderMap) -> Vec<Vec<u8>> {
 impl IdempotencyKey {
     /// The key and the request it stands for. `operation` is the method and the path without
     /// its key, so that a rotated key does not make another request of it.
-    pub(super) fn with(
+    pub(crate) fn with(
         self,
         operation: &[&str],
         body: &[u8],

@@ -7,6 +7,7 @@
 mod calls;
 mod events;
 mod examples;
+mod graph;
 mod operation;
 mod parameters;
 mod schemas;
@@ -40,6 +41,7 @@ pub fn document() -> Value {
         "servers": [{"url": "/", "description": "This service."}],
         "tags": [
             {"name": templates::TAG, "description": "What the service is for."},
+            {"name": graph::TAG, "description": "The same templates for clients of WhatsApp's Graph API, which work here unchanged. For accounts with the `whatsapp` rulebook, which create and edit here."},
             {"name": events::TAG, "description": "What happens, as it happens."},
             {"name": webhooks::TAG, "description": "Being told what happens."},
             {"name": service::OPERATORS, "description": "Is it alive, does it take requests, how is it doing."},
@@ -72,7 +74,9 @@ following the feed, or delivered to endpoints, signed as Standard Webhooks 1.0 s
 same document.\n\n\
 In what is sent, `null` counts as absent, and members that nobody knows are passed over, except \
 among the values of a rendering. `null` is never answered. A query parameter that nobody knows is \
-refused. A slash at the end of a path makes no difference.";
+refused. A slash at the end of a path makes no difference.\n\n\
+What is under `/{version}/` speaks as WhatsApp's Graph API does, and so differs in all of this: one \
+token and no key, refusals in that API's form, and unknown parameters are passed over.";
 
 fn paths() -> Value {
     let mut paths = Map::new();
@@ -86,6 +90,9 @@ fn paths() -> Value {
         let Operation { path, method, .. } = operation;
         let methods = paths.entry(path).or_insert_with(|| json!({}));
         methods[method] = operation.render();
+    }
+    for (path, method, operation) in graph::operations() {
+        paths.entry(path).or_insert_with(|| json!({}))[method] = operation;
     }
     Value::Object(paths)
 }

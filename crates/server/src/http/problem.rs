@@ -7,6 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use galley_domain::{
+    graph_codes::Graph,
     id::TemplateId,
     json::NotJson,
     lifecycle::NotPossible,
@@ -101,6 +102,8 @@ catalogue! {
         "Mend every place listed in `violations`; each says what is wrong and how to mend it.";
     IdempotencyKeyReused UNPROCESSABLE_ENTITY "idempotency-key-reused" "The Idempotency-Key was used for another request"
         "Use a new key for a new request; repeat the same bytes to repeat a request.";
+    WrongSurface CONFLICT "wrong-surface" "Accounts with this rulebook use another surface"
+        "Nothing was done. Accounts with the `whatsapp` rulebook create and edit at `/{version}/`, where clients of WhatsApp's Graph API work; those with `v1` use API v1.0.";
     NameTaken CONFLICT "name-taken" "Another template has that name"
         "Choose another name. If `existing_id` is there, the template is your own.";
     TemplateUnknown NOT_FOUND "template-unknown" "There is no such template"
@@ -156,6 +159,8 @@ pub(crate) struct Problem {
     detail: Option<String>,
     extra: Extra,
     cause: Option<Arc<dyn Error + Send + Sync>>,
+    /// The code on the Graph surface, where the kind alone does not tell it.
+    graph: Option<Graph>,
 }
 
 /// What some kinds tell beside the sentence.
@@ -177,7 +182,7 @@ enum Extra {
 
 impl Problem {
     pub(crate) fn of(kind: Kind) -> Self {
-        Self { kind, detail: None, extra: Extra::Nothing, cause: None }
+        Self { kind, detail: None, extra: Extra::Nothing, cause: None, graph: None }
     }
 
     pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
@@ -261,8 +266,35 @@ impl Problem {
         Self { extra: Extra::Violations(violations), ..problem }
     }
 
+    /// With this code on the Graph surface.
+    pub(crate) fn graph(mut self, graph: Graph) -> Self {
+        self.graph = Some(graph);
+        self
+    }
+
+    pub(crate) fn graph_code(&self) -> Option<Graph> {
+        self.graph
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
     pub(crate) fn slug(&self) -> &'static str {
         self.kind.slug()
+    }
+
+    /// The sentence for the caller.
+    pub(crate) fn told(&self) -> &str {
+        self.detail.as_deref().unwrap_or(self.kind.cure())
+    }
+
+    /// Everything that is wrong with the caller's document.
+    pub(crate) fn violations(&self) -> Option<&Violations> {
+        match &self.extra {
+            Extra::Violations(violations) => Some(violations),
+            _ => None,
+        }
     }
 
     /// The cause and what is behind it, for the log.

@@ -18,7 +18,7 @@ use galley_store::StoredTemplate;
 use super::{json, preconditions::etag, view};
 use crate::App;
 
-pub(super) use list::MOST_WORDS;
+pub(crate) use list::MOST_WORDS;
 
 pub(super) const COLLECTION: &str = "/api/v1.0/{phone_number_id}/{key}/message_templates";
 pub(super) const VALIDATE: &str = "/api/v1.0/{phone_number_id}/{key}/message_templates/validate";

@@ -25,12 +25,13 @@ pub(crate) fn requests_so_far() -> u64 {
     COUNTER.load(Ordering::Relaxed)
 }
 
-pub(super) struct Trace {
+pub(crate) struct Trace {
     at: Timestamp,
     started: Duration,
     request_id: String,
     route: OnceLock<MatchedPath>,
     token: OnceLock<CredentialId>,
+    graph: OnceLock<()>,
 }
 
 impl Trace {
@@ -43,16 +44,23 @@ impl Trace {
             None => [&app.0.instance, "-", itoa::Buffer::new().format(number)].concat(),
         };
         let (at, started) = (app.clock().now(), app.clock().monotonic());
-        Self { at, started, request_id, route: OnceLock::new(), token: OnceLock::new() }
+        Self {
+            at,
+            started,
+            request_id,
+            route: OnceLock::new(),
+            token: OnceLock::new(),
+            graph: OnceLock::new(),
+        }
     }
 
     /// When the request came in.
-    pub(super) fn at(&self) -> Timestamp {
+    pub(crate) fn at(&self) -> Timestamp {
         self.at
     }
 
     /// The same on the clock that never steps back.
-    pub(super) fn started(&self) -> Duration {
+    pub(crate) fn started(&self) -> Duration {
         self.started
     }
 
@@ -70,7 +78,7 @@ impl Trace {
     }
 
     /// Notes which route the request with these extensions took.
-    pub(super) fn note_route(extensions: &Extensions) -> Option<&Self> {
+    pub(crate) fn note_route(extensions: &Extensions) -> Option<&Self> {
         let trace = extensions.get::<Arc<Trace>>()?;
         if let Some(route) = extensions.get::<MatchedPath>() {
             let _ = trace.route.set(route.clone());
@@ -78,8 +86,17 @@ impl Trace {
         Some(trace)
     }
 
-    pub(super) fn note_token(&self, token: CredentialId) {
+    pub(crate) fn note_token(&self, token: CredentialId) {
         let _ = self.token.set(token);
+    }
+
+    /// Notes that the caller speaks with the Graph surface, so that refusals have its form.
+    pub(crate) fn note_graph(&self) {
+        let _ = self.graph.set(());
+    }
+
+    pub(super) fn is_graph(&self) -> bool {
+        self.graph.get().is_some()
     }
 }
 

@@ -107,7 +107,15 @@ impl TestApp {
         let access = AccessLog::new(LogFormat::Json, Box::new(log.clone()));
         let handed: Arc<dyn Clock> = Arc::<TestClock>::clone(&clock);
         let setup = setup::webhooks(allow_private);
-        let app = App::new(Arc::clone(&store), handed, limits, access, setup, "test".to_owned());
+        let app = App::new(
+            Arc::clone(&store),
+            handed,
+            limits,
+            access,
+            setup,
+            "test".to_owned(),
+            "https://galley.test",
+        );
         let test = Self { galley: Galley::new(app.clone()), app, store, clock, log, _dir: dir };
         test.account_with("first", &[], KEY, TOKEN, review).await;
         test

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use axum::http::Method;
 use galley_domain::{
     edit::Edit,
     id::{AccountId, TemplateId, WebhookId},
@@ -27,7 +28,7 @@ use galley_store::{
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
-use super::app::{TestApp, hello};
+use super::app::{TOKEN, TestApp, hello, request};
 
 /// Stands in every cause, and must stand in no answer.
 const CAUSE: &str = "the-cause-only-the-log-may-tell";
@@ -256,6 +257,23 @@ async fn a_failure_while_credentials_are_looked_up_is_no_refusal_of_them() {
         assert!(answer.header("retry-after").is_some(), "{method}: {answer:?}");
         faults.clear();
         assert_eq!(app.create(&hello("early")).await.status, 201, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn to_clients_of_the_graph_api_a_failure_is_a_passing_one_in_their_form() {
+    for (fault, status, slug) in FAILURES {
+        let (app, faults) = start(Limits::default()).await;
+        faults.set("credential", fault);
+        let path = format!("/v23.0/1/message_templates?access_token={TOKEN}");
+        let answer = app.send(request(Method::GET, &path, "", "")).await;
+        assert_eq!(answer.status, status, "{answer:?}");
+        let error = &answer.json()["error"];
+        assert_eq!(error["code"], if status == 503 { 2 } else { 1 }, "{answer:?}");
+        assert_eq!(error["is_transient"], status == 503, "{answer:?}");
+        assert_eq!(error["galley_problem"], slug);
+        assert_eq!(answer.header("retry-after").is_some(), status == 503, "{answer:?}");
+        assert!(!answer.text.contains(CAUSE) && !answer.text.contains(TOKEN), "{answer:?}");
     }
 }
 

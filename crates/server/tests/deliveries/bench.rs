@@ -60,7 +60,15 @@ impl Bench {
         };
         let handed: Arc<dyn Clock> = Arc::<Stopped>::clone(&clock);
         let (limits, access) = (Limits::default(), AccessLog::off());
-        let app = App::new(Arc::clone(&store), handed, limits, access, setup, "test".to_owned());
+        let app = App::new(
+            Arc::clone(&store),
+            handed,
+            limits,
+            access,
+            setup,
+            "test".to_owned(),
+            "https://galley.test",
+        );
         let account = NewAccount {
             name: "shop".to_owned(),
             rulebook: "v1",

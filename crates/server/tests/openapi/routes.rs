@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-/// The pattern of every `.route(…)` under `src/http`, written there or as a constant of the file.
+/// The pattern of every `.route(…)` under `src/http` and `src/graph`, written there or as a constant of the file.
 pub(crate) fn in_the_source() -> BTreeSet<String> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = vec![source.join("http.rs")];
-    let mut folders = vec![source.join("http")];
+    let mut files = vec![source.join("http.rs"), source.join("graph.rs")];
+    let mut folders = vec![source.join("http"), source.join("graph")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

@@ -14,7 +14,11 @@ use axum::{
     http::{Method, header},
     response::Response,
 };
-use galley_domain::{rulebook::V1, template::Review};
+use galley_domain::{
+    id::AccountId,
+    rulebook::{V1, WHATSAPP},
+    template::Review,
+};
 use galley_server::{AccessLog, App, Clock, Galley, Limits};
 use galley_store::{
     AccountCreation, CredentialKind, NewAccount, NewCredential, SqliteStore, Store as _,
@@ -35,8 +39,12 @@ pub(crate) struct Account(&'static str);
 pub(crate) const APPROVED_AT_ONCE: Account = Account("1111");
 pub(crate) const WAITING: Account = Account("2222");
 
+/// The one that speaks as clients of the Graph API do.
+const SHOP: Account = Account("3333");
+
 pub(crate) struct Service {
     galley: Galley,
+    shop: AccountId,
     templates: AtomicU64,
     _dir: tempfile::TempDir,
 }
@@ -58,24 +66,41 @@ impl Service {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
         let store = SqliteStore::open(&path, &SqliteOptions::default()).unwrap();
-        for (account, review) in [(APPROVED_AT_ONCE, Review::Auto), (WAITING, Review::Manual)] {
+        let mut ids = Vec::new();
+        for (account, review, rulebook) in [
+            (APPROVED_AT_ONCE, Review::Auto, &V1),
+            (WAITING, Review::Manual, &V1),
+            (SHOP, Review::Auto, &WHATSAPP),
+        ] {
             let credential = |kind| NewCredential::lasting(kind, account.0);
             let made = store.create_account(NewAccount {
                 name: account.0.to_owned(),
-                rulebook: V1.name,
+                rulebook: rulebook.name,
                 review,
                 phones: vec![account.0.to_owned()],
                 credentials: [CredentialKind::Key, CredentialKind::Token].map(credential).to_vec(),
                 only_as_first: false,
                 at: Noon.now(),
             });
-            assert!(matches!(made.await.unwrap(), AccountCreation::Created(..)));
+            match made.await.unwrap() {
+                AccountCreation::Created(id, _) => ids.push(id),
+                refused => panic!("{refused:?}"),
+            }
         }
         let (clock, limits) = (Arc::new(Noon), Limits::default());
         let webhooks = setup::webhooks(false);
         let access = AccessLog::off();
-        let app = App::new(Arc::new(store), clock, limits, access, webhooks, "test".to_owned());
-        Self { galley: Galley::new(app), templates: AtomicU64::new(0), _dir: dir }
+        let app = App::new(
+            Arc::new(store),
+            clock,
+            limits,
+            access,
+            webhooks,
+            "test".to_owned(),
+            "http://galley.test",
+        );
+        let shop = ids[2];
+        Self { galley: Galley::new(app), shop, templates: AtomicU64::new(0), _dir: dir }
     }
 
     /// Calls as an account, with one header more if wanted.
@@ -111,6 +136,7 @@ impl Service {
         example: &Example,
     ) -> Response {
         let path = self.path(account, operation, &example.name).await;
+        let account = if is_graph(operation) { SHOP } else { account };
         self.send(account, &operation.method, &path, example.body.as_ref(), None).await
     }
 
@@ -121,6 +147,12 @@ impl Service {
         operation: &Operation<'_>,
         example: &str,
     ) -> String {
+        if is_graph(operation) {
+            return self.graph_path(operation).await;
+        }
+        if operation.id() == "media" {
+            return self.sample().await;
+        }
         let Account(own) = account;
         let mut known = vec![("key", own), ("phone_number_id", own)];
         let id;
@@ -132,6 +164,40 @@ impl Service {
             known.push(("id", &id));
         }
         operation.path(&known)
+    }
+
+    /// The path of an operation for clients of the Graph API, on a template of its own.
+    async fn graph_path(&self, operation: &Operation<'_>) -> String {
+        let shop = self.shop.to_string();
+        let list = format!("/v23.0/{shop}/message_templates");
+        let name = format!("template_{}", self.templates.fetch_add(1, Ordering::Relaxed));
+        let document = json!({
+            "name": name, "language": "en_US", "category": "UTILITY",
+            "components": [{"type": "BODY", "text": "Good morning"}],
+        });
+        let made =
+            json_of(self.send(SHOP, &Method::POST, &list, Some(&document), None).await).await;
+        let id = made["id"].as_str().unwrap();
+        if operation.id() == "graphUnpauseTemplate" {
+            let review = format!("/api/v1.0/{0}/{0}/message_templates/{id}/review", SHOP.0);
+            let pause = json!({"decision": "pause"});
+            self.send(SHOP, &Method::POST, &review, Some(&pause), None).await;
+        }
+        let below = operation.pattern.contains("message_templates");
+        let node = if below { &*shop } else { id };
+        let path = operation.path(&[("version", "v23.0"), ("node", node), ("id", id)]);
+        // Nothing is required, but something has to be said.
+        if operation.id() == "graphDeleteTemplates" { format!("{path}?name={name}") } else { path }
+    }
+
+    /// The path of a sample that was uploaded.
+    async fn sample(&self) -> String {
+        let announced = "/v23.0/app/uploads?file_length=4&file_type=image/png";
+        let begun = json_of(self.send(SHOP, &Method::POST, announced, None, None).await).await;
+        let upload = format!("/v23.0/{}", begun["id"].as_str().unwrap());
+        let sent = self.send(SHOP, &Method::POST, &upload, Some(&json!("ab")), None).await;
+        let handle = json_of(sent).await["h"].as_str().unwrap().to_owned();
+        format!("/media/{}", handle.strip_prefix("4::galley.").unwrap())
     }
 
     /// A new template's id.
@@ -151,6 +217,10 @@ impl Service {
         let response = self.send(account, &Method::POST, &path, Some(document), None).await;
         json_of(response).await["id"].as_str().unwrap().to_owned()
     }
+}
+
+fn is_graph(operation: &Operation<'_>) -> bool {
+    operation.pattern.starts_with("/{version}/")
 }
 
 pub(crate) async fn json_of(response: Response) -> Value {

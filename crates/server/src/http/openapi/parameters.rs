@@ -70,6 +70,13 @@ fn in_path() -> Vec<Parameter> {
             "The endpoint's id, as its registration answered it.",
         ),
         (
+            "MediaName",
+            "name",
+            segment(),
+            json!("MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"),
+            "What the sample is found by; templates are shown with the whole address.",
+        ),
+        (
             "DocsFile",
             "file",
             file(),

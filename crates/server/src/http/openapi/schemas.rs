@@ -15,10 +15,10 @@ use galley_domain::{
 };
 use serde_json::{Value, json};
 
-use super::{operation::reference, shared};
+use super::{graph, operation::reference, shared};
 
 pub(super) fn all() -> Value {
-    json!({
+    let mut all = json!({
         "NewTemplate": schema::of_template(&V1),
         "Trial": trial(),
         "Edit": schema::of_edit(&V1),
@@ -48,7 +48,11 @@ pub(super) fn all() -> Value {
         "Replayed": webhooks::replayed(),
         "Problem": refusal::problem(),
         "Violation": refusal::violation(),
-    })
+    });
+    if let Some(all) = all.as_object_mut() {
+        all.extend(graph::all_schemas());
+    }
+    all
 }
 
 /// Whatever is JSON can be tried out.

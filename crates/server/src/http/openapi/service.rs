@@ -3,14 +3,17 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use super::operation::{Answer, Operation};
-use crate::http::problem::Kind;
+use super::{
+    graph,
+    operation::{Answer, Operation},
+};
+use crate::{graph::MEDIA, http::problem::Kind};
 
 pub(super) const OPERATORS: &str = "Operation";
 pub(super) const READERS: &str = "Documentation";
 
 pub(super) fn operations() -> Vec<Operation> {
-    vec![alive(), ready(), metrics(), description(), docs(), docs_file(), problem_page()]
+    vec![alive(), ready(), metrics(), description(), docs(), docs_file(), problem_page(), media()]
 }
 
 fn alive() -> Operation {
@@ -83,6 +86,18 @@ fn problem_page() -> Operation {
             "About a problem",
             texts(&["text/html"]),
         )
+    }
+}
+
+fn media() -> Operation {
+    let types = ["image/jpeg", "image/png", "video/mp4", "application/pdf"];
+    let types = types.into_iter().chain(["application/octet-stream"]);
+    let content = types.map(|it| (it.to_owned(), json!({}))).collect();
+    Operation {
+        description: "The file that an upload has made, for whoever knows its address: templates are shown with it. Its type is told by its first bytes.",
+        parameters: &["MediaName"],
+        refusals: vec![Kind::NotFound, Kind::Unavailable, Kind::Deadline, Kind::Internal],
+        ..public(MEDIA, "media", graph::TAG, "The sample of an attachment", Value::Object(content))
     }
 }
 

@@ -12,8 +12,8 @@ pub(super) fn headers() -> Value {
         },
         "Cache-Control": {
             "required": true,
-            "description": "Answers are not to be kept by caches, except the files of the documentation.",
-            "schema": {"type": "string", "enum": ["no-store", "public, max-age=3600"]},
+            "description": "Answers are not to be kept by caches, except the files of the documentation and samples of attachments.",
+            "schema": {"type": "string", "enum": ["no-store", "public, max-age=3600", "public, max-age=31536000, immutable"]},
         },
         "Location": {
             "required": true,
@@ -51,6 +51,12 @@ pub(super) fn headers() -> Value {
 pub(super) fn security_schemes() -> Value {
     let scopes = Scope::ALL.map(Scope::word).join("`, `");
     json!({
+        "accessTokenInQuery": {
+            "type": "apiKey",
+            "in": "query",
+            "name": "access_token",
+            "description": "The same token in the query, as some clients of the Graph API send it; under `/{version}/` only.",
+        },
         "accessToken": {
             "type": "http",
             "scheme": "bearer",

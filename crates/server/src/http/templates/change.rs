@@ -25,6 +25,7 @@ pub(super) async fn edit(
     IfMatch(expected): IfMatch,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
+    caller.may_make()?;
     let edit = {
         let document = Document::parse(&body)?;
         // What an edit may not touch never changes: it can be compared before the transaction.

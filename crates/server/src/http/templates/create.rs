@@ -26,6 +26,7 @@ pub(super) async fn create(
     key: IdempotencyKey,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
+    caller.may_make()?;
     let idempotency = key.with(&["POST", &caller.phone, "message_templates"], &body);
     let read = read(&caller, &body)?;
     drop(body);

@@ -75,6 +75,7 @@ pub(super) fn create() -> Operation {
                 Kind::InvalidTemplate,
                 Kind::IdempotencyKeyReused,
                 Kind::NameTaken,
+                Kind::WrongSurface,
                 Kind::LimitReached,
             ],
         ]

@@ -63,6 +63,7 @@ pub(super) fn edit() -> Operation {
                 Kind::CategoryLocked,
                 Kind::LimitReached,
                 Kind::MoveNotPossible,
+                Kind::WrongSurface,
             ],
         ]
         .concat(),

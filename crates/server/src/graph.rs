@@ -1,0 +1,64 @@
+//! The surface that clients of WhatsApp's Graph API use unchanged, at `/{version}/…`. It calls the
+//! same store as API v1.0; what differs is who is asked for what, how documents may be written, and
+//! how answers and refusals look.
+
+mod body;
+mod caller;
+mod create;
+mod delete;
+mod error;
+mod list;
+mod media;
+mod node;
+mod parameters;
+mod uploads;
+mod upsert;
+mod view;
+
+use axum::{
+    Router,
+    http::StatusCode,
+    response::Response,
+    routing::{get, post},
+};
+
+use crate::{App, http::json};
+
+pub(crate) use body::invalid;
+pub(crate) use caller::is_path;
+pub(crate) use error::written;
+
+pub(crate) const NODE: &str = "/{version}/{node}";
+pub(crate) const UNPAUSE: &str = "/{version}/{node}/unpause";
+pub(crate) const TEMPLATES: &str = "/{version}/{node}/message_templates";
+/// Not in the Graph API, but at least one published client reads templates there.
+pub(crate) const TEMPLATE: &str = "/{version}/{node}/message_templates/{id}";
+pub(crate) const UPLOADS: &str = "/{version}/{node}/uploads";
+/// Where a sample is read by whoever knows its name.
+pub(crate) const MEDIA: &str = "/media/{name}";
+pub(crate) const UPSERT: &str = "/{version}/{node}/upsert_message_templates";
+
+/// Whether the pattern is one of this surface's.
+pub(crate) fn is_route(pattern: &str) -> bool {
+    pattern.starts_with("/{version}/")
+}
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route(NODE, get(node::show).post(node::change))
+        .route(UNPAUSE, post(node::unpause))
+        .route(TEMPLATES, get(list::list).post(create::create).delete(delete::delete))
+        .route(TEMPLATE, get(node::show_below))
+        .route(UPSERT, post(upsert::upsert))
+        .route(UPLOADS, post(uploads::begin))
+}
+
+/// What anybody may read who knows its address.
+pub(crate) fn public_routes() -> Router<App> {
+    Router::new().route(MEDIA, get(media::show))
+}
+
+/// What is answered when there is nothing to tell but that it worked.
+fn success() -> Response {
+    json(StatusCode::OK, r#"{"success":true}"#.to_owned())
+}

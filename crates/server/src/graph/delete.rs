@@ -1,0 +1,78 @@
+//! Deleting: all languages of a name, one of them, or several templates by their ids.
+
+use axum::{extract::State, response::Response};
+use galley_domain::id::TemplateId;
+use galley_store::{Actor, Deletion};
+
+use super::{
+    caller::{Caller, unknown},
+    node::done,
+    parameters::{Query, bad},
+    success,
+};
+use crate::{
+    App,
+    http::{
+        caller::Write,
+        problem::{Kind, Problem},
+    },
+};
+
+pub(super) async fn delete(
+    State(app): State<App>,
+    caller: Caller<Write>,
+    query: Query,
+) -> Result<Response, Problem> {
+    let name = query.text("name");
+    match (query.list("hsm_ids")?, query.text("hsm_id"), name) {
+        (Some(ids), _, _) => several(&app, &caller, &ids).await?,
+        (None, Some(id), name) => one(&app, &caller, id, name).await?,
+        (None, None, Some(name)) => all_languages(&app, &caller, name).await?,
+        (None, None, None) => {
+            return Err(bad("name", "needed, unless `hsm_ids` names templates by their ids"));
+        }
+    }
+    Ok(success())
+}
+
+async fn several(app: &App, caller: &Caller<Write>, ids: &[String]) -> Result<(), Problem> {
+    let ids: Result<Vec<TemplateId>, Problem> =
+        ids.iter().map(|id| id.parse().map_err(|_| unknown(id))).collect();
+    let (account, actor, at) = (&caller.account, Actor::Token(caller.token), app.clock().now());
+    let gone = app.store().delete_templates(account.id, ids?, account.review, actor, at).await?;
+    deleted(gone).map(drop)
+}
+
+async fn one(
+    app: &App,
+    caller: &Caller<Write>,
+    id: &str,
+    name: Option<&str>,
+) -> Result<(), Problem> {
+    let id: TemplateId = id.parse().map_err(|_| unknown(id))?;
+    let stored = app.store().template(caller.account.id, id).await?;
+    let stored = stored.ok_or_else(|| unknown(&id.to_string()))?;
+    // Name and id have to mean the same: one of them may be a slip.
+    if name.is_some_and(|name| name != stored.template.name()) {
+        return Err(bad("name", "not the name of the template that `hsm_id` names"));
+    }
+    let changed = app.store().delete_template(caller.change(app, id)).await?;
+    done(changed, id, "delete").map(drop)
+}
+
+async fn all_languages(app: &App, caller: &Caller<Write>, name: &str) -> Result<(), Problem> {
+    let (account, actor, at) = (&caller.account, Actor::Token(caller.token), app.clock().now());
+    let gone = app.store().delete_family(account.id, name, account.review, actor, at).await?;
+    if deleted(gone)?.is_empty() {
+        return Err(Problem::of(Kind::TemplateUnknown).detail("No template has that name."));
+    }
+    Ok(())
+}
+
+fn deleted(deletion: Deletion) -> Result<Vec<TemplateId>, Problem> {
+    match deletion {
+        Deletion::Done(gone) => Ok(gone),
+        Deletion::NoTemplate(id) => Err(unknown(&id.to_string())),
+        Deletion::NotPossible(_, refusal) => Err(Problem::not_possible("delete", &refusal)),
+    }
+}

@@ -1,0 +1,134 @@
+//! What the path names right behind the version: a template, the account or an upload; reading it,
+//! changing it, ending its pause.
+
+use axum::{
+    extract::{FromRequest as _, Request, State},
+    http::StatusCode,
+    response::Response,
+};
+use galley_domain::{
+    edit::Edit, id::TemplateId, json::Document, lifecycle::Trigger, rulebook::WHATSAPP,
+};
+use galley_store::{Changed, StoredTemplate};
+
+use super::{
+    body::{JsonText, invalid},
+    caller::{Caller, unknown},
+    error::limited,
+    parameters::Query,
+    success, uploads,
+    view::{self, Fields},
+};
+use crate::{
+    App,
+    http::{
+        caller::{Read, Review, Write},
+        json,
+        problem::{Kind, Problem},
+    },
+};
+
+pub(super) async fn show(
+    State(app): State<App>,
+    caller: Caller<Read>,
+    query: Query,
+) -> Result<Response, Problem> {
+    if let Some(upload) = uploads::named(&caller.node) {
+        return uploads::show(&app, &caller, upload).await;
+    }
+    // Accounts and templates count for themselves: an account's id may be that of a template, too.
+    let template = match caller.template() {
+        Ok(id) => app.store().template(caller.account.id, id).await?,
+        Err(_) => None,
+    };
+    let fields = Fields::of(&query)?;
+    match template {
+        Some(template) => Ok(json(StatusCode::OK, view::template(&app, &template, &fields))),
+        None if caller.is_account() => {
+            Ok(json(StatusCode::OK, view::account(&caller.account, &fields)))
+        }
+        None => Err(unknown(&caller.node)),
+    }
+}
+
+/// The same below the account's list.
+pub(super) async fn show_below(
+    State(app): State<App>,
+    caller: Caller<Read>,
+    query: Query,
+) -> Result<Response, Problem> {
+    let id = caller.item()?;
+    let template = app.store().template(caller.account.id, id).await?;
+    let template = template.ok_or_else(|| unknown(&id.to_string()))?;
+    Ok(json(StatusCode::OK, view::template(&app, &template, &Fields::of(&query)?)))
+}
+
+/// An edit of a template, or bytes of an upload.
+pub(super) async fn change(
+    State(app): State<App>,
+    caller: Caller<Write>,
+    request: Request,
+) -> Result<Response, Problem> {
+    match uploads::named(&caller.node) {
+        Some(upload) => uploads::append(&app, &caller, upload, request).await,
+        None => edit(&app, &caller, request).await,
+    }
+}
+
+async fn edit(app: &App, caller: &Caller<Write>, request: Request) -> Result<Response, Problem> {
+    let id = caller.template()?;
+    let JsonText(body) = JsonText::from_request(request, app).await?;
+    let edit = read(app, caller, id, &body).await?;
+    let changed = app.store().edit_template(caller.change(app, id), edit).await?;
+    let template = done(changed, id, "edit")?;
+    Ok(json(StatusCode::OK, view::edited(&template)))
+}
+
+pub(super) async fn unpause(
+    State(app): State<App>,
+    caller: Caller<Review>,
+) -> Result<Response, Problem> {
+    let id = caller.template()?;
+    let change = caller.change(&app, id);
+    let changed = app.store().review_template(change, Trigger::Resume, None).await?;
+    done(changed, id, Trigger::Resume.word())?;
+    Ok(success())
+}
+
+/// What an edit may not touch never changes: it can be compared before the transaction.
+async fn read(
+    app: &App,
+    caller: &Caller<Write>,
+    id: TemplateId,
+    body: &[u8],
+) -> Result<Edit, Problem> {
+    let stored = app.store().template(caller.account.id, id).await?;
+    let stored = stored.ok_or_else(|| unknown(&caller.node))?;
+    let document = Document::parse(body)?;
+    Edit::read(&document, &WHATSAPP, &stored.template)
+        .map_err(|violations| invalid(violations, &document))
+}
+
+/// The template as it is now, or why nothing was done.
+pub(super) fn done(
+    changed: Changed,
+    id: TemplateId,
+    trigger: &'static str,
+) -> Result<StoredTemplate, Problem> {
+    match changed {
+        Changed::Done(template) => Ok(*template),
+        Changed::NoTemplate | Changed::NoVersion | Changed::Outdated(_) => {
+            Err(unknown(&id.to_string()))
+        }
+        Changed::CategoryLocked(category) => {
+            let category = category.word();
+            let detail = format!(
+                "The category is {category}, and the template was made with `allow_category_change` false: leave `category` out."
+            );
+            Err(Problem::of(Kind::CategoryLocked).detail(detail))
+        }
+        Changed::Limited(limit) => Err(limited(limit)),
+        Changed::FamilyCategory(category) => Err(Problem::family_category(category)),
+        Changed::NotPossible(refusal) => Err(Problem::not_possible(trigger, &refusal)),
+    }
+}

@@ -1,0 +1,129 @@
+//! Documents in each way that clients send them.
+
+use axum::{
+    body::Body,
+    http::{Method, Request, header},
+};
+use serde_json::{Value, json};
+
+use super::service::{Answer, Service, TOKEN, hello};
+
+const FORM: &str = "application/x-www-form-urlencoded";
+const JSON: &str = "application/json";
+
+async fn send(
+    service: &Service,
+    method: Method,
+    path: &str,
+    content_type: &str,
+    body: String,
+) -> Answer {
+    let request = Request::builder().method(method).uri(path);
+    let request = request.header(header::CONTENT_TYPE, content_type);
+    let request = request.header(header::AUTHORIZATION, format!("Bearer {TOKEN}"));
+    service.send(request.body(Body::from(body)).unwrap()).await
+}
+
+/// A document as a form, with every value that is no string as JSON text.
+fn form(document: &Value) -> String {
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in document.as_object().unwrap() {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        form.append_pair(name, &text);
+    }
+    form.finish()
+}
+
+#[tokio::test]
+async fn a_document_comes_as_json_as_a_form_in_the_query_or_in_a_string() {
+    let service = Service::start().await;
+    let mut document = hello("1");
+    document["message_send_ttl_seconds"] = json!(86_400);
+    document["allow_category_change"] = json!(true);
+    document["category"] = json!("marketing");
+    document["id"] = json!(service.shop.to_string());
+    document["components"] = json!([{"type": "body", "text": "Hello {{1}} in this town + all",
+        "example": {"body_text": [["Ada & Co"]]}}]);
+    let list = service.templates();
+    let mut ids = Vec::new();
+    for (number, content_type) in [JSON, FORM, JSON, JSON, ""].into_iter().enumerate() {
+        document["name"] = json!((number + 1).to_string());
+        let (path, body) = match number {
+            1 => (list.clone(), form(&document)),
+            2 => (format!("{list}?{}", form(&document)), String::new()),
+            3 => (list.clone(), json!(document.to_string()).to_string()),
+            _ => (list.clone(), document.to_string()),
+        };
+        let mut request = Request::builder().method(Method::POST).uri(path);
+        if !content_type.is_empty() {
+            request = request.header(header::CONTENT_TYPE, content_type);
+        }
+        let request = request.header(header::AUTHORIZATION, format!("Bearer {TOKEN}"));
+        let created = service.send(request.body(Body::from(body)).unwrap()).await.good();
+        ids.push(created["id"].as_str().unwrap().to_owned());
+    }
+    let mut read = Vec::new();
+    for id in &ids {
+        let fields = "components,category,message_send_ttl_seconds,parameter_format";
+        let mut one = service.get(&format!("/v23.0/{id}?fields={fields}")).await.good();
+        one["id"] = json!("");
+        read.push(one);
+    }
+    assert_eq!(read[0]["message_send_ttl_seconds"], 86_400);
+    assert!(read.iter().all(|one| *one == read[0]), "{read:?}");
+}
+
+#[tokio::test]
+async fn an_edit_comes_as_a_form_too() {
+    let service = Service::start().await;
+    let id = service.made("hello", "en_US").await;
+    let edit = form(&json!({"components": [{"type": "BODY", "text": "Good evening"}]}));
+    send(&service, Method::POST, &format!("/v23.0/{id}"), FORM, edit).await.good();
+    let read = service.get(&format!("/v23.0/{id}")).await.good();
+    assert_eq!(read["components"][0]["text"], "Good evening");
+}
+
+#[tokio::test]
+async fn a_body_where_none_is_needed_is_passed_over() {
+    let service = Service::start().await;
+    let id = service.made("hello", "en_US").await;
+    let list = service.templates();
+    for body in ["{}", "", "nonsense"] {
+        send(&service, Method::GET, &list, JSON, body.to_owned()).await.good();
+        send(&service, Method::GET, &format!("/v23.0/{id}"), JSON, body.to_owned()).await.good();
+    }
+    let delete = format!("{list}?name=hello&id={}", service.shop);
+    send(&service, Method::DELETE, &delete, JSON, "{}".to_owned()).await.good();
+}
+
+#[tokio::test]
+async fn what_is_no_document_is_refused() {
+    let service = Service::start().await;
+    let list = service.templates();
+    let large = format!("{{\"name\":\"{}\"}}", "a".repeat(300 * 1_024));
+    for (content_type, body, status) in [
+        (JSON, "{", 400),
+        (JSON, "\"{\"", 400),
+        (JSON, "[]", 400),
+        (JSON, "7", 400),
+        (JSON, "", 400),
+        (FORM, "", 400),
+        (FORM, "components=nonsense", 400),
+        ("text/plain", "{}", 415),
+        ("multipart/form-data; boundary=x", "", 415),
+        (JSON, &*large, 413),
+        (FORM, &*large, 413),
+    ] {
+        let answer = send(&service, Method::POST, &list, content_type, body.to_owned()).await;
+        let error: Value = serde_json::from_str(answer.text()).unwrap();
+        assert_eq!(
+            (answer.status.as_u16(), &error["error"]["code"]),
+            (status, &json!(100)),
+            "{body:.40}"
+        );
+    }
+    // A form may be as large as its document, however its characters are written.
+    let spaces = "%20".repeat(200 * 1_024);
+    let answer = send(&service, Method::POST, &list, FORM, format!("x={spaces}")).await;
+    assert_eq!(answer.status, 400, "{}", answer.text());
+}

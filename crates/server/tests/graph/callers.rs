@@ -1,0 +1,158 @@
+//! Who may call what, as a matrix: every call against everybody who has not the right token.
+
+use std::time::Duration;
+
+use axum::{
+    body::Body,
+    http::{Method, Request},
+};
+use galley_domain::credential::{Scope, Scopes};
+use galley_server::Clock as _;
+use galley_store::{CredentialAddition, CredentialKind, NewCredential};
+use serde_json::{Value, json};
+
+use super::service::{OTHER, STRANGER, Service, TOKEN, hello};
+
+/// Each call with the scope that it asks for; `{waba}` and `{id}` stand for the shop's own.
+const CALLS: &[(&str, &str, Scope)] = &[
+    ("GET", "/v23.0/{waba}", Scope::Read),
+    ("GET", "/v23.0/{id}", Scope::Read),
+    ("GET", "/v23.0/{waba}/message_templates", Scope::Read),
+    ("GET", "/v23.0/{waba}/message_templates/{id}", Scope::Read),
+    ("POST", "/v23.0/{waba}/message_templates", Scope::Write),
+    ("POST", "/v23.0/{waba}/upsert_message_templates", Scope::Write),
+    ("POST", "/v23.0/{id}", Scope::Write),
+    ("POST", "/v23.0/{waba}/uploads?file_length=3&file_type=image/png", Scope::Write),
+    ("DELETE", "/v23.0/{waba}/message_templates?hsm_id={id}", Scope::Write),
+    ("POST", "/v23.0/{id}/unpause", Scope::Review),
+];
+
+#[test]
+fn the_calls_are_those_of_the_api_description() {
+    let document = galley_server::openapi::document();
+    let mut described = Vec::new();
+    for (pattern, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            if let Some(rest) = pattern.strip_prefix("/{version}/") {
+                let scope = operation["security"][0]["accessToken"][0].as_str().unwrap();
+                described.push(format!("{} {rest} {scope}", method.to_uppercase()));
+            }
+        }
+    }
+    let mut called: Vec<String> = CALLS
+        .iter()
+        .map(|(method, path, scope)| {
+            let path = path.split('?').next().unwrap().replace("/v23.0/", "");
+            let (node, rest) = path.split_once('}').unwrap();
+            assert!(["{waba", "{id"].contains(&node));
+            format!("{method} {{node}}{rest} {}", scope.word())
+        })
+        .collect();
+    described.sort();
+    called.sort();
+    called.dedup();
+    assert_eq!(called, described);
+}
+
+async fn add(service: &Service, secret: &str, scopes: Scopes, dies: bool) {
+    let now = service.clock.now();
+    let new = NewCredential {
+        scopes,
+        expires_at: dies.then_some(now),
+        ..NewCredential::lasting(CredentialKind::Token, secret)
+    };
+    let added = service.store.add_credential(service.shop, new, now).await.unwrap();
+    assert!(matches!(added, CredentialAddition::Added(_)), "{added:?}");
+}
+
+#[tokio::test]
+async fn every_call_is_for_those_alone_whom_it_names() {
+    for (method, pattern, scope) in CALLS {
+        let service = Service::start().await;
+        let id = service.made("hello", "en_US").await;
+        let others = Scope::ALL.into_iter().filter(|it| it != scope).map(Scope::word);
+        let others: Vec<&str> = others.collect();
+        add(&service, "expired", Scopes::ALL, true).await;
+        add(&service, "without", Scopes::parse(&others.join(",")).unwrap(), false).await;
+        add(&service, "with", Scopes::parse(scope.word()).unwrap(), false).await;
+        let waba = service.shop.to_string();
+        let path = pattern.replace("{waba}", &waba).replace("{id}", &id);
+        let method: Method = method.parse().unwrap();
+        let call =
+            |token: &'static str| service.call_as(token, method.clone(), &path, &Value::Null);
+        let before = service.get(&format!("/v23.0/{id}")).await.good();
+
+        for token in ["", "unknown", "expired"] {
+            call(token).await.refusal(401, 190, None);
+        }
+        call("without").await.refusal(403, 10, None);
+        let stranger = call(STRANGER).await;
+        assert!(!stranger.text().contains("hello"), "{pattern}");
+        // What stands before `uploads` is nobody's.
+        let for_anybody = pattern.contains("/uploads");
+        if !for_anybody {
+            stranger.refusal(400, 100, Some(33));
+        }
+        // Whoever asks for another's account is told nothing of it, whatever his own rulebook.
+        let subcode = (pattern.contains("{waba}/") && !for_anybody).then_some(33);
+        let other = call(OTHER).await.refusal(400, 100, subcode);
+        assert!(subcode.is_some() || other["message"].as_str().unwrap().contains("API v1.0"));
+
+        let now = service.clock.now();
+        assert!(service.store.set_account_disabled(service.shop, Some(now)).await.unwrap());
+        service.clock.advance(Duration::from_secs(2));
+        call("with").await.refusal(403, 131_031, None);
+        assert!(service.store.set_account_disabled(service.shop, None).await.unwrap());
+        service.clock.advance(Duration::from_secs(2));
+
+        assert_eq!(service.get(&format!("/v23.0/{id}")).await.good(), before, "{pattern}");
+        let own = call("with").await;
+        assert!(![401, 403].contains(&own.status.as_u16()), "{pattern}: {}", own.text());
+    }
+}
+
+#[tokio::test]
+async fn the_token_stands_in_the_header_or_in_the_query() {
+    let service = Service::start().await;
+    let list = service.templates();
+    for (header, query, status) in [
+        (Some(format!("Bearer {TOKEN}")), "", 200),
+        (Some(format!("bearer {TOKEN}")), "?access_token=other", 200),
+        (None, "?access_token=token-of-the-shop", 200),
+        (None, "?limit=2&access_token=token%2Dof%2Dthe-shop", 200),
+        (None, "", 401),
+        (None, "?access_token=", 401),
+        (Some("Basic abc".to_owned()), "", 401),
+    ] {
+        let mut request = Request::builder().uri(format!("{list}{query}"));
+        if let Some(header) = &header {
+            request = request.header("authorization", header);
+        }
+        let answer = service.send(request.body(Body::empty()).unwrap()).await;
+        assert_eq!(answer.status, status, "{header:?} {query}");
+    }
+    let request =
+        Request::builder().method(Method::POST).uri(format!("{list}?access_token={TOKEN}"));
+    let body = Body::from(hello("hello").to_string());
+    service.send(request.body(body).unwrap()).await.good();
+}
+
+#[tokio::test]
+async fn no_token_reaches_the_log() {
+    let service = Service::start().await;
+    let list = service.templates();
+    let token = json!({"access_token": TOKEN});
+    for path in
+        [format!("{list}?access_token={TOKEN}"), format!("/v23.0/{TOKEN}?access_token=nonsense")]
+    {
+        service.send(Request::builder().uri(&path).body(Body::empty()).unwrap()).await;
+        service.call(Method::POST, &path, &token).await;
+        service.call(Method::PUT, &path, &token).await;
+    }
+    service.get("/wp-admin/setup.php").await;
+    service.call(Method::PUT, "/wp-admin/setup.php", &token).await;
+    let log = service.into_log();
+    assert_eq!(log.matches("(none)").count(), 2, "{log}");
+    assert!(log.contains("/{version}/{node}/message_templates"), "{log}");
+    assert!(!log.contains(TOKEN) && !log.contains("nonsense"), "{log}");
+}

@@ -1,0 +1,143 @@
+//! Lists: filters in each spelling, pages both ways, counts.
+
+use serde_json::{Value, json};
+
+use super::service::{PUBLIC, Service, TOKEN, hello};
+
+async fn stocked() -> Service {
+    let service = Service::start().await;
+    for (name, language, category) in [
+        ("one", "en_US", "MARKETING"),
+        ("two", "en_US", "UTILITY"),
+        ("two", "de", "UTILITY"),
+        ("three", "es", "MARKETING"),
+    ] {
+        let mut document = hello(name);
+        document["language"] = json!(language);
+        document["category"] = json!(category);
+        if name == "three" {
+            document["components"][0]["text"] = json!("The weather is fine");
+        }
+        service.create(&document).await.good();
+    }
+    while service.store.follow_for_search().await.unwrap().more {}
+    service
+}
+
+#[tokio::test]
+async fn filters_are_read_in_each_of_their_spellings() {
+    let service = stocked().await;
+    for (query, names) in [
+        ("", &["three", "two", "two", "one"][..]),
+        ("?status=approved", &["three", "two", "two", "one"]),
+        ("?status=APPROVED,PENDING", &["three", "two", "two", "one"]),
+        ("?status=%5B%22APPROVED%22%5D", &["three", "two", "two", "one"]),
+        ("?status=PENDING", &[]),
+        ("?status=ARCHIVED", &[]),
+        ("?status=ARCHIVED,approved", &["three", "two", "two", "one"]),
+        ("?category=utility", &["two", "two"]),
+        ("?category=[%22UTILITY%22,%22MARKETING%22]", &["three", "two", "two", "one"]),
+        ("?language=de", &["two"]),
+        ("?language=de,es", &["three", "two"]),
+        ("?language=[%22de%22,%22en_US%22]&category=UTILITY", &["two", "two"]),
+        ("?name=two", &["two", "two"]),
+        ("?name=two&language=de", &["two"]),
+        ("?name=tw", &[]),
+        ("?content=weather", &["three"]),
+        ("?name_or_content=tw", &["two", "two"]),
+        ("?quality_score=UNKNOWN", &["three", "two", "two", "one"]),
+        ("?quality_score=GREEN", &[]),
+        ("?quality_score=[%22GREEN%22,%22unknown%22]", &["three", "two", "two", "one"]),
+        ("?nobody_knows=this&status=", &["three", "two", "two", "one"]),
+    ] {
+        assert_eq!(service.listed(query).await, names, "{query}");
+    }
+    for (query, code) in [
+        ("?status=LIVE", 100),
+        ("?category=[", 100),
+        ("?category=OTHER", 100),
+        ("?quality_score=BLUE", 100),
+        ("?limit=0", 100),
+        ("?limit=many", 100),
+        ("?content=!", 100),
+        ("?after=nowhere", 131_059),
+        ("?before=-1", 131_059),
+    ] {
+        service.get(&format!("{}{query}", service.templates())).await.refusal(400, code, None);
+    }
+}
+
+#[tokio::test]
+async fn pages_lead_on_and_back_by_absolute_addresses_that_need_nothing_else() {
+    let service = stocked().await;
+    let first = service.get(&format!("{}?limit=2&fields=name", service.templates())).await.good();
+    let paging = &first["paging"];
+    let ids: Vec<&Value> = first["data"].as_array().unwrap().iter().map(|it| &it["id"]).collect();
+    assert_eq!(paging["cursors"], json!({"before": ids[0], "after": ids[1]}));
+    assert_eq!(paging.get("previous"), None);
+    let next = paging["next"].as_str().unwrap();
+    let start =
+        format!("{PUBLIC}/v23.0/{}/message_templates?limit=2&fields=name&after=", service.shop);
+    assert!(
+        next.starts_with(&start) && next.ends_with(&format!("&access_token={TOKEN}")),
+        "{next}"
+    );
+
+    let second = follow(&service, next).await;
+    assert_eq!(names(&second), ["two", "one"]);
+    assert_eq!(second["paging"].get("next"), None, "{second}");
+    let back = follow(&service, second["paging"]["previous"].as_str().unwrap()).await;
+    assert_eq!(back["data"], first["data"]);
+    assert_eq!(back["paging"].get("previous"), None, "{back}");
+    assert_eq!(back["paging"]["next"], paging["next"]);
+
+    let behind = second["paging"]["cursors"]["after"].as_str().unwrap();
+    let end = service.get(&format!("{}?after={behind}", service.templates())).await.good();
+    assert_eq!(end["data"], json!([]));
+    assert_eq!(end["paging"]["cursors"], json!({"before": "", "after": ""}));
+}
+
+/// Asks for an address as it stands, without any header.
+async fn follow(service: &Service, address: &str) -> Value {
+    let path = address.strip_prefix(PUBLIC).unwrap();
+    let request = axum::http::Request::builder().uri(path).body(axum::body::Body::empty());
+    service.send(request.unwrap()).await.good()
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    let templates = list["data"].as_array().unwrap().iter();
+    templates.map(|template| template["name"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_summary_has_all_of_its_members_even_for_an_empty_list() {
+    let service = stocked().await;
+    for (query, total) in [
+        ("summary=true", 4),
+        ("summary=total_count,message_template_count&category=UTILITY&limit=1", 2),
+        ("summary=true&name=two&language=de", 1),
+        ("summary=true&status=PENDING", 0),
+        ("summary=true&status=ARCHIVED", 0),
+    ] {
+        let list = service.get(&format!("{}?{query}", service.templates())).await.good();
+        let expected = json!({
+            "total_count": total, "message_template_count": 4,
+            "message_template_limit": 6_000, "are_translations_complete": true,
+        });
+        assert_eq!(list["summary"], expected, "{query}");
+    }
+    for query in ["", "?summary=false"] {
+        let list = service.get(&format!("{}{query}", service.templates())).await.good();
+        assert_eq!(list.get("summary"), None);
+    }
+}
+
+#[tokio::test]
+async fn another_account_sees_nothing() {
+    let service = stocked().await;
+    let list = format!("/v23.0/{}/message_templates", service.stranger);
+    let answer = service
+        .call_as(super::service::STRANGER, axum::http::Method::GET, &list, &Value::Null)
+        .await;
+    assert_eq!(answer.good()["data"], json!([]));
+}
