@@ -87,7 +87,11 @@ pub(super) fn render() -> Operation {
             content: Some(content("Rendered", &examples::rendered())),
             links: None,
         }],
-        refusals: [CALLER, BODY, &[Kind::TemplateUnknown, Kind::NotLive, Kind::InvalidValues]]
-            .concat(),
+        refusals: [
+            CALLER,
+            BODY,
+            &[Kind::WrongSurface, Kind::TemplateUnknown, Kind::NotLive, Kind::InvalidValues],
+        ]
+        .concat(),
     }
 }
