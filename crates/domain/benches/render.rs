@@ -28,7 +28,8 @@ fn values_to_answer(bencher: divan::Bencher) {
     let template = template();
     bencher.bench(|| {
         let values = parse(VALUES);
-        let rendered = render(divan::black_box(&template), &values).expect("the values are good");
+        let rendered =
+            render(divan::black_box(&template), &V1, &values).expect("the values are good");
         serde_json::to_vec(&rendered).expect("it is JSON")
     });
 }
@@ -38,7 +39,7 @@ fn values_to_answer(bencher: divan::Bencher) {
 fn fill(bencher: divan::Bencher) {
     let template = template();
     let values = parse(VALUES);
-    bencher.bench(|| drop(divan::black_box(render(divan::black_box(&template), &values))));
+    bencher.bench(|| drop(divan::black_box(render(divan::black_box(&template), &V1, &values))));
 }
 
 #[divan::bench]
@@ -46,6 +47,6 @@ fn refuse_with_every_violation(bencher: divan::Bencher) {
     let template = template();
     bencher.bench(|| -> Violations {
         let values = parse(FAULTY);
-        render(divan::black_box(&template), &values).expect_err("the values are faulty")
+        render(divan::black_box(&template), &V1, &values).expect_err("the values are faulty")
     });
 }

@@ -1,0 +1,79 @@
+//! What violations say, and that all of them are told at once.
+
+use serde_json::{Value, json};
+
+use super::fixture::{carousel, named, numbered, offer, told, try_render};
+
+fn only(template: &galley_domain::template::Template, values: &Value) -> Value {
+    let violations = try_render(template, values).unwrap_err();
+    let [violation] = violations.told() else { panic!("{violations:?}") };
+    serde_json::to_value(violation).unwrap()
+}
+
+#[test]
+fn violations_name_the_value_and_say_how_to_mend_it() {
+    let by_name = |body: Value| json!({"header": {"who": "Ada"}, "body": body, "buttons": {"0": "a", "1": "b"}});
+    for (template, values, expected) in [
+        (
+            named(),
+            by_name(json!({"first_name": "Ada"})),
+            json!({"pointer": "/body/order", "rule": "value-missing",
+                "message": "is missing: the value of `{{order}}` in the body", "hint": "like `4711`"}),
+        ),
+        (
+            named(),
+            by_name(json!({"first_name": "Ada", "order": "1", "Ordr": "1"})),
+            json!({"pointer": "/body/Ordr", "rule": "value-superfluous",
+                "message": "`Ordr` is no place for values", "hint": "did you mean `order`?"}),
+        ),
+        (
+            numbered(),
+            json!({"header": ["1"], "body": ["Ada"]}),
+            json!({"pointer": "/body/1", "rule": "value-missing",
+                "message": "is missing: the value of `{{2}}` in the body", "hint": "like `4711`"}),
+        ),
+        (
+            numbered(),
+            json!({"header": ["1"], "body": ["Ada", 7]}),
+            json!({"pointer": "/body/1", "rule": "wrong-type",
+                "message": "must be a string, not a number", "hint": "write it in quotes: `\"7\"`"}),
+        ),
+        (
+            numbered(),
+            json!({"header": ["1"], "body": ["Ada", "2"], "ofer": 1}),
+            json!({"pointer": "/ofer", "rule": "value-superfluous",
+                "message": "`ofer` is no place for values", "hint": "did you mean `offer`?"}),
+        ),
+        (
+            offer(true),
+            json!({"offer": 1_794_733_800_000_i64, "buttons": {"0": "A", "1": "x"}}),
+            json!({"pointer": "/buttons/1", "rule": "value-superfluous",
+                "message": "button 1 takes no value", "hint": "counted from 0, these take a value: `0`"}),
+        ),
+    ] {
+        assert_eq!(only(&template, &values), expected, "{values}");
+    }
+}
+
+#[test]
+fn everything_that_is_wrong_is_told_at_once() {
+    let faulty = json!({"header": {"who": "a\nb", "when": "x"}, "body": {"order": 7},
+        "buttons": {"0": "a b", "2": "x"}, "cards": [1], "x": 1});
+    assert_eq!(
+        told(&named(), &faulty),
+        [
+            "/x value-superfluous",
+            "/cards value-superfluous",
+            "/header/when value-superfluous",
+            "/header/who value-line-break",
+            "/body/first_name value-missing",
+            "/body/order wrong-type",
+            "/buttons/2 value-superfluous",
+            "/buttons/0 url-white-space",
+            "/buttons/1 value-missing",
+        ]
+    );
+    let missing = ["header", "body/0", "buttons/1"];
+    let lines = [0, 1].map(|card| missing.map(|it| format!("/cards/{card}/{it} value-missing")));
+    assert_eq!(told(&carousel(), &json!({})), lines.concat());
+}
