@@ -217,7 +217,7 @@ rules! {
     /// Rules of the values that a template is rendered with.
     VALUES {
         ValueMissing "value-missing"
-            "There is a value for each different placeholder, for a media header, and for each button that takes one.";
+            "There is a value for each different placeholder, for a header that is no text, for each button that needs one, and for an offer that ends.";
         ValueSuperfluous "value-superfluous"
             "Each value is taken by something in the template; the members are `header`, `body` and `buttons`, under `whatsapp` also `cards` and `offer`, and no others.";
         ValueLineBreak "value-line-break" "A value holds no line feed, carriage return or tab.";

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::fixture::{
-    authentication, button, carousel, code, header, named, numbered, offer, products, rendered,
-    try_render,
+    authentication, button, carousel, code, header, named, numbered, offer, products, read,
+    rendered, template, try_render,
 };
 
 const NONE: Value = Value::Null;
@@ -55,6 +55,7 @@ fn named_values_with_their_names() {
 #[test]
 fn headers_that_are_no_text() {
     let link = "https://cdn.example/a%20b";
+    let bill = "https://cdn.example/Bill%201.PDF?x=1";
     let place =
         json!({"latitude": 52.5, "longitude": "-13.25", "name": "Shop", "address": "Main St 1"});
     for (format, value, shown, parameter) in [
@@ -62,11 +63,18 @@ fn headers_that_are_no_text() {
         ("IMAGE", json!({"id": "7"}), "7", json!({"type": "image", "image": {"id": "7"}})),
         ("VIDEO", json!({"link": link}), link, json!({"type": "video", "video": {"link": link}})),
         ("GIF", json!({"id": "7"}), "7", json!({"type": "gif", "gif": {"id": "7"}})),
+        ("DOCUMENT", json!(link), link, json!({"type": "document", "document": {"link": link}})),
         (
             "DOCUMENT",
-            json!(link),
-            link,
-            json!({"type": "document", "document": {"link": link, "filename": "a b"}}),
+            json!({"link": bill}),
+            bill,
+            json!({"type": "document", "document": {"link": bill, "filename": "Bill 1.PDF"}}),
+        ),
+        (
+            "DOCUMENT",
+            json!({"link": bill, "filename": "Yours.pdf"}),
+            bill,
+            json!({"type": "document", "document": {"link": bill, "filename": "Yours.pdf"}}),
         ),
         (
             "DOCUMENT",
@@ -285,4 +293,40 @@ fn cards_with_products_may_be_more_than_the_template_shows() {
     let last = json!({"card_index": 2, "components": [{"type": "header", "parameters": [
         {"type": "product", "product": {"product_retailer_id": "k", "catalog_id": "c"}}]}]});
     assert_eq!(components[0]["cards"][2], last);
+}
+
+#[test]
+fn cards_take_names_where_the_template_has_them() {
+    let example = json!({"body_text_named_params": [{"param_name": "price", "example": "9"}]});
+    let card = json!({"components": [
+        {"type": "HEADER", "format": "PRODUCT"},
+        {"type": "BODY", "text": "Only {{price}} today, so hurry up.", "example": example},
+        {"type": "BUTTONS", "buttons": [{"type": "SPM"}]},
+    ]});
+    let template = read(&json!({"name": "n", "language": "de", "category": "MARKETING",
+        "parameter_format": "NAMED", "components": [{"type": "BODY", "text": "b"},
+            {"type": "CAROUSEL", "cards": [card, card]}]}))
+    .unwrap();
+    let product = json!({"product_retailer_id": "k", "catalog_id": "c"});
+    let card = json!({"header": product, "body": {"price": "7 \u{20ac}"}});
+    let (texts, components) = rendered(&template, &json!({"cards": [card, card]}));
+    assert_eq!(texts["cards"][1]["body"], "Only 7 \u{20ac} today, so hurry up.");
+    let parameter = json!({"type": "text", "parameter_name": "price", "text": "7 \u{20ac}"});
+    let body = json!({"type": "body", "parameters": [parameter]});
+    assert_eq!(components[0]["cards"][1]["components"][1], body);
+}
+
+#[test]
+fn what_takes_no_values_is_shown_and_not_sent() {
+    let template = template(&json!([
+        {"type": "HEADER", "format": "TEXT", "text": "h"},
+        {"type": "BODY", "text": "b"},
+        {"type": "FOOTER", "text": "f"},
+        {"type": "CALL_PERMISSION_REQUEST"},
+    ]));
+    let message = json!({"messaging_product": "whatsapp", "type": "template",
+        "template": {"name": "n", "language": {"code": "en_US"}}});
+    let texts = json!({"header": "h", "body": "b", "footer": "f", "call_permission_request": true});
+    let expected = json!({"texts": texts, "payload": message});
+    assert_eq!(try_render(&template, &json!({})), Ok(expected));
 }

@@ -61,7 +61,11 @@ fn attachment<'a>(
     let need = || Need { what: format!("the address of the {what}"), sample: None };
     let check = |url: &str| address(url, what, kind);
     let is_document = kind == Kind::Document;
-    let named = |url| if is_document { media::name(url) } else { None };
+    // A name without its ending would not tell a device what to open the file with.
+    let named = |url| {
+        let told = is_document && media::kind(url) == Some(kind);
+        if told { media::name(url) } else { None }
+    };
     match spot.value() {
         None => spot.missing(need, report),
         Some(Json::Text(_)) => {
