@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{carousel, named, numbered, offer, told, try_render};
+use super::fixture::{
+    authentication, button, carousel, header, named, numbered, offer, rendered, told, try_render,
+};
 
 fn only(template: &galley_domain::template::Template, values: &Value) -> Value {
     let violations = try_render(template, values).unwrap_err();
@@ -76,4 +78,53 @@ fn everything_that_is_wrong_is_told_at_once() {
     let missing = ["header", "body/0", "buttons/1"];
     let lines = [0, 1].map(|card| missing.map(|it| format!("/cards/{card}/{it} value-missing")));
     assert_eq!(told(&carousel(), &json!({})), lines.concat());
+}
+
+#[test]
+fn objects_among_the_values_hold_nothing_else_and_nothing_less() {
+    let items =
+        |section: Value| json!({"thumbnail_product_retailer_id": "k", "sections": [section]});
+    let item = json!({"product_retailer_id": "k"});
+    let odd = json!({"product_retailer_id": "k", "quantity": 2});
+    let mut more = items(json!({"title": "t", "product_items": [item]}));
+    more["footer"] = json!("f");
+    for (kind, value, line) in [
+        ("MPM", more, "/footer value-superfluous"),
+        (
+            "MPM",
+            items(json!({"title": "t", "product_items": [item], "x": 1})),
+            "/sections/0/x value-superfluous",
+        ),
+        (
+            "MPM",
+            items(json!({"title": "t", "product_items": [odd]})),
+            "/sections/0/product_items/0/quantity value-superfluous",
+        ),
+        ("MPM", items(json!({"product_items": [item]})), "/sections/0/title value-missing"),
+        ("VOICE_CALL", json!({"ttl": 9}), "/ttl value-superfluous"),
+    ] {
+        let template = button(&json!({"type": kind, "text": "t"}));
+        let lines = told(&template, &json!({"buttons": {"0": value}}));
+        assert_eq!(lines, [format!("/buttons/0{line}")], "{value}");
+    }
+    for (latitude, longitude, lines) in [
+        (-90.0, -180.0, &[][..]),
+        (-90.1, -180.1, &["/header/latitude number-range", "/header/longitude number-range"]),
+    ] {
+        let place =
+            json!({"latitude": latitude, "longitude": longitude, "name": "n", "address": "a"});
+        assert_eq!(told(&header("LOCATION"), &json!({"header": place})), lines);
+    }
+}
+
+#[test]
+fn one_minute_is_one_minute() {
+    for (minutes, text) in
+        [(1, "The code is good for 1 minute."), (2, "The code is good for 2 minutes.")]
+    {
+        let footer = json!({"type": "FOOTER", "code_expiration_minutes": minutes});
+        let otp = json!({"type": "OTP", "otp_type": "COPY_CODE"});
+        let template = authentication(&json!({}), Some(footer), &otp);
+        assert_eq!(rendered(&template, &json!({"body": "1"})).0["footer"], text);
+    }
 }
