@@ -102,7 +102,7 @@ fn message<'a>(
         })
     });
     let header = header.unwrap_or_else(|| {
-        spot.key("header").nothing("what has no header", report);
+        spot.key("header").nothing("a message without a header", report);
         Filled::default()
     });
     let body = parts.body.map(|component| {
@@ -113,7 +113,7 @@ fn message<'a>(
         })
     });
     let body = body.unwrap_or_else(|| {
-        spot.key("body").nothing("what has no body", report);
+        spot.key("body").nothing("a message without a body", report);
         Filled::default()
     });
     if !header.parameters.is_empty() {

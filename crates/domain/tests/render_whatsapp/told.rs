@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::fixture::{
-    authentication, button, carousel, header, named, numbered, offer, rendered, told, try_render,
+    authentication, button, carousel, header, named, numbered, offer, products, rendered, template,
+    told, try_render,
 };
 
 fn only(template: &galley_domain::template::Template, values: &Value) -> Value {
@@ -127,4 +128,29 @@ fn one_minute_is_one_minute() {
         let template = authentication(&json!({}), Some(footer), &otp);
         assert_eq!(rendered(&template, &json!({"body": "1"})).0["footer"], text);
     }
+}
+
+#[test]
+fn values_for_what_takes_none_are_told_and_empty_ones_are_not() {
+    let fixed = template(&json!([{"type": "HEADER", "format": "TEXT", "text": "h"},
+        {"type": "BODY", "text": "b"}]));
+    let bare = template(&json!([{"type": "BODY", "text": "b"}]));
+    let product = json!({"product_retailer_id": "k", "catalog_id": "c"});
+    let card =
+        |body: Value| json!({"cards": [{"header": product}, {"header": product, "body": body}]});
+    for (template, place, value) in [
+        (&fixed, "/header", json!({"header": ["x"]})),
+        (&fixed, "/header", json!({"header": {"x": "y"}})),
+        (&fixed, "/header", json!({"header": "https://a.b"})),
+        (&fixed, "/body", json!({"body": ["x"]})),
+        (&bare, "/header", json!({"header": ["x"]})),
+        (&products(), "/cards/1/body", card(json!(["x"]))),
+    ] {
+        assert_eq!(told(template, &value), [format!("{place} value-superfluous")], "{value}");
+    }
+    let empty =
+        json!({"header": [], "body": {}, "buttons": {"0": null}, "cards": [], "offer": null});
+    assert_eq!(told(&fixed, &empty), [""; 0]);
+    assert_eq!(told(&bare, &empty), [""; 0]);
+    assert_eq!(told(&products(), &card(json!([null]))), [""; 0]);
 }
