@@ -1,13 +1,26 @@
-//! What rendering the sample template costs: reading its values, filling it, writing the answer.
+//! What rendering costs: reading the values, filling the sample template, writing the answer; and
+//! the same for a template of the `whatsapp` rulebook.
 
 use galley_domain::{
-    json::Document, render::render, rulebook::V1, template::Template, violation::Violations,
+    json::Document,
+    render::render,
+    rulebook::{V1, WHATSAPP},
+    template::Template,
+    violation::Violations,
 };
 
 static SAMPLE: &[u8] = include_bytes!("../../../bench/sample.json");
 static VALUES: &[u8] = br#"{"header":["https://cdn.example.com/spring/lookbook-cover.jpg"],"body":["Alex","25%","May 31"],"buttons":{"3":"SPRING25"}}"#;
 static FAULTY: &[u8] =
     br#"{"header":["cdn.example.com/cover"],"body":["Al\nex",25],"buttons":{"0":"x"}}"#;
+
+/// Named values, a picture, and two buttons.
+static NAMED: &[u8] = br#"{"name":"order_sent","language":"en_US","category":"MARKETING","parameter_format":"NAMED","components":[
+{"type":"HEADER","format":"IMAGE","example":{"header_handle":["4::aW1h"]}},
+{"type":"BODY","text":"Hi {{first_name}}, good news: your order {{order}} has left our house\nand should reach you by {{day}}, {{first_name}} dear.","example":{"body_text_named_params":[{"param_name":"first_name","example":"Alex"},{"param_name":"order","example":"4711"},{"param_name":"day","example":"Friday"}]}},
+{"type":"FOOTER","text":"Reply STOP to opt out"},
+{"type":"BUTTONS","buttons":[{"type":"URL","text":"Track it","url":"https://shop.example/track/{{1}}","example":["4711"]},{"type":"COPY_CODE","example":"SAVE25"}]}]}"#;
+static NAMED_VALUES: &[u8] = br#"{"header":"https://cdn.example.com/spring/lookbook-cover.jpg","body":{"first_name":"Alex","order":"4711","day":"May 31"},"buttons":{"0":"4711?from=mail","1":"SPRING25"}}"#;
 
 fn main() {
     divan::main();
@@ -28,7 +41,8 @@ fn values_to_answer(bencher: divan::Bencher) {
     let template = template();
     bencher.bench(|| {
         let values = parse(VALUES);
-        let rendered = render(divan::black_box(&template), &values).expect("the values are good");
+        let rendered =
+            render(divan::black_box(&template), &V1, &values).expect("the values are good");
         serde_json::to_vec(&rendered).expect("it is JSON")
     });
 }
@@ -38,7 +52,7 @@ fn values_to_answer(bencher: divan::Bencher) {
 fn fill(bencher: divan::Bencher) {
     let template = template();
     let values = parse(VALUES);
-    bencher.bench(|| drop(divan::black_box(render(divan::black_box(&template), &values))));
+    bencher.bench(|| drop(divan::black_box(render(divan::black_box(&template), &V1, &values))));
 }
 
 #[divan::bench]
@@ -46,6 +60,18 @@ fn refuse_with_every_violation(bencher: divan::Bencher) {
     let template = template();
     bencher.bench(|| -> Violations {
         let values = parse(FAULTY);
-        render(divan::black_box(&template), &values).expect_err("the values are faulty")
+        render(divan::black_box(&template), &V1, &values).expect_err("the values are faulty")
+    });
+}
+
+/// The whole way under the `whatsapp` rulebook.
+#[divan::bench]
+fn named_values_to_answer(bencher: divan::Bencher) {
+    let document = Document::parse(NAMED).expect("the template is JSON");
+    let template = Template::read(&document, &WHATSAPP).expect("the template is valid");
+    bencher.bench(|| {
+        let values = parse(NAMED_VALUES);
+        let rendered = render(divan::black_box(&template), &WHATSAPP, &values);
+        serde_json::to_vec(&rendered.expect("the values are good")).expect("it is JSON")
     });
 }

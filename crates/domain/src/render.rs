@@ -10,6 +10,7 @@ mod intake;
 mod media;
 mod message;
 mod value;
+mod whatsapp;
 
 use std::borrow::Cow;
 
@@ -18,12 +19,12 @@ use serde::Serialize;
 use crate::{
     json::{Document, Json},
     reader::Reader,
-    rulebook::Part,
+    rulebook::{Part, Rulebook, WHATSAPP},
     template::Template,
     violation::Violations,
 };
 use intake::{Intake, Need, Place};
-pub use message::{Button, Message, Texts};
+pub use message::{Button, Message, Offer, Texts};
 use message::{Component, Parameter};
 
 // How long the texts may be once they are filled: what the rulebook says of the texts themselves.
@@ -50,8 +51,14 @@ static VALUES: Part = Part { title: "the values of a template", fields: &[] };
 /// They look like `{"header":["…"],"body":["…","…"],"buttons":{"1":"…"}}`: strings in the order of
 /// the placeholders; for a media header the address of the attachment; for buttons, by their
 /// number from 0, the end of the address or the code. What the template does not take is left out.
+///
+/// The rulebook is the one that the template was read by; its account knows it. One of `whatsapp`
+/// takes more than the above: values by name in an object, `{"body":{"first_name":"…"}}`; for a
+/// media header `"https://…"`, `{"link":"…"}` or `{"id":"…"}`; `"cards":[…]` with the same members
+/// for each card; and `"offer"`, the moment when it ends.
 pub fn render<'a>(
     template: &'a Template,
+    rulebook: &Rulebook,
     values: &'a Document<'a>,
 ) -> Result<Rendered<'a>, Violations> {
     let content = Document::parse(template.content().as_bytes()).ok();
@@ -63,7 +70,11 @@ pub fn render<'a>(
         |_| false,
         |report| {
             if matches!(values.root(), Json::Object(_)) {
-                rendered = Some(whole(template, content, Intake::new(values.root(), report)));
+                rendered = Some(if *rulebook == WHATSAPP {
+                    whatsapp::whole(template, content, values.root(), report)
+                } else {
+                    whole(template, content, Intake::new(values.root(), report))
+                });
             }
         },
     )?;
@@ -95,6 +106,7 @@ fn whole<'a>(
             body: body.text,
             footer: component("FOOTER").and_then(|footer| text(footer, "text")),
             buttons,
+            ..Texts::default()
         },
         payload: Message::new(template, parts),
     }
@@ -155,13 +167,10 @@ fn words<'a>(
         return Filled::default();
     };
     match fill::fill(text, &values, max) {
-        Ok(filled) => {
-            let parameter = |value| Parameter::Text { text: value };
-            Filled {
-                text: Some(Cow::Owned(filled)),
-                parameters: values.into_iter().map(parameter).collect(),
-            }
-        }
+        Ok(filled) => Filled {
+            text: Some(Cow::Owned(filled)),
+            parameters: values.into_iter().map(Parameter::text).collect(),
+        },
         Err(length) => {
             intake.faults(Place::Member(member), vec![value::too_long(length, max)]);
             Filled::default()

@@ -217,13 +217,21 @@ rules! {
     /// Rules of the values that a template is rendered with.
     VALUES {
         ValueMissing "value-missing"
-            "There is a value for each different placeholder, for a media header, and for each button that takes one.";
+            "There is a value for each different placeholder, for a header that is no text, for each button that needs one, and for an offer that ends.";
         ValueSuperfluous "value-superfluous"
-            "Each value is taken by something in the template; the members are `header`, `body` and `buttons`, and no others.";
+            "Each value is taken by something in the template; the members are `header`, `body` and `buttons`, under `whatsapp` also `cards` and `offer`, and no others.";
         ValueLineBreak "value-line-break" "A value holds no line feed, carriage return or tab.";
         ValueSpaces "value-spaces" "A value holds at most four spaces in a row.";
         MediaKindUnknown "media-kind-unknown"
             "The path of an attachment's address ends in `.jpg`, `.jpeg`, `.png` (image), `.mp4`, `.3gp` (video), `.pdf`, `.doc`, `.docx`, `.xls`, `.xlsx`, `.ppt`, `.pptx` or `.txt` (document), in any letter case.";
+    }
+    /// Rules of such values that only templates of the `whatsapp` rulebook have.
+    WHATSAPP_VALUES {
+        CodeForm "code-form" "A coupon code is made of letters `A` to `Z`, in either case, and digits.";
+        MediaKindDiffers "media-kind-differs"
+            "An address whose ending tells the kind of a file leads to one of the header's format.";
+        PartUnknown "part-unknown"
+            "Rendering knows every part of the template. One that it cannot fill is told, never passed over.";
     }
     /// Rules of the documents about endpoints that events are delivered to.
     WEBHOOKS {

@@ -52,7 +52,7 @@ fn body(text: &str, samples: &[&str]) -> Template {
 
 fn try_render(template: &Template, values: &str) -> Result<Value, Violations> {
     let values = Document::parse(values.as_bytes()).unwrap();
-    let rendered = render::render(template, &values)?;
+    let rendered = render::render(template, &V1, &values)?;
     // As text first: that is how it is answered.
     Ok(serde_json::from_str(&serde_json::to_string(&rendered).unwrap()).unwrap())
 }

@@ -6,6 +6,7 @@
 use galley_domain::{
     json::Document,
     render,
+    rulebook::V1,
     template::{Category, Template},
     violation::{Rule, Violations},
 };
@@ -21,7 +22,7 @@ fn stored(components: &Value) -> Template {
 fn try_render(template: &Template, values: &Value) -> Result<Value, Violations> {
     let values = values.to_string();
     let values = Document::parse(values.as_bytes()).unwrap();
-    Ok(serde_json::to_value(render::render(template, &values)?).unwrap())
+    Ok(serde_json::to_value(render::render(template, &V1, &values)?).unwrap())
 }
 
 /// A value that every rule lets pass, often one that looks like a placeholder.

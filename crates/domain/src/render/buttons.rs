@@ -24,8 +24,8 @@ pub(super) fn fill<'a>(
         let parameter = value.and_then(|value| parameter(button, value));
         taken.extend(parameter.map(|(sub_type, parameter)| Component::Button {
             sub_type,
-            index: index.to_string(),
-            parameters: [parameter],
+            index: Some(index.to_string()),
+            parameters: vec![parameter],
         }));
     }
     (shown, taken)
@@ -83,7 +83,7 @@ fn show<'a>(
         "COPY_CODE" => {
             let code = value?;
             intake.faults(place, value::plain(code, CODE_MAX));
-            Some(Button::CopyCode { code })
+            Some(Button::CopyCode { text: None, code })
         }
         _ => None,
     }
@@ -92,7 +92,7 @@ fn show<'a>(
 /// How a button's value is sent.
 fn parameter<'a>(button: &Json<'a>, value: &'a str) -> Option<(&'static str, Parameter<'a>)> {
     match word(button, "type")? {
-        "URL" => Some(("url", Parameter::Text { text: value })),
+        "URL" => Some(("url", Parameter::text(value))),
         "COPY_CODE" => Some(("copy_code", Parameter::CouponCode { coupon_code: value })),
         _ => None,
     }

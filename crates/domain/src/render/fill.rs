@@ -3,15 +3,26 @@
 /// The highest placeholder of a text, which is how many values it takes.
 pub(super) fn placeholders(text: &str) -> usize {
     let number = |piece| if let Piece::Place(number) = piece { number } else { 0 };
-    Pieces { rest: text }.map(number).max().unwrap_or(0)
+    Pieces { rest: text, names: &[] }.map(number).max().unwrap_or(0)
 }
 
 /// The text with its values in place, or how long it would become when that is more than `max`
 /// characters. The length is known before anything is written: a long value in many places would
 /// make a text of any size.
 pub(super) fn fill(text: &str, values: &[&str], max: usize) -> Result<String, usize> {
+    fill_named(text, &[], values, max)
+}
+
+/// Fills a text whose placeholders have names; the values stand in the order of these. Without
+/// any names they are numbered.
+pub(super) fn fill_named(
+    text: &str,
+    names: &[&str],
+    values: &[&str],
+    max: usize,
+) -> Result<String, usize> {
     let lengths: Vec<usize> = values.iter().map(|value| value.chars().count()).collect();
-    let length = Pieces { rest: text }.map(|piece| match piece {
+    let length = Pieces { rest: text, names }.map(|piece| match piece {
         Piece::Words(words) => words.chars().count(),
         Piece::Place(number) => lengths.get(number - 1).copied().unwrap_or(0),
     });
@@ -21,7 +32,7 @@ pub(super) fn fill(text: &str, values: &[&str], max: usize) -> Result<String, us
     }
     let bytes: usize = values.iter().map(|value| value.len()).sum();
     let mut filled = String::with_capacity(text.len() + bytes);
-    for piece in (Pieces { rest: text }) {
+    for piece in (Pieces { rest: text, names }) {
         filled.push_str(match piece {
             Piece::Words(words) => words,
             Piece::Place(number) => values.get(number - 1).copied().unwrap_or(""),
@@ -33,6 +44,8 @@ pub(super) fn fill(text: &str, values: &[&str], max: usize) -> Result<String, us
 /// A text, taken apart at its placeholders.
 struct Pieces<'t> {
     rest: &'t str,
+    /// What the placeholders are called; they are numbered when there are no names.
+    names: &'t [&'t str],
 }
 
 enum Piece<'t> {
@@ -48,12 +61,12 @@ impl<'t> Iterator for Pieces<'t> {
         if self.rest.is_empty() {
             return None;
         }
-        if let Some((number, rest)) = placeholder(self.rest) {
+        if let Some((number, rest)) = placeholder(self.rest, self.names) {
             self.rest = rest;
             return Some(Piece::Place(number));
         }
         let mut braces = self.rest.match_indices("{{").map(|(at, _)| at);
-        let end = braces.find(|at| placeholder(&self.rest[*at..]).is_some());
+        let end = braces.find(|at| placeholder(&self.rest[*at..], self.names).is_some());
         let (words, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         self.rest = rest;
         Some(Piece::Words(words))
@@ -61,8 +74,12 @@ impl<'t> Iterator for Pieces<'t> {
 }
 
 /// The placeholder that a text begins with, and what follows it.
-fn placeholder(text: &str) -> Option<(usize, &str)> {
+fn placeholder<'t>(text: &'t str, names: &[&str]) -> Option<(usize, &'t str)> {
     let inside = text.strip_prefix("{{")?;
+    if !names.is_empty() {
+        let (name, behind) = inside.split_once("}}")?;
+        return Some((names.iter().position(|it| *it == name)? + 1, behind));
+    }
     let digits = inside.bytes().take(3).take_while(u8::is_ascii_digit).count();
     let (digits, behind) = inside.split_at(digits);
     let number = digits.parse().ok().filter(|_| !digits.starts_with('0'))?;
@@ -79,6 +96,15 @@ mod tests {
         assert_eq!(placeholders(text), 3);
         let values = ["{{3}}", "{{1}}", "{"];
         assert_eq!(fill(text, &values, 99), Ok("{{1}}, {{3}} and {{1}}{".to_owned()));
+    }
+
+    #[test]
+    fn named_placeholders_find_their_values_and_numbers_are_names_of_nothing() {
+        let text = "{{b}}, {{a}} and {{b}}{{1}}{{c}}{{";
+        let values = ["{{b}}", "2"];
+        let filled = "2, {{b}} and 2{{1}}{{c}}{{".to_owned();
+        assert_eq!(fill_named(text, &["a", "b"], &values, 99), Ok(filled));
+        assert_eq!(fill_named("{{a}}{{a}}", &["a"], &["xy"], 3), Err(4));
     }
 
     #[test]

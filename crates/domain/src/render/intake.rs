@@ -207,7 +207,7 @@ impl Place<'_> {
 }
 
 /// The pointer of a key. One of absurd length is not repeated: its object is pointed at.
-fn below(parent: &str, key: &str) -> String {
+pub(super) fn below(parent: &str, key: &str) -> String {
     const LONGEST: usize = 50;
     if key.len() > LONGEST {
         return parent.to_owned();
@@ -216,7 +216,7 @@ fn below(parent: &str, key: &str) -> String {
 }
 
 /// The keys of an object whose members are not absent.
-fn keys<'v>(object: &'v Json<'_>) -> impl Iterator<Item = &'v str> {
+pub(super) fn keys<'v>(object: &'v Json<'_>) -> impl Iterator<Item = &'v str> {
     let members = if let Json::Object(members) = object { &members[..] } else { &[] };
     members.iter().filter(|it| is_there(&it.value)).map(|it| &*it.key)
 }

@@ -14,8 +14,9 @@ const ENDINGS: &[(Kind, &[&str])] = &[
     (Kind::Document, &["pdf", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "txt"]),
 ];
 
+/// What kind of file an attachment is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Image,
     Video,
     Document,
@@ -23,16 +24,26 @@ enum Kind {
 
 /// The attachment at an address, if its ending is a known one.
 pub(super) fn parameter(url: &str) -> Option<Parameter<'_>> {
-    let file = file(url)?;
-    let (_, ending) = file.rsplit_once('.')?;
-    let holds = |endings: &[&str]| endings.iter().any(|known| known.eq_ignore_ascii_case(ending));
-    let (kind, _) = ENDINGS.iter().find(|(_, endings)| holds(endings))?;
-    let media = Media { link: url, filename: (*kind == Kind::Document).then(|| readable(file)) };
+    let kind = kind(url)?;
+    let filename = if kind == Kind::Document { name(url) } else { None };
+    let media = Media { link: Some(url), id: None, filename };
     Some(match kind {
         Kind::Image => Parameter::Image { image: media },
         Kind::Video => Parameter::Video { video: media },
         Kind::Document => Parameter::Document { document: media },
     })
+}
+
+/// What the ending of an address says that its file is, if it is a known one.
+pub(super) fn kind(url: &str) -> Option<Kind> {
+    let (_, ending) = file(url)?.rsplit_once('.')?;
+    let holds = |endings: &[&str]| endings.iter().any(|known| known.eq_ignore_ascii_case(ending));
+    ENDINGS.iter().find(|(_, endings)| holds(endings)).map(|(kind, _)| *kind)
+}
+
+/// What the file at an address is called.
+pub(super) fn name(url: &str) -> Option<Cow<'_, str>> {
+    file(url).filter(|file| !file.is_empty()).map(readable)
 }
 
 /// The name of a file as people read it, without the signs that an address needs.

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use crate::template::Template;
+use crate::{json::Json, template::Template};
 
 /// The texts of a message; parts that the template does not have are absent.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Texts<'a> {
     /// The headline, or the address of the attachment.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -21,6 +21,25 @@ pub struct Texts<'a> {
     /// The buttons, in the order they are shown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub buttons: Vec<Button<'a>>,
+    /// What is offered for a limited time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offer: Option<Offer<'a>>,
+    /// Whether the customer is asked for leave to be called.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub call_permission_request: bool,
+    /// The cards below the message, in the order they are shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cards: Vec<Texts<'a>>,
+}
+
+/// An offer as it is shown.
+#[derive(Debug, Serialize)]
+pub struct Offer<'a> {
+    /// What it is called.
+    pub text: Cow<'a, str>,
+    /// The moment when it ends, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expiration_time_ms: Option<i64>,
 }
 
 /// A button as it is shown.
@@ -48,8 +67,56 @@ pub enum Button<'a> {
     },
     /// Copies a code.
     CopyCode {
+        /// The label, where the template has one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<Cow<'a, str>>,
         /// The code.
         code: &'a str,
+    },
+    /// Hands over a one-time code.
+    Otp {
+        /// The label.
+        text: Cow<'a, str>,
+        /// The label where the code is filled in by itself.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        autofill_text: Option<Cow<'a, str>>,
+        /// The code.
+        code: &'a str,
+    },
+    /// Opens a form.
+    Flow {
+        /// The label.
+        text: Cow<'a, str>,
+    },
+    /// Opens the catalogue.
+    Catalog {
+        /// The label.
+        text: Cow<'a, str>,
+    },
+    /// Shows some products.
+    Mpm {
+        /// The label.
+        text: Cow<'a, str>,
+    },
+    /// Shows the product of the header.
+    Spm {
+        /// The label.
+        text: Cow<'a, str>,
+    },
+    /// Calls the sender within WhatsApp.
+    VoiceCall {
+        /// The label.
+        text: Cow<'a, str>,
+    },
+    /// Shows what was ordered, and pays it.
+    OrderDetails {
+        /// The label.
+        text: Cow<'a, str>,
+    },
+    /// Sends back how the customer can be reached.
+    RequestContactInfo {
+        /// The label.
+        text: Cow<'a, str>,
     },
 }
 
@@ -89,25 +156,144 @@ struct Language<'a> {
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Component<'a> {
-    Header { parameters: Vec<Parameter<'a>> },
-    Body { parameters: Vec<Parameter<'a>> },
-    Button { sub_type: &'static str, index: String, parameters: [Parameter<'a>; 1] },
+    Header {
+        parameters: Vec<Parameter<'a>>,
+    },
+    Body {
+        parameters: Vec<Parameter<'a>>,
+    },
+    Button {
+        sub_type: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        index: Option<String>,
+        parameters: Vec<Parameter<'a>>,
+    },
+    LimitedTimeOffer {
+        parameters: [Parameter<'a>; 1],
+    },
+    Carousel {
+        cards: Vec<Card<'a>>,
+    },
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Card<'a> {
+    pub(super) card_index: usize,
+    pub(super) components: Vec<Component<'a>>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Parameter<'a> {
-    Text { text: &'a str },
-    Image { image: Media<'a> },
-    Video { video: Media<'a> },
-    Document { document: Media<'a> },
-    CouponCode { coupon_code: &'a str },
+    Text {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parameter_name: Option<String>,
+        text: &'a str,
+    },
+    Image {
+        image: Media<'a>,
+    },
+    Video {
+        video: Media<'a>,
+    },
+    Document {
+        document: Media<'a>,
+    },
+    Gif {
+        gif: Media<'a>,
+    },
+    Location {
+        location: Location<'a>,
+    },
+    Product {
+        product: Product<'a>,
+    },
+    CouponCode {
+        coupon_code: &'a str,
+    },
+    Payload {
+        payload: &'a str,
+    },
+    TtlMinutes {
+        ttl_minutes: i64,
+    },
+    Action {
+        action: Action<'a>,
+    },
+    LimitedTimeOffer {
+        limited_time_offer: End,
+    },
+}
+
+impl<'a> Parameter<'a> {
+    pub(super) fn text(text: &'a str) -> Self {
+        Self::Text { parameter_name: None, text }
+    }
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct Media<'a> {
-    pub(super) link: &'a str,
+    /// Where it is fetched from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) link: Option<&'a str>,
+    /// What WhatsApp called it when it was sent there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<&'a str>,
     /// What the file is called on the customer's device; only documents show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) filename: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Location<'a> {
+    pub(super) latitude: f64,
+    pub(super) longitude: f64,
+    pub(super) name: &'a str,
+    pub(super) address: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Product<'a> {
+    pub(super) product_retailer_id: &'a str,
+    pub(super) catalog_id: &'a str,
+}
+
+/// What a button does when it is tapped; each kind of button has members of its own.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Action<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) flow_token: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) flow_action_data: Option<Given<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) thumbnail_product_retailer_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sections: Option<Given<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) order_details: Option<Given<'a>>,
+}
+
+/// When an offer ends.
+#[derive(Debug, Serialize)]
+pub(super) struct End {
+    pub(super) expiration_time_ms: i64,
+}
+
+/// What is passed on as it was given.
+#[derive(Debug)]
+pub(super) struct Given<'a>(pub(super) &'a Json<'a>);
+
+impl Serialize for Given<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Json::Null => serializer.serialize_unit(),
+            Json::Flag(flag) => serializer.serialize_bool(*flag),
+            Json::Number(number) => number.serialize(serializer),
+            Json::Text(text) => serializer.serialize_str(text),
+            Json::List(items) => serializer.collect_seq(items.iter().map(Given)),
+            Json::Object(members) => {
+                serializer.collect_map(members.iter().map(|it| (&*it.key, Given(&it.value))))
+            }
+        }
+    }
 }

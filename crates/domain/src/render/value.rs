@@ -46,10 +46,16 @@ pub(super) fn end_of_address(base: &str, end: &str, max: usize) -> Vec<Fault> {
     faults
 }
 
-/// The address of a file of at most `max` characters, whose ending tells its kind.
-pub(super) fn attachment(url: &str, max: usize) -> Vec<Fault> {
+/// An address of at most `max` characters.
+pub(super) fn address(url: &str, max: usize) -> Vec<Fault> {
     let mut faults = Vec::new();
     text::check(&row(max, false, Form::Url), url, &mut faults);
+    faults
+}
+
+/// The address of a file of at most `max` characters, whose ending tells its kind.
+pub(super) fn attachment(url: &str, max: usize) -> Vec<Fault> {
+    let mut faults = address(url, max);
     let readable = faults.iter().all(|it| !matches!(it.rule, Rule::Empty | Rule::TooLong));
     if readable && media::parameter(url).is_none() {
         let message = "ends in no file ending that tells what the attachment is";

@@ -34,6 +34,7 @@ pub(super) async fn render(
     // Versions stay as long as their template: without one it was deleted this very moment.
     let live = in_version(&app, &caller, stored, live).await?;
     let live = live.ok_or(Problem::of(Kind::TemplateUnknown))?;
-    let rendered = render::render(&live.template, &values).map_err(Problem::invalid_values)?;
+    let rendered = render::render(&live.template, caller.rulebook()?, &values)
+        .map_err(Problem::invalid_values)?;
     Ok(json(StatusCode::OK, serde_json::to_string(&rendered).unwrap_or_default()))
 }

@@ -86,7 +86,7 @@ pub(in super::super) fn rendered() -> Value {
     let template = read(&super::template("bodyAndButtons"));
     let values = super::of_values()["bodyAndButtons"]["value"].to_string();
     let values = Document::parse(values.as_bytes()).expect("JSON was written");
-    let rendered = render::render(&template, &values).expect("the values fit the template");
+    let rendered = render::render(&template, &V1, &values).expect("the values fit the template");
     json!(rendered)
 }
 

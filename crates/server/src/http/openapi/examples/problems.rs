@@ -66,7 +66,7 @@ fn invalid_decision() -> Problem {
 fn invalid_values() -> Problem {
     let faulty = json!({"body": ["Ada"], "buttons": {"0": "4711"}});
     let template = read(&super::template("bodyAndButtons"));
-    let violations = with(&faulty, |values| render::render(&template, values).err());
+    let violations = with(&faulty, |values| render::render(&template, &V1, values).err());
     violations.map_or(Problem::of(Kind::InvalidValues), Problem::invalid_values)
 }
 

@@ -1,0 +1,122 @@
+//! Texts: a value for each placeholder, by number or by name.
+
+use std::borrow::Cow;
+
+use super::spot::Spot;
+use crate::{
+    json::Json,
+    placeholder,
+    render::{Filled, fill, intake::Need, list, message::Parameter, text, value, word},
+    rulebook::Format,
+    violation::Report,
+};
+
+/// A text that may hold placeholders.
+pub(super) struct Words<'t, 'a> {
+    pub(super) component: &'t Json<'a>,
+    /// What people call the part, and the member that its values stand in.
+    pub(super) part: &'static str,
+    pub(super) format: Format,
+    /// How many characters it may have, once it is filled.
+    pub(super) max: usize,
+}
+
+impl<'a> Words<'_, 'a> {
+    /// The text with its values in place; nothing when it is not there at all.
+    pub(super) fn fill(&self, spot: &Spot<'a, '_>, report: &mut Report) -> Option<Filled<'a>> {
+        let text = text(self.component, "text")?;
+        let names = match self.format {
+            Format::Positional => Vec::new(),
+            Format::Named => placeholder::names(&text),
+        };
+        let count = match self.format {
+            Format::Positional => fill::placeholders(&text),
+            Format::Named => names.len(),
+        };
+        if count == 0 {
+            spot.nothing(&format!("the {} of this template", self.part), report);
+            return Some(Filled { text: Some(text), parameters: Vec::new() });
+        }
+        let values = match self.format {
+            Format::Positional => self.by_number(count, spot, report),
+            Format::Named => self.by_name(&names, spot, report),
+        };
+        let Some(values) = values else { return Some(Filled::default()) };
+        let filled = fill::fill_named(&text, &names, &values, self.max);
+        let name = |index| names.get(index).map(|name: &&str| (*name).to_owned());
+        let parameter = |(index, text)| Parameter::Text { parameter_name: name(index), text };
+        Some(match filled {
+            Ok(filled) => Filled {
+                text: Some(Cow::Owned(filled)),
+                parameters: values.into_iter().enumerate().map(parameter).collect(),
+            },
+            Err(length) => {
+                spot.faults(vec![value::too_long(length, self.max)], report);
+                Filled::default()
+            }
+        })
+    }
+
+    fn by_number(
+        &self,
+        count: usize,
+        spot: &Spot<'a, '_>,
+        report: &mut Report,
+    ) -> Option<Vec<&'a str>> {
+        let hint = "the placeholders have numbers: write their values in a list, `[\"…\"]`";
+        if !spot.is_list(hint, report) {
+            return None;
+        }
+        let one = |index: usize| {
+            let need = || self.need(&(index + 1).to_string(), self.numbered_sample(index));
+            spot.item(index).string(need, plain, report)
+        };
+        let values: Vec<Option<&str>> = (0..count).map(one).collect();
+        spot.at_most(count, report);
+        values.into_iter().collect()
+    }
+
+    fn by_name(
+        &self,
+        names: &[&str],
+        spot: &Spot<'a, '_>,
+        report: &mut Report,
+    ) -> Option<Vec<&'a str>> {
+        let hint = "the placeholders have names: write an object, `{\"first_name\": \"…\"}`";
+        if !spot.is_object(hint, report) {
+            return None;
+        }
+        spot.only(names, report);
+        let one = |name: &&str| {
+            let need = || self.need(name, self.named_sample(name));
+            spot.key(name).string(need, plain, report)
+        };
+        let values: Vec<Option<&str>> = names.iter().map(one).collect();
+        values.into_iter().collect()
+    }
+
+    fn need<'s>(&self, name: &str, sample: Option<&'s str>) -> Need<'s> {
+        Need { what: format!("the value of `{{{{{name}}}}}` in the {}", self.part), sample }
+    }
+
+    fn numbered_sample(&self, index: usize) -> Option<&str> {
+        let samples = list(self.component.get("example"), &format!("{}_text", self.part));
+        let samples = match samples {
+            [Json::List(samples)] => samples,
+            samples => samples,
+        };
+        samples.get(index)?.as_text()
+    }
+
+    fn named_sample(&self, name: &str) -> Option<&str> {
+        let key = format!("{}_text_named_params", self.part);
+        let samples = list(self.component.get("example"), &key);
+        let sample = samples.iter().find(|it| word(it, "param_name") == Some(name))?;
+        word(sample, "example")
+    }
+}
+
+/// A value of any length: the text says how long it may be.
+fn plain(value: &str) -> Vec<crate::text::Fault> {
+    value::plain(value, usize::MAX)
+}

@@ -1,0 +1,116 @@
+//! No part is passed over: each kind of the rulebook's table is known, and what the table does not
+//! have is told.
+
+use galley_domain::{
+    rulebook::{Kind, Part, Shape, Tagged, WHATSAPP},
+    template::Category,
+};
+use serde_json::{Value, json};
+
+use super::fixture::{stored, told};
+
+/// Every object that the table lets a document hold below this part, each as a pair of the list
+/// that it stands in and the least that tells its kind.
+fn kinds(part: &'static Part, found: &mut Vec<(&'static str, Value)>) {
+    for field in part.fields {
+        match &field.shape {
+            Shape::List(list) => variants(field.name, list.item, &json!({}), found),
+            Shape::Parts(parts) if field.name == "cards" => kinds(parts.item, found),
+            _ => {}
+        }
+    }
+}
+
+fn variants(
+    list: &'static str,
+    tagged: &'static Tagged,
+    tags: &Value,
+    found: &mut Vec<(&'static str, Value)>,
+) {
+    for variant in tagged.variants {
+        let mut piece = tags.clone();
+        piece[tagged.tag] = json!(variant.word);
+        match &variant.kind {
+            Kind::Tagged(inner) => variants(list, inner, &piece, found),
+            Kind::Part(part) => {
+                found.push((list, piece));
+                kinds(part, found);
+            }
+        }
+    }
+}
+
+fn unknown(category: Category, components: &Value) -> bool {
+    let template = stored(category, &json!({"components": components}).to_string());
+    told(&template, &json!({})).contains(&" part-unknown".to_owned())
+}
+
+#[test]
+fn every_kind_of_the_table_is_known() {
+    let mut found = Vec::new();
+    kinds(WHATSAPP.template, &mut found);
+    assert!(found.len() > 25, "{found:?}");
+    for (list, mut piece) in found {
+        // What these kinds have at least, and a new kind most likely, too.
+        let members = json!({"text": "t", "url": "https://a.b", "phone_number": "+15550001111",
+            "buttons": [{"type": "QUICK_REPLY", "text": "t"}], "limited_time_offer": {"text": "t"},
+            "cards": [{"components": [{"type": "BODY", "text": "t"}]}]});
+        piece.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        let category =
+            if piece["type"] == "OTP" { Category::Authentication } else { Category::Marketing };
+        let components = match list {
+            "buttons" => {
+                json!([{"type": "BODY", "text": "t"}, {"type": "BUTTONS", "buttons": [piece]}])
+            }
+            _ => json!([piece]),
+        };
+        // A code that is missing hides its button: with one it is shown.
+        let template = stored(category, &json!({"components": components}).to_string());
+        let lines = told(&template, &json!({"body": ["1"]}));
+        assert!(!lines.contains(&" part-unknown".to_owned()), "{components}: {lines:?}");
+    }
+}
+
+#[test]
+fn what_nobody_knows_is_told_and_no_value_mends_it() {
+    let body = json!({"type": "BODY", "text": "b"});
+    let button = |button: Value| json!([body, {"type": "BUTTONS", "buttons": [button]}]);
+    for components in [
+        json!(7),
+        json!([]),
+        json!([7]),
+        json!([{"type": "BODY"}]),
+        json!([body, {"type": "POLL"}]),
+        json!([body, body]),
+        json!([body, {"type": "FOOTER"}]),
+        json!([body, {"type": "HEADER"}]),
+        json!([body, {"type": "HEADER", "format": "MEDIA"}]),
+        json!([body, {"type": "BUTTONS"}]),
+        json!([body, {"type": "CAROUSEL"}]),
+        json!([body, {"type": "CAROUSEL", "cards": [7]}]),
+        json!([body, {"type": "CAROUSEL", "cards": [{"components": [{"type": "POLL"}]}]}]),
+        json!([body, {"type": "LIMITED_TIME_OFFER"}]),
+        button(json!(7)),
+        button(json!({"type": "REMINDER", "text": "t"})),
+        button(json!({"type": "OTP", "text": "t"})),
+        button(json!({"type": "URL", "text": "t"})),
+        button(json!({"type": "QUICK_REPLY"})),
+    ] {
+        assert!(unknown(Category::Marketing, &components), "{components}");
+    }
+    for content in ["", "7", "{}", "["] {
+        assert_eq!(told(&stored(Category::Utility, content), &json!({})), [" part-unknown"]);
+    }
+    let code = json!({"body": "1"});
+    for part in [
+        json!({"type": "HEADER", "format": "TEXT", "text": "t"}),
+        json!({"type": "CALL_PERMISSION_REQUEST"}),
+        json!({"type": "BUTTONS", "buttons": [{"type": "QUICK_REPLY", "text": "t"}]}),
+        json!({"type": "BUTTONS", "buttons": [{"type": "OTP", "text": "t"}, {"type": "OTP", "text": "t"}]}),
+        json!({"type": "FOOTER", "code_expiration_minutes": "x"}),
+    ] {
+        let content = json!({"components": [{"type": "BODY"}, part]}).to_string();
+        let template = stored(Category::Authentication, &content);
+        assert_eq!(told(&template, &code), [" part-unknown"], "{part}");
+    }
+}

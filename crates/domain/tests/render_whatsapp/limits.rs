@@ -1,0 +1,122 @@
+//! How long things may be: filled texts as long as the rulebook lets them be without values.
+
+use galley_domain::template::Template;
+use serde_json::{Value, json};
+
+use super::fixture::{button, code, header, read, stored, template, told, try_text};
+
+/// A part with some text in it, as a whole document.
+type Made<'a> = &'a dyn Fn(&str) -> Value;
+
+fn document(components: &Value) -> Value {
+    json!({"name": "n", "language": "en_US", "category": "MARKETING", "components": components})
+}
+
+fn example(text: &str, key: &str, samples: &Value) -> Value {
+    let mut part = json!({"text": text});
+    if text.contains("{{1}}") {
+        part["example"] = json!({key: samples});
+    }
+    part
+}
+
+fn with(mut part: Value, members: &Value) -> Value {
+    part.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    part
+}
+
+fn body(text: &str) -> Value {
+    with(json!({"type": "BODY"}), &example(text, "body_text", &json!([["x"]])))
+}
+
+#[test]
+fn a_filled_text_is_bounded_like_one_without_values() {
+    let headline = |text: &str| {
+        let part = example(text, "header_text", &json!(["x"]));
+        let header = with(json!({"type": "HEADER", "format": "TEXT"}), &part);
+        document(&json!([{"type": "BODY", "text": "b"}, header]))
+    };
+    let plain = |text: &str| document(&json!([body(text)]));
+    let in_offer = |text: &str| {
+        document(&json!([body(text),
+            {"type": "LIMITED_TIME_OFFER", "limited_time_offer": {"text": "Now"}},
+            {"type": "BUTTONS", "buttons": [{"type": "URL", "text": "Go", "url": "https://a.b"}]}]))
+    };
+    let product = |text: &str| {
+        document(&json!([body(text), {"type": "HEADER", "format": "PRODUCT"},
+            {"type": "BUTTONS", "buttons": [{"type": "SPM"}]}]))
+    };
+    let card = |text: &str| {
+        let card = json!({"components": [{"type": "HEADER", "format": "PRODUCT"}, body(text),
+            {"type": "BUTTONS", "buttons": [{"type": "SPM"}]}]});
+        document(
+            &json!([{"type": "BODY", "text": "b"}, {"type": "CAROUSEL", "cards": [card, card]}]),
+        )
+    };
+    let shown = json!({"product_retailer_id": "k", "catalog_id": "c"});
+    let in_header = |value: &str| json!({"header": [value]});
+    let in_body = |value: &str| json!({"body": [value]});
+    let in_product = |value: &str| json!({"body": [value], "header": shown});
+    let in_card = |value: &str| {
+        let card = |value: &str| json!({"body": [value], "header": shown});
+        json!({"cards": [card(value), card("x")]})
+    };
+    let rows: [(usize, Made<'_>, Made<'_>, &str); 5] = [
+        (60, &headline, &in_header, "/header"),
+        (1_024, &plain, &in_body, "/body"),
+        (600, &in_offer, &in_body, "/body"),
+        (160, &product, &in_product, "/body"),
+        (160, &card, &in_card, "/cards/0/body"),
+    ];
+    for (limit, part, values, place) in rows {
+        let rest = "abc def ghi jkl ";
+        let text = |length: usize| format!("{rest}{}", "\u{e9}".repeat(length - rest.len()));
+        assert!(read(&part(&text(limit))).is_ok(), "{place} {limit}");
+        assert!(read(&part(&text(limit + 1))).is_err(), "{place} {limit}");
+        let open = read(&part("abc {{1}}def ghi jkl ")).unwrap();
+        let filled_to = |length: usize| values(&"\u{e9}".repeat(length - "abc def ghi jkl ".len()));
+        assert_eq!(told(&open, &filled_to(limit)), [""; 0], "{place} {limit}");
+        assert_eq!(told(&open, &filled_to(limit + 1)), [format!("{place} too-long")]);
+    }
+}
+
+#[test]
+fn values_that_stand_by_themselves_are_bounded() {
+    let button_of = |kind: &str| button(&json!({"type": kind, "text": "t"}));
+    let link =
+        json!({"type": "URL", "text": "t", "url": "https://a.example/{{1}}", "example": ["x"]});
+    let in_button = |value: &str| json!({"buttons": {"0": value}});
+    let rows: [(usize, Template, Made<'_>, &str); 6] = [
+        (15, code(), &|code| json!({"body": code}), "/body"),
+        (20, button(&json!({"type": "COPY_CODE", "example": "x"})), &in_button, "/buttons/0"),
+        (256, button_of("QUICK_REPLY"), &in_button, "/buttons/0"),
+        (2_000 - "https://a.example/".len(), button(&link), &in_button, "/buttons/0"),
+        (
+            512,
+            button_of("VOICE_CALL"),
+            &|payload| json!({"buttons": {"0": {"payload": payload}}}),
+            "/buttons/0/payload",
+        ),
+        (1_024, header("IMAGE"), &|id| json!({"header": {"id": id}}), "/header/id"),
+    ];
+    for (limit, template, values, place) in rows {
+        assert_eq!(told(&template, &values(&"x".repeat(limit))), [""; 0], "{place}");
+        assert_eq!(told(&template, &values(&"x".repeat(limit + 1))), [format!("{place} too-long")]);
+    }
+}
+
+#[test]
+fn hostile_values_cannot_make_a_long_answer() {
+    let hi = template(&json!([body("Hello there {{1}} my friend")]));
+    let list = format!(r#"{{"body":[{}"x"]}}"#, r#""x","#.repeat(50_000));
+    let violations = try_text(&hi, &list).unwrap_err();
+    assert_eq!((violations.told().len(), violations.more()), (100, 49_900));
+    let key = "~/\u{1}".repeat(30_000);
+    let keys = json!({"body": ["x"], &key: 1, "buttons": {&key: 1}}).to_string();
+    let answer = serde_json::to_string(try_text(&hi, &keys).unwrap_err().told()).unwrap();
+    assert!(answer.len() < 4_000, "{answer}");
+    let content =
+        json!({"components": [{"type": "BODY", "text": "{{1}}".repeat(200)}]}).to_string();
+    let repeated = stored(galley_domain::template::Category::Utility, &content);
+    assert_eq!(told(&repeated, &json!({"body": ["x".repeat(200_000)]})), ["/body too-long"]);
+}
