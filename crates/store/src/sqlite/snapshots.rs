@@ -2,9 +2,11 @@
 //! reads share one for as long as nothing is committed; and a template that was read stays in
 //! memory for as long.
 //!
-//! Everything hangs on one number, raised by every commit. What this process has acknowledged is
-//! always seen, since it raises the number first. What another process commits (the command line)
-//! is looked for every millisecond, and seen so much later at most.
+//! Everything hangs on one number, raised before and after every commit, so that it is odd while
+//! one is under way. Until the commit is over nobody can tell whether a transaction that begins
+//! now shows it: such a transaction is used for one read and nothing of it is kept, or somebody
+//! could see the new state first and the old one after it. What another process commits (the
+//! command line) is looked for every millisecond, and seen so much later at most.
 
 use std::{
     path::{Path, PathBuf},
@@ -28,7 +30,7 @@ const MOMENT: Duration = Duration::from_millis(1);
 pub(super) struct Snapshots {
     path: PathBuf,
     idle: Mutex<Vec<Reader>>,
-    /// How many commits are known of.
+    /// Twice the commits that are known of, and one more while one is under way.
     commits: AtomicU64,
     others: Mutex<Others>,
     recent: Recent,
@@ -67,6 +69,10 @@ impl Snapshots {
         id: TemplateId,
     ) -> Result<Option<Arc<StoredTemplate>>, StoreError> {
         let commits = self.commits()?;
+        if is_under_way(commits) {
+            let found = self.at(commits, |connection| templates::one(connection, account, id))?;
+            return Ok(found.map(Arc::new));
+        }
         if let Some(found) = self.recent.get(commits, account, id) {
             return Ok(Some(found));
         }
@@ -96,7 +102,8 @@ impl Snapshots {
         reader.show(commits)?;
         let outcome = work(&reader.connection);
         // A transaction that is out of date would only keep the log from beginning anew.
-        if outcome.is_err() || self.commits.load(Ordering::Acquire) != commits {
+        let is_out_of_date = self.commits.load(Ordering::Acquire) != commits;
+        if outcome.is_err() || is_under_way(commits) || is_out_of_date {
             reader.end()?;
         }
         self.idle().push(reader);
@@ -109,16 +116,21 @@ impl Snapshots {
         let now = Instant::now();
         if others.asked_at.is_none_or(|asked_at| now - asked_at >= MOMENT) {
             if others.have_committed(&self.path)? {
-                self.commits.fetch_add(1, Ordering::Release);
+                self.commits.fetch_add(2, Ordering::AcqRel);
             }
             others.asked_at = Some(now);
         }
         Ok(self.commits.load(Ordering::Acquire))
     }
 
-    /// To be called after a commit and before it is acknowledged.
-    pub(super) fn note_commit(&self) {
-        self.commits.fetch_add(1, Ordering::Release);
+    /// To be called right before a commit.
+    pub(super) fn commit_begins(&self) {
+        self.commits.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// To be called after a commit, whatever came of it, and before it is acknowledged.
+    pub(super) fn commit_ended(&self) {
+        self.commits.fetch_add(1, Ordering::AcqRel);
         self.end_idle();
     }
 
@@ -131,6 +143,10 @@ impl Snapshots {
     fn idle(&self) -> MutexGuard<'_, Vec<Reader>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn is_under_way(commits: u64) -> bool {
+    !commits.is_multiple_of(2)
 }
 
 impl Others {
@@ -162,5 +178,37 @@ impl Reader {
             self.connection.prepare_cached("COMMIT")?.execute([])?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_read_before_a_commit_is_not_shown_while_the_commit_is_under_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("galley.db");
+        let writer = Connection::open(&path).unwrap();
+        writer
+            .execute_batch(
+                "PRAGMA journal_mode = wal; CREATE TABLE t (n); INSERT INTO t VALUES (1)",
+            )
+            .unwrap();
+        let snapshots = Snapshots::of(&path);
+        let read = || {
+            let select = |connection: &Connection| {
+                Ok(connection.query_row("SELECT n FROM t", [], |row| row.get::<_, i64>(0))?)
+            };
+            snapshots.read(select).unwrap()
+        };
+        assert_eq!(read(), 1);
+        snapshots.commit_begins();
+        assert_eq!(read(), 1);
+        writer.execute("UPDATE t SET n = 2", []).unwrap();
+        // Two at a time, as two threads would: neither gets a transaction from before.
+        assert_eq!((read(), read()), (2, 2));
+        snapshots.commit_ended();
+        assert_eq!(read(), 2);
     }
 }

@@ -311,9 +311,12 @@ impl Desk {
             jobs.drain(..).for_each(|job| job.answer(Ok(())));
             std::thread::sleep(Duration::from_millis(20));
         }
+        let snapshots = Arc::clone(&self.snapshots);
         let Ok(connection) = self.connection() else { return };
+        snapshots.commit_begins();
         let committed =
             connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
+        snapshots.commit_ended();
         let outcome = match committed {
             Ok(_) => Ok(()),
             // A full disk is found out before the commit record is written: nothing happened.
@@ -325,7 +328,6 @@ impl Desk {
                 other => other,
             }),
         };
-        self.snapshots.note_commit();
         answer_all(jobs, &outcome);
         // Also when the outcome is unknown: whoever waits will look.
         self.tidings.tell(newest);
