@@ -184,6 +184,8 @@ pub enum Form {
     Package,
     /// The hash of the key that an Android app is signed with.
     Signature,
+    /// 16 characters at least, all of them printable ASCII and none of them a space.
+    Secret,
 }
 
 words!(

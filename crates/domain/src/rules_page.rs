@@ -196,6 +196,7 @@ fn text(rule: &Text) -> String {
         Form::Phone => return "optional `+`, then 7 to 15 digits, the first not 0".to_owned(),
         Form::Moment => return "a moment: `2026-11-15T09:30:00Z`".to_owned(),
         Form::Free => "",
+        Form::Secret => ", at least 16, printable ASCII without spaces",
         Form::Name => ", no white space at the ends",
         Form::WithPlaceholders => ", placeholders `{{1}}` to `{{999}}` allowed",
         Form::WithoutPlaceholders => ", no placeholders",

@@ -120,6 +120,7 @@ fn form(form: Form, format: Format, text: &str, faults: &mut Vec<Fault>) -> Opti
         Form::Link => link(text, format, faults),
         Form::Package => package(text, faults),
         Form::Signature => signature(text, faults),
+        Form::Secret => secret(text, faults),
     }
 }
 
@@ -204,6 +205,16 @@ fn signature(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
     if text.len() != 11 || !text.bytes().all(fits) {
         let message = "is not the hash of an app's key: 11 letters, digits, `+`, `/` or `=`";
         faults.push(Fault::new(Rule::SignatureForm, message).hint("like `K8a/AINcGX7`"));
+    }
+    None
+}
+
+/// What is wrong is told without repeating any of it.
+fn secret(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
+    if text.len() < 16 || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let message = "is no secret: 16 to 256 printable ASCII characters without spaces";
+        let hint = "take the app secret as Meta shows it, or leave it out";
+        faults.push(Fault::new(Rule::SecretForm, message).hint(hint));
     }
     None
 }

@@ -237,7 +237,12 @@ rules! {
     WEBHOOKS {
         WebhookAddress "webhook-address"
             "Events are delivered to https addresses whose host has public addresses only, unless the operator allows others.";
-        NothingToChange "nothing-to-change" "A change of an endpoint holds `url`, `events` or `disabled`.";
+        WebhookFormat "webhook-format"
+            "The format `whatsapp` belongs to accounts with the rulebook `whatsapp`. Its endpoints, and no others, are given a `verify_token` with each address, and may be given a `secret`.";
+        WebhookHandshake "webhook-handshake"
+            "An address that gets events in the format `whatsapp` answers `GET` with 200 and the value of `hub.challenge`.";
+        SecretForm "secret-form" "A secret has 16 to 256 printable ASCII characters, no spaces among them.";
+        NothingToChange "nothing-to-change" "A change of an endpoint holds `url`, `verify_token`, `events` or `disabled`.";
         ReplayWhat "replay-what" "A replay names either one `event` or the moment `since` when, not both.";
         MomentForm "moment-form" "A moment is written as RFC 3339 says: `2026-11-15T09:30:00Z`.";
     }

@@ -1,5 +1,7 @@
 //! What is sent about endpoints that events are delivered to: the documents that register and
-//! change one, rotate its secret, and have events delivered once more.
+//! change one, rotate its secret, and have events delivered once more; and how they are sent events.
+
+mod format;
 
 use jiff::Timestamp;
 
@@ -8,20 +10,21 @@ use crate::{
     lifecycle::EventType,
     moment,
     reader::Reader,
-    rulebook::{Field, Form, Part, Presence, Shape, Text},
+    rulebook::{Field, Form, Part, Presence, Rulebook, Shape, Text, WHATSAPP},
     violation::{Report, Rule, Violation, Violations},
 };
+
+pub use format::{Format, INVALID_FORMAT, Update, rejection_word, status_word};
+
+const fn text_of(max: usize, form: Form) -> Shape {
+    Shape::Text(Text { max, whatsapp_max: None, multiline: false, form })
+}
 
 const fn url(presence: Presence) -> Field {
     Field {
         name: "url",
         presence,
-        shape: Shape::Text(Text {
-            max: 2_000,
-            whatsapp_max: None,
-            multiline: false,
-            form: Form::Url,
-        }),
+        shape: text_of(2_000, Form::Url),
         about: "Where events are sent. It begins with `https://`, unless the operator allows http.",
     }
 }
@@ -33,15 +36,56 @@ const EVENTS: Field = Field {
     about: "Which types of event are sent; an empty list, like none at all, means every type.",
 };
 
+/// Never kept: whoever wants to be called proves with it that the address is his.
+const VERIFY_TOKEN: Field = Field {
+    name: "verify_token",
+    presence: Presence::Optional,
+    shape: text_of(256, Form::Free),
+    about: "With the format `whatsapp`: what the address is asked with, as `hub.verify_token`, before anything is kept. It is kept nowhere.",
+};
+
 /// The form of the document that registers an endpoint.
-pub static REGISTRATION: Part =
-    Part { title: "an endpoint", fields: &[url(Presence::Required), EVENTS] };
+pub static REGISTRATION: Part = Part {
+    title: "an endpoint",
+    fields: &[
+        url(Presence::Required),
+        EVENTS,
+        Field {
+            name: "format",
+            presence: Presence::Optional,
+            shape: Shape::Choice(Format::WORDS),
+            about: "How events are sent: `galley`, as the feed has them, unless something else is said; `whatsapp`, as Meta sends them, for accounts with the rulebook `whatsapp`. It never changes.",
+        },
+        VERIFY_TOKEN,
+        Field {
+            name: "secret",
+            presence: Presence::Optional,
+            shape: text_of(256, Form::Secret),
+            about: "With the format `whatsapp`: the app secret that receivers know already. Without it one is made.",
+        },
+    ],
+};
+
+/// The form of the document that subscribes an address, as the Graph API has it.
+pub static SUBSCRIPTION: Part = Part {
+    title: "a subscription",
+    fields: &[
+        Field {
+            name: "override_callback_uri",
+            presence: Presence::Optional,
+            shape: text_of(200, Form::Url),
+            about: "Where changes of templates are sent.",
+        },
+        VERIFY_TOKEN,
+    ],
+};
 
 /// The form of the document that changes one.
 pub static CHANGE: Part = Part {
     title: "a change of an endpoint",
     fields: &[
         url(Presence::Optional),
+        VERIFY_TOKEN,
         EVENTS,
         Field {
             name: "disabled",
@@ -76,16 +120,21 @@ pub static REPLAY: Part = Part {
         Field {
             name: "since",
             presence: Presence::Optional,
-            shape: Shape::Text(Text {
-                max: 40,
-                whatsapp_max: None,
-                multiline: false,
-                form: Form::Moment,
-            }),
+            shape: text_of(40, Form::Moment),
             about: "Every event since this moment.",
         },
     ],
 };
+
+/// A text that only its owner and its receiver know. It stays out of logs.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Hidden(pub String);
+
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Hidden(…)")
+    }
+}
 
 /// An endpoint to be registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +143,21 @@ pub struct Registration {
     pub url: String,
     /// Which types; none: all of them.
     pub events: Vec<EventType>,
+    /// How.
+    pub format: Format,
+    /// What the address is asked with; there with every format that asks.
+    pub verify_token: Option<Hidden>,
+    /// A secret that the receiver knows already.
+    pub secret: Option<Hidden>,
+}
+
+/// An address to be subscribed by way of the Graph API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subscription {
+    /// Where changes are sent.
+    pub url: String,
+    /// What the address is asked with.
+    pub verify_token: Hidden,
 }
 
 /// What of an endpoint is to change.
@@ -101,6 +165,8 @@ pub struct Registration {
 pub struct Change {
     /// Another address.
     pub url: Option<String>,
+    /// What that address, or else the present one, is asked with.
+    pub verify_token: Option<Hidden>,
     /// Other types; an empty list: all of them.
     pub events: Option<Vec<EventType>>,
     /// Switched off, or on again.
@@ -124,34 +190,95 @@ pub enum Replay {
 }
 
 impl Registration {
-    /// Reads the document: an endpoint, or everything that is wrong with it.
-    pub fn read(document: &Document<'_>) -> Result<Self, Violations> {
-        Reader::read(document, &REGISTRATION, |_| true, |_| {})?;
+    /// Reads the document: an endpoint of an account with that rulebook, or everything that is
+    /// wrong with it.
+    pub fn read(document: &Document<'_>, rulebook: &str) -> Result<Self, Violations> {
         let root = document.root();
+        let format = text(root, "format").and_then(|word| Format::named(&word));
+        let format = format.unwrap_or(Format::Galley);
+        let also = |report: &mut Report| {
+            let whatsapp = format == Format::Whatsapp;
+            if whatsapp && Rulebook::named(rulebook) != Some(&WHATSAPP) {
+                let message = "belongs to accounts with the rulebook `whatsapp`, and this is none";
+                misfit(report, "/format", message, "leave it out");
+            }
+            ask_for_token(report, format, true, root);
+            if !whatsapp && root.get("secret").is_some() {
+                let message = "can be chosen with the format `whatsapp` only";
+                misfit(report, "/secret", message, "leave it out: one is made and told");
+            }
+        };
+        Reader::read(document, &REGISTRATION, |_| true, also)?;
         Ok(Self {
             url: text(root, "url").expect("the table asks for it"),
             events: events(root).unwrap_or_default(),
+            format,
+            verify_token: text(root, "verify_token").map(Hidden),
+            secret: text(root, "secret").map(Hidden),
         })
     }
 }
 
-impl Change {
-    /// Reads the document: a change, or everything that is wrong with it.
-    pub fn read(document: &Document<'_>) -> Result<Self, Violations> {
+impl Subscription {
+    /// Reads the document: a subscription, nothing if it names no address, or everything that is
+    /// wrong with it.
+    pub fn read(document: &Document<'_>) -> Result<Option<Self>, Violations> {
         let root = document.root();
-        Reader::read(
-            document,
-            &CHANGE,
-            |_| true,
-            |report| {
-                if given(root, &CHANGE) == Some(0) {
-                    let hint = "send `url`, `events` or `disabled`";
-                    whole(report, Rule::NothingToChange, "changes nothing", hint);
-                }
-            },
-        )?;
-        Ok(Self { url: text(root, "url"), events: events(root), disabled: flag(root, "disabled") })
+        let named = root.get("override_callback_uri").is_some();
+        let also = |report: &mut Report| ask_for_token(report, Format::Whatsapp, named, root);
+        Reader::read(document, &SUBSCRIPTION, |_| true, also)?;
+        let url = text(root, "override_callback_uri");
+        let verify_token = text(root, "verify_token").map(Hidden);
+        Ok(url.zip(verify_token).map(|(url, verify_token)| Self { url, verify_token }))
     }
+}
+
+impl Change {
+    /// Reads the document: a change of an endpoint of that format, or everything that is wrong
+    /// with it.
+    pub fn read(document: &Document<'_>, format: Format) -> Result<Self, Violations> {
+        let root = document.root();
+        let also = |report: &mut Report| {
+            if given(root, &CHANGE) == Some(0) {
+                let hint = "send `url`, `verify_token`, `events` or `disabled`";
+                whole(report, Rule::NothingToChange, "changes nothing", hint);
+            }
+            ask_for_token(report, format, root.get("url").is_some(), root);
+        };
+        Reader::read(document, &CHANGE, |_| true, also)?;
+        Ok(Self {
+            url: text(root, "url"),
+            verify_token: text(root, "verify_token").map(Hidden),
+            events: events(root),
+            disabled: flag(root, "disabled"),
+        })
+    }
+}
+
+/// A token is needed for an address that is asked, and of no use for any other.
+fn ask_for_token(report: &mut Report, format: Format, address: bool, root: &Json<'_>) {
+    let hint = "it is what the receiver compares `hub.verify_token` with";
+    match (format, root.get("verify_token")) {
+        (Format::Whatsapp, None) if address && matches!(root, Json::Object(_)) => {
+            misfit(report, "/verify_token", "is needed with the format `whatsapp`", hint);
+        }
+        (Format::Galley, Some(_)) => {
+            let message = "belongs to the format `whatsapp`";
+            misfit(report, "/verify_token", message, "leave it out: no other format asks");
+        }
+        _ => {}
+    }
+}
+
+/// Adds what does not fit the format of an endpoint.
+fn misfit(report: &mut Report, pointer: &str, message: &str, hint: &str) {
+    report.add(|| Violation {
+        pointer: pointer.to_owned(),
+        rule: Rule::WebhookFormat,
+        message: message.to_owned(),
+        hint: Some(hint.to_owned()),
+        span: None,
+    });
 }
 
 impl Rotation {

@@ -9,7 +9,7 @@ use galley_domain::{
     json::Document,
     lifecycle::EventType,
     violation::{Rule, Violation, Violations},
-    webhook::{Change, Registration, Replay, Rotation},
+    webhook::{Change, Format, Registration, Replay, Rotation, Subscription},
 };
 
 fn with<T>(text: &str, read: impl FnOnce(&Document<'_>) -> T) -> T {
@@ -25,14 +25,19 @@ fn told<T: Debug>(read: Result<T, Violations>) -> Vec<Violation> {
 enum Kind {
     Registration,
     Change,
+    /// A change of an endpoint that is asked before it is believed.
+    Move,
+    Subscription,
     Rotation,
     Replay,
 }
 
 fn violations(kind: Kind, text: &str) -> Vec<String> {
     let told = with(text, |document| match kind {
-        Kind::Registration => told(Registration::read(document)),
-        Kind::Change => told(Change::read(document)),
+        Kind::Registration => told(Registration::read(document, "whatsapp")),
+        Kind::Change => told(Change::read(document, Format::Galley)),
+        Kind::Move => told(Change::read(document, Format::Whatsapp)),
+        Kind::Subscription => told(Subscription::read(document)),
         Kind::Rotation => told(Rotation::read(document)),
         Kind::Replay => told(Replay::read(document)),
     });
@@ -62,6 +67,56 @@ const TABLE: &[(Kind, &str, &[&str], &str)] = &[
         &["/url duplicate-key"],
         r#"{"url":"https://a.b","uri":"https://c.d"}"#,
     ),
+    (
+        Kind::Registration,
+        r#"{"url":"https://a.b","format":"standard"}"#,
+        &["/format not-a-choice"],
+        r#"{"url":"https://a.b","format":"galley"}"#,
+    ),
+    (
+        Kind::Registration,
+        r#"{"url":"https://a.b","format":"whatsapp"}"#,
+        &["/verify_token webhook-format"],
+        r#"{"url":"https://a.b","format":"whatsapp","verify_token":"t"}"#,
+    ),
+    (
+        Kind::Registration,
+        r#"{"url":"https://a.b","verify_token":"t","secret":"0123456789abcdef"}"#,
+        &["/verify_token webhook-format", "/secret webhook-format"],
+        r#"{"url":"https://a.b","verify_token":null,"secret":null}"#,
+    ),
+    (
+        Kind::Registration,
+        r#"{"url":"https://a.b","format":"whatsapp","verify_token":"t","secret":"0123456789abcde"}"#,
+        &["/secret secret-form"],
+        r#"{"url":"https://a.b","format":"WhatsApp","verify_token":"t","secret":"0123456789abcdef"}"#,
+    ),
+    (
+        Kind::Registration,
+        r#"{"url":"https://a.b","format":"whatsapp","verify_token":"t","secret":"0123456789 abcdef"}"#,
+        &["/secret secret-form"],
+        r#"{"url":"https://a.b","format":"whatsapp","verify_token":"t","secret":"!~#3456789_abcdef"}"#,
+    ),
+    (
+        Kind::Move,
+        r#"{"url":"https://a.b"}"#,
+        &["/verify_token webhook-format"],
+        r#"{"url":"https://a.b","verify_token":"t"}"#,
+    ),
+    (Kind::Move, "{}", &[" nothing-to-change"], r#"{"verify_token":"t"}"#),
+    (
+        Kind::Change,
+        r#"{"url":"https://a.b","verify_token":"t"}"#,
+        &["/verify_token webhook-format"],
+        r#"{"url":"https://a.b"}"#,
+    ),
+    (
+        Kind::Subscription,
+        r#"{"override_callback_uri":"https://a.b"}"#,
+        &["/verify_token webhook-format"],
+        r#"{"override_callback_uri":"https://a.b","verify_token":"t"}"#,
+    ),
+    (Kind::Subscription, "[]", &[" wrong-type"], "{}"),
     (Kind::Change, "{}", &[" nothing-to-change"], r#"{"disabled":false}"#),
     (Kind::Change, r#"{"url":null}"#, &[" nothing-to-change"], r#"{"url":"https://a.b"}"#),
     (
@@ -96,18 +151,19 @@ fn each_fault_is_told_and_the_nearest_good_document_has_none() {
         assert_eq!(violations(*kind, bad), *expected, "{kind:?} {bad}");
         assert_eq!(violations(*kind, good), [""; 0], "{kind:?} {good}");
     }
-    // Whether an address may be sent to, only a guard with a resolver can tell.
+    // Whether an address may be sent to, only a guard with a resolver can tell; what it answers,
+    // only whoever asks.
     let in_table = |rule: &Rule| {
         TABLE.iter().any(|(_, _, told, _)| told.iter().any(|it| it.ends_with(rule.id())))
     };
     let untold: Vec<&Rule> = Rule::WEBHOOKS.iter().filter(|rule| !in_table(rule)).collect();
-    assert_eq!(untold, [&Rule::WebhookAddress]);
+    assert_eq!(untold, [&Rule::WebhookAddress, &Rule::WebhookHandshake]);
 }
 
 #[test]
 fn a_type_that_is_none_is_told_which_was_probably_meant() {
     let text = r#"{"url":"https://a.b","events":["template.aproved","order.created"]}"#;
-    let told = with(text, |document| told(Registration::read(document)));
+    let told = with(text, |document| told(Registration::read(document, "whatsapp")));
     assert_eq!(told[0].hint.as_deref(), Some("did you mean `template.approved`?"));
     assert!(told[1].hint.as_deref().unwrap().contains("template.created, template.edited"));
 }
@@ -127,15 +183,15 @@ fn more_types_than_there_are_is_one_violation() {
 fn types_are_kept_once_each_in_the_order_they_were_named() {
     let text = r#"{"url":"https://a.b","events":
         ["template.deleted","template.created","TEMPLATE.DELETED"]}"#;
-    let registration = with(text, Registration::read).unwrap();
+    let registration = with(text, |it| Registration::read(it, "v1")).unwrap();
     assert_eq!(registration.events, [EventType::Deleted, EventType::Created]);
     assert_eq!(registration.url, "https://a.b");
 }
 
 #[test]
 fn a_change_tells_what_is_left_alone_from_what_is_emptied() {
-    let change = |text: &str| with(text, Change::read).unwrap();
-    let off = Change { url: None, events: None, disabled: Some(true) };
+    let change = |text: &str| with(text, |it| Change::read(it, Format::Galley)).unwrap();
+    let off = Change { url: None, verify_token: None, events: None, disabled: Some(true) };
     assert_eq!(change(r#"{"disabled":true,"url":null,"events":null}"#), off);
     assert_eq!(change(r#"{"events":[]}"#).events, Some(Vec::new()));
     assert_eq!(change(r#"{"url":"https://c.d"}"#).url.as_deref(), Some("https://c.d"));
@@ -149,4 +205,28 @@ fn rotations_and_replays_are_what_they_say() {
     assert_eq!(with(r#"{"event":12}"#, Replay::read).unwrap(), Replay::Event(12));
     let since = with(r#"{"since":"2026-11-15T09:30:00+01:00"}"#, Replay::read).unwrap();
     assert_eq!(since, Replay::Since("2026-11-15T08:30:00Z".parse().unwrap()));
+}
+
+#[test]
+fn only_accounts_with_the_rulebook_whatsapp_have_endpoints_of_its_format() {
+    let text = r#"{"url":"https://a.b","format":"whatsapp","verify_token":"t"}"#;
+    let refused = with(text, |it| told(Registration::read(it, "v1")));
+    assert_eq!((&*refused[0].pointer, refused[0].rule), ("/format", Rule::WebhookFormat));
+    assert_eq!(refused.len(), 1);
+    let taken = with(text, |it| Registration::read(it, "whatsapp")).unwrap();
+    assert_eq!(taken.format, Format::Whatsapp);
+    let usual = with(r#"{"url":"https://a.b"}"#, |it| Registration::read(it, "whatsapp")).unwrap();
+    assert_eq!(usual.format, Format::Galley);
+}
+
+#[test]
+fn an_address_of_a_subscription_is_200_characters_long_at_most() {
+    let told = |length: usize| {
+        let path = "x".repeat(length - "https://a.b/".len());
+        let text =
+            format!(r#"{{"override_callback_uri":"https://a.b/{path}","verify_token":"t"}}"#);
+        violations(Kind::Subscription, &text)
+    };
+    assert_eq!(told(200), [""; 0]);
+    assert_eq!(told(201), ["/override_callback_uri too-long"]);
 }

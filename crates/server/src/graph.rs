@@ -11,6 +11,7 @@ mod list;
 mod media;
 mod node;
 mod parameters;
+mod subscribed_apps;
 mod uploads;
 mod upsert;
 mod view;
@@ -36,6 +37,7 @@ pub(crate) const TEMPLATE: &str = "/{version}/{node}/message_templates/{id}";
 pub(crate) const UPLOADS: &str = "/{version}/{node}/uploads";
 /// Where a sample is read by whoever knows its name.
 pub(crate) const MEDIA: &str = "/media/{name}";
+pub(crate) const SUBSCRIBED_APPS: &str = "/{version}/{node}/subscribed_apps";
 pub(crate) const UPSERT: &str = "/{version}/{node}/upsert_message_templates";
 
 /// Whether the pattern is one of this surface's.
@@ -51,6 +53,12 @@ pub(crate) fn routes() -> Router<App> {
         .route(TEMPLATE, get(node::show_below))
         .route(UPSERT, post(upsert::upsert))
         .route(UPLOADS, post(uploads::begin))
+        .route(
+            SUBSCRIBED_APPS,
+            get(subscribed_apps::list)
+                .post(subscribed_apps::subscribe)
+                .delete(subscribed_apps::unsubscribe),
+        )
 }
 
 /// What anybody may read who knows its address.

@@ -27,7 +27,7 @@ use described::{Operation, operations, resolved};
 use openapi::{
     fits::misfit,
     routes,
-    service::{APPROVED_AT_ONCE, Service, WAITING, json_of},
+    service::{APPROVED_AT_ONCE, SHOP, Service, WAITING, json_of},
 };
 
 #[tokio::test]
@@ -40,6 +40,10 @@ async fn every_operation_is_answered_as_it_is_described() {
             let mut response = service.call(APPROVED_AT_ONCE, &operation, &example).await;
             if response.status() == StatusCode::CONFLICT {
                 response = service.call(WAITING, &operation, &example).await;
+            }
+            // Some endpoints are for accounts with another rulebook.
+            if response.status() == StatusCode::UNPROCESSABLE_ENTITY {
+                response = service.call(SHOP, &operation, &example).await;
             }
             let place = format!("{} {}", operation.name(), example.name);
             assert_eq!(response.status(), operation.success(), "{place}");

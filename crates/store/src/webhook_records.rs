@@ -4,10 +4,11 @@ use galley_domain::{
     delivery::{Because, DeliveryStatus, Reply, Verdict},
     id::{AccountId, TemplateId, WebhookId},
     lifecycle::EventType,
+    webhook::Format,
 };
 use jiff::Timestamp;
 
-use crate::Event;
+use crate::{Event, Version};
 
 /// A signing secret as it is kept. What it is stays out of logs.
 #[derive(Clone, PartialEq, Eq)]
@@ -28,6 +29,10 @@ pub struct NewWebhook {
     pub url: String,
     /// Which types; none: all of them.
     pub events: Vec<EventType>,
+    /// How.
+    pub format: Format,
+    /// Whether it is the one that is made by way of the Graph API.
+    pub subscribed: bool,
     /// What they are signed with, as the service wants it kept.
     pub secret: KeptSecret,
     /// When. It gets the events from then on.
@@ -41,6 +46,8 @@ pub enum WebhookCreation {
     Created(Box<Webhook>),
     /// The account has as many as it may have.
     TooMany,
+    /// The account has this one already that was made by way of the Graph API.
+    Subscribed(WebhookId),
 }
 
 /// An endpoint that events are delivered to.
@@ -54,6 +61,10 @@ pub struct Webhook {
     pub url: String,
     /// Which types; none: all of them.
     pub events: Vec<EventType>,
+    /// How.
+    pub format: Format,
+    /// Whether it is the one that was made by way of the Graph API.
+    pub subscribed: bool,
     /// What they are signed with.
     pub secret: KeptSecret,
     /// What they are signed with as well, and until when.
@@ -142,8 +153,8 @@ pub enum Replay {
 /// What came of asking for a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replayed {
-    /// So many events will be looked at once more; those of other types than the endpoint's are
-    /// passed over.
+    /// So many events will be looked at once more; those of other types than the endpoint's, and
+    /// those that its format does not have, are passed over.
     Queued(u64),
     /// There is no such event.
     NoEvent,
@@ -178,6 +189,8 @@ pub struct DueDelivery {
     pub webhook: Webhook,
     /// What.
     pub event: Event,
+    /// The version that an edit made, where the format tells what is in it.
+    pub version: Option<Version>,
     /// How many attempts were made before.
     pub attempts: u32,
     /// Until when nobody else takes it.

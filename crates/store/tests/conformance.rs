@@ -11,6 +11,7 @@ mod conformance {
     pub(crate) mod families;
     pub(crate) mod feed;
     pub(crate) mod fixture;
+    pub(crate) mod formats;
     pub(crate) mod idempotency;
     pub(crate) mod limits;
     pub(crate) mod lists;
@@ -122,6 +123,11 @@ macro_rules! conformance {
                 an_endpoint_that_was_switched_off_goes_on_where_it_was,
                 a_deleted_endpoint_gets_nothing_and_its_deliveries_are_forgotten,
                 what_is_forgotten_while_an_endpoint_is_off_blocks_nothing_afterwards,
+            }
+            formats {
+                what_a_format_does_not_send_never_becomes_a_delivery,
+                an_edit_is_taken_with_the_version_it_made_whatever_becomes_of_it,
+                an_account_has_one_subscribed_endpoint,
             }
             deliveries {
                 every_event_after_the_registration_is_delivered_in_order,

@@ -1,7 +1,9 @@
 //! What can be typed about events and webhooks.
 
 use clap::{Args, Subcommand};
-use galley_domain::{delivery::DeliveryStatus, json::LARGEST_NUMBER, lifecycle::EventType};
+use galley_domain::{
+    delivery::DeliveryStatus, json::LARGEST_NUMBER, lifecycle::EventType, webhook::Format,
+};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -32,6 +34,15 @@ pub(crate) enum WebhookCommand {
         /// Only this type of event (may be repeated); without it all.
         #[arg(long = "event", value_name = "TYPE", value_parser = event)]
         events: Vec<EventType>,
+        /// How: galley, as the feed has them; or whatsapp, as Meta sends changes of templates.
+        #[arg(long, default_value = Format::Galley.word(), value_parser = format)]
+        format: Format,
+        /// With the format whatsapp: what the receiver knows. The address is asked with it now.
+        #[arg(long, value_name = "TOKEN")]
+        verify_token: Option<String>,
+        /// With the format whatsapp: the app secret that the receiver knows already.
+        #[arg(long)]
+        secret: Option<String>,
     },
     /// List those of an account.
     List {
@@ -54,7 +65,7 @@ pub(crate) enum WebhookCommand {
     /// Take it away, with the list of its deliveries.
     Remove(Endpoint),
     /// Give it another secret, which is shown once. For 24 hours deliveries are signed with the
-    /// former one, too.
+    /// former one, too; with the format whatsapp the new one counts alone, at once.
     Rotate {
         #[command(flatten)]
         endpoint: Endpoint,
@@ -101,6 +112,9 @@ pub(crate) struct EndpointChange {
     /// Another address.
     #[arg(long)]
     pub(crate) url: Option<String>,
+    /// With the format whatsapp: what the receiver knows. The address is asked with it now.
+    #[arg(long, value_name = "TOKEN")]
+    pub(crate) verify_token: Option<String>,
     /// Only this type of event (may be repeated), in the place of those before.
     #[arg(long = "event", value_name = "TYPE", value_parser = event)]
     pub(crate) events: Vec<EventType>,
@@ -127,8 +141,12 @@ pub(crate) struct ListenOptions {
     pub(crate) listen: String,
     /// The webhook's secret, to check signatures with (default: what the variable
     /// `GALLEY_WEBHOOK_SECRET` says).
-    #[arg(long, value_name = "whsec_…")]
+    #[arg(long)]
     pub(crate) secret: Option<String>,
+    /// What to know when asked, as endpoints with the format whatsapp are: who asks with this
+    /// token gets the challenge back.
+    #[arg(long, value_name = "TOKEN")]
+    pub(crate) verify_token: Option<String>,
     /// The status to answer with.
     #[arg(long, value_name = "STATUS", default_value_t = 200,
         value_parser = clap::value_parser!(u16).range(200..=599))]
@@ -137,6 +155,10 @@ pub(crate) struct ListenOptions {
 
 fn event(word: &str) -> Result<EventType, String> {
     EventType::named(word).ok_or_else(|| format!("one of {}", EventType::WORDS.join(", ")))
+}
+
+fn format(word: &str) -> Result<Format, String> {
+    Format::named(word).ok_or_else(|| format!("one of {}", Format::WORDS.join(", ")))
 }
 
 fn delivery_status(word: &str) -> Result<DeliveryStatus, String> {

@@ -4,10 +4,7 @@ use std::{io::Write as _, net::SocketAddr, process::ExitCode, sync::Arc, time::D
 
 use anyhow::{Context as _, bail};
 use galley_server::{
-    AccessLog, App, Clock as _, Galley, LogFormat, Stop,
-    webhooks::{
-        Guard, HttpOutgoing, Rules, Setup, SystemResolver, deliver_webhooks_forever, trusted_roots,
-    },
+    AccessLog, App, Clock as _, Galley, LogFormat, Stop, webhooks::deliver_webhooks_forever,
 };
 use galley_store::sqlite::{Acknowledge, SqliteOptions};
 use tokio::{
@@ -18,8 +15,8 @@ use tokio::{
 use super::first_run;
 use crate::{
     clock::SystemClock,
-    secrets::{self, SystemRandom},
-    settings::{Settings, StoreUrl, WebhookSettings, Written},
+    secrets,
+    settings::{Settings, StoreUrl, Written},
 };
 
 /// How long deliveries that are on their way have to finish when all requests have.
@@ -45,7 +42,7 @@ pub(super) async fn serve(settings: &Settings, written: &Written) -> anyhow::Res
         AccessLog::off()
     };
     let limits = settings.limits.clone();
-    let webhooks = setup(&settings.webhooks);
+    let webhooks = settings.webhooks.setup();
     let public_url = match &*settings.public_url {
         "" => format!("http://{address}"),
         url => url.to_owned(),
@@ -81,24 +78,6 @@ pub(super) async fn serve(settings: &Settings, written: &Written) -> anyhow::Res
     }
     tracing::info!("ended");
     Ok(ExitCode::SUCCESS)
-}
-
-/// What endpoints and deliveries need.
-fn setup(settings: &WebhookSettings) -> Setup {
-    let rules = Rules { allow_private: settings.allow_private };
-    // Each has its own places for looking names up: who registers cannot keep events from going.
-    let guard = || Guard::new(rules, Arc::new(SystemResolver::new()));
-    let outgoing = HttpOutgoing::new(guard(), settings.timeout, trusted_roots());
-    Setup {
-        guard: guard(),
-        keyring: settings.keyring.clone(),
-        random: Arc::new(SystemRandom),
-        outgoing: Arc::new(outgoing),
-        schedule: settings.retries.clone(),
-        per_second: settings.per_second,
-        timeout: settings.timeout,
-        deliver: settings.deliver,
-    }
 }
 
 fn start_diagnostics(settings: &Settings) {

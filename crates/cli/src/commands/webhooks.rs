@@ -7,27 +7,21 @@ use anyhow::{Context as _, bail};
 use galley_domain::{
     id::{AccountId, WebhookId},
     json::Document,
-    webhook::Registration,
+    violation::Violations,
+    webhook::{Change, Registration},
 };
-use galley_server::webhooks::{Guard, Random as _, Rules, Secret, SystemResolver};
-use galley_store::{
-    KeptSecret, MOST_WEBHOOKS, NewWebhook, Rotation, Webhook, WebhookChange, WebhookCreation,
-};
-use jiff::SignedDuration;
+use galley_server::webhooks::{NewSecret, both_secrets_until};
+use galley_store::{MOST_WEBHOOKS, NewWebhook, Rotation, Webhook, WebhookChange, WebhookCreation};
 use serde_json::{Value, json};
 
 use super::{Desk, credentials::moment};
 use crate::{
     arguments::{Endpoint, EndpointChange, WebhookCommand},
-    secrets::SystemRandom,
     settings::WebhookSettings,
     table,
 };
 
 pub(super) use listen::listen;
-
-/// How long both secrets sign after a rotation.
-const BOTH_SECRETS: SignedDuration = SignedDuration::from_hours(24);
 
 pub(super) async fn webhook(
     desk: &Desk,
@@ -37,15 +31,31 @@ pub(super) async fn webhook(
     let switched =
         |disabled| WebhookChange { disabled: Some(disabled), ..WebhookChange::default() };
     match command {
-        WebhookCommand::Add { account, url, events } => {
-            let account = desk.account(&account).await?.id;
-            admit(settings, &url).await?;
-            let secret = NewSecret::make(desk, settings, account, None).await?;
-            let kept = secret.kept.clone();
-            let new = NewWebhook { account, url, events, secret: kept, at: desk.now };
+        WebhookCommand::Add { account, url, events, format, verify_token, secret } => {
+            let account = desk.account(&account).await?;
+            let document = json!({
+                "url": url, "format": format.word(), "verify_token": verify_token, "secret": secret,
+            });
+            let document = document.to_string();
+            let read =
+                Registration::read(&Document::parse(document.as_bytes())?, &account.rulebook);
+            let asked = read.map_err(refusal)?;
+            let setup = settings.setup();
+            setup.admit(&url, asked.verify_token.as_ref()).await?;
+            warn_of_other_keys(desk, settings, account.id, None).await?;
+            let secret = setup.new_secret(account.id, format, asked.secret.as_ref());
+            let new = NewWebhook {
+                account: account.id,
+                url,
+                events,
+                format,
+                subscribed: false,
+                secret: secret.sealed.clone(),
+                at: desk.now,
+            };
             match desk.store.create_webhook(new).await? {
                 WebhookCreation::Created(webhook) => print_with_secret(desk, &webhook, &secret),
-                WebhookCreation::TooMany => bail!(
+                _ => bail!(
                     "the account has {MOST_WEBHOOKS} webhooks, and that is the most; `galley \
                      webhook remove` makes room"
                 ),
@@ -57,9 +67,9 @@ pub(super) async fn webhook(
             print(desk, &desk.store.webhook(account, id).await?.with_context(|| gone(id))?);
         }
         WebhookCommand::Change { endpoint, what } => {
-            let EndpointChange { url, events, all_events } = what;
-            if let Some(url) = &url {
-                admit(settings, url).await?;
+            let EndpointChange { url, verify_token, events, all_events } = what;
+            if url.is_some() || verify_token.is_some() {
+                admit(desk, settings, &endpoint, url.as_deref(), verify_token).await?;
             }
             let events = (all_events || !events.is_empty()).then_some(events);
             change(desk, &endpoint, WebhookChange { url, events, disabled: None }).await?;
@@ -102,54 +112,56 @@ fn gone(id: impl std::fmt::Display) -> String {
     format!("the account has no webhook {id}; `galley webhook list ACCOUNT` shows them")
 }
 
-/// Refuses what the API would refuse.
-async fn admit(settings: &WebhookSettings, url: &str) -> anyhow::Result<()> {
-    let document = json!({ "url": url }).to_string();
-    if let Err(violations) = Registration::read(&Document::parse(document.as_bytes())?) {
-        let told: Vec<&str> = violations.told().iter().map(|it| &*it.message).collect();
-        bail!("the URL {}", told.join(", and "));
-    }
-    let rules = Rules { allow_private: settings.allow_private };
-    let guard = Guard::new(rules, std::sync::Arc::new(SystemResolver::new()));
-    if settings.allow_private {
-        // A receiver nearby may be started later.
-        guard.check_form(url)?;
-    } else {
-        guard.admit(url).await?;
-    }
+/// Refuses another address, or a token for the present one, where the API would.
+async fn admit(
+    desk: &Desk,
+    settings: &WebhookSettings,
+    endpoint: &Endpoint,
+    url: Option<&str>,
+    verify_token: Option<String>,
+) -> anyhow::Result<()> {
+    let (account, id) = endpoint.find(desk).await?;
+    let webhook = desk.store.webhook(account, id).await?.with_context(|| gone(id))?;
+    let document = json!({"url": url, "verify_token": verify_token}).to_string();
+    let read = Change::read(&Document::parse(document.as_bytes())?, webhook.format);
+    let asked = read.map_err(refusal)?;
+    settings.setup().admit(url.unwrap_or(&webhook.url), asked.verify_token.as_ref()).await?;
     Ok(())
 }
 
-/// A new secret: as its owner is told it, and as it is kept.
-struct NewSecret {
-    shown: String,
-    kept: KeptSecret,
+/// What is wrong, in the words of the command line.
+fn refusal(violations: Violations) -> anyhow::Error {
+    let told = violations.told().iter().map(|it| {
+        let what = match &*it.pointer {
+            "/url" => "the URL",
+            "/verify_token" => "--verify-token",
+            "/secret" => "--secret",
+            _ => "--format",
+        };
+        format!("{what} {}", it.message)
+    });
+    anyhow::anyhow!(told.collect::<Vec<_>>().join(", and "))
 }
 
-impl NewSecret {
-    async fn make(
-        desk: &Desk,
-        settings: &WebhookSettings,
-        account: AccountId,
-        besides: Option<WebhookId>,
-    ) -> anyhow::Result<Self> {
-        let all = desk.store.webhooks(account).await?;
-        let foreign = |it: &&Webhook| {
-            Some(it.id) != besides && settings.keyring.open(account.get(), &it.secret).is_err()
-        };
-        if let Some(sealed) = all.iter().find(foreign) {
-            eprintln!(
-                "warning: the secret of webhook {} does not open with the GALLEY_SECRET_KEY that \
-                 is set here, or with none: set the one that the service is started with",
-                sealed.id
-            );
-        }
-        let secret = Secret::generate(|bytes| SystemRandom.fill(bytes));
-        let mut nonce = [0; 24];
-        SystemRandom.fill(&mut nonce);
-        let kept = settings.keyring.seal(account.get(), &secret, nonce);
-        Ok(Self { shown: secret.reveal(), kept })
+/// Secrets that were sealed with another key can be no more than warned of.
+async fn warn_of_other_keys(
+    desk: &Desk,
+    settings: &WebhookSettings,
+    account: AccountId,
+    besides: Option<WebhookId>,
+) -> anyhow::Result<()> {
+    let all = desk.store.webhooks(account).await?;
+    let foreign = |it: &&Webhook| {
+        Some(it.id) != besides && settings.keyring.open(account.get(), &it.secret).is_err()
+    };
+    if let Some(sealed) = all.iter().find(foreign) {
+        eprintln!(
+            "warning: the secret of webhook {} does not open with the GALLEY_SECRET_KEY that is \
+             set here, or with none: set the one that the service is started with",
+            sealed.id
+        );
     }
+    Ok(())
 }
 
 async fn change(desk: &Desk, endpoint: &Endpoint, what: WebhookChange) -> anyhow::Result<()> {
@@ -166,9 +178,11 @@ async fn rotate(
     force: bool,
 ) -> anyhow::Result<()> {
     let (account, id) = endpoint.find(desk).await?;
-    let secret = NewSecret::make(desk, settings, account, Some(id)).await?;
-    let until = desk.now.checked_add(BOTH_SECRETS)?;
-    let kept = secret.kept.clone();
+    let webhook = desk.store.webhook(account, id).await?.with_context(|| gone(id))?;
+    warn_of_other_keys(desk, settings, account, Some(id)).await?;
+    let secret = settings.setup().new_secret(account, webhook.format, None);
+    let until = both_secrets_until(webhook.format, desk.now);
+    let kept = secret.sealed.clone();
     match desk.store.rotate_webhook(account, id, kept, until, force, desk.now).await? {
         Rotation::Done(webhook) => print_with_secret(desk, &webhook, &secret),
         Rotation::Open(until) => bail!(
@@ -187,12 +201,13 @@ async fn list(desk: &Desk, account: &str) -> anyhow::Result<()> {
             it.id.to_string().into(),
             it.url.clone().into(),
             types(desk, &it),
+            it.format.word().into(),
             state(&it).into(),
             it.behind.into(),
             it.created_at.to_string().into(),
         ]
     });
-    let columns = ["id", "url", "events", "state", "behind", "created_at"];
+    let columns = ["id", "url", "events", "format", "state", "behind", "created_at"];
     table::print(desk.json, &columns, rows.collect());
     Ok(())
 }
@@ -213,13 +228,15 @@ fn print_with_secret(desk: &Desk, webhook: &Webhook, secret: &NewSecret) {
 /// Named like the members of the API's answer.
 fn members(desk: &Desk, webhook: &Webhook) -> Vec<(&'static str, Value)> {
     let (disabled_at, because) = webhook.disabled.unzip();
+    let former = webhook.former_secret.as_ref().map(|(_, until)| *until);
     vec![
         ("id", webhook.id.to_string().into()),
         ("url", webhook.url.clone().into()),
         ("events", types(desk, webhook)),
+        ("format", webhook.format.word().into()),
         ("state", state(webhook).into()),
         ("behind", webhook.behind.into()),
-        ("former_secret_until", moment(webhook.former_secret.as_ref().map(|(_, until)| *until))),
+        ("former_secret_until", moment(former.filter(|until| *until > desk.now))),
         ("failing_since", moment(webhook.failing_since)),
         ("resting_until", moment(webhook.resting_until)),
         ("disabled_at", moment(disabled_at)),

@@ -1,11 +1,14 @@
 //! The settings of events and webhooks.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use galley_domain::delivery::Schedule;
-use galley_server::webhooks::Keyring;
+use galley_server::webhooks::{
+    Guard, HttpOutgoing, Keyring, Rules, Setup, SystemResolver, trusted_roots,
+};
 
 use super::{Meaning, time};
+use crate::secrets::SystemRandom;
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -26,6 +29,26 @@ pub(crate) struct WebhookSettings {
     pub(crate) retries: Schedule,
     /// What seals the secrets that deliveries are signed with.
     pub(crate) keyring: Keyring,
+}
+
+impl WebhookSettings {
+    /// What endpoints and deliveries need.
+    pub(crate) fn setup(&self) -> Setup {
+        let rules = Rules { allow_private: self.allow_private };
+        // Each has its own places for looking names up: who registers cannot keep events from going.
+        let guard = || Guard::new(rules, Arc::new(SystemResolver::new()));
+        let outgoing = HttpOutgoing::new(guard(), self.timeout, trusted_roots());
+        Setup {
+            guard: guard(),
+            keyring: self.keyring.clone(),
+            random: Arc::new(SystemRandom),
+            outgoing: Arc::new(outgoing),
+            schedule: self.retries.clone(),
+            per_second: self.per_second,
+            timeout: self.timeout,
+            deliver: self.deliver,
+        }
+    }
 }
 
 impl Meaning<'_> {

@@ -59,6 +59,7 @@ pub(super) fn text(rule: &Text, placeholders: bool) -> Value {
         Form::Signature => {
             return json!({"type": "string", "pattern": "^[A-Za-z0-9+/=]{11}$", "examples": ["K8a/AINcGX7"]});
         }
+        Form::Secret => "^[!-~]{16,}$".to_owned(),
         Form::Identifier => "^[a-z0-9_]+$".to_owned(),
         Form::Package => r"^[A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_]*)+$".to_owned(),
         // Formatting, emoji and the words around placeholders are beyond a pattern.
@@ -189,6 +190,7 @@ mod tests {
             (Url, Some(Rule::UrlHost)),
             (Form::UrlWithSuffix, Some(Rule::UrlHost)),
             (Form::Moment, Some(Rule::MomentForm)),
+            (Form::Secret, None),
         ] {
             for (multiline, placeholders) in [(false, false), (false, true), (true, true)] {
                 let rule = Text { max: 100_000, whatsapp_max: None, multiline, form };

@@ -10,6 +10,7 @@ use galley_domain::{
     json::{Document, Json},
     rulebook::{Shape, WHATSAPP},
     violation::Violations,
+    webhook::SUBSCRIPTION,
 };
 
 use super::parameters::Query;
@@ -79,7 +80,7 @@ fn unwrapped(body: &[u8]) -> Result<Vec<u8>, Problem> {
     Ok(text.as_bytes().to_vec())
 }
 
-/// A form as one JSON object. A field that is a text or a word in the rulebook stays one even if
+/// A form as one JSON object. A field that is a text or a word in a table stays one even if
 /// it looks like a number; any other is JSON if it can be.
 fn from_form<'f>(
     pairs: impl Iterator<Item = (&'f str, &'f str)>,
@@ -108,7 +109,8 @@ fn from_form<'f>(
 }
 
 fn is_text(name: &str) -> bool {
-    let field = WHATSAPP.template.fields.iter().find(|field| field.name == name);
+    let mut fields = WHATSAPP.template.fields.iter().chain(SUBSCRIPTION.fields);
+    let field = fields.find(|field| field.name == name);
     let shape = field.map(|field| &field.shape);
     matches!(shape, Some(Shape::Text(_) | Shape::Choice(_) | Shape::Format))
 }
@@ -133,6 +135,7 @@ mod tests {
                 r#"{"allow_category_change":true,"message_send_ttl_seconds":600}"#,
             ),
             ("components=%5B", r#"{"components":"["}"#),
+            ("verify_token=123", r#"{"verify_token":"123"}"#),
             ("languages=[%22en%22]&x=y", r#"{"languages":["en"],"x":"y"}"#),
             ("na%22me=a+b&name=a&name=b", r#"{"na\"me":"a b","name":"a","name":"b"}"#),
         ] {

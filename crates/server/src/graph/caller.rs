@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// What stands behind the account's id only: nobody else's list can be named.
-const OF_ACCOUNT: [&str; 2] = ["message_templates", "upsert_message_templates"];
+const OF_ACCOUNT: [&str; 3] = ["message_templates", "upsert_message_templates", "subscribed_apps"];
 
 /// Whether a path segment is a version: `v`, digits, a full stop, digits.
 fn is_version(segment: &str) -> bool {

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use galley_domain::{
     json::{Document, Json, Member},
     template::Status,
+    webhook::rejection_word,
 };
 use galley_store::{Account, StoredTemplate};
 
@@ -27,16 +28,6 @@ const USUAL: &[&str] = &[
 
 /// What is shown of an account.
 const ACCOUNT: &[&str] = &["name", "timezone_id"];
-
-/// Why templates are rejected there.
-const REASONS: &[&str] = &[
-    "ABUSIVE_CONTENT",
-    "INCORRECT_CATEGORY",
-    "INVALID_FORMAT",
-    "PROMOTIONAL",
-    "SCAM",
-    "TAG_CONTENT_MISMATCH",
-];
 
 /// Which fields are wanted; the id always is.
 pub(super) struct Fields(Option<Vec<String>>);
@@ -226,9 +217,7 @@ fn rejected_reason(stored: &StoredTemplate) -> &'static str {
     if stored.state.newest != Status::Rejected {
         return "NONE";
     }
-    let reason = stored.reason.as_deref().unwrap_or_default().to_ascii_uppercase();
-    let known = REASONS.iter().find(|known| reason.starts_with(**known));
-    known.copied().unwrap_or("INVALID_FORMAT")
+    rejection_word(stored.reason.as_deref())
 }
 
 /// What an edit answers. Meta tells less; some clients insist on a name and a category, one on a

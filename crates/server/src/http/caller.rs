@@ -54,7 +54,7 @@ pub(crate) struct Write;
 pub(crate) struct Review;
 
 /// For handlers of endpoints.
-pub(super) struct Webhooks;
+pub(crate) struct Webhooks;
 
 impl Needs for Read {
     const SCOPE: Scope = Scope::Read;

@@ -9,11 +9,14 @@ use axum::{
 use galley_domain::{
     delivery::{Because, Reply, Verdict},
     id::WebhookId,
+    webhook::Format,
 };
-use galley_store::{Attempt, DueDelivery, KeptSecret, Recorded, StoreError, Take};
+use galley_store::{Attempt, DueDelivery, KeptSecret, Recorded, StoreError, Take, Webhook};
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
+    envelope::envelope,
+    hub,
     keyring::CannotOpen,
     outgoing::{Outcome, Post, RetryAfter},
     signature::{self, Secret},
@@ -141,27 +144,27 @@ impl Step {
     }
 }
 
-/// The event as it is sent, signed with every secret that counts.
+/// The event as it is sent, in the form of its endpoint.
 fn message(app: &App, due: &DueDelivery, now: Timestamp) -> Result<Post, CannotOpen> {
     let DueDelivery { webhook, event, .. } = due;
-    let account = webhook.account.get();
-    let open = |kept: &KeptSecret| app.webhooks().keyring.open(account, kept);
-    let mut secrets: Vec<Secret> = vec![open(&webhook.secret)?];
-    if let Some((former, until)) = &webhook.former_secret
-        && *until > now
-    {
-        // One whose key is lost is no reason not to sign with the other.
-        secrets.extend(open(former).ok());
-    }
-    let body = event_view::event(event);
     // A store that was put back from a copy gives numbers again: the moment tells them apart.
-    let id = format!("evt_{account}_{}_{}", event.seq, event.at.as_millisecond());
-    let headers = [
-        (signature::ID_HEADER, id.clone()),
-        (signature::TIMESTAMP_HEADER, now.as_second().to_string()),
-        (signature::SIGNATURE_HEADER, signature::sign(&secrets, &id, now, body.as_bytes())),
-    ];
-    let headers = headers.into_iter().filter_map(|(name, value)| {
+    let id = format!("evt_{}_{}_{}", webhook.account, event.seq, event.at.as_millisecond());
+    let (body, signed) = match webhook.format {
+        Format::Galley => {
+            let (body, secrets) = (event_view::event(event), secrets(app, webhook, now)?);
+            let signature = signature::sign(&secrets, &id, now, body.as_bytes());
+            let timestamp = (signature::TIMESTAMP_HEADER, now.as_second().to_string());
+            (body, vec![timestamp, (signature::SIGNATURE_HEADER, signature)])
+        }
+        Format::Whatsapp => {
+            let secret = open(app, webhook, &webhook.secret)?;
+            let body = envelope(due);
+            let signature = hub::sign_hub(&secret, body.as_bytes());
+            (body, vec![(hub::HUB_HEADER, signature)])
+        }
+    };
+    let headers = signed.into_iter().chain([(signature::ID_HEADER, id)]);
+    let headers = headers.filter_map(|(name, value)| {
         Some((HeaderName::from_static(name), HeaderValue::try_from(value).ok()?))
     });
     let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -170,6 +173,22 @@ fn message(app: &App, due: &DueDelivery, now: Timestamp) -> Result<Post, CannotO
         headers: headers.chain([json]).collect(),
         body: Bytes::from(body),
     })
+}
+
+/// Every secret that counts.
+fn secrets(app: &App, webhook: &Webhook, now: Timestamp) -> Result<Vec<Secret>, CannotOpen> {
+    let mut secrets = vec![open(app, webhook, &webhook.secret)?];
+    if let Some((former, until)) = &webhook.former_secret
+        && *until > now
+    {
+        // One whose key is lost is no reason not to sign with the other.
+        secrets.extend(open(app, webhook, former).ok());
+    }
+    Ok(secrets)
+}
+
+fn open(app: &App, webhook: &Webhook, kept: &KeptSecret) -> Result<Secret, CannotOpen> {
+    app.webhooks().keyring.open(webhook.account.get(), kept)
 }
 
 /// How long an endpoint asks to be left alone.

@@ -1,13 +1,14 @@
 //! A receiver of deliveries for people who develop one: it takes whatever is posted, checks the
-//! signature, hands it on, and answers as it was told.
+//! signature of either format, hands it on, and answers as it was told. Whoever asks with the right
+//! token gets his challenge back.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
-use http_body_util::{BodyExt as _, Empty, Limited};
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::{
     Method, Request, Response, StatusCode,
     body::{Bytes, Incoming},
-    header::{ALLOW, HeaderValue},
+    header::{ALLOW, HeaderMap, HeaderValue},
     server::conn::http1,
     service::service_fn,
 };
@@ -19,8 +20,11 @@ use tokio::{
     time::timeout,
 };
 
-use super::signature::{
-    ID_HEADER, NotVerified, SIGNATURE_HEADER, Secret, Signed, TIMESTAMP_HEADER, verify,
+use super::{
+    hub::{HUB_HEADER, verify_hub},
+    signature::{
+        ID_HEADER, NotVerified, SIGNATURE_HEADER, Secret, Signed, TIMESTAMP_HEADER, verify,
+    },
 };
 use crate::Clock;
 
@@ -37,6 +41,8 @@ const CONNECTIONS: usize = 64;
 pub struct Receiver {
     /// What signatures are checked with.
     pub secret: Option<Secret>,
+    /// What whoever asks whether this wants to be called has to know.
+    pub verify_token: Option<String>,
     /// What every delivery is answered with.
     pub answer: StatusCode,
     /// What the age of a delivery is told by.
@@ -98,15 +104,31 @@ impl Receiver {
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Response<Empty<Bytes>> {
-        let mut response = Response::new(Empty::new());
-        if request.method() == Method::POST {
-            *response.status_mut() = self.take(request).await;
-        } else {
-            *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let mut response = Response::default();
+        match *request.method() {
+            Method::POST => *response.status_mut() = self.take(request).await,
+            Method::GET if self.verify_token.is_some() => {
+                match self.challenge(request.uri().query().unwrap_or_default()) {
+                    Some(challenge) => *response.body_mut() = Full::from(challenge),
+                    None => *response.status_mut() = StatusCode::FORBIDDEN,
+                }
+            }
+            _ => {
+                *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+                response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+            }
         }
         response
+    }
+
+    /// What somebody with the right token wants to hear.
+    fn challenge(&self, query: &str) -> Option<String> {
+        let asked = |name: &str| {
+            let mut pairs = form_urlencoded::parse(query.as_bytes());
+            pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+        };
+        asked("hub.challenge").filter(|_| asked("hub.verify_token") == self.verify_token)
     }
 
     async fn take(&self, request: Request<Incoming>) -> StatusCode {
@@ -116,12 +138,11 @@ impl Receiver {
             Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE,
             Err(_) => return StatusCode::REQUEST_TIMEOUT,
         };
-        let header = |name| parts.headers.get(name).and_then(|it| it.to_str().ok());
-        let (id, timestamp) = (header(ID_HEADER), header(TIMESTAMP_HEADER));
-        let checked = self.check(id, timestamp, header(SIGNATURE_HEADER), &body);
-        let seconds = timestamp.and_then(|it| it.parse().ok());
+        let header = |name| header(&parts.headers, name);
+        let checked = self.check(&parts.headers, &body);
+        let seconds = header(TIMESTAMP_HEADER).and_then(|it| it.parse().ok());
         let received = Received {
-            id: id.map(str::to_owned),
+            id: header(ID_HEADER).map(str::to_owned),
             sent_at: seconds.and_then(|it| Timestamp::from_second(it).ok()),
             checked,
             body,
@@ -132,20 +153,41 @@ impl Receiver {
         }
     }
 
-    fn check(
-        &self,
-        id: Option<&str>,
-        timestamp: Option<&str>,
-        signature: Option<&str>,
-        body: &[u8],
-    ) -> Checked {
-        let Some(id) = id else { return Checked::Unsigned(ID_HEADER) };
-        let Some(timestamp) = timestamp else { return Checked::Unsigned(TIMESTAMP_HEADER) };
-        let Some(signature) = signature else { return Checked::Unsigned(SIGNATURE_HEADER) };
-        let Some(secret) = &self.secret else { return Checked::NoSecret };
-        match verify(secret, Signed { id, timestamp, signature }, body, self.clock.now()) {
-            Ok(()) => Checked::Verified,
-            Err(refused) => Checked::Refused(refused),
+    fn check(&self, headers: &HeaderMap, body: &[u8]) -> Checked {
+        let verdict = match signed(headers) {
+            Err(missing) => return Checked::Unsigned(missing),
+            Ok(signed) => self.secret.as_ref().map(|secret| match signed {
+                Signature::Hub(signature) => verify_hub(secret, signature, body),
+                Signature::Ours(signed) => verify(secret, signed, body, self.clock.now()),
+            }),
+        };
+        match verdict {
+            Some(Ok(())) => Checked::Verified,
+            Some(Err(refused)) => Checked::Refused(refused),
+            None => Checked::NoSecret,
         }
     }
+}
+
+/// A signature as its format has it.
+enum Signature<'h> {
+    Hub(&'h str),
+    Ours(Signed<'h>),
+}
+
+/// What the headers of a message say, or the first of them that is missing.
+fn signed(headers: &HeaderMap) -> Result<Signature<'_>, &'static str> {
+    if let Some(signature) = header(headers, HUB_HEADER) {
+        return Ok(Signature::Hub(signature));
+    }
+    let needed = |name| header(headers, name).ok_or(name);
+    Ok(Signature::Ours(Signed {
+        id: needed(ID_HEADER)?,
+        timestamp: needed(TIMESTAMP_HEADER)?,
+        signature: needed(SIGNATURE_HEADER)?,
+    }))
+}
+
+fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name).and_then(|it| it.to_str().ok())
 }

@@ -2,7 +2,8 @@
 //!
 //! A receiver is somebody else's machine: it may be slow, broken or hostile, and costs us no more
 //! than the deadline and the limits named here. Nothing of its answer counts but the status and
-//! `Retry-After`; redirects are not followed, and there are no proxies and no cookies.
+//! `Retry-After`, and the beginning of a page that was asked for; redirects are not followed, and
+//! there are no proxies and no cookies.
 
 mod connection;
 mod pool;
@@ -13,7 +14,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use http_body_util::Full;
 use hyper::{
-    Request, Uri,
+    Method, Request, Uri,
     body::Bytes,
     header::{HOST, HeaderName, HeaderValue, USER_AGENT},
 };
@@ -37,6 +38,18 @@ const MOST_DETAIL: usize = 300;
 pub trait Outgoing: Send + Sync {
     /// Tries once.
     async fn post(&self, post: Post) -> Outcome;
+
+    /// Asks for a page, once.
+    async fn get(&self, url: String) -> Result<Page, Failure>;
+}
+
+/// What came of asking for a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The status, also of a redirect.
+    pub status: u16,
+    /// The beginning of what it says.
+    pub body: Vec<u8>,
 }
 
 /// One message on its way.
@@ -155,7 +168,7 @@ impl HttpOutgoing {
         let url = self.guard.check_form(&post.url)?;
         let origin = Origin::of(&url);
         if let Some(mut connection) = self.idle.take(&origin) {
-            match connection.ask(request(&url, post)?).await {
+            match connection.ask(request(Method::POST, &url, post)?).await {
                 Ok(answer) => return Ok(Answered { origin, connection, answer }),
                 // The receiver had closed it meanwhile, as it may: that is not a failed attempt.
                 // Should it have read the message all the same, it knows the second by its id.
@@ -165,8 +178,24 @@ impl HttpOutgoing {
         }
         let admitted = self.guard.admit(&post.url).await?;
         let mut connection = Connection::open(&admitted, &self.tls, deadline).await?;
-        let answer = connection.ask(request(&url, post)?).await.map_err(|it| it.failure)?;
+        let request = request(Method::POST, &url, post)?;
+        let answer = connection.ask(request).await.map_err(|it| it.failure)?;
         Ok(Answered { origin, connection, answer })
+    }
+
+    /// Over a connection of its own: it is done once and not again.
+    async fn page(&self, url: String, deadline: Instant) -> Result<Page, Failure> {
+        let admitted = self.guard.admit(&url).await?;
+        let mut connection = Connection::open(&admitted, &self.tls, deadline).await?;
+        let post = Post { url, headers: Vec::new(), body: Bytes::new() };
+        let request = request(Method::GET, &admitted.url, &post)?;
+        let answer = connection.ask(request).await.map_err(|it| it.failure)?;
+        Ok(Page { status: answer.status, body: answer.beginning().await })
+    }
+
+    fn too_late(&self) -> Failure {
+        let detail = format!("The receiver did not answer within {:?}.", self.timeout);
+        Failure::new(FailureKind::Timeout, detail)
     }
 
     /// After a timeout the next attempt begins with a new connection.
@@ -192,10 +221,15 @@ impl Outgoing for HttpOutgoing {
             Ok(Err(failure)) => Outcome::Failed(failure),
             Err(_) => {
                 self.give_up(&post.url);
-                let detail = format!("The receiver did not answer within {:?}.", self.timeout);
-                Outcome::Failed(Failure::new(FailureKind::Timeout, detail))
+                Outcome::Failed(self.too_late())
             }
         }
+    }
+
+    async fn get(&self, url: String) -> Result<Page, Failure> {
+        let deadline = Instant::now() + self.timeout;
+        let page = timeout_at(deadline, self.page(url, deadline)).await;
+        page.unwrap_or_else(|_| Err(self.too_late()))
     }
 }
 
@@ -216,12 +250,14 @@ pub fn trusted_roots() -> RootCertStore {
     roots
 }
 
-fn request(url: &Url, post: &Post) -> Result<Request<Full<Bytes>>, Failure> {
+fn request(method: Method, url: &Url, post: &Post) -> Result<Request<Full<Bytes>>, Failure> {
     let unsendable =
         || Failure::new(FailureKind::Refused, "The URL cannot be sent as it is.".to_owned());
     let target = &url[Position::BeforePath..Position::AfterQuery];
     let host = &url[Position::BeforeHost..Position::AfterPort];
-    let mut request = Request::post(target.parse::<Uri>().map_err(|_| unsendable())?)
+    let mut request = Request::builder()
+        .method(method)
+        .uri(target.parse::<Uri>().map_err(|_| unsendable())?)
         .body(Full::new(post.body.clone()))
         .map_err(|_| unsendable())?;
     let headers = request.headers_mut();

@@ -1,16 +1,28 @@
-//! What endpoints and deliveries need beside the store, handed in by the command line.
+//! What endpoints and deliveries need beside the store, handed in by the command line; and what is
+//! done whenever one is registered, on whatever surface.
 
 use std::{sync::Arc, time::Duration};
 
-use galley_domain::{delivery::Schedule, id::AccountId};
+use galley_domain::{
+    delivery::Schedule,
+    id::AccountId,
+    violation::{Rule, Violation},
+    webhook::{Format, Hidden},
+};
 use galley_store::KeptSecret;
+use jiff::{SignedDuration, Timestamp};
+use thiserror::Error;
 
 use super::{
     guard::{Guard, Refused},
+    handshake::{NoHandshake, shake},
     keyring::Keyring,
     outgoing::Outgoing,
     signature::Secret,
 };
+
+/// How long both secrets sign after a rotation, where a signature has room for both.
+const BOTH_SECRETS: SignedDuration = SignedDuration::from_hours(24);
 
 /// A random source, handed in so that tests can foresee it.
 pub trait Random: Send + Sync {
@@ -39,27 +51,94 @@ pub struct Setup {
 }
 
 /// A new secret: as its owner is told it, and as it is kept.
-pub(crate) struct NewSecret {
-    pub(crate) shown: String,
-    pub(crate) sealed: KeptSecret,
+pub struct NewSecret {
+    /// For its owner.
+    pub shown: String,
+    /// For the store.
+    pub sealed: KeptSecret,
+}
+
+/// Why nothing is sent to an address.
+#[derive(Clone, Debug, Error)]
+pub enum NotAdmitted {
+    /// It may not be called.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// It was called and did not show that it wants to be.
+    #[error(transparent)]
+    NoHandshake(#[from] NoHandshake),
+}
+
+impl NotAdmitted {
+    /// As a fault of the document in which the address stands there.
+    pub(crate) fn violation(&self, pointer: &str) -> Violation {
+        let (rule, hint) = match self {
+            Self::Refused(_) => (
+                Rule::WebhookAddress,
+                "an endpoint has an address like `https://shop.example/hooks`",
+            ),
+            Self::NoHandshake(_) => (
+                Rule::WebhookHandshake,
+                "answer `GET` there with 200 and the value of `hub.challenge` when `hub.verify_token` is what you sent here as `verify_token`",
+            ),
+        };
+        Violation {
+            pointer: pointer.to_owned(),
+            rule,
+            message: self.to_string(),
+            hint: Some(hint.to_owned()),
+            span: None,
+        }
+    }
 }
 
 impl Setup {
     /// Whether an endpoint may be registered there. Where private networks are allowed every
     /// address is good, and a receiver nearby may be started later: its name is not looked up.
-    pub(crate) async fn admit(&self, url: &str) -> Result<(), Refused> {
+    /// With a token, the address has to answer now.
+    pub async fn admit(&self, url: &str, token: Option<&Hidden>) -> Result<(), NotAdmitted> {
         if self.guard.rules().allow_private {
-            self.guard.check_form(url).map(drop)
+            self.guard.check_form(url)?;
         } else {
-            self.guard.admit(url).await.map(drop)
+            self.guard.admit(url).await?;
         }
+        if let Some(Hidden(token)) = token {
+            shake(&*self.outgoing, &*self.random, url, token).await?;
+        }
+        Ok(())
     }
 
-    pub(crate) fn new_secret(&self, account: AccountId) -> NewSecret {
-        let secret = Secret::generate(|bytes| self.random.fill(bytes));
+    /// A secret for an endpoint of that format: what was given, if it is one, or a new one.
+    pub fn new_secret(
+        &self,
+        account: AccountId,
+        format: Format,
+        given: Option<&Hidden>,
+    ) -> NewSecret {
+        let fill = |bytes: &mut [u8]| self.random.fill(bytes);
+        let given = given.and_then(|Hidden(text)| Secret::of_app(text).ok());
+        let (secret, shown) = match format {
+            Format::Galley => {
+                let secret = Secret::generate(fill);
+                let shown = secret.reveal();
+                (secret, shown)
+            }
+            Format::Whatsapp => {
+                let secret = given.unwrap_or_else(|| Secret::generate_app(fill));
+                let shown = secret.reveal_app();
+                (secret, shown)
+            }
+        };
         let mut nonce = [0; 24];
         self.random.fill(&mut nonce);
-        let sealed = self.keyring.seal(account.get(), &secret, nonce);
-        NewSecret { shown: secret.reveal(), sealed }
+        NewSecret { shown, sealed: self.keyring.seal(account.get(), &secret, nonce) }
+    }
+}
+
+/// Until when the secret before signs, too, if another takes its place now.
+pub fn both_secrets_until(format: Format, now: Timestamp) -> Timestamp {
+    match format {
+        Format::Galley => now.checked_add(BOTH_SECRETS).unwrap_or(Timestamp::MAX),
+        Format::Whatsapp => now,
     }
 }

@@ -31,13 +31,16 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What a receiver shares with us: 24 to 64 random bytes.
+/// What a receiver shares with us: 24 to 64 random bytes, or an app secret as Meta has them.
 #[derive(Clone)]
 pub struct Secret(Vec<u8>);
 
 /// The text is not a signing secret. It is not repeated here: it may be nearly one.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("A signing secret is whsec_ and 24 to 64 bytes in Base64. Copy it as it was shown.")]
+#[error(
+    "A signing secret is whsec_ and 24 to 64 bytes in Base64; or, for the format whatsapp, 16 to 256 \
+     printable characters. Copy it as it was shown."
+)]
 pub struct NotASecret;
 
 /// What the headers of a message say.
@@ -82,7 +85,31 @@ impl Secret {
     /// The secret from how [`Secret::reveal`] writes it.
     pub fn parse(text: &str) -> Result<Self, NotASecret> {
         let encoded = text.strip_prefix(PREFIX).ok_or(NotASecret)?;
-        Self::from_bytes(BASE64.decode(encoded).map_err(|_| NotASecret)?)
+        let bytes = BASE64.decode(encoded).map_err(|_| NotASecret)?;
+        if (24..=64).contains(&bytes.len()) { Ok(Self(bytes)) } else { Err(NotASecret) }
+    }
+
+    /// A new app secret of 32 characters, made of 16 bytes from a random source.
+    pub fn generate_app(fill: impl FnOnce(&mut [u8])) -> Self {
+        let mut bytes = [0; 16];
+        fill(&mut bytes);
+        Self(format!("{:032x}", u128::from_be_bytes(bytes)).into_bytes())
+    }
+
+    /// An app secret: the text is the key.
+    pub fn of_app(text: &str) -> Result<Self, NotASecret> {
+        let plain = text.bytes().all(|byte| byte.is_ascii_graphic());
+        if plain { Self::from_bytes(text.as_bytes().to_vec()) } else { Err(NotASecret) }
+    }
+
+    /// Either kind, as it was shown.
+    pub fn read(text: &str) -> Result<Self, NotASecret> {
+        if text.starts_with(PREFIX) { Self::parse(text) } else { Self::of_app(text) }
+    }
+
+    /// An app secret as its owner gets to see it, once.
+    pub fn reveal_app(&self) -> String {
+        String::from_utf8_lossy(&self.0).into_owned()
     }
 
     /// The secret as its owner gets to see it, once.
@@ -91,7 +118,7 @@ impl Secret {
     }
 
     pub(super) fn from_bytes(bytes: Vec<u8>) -> Result<Self, NotASecret> {
-        if (24..=64).contains(&bytes.len()) { Ok(Self(bytes)) } else { Err(NotASecret) }
+        if (16..=256).contains(&bytes.len()) { Ok(Self(bytes)) } else { Err(NotASecret) }
     }
 
     pub(super) fn bytes(&self) -> &[u8] {

@@ -14,8 +14,12 @@ use std::{
 use async_trait::async_trait;
 use galley_domain::delivery::Schedule;
 use galley_server::webhooks::{
-    Guard, Keyring, Outcome, Outgoing, Post, Random, Resolve, Rules, Setup,
+    Failure, FailureKind, Guard, Keyring, Outcome, Outgoing, Page, Post, Random, Resolve, Rules,
+    Setup,
 };
+
+/// What receivers know.
+pub(crate) const VERIFY_TOKEN: &str = "what-the-receiver-knows";
 
 /// For an operator who allows private networks, or does not.
 pub(crate) fn webhooks(allow_private: bool) -> Setup {
@@ -23,7 +27,7 @@ pub(crate) fn webhooks(allow_private: bool) -> Setup {
         guard: Guard::new(Rules { allow_private }, Arc::new(Names)),
         keyring: Keyring::new(Some("a key that is only for tests")).unwrap(),
         random: Arc::new(Counting::default()),
-        outgoing: Arc::new(Nothing),
+        outgoing: Arc::new(Answering),
         schedule: Schedule::default(),
         per_second: 50,
         timeout: Duration::from_secs(15),
@@ -57,12 +61,34 @@ impl Random for Counting {
     }
 }
 
-/// Sends nothing: these tests are about what is registered.
-struct Nothing;
+/// Sends nothing, as these tests are about what is registered. When an address is asked, its path
+/// says what it answers: `/silent`, `/403`, `/200` with something else, and all others the challenge
+/// if they know the token.
+struct Answering;
 
 #[async_trait]
-impl Outgoing for Nothing {
+impl Outgoing for Answering {
     async fn post(&self, post: Post) -> Outcome {
         panic!("{post:?} was sent")
+    }
+
+    async fn get(&self, url: String) -> Result<Page, Failure> {
+        let asked = |name: &str| {
+            let pair =
+                url.split(['?', '&']).find_map(|it| it.strip_prefix(name)?.strip_prefix('='));
+            pair.unwrap_or_default().to_owned()
+        };
+        assert_eq!(asked("hub.mode"), "subscribe");
+        let (status, body) = match url.split(['/', '?']).nth(3) {
+            Some("silent") => {
+                let detail = "Nobody listens there.".to_owned();
+                return Err(Failure { kind: FailureKind::Unreachable, detail });
+            }
+            Some("403") => (403, String::new()),
+            Some("200") => (200, "<html>".to_owned()),
+            _ if asked("hub.verify_token") != VERIFY_TOKEN => (403, String::new()),
+            _ => (200, format!("{}\n", asked("hub.challenge"))),
+        };
+        Ok(Page { status, body: body.into_bytes() })
     }
 }

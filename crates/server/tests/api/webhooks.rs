@@ -55,8 +55,8 @@ async fn an_endpoint_is_registered_with_a_secret_that_is_told_once() {
     let now = app.clock.now().to_string();
     assert_eq!(
         told,
-        json!({"id": id, "url": URL, "events": events, "behind": 0, "created_at": now,
-            "updated_at": now})
+        json!({"id": id, "url": URL, "events": events, "format": "galley", "behind": 0,
+            "created_at": now, "updated_at": now})
     );
     assert_eq!(get(&app, &format!("/{id}")).await.json(), told);
     assert_eq!(get(&app, "").await.json(), json!({"data": [told]}));

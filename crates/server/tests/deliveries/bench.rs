@@ -14,12 +14,13 @@ use galley_domain::{
     lifecycle::Trigger,
     rulebook::V1,
     template::{Review, Template},
+    webhook::Format,
 };
 use galley_server::{
     AccessLog, App, Clock, Limits,
     webhooks::{
-        Failure, FailureKind, Guard, Keyring, Outcome, Outgoing, Post, Random, Resolve, Rules,
-        Secret, Setup, Signed, Step, deliver_one, verify,
+        Failure, FailureKind, Guard, Keyring, Outcome, Outgoing, Page, Post, Random, Resolve,
+        Rules, Secret, Setup, Signed, Step, deliver_one, verify,
     },
 };
 use galley_store::{
@@ -178,12 +179,14 @@ pub(crate) async fn register(
         account,
         url: "https://shop.example/hooks".to_owned(),
         events: Vec::new(),
+        format: Format::Galley,
+        subscribed: false,
         secret: keyring().seal(account.get(), secret, [3; 24]),
         at,
     };
     match store.create_webhook(new).await.unwrap() {
         WebhookCreation::Created(webhook) => *webhook,
-        WebhookCreation::TooMany => panic!("it is the first"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -267,6 +270,10 @@ impl Outgoing for Receiver {
         let told = self.answers.lock().unwrap().pop_front();
         let always = self.always.lock().unwrap().map(status);
         always.or(told).unwrap_or(status(200))
+    }
+
+    async fn get(&self, url: String) -> Result<Page, Failure> {
+        panic!("{url} was asked")
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) const APPROVED_AT_ONCE: Account = Account("1111");
 pub(crate) const WAITING: Account = Account("2222");
 
 /// The one that speaks as clients of the Graph API do.
-const SHOP: Account = Account("3333");
+pub(crate) const SHOP: Account = Account("3333");
 
 pub(crate) struct Service {
     galley: Galley,
@@ -183,7 +183,8 @@ impl Service {
             let pause = json!({"decision": "pause"});
             self.send(SHOP, &Method::POST, &review, Some(&pause), None).await;
         }
-        let below = operation.pattern.contains("message_templates");
+        let below = ["message_templates", "subscribed_apps"];
+        let below = below.iter().any(|edge| operation.pattern.contains(edge));
         let node = if below { &*shop } else { id };
         let path = operation.path(&[("version", "v23.0"), ("node", node), ("id", id)]);
         // Nothing is required, but something has to be said.

@@ -4,18 +4,20 @@ use galley_domain::{
     delivery::{DeliveryStatus, FORGIVEN_AFTER, Health, PATIENCE, Standing, Verdict},
     id::{AccountId, TemplateId, WebhookId},
     lifecycle::EventType,
+    template::Status,
+    webhook::Format,
 };
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{
     columns::{column, key, maybe, millis, moment, number, webhook_id},
-    events, webhooks,
+    events, versions, webhooks,
     writer::Batch,
 };
 use crate::{
-    About, Attempt, Deliveries, Delivery, DueDelivery, DueWebhooks, Recorded, Replay, Replayed,
-    StoreError, Take, Webhook,
+    About, Attempt, Deliveries, Delivery, DueDelivery, DueWebhooks, Event, Recorded, Replay,
+    Replayed, StoreError, Take, Version, Webhook,
 };
 
 /// How many events one step looks at to make deliveries of them.
@@ -84,8 +86,10 @@ pub(super) fn take(
         let next = if cursor < newest { Some(at) } else { next_due(batch.connection(), id, at)? };
         return Ok(Take::Nothing(next));
     };
-    let Some(event) = events::one(batch.connection(), webhook.account, seq)? else {
-        // Nothing can be delivered of an event that is gone.
+    let event = events::one(batch.connection(), webhook.account, seq)?;
+    let whole = event.map(|event| with_version(batch.connection(), &webhook, event)).transpose()?;
+    let Some((event, version)) = whole.flatten() else {
+        // Nothing can be delivered of an event that is gone, or of one whose version is.
         forget(batch.connection(), id, seq, at)?;
         return Ok(Take::Nothing(Some(at)));
     };
@@ -93,7 +97,23 @@ pub(super) fn take(
         .connection()
         .prepare_cached("UPDATE delivery SET leased_until = ?3 WHERE webhook_id = ?1 AND seq = ?2")?
         .execute([key(id.get()), key(seq), millis(lease)])?;
-    Ok(Take::Due(Box::new(DueDelivery { webhook, event, attempts, lease })))
+    Ok(Take::Due(Box::new(DueDelivery { webhook, event, version, attempts, lease })))
+}
+
+/// An event with the version that the endpoint is told of; none if that is gone.
+fn with_version(
+    connection: &Connection,
+    webhook: &Webhook,
+    event: Event,
+) -> Result<Option<(Event, Option<Version>)>, StoreError> {
+    let edit = matches!(event.kind, EventType::Edited | EventType::CategoryChanged);
+    match event.about {
+        About::Template { id, version, .. } if edit && webhook.format == Format::Whatsapp => {
+            let version = versions::told(connection, id, version)?;
+            Ok(version.map(|version| (event, Some(version))))
+        }
+        _ => Ok(Some((event, None))),
+    }
 }
 
 /// The endpoint, if anything is delivered to it at all.
@@ -160,14 +180,16 @@ fn fan_out(
     let to = newest.min(cursor + STEP);
     let connection = batch.connection();
     let mut query = connection.prepare_cached(
-        "SELECT seq, type, template_id FROM event \
+        "SELECT seq, type, template_id, status FROM event \
          WHERE account_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq",
     )?;
     let mut rows = query.query([key(webhook.account.get()), key(cursor), key(to)])?;
     let mut made = 0;
     while let Some(row) = rows.next()? {
         let kind = column(row, "type", |word: String| EventType::named(&word))?;
-        if webhook.events.is_empty() || webhook.events.contains(&kind) {
+        let status = row.get_ref("status")?.as_str().ok().and_then(Status::named);
+        let wanted = webhook.events.is_empty() || webhook.events.contains(&kind);
+        if wanted && webhook.format.sends(kind, status) {
             enqueue(connection, webhook.id, row.get("seq")?, row.get("template_id")?, at)?;
             made += 1;
         }
@@ -268,10 +290,13 @@ pub(super) fn replay(
             let Some(event) = events::one(batch.connection(), account, seq)? else {
                 return Ok(Replayed::NoEvent);
             };
-            let template = match event.about {
-                About::Template { id, .. } => id.get(),
-                About::Webhook { .. } => 0,
+            let (template, status) = match event.about {
+                About::Template { id, status, .. } => (id.get(), Some(status)),
+                About::Webhook { .. } => (0, None),
             };
+            if !webhook.format.sends(event.kind, status) {
+                return Ok(Replayed::Queued(0));
+            }
             replay_one(batch.connection(), id, seq, template, at)?;
             Ok(Replayed::Queued(1))
         }

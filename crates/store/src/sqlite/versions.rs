@@ -10,7 +10,7 @@ use rusqlite::{Connection, Row, params};
 use super::columns::{actor, category, column, key, maybe, moment, number, status};
 use crate::{Decision, StoreError, Version};
 
-/// The versions of one template that its account may see, newest first.
+/// The versions of one template, newest first.
 const VERSIONS: &str = "SELECT version, status, category, previous_category, content, \
      created_at, actor, reason, decided_at, decided_by FROM (\
      SELECT version, status, category, previous_category, content, \
@@ -31,6 +31,16 @@ pub(super) fn one(
     Ok(found.and_then(|found| found.into_iter().find(|it| it.number == version)))
 }
 
+/// A version that an event tells of, whatever has become of its template since.
+pub(super) fn told(
+    connection: &Connection,
+    id: TemplateId,
+    version: u64,
+) -> Result<Option<Version>, StoreError> {
+    let found = before(connection, id, Some(version.saturating_add(1)), 1)?;
+    Ok(found.into_iter().find(|it| it.number == version))
+}
+
 pub(super) fn page(
     connection: &Connection,
     account: AccountId,
@@ -44,18 +54,28 @@ pub(super) fn page(
     if !owned.exists(params![key(id.get()), key(account.get())])? {
         return Ok(None);
     }
+    self::before(connection, id, before, limit).map(Some)
+}
+
+/// So many versions before that one, newest first.
+fn before(
+    connection: &Connection,
+    id: TemplateId,
+    version: Option<u64>,
+    limit: usize,
+) -> Result<Vec<Version>, StoreError> {
     let mut query = connection.prepare_cached(VERSIONS)?;
-    let before = before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
+    let before = version.and_then(|version| i64::try_from(version).ok()).unwrap_or(i64::MAX);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut rows = query.query(params![key(id.get()), before, limit])?;
     let mut versions = Vec::new();
     while let Some(row) = rows.next()? {
-        versions.push(version(row)?);
+        versions.push(read(row)?);
     }
-    Ok(Some(versions))
+    Ok(versions)
 }
 
-fn version(row: &Row<'_>) -> Result<Version, StoreError> {
+fn read(row: &Row<'_>) -> Result<Version, StoreError> {
     let decision = match moment(row, "decided_at")? {
         Some(at) => {
             Some(Decision { at, by: actor(row, "decided_by")?, reason: row.get("reason")? })

@@ -4,6 +4,7 @@ use galley_domain::{
     delivery::Because,
     id::{AccountId, WebhookId},
     lifecycle::EventType,
+    webhook::Format,
 };
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
@@ -27,11 +28,11 @@ pub(super) fn create(
     new: &NewWebhook,
 ) -> Result<WebhookCreation, StoreError> {
     let account = key(new.account.get());
-    let count: u32 = batch
-        .connection()
-        .prepare_cached("SELECT count(*) FROM webhook WHERE account_id = ?1")?
-        .query_row([account], |row| row.get(0))?;
-    if count as usize >= MOST_WEBHOOKS {
+    let there = of_account(batch.connection(), new.account)?;
+    if let Some(other) = there.iter().find(|other| new.subscribed && other.subscribed) {
+        return Ok(WebhookCreation::Subscribed(other.id));
+    }
+    if there.len() >= MOST_WEBHOOKS {
         return Ok(WebhookCreation::TooMany);
     }
     // What happened earlier in this transaction is not written to the account's row yet.
@@ -39,8 +40,8 @@ pub(super) fn create(
     batch
         .connection()
         .prepare_cached(
-            "INSERT INTO webhook (account_id, url, events, secret, cursor, created_at, updated_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)",
+            "INSERT INTO webhook (account_id, url, events, secret, cursor, created_at, updated_at, \
+             format, subscribed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8)",
         )?
         .execute(params![
             account,
@@ -49,6 +50,8 @@ pub(super) fn create(
             new.secret.0,
             key(newest),
             millis(new.at),
+            new.format.word(),
+            new.subscribed,
         ])?;
     let id = u64::try_from(batch.connection().last_insert_rowid()).ok().and_then(WebhookId::new);
     let made = id.map(|id| one(batch.connection(), new.account, id)).transpose()?.flatten();
@@ -231,6 +234,8 @@ fn webhook(row: &Row<'_>) -> Result<Webhook, StoreError> {
             let words = words.split(',').filter(|word| !word.is_empty());
             words.map(EventType::named).collect()
         })?,
+        format: column(row, "format", |word: String| Format::named(&word))?,
+        subscribed: row.get("subscribed")?,
         secret: KeptSecret(row.get("secret")?),
         former_secret: former.zip(moment(row, "former_until")?),
         cursor: number(row, "cursor")?,

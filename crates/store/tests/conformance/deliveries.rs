@@ -22,7 +22,7 @@ const LEASE: i64 = 20_000;
 const NONE: [u64; 0] = [];
 
 /// Takes what is due so many milliseconds after noon.
-async fn take(store: &Shared, id: WebhookId, at: i64) -> Option<DueDelivery> {
+pub(crate) async fn take(store: &Shared, id: WebhookId, at: i64) -> Option<DueDelivery> {
     match store.take_delivery(id, noon(at), noon(at + LEASE)).await.unwrap() {
         Take::Due(due) => Some(*due),
         Take::Nothing(_) => None,
@@ -43,7 +43,7 @@ fn attempt(due: &DueDelivery, at: i64, reply: Reply, verdict: Verdict) -> Attemp
     }
 }
 
-async fn deliver(store: &Shared, due: &DueDelivery, at: i64) {
+pub(crate) async fn deliver(store: &Shared, due: &DueDelivery, at: i64) {
     let taken = attempt(due, at, Reply::Taken, Verdict::Delivered);
     assert_eq!(store.record_attempt(taken).await.unwrap(), Recorded::Kept);
 }
@@ -55,7 +55,7 @@ async fn fail(store: &Shared, due: &DueDelivery, at: i64, seconds: u64) -> Recor
 }
 
 /// Delivers whatever is due; answers the events in their order.
-async fn deliver_all(store: &Shared, id: WebhookId, at: i64) -> Vec<u64> {
+pub(crate) async fn deliver_all(store: &Shared, id: WebhookId, at: i64) -> Vec<u64> {
     let mut delivered = Vec::new();
     while let Some(due) = take(store, id, at).await {
         deliver(store, &due, at).await;
@@ -76,7 +76,7 @@ async fn two_templates(store: &Shared) -> (AccountId, WebhookId, [TemplateId; 2]
     (account, webhook, [one, two])
 }
 
-async fn statuses(
+pub(crate) async fn statuses(
     store: &Shared,
     account: AccountId,
     id: WebhookId,

@@ -4,6 +4,7 @@ use galley_domain::{
     delivery::Because,
     id::{AccountId, WebhookId},
     lifecycle::{EventType, Trigger},
+    webhook::Format,
 };
 use galley_store::{
     Deliveries, KeptSecret, NewWebhook, Rotation, Take, Webhook, WebhookChange, WebhookCreation,
@@ -16,6 +17,8 @@ pub(crate) fn endpoint(account: AccountId) -> NewWebhook {
         account,
         url: "https://example.com/hook".to_owned(),
         events: Vec::new(),
+        format: Format::Galley,
+        subscribed: false,
         secret: KeptSecret(vec![1, 2, 3]),
         at: noon(0),
     }
@@ -24,7 +27,7 @@ pub(crate) fn endpoint(account: AccountId) -> NewWebhook {
 pub(crate) async fn register(store: &Shared, new: NewWebhook) -> Webhook {
     match store.create_webhook(new).await.unwrap() {
         WebhookCreation::Created(webhook) => *webhook,
-        WebhookCreation::TooMany => panic!("there are too many"),
+        other => panic!("{other:?}"),
     }
 }
 

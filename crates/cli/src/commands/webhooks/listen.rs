@@ -24,13 +24,14 @@ pub(crate) async fn listen(
     json: bool,
 ) -> anyhow::Result<()> {
     let given = options.secret.as_deref().or_else(|| written.variable("GALLEY_WEBHOOK_SECRET"));
-    let secret = given.filter(|it| !it.is_empty()).map(Secret::parse).transpose()?;
+    let secret = given.filter(|it| !it.is_empty()).map(Secret::read).transpose()?;
     let mut interrupted = pin!(interrupted()?);
     let listener = serve::listen(&options.listen).await?;
     welcome(listener.local_addr()?, secret.is_some());
     let (hear, mut heard) = mpsc::channel(WAITING);
     let receiving = Receiver {
         secret,
+        verify_token: options.verify_token,
         answer: options.answer.try_into().context("--answer takes a status of HTTP")?,
         clock: Arc::new(SystemClock::new()),
         hear,
@@ -77,7 +78,7 @@ fn paragraph(received: &Received) -> String {
     let pretty = if body.is_object() { indented(&text) } else { text.into_owned() };
     let at = received.sent_at.map_or_else(|| "-".to_owned(), |at| at.to_string());
     let id = received.id.as_deref().unwrap_or("-");
-    let kind = body["type"].as_str().unwrap_or("-");
+    let kind = kind(&body).as_str().unwrap_or("-").to_owned();
     let plain = |text: &str| text.replace(|it: char| it.is_control() && it != '\n', " ");
     plain(&format!("{at}  {id}  {kind}  {verdict}\n{pretty}\n"))
 }
@@ -124,7 +125,7 @@ fn line(received: &Received) -> String {
     let body = body(received);
     let mut object = json!({
         "id": received.id,
-        "type": body["type"],
+        "type": kind(&body),
         "sent_at": received.sent_at.map(|at| at.to_string()),
         "verified": received.checked == Checked::Verified,
         "reason": why(received.checked),
@@ -134,6 +135,11 @@ fn line(received: &Received) -> String {
         members.retain(|_, value| !value.is_null());
     }
     object.to_string()
+}
+
+/// The type of an event, or the field of the first change that Meta would tell.
+fn kind(body: &Value) -> &Value {
+    body.get("type").unwrap_or(&body["entry"][0]["changes"][0]["field"])
 }
 
 /// Why it is not to be believed, if it is not.

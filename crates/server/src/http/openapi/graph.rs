@@ -8,7 +8,7 @@ use galley_domain::credential::Scope;
 use serde_json::{Value, json};
 
 use super::{operation::reference, shared::ID};
-use crate::graph::{NODE, TEMPLATE, TEMPLATES, UNPAUSE, UPLOADS, UPSERT};
+use crate::graph::{NODE, SUBSCRIBED_APPS, TEMPLATE, TEMPLATES, UNPAUSE, UPLOADS, UPSERT};
 pub(super) use schemas::all as all_schemas;
 
 pub(super) const TAG: &str = "WhatsApp";
@@ -29,8 +29,11 @@ struct Call {
 
 /// Path, method and description of each operation.
 pub(super) fn operations() -> impl Iterator<Item = (&'static str, &'static str, Value)> {
-    [list(), create(), delete(), show_below(), show(), edit(), unpause(), upsert(), upload()]
+    let of_templates =
+        [list(), create(), delete(), show_below(), show(), edit(), unpause(), upsert(), upload()];
+    of_templates
         .into_iter()
+        .chain([subscribe(), subscribed(), unsubscribe()])
         .map(|call| (call.path, call.method, call.render()))
 }
 
@@ -196,5 +199,50 @@ fn upsert() -> Call {
         parameters: Vec::new(),
         body: Some(schemas::body("GraphUpsert", &schemas::upserts())),
         answer: ("GraphUpserted", schemas::upserted_example()),
+    }
+}
+
+fn subscribe() -> Call {
+    Call {
+        method: "post",
+        path: SUBSCRIBED_APPS,
+        id: "graphSubscribe",
+        summary: "Have changes of templates sent to an address",
+        description: "Registers `override_callback_uri` as an endpoint of the format `whatsapp`, or lets it take the place of the one that was registered this way. Before, the address is asked with `hub.challenge` and the `verify_token`. When a secret was made, the answer tells it as `galley_secret`, this once. Without an address nothing is done.",
+        scope: Scope::Webhooks,
+        parameters: Vec::new(),
+        body: Some(schemas::optional_body("GraphSubscription", &schemas::subscriptions())),
+        answer: (
+            "GraphSubscribed",
+            json!({"success": true, "galley_secret": "0123456789abcdef0123456789abcdef"}),
+        ),
+    }
+}
+
+fn subscribed() -> Call {
+    Call {
+        method: "get",
+        path: SUBSCRIBED_APPS,
+        id: "graphListSubscriptions",
+        summary: "Show where changes of templates are sent",
+        description: "One app, which is this service, with the address that was registered this way, if one was. Other endpoints are listed on API v1.0.",
+        scope: Scope::Webhooks,
+        parameters: Vec::new(),
+        body: None,
+        answer: ("GraphSubscriptions", schemas::subscriptions_example()),
+    }
+}
+
+fn unsubscribe() -> Call {
+    Call {
+        method: "delete",
+        path: SUBSCRIBED_APPS,
+        id: "graphUnsubscribe",
+        summary: "Have nothing more sent to that address",
+        description: "Deletes the endpoint that was registered this way, if there is one.",
+        scope: Scope::Webhooks,
+        parameters: Vec::new(),
+        body: None,
+        answer: ("GraphSuccess", json!({"success": true})),
     }
 }

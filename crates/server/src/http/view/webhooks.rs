@@ -45,7 +45,10 @@ fn write_webhook(out: &mut String, webhook: &Webhook, secret: Option<&str>, now:
         let words: Vec<&str> = webhook.events.iter().map(|event| event.word()).collect();
         object.raw("events", &serde_json::to_string(&words).unwrap_or_default());
     }
-    object.plain_if("secret", secret);
+    object.word("format", webhook.format.word());
+    if let Some(secret) = secret {
+        object.text("secret", secret);
+    }
     let former_until = webhook.former_secret.as_ref().map(|(_, until)| *until);
     object.plain_if("former_secret_until", to_come(former_until));
     object.number("behind", webhook.behind);

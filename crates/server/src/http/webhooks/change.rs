@@ -7,11 +7,9 @@ use axum::{
 };
 use galley_domain::{
     json::Document,
-    violation::{Rule, Violation},
-    webhook::{Change, Registration, Rotation},
+    webhook::{Change, Hidden, Registration, Rotation},
 };
-use galley_store::{self as store, NewWebhook, WebhookChange, WebhookCreation};
-use jiff::SignedDuration;
+use galley_store::{self as store, NewWebhook, Webhook, WebhookChange, WebhookCreation};
 
 use crate::{
     App,
@@ -22,25 +20,24 @@ use crate::{
         problem::{Kind, Problem},
         view,
     },
+    webhooks::both_secrets_until,
 };
-
-/// How long both secrets sign after a rotation.
-const BOTH_SECRETS: SignedDuration = SignedDuration::from_hours(24);
 
 pub(super) async fn create(
     State(app): State<App>,
     caller: Caller<Webhooks>,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
-    let read = Registration::read(&Document::parse(&body)?);
-    let Registration { url, events } = read.map_err(Problem::invalid_webhook)?;
-    admit(&app, &url).await?;
+    let read = Registration::read(&Document::parse(&body)?, &caller.account.rulebook);
+    let Registration { url, events, format, verify_token, secret } =
+        read.map_err(Problem::invalid_webhook)?;
+    admit(&app, &url, verify_token.as_ref()).await?;
     let (account, at) = (caller.account.id, app.clock().now());
-    let secret = app.webhooks().new_secret(account);
-    let new = NewWebhook { account, url, events, secret: secret.sealed, at };
-    let webhook = match app.store().create_webhook(new).await? {
-        WebhookCreation::Created(webhook) => webhook,
-        WebhookCreation::TooMany => return Err(Problem::of(Kind::TooManyWebhooks)),
+    let secret = app.webhooks().new_secret(account, format, secret.as_ref());
+    let sealed = secret.sealed;
+    let new = NewWebhook { account, url, events, format, subscribed: false, secret: sealed, at };
+    let WebhookCreation::Created(webhook) = app.store().create_webhook(new).await? else {
+        return Err(Problem::of(Kind::TooManyWebhooks));
     };
     let body = view::webhook_with_secret(&webhook, &secret.shown, at);
     let mut response = json(StatusCode::CREATED, body);
@@ -56,14 +53,17 @@ pub(super) async fn edit(
     caller: Caller<Webhooks>,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
-    let read = Change::read(&Document::parse(&body)?);
-    let Change { url, events, disabled } = read.map_err(Problem::invalid_webhook)?;
-    if let Some(url) = &url {
-        admit(&app, url).await?;
+    let document = Document::parse(&body)?;
+    let webhook = named(&app, &caller).await?;
+    let read = Change::read(&document, webhook.format);
+    let Change { url, verify_token, events, disabled } = read.map_err(Problem::invalid_webhook)?;
+    // A token without an address has the present one asked once more.
+    if url.is_some() || verify_token.is_some() {
+        admit(&app, url.as_ref().unwrap_or(&webhook.url), verify_token.as_ref()).await?;
     }
     let change = WebhookChange { url, events, disabled };
     let (account, at) = (caller.account.id, app.clock().now());
-    let webhook = app.store().change_webhook(account, caller.webhook()?, change, at).await?;
+    let webhook = app.store().change_webhook(account, webhook.id, change, at).await?;
     let webhook = webhook.ok_or(Problem::of(Kind::WebhookUnknown))?;
     Ok(json(StatusCode::OK, view::webhook(&webhook, at)))
 }
@@ -79,9 +79,9 @@ pub(super) async fn rotate(
         let read = Rotation::read(&Document::parse(&body)?);
         read.map_err(Problem::invalid_webhook)?.force
     };
-    let secret = app.webhooks().new_secret(caller.account.id);
-    let (account, id, at) = (caller.account.id, caller.webhook()?, app.clock().now());
-    let until = at + BOTH_SECRETS;
+    let Webhook { account, id, format, .. } = named(&app, &caller).await?;
+    let (secret, at) = (app.webhooks().new_secret(account, format, None), app.clock().now());
+    let until = both_secrets_until(format, at);
     let rotation = app.store().rotate_webhook(account, id, secret.sealed, until, anyway, at);
     match rotation.await? {
         store::Rotation::Done(webhook) => {
@@ -104,17 +104,15 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Asks the guard whether events may be sent there. What it refuses is a fault of the document,
-/// told like any other.
-async fn admit(app: &App, url: &str) -> Result<(), Problem> {
-    app.webhooks().admit(url).await.map_err(|refused| {
-        let violation = Violation {
-            pointer: "/url".to_owned(),
-            rule: Rule::WebhookAddress,
-            message: refused.to_string(),
-            hint: Some("an endpoint has an address like `https://shop.example/hooks`".to_owned()),
-            span: None,
-        };
-        Problem::invalid_webhook(violation.into())
-    })
+/// The endpoint that the path names.
+async fn named(app: &App, caller: &Caller<Webhooks>) -> Result<Webhook, Problem> {
+    let webhook = app.store().webhook(caller.account.id, caller.webhook()?).await?;
+    webhook.ok_or(Problem::of(Kind::WebhookUnknown))
+}
+
+/// Asks whether events may be sent there. A refusal is a fault of the document, told like any
+/// other.
+async fn admit(app: &App, url: &str, token: Option<&Hidden>) -> Result<(), Problem> {
+    let admitted = app.webhooks().admit(url, token).await;
+    admitted.map_err(|refused| Problem::invalid_webhook(refused.violation("/url").into()))
 }

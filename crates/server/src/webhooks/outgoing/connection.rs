@@ -41,6 +41,9 @@ const MOST_BODY: usize = 64 * 1_024;
 /// The same in time. The status is known by then, so waiting gains nothing else.
 const BODY: Duration = Duration::from_secs(1);
 
+/// So much of a page is kept.
+const MOST_PAGE: usize = 4 * 1_024;
+
 /// A connection that one request at a time may use. Dropped, it is closed at once.
 pub(super) struct Connection {
     sender: SendRequest<Full<Bytes>>,
@@ -145,6 +148,21 @@ impl From<Response<Incoming>> for Answer {
             retry_after: RetryAfter::of(response.headers()),
             body: response.into_body(),
         }
+    }
+}
+
+impl Answer {
+    /// What it says, as far as it is kept and came.
+    pub(super) async fn beginning(mut self) -> Vec<u8> {
+        let mut kept = Vec::new();
+        while let Some(Ok(frame)) = self.body.frame().await {
+            let data = frame.into_data().unwrap_or_default();
+            kept.extend_from_slice(&data[..data.len().min(MOST_PAGE - kept.len())]);
+            if kept.len() == MOST_PAGE {
+                break;
+            }
+        }
+        kept
     }
 }
 

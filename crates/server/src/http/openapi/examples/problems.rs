@@ -73,7 +73,7 @@ fn invalid_values() -> Problem {
 /// What an endpoint without an address, for events that there are not, is answered.
 fn invalid_webhook() -> Problem {
     let faulty = json!({"url": "shop.example/hooks", "events": ["template.aproved"]});
-    let violations = with(&faulty, |document| Registration::read(document).err());
+    let violations = with(&faulty, |document| Registration::read(document, V1.name).err());
     violations.map_or(Problem::of(Kind::InvalidWebhook), Problem::invalid_webhook)
 }
 

@@ -4,6 +4,7 @@ use galley_domain::{
     delivery::DeliveryStatus,
     lifecycle::EventType,
     template::{Category, Status},
+    webhook::Format,
 };
 use galley_store::{About, Actor, CredentialId, Delivery, Event, KeptSecret, Webhook};
 use serde_json::{Value, json};
@@ -26,6 +27,15 @@ pub(in super::super) fn of_webhooks() -> Value {
         "decisions": {
             "summary": "Only what a reviewer decides",
             "value": {"url": URL, "events": ["template.approved", "template.rejected"]},
+        },
+        "whatsapp": {
+            "summary": "As Meta sends it, with the secret that the receiver knows",
+            "value": {
+                "url": URL,
+                "format": "whatsapp",
+                "verify_token": "what-the-receiver-knows",
+                "secret": "0123456789abcdef0123456789abcdef",
+            },
         },
     })
 }
@@ -155,6 +165,8 @@ fn kept() -> Webhook {
         account: ID.parse().expect("an id"),
         url: URL.to_owned(),
         events: Vec::new(),
+        format: Format::Galley,
+        subscribed: false,
         secret: KeptSecret(Vec::new()),
         former_secret: None,
         cursor: 0,

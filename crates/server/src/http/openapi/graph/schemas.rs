@@ -2,7 +2,7 @@
 
 use galley_domain::{
     json::Document, rulebook::WHATSAPP, schema, template::Category, template::Status,
-    template::Template, violation::MOST_TOLD,
+    template::Template, violation::MOST_TOLD, webhook::SUBSCRIPTION,
 };
 use serde_json::{Map, Value, json};
 
@@ -26,6 +26,9 @@ pub(in super::super) fn all() -> Map<String, Value> {
         "GraphEdited": edited(),
         "GraphSuccess": success(),
         "GraphUpserted": upserted(),
+        "GraphSubscription": schema::of_part(&SUBSCRIPTION),
+        "GraphSubscribed": subscribed(),
+        "GraphSubscriptions": subscriptions_of_account(),
         "GraphUpload": {"type": "object", "properties": {"id": {"type": "string", "pattern": "^upload:"}}, "required": ["id"]},
         "GraphRefusal": refusal(),
     });
@@ -42,6 +45,12 @@ pub(super) fn body(schema: &str, examples: &Value) -> Value {
         "description": "A document as JSON, or as a form in which lists, objects and booleans are JSON text.",
         "content": {"application/json": content},
     })
+}
+
+pub(super) fn optional_body(schema: &str, examples: &Value) -> Value {
+    let mut body = body(schema, examples);
+    body["required"] = json!(false);
+    body
 }
 
 /// The kept document, as much of it as was asked for.
@@ -101,6 +110,35 @@ fn success() -> Value {
         "type": "object",
         "properties": {"success": {"type": "boolean", "const": true}},
         "required": ["success"],
+    })
+}
+
+fn subscribed() -> Value {
+    let mut schema = success();
+    schema["properties"]["galley_secret"] = json!({
+        "type": "string",
+        "pattern": "^[0-9a-f]{32}$",
+        "description": "What is sent is signed with this, in `X-Hub-Signature-256`. Absent when the secret is the one that was told before.",
+    });
+    schema
+}
+
+fn subscriptions_of_account() -> Value {
+    let text = json!({"type": "string"});
+    let app = json!({
+        "type": "object",
+        "properties": {"id": shared::id(), "name": text, "link": text},
+        "required": ["id", "name", "link"],
+    });
+    let item = json!({
+        "type": "object",
+        "properties": {"whatsapp_business_api_data": app, "override_callback_uri": text},
+        "required": ["whatsapp_business_api_data"],
+    });
+    json!({
+        "type": "object",
+        "properties": {"data": {"type": "array", "items": item}},
+        "required": ["data"],
     })
 }
 
@@ -240,6 +278,26 @@ pub(super) fn upserts() -> Value {
             },
         },
     })
+}
+
+pub(super) fn subscriptions() -> Value {
+    json!({
+        "nothing": {"summary": "Nothing but to be subscribed, as every account is", "value": {}},
+        "address": {
+            "summary": "An address of one's own",
+            "value": {
+                "override_callback_uri": "https://shop.example/hooks/whatsapp",
+                "verify_token": "what-the-receiver-knows",
+            },
+        },
+    })
+}
+
+pub(super) fn subscriptions_example() -> Value {
+    json!({"data": [{
+        "whatsapp_business_api_data": {"id": ID, "name": "Galley", "link": "https://templates.example"},
+        "override_callback_uri": "https://shop.example/hooks/whatsapp",
+    }]})
 }
 
 pub(super) fn template_example() -> Value {

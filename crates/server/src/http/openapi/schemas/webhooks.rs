@@ -4,6 +4,7 @@ use galley_domain::{
     delivery::{Because, DeliveryStatus},
     lifecycle::EventType,
     template::Status,
+    webhook::Format,
 };
 use galley_store::MOST_WEBHOOKS;
 use serde_json::{Value, json};
@@ -106,6 +107,7 @@ pub(super) fn webhook() -> Value {
                 "uniqueItems": true,
                 "description": "Which types of event are sent. Absent when all are.",
             },
+            "format": {"type": "string", "enum": Format::WORDS, "description": "How events are sent: as the feed has them, signed as Standard Webhooks 1.0 says; or as Meta sends changes of templates, signed in `X-Hub-Signature-256`."},
             "former_secret_until": moment("Until when what is sent is signed with the former secret, too. Absent when it is not."),
             "behind": {"type": "integer", "minimum": 0, "description": "How many of the account's events nobody has looked at yet for this endpoint."},
             "failing_since": moment("Since when nothing could be delivered. Absent when the last attempt went well, and before the first."),
@@ -115,7 +117,7 @@ pub(super) fn webhook() -> Value {
             "created_at": moment("When it was registered."),
             "updated_at": moment("When somebody last changed it."),
         },
-        "required": ["id", "url", "behind", "created_at", "updated_at"],
+        "required": ["id", "url", "format", "behind", "created_at", "updated_at"],
         "dependentRequired": {
             "disabled_at": ["disabled_because"],
             "disabled_because": ["disabled_at"],
@@ -128,8 +130,8 @@ pub(super) fn webhook_with_secret() -> Value {
     schema["description"] = json!("An endpoint with its new secret.");
     schema["properties"]["secret"] = json!({
         "type": "string",
-        "pattern": "^whsec_[A-Za-z0-9+/]{32,88}={0,2}$",
-        "description": "What is sent is signed with this, as Standard Webhooks 1.0 says. It is not told again.",
+        "pattern": "^(?:whsec_[A-Za-z0-9+/]{32,88}={0,2}|[!-~]{16,256})$",
+        "description": "What is sent is signed with this: as Standard Webhooks 1.0 says, or with the format `whatsapp` as Meta does, where the text itself is the key. It is not told again.",
     });
     if let Some(required) = schema["required"].as_array_mut() {
         required.push(json!("secret"));

@@ -43,7 +43,7 @@ pub(super) fn create() -> Operation {
         id: "createWebhook",
         tag: TAG,
         summary: "Register an endpoint",
-        description: "Has the events from now on delivered to an address. They are signed as Standard Webhooks 1.0 says, with the secret that this answer tells and no other does. The address has to be https, and every address of its host public, unless the operator allows others; this is looked at now and at every delivery. An Idempotency-Key is not looked at: the answer holds a secret.",
+        description: "Has the events from now on delivered to an address. They are signed as Standard Webhooks 1.0 says, with the secret that this answer tells and no other does. The address has to be https, and every address of its host public, unless the operator allows others; this is looked at now and at every delivery. With the format `whatsapp` they are sent as Meta sends changes of templates, signed in `X-Hub-Signature-256`; before anything is kept the address is asked with `hub.challenge`, and has to answer. An Idempotency-Key is not looked at: the answer holds a secret.",
         scope: Some(Scope::Webhooks),
         parameters: &["PhoneNumberId", "Key"],
         body: Some(body("The endpoint", "NewWebhook", &examples::of_webhooks())),

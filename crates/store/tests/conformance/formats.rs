@@ -1,0 +1,103 @@
+//! Cases about endpoints that are sent events in another form than ours.
+
+use galley_domain::{
+    edit::Edit,
+    lifecycle::Trigger,
+    template::{Category, Review},
+    webhook::Format,
+};
+use galley_store::{
+    About, NewTemplate, NewWebhook, Replay, Replayed, Take, Webhook, WebhookCreation,
+};
+
+use super::{
+    deliveries::{deliver, deliver_all, statuses, take},
+    fixture::{Shared, account, change, create, done, new, noon},
+    webhooks::{endpoint, register},
+};
+
+async fn whatsapp(store: &Shared) -> Webhook {
+    let account = account(store, "a").await;
+    register(store, NewWebhook { format: Format::Whatsapp, ..endpoint(account) }).await
+}
+
+pub(crate) async fn what_a_format_does_not_send_never_becomes_a_delivery(store: &Shared) {
+    let webhook = whatsapp(store).await;
+    assert_eq!((webhook.format, webhook.subscribed), (Format::Whatsapp, false));
+    let account = webhook.account;
+    let waits = |name: &str| NewTemplate { review: Review::Manual, ..new(account, name) };
+    let ours = register(store, endpoint(account)).await.id;
+    let pending = create(store, waits("pending")).await;
+    create(store, new(account, "approved")).await;
+    for index in 0..600 {
+        create(store, waits(&format!("t{index}"))).await;
+    }
+    done(store.review_template(change(account, pending), Trigger::Approve, None).await.unwrap());
+    assert_eq!(deliver_all(store, webhook.id, 5_000).await, [2, 603]);
+    assert_eq!(statuses(store, account, webhook.id).await.len(), 2);
+    let now = store.webhook(account, webhook.id).await.unwrap().unwrap();
+    assert_eq!((now.behind, now.format), (0, Format::Whatsapp));
+    let nothing = store.take_delivery(webhook.id, noon(9_000), noon(9_999)).await.unwrap();
+    assert_eq!(nothing, Take::Nothing(None));
+    for (seq, queued) in [(1, 0), (2, 1)] {
+        let again = store.replay(account, webhook.id, Replay::One(seq), noon(9_000)).await.unwrap();
+        assert_eq!(again, Replayed::Queued(queued), "{seq}");
+    }
+    assert_eq!(deliver_all(store, webhook.id, 9_000).await, [2]);
+    assert_eq!(deliver_all(store, ours, 9_000).await.len(), 603, "ours has all of them");
+}
+
+pub(crate) async fn an_edit_is_taken_with_the_version_it_made_whatever_becomes_of_it(
+    store: &Shared,
+) {
+    let webhook = whatsapp(store).await;
+    let account = webhook.account;
+    let ours = register(store, endpoint(account)).await;
+    let id = create(store, new(account, "one")).await;
+    let content = r#"{"components":[{"type":"BODY","text":"Second"}]}"#.to_owned();
+    let edit =
+        Edit::Replace { content: Some(content.clone()), category: Some(Category::Marketing) };
+    done(store.edit_template(change(account, id), edit).await.unwrap());
+    done(store.edit_template(change(account, id), Edit::Restore(1)).await.unwrap());
+    done(store.delete_template(change(account, id)).await.unwrap());
+    let mut told = Vec::new();
+    while let Some(due) = take(store, webhook.id, 5_000).await {
+        let version = due.version.clone();
+        let About::Template { version: number, .. } = due.event.about else {
+            panic!("no template")
+        };
+        assert!(version.as_ref().is_none_or(|version| version.number == number));
+        told.push((due.event.kind.word(), version.map(|it| (it.number, it.previous_category))));
+        deliver(store, &due, 5_000).await;
+    }
+    let (utility, marketing) = (Some(Category::Utility), Some(Category::Marketing));
+    assert_eq!(
+        told,
+        [
+            ("template.created", None),
+            ("template.edited", Some((2, utility))),
+            ("template.category_changed", Some((2, utility))),
+            ("template.edited", Some((3, marketing))),
+            ("template.category_changed", Some((3, marketing))),
+            ("template.deleted", None),
+        ]
+    );
+    while let Some(due) = take(store, ours.id, 5_000).await {
+        assert_eq!(due.version, None, "ours does not tell what is in it");
+        deliver(store, &due, 5_000).await;
+    }
+}
+
+pub(crate) async fn an_account_has_one_subscribed_endpoint(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    let subscribed =
+        |account| NewWebhook { subscribed: true, format: Format::Whatsapp, ..endpoint(account) };
+    register(store, endpoint(mine)).await;
+    let first = register(store, subscribed(mine)).await;
+    assert!(first.subscribed);
+    let second = store.create_webhook(subscribed(mine)).await.unwrap();
+    assert_eq!(second, WebhookCreation::Subscribed(first.id));
+    register(store, subscribed(theirs)).await;
+    assert!(store.delete_webhook(mine, first.id).await.unwrap());
+    register(store, subscribed(mine)).await;
+}
