@@ -9,4 +9,5 @@ mod deliveries {
     mod rounds;
     mod schedule;
     mod signatures;
+    mod whatsapp;
 }

@@ -14,5 +14,6 @@ mod graph {
     mod refusals;
     mod round;
     pub(crate) mod service;
+    mod subscriptions;
     mod uploads;
 }

@@ -5,6 +5,7 @@
 
 mod webhooks {
     mod addresses;
+    mod handshake;
     mod hostile;
     mod outgoing;
     pub(crate) mod receiver;

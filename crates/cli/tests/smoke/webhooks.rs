@@ -338,3 +338,59 @@ fn the_local_receiver_says_what_is_wrong_with_a_delivery() {
     let said = refused(dir.path(), &["listen", "--secret", "whsec_short"]);
     assert!(said.contains("whsec_ and 24 to 64 bytes") && !said.contains("short"), "{said}");
 }
+
+#[test]
+fn a_receiver_for_meta_is_asked_signed_for_and_told_what_meta_would_tell() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = start(dir.path(), &[]);
+    let account = galley_json(dir.path(), &["account", "create", "waba", "--rulebook", "whatsapp"]);
+    let secret = "0123456789abcdef0123456789abcdef";
+    let listener =
+        Listener::start(dir.path(), &["--json", "--verify-token", "right", "--secret", secret]);
+    let add = ["add", "waba", &listener.url, "--format"];
+    for (arguments, says) in [
+        (vec!["whatsapp"], "--verify-token is needed"),
+        (vec!["whatsapp", "--verify-token", "wrong"], "answered 403"),
+        (vec!["whatsapp", "--verify-token", "right", "--secret", "short"], "--secret is no secret"),
+        (vec!["galley", "--verify-token", "right"], "belongs to the format"),
+        (vec!["meta"], "one of galley, whatsapp"),
+    ] {
+        let said = refused(dir.path(), &[&add[..], &arguments, &NEARBY].concat());
+        assert!(said.contains(says), "{arguments:?}: {said}");
+    }
+    let said = refused(
+        dir.path(),
+        &["add", "default", NOWHERE, "--format", "whatsapp", "--verify-token", "right"],
+    );
+    assert!(said.contains("--format belongs to accounts with the rulebook"), "{said}");
+    assert_eq!(webhook(dir.path(), &["list", "waba"]), json!([]));
+    let flags = ["whatsapp", "--verify-token", "right", "--secret", secret];
+    let added = webhook(dir.path(), &[&add[..], &flags].concat());
+    assert_eq!((&added["format"], &added["secret"]), (&json!("whatsapp"), &json!(secret)));
+    let id = text(&added, "id");
+    let move_it = ["change", "waba", id, "--url", &listener.url];
+    assert!(
+        refused(dir.path(), &[&move_it[..], &NEARBY].concat()).contains("--verify-token is needed")
+    );
+    webhook(dir.path(), &[&move_it[..], &["--verify-token", "right"]].concat());
+
+    let (waba, token) = (text(&account, "account_id"), text(&account, "token"));
+    let template = json!({
+        "name": "hello", "language": "en_US", "category": "UTILITY",
+        "components": [{"type": "BODY", "text": "Hello"}],
+    });
+    let request = Request::new("POST", &format!("/v23.0/{waba}/message_templates"))
+        .header("Authorization", &format!("Bearer {token}"))
+        .body(template.to_string());
+    assert_eq!(service.send(&request).status, 200);
+    let heard = &listener.heard(1)[0];
+    assert_eq!((&heard["verified"], &heard["reason"]), (&json!(true), &Value::Null), "{heard}");
+    assert_eq!(heard["type"], "message_template_status_update");
+    let value = &heard["body"]["entry"][0]["changes"][0]["value"];
+    assert_eq!(
+        (&value["event"], &value["message_template_name"]),
+        (&json!("APPROVED"), &json!("hello"))
+    );
+    let rotated = webhook(dir.path(), &["rotate", "waba", id]);
+    assert_eq!(rotated["former_secret_until"], Value::Null, "{rotated}");
+}

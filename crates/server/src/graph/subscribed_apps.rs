@@ -43,32 +43,28 @@ pub(super) async fn subscribe(
             NotAdmitted::Refused(_) => problem,
         }
     })?;
-    let (account, at) = (caller.account.id, app.clock().now());
-    let there = match subscribed(&app, &caller).await? {
-        Some(webhook) => webhook.id,
-        None => {
-            let secret = app.webhooks().new_secret(account, Format::Whatsapp, None);
-            let new = NewWebhook {
-                account,
-                url: url.clone(),
-                events: Vec::new(),
-                format: Format::Whatsapp,
-                subscribed: true,
-                secret: secret.sealed,
-                at,
-            };
-            match app.store().create_webhook(new).await? {
-                WebhookCreation::Created(_) => return Ok(with_secret(&secret.shown)),
-                WebhookCreation::TooMany => return Err(Problem::of(Kind::TooManyWebhooks)),
-                // Somebody else was faster.
-                WebhookCreation::Subscribed(id) => id,
-            }
-        }
+    let (account, format, at) = (caller.account.id, Format::Whatsapp, app.clock().now());
+    let secret = app.webhooks().new_secret(account, format, None);
+    let new = NewWebhook {
+        account,
+        url: url.clone(),
+        events: Vec::new(),
+        format,
+        subscribed: true,
+        secret: secret.sealed,
+        at,
     };
-    // Whoever subscribes wants to get something, whatever had become of the address before.
-    let change = WebhookChange { url: Some(url), events: None, disabled: Some(false) };
-    let changed = app.store().change_webhook(account, there, change, at).await?;
-    changed.map(|_| success()).ok_or(Problem::of(Kind::Busy))
+    match app.store().create_webhook(new).await? {
+        WebhookCreation::Created(_) => Ok(with_secret(&secret.shown)),
+        WebhookCreation::TooMany => Err(Problem::of(Kind::TooManyWebhooks)),
+        WebhookCreation::Subscribed(id) => {
+            // Whoever subscribes wants to get something, whatever had become of it before.
+            let change = WebhookChange { url: Some(url), events: None, disabled: Some(false) };
+            let changed = app.store().change_webhook(account, id, change, at).await?;
+            // Somebody has taken it away in this moment: to be tried again.
+            changed.map(|_| success()).ok_or(Problem::of(Kind::Busy))
+        }
+    }
 }
 
 /// One app, which is this service.

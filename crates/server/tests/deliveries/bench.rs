@@ -12,7 +12,7 @@ use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
     json::Document,
     lifecycle::Trigger,
-    rulebook::V1,
+    rulebook::{Rulebook, V1},
     template::{Review, Template},
     webhook::Format,
 };
@@ -43,22 +43,26 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) async fn start() -> Self {
+        let receiver = Arc::<Receiver>::default();
+        let outgoing: Arc<dyn Outgoing> = Arc::<Receiver>::clone(&receiver);
+        let secret = Secret::generate(|bytes| bytes.fill(7));
+        let url = "https://shop.example/hooks";
+        Self { receiver, ..Self::begin(&V1, outgoing, Format::Galley, url, secret).await }
+    }
+
+    /// One account with that rulebook and one endpoint, which gets what that sends.
+    pub(crate) async fn begin(
+        rulebook: &Rulebook,
+        outgoing: Arc<dyn Outgoing>,
+        format: Format,
+        url: &str,
+        secret: Secret,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
         let store: Arc<dyn Store> =
             Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap());
-        let (clock, receiver) = (Arc::<Stopped>::default(), Arc::<Receiver>::default());
-        let outgoing: Arc<dyn Outgoing> = Arc::<Receiver>::clone(&receiver);
-        let setup = Setup {
-            guard: Guard::new(Rules { allow_private: true }, Arc::new(Nowhere)),
-            keyring: keyring(),
-            random: Arc::new(Middle),
-            outgoing,
-            schedule: Schedule::default(),
-            per_second: 50,
-            timeout: Duration::from_secs(15),
-            deliver: true,
-        };
+        let clock = Arc::<Stopped>::default();
         let handed: Arc<dyn Clock> = Arc::<Stopped>::clone(&clock);
         let (limits, access) = (Limits::default(), AccessLog::off());
         let app = App::new(
@@ -66,13 +70,13 @@ impl Bench {
             handed,
             limits,
             access,
-            setup,
+            setup(outgoing),
             "test".to_owned(),
             "https://galley.test",
         );
         let account = NewAccount {
             name: "shop".to_owned(),
-            rulebook: "v1",
+            rulebook: rulebook.name,
             review: Review::Auto,
             phones: Vec::new(),
             credentials: Vec::new(),
@@ -83,8 +87,20 @@ impl Bench {
         else {
             panic!("the store is new")
         };
-        let secret = Secret::generate(|bytes| bytes.fill(7));
-        let webhook = register(&store, account, &secret, clock.now()).await.id;
+        let new = NewWebhook {
+            account,
+            url: url.to_owned(),
+            events: Vec::new(),
+            format,
+            subscribed: false,
+            secret: keyring().seal(account.get(), &secret, [3; 24]),
+            at: clock.now(),
+        };
+        let webhook = match store.create_webhook(new).await.unwrap() {
+            WebhookCreation::Created(webhook) => webhook.id,
+            other => panic!("{other:?}"),
+        };
+        let receiver = Arc::default();
         Self { app, store, account, webhook, secret, receiver, clock, _dir: dir }
     }
 
@@ -140,16 +156,21 @@ impl Bench {
         }
     }
 
-    /// Pauses a template, or lets it go on.
-    pub(crate) async fn decide(&self, id: TemplateId, trigger: Trigger) {
-        let change = Change {
+    /// A change of a template, now.
+    pub(crate) fn change(&self, id: TemplateId, review: Review) -> Change {
+        Change {
             account: self.account,
             id,
             expected: None,
-            review: Review::Auto,
+            review,
             actor: Actor::Operator,
             at: self.now(),
-        };
+        }
+    }
+
+    /// Pauses a template, or lets it go on.
+    pub(crate) async fn decide(&self, id: TemplateId, trigger: Trigger) {
+        let change = self.change(id, Review::Auto);
         let changed = self.store.review_template(change, trigger, None).await.unwrap();
         assert!(matches!(changed, Changed::Done(_)), "{changed:?}");
     }
@@ -169,25 +190,23 @@ pub(crate) fn keyring() -> Keyring {
     Keyring::new(Some("a key that seals secrets")).unwrap()
 }
 
-pub(crate) async fn register(
-    store: &Arc<dyn Store>,
-    account: AccountId,
-    secret: &Secret,
-    at: Timestamp,
-) -> Webhook {
-    let new = NewWebhook {
-        account,
-        url: "https://shop.example/hooks".to_owned(),
-        events: Vec::new(),
-        format: Format::Galley,
-        subscribed: false,
-        secret: keyring().seal(account.get(), secret, [3; 24]),
-        at,
-    };
-    match store.create_webhook(new).await.unwrap() {
-        WebhookCreation::Created(webhook) => *webhook,
-        other => panic!("{other:?}"),
+/// What endpoints need when no name is looked up.
+pub(crate) fn setup(outgoing: Arc<dyn Outgoing>) -> Setup {
+    Setup {
+        guard: nearby(),
+        keyring: keyring(),
+        random: Arc::new(Middle),
+        outgoing,
+        schedule: Schedule::default(),
+        per_second: 50,
+        timeout: Duration::from_secs(15),
+        deliver: true,
     }
+}
+
+/// The guard of an operator with receivers nearby.
+pub(crate) fn nearby() -> Guard {
+    Guard::new(Rules { allow_private: true }, Arc::new(Nowhere))
 }
 
 pub(crate) fn body(post: &Post) -> serde_json::Value {
