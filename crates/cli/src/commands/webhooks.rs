@@ -39,7 +39,7 @@ pub(super) async fn webhook(
             let document = document.to_string();
             let read =
                 Registration::read(&Document::parse(document.as_bytes())?, &account.rulebook);
-            let asked = read.map_err(refusal)?;
+            let asked = read.map_err(|violations| refusal(&violations))?;
             let setup = settings.setup();
             setup.admit(&url, asked.verify_token.as_ref()).await?;
             warn_of_other_keys(desk, settings, account.id, None).await?;
@@ -124,13 +124,13 @@ async fn admit(
     let webhook = desk.store.webhook(account, id).await?.with_context(|| gone(id))?;
     let document = json!({"url": url, "verify_token": verify_token}).to_string();
     let read = Change::read(&Document::parse(document.as_bytes())?, webhook.format);
-    let asked = read.map_err(refusal)?;
+    let asked = read.map_err(|violations| refusal(&violations))?;
     settings.setup().admit(url.unwrap_or(&webhook.url), asked.verify_token.as_ref()).await?;
     Ok(())
 }
 
 /// What is wrong, in the words of the command line.
-fn refusal(violations: Violations) -> anyhow::Error {
+fn refusal(violations: &Violations) -> anyhow::Error {
     let told = violations.told().iter().map(|it| {
         let what = match &*it.pointer {
             "/url" => "the URL",

@@ -379,7 +379,7 @@ fn a_receiver_for_meta_is_asked_signed_for_and_told_what_meta_would_tell() {
         "name": "hello", "language": "en_US", "category": "UTILITY",
         "components": [{"type": "BODY", "text": "Hello"}],
     });
-    let request = Request::new("POST", &format!("/v23.0/{waba}/message_templates"))
+    let request = Request::new("POST", format!("/v23.0/{waba}/message_templates"))
         .header("Authorization", &format!("Bearer {token}"))
         .body(template.to_string());
     assert_eq!(service.send(&request).status, 200);

@@ -5,6 +5,7 @@ use thiserror::Error;
 use url::Url;
 
 use super::{
+    guard::Admitted,
     outgoing::{Failure, Outgoing},
     setup::Random,
 };
@@ -33,12 +34,12 @@ pub enum NoHandshake {
 pub(super) async fn shake(
     outgoing: &dyn Outgoing,
     random: &dyn Random,
-    url: &str,
+    mut address: Admitted,
     token: &str,
 ) -> Result<(), NoHandshake> {
     let challenge = challenge(random);
-    let asked = asked(url, token, &challenge);
-    let page = outgoing.get(asked).await.map_err(NoHandshake::Silent)?;
+    ask(&mut address.url, token, &challenge);
+    let page = outgoing.get(address).await.map_err(NoHandshake::Silent)?;
     if page.status != 200 {
         return Err(NoHandshake::Status(page.status));
     }
@@ -55,16 +56,13 @@ fn challenge(random: &dyn Random) -> String {
     format!("1{:09}", u32::from_be_bytes(bytes) % 1_000_000_000)
 }
 
-/// The address with the question behind whatever its query says already.
-fn asked(url: &str, token: &str, challenge: &str) -> String {
-    // What is no URL is refused by whoever is to call it.
-    let Ok(mut asked) = Url::parse(url) else { return url.to_owned() };
-    asked.query_pairs_mut().extend_pairs([
+/// Puts the question behind whatever the query of an address says already.
+fn ask(url: &mut Url, token: &str, challenge: &str) {
+    url.query_pairs_mut().extend_pairs([
         ("hub.mode", "subscribe"),
         ("hub.challenge", challenge),
         ("hub.verify_token", token),
     ]);
-    asked.into()
 }
 
 #[cfg(test)]
@@ -83,7 +81,9 @@ mod tests {
                 "https://a.b/?x=%20y&z&hub.mode=subscribe&hub.challenge=7&hub.verify_token=t+%26",
             ),
         ] {
-            assert_eq!(asked(url, "t &", "7"), expected);
+            let mut url = Url::parse(url).unwrap();
+            ask(&mut url, "t &", "7");
+            assert_eq!(url.as_str(), expected);
         }
     }
 

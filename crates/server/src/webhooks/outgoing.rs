@@ -27,7 +27,7 @@ use self::{
     connection::{Answer, Connection},
     pool::{Origin, Pool},
 };
-use super::guard::{Guard, Refused};
+use super::guard::{Admitted, Guard, Refused};
 pub use retry_after::RetryAfter;
 
 /// More than this of what went wrong helps nobody.
@@ -39,8 +39,8 @@ pub trait Outgoing: Send + Sync {
     /// Tries once.
     async fn post(&self, post: Post) -> Outcome;
 
-    /// Asks for a page, once.
-    async fn get(&self, url: String) -> Result<Page, Failure>;
+    /// Asks for a page, once, at an address that has just been checked.
+    async fn get(&self, address: Admitted) -> Result<Page, Failure>;
 }
 
 /// What came of asking for a page.
@@ -184,11 +184,10 @@ impl HttpOutgoing {
     }
 
     /// Over a connection of its own: it is done once and not again.
-    async fn page(&self, url: String, deadline: Instant) -> Result<Page, Failure> {
-        let admitted = self.guard.admit(&url).await?;
-        let mut connection = Connection::open(&admitted, &self.tls, deadline).await?;
-        let post = Post { url, headers: Vec::new(), body: Bytes::new() };
-        let request = request(Method::GET, &admitted.url, &post)?;
+    async fn page(&self, address: &Admitted, deadline: Instant) -> Result<Page, Failure> {
+        let mut connection = Connection::open(address, &self.tls, deadline).await?;
+        let empty = Post { url: String::new(), headers: Vec::new(), body: Bytes::new() };
+        let request = request(Method::GET, &address.url, &empty)?;
         let answer = connection.ask(request).await.map_err(|it| it.failure)?;
         Ok(Page { status: answer.status, body: answer.beginning().await })
     }
@@ -226,9 +225,9 @@ impl Outgoing for HttpOutgoing {
         }
     }
 
-    async fn get(&self, url: String) -> Result<Page, Failure> {
+    async fn get(&self, address: Admitted) -> Result<Page, Failure> {
         let deadline = Instant::now() + self.timeout;
-        let page = timeout_at(deadline, self.page(url, deadline)).await;
+        let page = timeout_at(deadline, self.page(&address, deadline)).await;
         page.unwrap_or_else(|_| Err(self.too_late()))
     }
 }

@@ -97,13 +97,13 @@ impl Setup {
     /// address is good, and a receiver nearby may be started later: its name is not looked up.
     /// With a token, the address has to answer now.
     pub async fn admit(&self, url: &str, token: Option<&Hidden>) -> Result<(), NotAdmitted> {
-        if self.guard.rules().allow_private {
+        if token.is_none() && self.guard.rules().allow_private {
             self.guard.check_form(url)?;
-        } else {
-            self.guard.admit(url).await?;
+            return Ok(());
         }
+        let address = self.guard.admit(url).await?;
         if let Some(Hidden(token)) = token {
-            shake(&*self.outgoing, &*self.random, url, token).await?;
+            shake(&*self.outgoing, &*self.random, address, token).await?;
         }
         Ok(())
     }

@@ -14,8 +14,8 @@ use std::{
 use async_trait::async_trait;
 use galley_domain::delivery::Schedule;
 use galley_server::webhooks::{
-    Failure, FailureKind, Guard, Keyring, Outcome, Outgoing, Page, Post, Random, Resolve, Rules,
-    Setup,
+    Admitted, Failure, FailureKind, Guard, Keyring, Outcome, Outgoing, Page, Post, Random, Resolve,
+    Rules, Setup,
 };
 
 /// What receivers know.
@@ -72,7 +72,8 @@ impl Outgoing for Answering {
         panic!("{post:?} was sent")
     }
 
-    async fn get(&self, url: String) -> Result<Page, Failure> {
+    async fn get(&self, address: Admitted) -> Result<Page, Failure> {
+        let url = address.url.as_str();
         let asked = |name: &str| {
             let pair =
                 url.split(['?', '&']).find_map(|it| it.strip_prefix(name)?.strip_prefix('='));

@@ -19,8 +19,8 @@ use galley_domain::{
 use galley_server::{
     AccessLog, App, Clock, Limits,
     webhooks::{
-        Failure, FailureKind, Guard, Keyring, Outcome, Outgoing, Page, Post, Random, Resolve,
-        Rules, Secret, Setup, Signed, Step, deliver_one, verify,
+        Admitted, Failure, FailureKind, Guard, Keyring, Outcome, Outgoing, Page, Post, Random,
+        Resolve, Rules, Secret, Setup, Signed, Step, deliver_one, verify,
     },
 };
 use galley_store::{
@@ -291,8 +291,8 @@ impl Outgoing for Receiver {
         always.or(told).unwrap_or(status(200))
     }
 
-    async fn get(&self, url: String) -> Result<Page, Failure> {
-        panic!("{url} was asked")
+    async fn get(&self, address: Admitted) -> Result<Page, Failure> {
+        panic!("{address:?} was asked")
     }
 }
 
