@@ -19,13 +19,13 @@ pub enum NoHandshake {
     /// The answer was another one.
     #[error(
         "The address was asked with `hub.challenge` and answered {0} where 200 is needed; 403 often \
-         means that it knows another `verify_token`."
+         means that it knows another `verify_token`"
     )]
     Status(u16),
     /// The answer was good but for what it said.
     #[error(
         "The address was asked with `hub.challenge` and answered 200, but with {0} other bytes in \
-         the place of the challenge."
+         the place of the challenge"
     )]
     Another(usize),
 }

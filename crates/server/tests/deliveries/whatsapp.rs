@@ -48,14 +48,14 @@ impl Clock for Noon {
 /// A bench, and a receiver on this machine that its endpoint leads to.
 struct Line {
     bench: Bench,
-    received: mpsc::Receiver<Received>,
+    heard: mpsc::Receiver<Received>,
 }
 
 impl Line {
     async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hooks?shop=1", listener.local_addr().unwrap());
-        let (hear, received) = mpsc::channel(64);
+        let (hear, heard) = mpsc::channel(64);
         let receiver = Receiver {
             secret: Some(Secret::of_app(SECRET).unwrap()),
             verify_token: Some(TOKEN.to_owned()),
@@ -78,7 +78,7 @@ impl Line {
         let secret = Secret::of_app(SECRET).unwrap();
         let bench = Bench::begin(&WHATSAPP, outgoing, Format::Whatsapp, &url, secret).await;
         assert_eq!(bench.now(), Noon.now());
-        Self { bench, received }
+        Self { bench, heard }
     }
 
     async fn create(&self, name: &str, review: Review) -> TemplateId {
@@ -123,7 +123,7 @@ impl Line {
         let mut told = Vec::new();
         for step in steps {
             assert_eq!(step, Step::Delivered);
-            let message = self.received.try_recv().unwrap();
+            let message = self.heard.try_recv().unwrap();
             assert_eq!(message.checked, Checked::Verified, "{message:?}");
             assert!(message.id.is_some_and(|id| id.starts_with("evt_")));
             let body: Value = serde_json::from_slice(&message.body).unwrap();
@@ -136,7 +136,7 @@ impl Line {
                 told.push((field, change["value"].clone()));
             }
         }
-        assert!(self.received.try_recv().is_err(), "one event, one message");
+        assert!(self.heard.try_recv().is_err(), "one event, one message");
         told
     }
 }
@@ -293,7 +293,7 @@ async fn a_rotated_secret_signs_alone_and_at_once() {
         assert!(matches!(rotated.await.unwrap(), Rotation::Done(_)));
         line.create(name, Review::Auto).await;
         assert_eq!(line.bench.settle().await, [Step::Delivered]);
-        let message = line.received.try_recv().unwrap();
+        let message = line.heard.try_recv().unwrap();
         // The receiver knows the second one only.
         assert_eq!(message.checked == Checked::Verified, name == "two", "{message:?}");
     }
