@@ -339,6 +339,9 @@ fn the_local_receiver_says_what_is_wrong_with_a_delivery() {
     assert!(said.contains("whsec_ and 24 to 64 bytes") && !said.contains("short"), "{said}");
 }
 
+/// A token that could not be anywhere by chance.
+const KNOWN: &str = "known-4d7Gk1Zt-to-both";
+
 #[test]
 fn a_receiver_for_meta_is_asked_signed_for_and_told_what_meta_would_tell() {
     let dir = tempfile::tempdir().unwrap();
@@ -346,13 +349,13 @@ fn a_receiver_for_meta_is_asked_signed_for_and_told_what_meta_would_tell() {
     let account = galley_json(dir.path(), &["account", "create", "waba", "--rulebook", "whatsapp"]);
     let secret = "0123456789abcdef0123456789abcdef";
     let listener =
-        Listener::start(dir.path(), &["--json", "--verify-token", "right", "--secret", secret]);
+        Listener::start(dir.path(), &["--json", "--verify-token", KNOWN, "--secret", secret]);
     let add = ["add", "waba", &listener.url, "--format"];
     for (arguments, says) in [
         (vec!["whatsapp"], "--verify-token is needed"),
         (vec!["whatsapp", "--verify-token", "wrong"], "answered 403"),
-        (vec!["whatsapp", "--verify-token", "right", "--secret", "short"], "--secret is no secret"),
-        (vec!["galley", "--verify-token", "right"], "belongs to the format"),
+        (vec!["whatsapp", "--verify-token", KNOWN, "--secret", "short"], "--secret is no secret"),
+        (vec!["galley", "--verify-token", KNOWN], "belongs to the format"),
         (vec!["meta"], "one of galley, whatsapp"),
     ] {
         let said = refused(dir.path(), &[&add[..], &arguments, &NEARBY].concat());
@@ -360,11 +363,11 @@ fn a_receiver_for_meta_is_asked_signed_for_and_told_what_meta_would_tell() {
     }
     let said = refused(
         dir.path(),
-        &["add", "default", NOWHERE, "--format", "whatsapp", "--verify-token", "right"],
+        &["add", "default", NOWHERE, "--format", "whatsapp", "--verify-token", KNOWN],
     );
     assert!(said.contains("--format belongs to accounts with the rulebook"), "{said}");
     assert_eq!(webhook(dir.path(), &["list", "waba"]), json!([]));
-    let flags = ["whatsapp", "--verify-token", "right", "--secret", secret];
+    let flags = ["whatsapp", "--verify-token", KNOWN, "--secret", secret];
     let added = webhook(dir.path(), &[&add[..], &flags].concat());
     assert_eq!((&added["format"], &added["secret"]), (&json!("whatsapp"), &json!(secret)));
     let id = text(&added, "id");
@@ -372,7 +375,7 @@ fn a_receiver_for_meta_is_asked_signed_for_and_told_what_meta_would_tell() {
     assert!(
         refused(dir.path(), &[&move_it[..], &NEARBY].concat()).contains("--verify-token is needed")
     );
-    webhook(dir.path(), &[&move_it[..], &["--verify-token", "right"]].concat());
+    webhook(dir.path(), &[&move_it[..], &["--verify-token", KNOWN]].concat());
 
     let (waba, token) = (text(&account, "account_id"), text(&account, "token"));
     let template = json!({
@@ -393,4 +396,12 @@ fn a_receiver_for_meta_is_asked_signed_for_and_told_what_meta_would_tell() {
     );
     let rotated = webhook(dir.path(), &["rotate", "waba", id]);
     assert_eq!(rotated["former_secret_until"], Value::Null, "{rotated}");
+
+    let log = service.log.text();
+    assert_eq!(service.end().0.code(), Some(0));
+    let files = std::fs::read_dir(dir.path()).unwrap().map(|it| it.unwrap().path());
+    for kept in files.map(|file| std::fs::read(file).unwrap()).chain([log.into_bytes()]) {
+        let found = kept.windows(KNOWN.len()).any(|it| it == KNOWN.as_bytes());
+        assert!(!found, "the token is kept nowhere");
+    }
 }
