@@ -115,6 +115,16 @@ pub(crate) enum AccountCommand {
         /// Its name or id.
         account: String,
     },
+    /// Hold an account to the limits that WhatsApp sets, or to none: 100 creations an hour, so many
+    /// templates, and of an approved one 1 edit a day and 10 in 30 days.
+    Limit {
+        /// Its name or id.
+        account: String,
+        /// How many templates it may have: 250, or 6000 as a verified business; `none` for no
+        /// limits at all.
+        #[arg(value_name = "TEMPLATES|none")]
+        templates: String,
+    },
     /// Shut an account out.
     Disable {
         /// Its name or id.

@@ -30,4 +30,5 @@ pub mod template;
 mod text;
 pub mod violation;
 pub mod webhook;
+pub mod wording;
 mod words;

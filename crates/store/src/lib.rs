@@ -17,6 +17,7 @@ use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
     lifecycle::Trigger,
     template::Review,
+    wording::Wording,
 };
 use jiff::Timestamp;
 
@@ -28,7 +29,7 @@ pub use records::{
 pub use sqlite::SqliteStore;
 pub use template_records::{
     About, Change, Changed, Creation, Decision, Deletion, Event, Family, Feed, Idempotency,
-    Listing, NewTemplate, Page, Receipt, Record, StoredTemplate, Taken, Version,
+    Listing, Named, NewTemplate, Page, Receipt, Record, StoredTemplate, Taken, Version,
 };
 pub use tidings::Tidings;
 pub use upload_records::{Appended, Media, NewUpload, Upload, UploadCreation};
@@ -157,6 +158,15 @@ pub trait Store: Send + Sync {
 
     /// Whether a name is taken.
     async fn taken(&self, account: AccountId, claim: &str) -> Result<Option<Taken>, StoreError>;
+
+    /// The oldest template of the account, other than `except`, that has these words. Only those
+    /// are compared that were created with a family.
+    async fn with_wording(
+        &self,
+        account: AccountId,
+        wording: &Wording,
+        except: Option<TemplateId>,
+    ) -> Result<Option<TemplateId>, StoreError>;
 
     /// Brings the words that are searched a step nearer to the newest events.
     async fn follow_for_search(&self) -> Result<Indexing, StoreError>;

@@ -35,6 +35,7 @@ use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
     lifecycle::Trigger,
     template::Review,
+    wording::Wording,
 };
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
@@ -183,6 +184,16 @@ impl Store for SqliteStore {
     async fn taken(&self, account: AccountId, claim: &str) -> Result<Option<Taken>, StoreError> {
         let claim = templates::claim_key(claim);
         self.snapshots.read(|connection| templates::taken(connection, account, &claim))
+    }
+
+    async fn with_wording(
+        &self,
+        account: AccountId,
+        wording: &Wording,
+        except: Option<TemplateId>,
+    ) -> Result<Option<TemplateId>, StoreError> {
+        self.snapshots
+            .read(|connection| templates::with_wording(connection, account, wording, except))
     }
 
     async fn follow_for_search(&self) -> Result<Indexing, StoreError> {

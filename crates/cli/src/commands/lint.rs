@@ -6,6 +6,7 @@ mod files;
 mod github;
 mod human;
 mod lines;
+mod others;
 mod source;
 
 use std::{io::IsTerminal as _, process::ExitCode};

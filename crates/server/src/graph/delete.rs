@@ -18,6 +18,9 @@ use crate::{
     },
 };
 
+/// How many templates one call deletes: they go together, and others wait as long.
+const MOST_AT_ONCE: usize = 100;
+
 pub(super) async fn delete(
     State(app): State<App>,
     caller: Caller<Write>,
@@ -36,6 +39,9 @@ pub(super) async fn delete(
 }
 
 async fn several(app: &App, caller: &Caller<Write>, ids: &[String]) -> Result<(), Problem> {
+    if !(1..=MOST_AT_ONCE).contains(&ids.len()) {
+        return Err(bad("hsm_ids", &format!("a list of 1 to {MOST_AT_ONCE} ids")));
+    }
     let ids: Result<Vec<TemplateId>, Problem> =
         ids.iter().map(|id| id.parse().map_err(|_| unknown(id))).collect();
     let (account, actor, at) = (&caller.account, Actor::Token(caller.token), app.clock().now());

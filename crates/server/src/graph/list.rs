@@ -3,10 +3,11 @@
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{
+    rulebook::WHATSAPP,
     search,
     template::{Category, Status},
 };
-use galley_store::{AccountLimits, Family, Listing, Page, StoredTemplate};
+use galley_store::{AccountLimits, Listing, Named, Page, StoredTemplate};
 
 use super::{
     caller::Caller,
@@ -100,7 +101,7 @@ fn wanted(caller: &Caller<Read>, query: &Query) -> Result<Option<Listing>, Probl
     let account = caller.account.id;
     let after = query.cursor("after")?;
     let listing = Listing {
-        family: query.text("name").map(|name| Family::of(account, name)),
+        name: query.text("name").map(|name| Named::under(&WHATSAPP, account, name)),
         statuses,
         categories,
         languages: query.list("language")?.unwrap_or_default(),

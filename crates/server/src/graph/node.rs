@@ -129,6 +129,7 @@ pub(super) fn done(
         }
         Changed::Limited(limit) => Err(limited(limit)),
         Changed::FamilyCategory(category) => Err(Problem::family_category(category)),
+        Changed::ApprovedCategory(category) => Err(Problem::approved_category(category)),
         Changed::NotPossible(refusal) => Err(Problem::not_possible(trigger, &refusal)),
     }
 }

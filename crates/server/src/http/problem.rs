@@ -203,6 +203,15 @@ impl Problem {
         Self::of(Kind::CategoryLocked).detail(detail)
     }
 
+    /// The template is approved in this category, which therefore stays.
+    pub(crate) fn approved_category(category: Category) -> Self {
+        let category = category.word();
+        let detail = format!(
+            "The template is approved as {category}, and the category of an approved template stays: leave `category` out, or create another template."
+        );
+        Self::of(Kind::CategoryLocked).detail(detail)
+    }
+
     /// The account is held to limits, and this is the one it has reached.
     pub(crate) fn limited(limit: Limit) -> Self {
         let detail = match limit {

@@ -15,6 +15,7 @@ use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
     lifecycle::Trigger,
     template::Review,
+    wording::Wording,
 };
 use galley_server::Limits;
 use galley_store::{
@@ -150,6 +151,9 @@ stumbling! {
     list(listing: Listing) -> Page;
     count_templates(listing: Listing) -> u64;
     taken<'claim>(account: AccountId, claim: &'claim str) -> Option<Taken>;
+    with_wording<'words>(
+        account: AccountId, wording: &'words Wording, except: Option<TemplateId>
+    ) -> Option<TemplateId>;
     follow_for_search() -> Indexing;
     record(account: AccountId, key: [u8; 16], at: Timestamp) -> Option<Record>;
     events(account: AccountId, after: Option<u64>, limit: usize) -> Feed;

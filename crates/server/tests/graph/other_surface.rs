@@ -44,6 +44,30 @@ async fn on_api_v1_an_account_with_this_rulebook_creates_and_edits_nothing() {
 }
 
 #[tokio::test]
+async fn the_dry_run_compares_with_the_templates_that_are_there() {
+    let service = Service::start().await;
+    let id = service.made("hello", "en_US").await;
+    let path = format!("/api/v1.0/15550001111/{TOKEN}/message_templates/validate");
+    let mut spanish = hello("hello");
+    spanish["language"] = json!("es");
+    spanish["category"] = json!("UTILITY");
+    let verdict = service.call(Method::POST, &path, &spanish).await.good();
+    assert_eq!(verdict["violations"][0]["rule"], "category-differs", "{verdict}");
+    assert_eq!(verdict["violations"][0]["pointer"], "/category");
+    // What says the same is only warned of, whatever it is called.
+    let verdict = service.call(Method::POST, &path, &hello("other")).await.good();
+    assert_eq!(verdict["valid"], true, "{verdict}");
+    assert_eq!(verdict["warnings"][0]["rule"], "same-content");
+    assert!(verdict["warnings"][0]["message"].as_str().unwrap().contains(&id), "{verdict}");
+    // A template does not stand in its own way.
+    let path = format!("{path}?template={id}");
+    let mut edited = hello("hello");
+    edited["category"] = json!("UTILITY");
+    let verdict = service.call(Method::POST, &path, &edited).await.good();
+    assert_eq!((&verdict["valid"], &verdict["warnings"]), (&json!(true), &json!([])), "{verdict}");
+}
+
+#[tokio::test]
 async fn here_an_account_with_the_other_rulebook_is_sent_to_api_v1() {
     let service = Service::start().await;
     let account = service.other;

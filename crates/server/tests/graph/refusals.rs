@@ -4,7 +4,7 @@ use axum::http::Method;
 use galley_store::AccountLimits;
 use serde_json::{Value, json};
 
-use super::service::{Service, hello};
+use super::service::{Service, TOKEN, hello};
 
 #[tokio::test]
 async fn a_bad_document_is_refused_with_the_first_fault_and_beside_it_with_all() {
@@ -53,6 +53,22 @@ async fn a_name_is_taken_once_for_each_language_and_has_one_category() {
     assert!(error["error_user_msg"].as_str().unwrap().contains("MARKETING"), "{error}");
     let edit = json!({"category": "UTILITY"});
     service.call(Method::POST, &format!("/v23.0/{german}"), &edit).await.refusal(400, 100, None);
+}
+
+#[tokio::test]
+async fn the_category_of_an_approved_template_stays() {
+    let service = Service::start_reviewed().await;
+    let id = service.made("hello", "en_US").await;
+    let path = format!("/v23.0/{id}");
+    let review = format!("/api/v1.0/15550001111/{TOKEN}/message_templates/{id}/review");
+    let edit = json!({"category": "UTILITY"});
+    service.call(Method::POST, &path, &edit).await.good();
+    service.call(Method::POST, &review, &json!({"decision": "approve"})).await.good();
+    let back = json!({"category": "MARKETING"});
+    let error = service.call(Method::POST, &path, &back).await.refusal(400, 100, None);
+    assert_eq!(error["galley_problem"], "category-locked");
+    assert!(error["error_user_msg"].as_str().unwrap().contains("UTILITY"), "{error}");
+    service.call(Method::POST, &path, &edit).await.good();
 }
 
 #[tokio::test]

@@ -10,8 +10,11 @@ use galley_domain::{
         Category::{self, Marketing, Utility},
         Review,
     },
+    wording::Wording,
 };
-use galley_store::{Changed, Creation, Deletion, Idempotency, NewTemplate, StoredTemplate, Taken};
+use galley_store::{
+    Changed, Creation, Deletion, Family, Idempotency, NewTemplate, StoredTemplate, Taken,
+};
 
 use super::fixture::{
     ACTOR, Shared, about, account, all_at_once, change, create, created, done, events, member, new,
@@ -39,6 +42,11 @@ async fn delete_family(store: &Shared, account: AccountId, name: &str) -> Deleti
 
 async fn delete(store: &Shared, account: AccountId, ids: &[TemplateId]) -> Deletion {
     store.delete_templates(account, ids.to_vec(), Review::Manual, ACTOR, noon(5)).await.unwrap()
+}
+
+/// One that is not approved, so that its category may change.
+fn waiting(account: AccountId, name: &str, language: &str, category: Category) -> NewTemplate {
+    NewTemplate { review: Review::Manual, ..member(account, name, language, category) }
 }
 
 fn to(category: Category) -> Edit {
@@ -124,9 +132,9 @@ pub(crate) async fn of_concurrent_creations_one_category_wins_the_family(store: 
 
 pub(crate) async fn the_category_of_one_language_changes_only_while_it_is_alone(store: &Shared) {
     let account = account(store, "a").await;
-    let first = create(store, member(account, "hello", "en_US", Utility)).await;
+    let first = create(store, waiting(account, "hello", "en_US", Utility)).await;
     done(store.edit_template(change(account, first), to(Marketing)).await.unwrap());
-    let second = create(store, member(account, "hello", "de_DE", Marketing)).await;
+    let second = create(store, waiting(account, "hello", "de_DE", Marketing)).await;
     let before = store.family(account, "hello").await.unwrap();
     for edit in [to(Utility), Edit::Restore(1)] {
         let refused = store.edit_template(change(account, first), edit).await.unwrap();
@@ -144,7 +152,7 @@ pub(crate) async fn a_category_change_against_a_new_language_leaves_one_category
     let account = account(store, "a").await;
     for round in 0..40 {
         let name = format!("hello{round}");
-        let first = create(store, member(account, &name, "en_US", Utility)).await;
+        let first = create(store, waiting(account, &name, "en_US", Utility)).await;
         let (one, other) = (Arc::clone(store), Arc::clone(store));
         let new = member(account, &name, "de_DE", Utility);
         let edit =
@@ -163,6 +171,54 @@ pub(crate) async fn a_category_change_against_a_new_language_leaves_one_category
             other => panic!("{other:?}"),
         }
     }
+}
+
+pub(crate) async fn the_category_of_a_language_stays_while_it_is_approved(store: &Shared) {
+    let account = account(store, "a").await;
+    let id = create(store, waiting(account, "hello", "en_US", Utility)).await;
+    let move_it = async |trigger| {
+        done(store.review_template(change(account, id), trigger, None).await.unwrap())
+    };
+    move_it(Trigger::Approve).await;
+    let before = store.template(account, id).await.unwrap();
+    let refused = store.edit_template(change(account, id), to(Marketing)).await.unwrap();
+    assert_eq!(refused, Changed::ApprovedCategory(Utility));
+    assert_eq!(store.template(account, id).await.unwrap(), before);
+    // A paused one is not approved.
+    move_it(Trigger::Pause).await;
+    done(store.edit_template(change(account, id), to(Marketing)).await.unwrap());
+    // Where a name has one language, the flag alone decides.
+    let alone = create(store, new(account, "alone")).await;
+    done(store.edit_template(change(account, alone), to(Marketing)).await.unwrap());
+}
+
+pub(crate) async fn templates_of_an_account_that_say_the_same_find_one_another(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    // Whatever they are called, they say the same.
+    let named = |account, name| NewTemplate {
+        family: Some(Family::of(account, name)),
+        ..new(account, name)
+    };
+    let first = create(store, named(mine, "hello")).await;
+    let second = create(store, named(mine, "bye")).await;
+    create(store, named(theirs, "welcome")).await;
+    let stored = store.template(mine, first).await.unwrap().unwrap();
+    let wording = Wording::of(&stored.template).unwrap();
+    let found =
+        async |account, except| store.with_wording(account, &wording, except).await.unwrap();
+    assert_eq!(found(mine, None).await, Some(first));
+    assert_eq!(found(mine, Some(first)).await, Some(second));
+    // Other words take a template out, and bring it back.
+    let content = r#"{"components":[{"type":"BODY","text":"Something else"}]}"#.to_owned();
+    let edit = Edit::Replace { content: Some(content), category: None };
+    done(store.edit_template(change(mine, second), edit).await.unwrap());
+    assert_eq!(found(mine, Some(first)).await, None);
+    done(store.edit_template(change(mine, second), Edit::Restore(1)).await.unwrap());
+    assert_eq!(found(mine, Some(first)).await, Some(second));
+    // What is deleted is compared with nothing any more, nor are names that stand alone.
+    done(store.delete_template(change(mine, second)).await.unwrap());
+    create(store, new(mine, "alone")).await;
+    assert_eq!(found(mine, Some(first)).await, None);
 }
 
 pub(crate) async fn a_family_is_deleted_whole_with_an_event_for_each(store: &Shared) {

@@ -279,6 +279,7 @@ async fn an_upload_is_kept_in_chunks_that_are_neither_many_nor_large() {
         file_name: "f".to_owned(),
         file_type: "t".to_owned(),
         length: length as u64,
+        room: u64::from(u32::MAX),
         at: noon(0),
     };
     store.begin_upload(new).await.unwrap();

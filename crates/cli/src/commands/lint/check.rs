@@ -4,7 +4,6 @@ use std::{collections::HashMap, ops::Range};
 
 use galley_domain::{
     advice::{Advice, Warning},
-    id::AccountId,
     json::{Document, Json, MAX_DEPTH, NotJson},
     rulebook::Rulebook,
     template::{Checked, Template},
@@ -13,6 +12,7 @@ use galley_domain::{
 
 use super::{
     lines::{Lines, Position},
+    others::Others,
     source,
 };
 
@@ -73,16 +73,15 @@ pub(super) enum Severity {
     Warning,
 }
 
-/// Checks one file after the other and remembers the names.
+/// Checks one file after the other and remembers what it has seen.
 pub(super) struct Checker {
     rulebook: &'static Rulebook,
-    /// Where the first template with a claim is.
-    claims: HashMap<String, String>,
+    others: Others,
 }
 
 impl Checker {
     pub(super) fn new(rulebook: &'static Rulebook) -> Self {
-        Self { rulebook, claims: HashMap::new() }
+        Self { rulebook, others: Others::new(rulebook) }
     }
 
     /// Checks the bytes of a file: one template document, or a list of them.
@@ -113,7 +112,7 @@ impl Checker {
 
     fn document(&mut self, file: &str, document: &Document<'_>, findings: &mut Findings<'_>) {
         let Checked { template, warnings } = Template::check(document, self.rulebook);
-        if let Err(violations) = template {
+        if let Err(violations) = &template {
             for violation in violations.told() {
                 findings.violation(violation.clone());
             }
@@ -123,27 +122,17 @@ impl Checker {
             findings.warning(warning.clone());
         }
         findings.more_warnings += warnings.more();
-        self.claim(file, document, findings);
-    }
-
-    /// Two templates of one run may not have the same name, just as in a service.
-    fn claim(&mut self, file: &str, document: &Document<'_>, findings: &mut Findings<'_>) {
-        let text = |key: &str| document.root().get(key).and_then(Json::as_text);
-        let Some(name) = text("name").filter(|name| !name.trim().is_empty()) else { return };
-        // All files of a run are meant for one account, whichever that is.
-        let account = AccountId::new(1).expect("1 is an id");
-        let claim = (self.rulebook.claim)(account, name, text("language").unwrap_or_default());
-        if let Some(first) = self.claims.get(&claim) {
-            findings.violation(Violation {
-                pointer: "/name".to_owned(),
-                rule: Rule::NameTaken,
-                message: format!("is the name of another template, at {first}"),
-                hint: Some("give each template a name of its own".to_owned()),
-                span: None,
-            });
-        } else {
-            let Position { line, column } = findings.start_of("/name");
-            self.claims.insert(claim, format!("{file}:{line}:{column}"));
+        let Position { line, column } = findings.start_of("/name");
+        let here = format!("{file}:{line}:{column}");
+        let violations = [
+            self.others.name_taken(document, &here),
+            self.others.category_differs(document, &here),
+        ];
+        violations.into_iter().flatten().for_each(|it| findings.violation(it));
+        if let Ok(template) = &template
+            && let Some(warning) = self.others.same_content(template, &here)
+        {
+            findings.warning(warning);
         }
     }
 }
