@@ -123,6 +123,8 @@ pub enum Shape {
     /// How placeholders are written in the fields behind it, see [`Format`]: one of its words, in
     /// any letter case.
     Format,
+    /// An id of somebody else's: a string, or a whole number from 1, which is kept as one.
+    Id(Text),
     /// A string by itself, or a list with one; kept as a list.
     One(Text),
     /// One kind of object.

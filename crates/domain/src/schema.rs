@@ -159,6 +159,11 @@ fn described(side: Side, field: &'static Field, placeholders: bool) -> Value {
         Shape::Integer(least, most) => {
             json!({"type": "integer", "minimum": least, "maximum": most})
         }
+        Shape::Id(rule) if side == Side::Sent => {
+            let number = json!({"type": "integer", "minimum": 1, "maximum": LARGEST_NUMBER});
+            json!({"anyOf": [text(rule, placeholders), number]})
+        }
+        Shape::Id(_) => json!({"type": "string"}),
         Shape::One(rule) => one(side, rule),
         Shape::Object(part) => one_of_them(objects(side, part, &Map::new())),
         Shape::Tagged(inner) => one_of_them(tagged(side, inner, &Map::new())),
