@@ -3,6 +3,7 @@ lists, edits, deletions, uploads, refusals, and the calls that only pywa has."""
 
 import json
 import time
+from itertools import pairwise
 
 import httpx
 from checks import ACCOUNT, ADDRESS, PNG, TOKEN, check, equal, finish, missing, refused
@@ -345,7 +346,7 @@ def lists(wa, made):
     equal("page by page", [it.id for page in pages for it in page], ids)
     equal("sizes of pages", [len(it) for it in pages[:-1]], [4] * (len(pages) - 1))
     equal("the first", (pages[0].has_previous, pages[1].has_previous), (False, True))
-    for earlier, later in zip(pages, pages[1:]):
+    for earlier, later in pairwise(pages):
         back = wa.get_templates(pagination=Pagination(limit=4, before=later.before))
         equal("and back", [it.id for it in back], [it.id for it in earlier])
 
@@ -368,7 +369,7 @@ def lists(wa, made):
     equal("a name that none has", names(name="nothing"), [])
     # What is searched follows a moment behind what is kept.
     until = time.monotonic() + 10
-    while time.monotonic() < until and names(content="guten morgen") != ["plain"]:
+    while time.monotonic() < until and not wa.get_templates(content="guten morgen"):
         pass
     equal("a content", names(content="guten morgen"), ["plain"])
     shown = ["product", "product_carousel", "products"]
