@@ -82,7 +82,7 @@ impl<'a> Document<'a> {
     }
 
     /// A document that was put together from others.
-    pub(crate) fn of(members: Vec<Member<'a>>, has_duplicates: bool) -> Self {
+    pub fn of(members: Vec<Member<'a>>, has_duplicates: bool) -> Self {
         Self { root: Json::Object(members), has_duplicates }
     }
 

@@ -34,7 +34,7 @@ pub struct Rulebook {
     /// What makes a template unique, from its account, name and language.
     pub claim: fn(AccountId, &str, &str) -> String,
     /// Whether a name may be had once in each language. All languages of it then have one category,
-    /// which stays while a template is APPROVED, and templates are compared with one another.
+    /// which stays while a version is live, and templates are compared with one another.
     pub names_have_languages: bool,
 }
 

@@ -29,7 +29,7 @@ pub use records::{
 pub use sqlite::SqliteStore;
 pub use template_records::{
     About, Change, Changed, Creation, Decision, Deletion, Event, Family, Feed, Idempotency,
-    Listing, Named, NewTemplate, Page, Receipt, Record, StoredTemplate, Taken, Version,
+    Listing, Named, NewTemplate, Page, Receipt, Record, StoredTemplate, Taken, Upsertion, Version,
 };
 pub use tidings::Tidings;
 pub use upload_records::{Appended, Media, NewUpload, Upload, UploadCreation};
@@ -90,6 +90,10 @@ pub trait Store: Send + Sync {
         trigger: Trigger,
         reason: Option<String>,
     ) -> Result<Changed, StoreError>;
+
+    /// Makes each of these templates, or gives the one that has its claim the same content and
+    /// category: all of them, or none if one is refused. One that is so already stays as it is.
+    async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<Upsertion, StoreError>;
 
     /// Takes a template away; its name is free at once, its history stays. Answers what it was.
     async fn delete_template(&self, change: Change) -> Result<Changed, StoreError>;

@@ -213,13 +213,24 @@ pub enum Changed {
     CategoryLocked(Category),
     /// Other languages of its name have this category, too, and would be left with it.
     FamilyCategory(Category),
-    /// It is APPROVED, and its category stays what it is while it is: where languages share a name
-    /// it does. Nothing was done.
-    ApprovedCategory(Category),
+    /// A version of it is live, and where languages share a name its category stays what it is for
+    /// so long. Nothing was done.
+    LiveCategory(Category),
     /// The account has reached a limit.
     Limited(Limit),
     /// There is no such move from where it stands.
     NotPossible(NotPossible),
+}
+
+/// What came of making or editing several templates at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Upsertion {
+    /// All of them are as they were sent, in that order.
+    Done(Vec<Receipt>),
+    /// One could not be made, and nothing was done.
+    NotCreated(Creation),
+    /// One that is there could not be edited, and nothing was done.
+    NotEdited(TemplateId, Changed),
 }
 
 /// What came of deleting several templates: all of them are gone, or none is.

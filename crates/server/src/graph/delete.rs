@@ -26,6 +26,10 @@ pub(super) async fn delete(
     caller: Caller<Write>,
     query: Query,
 ) -> Result<Response, Problem> {
+    // Whoever names one and leaves the place empty does not mean all.
+    if let Some(empty) = ["hsm_ids", "hsm_id", "language"].iter().find(|it| query.is_empty(it)) {
+        return Err(bad(empty, "empty: name what to delete, or leave it out"));
+    }
     let name = query.text("name");
     match (query.list("hsm_ids")?, query.text("hsm_id"), name) {
         (Some(ids), _, _) => several(&app, &caller, &ids).await?,

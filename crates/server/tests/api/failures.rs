@@ -24,7 +24,7 @@ use galley_store::{
     DueWebhooks, Feed, Finding, Indexing, KeptSecret, Listing, Media, NewAccount, NewCredential,
     NewTemplate, NewUpload, NewWebhook, Page, PhoneAddition, Record, Recorded, Replay, Replayed,
     Rotation, SecretHash, Store, StoreError, StoredTemplate, Sweep, Take, Taken, Tidings, Upload,
-    UploadCreation, Version, Webhook, WebhookChange, WebhookCreation,
+    UploadCreation, Upsertion, Version, Webhook, WebhookChange, WebhookCreation,
 };
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -135,6 +135,7 @@ stumbling! {
     create_template(new: NewTemplate) -> Creation;
     edit_template(change: Change, edit: Edit) -> Changed;
     review_template(change: Change, trigger: Trigger, reason: Option<String>) -> Changed;
+    upsert_templates(news: Vec<NewTemplate>) -> Upsertion;
     delete_template(change: Change) -> Changed;
     delete_family<'name>(
         account: AccountId, name: &'name str, review: Review, actor: Actor, at: Timestamp

@@ -69,3 +69,15 @@ async fn nobody_deletes_what_belongs_to_another() {
     }
     assert_eq!(service.listed("").await, ["hello"]);
 }
+
+#[tokio::test]
+async fn whoever_names_one_and_leaves_the_place_empty_deletes_nothing() {
+    let service = Service::start().await;
+    service.made("hello", "en_US").await;
+    service.made("hello", "de").await;
+    for query in ["hsm_id=&name=hello", "hsm_ids=&name=hello", "name=hello&language=%20"] {
+        delete(&service, query).await.refusal(400, 100, None);
+    }
+    let left = service.get(&service.templates()).await.good();
+    assert_eq!(left["data"].as_array().unwrap().len(), 2);
+}

@@ -95,7 +95,11 @@ async fn a_second_try_with_the_same_key_makes_nothing_new() {
         service.send(request.body(axum::body::Body::from(body.to_string())).unwrap())
     };
     let first = send(hello("hello")).await.good();
-    assert_eq!(send(hello("hello")).await.good(), first);
+    let second = send(hello("hello")).await;
+    assert_eq!(
+        (second.good(), &second.headers["idempotent-replayed"]),
+        (first, &"true".parse().unwrap())
+    );
     send(hello("other")).await.refusal(400, 100, None);
     send(json!({})).await.refusal(400, 100, None);
     assert_eq!(service.listed("").await, ["hello"]);

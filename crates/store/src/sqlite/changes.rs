@@ -132,8 +132,8 @@ fn category_refusal(
         Standing::NoFamily => None,
         Standing::AmongOthers => Some(Changed::FamilyCategory(category)),
         Standing::Alone => {
-            let approved = before.state.status() == Status::Approved;
-            approved.then_some(Changed::ApprovedCategory(category))
+            let is_live = before.state.live_version().is_some();
+            is_live.then_some(Changed::LiveCategory(category))
         }
     })
 }

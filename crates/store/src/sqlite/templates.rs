@@ -132,7 +132,7 @@ fn refusal(
 
 /// What a creation is found by: short, whatever the length of names and keys.
 pub(super) struct Hashes {
-    claim: [u8; 16],
+    pub(super) claim: [u8; 16],
     record: Option<[u8; 16]>,
     wording: Option<[u8; 16]>,
 }

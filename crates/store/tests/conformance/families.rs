@@ -5,15 +5,17 @@ use std::sync::Arc;
 use galley_domain::{
     edit::Edit,
     id::{AccountId, TemplateId},
+    json::Document,
     lifecycle::{EventType, Trigger},
+    rulebook::V1,
     template::{
         Category::{self, Marketing, Utility},
-        Review,
+        Review, Template,
     },
     wording::Wording,
 };
 use galley_store::{
-    Changed, Creation, Deletion, Family, Idempotency, NewTemplate, StoredTemplate, Taken,
+    Changed, Creation, Deletion, Family, Idempotency, NewTemplate, StoredTemplate, Taken, Upsertion,
 };
 
 use super::fixture::{
@@ -173,7 +175,7 @@ pub(crate) async fn a_category_change_against_a_new_language_leaves_one_category
     }
 }
 
-pub(crate) async fn the_category_of_a_language_stays_while_it_is_approved(store: &Shared) {
+pub(crate) async fn the_category_of_a_language_stays_while_a_version_is_live(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, waiting(account, "hello", "en_US", Utility)).await;
     let move_it = async |trigger| {
@@ -182,9 +184,13 @@ pub(crate) async fn the_category_of_a_language_stays_while_it_is_approved(store:
     move_it(Trigger::Approve).await;
     let before = store.template(account, id).await.unwrap();
     let refused = store.edit_template(change(account, id), to(Marketing)).await.unwrap();
-    assert_eq!(refused, Changed::ApprovedCategory(Utility));
+    assert_eq!(refused, Changed::LiveCategory(Utility));
     assert_eq!(store.template(account, id).await.unwrap(), before);
-    // A paused one is not approved.
+    // Also while an edit of it waits, but not while it is paused.
+    let edit = Edit::Replace { content: Some(r#"{"components":[]}"#.to_owned()), category: None };
+    done(store.edit_template(change(account, id), edit).await.unwrap());
+    let refused = store.edit_template(change(account, id), to(Marketing)).await.unwrap();
+    assert_eq!(refused, Changed::LiveCategory(Utility));
     move_it(Trigger::Pause).await;
     done(store.edit_template(change(account, id), to(Marketing)).await.unwrap());
     // Where a name has one language, the flag alone decides.
@@ -219,6 +225,74 @@ pub(crate) async fn templates_of_an_account_that_say_the_same_find_one_another(s
     done(store.delete_template(change(mine, second)).await.unwrap());
     create(store, new(mine, "alone")).await;
     assert_eq!(found(mine, Some(first)).await, None);
+}
+
+/// A language that says something else than it did.
+fn saying(text: &str, new: NewTemplate) -> NewTemplate {
+    let document = format!(
+        r#"{{"name":"hello","language":"{}","category":"UTILITY","allow_category_change":true,
+        "components":[{{"type":"BODY","text":"{text}"}}]}}"#,
+        new.template.language()
+    );
+    let template = Template::read(&Document::parse(document.as_bytes()).unwrap(), &V1).unwrap();
+    NewTemplate { template, ..new }
+}
+
+fn upserted(upsertion: Upsertion) -> Vec<TemplateId> {
+    match upsertion {
+        Upsertion::Done(receipts) => receipts.iter().map(|it| it.id).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) async fn several_languages_are_made_or_edited_all_or_none(store: &Shared) {
+    let account = account(store, "a").await;
+    let language = |language| member(account, "hello", language, Utility);
+    let german = create(store, language("de_DE")).await;
+    let wanted =
+        || ["en_US", "de_DE", "fr_FR"].map(|it| saying("Something new", language(it))).to_vec();
+    let made = upserted(store.upsert_templates(wanted()).await.unwrap());
+    assert_eq!(made[1], german);
+    let numbers: Vec<u64> = events(store, account, 0, 10).await.iter().map(|it| it.seq).collect();
+    assert_eq!(numbers, [1, 2, 3, 4]);
+    // What is so already stays as it is.
+    assert_eq!(upserted(store.upsert_templates(wanted()).await.unwrap()), made);
+    assert_eq!(events(store, account, 0, 10).await.len(), 4);
+    let before = store.family(account, "hello").await.unwrap();
+    // The last of them cannot be edited: nothing happens to the others either.
+    done(store.review_template(change(account, made[2]), Trigger::Disable, None).await.unwrap());
+    let again = ["es_ES", "en_US", "fr_FR"].map(|it| saying("And again", language(it))).to_vec();
+    let refused = store.upsert_templates(again).await.unwrap();
+    assert!(
+        matches!(&refused, Upsertion::NotEdited(id, Changed::NotPossible(_)) if *id == made[2])
+    );
+    let after = store.family(account, "hello").await.unwrap();
+    assert_eq!(after[..2], before[..2]);
+    assert_eq!(after.len(), 3);
+    // Numbers go on without a gap.
+    create(store, language("es_ES")).await;
+    let numbers: Vec<u64> = events(store, account, 0, 10).await.iter().map(|it| it.seq).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
+    let other =
+        NewTemplate { claim: "x".to_owned(), ..member(account, "hello", "it_IT", Marketing) };
+    let refused = store.upsert_templates(vec![other]).await.unwrap();
+    assert_eq!(refused, Upsertion::NotCreated(Creation::CategoryDiffers(Utility)));
+}
+
+pub(crate) async fn of_concurrent_upserts_of_a_new_name_all_succeed(store: &Shared) {
+    let account = account(store, "a").await;
+    let wanted = || LANGUAGES.map(|it| member(account, "hello", it, Utility)).to_vec();
+    let tasks: Vec<_> = (0..8)
+        .map(|_| {
+            let (store, news) = (Arc::clone(store), wanted());
+            tokio::spawn(async move { store.upsert_templates(news).await.unwrap() })
+        })
+        .collect();
+    for task in tasks {
+        upserted(task.await.unwrap());
+    }
+    assert_eq!(store.family(account, "hello").await.unwrap().len(), 4);
+    assert_eq!(events(store, account, 0, 10).await.len(), 4, "each was made once");
 }
 
 pub(crate) async fn a_family_is_deleted_whole_with_an_event_for_each(store: &Shared) {

@@ -138,7 +138,8 @@ async fn the_log_begins_anew_although_somebody_always_reads() {
     for reader in readers {
         reader.await.unwrap();
     }
-    assert!(pages < 1_000, "the log had {pages} pages");
+    // It would have several thousand; how many it has depends on when readers get their turn.
+    assert!(pages < 2_500, "the log had {pages} pages");
 }
 
 #[tokio::test]
