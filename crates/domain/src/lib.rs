@@ -5,6 +5,7 @@
 //! [`rulebook::Rulebook`] → a [`template::Template`], or every [`violation::Violation`] at once.
 
 pub mod advice;
+pub mod convert;
 pub mod credential;
 pub mod delivery;
 pub mod edit;
