@@ -140,7 +140,7 @@ issues! {
         "WhatsApp's AUTHENTICATION templates hand over their code by an OTP button.";
     MediaKindUntold "media-kind-untold" Changed
         "`v1` knows the kind of an attachment by the ending of its address alone, and this one has another or none.";
-    MediaKindUnknown "media-kind-unknown" Incomplete
+    MediaFormatUnknown "media-format-unknown" Incomplete
         "WhatsApp wants to know whether an attachment is an IMAGE, a VIDEO or a DOCUMENT, and the ending of the address does not tell.";
     SampleUpload "sample-upload" Incomplete
         "WhatsApp takes the handle of an uploaded sample; until then its address stands there.";

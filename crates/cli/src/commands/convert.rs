@@ -131,7 +131,9 @@ fn say(files: &[Converted], troubles: &[Trouble], json: bool) {
     for file in files.iter().filter(|file| !file.report.findings.is_empty()) {
         eprint!("{}", human::show(&file.report, colours));
     }
-    eprintln!("{}", summary(files));
+    if !files.is_empty() {
+        eprintln!("{}", summary(files));
+    }
 }
 
 /// `3 files: 1 not converted, 2 lost, 1 changed`.

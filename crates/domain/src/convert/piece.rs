@@ -20,6 +20,12 @@ impl<'s> Piece<'s> {
         self.kept.get(field)
     }
 
+    /// Every field with what stands there.
+    pub(super) fn members(&self) -> impl Iterator<Item = (&'s str, &'s Json<'s>)> {
+        let members = if let Json::Object(members) = self.kept { &members[..] } else { &[] };
+        members.iter().map(|member| (&*member.key, &member.value))
+    }
+
     /// A word or text; nothing is as good as none.
     pub(super) fn text(&self, field: &str) -> &'s str {
         self.get(field).and_then(Json::as_text).unwrap_or_default()

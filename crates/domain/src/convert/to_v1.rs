@@ -9,18 +9,12 @@ use super::{
 use crate::{
     language, placeholder,
     render::media::{self, Kind},
-    rulebook::Format,
-    text::shortened,
+    rulebook::{Form, Format, Text},
+    text::{check, shortened},
 };
 
-/// What a whole template of `whatsapp` can say, and `v1` cannot.
-const SETTINGS: [&str; 5] = [
-    "sub_category",
-    "display_format",
-    "message_send_ttl_seconds",
-    "cta_url_link_tracking_opted_out",
-    "degrees_of_freedom_spec",
-];
+/// What `v1` takes for the address of a sample.
+const ADDRESS: Text = Text { max: 2_000, whatsapp_max: None, multiline: false, form: Form::Url };
 
 /// WhatsApp's own label of a `COPY_CODE` button.
 const COPY_LABEL: &str = "Copy offer code";
@@ -40,7 +34,7 @@ pub(super) fn language(code: &str, ledger: &mut Ledger) -> String {
 }
 
 pub(super) fn components(source: &Piece<'_>, ledger: &mut Ledger) -> Vec<Json<'static>> {
-    settings(source, &SETTINGS, ledger);
+    settings(source, &["parameter_format", "components"], ledger);
     let named = source.text("parameter_format") == Format::Named.word();
     let format = if named { Format::Named } else { Format::Positional };
     let mut made = Vec::new();
@@ -60,7 +54,6 @@ fn component(piece: &Piece<'_>, format: Format, ledger: &mut Ledger) -> Option<J
         ("HEADER", "VIDEO") => Some(attachment(piece, Kind::Video, ledger)),
         ("HEADER", "DOCUMENT") => Some(attachment(piece, Kind::Document, ledger)),
         ("BODY", _) => {
-            settings(piece, &["add_security_recommendation"], ledger);
             if piece.get("text").is_none() {
                 let message = "is written by WhatsApp; v1 takes it from the template";
                 let hint = "write the message, with `{{1}}` for the code and a sample of it";
@@ -69,7 +62,7 @@ fn component(piece: &Piece<'_>, format: Format, ledger: &mut Ledger) -> Option<J
             Some(words(piece, "body_text", format, ledger))
         }
         ("FOOTER", _) => {
-            settings(piece, &["code_expiration_minutes"], ledger);
+            settings(piece, &["type", "text"], ledger);
             let footer = || object(["type", "text"].iter().filter_map(|it| copied(piece, it)));
             piece.get("text").map(|_| footer())
         }
@@ -84,14 +77,13 @@ fn component(piece: &Piece<'_>, format: Format, ledger: &mut Ledger) -> Option<J
     }
 }
 
-/// Points at settings that have no place.
-fn settings(piece: &Piece<'_>, fields: &[&str], ledger: &mut Ledger) {
-    for field in fields {
+/// Points at everything that stands beside what is taken over: none of it has a place.
+fn settings(piece: &Piece<'_>, taken: &[&str], ledger: &mut Ledger) {
+    for (field, value) in piece.members().filter(|(field, _)| !taken.contains(field)) {
         // What is switched off is as good as not there.
-        if piece.get(field).is_some_and(|value| !matches!(value, Json::Flag(false))) {
+        if !matches!(value, Json::Flag(false)) {
             let message = "is a setting that v1 does not have";
-            let hint = "nothing takes its place";
-            ledger.note(Issue::SettingLost, piece.place(field), message, hint);
+            ledger.note(Issue::SettingLost, piece.place(field), message, "nothing replaces it");
         }
     }
 }
@@ -103,6 +95,7 @@ fn words(
     format: Format,
     ledger: &mut Ledger,
 ) -> Json<'static> {
+    settings(piece, &["type", "format", "text", "example"], ledger);
     let fields = ["type", "format", "text"].into_iter().filter_map(|field| copied(piece, field));
     let mut fields: Vec<Member<'static>> = fields.collect();
     let example = piece.below("example");
@@ -148,12 +141,14 @@ fn numbered(piece: &Piece<'_>, names: &[&str], ledger: &mut Ledger) -> String {
 }
 
 fn attachment(piece: &Piece<'_>, kind: Kind, ledger: &mut Ledger) -> Json<'static> {
+    settings(piece, &["type", "format", "example"], ledger);
     let fields = [member("type", text("HEADER")), member("format", text("MEDIA"))];
     let place = piece.place("example/header_handle");
     let handle = items(piece.below("example").get("header_handle")).first();
     let handle = handle.and_then(Json::as_text).unwrap_or_default();
-    let is_address = handle.starts_with("https://") || handle.starts_with("http://");
-    if !is_address {
+    let mut faults = Vec::new();
+    check(&ADDRESS, handle, &mut faults);
+    if !faults.is_empty() {
         let message = "is a handle; v1 takes the address of a sample";
         let hint = "write the address of a file in `example.media_url`";
         ledger.note(Issue::SampleAddress, place, message, hint);
@@ -188,9 +183,14 @@ fn button(piece: &Piece<'_>, format: Format, ledger: &mut Ledger) -> Option<Json
         fields.iter().filter_map(|field| copied(piece, field)).collect()
     };
     match kind {
-        "QUICK_REPLY" | "PHONE_NUMBER" => Some(object(copied(&["type", "text", "phone_number"]))),
+        "QUICK_REPLY" | "PHONE_NUMBER" => {
+            let fields = ["type", "text", "phone_number"];
+            settings(piece, &fields, ledger);
+            Some(object(copied(&fields)))
+        }
         "URL" => Some(address(piece, copied(&["type", "text"]), format, ledger)),
         "COPY_CODE" => {
+            settings(piece, &["type", "text", "example"], ledger);
             if piece.text("text") != COPY_LABEL {
                 let message = "is a label of its own; v1 has none for the button";
                 ledger.note(Issue::LabelLost, piece.place("text"), message, "nothing replaces it");
@@ -201,7 +201,8 @@ fn button(piece: &Piece<'_>, format: Format, ledger: &mut Ledger) -> Option<Json
         }
         _ => {
             let message = format!("is a {kind} button, which v1 does not have");
-            let hint = "v1 has QUICK_REPLY, URL, PHONE_NUMBER and COPY_CODE";
+            let hint =
+                "those behind it move up; v1 has QUICK_REPLY, URL, PHONE_NUMBER and COPY_CODE";
             ledger.note(Issue::ButtonLost, &*piece.pointer, message, hint);
             None
         }
@@ -215,7 +216,7 @@ fn address(
     format: Format,
     ledger: &mut Ledger,
 ) -> Json<'static> {
-    settings(piece, &["app_deep_link"], ledger);
+    settings(piece, &["type", "text", "url", "example"], ledger);
     let url = piece.text("url");
     let base = placeholder::base(url, format);
     let numbered = base.map_or(url.to_owned(), |base| format!("{base}{{{{1}}}}"));

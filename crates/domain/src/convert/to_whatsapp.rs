@@ -99,7 +99,7 @@ fn attachment(piece: &Piece<'_>, ledger: &mut Ledger) -> Json<'static> {
     if format.is_none() {
         let message = format!("is MEDIA, and the ending of `{}` tells no kind", shortened(url));
         let hint = "write IMAGE, VIDEO or DOCUMENT";
-        ledger.note(Issue::MediaKindUnknown, piece.place("format"), message, hint);
+        ledger.note(Issue::MediaFormatUnknown, piece.place("format"), message, hint);
     }
     let place = piece.place("example/media_url");
     let message = "is an address; WhatsApp takes the handle of a sample that was uploaded";

@@ -2,9 +2,12 @@
 
 use std::collections::HashSet;
 
-use galley_domain::convert::{
-    Direction::{self, ToV1, ToWhatsapp},
-    Issue,
+use galley_domain::{
+    convert::{
+        Direction::{self, ToV1, ToWhatsapp},
+        Issue,
+    },
+    violation::Rule,
 };
 use serde_json::{Value, json};
 
@@ -62,7 +65,7 @@ fn to_whatsapp() -> Vec<Row> {
         ),
         (Issue::ButtonReplaced, "/components", code(&json!([body()])), plain()),
         (
-            Issue::MediaKindUnknown,
+            Issue::MediaFormatUnknown,
             "/components/0/format",
             media("https://a.b/c.webp"),
             media("https://a.b/c.jpg"),
@@ -228,9 +231,10 @@ fn every_issue_is_told_of_the_smallest_document_and_not_of_the_nearest() {
 }
 
 #[test]
-fn every_issue_stands_on_its_page() {
+fn every_issue_stands_on_its_page_and_is_called_like_no_rule() {
     let page = include_str!("../../../../docs/convert.md");
     for issue in Issue::ALL {
+        assert!(Rule::ALL.iter().all(|rule| rule.id() != issue.id()), "{}", issue.id());
         let row = format!("| `{}` | {} | {} |", issue.id(), issue.level().word(), issue.about());
         assert!(page.contains(&row), "{row}");
     }
