@@ -75,6 +75,8 @@ pub(crate) enum Command {
     Webhook(WebhookCommand),
     /// Check template files without a service, and show every fault and warning in its line.
     Lint(LintOptions),
+    /// Write template files of one rulebook as files of the other, and tell what that costs.
+    Convert(ConvertOptions),
     /// Show the settings that count, and where each comes from.
     Config,
     /// Check the store: version, settings, integrity.
@@ -114,6 +116,16 @@ pub(crate) enum AccountCommand {
     Show {
         /// Its name or id.
         account: String,
+    },
+    /// Hold an account to the limits that WhatsApp sets, or to none: 100 creations an hour, so many
+    /// templates, and of an approved one 1 edit a day and 10 in 30 days.
+    Limit {
+        /// Its name or id.
+        account: String,
+        /// How many templates it may have: 250, or 6000 as a verified business; `none` for no
+        /// limits at all.
+        #[arg(value_name = "TEMPLATES|none")]
+        templates: String,
     },
     /// Shut an account out.
     Disable {
@@ -284,6 +296,30 @@ pub(crate) struct LintOptions {
     /// Write annotations for GitHub Actions.
     #[arg(long, conflicts_with = "json")]
     pub(crate) github: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The document goes to standard output, the report to standard error.
+Exit code: 0 when all is converted whole, 1 when something is lost or to be completed, 2 when
+something is not converted: it cannot be read or written, or its own rulebook refuses it.")]
+pub(crate) struct ConvertOptions {
+    /// Files that hold a template document or a list of them, directories that hold such files
+    /// (all *.json below them), or - for standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The rulebook that they are written for.
+    #[arg(long, value_parser = rulebook)]
+    pub(crate) from: &'static Rulebook,
+    /// The rulebook to write them for.
+    #[arg(long, value_parser = rulebook)]
+    pub(crate) to: &'static Rulebook,
+    /// Where to write the one document (default: standard output).
+    #[arg(short, long, value_name = "FILE", conflicts_with = "output_dir")]
+    pub(crate) output: Option<PathBuf>,
+    /// The directory to write several documents to, each at the path it was named by.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) output_dir: Option<PathBuf>,
 }
 
 fn rulebook(name: &str) -> Result<&'static Rulebook, String> {

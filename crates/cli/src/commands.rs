@@ -3,6 +3,7 @@
 mod accounts;
 mod backup;
 mod config;
+mod convert;
 mod credentials;
 mod doctor;
 mod events;
@@ -35,6 +36,9 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // Files are checked wherever they are, with neither settings nor a store.
     if let Command::Lint(options) = &command {
         return Ok(lint::run(options, common.json));
+    }
+    if let Command::Convert(options) = &command {
+        return Ok(convert::run(options, common.json));
     }
     let flags = match &command {
         Command::Serve { listen, log_format } => {

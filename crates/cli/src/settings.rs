@@ -206,6 +206,8 @@ impl Meaning<'_> {
             request: self.time("request_timeout"),
             idle: self.time("idle_timeout"),
             connections: self.number("max_connections"),
+            media_bytes: (self.number("media_mib_per_account") as u64)
+                .saturating_mul(1_024 * 1_024),
             drain_delay: self.time("drain_delay"),
             drain: self.time("drain_timeout"),
             ..Limits::default()

@@ -13,6 +13,7 @@ mod smoke {
     mod bad_http;
     mod bad_paths;
     mod canary;
+    mod convert;
     mod credentials;
     mod events;
     mod first_run;

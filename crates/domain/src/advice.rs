@@ -52,6 +52,11 @@ impl Warnings {
         self.more
     }
 
+    /// Adds one that takes more than the document to find out.
+    pub fn push(&mut self, warning: Warning) {
+        self.add(|| warning);
+    }
+
     /// Adds one, or only counts it when enough have been told.
     fn add(&mut self, warning: impl FnOnce() -> Warning) {
         if self.told.len() < MOST_TOLD {
@@ -111,6 +116,8 @@ advice! {
         "WhatsApp takes shorter texts than this service does; its limits stand beside the fields above.";
     LinkShortener "link-shortener"
         "WhatsApp rejects addresses of link shorteners, and those that lead back into WhatsApp.";
+    SameContent "same-content"
+        "WhatsApp rejects a template whose body and footer are, word for word, those of another of the account. Told to accounts with the rulebook `whatsapp`; AUTHENTICATION templates are not compared.";
 }
 
 impl Serialize for Advice {

@@ -5,7 +5,10 @@
 
 use std::{borrow::Cow, cell::Cell, collections::HashSet, fmt};
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{
+    Serialize, Serializer,
+    de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor},
+};
 
 /// How deep lists and objects may be nested.
 pub const MAX_DEPTH: usize = 32;
@@ -82,13 +85,18 @@ impl<'a> Document<'a> {
     }
 
     /// A document that was put together from others.
-    pub(crate) fn of(members: Vec<Member<'a>>, has_duplicates: bool) -> Self {
+    pub fn of(members: Vec<Member<'a>>, has_duplicates: bool) -> Self {
         Self { root: Json::Object(members), has_duplicates }
     }
 
     /// The outermost value.
     pub fn root(&self) -> &Json<'a> {
         &self.root
+    }
+
+    /// The outermost value, for keeps.
+    pub fn into_root(self) -> Json<'a> {
+        self.root
     }
 
     /// Whether any object of the document names a member twice.
@@ -144,6 +152,22 @@ impl<'a> Json<'a> {
             Json::Text(_) => "a string",
             Json::List(_) => "a list",
             Json::Object(_) => "an object",
+        }
+    }
+}
+
+/// As it was read: members in their order.
+impl Serialize for Json<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Json::Null => serializer.serialize_unit(),
+            Json::Flag(flag) => serializer.serialize_bool(*flag),
+            Json::Number(number) => number.serialize(serializer),
+            Json::Text(text) => serializer.serialize_str(text),
+            Json::List(items) => serializer.collect_seq(items),
+            Json::Object(members) => {
+                serializer.collect_map(members.iter().map(|it| (&it.key, &it.value)))
+            }
         }
     }
 }

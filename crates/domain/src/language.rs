@@ -56,7 +56,7 @@ fn parts(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The code that was probably meant: the same in the right letters, or with the usual region.
-fn suggestion(text: &str) -> Option<String> {
+pub(crate) fn suggestion(text: &str) -> Option<String> {
     if text.len() > 60 {
         return None;
     }

@@ -5,6 +5,7 @@
 //! [`rulebook::Rulebook`] → a [`template::Template`], or every [`violation::Violation`] at once.
 
 pub mod advice;
+pub mod convert;
 pub mod credential;
 pub mod delivery;
 pub mod edit;
@@ -30,4 +31,5 @@ pub mod template;
 mod text;
 pub mod violation;
 pub mod webhook;
+pub mod wording;
 mod words;

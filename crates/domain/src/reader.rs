@@ -149,6 +149,7 @@ impl<'d> Reader<'d> {
             },
             Shape::Number => self.number(value),
             Shape::Integer(least, most) => self.integer(*least, *most, value),
+            Shape::Id(rule) => self.id(rule, value),
             Shape::One(rule) => self.one(rule, value),
             Shape::Object(part) => self.object(part, value),
             Shape::Tagged(tagged) => self.tagged(tagged, value),
@@ -179,6 +180,13 @@ impl<'d> Reader<'d> {
         }
         self.write_string(text);
         placeholders
+    }
+
+    fn id(&mut self, rule: &Text, value: &'d Json<'d>) {
+        match value.as_number() {
+            Some(number) => self.write_string(itoa::Buffer::new().format(number)),
+            None => self.placeholders = self.text(rule, value),
+        }
     }
 
     fn number(&mut self, value: &'d Json<'d>) {

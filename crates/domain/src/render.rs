@@ -7,7 +7,7 @@
 mod buttons;
 mod fill;
 mod intake;
-mod media;
+pub(crate) mod media;
 mod message;
 mod value;
 mod whatsapp;

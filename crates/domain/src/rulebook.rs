@@ -33,6 +33,9 @@ pub struct Rulebook {
     pub rules: &'static [Rule],
     /// What makes a template unique, from its account, name and language.
     pub claim: fn(AccountId, &str, &str) -> String,
+    /// Whether a name may be had once in each language. All languages of it then have one category,
+    /// which stays while a version is live, and templates are compared with one another.
+    pub names_have_languages: bool,
 }
 
 impl Rulebook {
@@ -120,6 +123,8 @@ pub enum Shape {
     /// How placeholders are written in the fields behind it, see [`Format`]: one of its words, in
     /// any letter case.
     Format,
+    /// An id of somebody else's: a string, or a whole number from 1, which is kept as one.
+    Id(Text),
     /// A string by itself, or a list with one; kept as a list.
     One(Text),
     /// One kind of object.

@@ -168,6 +168,7 @@ fn shape(shape: &'static Shape) -> String {
         Shape::Format => format!("`{}`, in any letter case", Format::WORDS.join("`, `")),
         Shape::Number => "whole number from 1".to_owned(),
         Shape::Integer(least, most) => format!("whole number from {least} to {most}"),
+        Shape::Id(rule) => format!("{}, or whole number from 1", text(rule)),
         Shape::One(rule) => format!("{}, or a list with one", text(rule)),
         Shape::Object(part) => part.title.to_owned(),
         Shape::Tagged(tagged) => format!("a {}", tagged.title),

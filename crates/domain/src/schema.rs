@@ -148,7 +148,6 @@ fn object(
 fn described(side: Side, field: &'static Field, placeholders: bool) -> Value {
     let mut schema = match &field.shape {
         Shape::Text(rule) if side == Side::Sent => text(rule, placeholders),
-        Shape::Text(_) => json!({"type": "string"}),
         Shape::Choice(words) => choice(side, words),
         Shape::Words(words) => {
             json!({"type": "array", "maxItems": words.len(), "items": choice(side, words)})
@@ -159,6 +158,11 @@ fn described(side: Side, field: &'static Field, placeholders: bool) -> Value {
         Shape::Integer(least, most) => {
             json!({"type": "integer", "minimum": least, "maximum": most})
         }
+        Shape::Id(rule) if side == Side::Sent => {
+            let number = json!({"type": "integer", "minimum": 1, "maximum": LARGEST_NUMBER});
+            json!({"anyOf": [text(rule, placeholders), number]})
+        }
+        Shape::Text(_) | Shape::Id(_) => json!({"type": "string"}),
         Shape::One(rule) => one(side, rule),
         Shape::Object(part) => one_of_them(objects(side, part, &Map::new())),
         Shape::Tagged(inner) => one_of_them(tagged(side, inner, &Map::new())),

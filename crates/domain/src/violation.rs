@@ -207,6 +207,7 @@ rules! {
     /// Rules that other templates have a part in.
     OTHERS {
         NameTaken "name-taken" "No other template has the name. Told by the dry run; a creation is refused with a problem of its own.";
+        CategoryDiffers "category-differs" "Under `whatsapp` all languages of a name have one category. Told by the dry run; a creation is refused with a problem of its own.";
     }
     /// Rules of the document that edits a template.
     EDIT {

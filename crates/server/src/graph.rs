@@ -40,6 +40,9 @@ pub(crate) const MEDIA: &str = "/media/{name}";
 pub(crate) const SUBSCRIBED_APPS: &str = "/{version}/{node}/subscribed_apps";
 pub(crate) const UPSERT: &str = "/{version}/{node}/upsert_message_templates";
 
+/// What is told of a path that begins as this surface's do and leads nowhere.
+pub(crate) const NO_SUCH_PATH: &str = "Behind the version stands a template's id, the account's id, or the account's id with `message_templates` or `upsert_message_templates`; samples are sent to `uploads`.";
+
 /// Whether the pattern is one of this surface's.
 pub(crate) fn is_route(pattern: &str) -> bool {
     pattern.starts_with("/{version}/")

@@ -65,8 +65,11 @@ fn routes() -> Router<App> {
 /// Clients of the Graph API can read nothing but its own form, and take the rest for success.
 async fn not_found(extensions: Extensions, uri: Uri) -> Problem {
     let trace = Trace::note_route(&extensions);
-    trace.filter(|_| graph::is_path(uri.path())).inspect(|trace| trace.note_graph());
-    Problem::of(Kind::NotFound)
+    if !graph::is_path(uri.path()) {
+        return Problem::of(Kind::NotFound);
+    }
+    trace.inspect(|trace| trace.note_graph());
+    Problem::of(Kind::NotFound).detail(graph::NO_SUCH_PATH)
 }
 
 /// A path that no segment pattern takes is not found, whatever the method.

@@ -50,6 +50,8 @@ pub struct Limits {
     pub connections: usize,
     /// How large a request body may be.
     pub body_bytes: usize,
+    /// How many bytes of media an account may keep.
+    pub media_bytes: u64,
     /// How long requests are still taken after the signal to stop, so that a balancer notices.
     pub drain_delay: Duration,
     /// How long running requests then have to finish.
@@ -65,6 +67,7 @@ impl Default for Limits {
             idle: Duration::from_secs(75),
             connections: 1_024,
             body_bytes: 256 * 1_024,
+            media_bytes: 1_024 * 1_024 * 1_024,
             drain_delay: Duration::from_secs(1),
             drain: Duration::from_secs(7),
         }

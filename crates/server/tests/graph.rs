@@ -12,6 +12,7 @@ mod graph {
     mod lists;
     mod other_surface;
     mod refusals;
+    mod render;
     mod round;
     pub(crate) mod service;
     mod subscriptions;

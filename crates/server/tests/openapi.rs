@@ -10,6 +10,7 @@ mod setup;
 
 mod openapi {
     pub(crate) mod fits;
+    pub(crate) mod renderings;
     pub(crate) mod routes;
     pub(crate) mod service;
 }
@@ -26,7 +27,7 @@ use serde_json::Value;
 use described::{Operation, operations, resolved};
 use openapi::{
     fits::misfit,
-    routes,
+    renderings, routes,
     service::{APPROVED_AT_ONCE, SHOP, Service, WAITING, json_of},
 };
 
@@ -175,6 +176,15 @@ fn every_example_of_an_answer_fits_its_schema() {
         }
     }
     assert!(seen > 100, "{seen} examples");
+}
+
+#[test]
+fn whatever_kind_of_message_is_rendered_is_described() {
+    let document = document();
+    let schema = &document["components"]["schemas"]["Rendered"];
+    for rendered in renderings::all() {
+        assert_eq!(misfit(&document, schema, &rendered), None, "{rendered}");
+    }
 }
 
 #[test]

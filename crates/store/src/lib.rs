@@ -17,6 +17,7 @@ use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
     lifecycle::Trigger,
     template::Review,
+    wording::Wording,
 };
 use jiff::Timestamp;
 
@@ -28,7 +29,7 @@ pub use records::{
 pub use sqlite::SqliteStore;
 pub use template_records::{
     About, Change, Changed, Creation, Decision, Deletion, Event, Family, Feed, Idempotency,
-    Listing, NewTemplate, Page, Receipt, Record, StoredTemplate, Taken, Version,
+    Listing, Named, NewTemplate, Page, Receipt, Record, StoredTemplate, Taken, Upsertion, Version,
 };
 pub use tidings::Tidings;
 pub use upload_records::{Appended, Media, NewUpload, Upload, UploadCreation};
@@ -89,6 +90,10 @@ pub trait Store: Send + Sync {
         trigger: Trigger,
         reason: Option<String>,
     ) -> Result<Changed, StoreError>;
+
+    /// Makes each of these templates, or gives the one that has its claim the same content and
+    /// category: all of them, or none if one is refused. One that is so already stays as it is.
+    async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<Upsertion, StoreError>;
 
     /// Takes a template away; its name is free at once, its history stays. Answers what it was.
     async fn delete_template(&self, change: Change) -> Result<Changed, StoreError>;
@@ -157,6 +162,15 @@ pub trait Store: Send + Sync {
 
     /// Whether a name is taken.
     async fn taken(&self, account: AccountId, claim: &str) -> Result<Option<Taken>, StoreError>;
+
+    /// The oldest template of the account, other than `except`, that has these words. Only those
+    /// are compared that were created with a family.
+    async fn with_wording(
+        &self,
+        account: AccountId,
+        wording: &Wording,
+        except: Option<TemplateId>,
+    ) -> Result<Option<TemplateId>, StoreError>;
 
     /// Brings the words that are searched a step nearer to the newest events.
     async fn follow_for_search(&self) -> Result<Indexing, StoreError>;

@@ -23,6 +23,7 @@ mod snapshots;
 mod templates;
 mod upkeep;
 mod uploads;
+mod upsert;
 mod versions;
 mod webhooks;
 mod writer;
@@ -35,6 +36,7 @@ use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
     lifecycle::Trigger,
     template::Review,
+    wording::Wording,
 };
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
@@ -45,7 +47,7 @@ use crate::{
     DueWebhooks, Family, Feed, Finding, Indexing, KeptSecret, Listing, Media, NewAccount,
     NewCredential, NewTemplate, NewUpload, NewWebhook, Page, PhoneAddition, Record, Recorded,
     Replay, Replayed, Rotation, SecretHash, Store, StoreError, StoredTemplate, Sweep, Take, Taken,
-    Tidings, Upload, UploadCreation, Version, Webhook, WebhookChange, WebhookCreation,
+    Tidings, Upload, UploadCreation, Upsertion, Version, Webhook, WebhookChange, WebhookCreation,
 };
 pub use options::{Acknowledge, OlderSchema, SqliteOptions};
 use readers::Readers;
@@ -100,6 +102,11 @@ impl Store for SqliteStore {
             changes::review(batch, &change, trigger, reason.as_deref())
         };
         self.writer.write(review).await
+    }
+
+    async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<Upsertion, StoreError> {
+        let news: Vec<_> = news.into_iter().map(|new| (templates::Hashes::of(&new), new)).collect();
+        self.writer.write(move |batch| upsert::all(batch, &news)).await
     }
 
     async fn delete_template(&self, change: Change) -> Result<Changed, StoreError> {
@@ -183,6 +190,16 @@ impl Store for SqliteStore {
     async fn taken(&self, account: AccountId, claim: &str) -> Result<Option<Taken>, StoreError> {
         let claim = templates::claim_key(claim);
         self.snapshots.read(|connection| templates::taken(connection, account, &claim))
+    }
+
+    async fn with_wording(
+        &self,
+        account: AccountId,
+        wording: &Wording,
+        except: Option<TemplateId>,
+    ) -> Result<Option<TemplateId>, StoreError> {
+        self.snapshots
+            .read(|connection| templates::with_wording(connection, account, wording, except))
     }
 
     async fn follow_for_search(&self) -> Result<Indexing, StoreError> {

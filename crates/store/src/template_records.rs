@@ -3,6 +3,7 @@
 use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
     lifecycle::{EventType, NotPossible, State},
+    rulebook::Rulebook,
     template::{Category, Review, Status, Template},
 };
 use jiff::Timestamp;
@@ -212,10 +213,24 @@ pub enum Changed {
     CategoryLocked(Category),
     /// Other languages of its name have this category, too, and would be left with it.
     FamilyCategory(Category),
+    /// A version of it is live, and where languages share a name its category stays what it is for
+    /// so long. Nothing was done.
+    LiveCategory(Category),
     /// The account has reached a limit.
     Limited(Limit),
     /// There is no such move from where it stands.
     NotPossible(NotPossible),
+}
+
+/// What came of making or editing several templates at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Upsertion {
+    /// All of them are as they were sent, in that order.
+    Done(Vec<Receipt>),
+    /// One could not be made, and nothing was done.
+    NotCreated(Creation),
+    /// One that is there could not be edited, and nothing was done.
+    NotEdited(TemplateId, Changed),
 }
 
 /// What came of deleting several templates: all of them are gone, or none is.
@@ -235,10 +250,8 @@ pub enum Deletion {
 pub struct Listing {
     /// Whose.
     pub account: AccountId,
-    /// The one that has this claim.
-    pub claim: Option<String>,
-    /// All languages of one name, if no claim is asked for.
-    pub family: Option<Family>,
+    /// Those that have this name.
+    pub name: Option<Named>,
     /// Those in one of these statuses.
     pub statuses: Vec<Status>,
     /// Those of one of these categories.
@@ -259,13 +272,32 @@ pub struct Listing {
     pub limit: usize,
 }
 
+/// Which templates have a name.
+#[derive(Clone, Debug)]
+pub enum Named {
+    /// The one that has this claim.
+    Claim(String),
+    /// All languages of it.
+    Family(Family),
+}
+
+impl Named {
+    /// Those of that name in an account with that rulebook.
+    pub fn under(rulebook: &Rulebook, account: AccountId, name: &str) -> Self {
+        if rulebook.names_have_languages {
+            Self::Family(Family::of(account, name))
+        } else {
+            Self::Claim((rulebook.claim)(account, name, ""))
+        }
+    }
+}
+
 impl Listing {
     /// So many of an account's newest templates, whatever they are.
     pub fn of(account: AccountId, limit: usize) -> Self {
         Self {
             account,
-            claim: None,
-            family: None,
+            name: None,
             statuses: Vec::new(),
             categories: Vec::new(),
             languages: Vec::new(),

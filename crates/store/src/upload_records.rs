@@ -19,6 +19,8 @@ pub struct NewUpload {
     pub file_type: String,
     /// How many bytes it will have.
     pub length: u64,
+    /// How many bytes all files of the account may have together.
+    pub room: u64,
     /// When.
     pub at: Timestamp,
 }
@@ -32,6 +34,8 @@ pub enum UploadCreation {
     WrongLength,
     /// The account has as many unfinished ones as it may have.
     TooMany,
+    /// It does not fit beside the account's other files, which have so many bytes together.
+    NoRoom(u64),
     /// An upload has that id or handle.
     Taken,
 }

@@ -79,7 +79,11 @@ macro_rules! conformance {
                 of_concurrent_creations_one_category_wins_the_family,
                 the_category_of_one_language_changes_only_while_it_is_alone,
                 a_category_change_against_a_new_language_leaves_one_category,
+                the_category_of_a_language_stays_while_a_version_is_live,
+                templates_of_an_account_that_say_the_same_find_one_another,
                 a_family_is_deleted_whole_with_an_event_for_each,
+                several_languages_are_made_or_edited_all_or_none,
+                of_concurrent_upserts_of_a_new_name_all_succeed,
                 several_templates_are_deleted_all_or_none,
                 a_disabled_language_goes_with_its_family_as_it_would_alone,
             }
@@ -154,6 +158,7 @@ macro_rules! conformance {
                 an_upload_is_its_accounts_only,
                 a_file_announces_a_length_that_can_be_kept,
                 an_account_has_so_many_unfinished_uploads_at_most,
+                an_account_keeps_as_many_bytes_as_it_has_room_for,
                 an_upload_that_is_not_finished_in_a_day_is_forgotten,
                 of_concurrent_senders_of_the_same_bytes_one_succeeds,
             }

@@ -2,7 +2,9 @@
 
 use anyhow::{Context as _, bail};
 use galley_domain::{credential, rulebook::Rulebook, template::Review};
-use galley_store::{AccountCreation, CredentialKind, NewAccount, NewCredential, PhoneAddition};
+use galley_store::{
+    AccountCreation, AccountLimits, CredentialKind, NewAccount, NewCredential, PhoneAddition,
+};
 use serde_json::Value;
 
 use super::{Desk, credentials};
@@ -21,6 +23,7 @@ pub(super) async fn account(desk: &Desk, command: AccountCommand) -> anyhow::Res
         }
         AccountCommand::List => list(desk).await,
         AccountCommand::Show { account } => show(desk, &account).await,
+        AccountCommand::Limit { account, templates } => limit(desk, &account, &templates).await,
         AccountCommand::Disable { account } => set_disabled(desk, &account, true).await,
         AccountCommand::Enable { account } => set_disabled(desk, &account, false).await,
     }
@@ -132,6 +135,7 @@ async fn show(desk: &Desk, wanted: &str) -> anyhow::Result<()> {
             ("name", account.name.clone().into()),
             ("rulebook", account.rulebook.clone().into()),
             ("review", account.review.word().into()),
+            ("template_limit", template_limit(account.limits)),
             ("takes_any_phone", account.takes_any_phone.into()),
             ("phones", phones.into()),
             ("keys", of(CredentialKind::Key).await?),
@@ -141,6 +145,29 @@ async fn show(desk: &Desk, wanted: &str) -> anyhow::Result<()> {
         ],
     );
     Ok(())
+}
+
+async fn limit(desk: &Desk, wanted: &str, templates: &str) -> anyhow::Result<()> {
+    let limits = match templates {
+        "none" => None,
+        number => {
+            let templates = number.parse().ok().filter(|most| *most > 0);
+            let templates = templates
+                .with_context(|| format!("a number of templates or none, not {number:?}"))?;
+            Some(AccountLimits { templates })
+        }
+    };
+    let account = desk.account(wanted).await?;
+    desk.store.set_account_limits(account.id, limits).await?;
+    table::print_one(
+        desk.json,
+        &[("id", account.id.to_string().into()), ("template_limit", template_limit(limits))],
+    );
+    Ok(())
+}
+
+fn template_limit(limits: Option<AccountLimits>) -> Value {
+    limits.map_or(Value::Null, |limits| limits.templates.into())
 }
 
 async fn set_disabled(desk: &Desk, wanted: &str, disabled: bool) -> anyhow::Result<()> {

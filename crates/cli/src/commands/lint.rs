@@ -1,14 +1,15 @@
 //! `galley lint`: checks template files without a service or a store, and shows what it finds
 //! where it stands.
 
-mod check;
-mod files;
+pub(super) mod check;
+pub(super) mod files;
 mod github;
-mod human;
+pub(super) mod human;
 mod lines;
+mod others;
 mod source;
 
-use std::{io::IsTerminal as _, process::ExitCode};
+use std::{io::IsTerminal, process::ExitCode};
 
 use serde_json::{Value, json};
 
@@ -31,7 +32,7 @@ pub(super) fn run(options: &LintOptions, json: bool) -> ExitCode {
     let mut reports = Vec::new();
     for input in inputs {
         match input.read() {
-            Ok(bytes) => reports.push(checker.check(input.name(), &bytes)),
+            Ok(bytes) => reports.push(checker.check(&input.name(), &bytes)),
             Err(trouble) => troubles.push(trouble),
         }
     }
@@ -57,7 +58,7 @@ fn say(reports: &[Report], troubles: &[Trouble], options: &LintOptions, json: bo
         let unreadable = |it: &Trouble| table::say(&github::unreadable(&it.file, &it.error));
         troubles.iter().for_each(unreadable);
     } else {
-        let colours = colours();
+        let colours = colours(&std::io::stdout());
         for report in reports.iter().filter(|report| !report.findings.is_empty()) {
             table::say(human::show(report, colours).trim_end_matches('\n'));
             table::say("");
@@ -67,10 +68,10 @@ fn say(reports: &[Report], troubles: &[Trouble], options: &LintOptions, json: bo
 }
 
 /// Colours are for people who look, and did not ask for none.
-fn colours() -> bool {
+pub(super) fn colours(to: &impl IsTerminal) -> bool {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let plain = set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb");
-    std::io::stdout().is_terminal() && !plain
+    to.is_terminal() && !plain
 }
 
 struct Count {
@@ -90,11 +91,6 @@ impl Count {
 
     /// `3 files: 2 faults, 1 warning`.
     fn summary(&self, deny_warnings: bool, unreadable: usize) -> String {
-        let plural = |count: usize, what: &str| match count {
-            0 => format!("no {what}s"),
-            1 => format!("1 {what}"),
-            _ => format!("{count} {what}s"),
-        };
         let files = plural(self.files, "file");
         let found =
             format!("{}, {}", plural(self.faults, "fault"), plural(self.warnings, "warning"));
@@ -104,6 +100,15 @@ impl Count {
             _ => format!("; {unreadable} could not be read"),
         };
         format!("{files}: {found}{denied}{unread}")
+    }
+}
+
+/// `no files`, `1 file`, `2 files`.
+pub(super) fn plural(count: usize, what: &str) -> String {
+    match count {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
     }
 }
 
@@ -135,7 +140,8 @@ fn document(reports: &[Report], troubles: &[Trouble]) -> Value {
     })
 }
 
-fn finding(finding: &Finding) -> Value {
+/// A finding for programs.
+pub(super) fn finding(finding: &Finding) -> Value {
     let Finding { remark, start, end, .. } = finding;
     let mut value = json!({
         "pointer": remark.pointer,

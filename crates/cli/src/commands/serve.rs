@@ -44,7 +44,15 @@ pub(super) async fn serve(settings: &Settings, written: &Written) -> anyhow::Res
     let limits = settings.limits.clone();
     let webhooks = settings.webhooks.setup();
     let public_url = match &*settings.public_url {
-        "" => format!("http://{address}"),
+        "" => {
+            if address.ip().is_unspecified() {
+                tracing::warn!(
+                    "links in answers will lead to http://{address}, which nobody can follow: \
+                     say with `public_url` how the service is reached"
+                );
+            }
+            format!("http://{address}")
+        }
         url => url.to_owned(),
     };
     let instance = secrets::instance()?;

@@ -11,7 +11,7 @@ use galley_domain::{
     rulebook::Rulebook,
     template::{Category, Status},
 };
-use galley_store::{Account, Actor, Change, Changed, Listing, StoredTemplate};
+use galley_store::{Account, Actor, Change, Changed, Listing, Named, StoredTemplate};
 use serde_json::{Value, json};
 
 use super::{Desk, credentials::moment};
@@ -78,14 +78,10 @@ async fn list(
 ) -> anyhow::Result<Vec<StoredTemplate>> {
     let rulebook = Rulebook::named(&account.rulebook)
         .with_context(|| format!("this galley does not know the rulebook {}", account.rulebook))?;
-    let language = filter.language.as_deref();
-    let claim = filter
-        .name
-        .as_deref()
-        .map(|name| (rulebook.claim)(account.id, name, language.unwrap_or_default()));
+    let name = filter.name.as_deref().map(|name| Named::under(rulebook, account.id, name));
     let wanted = filter.limit.unwrap_or(MOST_SHOWN);
     let mut listing = Listing {
-        claim,
+        name,
         statuses: filter.status.into_iter().collect(),
         categories: filter.category.into_iter().collect(),
         languages: filter.language.clone().into_iter().collect(),

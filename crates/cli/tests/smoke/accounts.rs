@@ -97,3 +97,21 @@ fn a_disabled_account_is_refused_with_403_until_it_is_enabled() {
         create(&service, &account, "100", "before").status == 409
     });
 }
+
+#[test]
+fn an_account_is_held_to_limits_and_let_go_by_the_operator() {
+    let dir = tempfile::tempdir().unwrap();
+    galley_json(dir.path(), &["account", "create", "shop", "--phone", "100"]);
+    let service = Launch::new(dir.path()).start();
+    let account = galley_json(dir.path(), &["account", "create", "other", "--phone", "200"]);
+    let limited = galley_json(dir.path(), &["account", "limit", "other", "1"]);
+    assert_eq!(limited["template_limit"], 1);
+    assert_eq!(galley_json(dir.path(), &["account", "show", "other"])["template_limit"], 1);
+    assert_eq!(create(&service, &account, "200", "one").status, 201);
+    create(&service, &account, "200", "two").is_problem(429, "limit-reached");
+    galley_json(dir.path(), &["account", "limit", "other", "none"]);
+    assert_eq!(create(&service, &account, "200", "two").status, 201);
+    for odd in ["0", "many", "-1"] {
+        assert!(!galley(dir.path(), &["account", "limit", "other", "--", odd]).status.success());
+    }
+}

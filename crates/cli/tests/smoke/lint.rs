@@ -277,6 +277,27 @@ fn a_file_may_hold_a_list_and_no_two_templates_one_name() {
 }
 
 #[test]
+fn templates_of_one_run_are_compared_as_whatsapp_compares_them() {
+    let template = |name: &str, language: &str, category: &str| {
+        json!({"name": name, "language": language, "category": category,
+            "components": [{"type": "BODY", "text": "See you soon"}]})
+        .to_string()
+    };
+    let dir = with(&[
+        ("a.json", &template("hello", "en_US", "UTILITY")),
+        ("b.json", &template("hello", "es", "MARKETING")),
+    ]);
+    let (code, answer) = lint_json(dir.path(), &["a.json", "b.json", "--rulebook", "whatsapp"]);
+    assert_eq!((code, &answer["files"][0]["valid"]), (1, &json!(true)), "{answer}");
+    let second = &answer["files"][1];
+    assert_eq!(second["violations"][0]["rule"], "category-differs", "{answer}");
+    assert_eq!(second["warnings"][0]["rule"], "same-content", "{answer}");
+    for place in [&second["violations"][0], &second["warnings"][0]] {
+        assert!(place["message"].as_str().unwrap().contains("at a.json:1:"), "{place}");
+    }
+}
+
+#[test]
 fn neither_settings_nor_a_store_are_asked_for() {
     let dir = with(&[("galley.toml", "not = [toml"), ("good.json", &good("good"))]);
     let mut command = command(GALLEY);

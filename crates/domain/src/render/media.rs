@@ -16,7 +16,7 @@ const ENDINGS: &[(Kind, &[&str])] = &[
 
 /// What kind of file an attachment is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Image,
     Video,
     Document,
@@ -35,7 +35,7 @@ pub(super) fn parameter(url: &str) -> Option<Parameter<'_>> {
 }
 
 /// What the ending of an address says that its file is, if it is a known one.
-pub(super) fn kind(url: &str) -> Option<Kind> {
+pub(crate) fn kind(url: &str) -> Option<Kind> {
     let (_, ending) = file(url)?.rsplit_once('.')?;
     let holds = |endings: &[&str]| endings.iter().any(|known| known.eq_ignore_ascii_case(ending));
     ENDINGS.iter().find(|(_, endings)| holds(endings)).map(|(kind, _)| *kind)

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::{json::Json, template::Template};
 
@@ -264,36 +264,17 @@ pub(super) struct Action<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) flow_token: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) flow_action_data: Option<Given<'a>>,
+    pub(super) flow_action_data: Option<&'a Json<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) thumbnail_product_retailer_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) sections: Option<Given<'a>>,
+    pub(super) sections: Option<&'a Json<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) order_details: Option<Given<'a>>,
+    pub(super) order_details: Option<&'a Json<'a>>,
 }
 
 /// When an offer ends.
 #[derive(Debug, Serialize)]
 pub(super) struct End {
     pub(super) expiration_time_ms: i64,
-}
-
-/// What is passed on as it was given.
-#[derive(Debug)]
-pub(super) struct Given<'a>(pub(super) &'a Json<'a>);
-
-impl Serialize for Given<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Json::Null => serializer.serialize_unit(),
-            Json::Flag(flag) => serializer.serialize_bool(*flag),
-            Json::Number(number) => number.serialize(serializer),
-            Json::Text(text) => serializer.serialize_str(text),
-            Json::List(items) => serializer.collect_seq(items.iter().map(Given)),
-            Json::Object(members) => {
-                serializer.collect_map(members.iter().map(|it| (&*it.key, Given(&it.value))))
-            }
-        }
-    }
 }

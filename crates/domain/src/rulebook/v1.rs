@@ -16,6 +16,7 @@ pub static V1: Rulebook = Rulebook {
     rules: Rule::DOCUMENT,
     // Unique across the whole service: account and language play no part in it.
     claim: |_, name, _| name.to_owned(),
+    names_have_languages: false,
 };
 
 const fn text(max: usize, form: Form) -> Shape {

@@ -27,6 +27,7 @@ pub static WHATSAPP: Rulebook = Rulebook {
     // Unique within the account, once for each language. It begins with a character that no name
     // may hold, so that it never equals a claim that is a name.
     claim: |account, name, language| format!("\u{1}{account}/{name}/{language}"),
+    names_have_languages: true,
 };
 
 /// The rules of every document that have a meaning here, and the ones of this rulebook alone.

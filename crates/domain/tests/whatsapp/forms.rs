@@ -8,13 +8,15 @@ use super::fixture::*;
 /// A text that is long enough for three placeholders.
 const LONG: &str = "Hello there, this is the news for today";
 
+/// The components as they are kept.
+fn kept(document: &str) -> Value {
+    let template = read(document).unwrap();
+    let content: Value = serde_json::from_str(template.content()).unwrap();
+    content["components"].clone()
+}
+
 #[test]
 fn examples_are_taken_in_every_spelling_and_kept_in_one() {
-    let kept = |document: &str| {
-        let template = read(document).unwrap();
-        let content: Value = serde_json::from_str(template.content()).unwrap();
-        content["components"].clone()
-    };
     for samples in [json!([["Ada"]]), json!(["Ada"]), json!("Ada")] {
         let components = kept(&body("Hi {{1}} and bye", &samples));
         assert_eq!(components[0]["example"], json!({"body_text": [["Ada"]]}), "{samples}");
@@ -39,6 +41,21 @@ fn examples_are_taken_in_every_spelling_and_kept_in_one() {
     let expected =
         json!([{"param_name": "b", "example": "x"}, {"param_name": "a", "example": "y"}]);
     assert_eq!(named[0]["example"], json!({"body_text_named_params": expected}));
+}
+
+#[test]
+fn ids_are_taken_as_numbers_too_and_kept_as_strings() {
+    for id in [json!("17"), json!(17)] {
+        let flow = button(&json!({"type": "FLOW", "text": "t", "flow_id": id}));
+        assert_eq!(kept(&flow)[1]["buttons"][0]["flow_id"], "17", "{id}");
+        let mut link = link();
+        link["app_deep_link"] = json!({"meta_app_id": id});
+        assert_eq!(kept(&button(&link))[1]["buttons"][0]["app_deep_link"]["meta_app_id"], "17");
+    }
+    for id in [json!(true), json!(-1), json!(1.5), json!(["17"])] {
+        let flow = button(&json!({"type": "FLOW", "text": "t", "flow_id": id}));
+        assert_eq!(told(&flow), ["/components/1/buttons/0/flow_id wrong-type"], "{id}");
+    }
 }
 
 #[test]

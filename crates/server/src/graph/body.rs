@@ -39,7 +39,10 @@ impl FromRequest<App> for JsonText {
             let body = whole(request, app, FORM_GROWTH * limit).await?;
             let pairs: Vec<_> = form_urlencoded::parse(&body).collect();
             let pairs = pairs.iter().map(|(name, value)| (&**name, &**value));
-            return from_form(pairs, limit).map(Self);
+            // What the body does not say may stand in the query.
+            let said: Vec<&str> = pairs.clone().map(|(name, _)| name).collect();
+            let others = query.pairs().filter(|(name, _)| !said.contains(name));
+            return from_form(pairs.chain(others), limit).map(Self);
         }
         if !is_json(request.headers()) {
             let detail = "Send `application/json` or `application/x-www-form-urlencoded`, in UTF-8 and without a content encoding.";
@@ -47,7 +50,8 @@ impl FromRequest<App> for JsonText {
         }
         let body = whole(request, app, limit).await?;
         match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
-            // Everything may stand in the query instead.
+            // Everything may stand in the query instead; but some clients send an empty object with
+            // whatever they do, and what that leaves out is not in the query either.
             None => from_form(query.pairs(), limit).map(Self),
             Some(b'"') => Ok(Self(unwrapped(&body)?)),
             Some(_) => Ok(Self(body.into())),

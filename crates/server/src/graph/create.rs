@@ -1,6 +1,10 @@
 //! Creating a template.
 
-use axum::{extract::State, http::StatusCode, response::Response};
+use axum::{
+    extract::State,
+    http::{HeaderValue, StatusCode},
+    response::Response,
+};
 use galley_domain::{json::Document, rulebook::WHATSAPP, template::Template};
 use galley_store::{Actor, Creation, Family, Idempotency, NewTemplate, Receipt};
 
@@ -13,7 +17,7 @@ use crate::{
     App,
     http::{
         caller::Write,
-        idempotency::IdempotencyKey,
+        idempotency::{IdempotencyKey, REPLAYED},
         json,
         problem::{Kind, Problem},
     },
@@ -26,14 +30,22 @@ pub(super) async fn create(
     JsonText(body): JsonText,
 ) -> Result<Response, Problem> {
     let idempotency = key.with(&["POST", "message_templates"], &body)?;
-    let receipt = match read(&body) {
-        Ok(template) => kept(&app, &caller, template, idempotency).await?,
+    let creation = match read(&body) {
+        Ok(template) => {
+            let new = new(&app, &caller, template, idempotency);
+            app.store().create_template(new).await?
+        }
         Err(problem) => made_before(&app, &caller, idempotency, problem).await?,
     };
-    let Receipt { id, status, category } = receipt;
+    let replayed = matches!(creation, Creation::Replayed(_));
+    let Receipt { id, status, category } = receipt(creation)?;
     let (status, category) = (status.word(), category.word());
     let answer = format!(r#"{{"id":"{id}","status":"{status}","category":"{category}"}}"#);
-    Ok(json(StatusCode::OK, answer))
+    let mut response = json(StatusCode::OK, answer);
+    if replayed {
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    Ok(response)
 }
 
 fn read(body: &[u8]) -> Result<Template, Problem> {
@@ -41,15 +53,15 @@ fn read(body: &[u8]) -> Result<Template, Problem> {
     Template::read(&document, &WHATSAPP).map_err(|violations| invalid(violations, &document))
 }
 
-/// Keeps a template, as one of the languages of its name.
-pub(super) async fn kept(
+/// A template to be kept, as one of the languages of its name.
+pub(super) fn new(
     app: &App,
     caller: &Caller<Write>,
     template: Template,
     idempotency: Option<Idempotency>,
-) -> Result<Receipt, Problem> {
+) -> NewTemplate {
     let account = caller.account.id;
-    let new = NewTemplate {
+    NewTemplate {
         account,
         review: caller.account.review,
         phone: None,
@@ -59,8 +71,7 @@ pub(super) async fn kept(
         actor: Actor::Token(caller.token),
         idempotency,
         at: app.clock().now(),
-    };
-    receipt(app.store().create_template(new).await?)
+    }
 }
 
 /// What an Idempotency-Key made comes before the rules.
@@ -69,15 +80,14 @@ async fn made_before(
     caller: &Caller<Write>,
     idempotency: Option<Idempotency>,
     problem: Problem,
-) -> Result<Receipt, Problem> {
+) -> Result<Creation, Problem> {
     let Some(Idempotency { key, payload }) = idempotency else { return Err(problem) };
-    match app.store().record(caller.account.id, key, app.clock().now()).await? {
-        Some(record) => receipt(record.answer(payload)),
-        None => Err(problem),
-    }
+    let record = app.store().record(caller.account.id, key, app.clock().now()).await?;
+    record.map(|record| record.answer(payload)).ok_or(problem)
 }
 
-fn receipt(creation: Creation) -> Result<Receipt, Problem> {
+/// What was made, or why nothing was.
+pub(super) fn receipt(creation: Creation) -> Result<Receipt, Problem> {
     match creation {
         Creation::Created(receipt) | Creation::Replayed(receipt) => Ok(receipt),
         Creation::KeyReused => Err(Problem::of(Kind::IdempotencyKeyReused)),

@@ -31,6 +31,8 @@ pub(crate) fn written(problem: &Problem, request_id: &str) -> (StatusCode, Strin
         fbtrace_id: request_id,
         galley_problem: kind.slug(),
         galley_violations: violations.map(Violations::told),
+        galley_existing_id: problem.existing(),
+        galley_possible: problem.possible(),
         galley_more: violations.map(Violations::more).filter(|more| *more > 0),
     };
     (status, serde_json::to_string(&Answer { error }).unwrap_or_default())
@@ -85,7 +87,7 @@ fn sentence(violation: &Violation) -> String {
     let Violation { pointer, message, hint, .. } = violation;
     let place = if pointer.is_empty() { "The document" } else { pointer };
     match hint {
-        Some(hint) if hint.ends_with('?') => format!("{place}: {message}; {hint}"),
+        Some(hint) if hint.ends_with(['?', '.']) => format!("{place}: {message}; {hint}"),
         Some(hint) => format!("{place}: {message}; {hint}."),
         None => format!("{place}: {message}."),
     }
@@ -112,6 +114,10 @@ struct Refusal<'a> {
     galley_problem: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     galley_violations: Option<&'a [Violation]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    galley_existing_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    galley_possible: Option<&'a [&'static str]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     galley_more: Option<usize>,
 }

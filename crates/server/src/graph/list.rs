@@ -3,10 +3,12 @@
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{
+    id::TemplateId,
+    rulebook::WHATSAPP,
     search,
     template::{Category, Status},
 };
-use galley_store::{AccountLimits, Family, Listing, Page, StoredTemplate};
+use galley_store::{AccountLimits, Listing, Named, Page};
 
 use super::{
     caller::Caller,
@@ -61,12 +63,27 @@ pub(super) async fn list(
     Ok(json(StatusCode::OK, out))
 }
 
+/// Where an empty page stands: right behind the cursor it was asked for with, so that what its links
+/// lead to begins with the template that the cursor names.
+fn around(query: &Query) -> (Option<TemplateId>, Option<TemplateId>) {
+    let cursor = |name| query.cursor::<TemplateId>(name).ok().flatten();
+    let beside =
+        |id: TemplateId, step: i8| TemplateId::new(id.get().saturating_add_signed(step.into()));
+    match (cursor("after"), cursor("before")) {
+        (Some(after), _) => (beside(after, -1), Some(after)),
+        (None, Some(before)) => (Some(before), beside(before, 1)),
+        (None, None) => (None, None),
+    }
+}
+
 fn write_paging(out: &mut String, app: &App, caller: &Caller<Read>, query: &Query, found: &Page) {
-    let id = |template: Option<&StoredTemplate>| {
-        // Some clients insist on strings, even where there is nothing to point at.
-        template.map(|template| template.id.to_string()).unwrap_or_default()
+    let ends = match (found.templates.first(), found.templates.last()) {
+        (Some(first), Some(last)) => (Some(first.id), Some(last.id)),
+        _ => around(query),
     };
-    let (before, after) = (id(found.templates.first()), id(found.templates.last()));
+    // Some clients insist on strings, even where there is nothing to point at.
+    let text = |id: Option<TemplateId>| id.map(|id| id.to_string()).unwrap_or_default();
+    let (before, after) = (text(ends.0), text(ends.1));
     let list = list_address(app, &caller.version, &caller.account);
     let mut paging = Object::open(out);
     paging.object("cursors", |cursors| {
@@ -100,7 +117,7 @@ fn wanted(caller: &Caller<Read>, query: &Query) -> Result<Option<Listing>, Probl
     let account = caller.account.id;
     let after = query.cursor("after")?;
     let listing = Listing {
-        family: query.text("name").map(|name| Family::of(account, name)),
+        name: query.text("name").map(|name| Named::under(&WHATSAPP, account, name)),
         statuses,
         categories,
         languages: query.list("language")?.unwrap_or_default(),
@@ -116,12 +133,14 @@ fn wanted(caller: &Caller<Read>, query: &Query) -> Result<Option<Listing>, Probl
 
 /// The words that a text is searched for.
 fn searched(query: &Query) -> Result<Vec<String>, Problem> {
-    let Some(text) = query.text("name_or_content").or(query.text("content")) else {
-        return Ok(Vec::new());
-    };
-    let found = search::words(text);
-    if !(1..=MOST_WORDS).contains(&found.len()) {
-        return Err(bad("content", &format!("a text of 1 to {MOST_WORDS} words")));
+    let mut found = Vec::new();
+    for parameter in ["name_or_content", "content"] {
+        let Some(text) = query.text(parameter) else { continue };
+        let words = search::words(text);
+        if !(1..=MOST_WORDS).contains(&words.len()) {
+            return Err(bad(parameter, &format!("a text of 1 to {MOST_WORDS} words")));
+        }
+        found.extend(words);
     }
     Ok(found)
 }

@@ -9,7 +9,7 @@ use axum::{
 use galley_domain::{
     edit::Edit, id::TemplateId, json::Document, lifecycle::Trigger, rulebook::WHATSAPP,
 };
-use galley_store::{Changed, StoredTemplate};
+use galley_store::{Change, Changed, StoredTemplate};
 
 use super::{
     body::{JsonText, invalid},
@@ -27,6 +27,9 @@ use crate::{
         problem::{Kind, Problem},
     },
 };
+
+/// How often an edit is judged anew that others have overtaken.
+const MOST_TRIES: usize = 8;
 
 pub(super) async fn show(
     State(app): State<App>,
@@ -75,13 +78,23 @@ pub(super) async fn change(
     }
 }
 
+/// What an edit leaves out is taken from the template, and the whole is judged: so it counts for
+/// the revision that it was judged with. If that is over, the next one is looked at.
 async fn edit(app: &App, caller: &Caller<Write>, request: Request) -> Result<Response, Problem> {
     let id = caller.template()?;
     let JsonText(body) = JsonText::from_request(request, app).await?;
-    let edit = read(app, caller, id, &body).await?;
-    let changed = app.store().edit_template(caller.change(app, id), edit).await?;
-    let template = done(changed, id, "edit")?;
-    Ok(json(StatusCode::OK, view::edited(&template)))
+    for _ in 0..MOST_TRIES {
+        let (edit, revision) = read(app, caller, id, &body).await?;
+        let change = Change { expected: Some(vec![revision]), ..caller.change(app, id) };
+        match app.store().edit_template(change, edit).await? {
+            Changed::Outdated(_) => {}
+            changed => {
+                let template = done(changed, id, "edit")?;
+                return Ok(json(StatusCode::OK, view::edited(&template)));
+            }
+        }
+    }
+    Err(Problem::of(Kind::Busy).detail("Others edit the template all the time: try again."))
 }
 
 pub(super) async fn unpause(
@@ -95,18 +108,19 @@ pub(super) async fn unpause(
     Ok(success())
 }
 
-/// What an edit may not touch never changes: it can be compared before the transaction.
+/// The edit, and the revision of the template that it was read for.
 async fn read(
     app: &App,
     caller: &Caller<Write>,
     id: TemplateId,
     body: &[u8],
-) -> Result<Edit, Problem> {
+) -> Result<(Edit, u64), Problem> {
     let stored = app.store().template(caller.account.id, id).await?;
     let stored = stored.ok_or_else(|| unknown(&caller.node))?;
     let document = Document::parse(body)?;
-    Edit::read(&document, &WHATSAPP, &stored.template)
-        .map_err(|violations| invalid(violations, &document))
+    let edit = Edit::read(&document, &WHATSAPP, &stored.template)
+        .map_err(|violations| invalid(violations, &document))?;
+    Ok((edit, stored.revision))
 }
 
 /// The template as it is now, or why nothing was done.
@@ -129,6 +143,7 @@ pub(super) fn done(
         }
         Changed::Limited(limit) => Err(limited(limit)),
         Changed::FamilyCategory(category) => Err(Problem::family_category(category)),
+        Changed::LiveCategory(category) => Err(Problem::live_category(category)),
         Changed::NotPossible(refusal) => Err(Problem::not_possible(trigger, &refusal)),
     }
 }

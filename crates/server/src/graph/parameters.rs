@@ -53,20 +53,32 @@ impl Query {
         found.filter(|value| !value.is_empty())
     }
 
-    /// The values of a list: `A`, `A,B` or `["A","B"]`. Numbers count as their digits.
+    /// Whether a parameter is there, but with nothing behind it.
+    pub(super) fn is_empty(&self, name: &str) -> bool {
+        self.0.iter().any(|(key, value)| key == name && value.trim().is_empty())
+    }
+
+    /// The values of a list: `A`, `A,B` or `["A","B"]`, also as `name[]` or `name[0]`, and all of
+    /// them if it stands there more than once. Numbers count as their digits.
     pub(super) fn list(&self, name: &str) -> Result<Option<Vec<String>>, Problem> {
-        let Some(text) = self.text(name) else { return Ok(None) };
-        let values = if text.starts_with('[') {
-            let document = Document::parse(text.as_bytes());
-            let values = document.as_ref().ok().and_then(|document| items(document.root()));
-            values.ok_or_else(|| bad(name, "a JSON list of strings"))?
-        } else {
-            text.split(',').map(|value| value.trim().to_owned()).collect()
-        };
-        if values.len() > MOST_VALUES {
-            return Err(bad(name, &format!("a list of at most {MOST_VALUES} values")));
+        let mut values = Vec::new();
+        let mut is_there = false;
+        for (_, text) in self.0.iter().filter(|(key, _)| is_named(key, name)) {
+            let text = text.trim();
+            is_there |= !text.is_empty();
+            if text.starts_with('[') {
+                let document = Document::parse(text.as_bytes());
+                let found = document.as_ref().ok().and_then(|document| items(document.root()));
+                values.extend(found.ok_or_else(|| bad(name, "a JSON list of strings"))?);
+            } else {
+                values.extend(text.split(',').map(|value| value.trim().to_owned()));
+            }
+            if values.len() > MOST_VALUES {
+                return Err(bad(name, &format!("a list of at most {MOST_VALUES} values")));
+            }
         }
-        Ok(Some(values.into_iter().filter(|value| !value.is_empty()).collect()))
+        values.retain(|value| !value.is_empty());
+        Ok(is_there.then_some(values))
     }
 
     pub(super) fn limit(&self) -> Result<usize, Problem> {
@@ -109,6 +121,13 @@ pub(super) fn list_address(app: &App, version: &str, account: &Account) -> Strin
     format!("{}/{version}/{}/message_templates", app.public_url(), account.id)
 }
 
+/// Whether a parameter is the list of that name, or one of its items.
+fn is_named(key: &str, name: &str) -> bool {
+    let Some(rest) = key.strip_prefix(name) else { return false };
+    let index = rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    rest.is_empty() || index.is_some_and(|index| index.bytes().all(|it| it.is_ascii_digit()))
+}
+
 fn items(list: &Json<'_>) -> Option<Vec<String>> {
     let Json::List(items) = list else { return None };
     items
@@ -141,9 +160,12 @@ mod tests {
         {
             assert_eq!(query(text).list("s").unwrap().unwrap(), ["A", "B"], "{text}");
         }
+        for text in ["s=A&s=B", "s[]=A&s[]=B", "s%5B0%5D=A&s%5B1%5D=B", "s=A&s=&s[]=[%22B%22]"] {
+            assert_eq!(query(text).list("s").unwrap().unwrap(), ["A", "B"], "{text}");
+        }
         assert_eq!(query("s=A").list("s").unwrap().unwrap(), ["A"]);
         assert_eq!(query("s=[7,%228%22]").list("s").unwrap().unwrap(), ["7", "8"]);
-        for text in ["", "s=", "t=A"] {
+        for text in ["", "s=", "t=A", "st=A", "s[x]=A", "s[=A"] {
             assert_eq!(query(text).list("s").unwrap(), None, "{text}");
         }
         for text in ["s=[", "s=[true]", "s=[[1]]"] {

@@ -57,6 +57,7 @@ pub(super) async fn begin(
         file_name: announced.name,
         file_type: announced.kind,
         length: announced.length,
+        room: app.limits().media_bytes,
         at: app.clock().now(),
     };
     match app.store().begin_upload(new).await? {
@@ -66,6 +67,10 @@ pub(super) async fn begin(
         }
         UploadCreation::TooMany => Err(Problem::of(Kind::LimitReached)
             .detail("Too many files were announced and not sent: send them, or wait a day.")),
+        UploadCreation::NoRoom(kept) => Err(Problem::of(Kind::LimitReached).detail(format!(
+            "The account keeps {kept} bytes of media, and the operator lets it keep {}: use a sample that is there already, or ask for more room (the setting `media_mib_per_account`).",
+            app.limits().media_bytes
+        ))),
         // Nobody draws the same 24 bytes twice.
         UploadCreation::Taken => Err(Problem::of(Kind::Internal)),
     }

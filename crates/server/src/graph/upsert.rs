@@ -2,24 +2,26 @@
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{
-    edit::Edit,
-    json::{Document, Json},
+    json::{Document, Json, Member},
     rulebook::WHATSAPP,
     template::{Category, Template},
 };
-use galley_store::Receipt;
+use galley_store::Upsertion;
 
 use super::{
     body::{JsonText, invalid},
     caller::Caller,
-    create::kept,
+    create,
     node::done,
     parameters::bad,
-    view,
 };
 use crate::{
     App,
-    http::{caller::Write, json, problem::Problem},
+    http::{
+        caller::Write,
+        json,
+        problem::{Kind, Problem},
+    },
     object::Object,
 };
 
@@ -31,20 +33,26 @@ pub(super) async fn upsert(
     caller: Caller<Write>,
     JsonText(body): JsonText,
 ) -> Result<Response, Problem> {
-    // All are judged before the first is kept.
     let templates = read(&body)?;
+    let languages: Vec<String> = templates.iter().map(|it| it.language().to_owned()).collect();
+    let news = templates.into_iter().map(|it| create::new(&app, &caller, it, None)).collect();
+    let receipts = match app.store().upsert_templates(news).await? {
+        Upsertion::Done(receipts) => receipts,
+        Upsertion::NotCreated(creation) => vec![create::receipt(creation)?],
+        Upsertion::NotEdited(id, changed) => {
+            return Err(done(changed, id, "edit").err().unwrap_or(Problem::of(Kind::Internal)));
+        }
+    };
     let mut out = String::from("{\"data\":[");
-    for (index, template) in templates.into_iter().enumerate() {
+    for (index, (receipt, language)) in receipts.iter().zip(&languages).enumerate() {
         if index > 0 {
             out.push(',');
         }
-        let language = template.language().to_owned();
-        let Receipt { id, status, category } = one(&app, &caller, template).await?;
         let mut object = Object::open(&mut out);
-        object.plain("id", id);
-        object.word("status", status.word());
-        object.word("language", &language);
-        object.word("category", category.word());
+        object.plain("id", receipt.id);
+        object.word("status", receipt.status.word());
+        object.word("language", language);
+        object.word("category", receipt.category.word());
         object.close();
     }
     out.push_str("]}");
@@ -54,51 +62,45 @@ pub(super) async fn upsert(
 /// One template for each language that the document names.
 fn read(body: &[u8]) -> Result<Vec<Template>, Problem> {
     let document = Document::parse(body)?;
-    let root = document.root();
-    let Some(Json::List(languages)) = root.get("languages") else {
+    let Json::Object(members) = document.root() else {
         return Err(bad("languages", "a list of languages"));
     };
-    let languages: Option<Vec<&str>> = languages.iter().map(Json::as_text).collect();
-    let languages = languages.filter(|it| (1..=MOST_LANGUAGES).contains(&it.len()));
-    let languages = languages.ok_or_else(|| bad("languages", "a list of 1 to 150 languages"))?;
-    languages.into_iter().map(|language| in_language(root, language)).collect()
+    // What no template has is passed over, once for all languages.
+    let is_known = |it: &&Member<'_>| {
+        let fields = WHATSAPP.template.fields;
+        it.key != "language" && fields.iter().any(|field| field.name == it.key)
+    };
+    let known: Vec<&Member<'_>> = members.iter().filter(is_known).collect();
+    let mut templates = Vec::new();
+    for language in languages(document.root())? {
+        let language =
+            Member { key: "language".into(), value: Json::Text(language.into()), repeated: false };
+        let others = known.iter().copied().cloned();
+        let members = std::iter::once(language).chain(others).collect();
+        let document = Document::of(members, document.has_duplicates());
+        let template = Template::read(&document, &WHATSAPP)
+            .map_err(|violations| invalid(violations, &document))?;
+        if template.category() != Category::Authentication {
+            return Err(bad("category", "AUTHENTICATION here: create others one by one"));
+        }
+        templates.push(template);
+    }
+    Ok(templates)
 }
 
-fn in_language(root: &Json<'_>, language: &str) -> Result<Template, Problem> {
-    let Json::Object(members) = root else { return Err(bad("languages", "a list of languages")) };
-    let mut text = String::new();
-    let mut object = Object::open(&mut text);
-    object.text("language", language);
-    let others = members.iter().filter(|it| !["language", "languages"].contains(&&*it.key));
-    for member in others {
-        let mut value = String::new();
-        view::write_json(&mut value, &member.value, None);
-        object.raw(&member.key, &value);
+/// The languages, each once.
+fn languages<'d>(root: &'d Json<'_>) -> Result<Vec<&'d str>, Problem> {
+    let wrong = || bad("languages", &format!("a list of 1 to {MOST_LANGUAGES} languages"));
+    let Some(Json::List(items)) = root.get("languages") else { return Err(wrong()) };
+    let mut languages: Vec<&str> = Vec::new();
+    for item in items {
+        let language = item.as_text().ok_or_else(wrong)?;
+        if !languages.contains(&language) {
+            languages.push(language);
+        }
+        if languages.len() > MOST_LANGUAGES {
+            return Err(wrong());
+        }
     }
-    object.close();
-    let document = Document::parse(text.as_bytes())?;
-    let template = Template::read(&document, &WHATSAPP)
-        .map_err(|violations| invalid(violations, &document))?;
-    if template.category() != Category::Authentication {
-        return Err(bad("category", "AUTHENTICATION here: create others one by one"));
-    }
-    Ok(template)
-}
-
-/// Edits the template of that name and language, or makes it.
-async fn one(app: &App, caller: &Caller<Write>, template: Template) -> Result<Receipt, Problem> {
-    let account = caller.account.id;
-    let claim = (WHATSAPP.claim)(account, template.name(), template.language());
-    let taken = app.store().taken(account, &claim).await?;
-    let Some(id) = taken.and_then(|taken| taken.own) else {
-        return kept(app, caller, template, None).await;
-    };
-    let edit = Edit::Replace {
-        content: Some(template.content().to_owned()),
-        category: Some(template.category()),
-    };
-    let changed = app.store().edit_template(caller.change(app, id), edit).await?;
-    let stored = done(changed, id, "edit")?;
-    let (status, category) = (stored.state.status(), stored.template.category());
-    Ok(Receipt { id, status, category })
+    if languages.is_empty() { Err(wrong()) } else { Ok(languages) }
 }

@@ -12,6 +12,9 @@ use crate::App;
 
 const HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 
+/// Says that an answer is that of an earlier request.
+pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
 /// What the header says, if it is there. Judged by [`IdempotencyKey::with`], behind the checks
 /// that come first.
 pub(crate) struct IdempotencyKey(Vec<Vec<u8>>);

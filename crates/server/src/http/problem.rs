@@ -196,10 +196,35 @@ impl Problem {
         Self { extra, ..Self::of(Kind::NameTaken) }
     }
 
+    /// The caller's own template that has the name.
+    pub(crate) fn existing(&self) -> Option<String> {
+        match &self.extra {
+            Extra::Existing(id) => Some(id.to_string()),
+            _ => None,
+        }
+    }
+
+    /// The moves that are possible instead.
+    pub(crate) fn possible(&self) -> Option<&[&'static str]> {
+        match &self.extra {
+            Extra::Possible(moves) => Some(moves),
+            _ => None,
+        }
+    }
+
     /// Other languages of the name have this category.
     pub(crate) fn family_category(category: Category) -> Self {
         let category = category.word();
         let detail = format!("The other languages of this name are {category}: so is this one.");
+        Self::of(Kind::CategoryLocked).detail(detail)
+    }
+
+    /// A version of the template is live in this category, which therefore stays.
+    pub(crate) fn live_category(category: Category) -> Self {
+        let category = category.word();
+        let detail = format!(
+            "The template is live as {category}, and the category of a live template stays: leave `category` out, or create another template."
+        );
         Self::of(Kind::CategoryLocked).detail(detail)
     }
 

@@ -89,7 +89,8 @@ impl Operation<'_> {
 /// The document of a template that an example can be used on: the one of the same name, or one
 /// that may change its category.
 pub(crate) fn template(document: &Value, example: &str, name: &str) -> Value {
-    let create = operations(document).find(|it| it.id() == "createTemplate").unwrap();
+    let create = if is_for_whatsapp(example) { "graphCreateTemplate" } else { "createTemplate" };
+    let create = operations(document).find(|it| it.id() == create).unwrap();
     let mut templates = create.examples();
     let fits = |it: &Example| it.body.as_ref().unwrap()["allow_category_change"] == true;
     let at = templates.iter().position(|it| it.name == example);
@@ -97,6 +98,11 @@ pub(crate) fn template(document: &Value, example: &str, name: &str) -> Value {
     let mut template = templates.swap_remove(at).body.unwrap();
     template["name"] = json!(name);
     template
+}
+
+/// Whether an example is for accounts with the rulebook `whatsapp`.
+pub(crate) fn is_for_whatsapp(example: &str) -> bool {
+    example.starts_with("whatsapp")
 }
 
 /// What a value stands for, if it only points elsewhere.

@@ -15,6 +15,7 @@ use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
     lifecycle::Trigger,
     template::Review,
+    wording::Wording,
 };
 use galley_server::Limits;
 use galley_store::{
@@ -23,7 +24,7 @@ use galley_store::{
     DueWebhooks, Feed, Finding, Indexing, KeptSecret, Listing, Media, NewAccount, NewCredential,
     NewTemplate, NewUpload, NewWebhook, Page, PhoneAddition, Record, Recorded, Replay, Replayed,
     Rotation, SecretHash, Store, StoreError, StoredTemplate, Sweep, Take, Taken, Tidings, Upload,
-    UploadCreation, Version, Webhook, WebhookChange, WebhookCreation,
+    UploadCreation, Upsertion, Version, Webhook, WebhookChange, WebhookCreation,
 };
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -134,6 +135,7 @@ stumbling! {
     create_template(new: NewTemplate) -> Creation;
     edit_template(change: Change, edit: Edit) -> Changed;
     review_template(change: Change, trigger: Trigger, reason: Option<String>) -> Changed;
+    upsert_templates(news: Vec<NewTemplate>) -> Upsertion;
     delete_template(change: Change) -> Changed;
     delete_family<'name>(
         account: AccountId, name: &'name str, review: Review, actor: Actor, at: Timestamp
@@ -150,6 +152,9 @@ stumbling! {
     list(listing: Listing) -> Page;
     count_templates(listing: Listing) -> u64;
     taken<'claim>(account: AccountId, claim: &'claim str) -> Option<Taken>;
+    with_wording<'words>(
+        account: AccountId, wording: &'words Wording, except: Option<TemplateId>
+    ) -> Option<TemplateId>;
     follow_for_search() -> Indexing;
     record(account: AccountId, key: [u8; 16], at: Timestamp) -> Option<Record>;
     events(account: AccountId, after: Option<u64>, limit: usize) -> Feed;

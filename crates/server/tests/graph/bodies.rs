@@ -127,3 +127,22 @@ async fn what_is_no_document_is_refused() {
     let answer = send(&service, Method::POST, &list, FORM, format!("x={spaces}")).await;
     assert_eq!(answer.status, 400, "{}", answer.text());
 }
+
+#[tokio::test]
+async fn what_a_form_does_not_say_may_stand_in_the_query() {
+    let service = Service::start().await;
+    let id = service.made("hello", "en_US").await;
+    for (query, body, lifetime) in [
+        ("message_send_ttl_seconds=50000", "", 50_000),
+        ("message_send_ttl_seconds=60000", "x=y", 60_000),
+        ("message_send_ttl_seconds=1", "message_send_ttl_seconds=70000", 70_000),
+    ] {
+        let path = format!("/v23.0/{id}");
+        let request = Request::builder().method(Method::POST).uri(format!("{path}?{query}"));
+        let request = request.header(header::AUTHORIZATION, format!("Bearer {TOKEN}"));
+        let request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        service.send(request.body(Body::from(body)).unwrap()).await.good();
+        let read = service.get(&path).await.good();
+        assert_eq!(read["message_send_ttl_seconds"], lifetime, "{query} {body}");
+    }
+}

@@ -28,6 +28,19 @@ async fn a_name_is_deleted_in_all_languages_or_in_one() {
 }
 
 #[tokio::test]
+async fn a_language_that_is_named_goes_alone() {
+    let service = Service::start().await;
+    for language in ["en_US", "de", "es"] {
+        service.made("hello", language).await;
+    }
+    delete(&service, "name=hello&language=fr").await.refusal(400, 100, Some(33));
+    assert_eq!(service.listed("").await.len(), 3);
+    delete(&service, "name=hello&language=de").await.good();
+    assert_eq!(service.listed("?language=de").await, [""; 0]);
+    assert_eq!(service.listed("").await, ["hello", "hello"]);
+}
+
+#[tokio::test]
 async fn several_are_deleted_by_their_ids_or_none_is() {
     let service = Service::start().await;
     let mut ids = Vec::new();
@@ -55,4 +68,16 @@ async fn nobody_deletes_what_belongs_to_another() {
         answer.refusal(400, 100, Some(33));
     }
     assert_eq!(service.listed("").await, ["hello"]);
+}
+
+#[tokio::test]
+async fn whoever_names_one_and_leaves_the_place_empty_deletes_nothing() {
+    let service = Service::start().await;
+    service.made("hello", "en_US").await;
+    service.made("hello", "de").await;
+    for query in ["hsm_id=&name=hello", "hsm_ids=&name=hello", "name=hello&language=%20"] {
+        delete(&service, query).await.refusal(400, 100, None);
+    }
+    let left = service.get(&service.templates()).await.good();
+    assert_eq!(left["data"].as_array().unwrap().len(), 2);
 }

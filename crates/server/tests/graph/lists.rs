@@ -94,7 +94,17 @@ async fn pages_lead_on_and_back_by_absolute_addresses_that_need_nothing_else() {
     let behind = second["paging"]["cursors"]["after"].as_str().unwrap();
     let end = service.get(&format!("{}?after={behind}", service.templates())).await.good();
     assert_eq!(end["data"], json!([]));
-    assert_eq!(end["paging"]["cursors"], json!({"before": "", "after": ""}));
+    assert_eq!(end["paging"].get("next"), None, "{end}");
+    let last = follow(&service, end["paging"]["previous"].as_str().unwrap()).await;
+    assert_eq!(names(&last), ["three", "two", "two", "one"], "it begins with what is next to it");
+    let newest = paging["cursors"]["before"].as_str().unwrap();
+    let start = format!("{}?limit=2&before={newest}", service.templates());
+    let start = service.get(&start).await.good();
+    assert_eq!((&start["data"], start["paging"].get("previous")), (&json!([]), None));
+    let on = follow(&service, start["paging"]["next"].as_str().unwrap()).await;
+    assert_eq!(names(&on), names(&first));
+    let nothing = service.get(&format!("{}?name=x", service.templates())).await.good();
+    assert_eq!(nothing["paging"]["cursors"], json!({"before": "", "after": ""}));
 }
 
 /// Asks for an address as it stands, without any header.

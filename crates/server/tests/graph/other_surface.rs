@@ -11,8 +11,6 @@ async fn on_api_v1_an_account_with_this_rulebook_creates_and_edits_nothing() {
     let id = service.made("hello", "en_US").await;
     let list = format!("/api/v1.0/15550001111/{TOKEN}/message_templates");
     let item = format!("{list}/{id}");
-    let render = service.call(Method::POST, &format!("{item}/render"), &json!({})).await;
-    assert_eq!(render.status, 409, "half a message is worse than none: {}", render.text());
     for (method, path) in [(Method::POST, &list), (Method::PATCH, &item)] {
         let answer = service.call(method, path, &hello("other")).await;
         assert_eq!(answer.status, 409, "{}", answer.text());
@@ -41,6 +39,30 @@ async fn on_api_v1_an_account_with_this_rulebook_creates_and_edits_nothing() {
     assert_eq!(verdict["violations"][0]["rule"], "name-form", "{verdict}");
     let verdict = service.call(Method::POST, &format!("{list}/validate"), &hello("hello")).await;
     assert_eq!(verdict.good()["violations"][0]["rule"], "name-taken");
+}
+
+#[tokio::test]
+async fn the_dry_run_compares_with_the_templates_that_are_there() {
+    let service = Service::start().await;
+    let id = service.made("hello", "en_US").await;
+    let path = format!("/api/v1.0/15550001111/{TOKEN}/message_templates/validate");
+    let mut spanish = hello("hello");
+    spanish["language"] = json!("es");
+    spanish["category"] = json!("UTILITY");
+    let verdict = service.call(Method::POST, &path, &spanish).await.good();
+    assert_eq!(verdict["violations"][0]["rule"], "category-differs", "{verdict}");
+    assert_eq!(verdict["violations"][0]["pointer"], "/category");
+    // What says the same is only warned of, whatever it is called.
+    let verdict = service.call(Method::POST, &path, &hello("other")).await.good();
+    assert_eq!(verdict["valid"], true, "{verdict}");
+    assert_eq!(verdict["warnings"][0]["rule"], "same-content");
+    assert!(verdict["warnings"][0]["message"].as_str().unwrap().contains(&id), "{verdict}");
+    // A template does not stand in its own way.
+    let path = format!("{path}?template={id}");
+    let mut edited = hello("hello");
+    edited["category"] = json!("UTILITY");
+    let verdict = service.call(Method::POST, &path, &edited).await.good();
+    assert_eq!((&verdict["valid"], &verdict["warnings"]), (&json!(true), &json!([])), "{verdict}");
 }
 
 #[tokio::test]

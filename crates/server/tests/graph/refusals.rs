@@ -4,7 +4,7 @@ use axum::http::Method;
 use galley_store::AccountLimits;
 use serde_json::{Value, json};
 
-use super::service::{Service, hello};
+use super::service::{Service, TOKEN, hello};
 
 #[tokio::test]
 async fn a_bad_document_is_refused_with_the_first_fault_and_beside_it_with_all() {
@@ -56,6 +56,22 @@ async fn a_name_is_taken_once_for_each_language_and_has_one_category() {
 }
 
 #[tokio::test]
+async fn the_category_of_an_approved_template_stays() {
+    let service = Service::start_reviewed().await;
+    let id = service.made("hello", "en_US").await;
+    let path = format!("/v23.0/{id}");
+    let review = format!("/api/v1.0/15550001111/{TOKEN}/message_templates/{id}/review");
+    let edit = json!({"category": "UTILITY"});
+    service.call(Method::POST, &path, &edit).await.good();
+    service.call(Method::POST, &review, &json!({"decision": "approve"})).await.good();
+    let back = json!({"category": "MARKETING"});
+    let error = service.call(Method::POST, &path, &back).await.refusal(400, 100, None);
+    assert_eq!(error["galley_problem"], "category-locked");
+    assert!(error["error_user_msg"].as_str().unwrap().contains("UTILITY"), "{error}");
+    service.call(Method::POST, &path, &edit).await.good();
+}
+
+#[tokio::test]
 async fn limits_that_an_account_is_held_to_have_their_codes() {
     let service = Service::start().await;
     let limits = Some(AccountLimits { templates: 1 });
@@ -79,7 +95,11 @@ async fn a_second_try_with_the_same_key_makes_nothing_new() {
         service.send(request.body(axum::body::Body::from(body.to_string())).unwrap())
     };
     let first = send(hello("hello")).await.good();
-    assert_eq!(send(hello("hello")).await.good(), first);
+    let second = send(hello("hello")).await;
+    assert_eq!(
+        (second.good(), &second.headers["idempotent-replayed"]),
+        (first, &"true".parse().unwrap())
+    );
     send(hello("other")).await.refusal(400, 100, None);
     send(json!({})).await.refusal(400, 100, None);
     assert_eq!(service.listed("").await, ["hello"]);

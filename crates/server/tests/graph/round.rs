@@ -1,5 +1,7 @@
 //! A template's whole life: created, read, edited, paused, taken away.
 
+use std::sync::Arc;
+
 use axum::http::Method;
 use galley_store::Feed;
 use serde_json::{Value, json};
@@ -207,4 +209,61 @@ pub(crate) async fn events(service: &Service) -> Vec<&'static str> {
         Feed::Events(events) => events.iter().map(|event| event.kind.word()).collect(),
         other => panic!("{other:?}"),
     }
+}
+
+#[tokio::test]
+async fn of_edits_at_the_same_time_none_is_lost_and_none_judged_by_another_template() {
+    let service = Arc::new(Service::start_reviewed().await);
+    for round in 0..10 {
+        let mut document = hello(&format!("hello_{round}"));
+        document["category"] = json!("UTILITY");
+        let id = service.create(&document).await.good()["id"].as_str().unwrap().to_owned();
+        let edits = [
+            json!({"components": [{"type": "BODY", "text": "Good evening"}]}),
+            json!({"message_send_ttl_seconds": 60}),
+            json!({"category": "MARKETING"}),
+        ];
+        let tasks = edits.map(|edit| {
+            let (service, path) = (Arc::clone(&service), format!("/v23.0/{id}"));
+            tokio::spawn(async move { service.call(Method::POST, &path, &edit).await.status })
+        });
+        let mut statuses = Vec::new();
+        for task in tasks {
+            statuses.push(task.await.unwrap().as_u16());
+        }
+        let read = service.get(&format!("/v23.0/{id}")).await.good();
+        assert_eq!((statuses[0], &read["components"][0]["text"]), (200, &json!("Good evening")));
+        // A minute is too short for MARKETING: whichever comes second is refused.
+        let (lifetime, category) = (read.get("message_send_ttl_seconds"), &read["category"]);
+        match (statuses[1], statuses[2]) {
+            (200, 400) => assert_eq!((lifetime, category), (Some(&json!(60)), &json!("UTILITY"))),
+            (400, 200) => assert_eq!((lifetime, category), (None, &json!("MARKETING"))),
+            other => panic!("{other:?}: {read}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_upsert_takes_each_language_once_and_passes_over_what_it_does_not_know() {
+    let service = Service::start().await;
+    let path = format!("/v23.0/{}/upsert_message_templates", service.shop);
+    let document = json!({
+        "name": "code", "languages": ["en_US", "es", "en_US"], "category": "AUTHENTICATION",
+        "x\":1,\"name\":\"injected\",\"y": 1,
+        "components": [
+            {"type": "BODY"},
+            {"type": "BUTTONS", "buttons": [{"type": "OTP", "otp_type": "COPY_CODE"}]}
+        ]
+    });
+    let made = service.call(Method::POST, &path, &document).await.good();
+    let languages: Vec<&Value> =
+        made["data"].as_array().unwrap().iter().map(|it| &it["language"]).collect();
+    assert_eq!(languages, ["en_US", "es"]);
+    let all = service.get(&service.templates()).await.good();
+    assert!(all["data"].as_array().unwrap().iter().all(|it| it["name"] == "code"), "{all}");
+    // Sent again it changes nothing.
+    assert_eq!(service.call(Method::POST, &path, &document).await.good(), made);
+    let odd = json!({"x\":1,\"name\":\"injected\",\"y": 1, "languages": ["en_US"],
+        "category": "AUTHENTICATION", "components": document["components"]});
+    service.call(Method::POST, &path, &odd).await.refusal(400, 100, None);
 }

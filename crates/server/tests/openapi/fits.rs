@@ -102,6 +102,9 @@ fn object(document: &Value, reading: &[&Value], value: &Value) -> Option<String>
         let schemas: Vec<&Value> =
             reading.iter().filter_map(|schema| schema["properties"].get(name)).collect();
         if schemas.is_empty() {
+            if reading.iter().any(|schema| schema["additionalProperties"] == true) {
+                continue;
+            }
             return Some(format!("nobody describes `{name}`"));
         }
         if let Some(misfit) = unmet(document, &schemas, member) {

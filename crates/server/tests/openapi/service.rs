@@ -135,8 +135,9 @@ impl Service {
         operation: &Operation<'_>,
         example: &Example,
     ) -> Response {
+        let is_for_whatsapp = described::is_for_whatsapp(&example.name);
+        let account = if is_graph(operation) || is_for_whatsapp { SHOP } else { account };
         let path = self.path(account, operation, &example.name).await;
-        let account = if is_graph(operation) { SHOP } else { account };
         self.send(account, &operation.method, &path, example.body.as_ref(), None).await
     }
 
@@ -203,21 +204,31 @@ impl Service {
 
     /// A new template's id.
     async fn template(&self, account: Account, document: &Value, example: &str) -> String {
-        let name = format!("template {}", self.templates.fetch_add(1, Ordering::Relaxed));
+        let name = format!("template_{}", self.templates.fetch_add(1, Ordering::Relaxed));
         let template = described::template(document, example, &name);
-        self.made(account, "message_templates", &template).await
+        let path = if described::is_for_whatsapp(example) {
+            format!("/v23.0/{}/message_templates", self.shop)
+        } else {
+            below(account, "message_templates")
+        };
+        self.made(account, &path, &template).await
     }
 
     /// A new endpoint's id.
     async fn webhook(&self, account: Account) -> String {
-        self.made(account, "webhooks", &json!({"url": "https://shop.example/hooks"})).await
+        let document = json!({"url": "https://shop.example/hooks"});
+        self.made(account, &below(account, "webhooks"), &document).await
     }
 
-    async fn made(&self, account: Account, collection: &str, document: &Value) -> String {
-        let path = format!("/api/v1.0/{0}/{0}/{collection}", account.0);
-        let response = self.send(account, &Method::POST, &path, Some(document), None).await;
+    async fn made(&self, account: Account, path: &str, document: &Value) -> String {
+        let response = self.send(account, &Method::POST, path, Some(document), None).await;
         json_of(response).await["id"].as_str().unwrap().to_owned()
     }
+}
+
+/// The path of what an account has.
+fn below(Account(own): Account, collection: &str) -> String {
+    format!("/api/v1.0/{own}/{own}/{collection}")
 }
 
 fn is_graph(operation: &Operation<'_>) -> bool {

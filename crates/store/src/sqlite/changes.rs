@@ -6,13 +6,16 @@ use galley_domain::{
     id::{AccountId, TemplateId},
     lifecycle::{EventType, Hold, State, Trigger},
     template::{Category, Review, Status},
+    wording::Wording,
 };
 use jiff::Timestamp;
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
 use super::{
     columns::{actor_key, key, millis},
-    events, families, limits, templates, versions,
+    events,
+    families::{self, Standing},
+    limits, templates, versions,
     writer::Batch,
 };
 use crate::{Actor, Change, Changed, Deletion, Family, StoreError, StoredTemplate};
@@ -64,17 +67,18 @@ pub(super) fn edit(
             }
         }
     };
-    if category != old && !before.template.allow_category_change() {
-        return Ok(Changed::CategoryLocked(old));
-    }
-    if category != old && families::has_others(batch.connection(), change.account, change.id)? {
-        return Ok(Changed::FamilyCategory(old));
+    if category != old
+        && let Some(refusal) = category_refusal(batch.connection(), change, &before)?
+    {
+        return Ok(refusal);
     }
     let counts =
         before.state.status() == Status::Approved && batch.limits(change.account)?.is_some();
     if counts && let Some(limit) = limits::of_edits(batch.connection(), change)? {
         return Ok(Changed::Limited(limit));
     }
+    let words = content.as_deref().unwrap_or(before.template.content());
+    let wording = Wording::of_content(category, words);
     batch
         .connection()
         .prepare_cached(
@@ -90,7 +94,8 @@ pub(super) fn edit(
         .prepare_cached(
             "UPDATE template SET version = ?2, status = ?3, live_version = ?4, category = ?5, \
              previous_category = ?6, content = coalesce(?7, content), version_at = ?8, \
-             actor = ?9, reason = NULL, decided_at = NULL, decided_by = NULL WHERE id = ?1",
+             actor = ?9, wording = CASE WHEN family IS NULL THEN NULL ELSE ?10 END, \
+             reason = NULL, decided_at = NULL, decided_by = NULL WHERE id = ?1",
         )?
         .execute(params![
             key(change.id.get()),
@@ -102,6 +107,7 @@ pub(super) fn edit(
             content,
             millis(change.at),
             actor_key(change.actor),
+            wording.map(|wording| templates::wording_key(change.account, &wording)),
         ])?;
     let mut told = vec![event];
     told.extend((category != old).then_some(EventType::CategoryChanged));
@@ -110,6 +116,26 @@ pub(super) fn edit(
         limits::count_edit(batch, change)?;
     }
     Ok(changed)
+}
+
+/// What stands against another category.
+fn category_refusal(
+    connection: &Connection,
+    change: &Change,
+    before: &StoredTemplate,
+) -> Result<Option<Changed>, StoreError> {
+    let category = before.template.category();
+    if !before.template.allow_category_change() {
+        return Ok(Some(Changed::CategoryLocked(category)));
+    }
+    Ok(match families::standing(connection, change.account, change.id)? {
+        Standing::NoFamily => None,
+        Standing::AmongOthers => Some(Changed::FamilyCategory(category)),
+        Standing::Alone => {
+            let is_live = before.state.live_version().is_some();
+            is_live.then_some(Changed::LiveCategory(category))
+        }
+    })
 }
 
 /// Moves a template along the table: a decision on its newest version, or a hold.

@@ -24,6 +24,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0003_webhooks.sql"),
     include_str!("../../migrations/sqlite/0004_whatsapp.sql"),
     include_str!("../../migrations/sqlite/0005_webhook_format.sql"),
+    include_str!("../../migrations/sqlite/0006_wording.sql"),
 ];
 
 /// Why a file is not opened.

@@ -60,16 +60,29 @@ pub(super) fn category(
     rows.next()?.map(|row| category_of(row, 0)).transpose()
 }
 
-/// Whether a template has a family and is not alone in it.
-pub(super) fn has_others(
+/// Where a template stands among the languages of its name.
+pub(super) enum Standing {
+    /// Names have one language each.
+    NoFamily,
+    /// It is the only one of its name.
+    Alone,
+    /// There are others.
+    AmongOthers,
+}
+
+pub(super) fn standing(
     connection: &Connection,
     account: AccountId,
     id: TemplateId,
-) -> Result<bool, StoreError> {
-    let mut query = connection.prepare_cached(
-        "SELECT 1 FROM template INDEXED BY template_of_family WHERE \
-         family = (SELECT family FROM template WHERE id = ?1) AND account_id = ?2 AND \
-         id <> ?1 AND claim IS NOT NULL",
+) -> Result<Standing, StoreError> {
+    let family = "SELECT family FROM template WHERE id = ?1";
+    let mut family = connection.prepare_cached(family)?;
+    let family: Option<[u8; 16]> = family.query_row([key(id.get())], |row| row.get(0))?;
+    let Some(family) = family else { return Ok(Standing::NoFamily) };
+    let mut others = connection.prepare_cached(
+        "SELECT 1 FROM template INDEXED BY template_of_family WHERE family = ?1 AND \
+         account_id = ?2 AND id <> ?3 AND claim IS NOT NULL",
     )?;
-    Ok(query.exists(params![key(id.get()), key(account.get())])?)
+    let others = others.exists(params![family, key(account.get()), key(id.get())])?;
+    Ok(if others { Standing::AmongOthers } else { Standing::Alone })
 }

@@ -12,7 +12,7 @@ use super::{
     columns::{key, template_id},
     families, search, templates,
 };
-use crate::{Listing, MOST_COUNTED, MOST_FOUND, Page, StoreError, StoredTemplate};
+use crate::{Listing, MOST_COUNTED, MOST_FOUND, Named, Page, StoreError, StoredTemplate};
 
 /// How many templates that words find are looked at in one go when they are counted.
 const STEP: usize = 1_000;
@@ -138,12 +138,15 @@ fn named(
     connection: &Connection,
     listing: &Listing,
 ) -> Result<Option<Vec<TemplateId>>, StoreError> {
-    if let Some(claim) = &listing.claim {
-        let taken = templates::taken(connection, listing.account, &templates::claim_key(claim))?;
-        return Ok(Some(taken.and_then(|taken| taken.own).into_iter().collect()));
-    }
-    let family = listing.family.map(|family| families::ids(connection, listing.account, family));
-    family.transpose()
+    Ok(match &listing.name {
+        Some(Named::Claim(claim)) => {
+            let claim = templates::claim_key(claim);
+            let taken = templates::taken(connection, listing.account, &claim)?;
+            Some(taken.and_then(|taken| taken.own).into_iter().collect())
+        }
+        Some(Named::Family(family)) => Some(families::ids(connection, listing.account, *family)?),
+        None => None,
+    })
 }
 
 /// The templates with these ids that are what the list asks for.
@@ -195,7 +198,7 @@ pub(super) fn count(
     listing: &Listing,
 ) -> Result<u64, StoreError> {
     let moment = connection.unchecked_transaction()?;
-    if listing.claim.is_some() || listing.family.is_some() {
+    if listing.name.is_some() {
         let found = find(&moment, words, listing, Stretch::ALL, usize::MAX)?;
         return Ok(found.len() as u64);
     }

@@ -4,6 +4,7 @@ use galley_domain::{
     id::{AccountId, TemplateId},
     lifecycle::{EventType, Hold, State},
     template::{Category, Template},
+    wording::Wording,
 };
 use jiff::Timestamp;
 use rusqlite::{CachedStatement, Connection, Row, params};
@@ -29,8 +30,9 @@ impl<'c> Statements<'c> {
         let insert = connection.prepare_cached(
             "INSERT INTO template (id, account_id, phone_id, claim, name, language, category, \
              allow_category_change, status, version, live_version, revision, created_at, \
-             updated_at, content, actor, family) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1, ?10, 1, ?11, ?11, ?12, ?13, ?14) \
+             updated_at, content, actor, family, wording) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1, ?10, 1, ?11, ?11, ?12, ?13, ?14, \
+             ?15) \
              ON CONFLICT (claim) DO NOTHING",
         )?;
         Ok(Self {
@@ -75,6 +77,7 @@ pub(super) fn create(
         template.content(),
         actor_key(new.actor),
         new.family.map(|family| family.0),
+        hashes.wording,
     ])?;
     if inserted == 0 {
         let taken = taken(batch.connection(), new.account, &hashes.claim)?;
@@ -129,15 +132,45 @@ fn refusal(
 
 /// What a creation is found by: short, whatever the length of names and keys.
 pub(super) struct Hashes {
-    claim: [u8; 16],
+    pub(super) claim: [u8; 16],
     record: Option<[u8; 16]>,
+    wording: Option<[u8; 16]>,
 }
 
 impl Hashes {
     pub(super) fn of(new: &NewTemplate) -> Self {
         let record = new.idempotency.map(|it| idempotency::record_key(new.account, it.key));
-        Self { claim: claim_key(&new.claim), record }
+        // Where languages share a name, templates are compared by their words as well.
+        let wording = new.family.and_then(|_| Wording::of(&new.template));
+        let wording = wording.map(|wording| wording_key(new.account, &wording));
+        Self { claim: claim_key(&new.claim), record, wording }
     }
+}
+
+pub(super) fn wording_key(account: AccountId, wording: &Wording) -> [u8; 16] {
+    let (body, footer) = wording.texts();
+    // No text holds a control character but line breaks: nothing else can give the same bytes.
+    let hash = Sha256::new().chain_update(account.get().to_be_bytes()).chain_update(body);
+    let hash =
+        footer.into_iter().fold(hash, |hash, footer| hash.chain_update([0]).chain_update(footer));
+    head(hash.finalize().into())
+}
+
+/// The oldest other template of the account that has these words.
+pub(super) fn with_wording(
+    connection: &Connection,
+    account: AccountId,
+    wording: &Wording,
+    except: Option<TemplateId>,
+) -> Result<Option<TemplateId>, StoreError> {
+    let mut query = connection.prepare_cached(
+        "SELECT id FROM template INDEXED BY template_of_wording WHERE wording = ?1 AND \
+         account_id = ?2 AND id IS NOT ?3 AND claim IS NOT NULL ORDER BY id LIMIT 1",
+    )?;
+    let except = except.map(|id| key(id.get()));
+    let mut rows =
+        query.query(params![wording_key(account, wording), key(account.get()), except])?;
+    rows.next()?.map(|row| template_id(row, 0)).transpose()
 }
 
 pub(super) fn claim_key(claim: &str) -> [u8; 16] {

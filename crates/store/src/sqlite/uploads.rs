@@ -99,6 +99,14 @@ pub(super) fn begin(batch: &mut Batch<'_>, new: &NewUpload) -> Result<UploadCrea
     if unfinished >= MOST_UPLOADS {
         return Ok(UploadCreation::TooMany);
     }
+    let mut kept = connection.prepare_cached(
+        "SELECT coalesce(sum(length), 0) FROM upload INDEXED BY upload_of_account \
+         WHERE account_id = ?1",
+    )?;
+    let kept = kept.query_row([key(new.account.get())], |row| row.get::<_, i64>(0))?.unsigned_abs();
+    if kept + new.length > new.room {
+        return Ok(UploadCreation::NoRoom(kept));
+    }
     let begun = connection
         .prepare_cached(
             "INSERT INTO upload (account_id, id, handle, file_name, file_type, length, created_at) \

@@ -1,8 +1,8 @@
 //! The one writer: takes every waiting write into one transaction, syncs once, then answers all
 //! of them (group commit).
 //!
-//! There are no savepoints. A write refuses before it changes anything, so a refusal costs the
-//! others nothing; on any error the whole transaction is rolled back and its writes are run again
+//! There are no savepoints, but for one call that makes several templates at once. A write refuses
+//! before it changes anything, so a refusal costs the others nothing; on any error the whole transaction is rolled back and its writes are run again
 //! one by one, so that only the guilty one fails.
 
 use std::{
@@ -108,6 +108,7 @@ pub(super) struct Batch<'c> {
 }
 
 /// What a transaction knows of an account: read from its row once, however many writes there are.
+#[derive(Clone)]
 struct Seen {
     last_seq: u64,
     /// Whether there are new events, so that their number has to be written back.
@@ -135,6 +136,23 @@ impl Batch<'_> {
     pub(super) fn next_account(&self, at: Timestamp) -> Result<AccountId, StoreError> {
         let last = last_id(self.connection, "SELECT coalesce(max(id), 0) FROM account")?;
         AccountId::new(galley_domain::id::next(last, millis(at))).ok_or_else(out_of_ids)
+    }
+
+    /// Runs several writes of which all happen or none: what they have changed is taken back if one
+    /// of them is refused. For those few that cannot look at everything before they begin.
+    pub(super) fn all_or_none<T, R>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<Result<T, R>, StoreError>,
+    ) -> Result<Result<T, R>, StoreError> {
+        let (last_template, accounts) = (self.last_template, self.accounts.clone());
+        self.connection.prepare_cached("SAVEPOINT several")?.execute([])?;
+        let outcome = work(self)?;
+        if outcome.is_err() {
+            self.connection.prepare_cached("ROLLBACK TO several")?.execute([])?;
+            (self.last_template, self.accounts) = (last_template, accounts);
+        }
+        self.connection.prepare_cached("RELEASE several")?.execute([])?;
+        Ok(outcome)
     }
 
     /// The number of the account's next event. Written back once, however many events there are.

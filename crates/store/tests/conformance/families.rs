@@ -5,13 +5,18 @@ use std::sync::Arc;
 use galley_domain::{
     edit::Edit,
     id::{AccountId, TemplateId},
+    json::Document,
     lifecycle::{EventType, Trigger},
+    rulebook::V1,
     template::{
         Category::{self, Marketing, Utility},
-        Review,
+        Review, Template,
     },
+    wording::Wording,
 };
-use galley_store::{Changed, Creation, Deletion, Idempotency, NewTemplate, StoredTemplate, Taken};
+use galley_store::{
+    Changed, Creation, Deletion, Family, Idempotency, NewTemplate, StoredTemplate, Taken, Upsertion,
+};
 
 use super::fixture::{
     ACTOR, Shared, about, account, all_at_once, change, create, created, done, events, member, new,
@@ -39,6 +44,11 @@ async fn delete_family(store: &Shared, account: AccountId, name: &str) -> Deleti
 
 async fn delete(store: &Shared, account: AccountId, ids: &[TemplateId]) -> Deletion {
     store.delete_templates(account, ids.to_vec(), Review::Manual, ACTOR, noon(5)).await.unwrap()
+}
+
+/// One that is not approved, so that its category may change.
+fn waiting(account: AccountId, name: &str, language: &str, category: Category) -> NewTemplate {
+    NewTemplate { review: Review::Manual, ..member(account, name, language, category) }
 }
 
 fn to(category: Category) -> Edit {
@@ -124,9 +134,9 @@ pub(crate) async fn of_concurrent_creations_one_category_wins_the_family(store: 
 
 pub(crate) async fn the_category_of_one_language_changes_only_while_it_is_alone(store: &Shared) {
     let account = account(store, "a").await;
-    let first = create(store, member(account, "hello", "en_US", Utility)).await;
+    let first = create(store, waiting(account, "hello", "en_US", Utility)).await;
     done(store.edit_template(change(account, first), to(Marketing)).await.unwrap());
-    let second = create(store, member(account, "hello", "de_DE", Marketing)).await;
+    let second = create(store, waiting(account, "hello", "de_DE", Marketing)).await;
     let before = store.family(account, "hello").await.unwrap();
     for edit in [to(Utility), Edit::Restore(1)] {
         let refused = store.edit_template(change(account, first), edit).await.unwrap();
@@ -144,7 +154,7 @@ pub(crate) async fn a_category_change_against_a_new_language_leaves_one_category
     let account = account(store, "a").await;
     for round in 0..40 {
         let name = format!("hello{round}");
-        let first = create(store, member(account, &name, "en_US", Utility)).await;
+        let first = create(store, waiting(account, &name, "en_US", Utility)).await;
         let (one, other) = (Arc::clone(store), Arc::clone(store));
         let new = member(account, &name, "de_DE", Utility);
         let edit =
@@ -163,6 +173,126 @@ pub(crate) async fn a_category_change_against_a_new_language_leaves_one_category
             other => panic!("{other:?}"),
         }
     }
+}
+
+pub(crate) async fn the_category_of_a_language_stays_while_a_version_is_live(store: &Shared) {
+    let account = account(store, "a").await;
+    let id = create(store, waiting(account, "hello", "en_US", Utility)).await;
+    let move_it = async |trigger| {
+        done(store.review_template(change(account, id), trigger, None).await.unwrap())
+    };
+    move_it(Trigger::Approve).await;
+    let before = store.template(account, id).await.unwrap();
+    let refused = store.edit_template(change(account, id), to(Marketing)).await.unwrap();
+    assert_eq!(refused, Changed::LiveCategory(Utility));
+    assert_eq!(store.template(account, id).await.unwrap(), before);
+    // Also while an edit of it waits, but not while it is paused.
+    let edit = Edit::Replace { content: Some(r#"{"components":[]}"#.to_owned()), category: None };
+    done(store.edit_template(change(account, id), edit).await.unwrap());
+    let refused = store.edit_template(change(account, id), to(Marketing)).await.unwrap();
+    assert_eq!(refused, Changed::LiveCategory(Utility));
+    move_it(Trigger::Pause).await;
+    done(store.edit_template(change(account, id), to(Marketing)).await.unwrap());
+    // Where a name has one language, the flag alone decides.
+    let alone = create(store, new(account, "alone")).await;
+    done(store.edit_template(change(account, alone), to(Marketing)).await.unwrap());
+}
+
+pub(crate) async fn templates_of_an_account_that_say_the_same_find_one_another(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    // Whatever they are called, they say the same.
+    let named = |account, name| NewTemplate {
+        family: Some(Family::of(account, name)),
+        ..new(account, name)
+    };
+    let first = create(store, named(mine, "hello")).await;
+    let second = create(store, named(mine, "bye")).await;
+    create(store, named(theirs, "welcome")).await;
+    let stored = store.template(mine, first).await.unwrap().unwrap();
+    let wording = Wording::of(&stored.template).unwrap();
+    let found =
+        async |account, except| store.with_wording(account, &wording, except).await.unwrap();
+    assert_eq!(found(mine, None).await, Some(first));
+    assert_eq!(found(mine, Some(first)).await, Some(second));
+    // Other words take a template out, and bring it back.
+    let content = r#"{"components":[{"type":"BODY","text":"Something else"}]}"#.to_owned();
+    let edit = Edit::Replace { content: Some(content), category: None };
+    done(store.edit_template(change(mine, second), edit).await.unwrap());
+    assert_eq!(found(mine, Some(first)).await, None);
+    done(store.edit_template(change(mine, second), Edit::Restore(1)).await.unwrap());
+    assert_eq!(found(mine, Some(first)).await, Some(second));
+    // What is deleted is compared with nothing any more, nor are names that stand alone.
+    done(store.delete_template(change(mine, second)).await.unwrap());
+    create(store, new(mine, "alone")).await;
+    assert_eq!(found(mine, Some(first)).await, None);
+}
+
+/// A language that says something else than it did.
+fn saying(text: &str, new: NewTemplate) -> NewTemplate {
+    let document = format!(
+        r#"{{"name":"hello","language":"{}","category":"UTILITY","allow_category_change":true,
+        "components":[{{"type":"BODY","text":"{text}"}}]}}"#,
+        new.template.language()
+    );
+    let template = Template::read(&Document::parse(document.as_bytes()).unwrap(), &V1).unwrap();
+    NewTemplate { template, ..new }
+}
+
+fn upserted(upsertion: Upsertion) -> Vec<TemplateId> {
+    match upsertion {
+        Upsertion::Done(receipts) => receipts.iter().map(|it| it.id).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) async fn several_languages_are_made_or_edited_all_or_none(store: &Shared) {
+    let account = account(store, "a").await;
+    let language = |language| member(account, "hello", language, Utility);
+    let german = create(store, language("de_DE")).await;
+    let wanted =
+        || ["en_US", "de_DE", "fr_FR"].map(|it| saying("Something new", language(it))).to_vec();
+    let made = upserted(store.upsert_templates(wanted()).await.unwrap());
+    assert_eq!(made[1], german);
+    let numbers: Vec<u64> = events(store, account, 0, 10).await.iter().map(|it| it.seq).collect();
+    assert_eq!(numbers, [1, 2, 3, 4]);
+    // What is so already stays as it is.
+    assert_eq!(upserted(store.upsert_templates(wanted()).await.unwrap()), made);
+    assert_eq!(events(store, account, 0, 10).await.len(), 4);
+    let before = store.family(account, "hello").await.unwrap();
+    // The last of them cannot be edited: nothing happens to the others either.
+    done(store.review_template(change(account, made[2]), Trigger::Disable, None).await.unwrap());
+    let again = ["es_ES", "en_US", "fr_FR"].map(|it| saying("And again", language(it))).to_vec();
+    let refused = store.upsert_templates(again).await.unwrap();
+    assert!(
+        matches!(&refused, Upsertion::NotEdited(id, Changed::NotPossible(_)) if *id == made[2])
+    );
+    let after = store.family(account, "hello").await.unwrap();
+    assert_eq!(after[..2], before[..2]);
+    assert_eq!(after.len(), 3);
+    // Numbers go on without a gap.
+    create(store, language("es_ES")).await;
+    let numbers: Vec<u64> = events(store, account, 0, 10).await.iter().map(|it| it.seq).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
+    let other =
+        NewTemplate { claim: "x".to_owned(), ..member(account, "hello", "it_IT", Marketing) };
+    let refused = store.upsert_templates(vec![other]).await.unwrap();
+    assert_eq!(refused, Upsertion::NotCreated(Creation::CategoryDiffers(Utility)));
+}
+
+pub(crate) async fn of_concurrent_upserts_of_a_new_name_all_succeed(store: &Shared) {
+    let account = account(store, "a").await;
+    let wanted = || LANGUAGES.map(|it| member(account, "hello", it, Utility)).to_vec();
+    let tasks: Vec<_> = (0..8)
+        .map(|_| {
+            let (store, news) = (Arc::clone(store), wanted());
+            tokio::spawn(async move { store.upsert_templates(news).await.unwrap() })
+        })
+        .collect();
+    for task in tasks {
+        upserted(task.await.unwrap());
+    }
+    assert_eq!(store.family(account, "hello").await.unwrap().len(), 4);
+    assert_eq!(events(store, account, 0, 10).await.len(), 4, "each was made once");
 }
 
 pub(crate) async fn a_family_is_deleted_whole_with_an_event_for_each(store: &Shared) {

@@ -9,7 +9,7 @@ use galley_domain::{
     search,
     template::{Category, Review, Status, Template},
 };
-use galley_store::{Listing, NewTemplate};
+use galley_store::{Listing, Named, NewTemplate};
 
 use super::fixture::{Shared, account, change, create, done, new};
 
@@ -112,7 +112,8 @@ pub(crate) async fn every_filter_takes_what_agrees_alone_and_together(store: &Sh
 pub(crate) async fn a_name_is_found_by_its_claim_in_its_account_only(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let id = create(store, new(mine, "hello")).await;
-    let named = |account, name: &str| Listing { claim: Some(name.to_owned()), ..all(account) };
+    let named =
+        |account, name: &str| Listing { name: Some(Named::Claim(name.to_owned())), ..all(account) };
     assert_eq!(names(store, named(mine, "hello")).await, ["hello"]);
     assert_eq!(names(store, named(mine, "hell")).await, [""; 0]);
     assert_eq!(names(store, named(theirs, "hello")).await, [""; 0]);

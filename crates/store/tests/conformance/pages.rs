@@ -8,7 +8,7 @@ use galley_domain::{
         Status,
     },
 };
-use galley_store::{Family, Listing, Page, StoredTemplate};
+use galley_store::{Family, Listing, Named, Page, StoredTemplate};
 
 use super::{
     fixture::{Shared, account, change, create, done, member, new},
@@ -63,7 +63,7 @@ pub(crate) async fn a_list_reads_the_same_both_ways(store: &Shared) {
             Listing { languages: vec!["pt_BR".to_owned()], ..all(mine) },
             searching(mine, "t"),
             Listing { statuses: vec![Status::Approved], ..searching(mine, "t1") },
-            Listing { family: Some(Family::of(theirs, "hello")), ..all(theirs) },
+            Listing { name: Some(Named::Family(Family::of(theirs, "hello"))), ..all(theirs) },
         ] {
             read_both_ways(store, Listing { limit, ..listing }).await;
         }
@@ -153,7 +153,7 @@ pub(crate) async fn the_languages_of_a_name_are_listed_in_their_account_only(sto
         create(store, member(mine, "hello_again", language, Utility)).await;
         create(store, member(theirs, "hello", language, Utility)).await;
     }
-    let named = Listing { family: Some(Family::of(mine, "hello")), ..all(mine) };
+    let named = Listing { name: Some(Named::Family(Family::of(mine, "hello"))), ..all(mine) };
     assert_eq!(walk(store, named.clone()).await, [made[2], made[1], made[0]]);
     let german = Listing { languages: vec!["de_DE".to_owned()], ..named.clone() };
     assert_eq!(walk(store, german.clone()).await, [made[1]]);
@@ -185,7 +185,7 @@ pub(crate) async fn a_list_is_counted_whole_wherever_its_page_begins(store: &Sha
     assert_eq!(count(all(mine)).await, 29);
     assert_eq!(count(searching(mine, "t")).await, 29);
     assert_eq!(count(searching(mine, "theirs")).await, 0);
-    let claim = Listing { claim: Some("t3".to_owned()), ..all(mine) };
+    let claim = Listing { name: Some(Named::Claim("t3".to_owned())), ..all(mine) };
     assert_eq!(count(claim.clone()).await, 1);
     assert_eq!(count(Listing { account: theirs, ..claim }).await, 0);
 }

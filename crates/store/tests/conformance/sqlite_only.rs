@@ -138,7 +138,8 @@ async fn the_log_begins_anew_although_somebody_always_reads() {
     for reader in readers {
         reader.await.unwrap();
     }
-    assert!(pages < 1_000, "the log had {pages} pages");
+    // It would have several thousand; how many it has depends on when readers get their turn.
+    assert!(pages < 2_500, "the log had {pages} pages");
 }
 
 #[tokio::test]
@@ -279,6 +280,7 @@ async fn an_upload_is_kept_in_chunks_that_are_neither_many_nor_large() {
         file_name: "f".to_owned(),
         file_type: "t".to_owned(),
         length: length as u64,
+        room: u64::from(u32::MAX),
         at: noon(0),
     };
     store.begin_upload(new).await.unwrap();

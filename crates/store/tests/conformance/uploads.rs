@@ -20,6 +20,7 @@ fn upload(account: AccountId, id: &str, length: usize) -> NewUpload {
         file_name: format!("{id}.png"),
         file_type: "image/png".to_owned(),
         length: length as u64,
+        room: u64::from(u32::MAX),
         at: noon(0),
     }
 }
@@ -128,6 +129,18 @@ pub(crate) async fn an_upload_is_its_accounts_only(store: &Shared) {
     let again = NewUpload { id: "u2".to_owned(), ..again };
     assert_eq!(store.begin_upload(again).await.unwrap(), UploadCreation::Taken);
     assert_eq!(received(store, theirs, "u2").await, None);
+}
+
+pub(crate) async fn an_account_keeps_as_many_bytes_as_it_has_room_for(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    let sized = |account, id, length| NewUpload { room: 10, ..upload(account, id, length) };
+    begin(store, sized(mine, "u1", 4)).await;
+    begin(store, sized(mine, "u2", 6)).await;
+    let refused = store.begin_upload(sized(mine, "u3", 1)).await.unwrap();
+    assert_eq!(refused, UploadCreation::NoRoom(10));
+    begin(store, sized(theirs, "u3", 10)).await;
+    let more_room = NewUpload { room: 11, ..sized(mine, "u4", 1) };
+    begin(store, more_room).await;
 }
 
 pub(crate) async fn a_file_announces_a_length_that_can_be_kept(store: &Shared) {

@@ -4,15 +4,16 @@ use std::{collections::HashMap, ops::Range};
 
 use galley_domain::{
     advice::{Advice, Warning},
-    id::AccountId,
+    convert::{Conversion, Level, Note},
     json::{Document, Json, MAX_DEPTH, NotJson},
     rulebook::Rulebook,
     template::{Checked, Template},
-    violation::{Rule, Span, Violation},
+    violation::{Rule, Span, Violation, Violations},
 };
 
 use super::{
     lines::{Lines, Position},
+    others::Others,
     source,
 };
 
@@ -20,19 +21,19 @@ use super::{
 const MALFORMED: &str = "malformed-json";
 
 /// One file and all that was found in it, in the order of the text.
-pub(super) struct Report {
-    pub(super) file: String,
-    pub(super) text: String,
-    pub(super) findings: Vec<Finding>,
+pub(in crate::commands) struct Report {
+    pub(in crate::commands) file: String,
+    pub(in crate::commands) text: String,
+    pub(in crate::commands) findings: Vec<Finding>,
     /// Faults beyond those that are told.
-    pub(super) more_faults: usize,
+    pub(in crate::commands) more_faults: usize,
     /// Warnings beyond those that are told.
-    pub(super) more_warnings: usize,
+    pub(in crate::commands) more_warnings: usize,
 }
 
 impl Report {
     /// Those findings that are faults, or those that are not.
-    pub(super) fn of(&self, severity: Severity) -> impl Iterator<Item = &Finding> {
+    pub(in crate::commands) fn of(&self, severity: Severity) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(move |finding| finding.remark.severity == severity)
     }
 
@@ -46,110 +47,109 @@ impl Report {
 }
 
 /// One fault or warning, and where it is.
-pub(super) struct Finding {
-    pub(super) remark: Remark,
+pub(in crate::commands) struct Finding {
+    pub(in crate::commands) remark: Remark,
     /// Its place in the text, in bytes.
-    pub(super) place: Range<usize>,
+    pub(in crate::commands) place: Range<usize>,
     /// Where the same key stood before.
-    pub(super) before: Option<Range<usize>>,
-    pub(super) start: Position,
+    pub(in crate::commands) before: Option<Range<usize>>,
+    pub(in crate::commands) start: Position,
     /// The first position behind it.
-    pub(super) end: Position,
+    pub(in crate::commands) end: Position,
 }
 
 /// What is said about one place of a document.
-pub(super) struct Remark {
-    pub(super) severity: Severity,
-    pub(super) rule: &'static str,
-    pub(super) pointer: String,
-    pub(super) message: String,
-    pub(super) hint: Option<String>,
-    pub(super) span: Option<Span>,
+pub(in crate::commands) struct Remark {
+    pub(in crate::commands) severity: Severity,
+    pub(in crate::commands) rule: &'static str,
+    pub(in crate::commands) pointer: String,
+    pub(in crate::commands) message: String,
+    pub(in crate::commands) hint: Option<String>,
+    pub(in crate::commands) span: Option<Span>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Severity {
+pub(in crate::commands) enum Severity {
     Fault,
     Warning,
+    // Of a conversion:
+    Lost,
+    Incomplete,
+    Changed,
 }
 
-/// Checks one file after the other and remembers the names.
+/// Shows each document of a file, which holds one or a list of them, and collects what is found.
+pub(in crate::commands) fn look_through(
+    file: &str,
+    bytes: &[u8],
+    mut look: impl FnMut(&Document<'_>, &mut Findings<'_>),
+) -> Report {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let mut findings = Findings::new(&text);
+    match Document::parse(bytes) {
+        Err(error) => findings.malformed(&error),
+        Ok(document) => {
+            let root = source::root(&text);
+            if let Json::List(_) = document.root() {
+                for (index, item) in source::children(&text, root.start).enumerate() {
+                    let document = Document::parse(text[item.value.clone()].as_bytes());
+                    let document = document.expect("a part of what is JSON is JSON");
+                    findings.base = (format!("/{index}"), item.value);
+                    look(&document, &mut findings);
+                }
+            } else {
+                findings.base = (String::new(), root);
+                look(&document, &mut findings);
+            }
+        }
+    }
+    let Findings { mut found, more_faults, more_warnings, .. } = findings;
+    found.sort_by_key(|it| (it.place.start, it.remark.severity));
+    Report { file: file.to_owned(), text, findings: found, more_faults, more_warnings }
+}
+
+/// Checks one file after the other and remembers what it has seen.
 pub(super) struct Checker {
     rulebook: &'static Rulebook,
-    /// Where the first template with a claim is.
-    claims: HashMap<String, String>,
+    others: Others,
 }
 
 impl Checker {
     pub(super) fn new(rulebook: &'static Rulebook) -> Self {
-        Self { rulebook, claims: HashMap::new() }
+        Self { rulebook, others: Others::new(rulebook) }
     }
 
     /// Checks the bytes of a file: one template document, or a list of them.
-    pub(super) fn check(&mut self, file: String, bytes: &[u8]) -> Report {
-        let text = String::from_utf8_lossy(bytes).into_owned();
-        let mut findings = Findings::new(&text);
-        match Document::parse(bytes) {
-            Err(error) => findings.malformed(&error),
-            Ok(document) => {
-                let root = source::root(&text);
-                if let Json::List(_) = document.root() {
-                    for (index, item) in source::children(&text, root.start).enumerate() {
-                        let document = Document::parse(text[item.value.clone()].as_bytes());
-                        let document = document.expect("a part of what is JSON is JSON");
-                        findings.base = (format!("/{index}"), item.value);
-                        self.document(&file, &document, &mut findings);
-                    }
-                } else {
-                    findings.base = (String::new(), root);
-                    self.document(&file, &document, &mut findings);
-                }
-            }
-        }
-        let Findings { mut found, more_faults, more_warnings, .. } = findings;
-        found.sort_by_key(|it| (it.place.start, it.remark.severity));
-        Report { file, text, findings: found, more_faults, more_warnings }
+    pub(super) fn check(&mut self, file: &str, bytes: &[u8]) -> Report {
+        look_through(file, bytes, |document, findings| self.document(file, document, findings))
     }
 
     fn document(&mut self, file: &str, document: &Document<'_>, findings: &mut Findings<'_>) {
         let Checked { template, warnings } = Template::check(document, self.rulebook);
-        if let Err(violations) = template {
-            for violation in violations.told() {
-                findings.violation(violation.clone());
-            }
-            findings.more_faults += violations.more();
+        if let Err(violations) = &template {
+            findings.refused(violations);
         }
         for warning in warnings.told() {
             findings.warning(warning.clone());
         }
         findings.more_warnings += warnings.more();
-        self.claim(file, document, findings);
-    }
-
-    /// Two templates of one run may not have the same name, just as in a service.
-    fn claim(&mut self, file: &str, document: &Document<'_>, findings: &mut Findings<'_>) {
-        let text = |key: &str| document.root().get(key).and_then(Json::as_text);
-        let Some(name) = text("name").filter(|name| !name.trim().is_empty()) else { return };
-        // All files of a run are meant for one account, whichever that is.
-        let account = AccountId::new(1).expect("1 is an id");
-        let claim = (self.rulebook.claim)(account, name, text("language").unwrap_or_default());
-        if let Some(first) = self.claims.get(&claim) {
-            findings.violation(Violation {
-                pointer: "/name".to_owned(),
-                rule: Rule::NameTaken,
-                message: format!("is the name of another template, at {first}"),
-                hint: Some("give each template a name of its own".to_owned()),
-                span: None,
-            });
-        } else {
-            let Position { line, column } = findings.start_of("/name");
-            self.claims.insert(claim, format!("{file}:{line}:{column}"));
+        let Position { line, column } = findings.start_of("/name");
+        let here = format!("{file}:{line}:{column}");
+        let violations = [
+            self.others.name_taken(document, &here),
+            self.others.category_differs(document, &here),
+        ];
+        violations.into_iter().flatten().for_each(|it| findings.violation(it));
+        if let Ok(template) = &template
+            && let Some(warning) = self.others.same_content(template, &here)
+        {
+            findings.warning(warning);
         }
     }
 }
 
 /// Collects what is found in one text, and looks up the places.
-struct Findings<'t> {
+pub(in crate::commands) struct Findings<'t> {
     text: &'t str,
     lines: Lines<'t>,
     /// The document that is being checked: what its pointers begin with, and its place.
@@ -172,6 +172,29 @@ impl<'t> Findings<'t> {
             more_faults: 0,
             more_warnings: 0,
         }
+    }
+
+    /// Everything that a rulebook refuses.
+    pub(in crate::commands) fn refused(&mut self, violations: &Violations) {
+        for violation in violations.told() {
+            self.violation(violation.clone());
+        }
+        self.more_faults += violations.more();
+    }
+
+    /// Everything that a conversion has to say.
+    pub(in crate::commands) fn converted(&mut self, conversion: &Conversion) {
+        for note in conversion.notes.clone() {
+            let Note { pointer, id, level, message, hint, span } = note;
+            let severity = match level {
+                Level::Lost => Severity::Lost,
+                Level::Incomplete => Severity::Incomplete,
+                Level::Changed => Severity::Changed,
+            };
+            let place = self.place(&pointer, span, 0, false);
+            self.add(Remark { severity, rule: id, pointer, message, hint, span }, place, None);
+        }
+        self.more_faults += conversion.more;
     }
 
     fn violation(&mut self, violation: Violation) {

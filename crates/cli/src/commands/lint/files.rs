@@ -11,28 +11,28 @@ use std::{
 const LARGEST: u64 = 64 * 1024 * 1024;
 
 /// One file to check.
-pub(super) enum Input {
+pub(in crate::commands) enum Input {
     /// Standard input, called `-`.
     Standard,
     File(PathBuf),
 }
 
 /// Something that cannot be read, and why.
-pub(super) struct Trouble {
-    pub(super) file: String,
-    pub(super) error: String,
+pub(in crate::commands) struct Trouble {
+    pub(in crate::commands) file: String,
+    pub(in crate::commands) error: String,
 }
 
 impl Input {
     /// What it is called in reports.
-    pub(super) fn name(&self) -> String {
+    pub(in crate::commands) fn name(&self) -> String {
         match self {
             Self::Standard => "<stdin>".to_owned(),
             Self::File(path) => name(path),
         }
     }
 
-    pub(super) fn read(&self) -> Result<Vec<u8>, Trouble> {
+    pub(in crate::commands) fn read(&self) -> Result<Vec<u8>, Trouble> {
         let bytes = match self {
             Self::Standard => read(io::stdin().lock()),
             Self::File(path) => File::open(path).and_then(read),
@@ -43,16 +43,16 @@ impl Input {
 
 /// What was found to check, and what could not be looked at.
 #[derive(Default)]
-pub(super) struct Gathered {
-    pub(super) inputs: Vec<Input>,
-    pub(super) troubles: Vec<Trouble>,
+pub(in crate::commands) struct Gathered {
+    pub(in crate::commands) inputs: Vec<Input>,
+    pub(in crate::commands) troubles: Vec<Trouble>,
     /// Files and directories seen so far, by their real paths: nothing is checked twice, and links
     /// that lead in a circle end.
     seen: HashSet<PathBuf>,
 }
 
 impl Gathered {
-    pub(super) fn of(paths: &[PathBuf]) -> Self {
+    pub(in crate::commands) fn of(paths: &[PathBuf]) -> Self {
         let mut gathered = Self::default();
         for path in paths {
             if path.as_os_str() == "-" {

@@ -26,8 +26,8 @@ pub(super) fn unreadable(file: &str, error: &str) -> String {
 fn command(file: &str, finding: &Finding) -> String {
     let Finding { remark, start, end, .. } = finding;
     let level = match remark.severity {
-        Severity::Fault => "error",
-        Severity::Warning => "warning",
+        Severity::Fault | Severity::Lost | Severity::Incomplete => "error",
+        Severity::Warning | Severity::Changed => "warning",
     };
     let mut place = format!("line={},endLine={}", start.line, end.line);
     // Columns are only understood within one line.

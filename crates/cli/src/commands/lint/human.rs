@@ -14,7 +14,7 @@ use super::{
 const MOST_SHOWN: usize = 64 * 1024;
 
 /// All findings of a file, with an empty line behind each.
-pub(super) fn show(report: &Report, colours: bool) -> String {
+pub(in crate::commands) fn show(report: &Report, colours: bool) -> String {
     let renderer = if colours { Renderer::styled() } else { Renderer::plain() };
     let lines = Lines::new(&report.text);
     let mut shown = String::new();
@@ -53,6 +53,9 @@ fn group<'r>(report: &'r Report, lines: &Lines<'_>, finding: &'r Finding) -> Gro
     let level = match finding.remark.severity {
         Severity::Fault => Level::ERROR,
         Severity::Warning => Level::WARNING,
+        Severity::Lost => Level::ERROR.with_name("lost"),
+        Severity::Incomplete => Level::ERROR.with_name("incomplete"),
+        Severity::Changed => Level::WARNING.with_name("changed"),
     };
     let title = level.primary_title(tame(&sentence(finding)).into_owned()).id(finding.remark.rule);
     let file = tame(&report.file);

@@ -2,20 +2,20 @@
 
 /// A place that people can go to. Both count from 1; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Position {
-    pub(super) line: usize,
-    pub(super) column: usize,
+pub(in crate::commands) struct Position {
+    pub(in crate::commands) line: usize,
+    pub(in crate::commands) column: usize,
 }
 
 /// Knows the positions in a text.
-pub(super) struct Lines<'t> {
+pub(in crate::commands) struct Lines<'t> {
     text: &'t str,
     /// Some places with their positions: where each line begins, and a few in long lines.
     marks: Vec<(usize, Position)>,
 }
 
 impl<'t> Lines<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
+    pub(in crate::commands) fn new(text: &'t str) -> Self {
         // A file may be one line of millions of characters; nobody counts through that each time.
         const APART: usize = 1_024;
         let mut here = Position { line: 1, column: 1 };
@@ -33,7 +33,7 @@ impl<'t> Lines<'t> {
     }
 
     /// The position of a byte of the text, which begins a character or is the end.
-    pub(super) fn position(&self, at: usize) -> Position {
+    pub(in crate::commands) fn position(&self, at: usize) -> Position {
         let next = self.marks.partition_point(|(mark, _)| *mark <= at);
         let (mark, position) = self.marks[next.saturating_sub(1)];
         let passed = self.text.get(mark..at).map_or(0, |text| text.chars().count());
@@ -41,7 +41,7 @@ impl<'t> Lines<'t> {
     }
 
     /// Where a line begins; the end of the text, if there is no such line.
-    pub(super) fn begin(&self, line: usize) -> usize {
+    pub(in crate::commands) fn begin(&self, line: usize) -> usize {
         let first = self.marks.partition_point(|(_, position)| position.line < line);
         self.marks.get(first).map_or(self.text.len(), |(at, _)| *at)
     }

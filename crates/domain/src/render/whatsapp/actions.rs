@@ -6,7 +6,7 @@ use crate::{
     json::Json,
     render::{
         intake::Need,
-        message::{Action, Given, Parameter},
+        message::{Action, Parameter},
         value,
     },
     text::Fault,
@@ -32,7 +32,7 @@ pub(super) fn flow<'a>(spot: &Spot<'a, '_>, report: &mut Report) -> Action<'a> {
     data.is_object("write an object with what the form begins with", report);
     Action {
         flow_token: spot.key("flow_token").optional(|it| value::plain(it, LONGEST), report),
-        flow_action_data: data.value().map(Given),
+        flow_action_data: data.value(),
         ..Action::default()
     }
 }
@@ -82,7 +82,7 @@ pub(super) fn products<'a>(spot: &Spot<'a, '_>, report: &mut Report) -> Option<A
     }
     Some(Action {
         thumbnail_product_retailer_id: Some(thumbnail?),
-        sections: sections.value().map(Given),
+        sections: sections.value(),
         ..Action::default()
     })
 }
@@ -128,7 +128,7 @@ pub(super) fn order<'a>(spot: &Spot<'a, '_>, report: &mut Report) -> Option<Acti
             Fault::new(Rule::Empty, "must not be empty").hint(hint)
         });
     }
-    Some(Action { order_details: Some(Given(details)), ..Action::default() })
+    Some(Action { order_details: Some(details), ..Action::default() })
 }
 
 /// For how long a call may be made, by itself or in an object, and what is told of who calls.

@@ -110,7 +110,7 @@ static URL: Part = Part {
 static APP_DEEP_LINK: Part = Part {
     title: "a link into an app",
     fields: &[
-        optional("meta_app_id", text(64, Form::Free), "The app's id at Meta."),
+        optional("meta_app_id", Shape::Id(row(64, false, Form::Free)), "The app's id at Meta."),
         optional("android_deep_link", text(2_000, Form::Free), "The place in the app."),
         optional(
             "android_fallback_playstore_url",
@@ -205,7 +205,7 @@ static FLOW: Part = Part {
         LABEL,
         optional(
             "flow_id",
-            text(64, Form::Free),
+            Shape::Id(row(64, false, Form::Free)),
             "The flow by its id; either this, `flow_name` or `flow_json`.",
         ),
         optional("flow_name", text(200, Form::Free), "The flow by its name."),

@@ -36,7 +36,7 @@ pub(crate) fn check(text: &str, faults: &mut Vec<Fault>) {
 
 /// The code that was probably meant: the same in other letters, the same language without its
 /// region or with its usual one, or any of the language.
-fn meant(text: &str) -> Option<&'static str> {
+pub(crate) fn meant(text: &str) -> Option<&'static str> {
     if text.len() > 60 {
         return None;
     }

@@ -61,6 +61,12 @@ pub(super) fn content(schema: &str, example: &Value) -> Value {
     json!({"application/json": {"schema": schema, "example": example}})
 }
 
+/// JSON of one schema, with several examples of it.
+pub(super) fn contents(schema: &str, examples: &Value) -> Value {
+    let schema = reference("schemas", schema);
+    json!({"application/json": {"schema": schema, "examples": examples}})
+}
+
 /// A way from an answer to an operation for the same caller.
 pub(super) fn link(
     operation: &str,

@@ -4,6 +4,7 @@
 mod answers;
 mod problems;
 mod webhooks;
+mod whatsapp;
 
 use serde_json::{Value, json};
 
@@ -15,6 +16,7 @@ pub(super) use webhooks::{
     failing_webhook, list_of_webhooks, of_replays, of_rotations, of_webhook_changes, of_webhooks,
     page_of_deliveries, page_of_events, registered, replayed, rotated, webhook,
 };
+pub(super) use whatsapp::of_templates as of_whatsapp_templates;
 
 /// The shapes of the specification as whole request bodies.
 pub(super) fn of_templates() -> Value {
@@ -146,6 +148,14 @@ pub(super) fn of_decisions() -> Value {
 
 /// Values for the template of the same name.
 pub(super) fn of_values() -> Value {
+    let mut values = of_v1_values();
+    if let (Some(values), Value::Object(more)) = (values.as_object_mut(), whatsapp::of_values()) {
+        values.extend(more);
+    }
+    values
+}
+
+fn of_v1_values() -> Value {
     json!({
         "allFour": {
             "summary": "The address of an attachment, two values, and a code to copy",

@@ -2,6 +2,7 @@
 
 mod message;
 mod refusal;
+mod values;
 mod webhooks;
 
 use galley_domain::{
@@ -23,7 +24,8 @@ pub(super) fn all() -> Value {
         "Trial": trial(),
         "Edit": schema::of_edit(&V1),
         "Decision": schema::of_part(&DECISION),
-        "Values": message::values(),
+        "Values": values::values(),
+        "CardValues": values::card(),
         "Created": created(),
         "Template": template(),
         "TemplatePage": page("Some templates, newest first.", "Template"),
@@ -33,7 +35,9 @@ pub(super) fn all() -> Value {
         "Warning": warning(),
         "Rendered": message::rendered(),
         "Texts": message::texts(),
+        "CardTexts": message::card(),
         "Payload": message::payload(),
+        "MessagePart": message::part(),
         "Event": webhooks::event(),
         "EventPage": webhooks::page_of_events(),
         "NewWebhook": schema::of_part(&webhook::REGISTRATION),

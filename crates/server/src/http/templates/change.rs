@@ -86,6 +86,7 @@ fn done(changed: Changed, trigger: &'static str) -> Result<StoredTemplate, Probl
             Err(Problem::of(Kind::CategoryLocked).detail(detail))
         }
         Changed::FamilyCategory(category) => Err(Problem::family_category(category)),
+        Changed::LiveCategory(category) => Err(Problem::live_category(category)),
         Changed::Limited(limit) => Err(Problem::limited(limit)),
         Changed::NotPossible(refusal) => Err(Problem::not_possible(trigger, &refusal)),
     }

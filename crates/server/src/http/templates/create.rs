@@ -3,7 +3,7 @@
 use axum::{
     body::Bytes,
     extract::State,
-    http::{HeaderName, HeaderValue, StatusCode, header},
+    http::{HeaderValue, StatusCode, header},
     response::Response,
 };
 use galley_domain::{json::Document, template::Template, violation::Violations};
@@ -14,7 +14,7 @@ use crate::{
     http::{
         body::JsonBody,
         caller::{Caller, Write},
-        idempotency::IdempotencyKey,
+        idempotency::{IdempotencyKey, REPLAYED},
         json,
         problem::{Kind, Problem},
     },
@@ -97,7 +97,6 @@ fn created(creation: Creation) -> Result<Response, Problem> {
         response.headers_mut().insert(header::LOCATION, location);
     }
     if replayed {
-        const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     }
     Ok(response)

@@ -2,11 +2,10 @@
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{
-    rulebook::V1,
     search,
     template::{Category, Status},
 };
-use galley_store::{Family, Listing};
+use galley_store::{Listing, Named};
 
 use crate::{
     App,
@@ -43,13 +42,9 @@ fn listing(caller: &Caller<Read>, parameters: &Known) -> Result<Listing, Problem
     let language = parameters.text("language");
     let status = parameters.read("status", one_of(Status::WORDS), Status::named)?;
     let category = parameters.read("category", one_of(Category::WORDS), Category::named)?;
-    // Where the name alone is no claim, several languages may have it.
     let (rulebook, account) = (caller.rulebook()?, caller.account.id);
-    let name = parameters.text("name");
-    let claimed = name.filter(|_| rulebook == &V1);
     Ok(Listing {
-        claim: claimed.map(|name| (rulebook.claim)(account, name, language.unwrap_or_default())),
-        family: name.map(|name| Family::of(account, name)),
+        name: parameters.text("name").map(|name| Named::under(rulebook, account, name)),
         statuses: status.into_iter().collect(),
         categories: category.into_iter().collect(),
         languages: language.map(str::to_owned).into_iter().collect(),

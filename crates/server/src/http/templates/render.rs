@@ -1,7 +1,7 @@
 //! Rendering a template: values in, texts and the message to send out.
 
 use axum::{extract::State, http::StatusCode, response::Response};
-use galley_domain::{json::Document, render, rulebook::V1};
+use galley_domain::{json::Document, render};
 
 use super::read::in_version;
 use crate::{
@@ -19,10 +19,6 @@ pub(super) async fn render(
     caller: Caller<Read>,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
-    if caller.rulebook()? != &V1 {
-        let detail = "Templates of the `whatsapp` rulebook cannot be rendered yet.";
-        return Err(Problem::of(Kind::WrongSurface).detail(detail));
-    }
     let values = Document::parse(&body)?;
     let stored = app.store().template(caller.account.id, caller.item()?).await?;
     let stored = stored.ok_or(Problem::of(Kind::TemplateUnknown))?;

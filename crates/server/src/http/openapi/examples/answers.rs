@@ -4,14 +4,17 @@ use galley_domain::{
     json::Document,
     lifecycle::{State, Trigger},
     render,
-    rulebook::V1,
+    rulebook::{Rulebook, V1, WHATSAPP},
     template::{Category, Review, Status, Template},
 };
 use galley_store::{Actor, CredentialId, Decision, StoredTemplate, Version};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::super::shared::{ID, PHONE};
+use super::{
+    super::shared::{ID, PHONE},
+    whatsapp,
+};
 use crate::http::view::{self, Paging};
 
 pub(super) const CREATED: &str = "2026-11-15T09:30:00.123Z";
@@ -82,12 +85,24 @@ pub(in super::super) fn verdict() -> Value {
     json!({"valid": false, "violations": violations.told(), "warnings": checked.warnings.told()})
 }
 
+/// What becomes of the values of each example.
 pub(in super::super) fn rendered() -> Value {
-    let template = read(&super::template("bodyAndButtons"));
-    let values = super::of_values()["bodyAndButtons"]["value"].to_string();
-    let values = Document::parse(values.as_bytes()).expect("JSON was written");
-    let rendered = render::render(&template, &V1, &values).expect("the values fit the template");
-    json!(rendered)
+    let mut rendered = Map::new();
+    for (rulebook, templates, examples) in [
+        (&V1, super::of_templates(), super::of_v1_values()),
+        (&WHATSAPP, whatsapp::of_templates(), whatsapp::of_values()),
+    ] {
+        for (name, example) in examples.as_object().into_iter().flatten() {
+            let template = read_by(rulebook, &templates[name]["value"]);
+            let values = example["value"].to_string();
+            let values = Document::parse(values.as_bytes()).expect("JSON was written");
+            let message = render::render(&template, rulebook, &values);
+            let message = message.expect("the values fit the template");
+            let answer = json!({"summary": example["summary"], "value": message});
+            rendered.insert(name.clone(), answer);
+        }
+    }
+    rendered.into()
 }
 
 /// A template as it is kept right after its creation.
@@ -111,9 +126,13 @@ fn after(before: StoredTemplate, trigger: Trigger) -> StoredTemplate {
 }
 
 pub(super) fn read(document: &Value) -> Template {
+    read_by(&V1, document)
+}
+
+fn read_by(rulebook: &Rulebook, document: &Value) -> Template {
     let text = document.to_string();
     let document = Document::parse(text.as_bytes()).expect("JSON was written");
-    Template::read(&document, &V1).expect("the example meets every rule")
+    Template::read(&document, rulebook).expect("the example meets every rule")
 }
 
 pub(super) fn moment(text: &str) -> Timestamp {

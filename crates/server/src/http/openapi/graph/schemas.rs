@@ -7,6 +7,7 @@ use galley_domain::{
 use serde_json::{Map, Value, json};
 
 use super::super::{
+    examples,
     operation::reference,
     shared::{self, ID},
 };
@@ -224,34 +225,20 @@ fn refusal() -> Value {
 const BODY: &str = "Hi {{1}}, your order is on its way to you.";
 
 pub(super) fn templates() -> Value {
-    json!({
-        "positional": {
-            "summary": "Numbered placeholders and a button",
-            "value": {
-                "name": "order_shipped",
-                "language": "en_US",
-                "category": "UTILITY",
-                "components": [
-                    {"type": "BODY", "text": BODY, "example": {"body_text": [["Ada"]]}},
-                    {"type": "BUTTONS", "buttons": [{"type": "QUICK_REPLY", "text": "Thank you"}]},
-                ],
-            },
+    let mut templates = examples::of_whatsapp_templates();
+    templates["positional"] = json!({
+        "summary": "Numbered placeholders and a button",
+        "value": {
+            "name": "order_shipped",
+            "language": "en_US",
+            "category": "UTILITY",
+            "components": [
+                {"type": "BODY", "text": BODY, "example": {"body_text": [["Ada"]]}},
+                {"type": "BUTTONS", "buttons": [{"type": "QUICK_REPLY", "text": "Thank you"}]},
+            ],
         },
-        "named": {
-            "summary": "Named placeholders",
-            "value": {
-                "name": "order_on_its_way",
-                "language": "en_US",
-                "category": "UTILITY",
-                "parameter_format": "NAMED",
-                "components": [{
-                    "type": "BODY",
-                    "text": "Hi {{first_name}}, your order is on its way to you.",
-                    "example": {"body_text_named_params": [{"param_name": "first_name", "example": "Ada"}]},
-                }],
-            },
-        },
-    })
+    });
+    templates
 }
 
 pub(super) fn edits() -> Value {

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{TAG, template};
 use crate::http::{
     openapi::{
-        calls::{BODY, CALLER, body, content, link},
+        calls::{BODY, CALLER, body, content, contents, link},
         examples,
         operation::{Answer, Operation},
     },
@@ -76,7 +76,7 @@ pub(super) fn render() -> Operation {
         id: "renderTemplate",
         tag: TAG,
         summary: "Render a template",
-        description: "Puts values into the live version of the template: the texts as the customer reads them, and the message as WhatsApp's API takes it, complete but for the recipient. Nothing is sent. Which values are needed is up to the template: one for each different placeholder, the address of the attachment for a MEDIA header, and one for each button that takes one. Here, members that nobody knows are refused: passing them over would hide a slip.",
+        description: "Puts values into the live version of the template: the texts as the customer reads them, and the message as WhatsApp's API takes it, complete but for the recipient. Nothing is sent. Which values are needed is up to the template: one for each different placeholder, the address of the attachment for a MEDIA header, and one for each button that takes one; a template of the rulebook `whatsapp` takes values by name where it has names, and values for its cards and its offer. Here, members that nobody knows are refused: passing them over would hide a slip.",
         scope: Some(Scope::Read),
         parameters: &["PhoneNumberId", "Key", "TemplateId"],
         body: Some(body("The values", "Values", &examples::of_values())),
@@ -84,14 +84,10 @@ pub(super) fn render() -> Operation {
             status: StatusCode::OK,
             description: "The message.",
             headers: &["Cache-Control"],
-            content: Some(content("Rendered", &examples::rendered())),
+            content: Some(contents("Rendered", &examples::rendered())),
             links: None,
         }],
-        refusals: [
-            CALLER,
-            BODY,
-            &[Kind::WrongSurface, Kind::TemplateUnknown, Kind::NotLive, Kind::InvalidValues],
-        ]
-        .concat(),
+        refusals: [CALLER, BODY, &[Kind::TemplateUnknown, Kind::NotLive, Kind::InvalidValues]]
+            .concat(),
     }
 }
