@@ -41,7 +41,7 @@ UP_TO_THE_TEMPLATE = {
 
 # Where events may be sent is for the guard to say: a schema cannot tell all spellings of a host, and
 # fragments and backslashes, which other addresses may have, are nothing to send to.
-UP_TO_THE_GUARD = {"webhook-address", "url-host"}
+UP_TO_THE_GUARD = {"webhook-address", "webhook-format", "webhook-handshake", "url-host"}
 
 # About one of so many requests is sent as it was generated.
 UNTOUCHED = 8
