@@ -48,6 +48,14 @@ pub(crate) fn is_route(pattern: &str) -> bool {
     pattern.starts_with("/{version}/")
 }
 
+/// What is missing at the beginning of a path that begins with an id: the Graph API takes paths
+/// without a version, too, and at least one published client sends only such.
+pub(crate) fn version_left_out(path: &str) -> &'static str {
+    let first = path.split('/').nth(1).unwrap_or_default();
+    let is_id = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_digit());
+    if is_id { "/v23.0" } else { "" }
+}
+
 pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route(NODE, get(node::show).post(node::change))

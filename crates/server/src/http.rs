@@ -18,7 +18,6 @@ mod view;
 mod webhooks;
 
 use std::{
-    borrow::Cow,
     future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
@@ -109,7 +108,7 @@ impl Galley {
         let trace = Arc::new(Trace::new(&self.app, request.headers()));
         let method = method_name(request.method());
         request.extensions_mut().insert(Arc::clone(&trace));
-        without_trailing_slash(&mut request);
+        complete_path(&mut request);
         let routed = without_panic(self.router.clone().oneshot(request));
         let mut response = match tokio::time::timeout(self.app.limits().request, routed).await {
             Ok(Some(Ok(response))) => response,
@@ -185,19 +184,22 @@ fn finish(response: &mut Response, trace: &Trace) -> Option<&'static str> {
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// A slash at the end makes no difference.
-fn without_trailing_slash(request: &mut Request) {
+/// A slash at the end makes no difference, and a version that clients of the Graph API have left out
+/// is put there.
+fn complete_path(request: &mut Request) {
     let path = request.uri().path();
-    if path.len() < 2 || !path.ends_with('/') {
+    let plain = path.strip_suffix('/').filter(|plain| !plain.is_empty()).unwrap_or(path);
+    let version = graph::version_left_out(path);
+    if plain.len() == path.len() && version.is_empty() {
         return;
     }
-    let mut shorter = Cow::Borrowed(&path[..path.len() - 1]);
+    let mut whole = format!("{version}{plain}");
     if let Some(query) = request.uri().query() {
-        shorter.to_mut().push('?');
-        shorter.to_mut().push_str(query);
+        whole.push('?');
+        whole.push_str(query);
     }
-    if let Ok(shorter) = PathAndQuery::try_from(&*shorter) {
-        *request.uri_mut() = Uri::from(shorter);
+    if let Ok(whole) = PathAndQuery::try_from(whole) {
+        *request.uri_mut() = Uri::from(whole);
     }
 }
 

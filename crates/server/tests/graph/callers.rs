@@ -11,7 +11,7 @@ use galley_server::Clock as _;
 use galley_store::{CredentialAddition, CredentialKind, NewCredential};
 use serde_json::{Value, json};
 
-use super::service::{OTHER, STRANGER, Service, TOKEN, hello};
+use super::service::{OTHER, PUBLIC, STRANGER, Service, TOKEN, hello};
 
 /// Each call with the scope that it asks for; `{waba}` and `{id}` stand for the shop's own.
 const CALLS: &[(&str, &str, Scope)] = &[
@@ -158,4 +158,23 @@ async fn no_token_reaches_the_log() {
     assert_eq!(log.matches("(none)").count(), 2, "{log}");
     assert!(log.contains("/{version}/{node}/message_templates"), "{log}");
     assert!(!log.contains(TOKEN) && !log.contains("nonsense"), "{log}");
+}
+
+#[tokio::test]
+async fn a_version_may_be_left_out_as_in_the_graph_api() {
+    let service = Service::start().await;
+    let list = format!("/{}/message_templates", service.shop);
+    let id = service.call(Method::POST, &list, &hello("one")).await.good()["id"].clone();
+    service.made("two", "en_US").await;
+    let id = id.as_str().unwrap();
+    for path in [format!("/{id}?fields=name"), format!("/{id}/?fields=name")] {
+        assert_eq!(service.get(&path).await.good(), json!({"id": id, "name": "one"}), "{path}");
+    }
+    let page = service.get(&format!("{list}?limit=1")).await.good();
+    let next = page["paging"]["next"].as_str().unwrap().strip_prefix(PUBLIC).unwrap();
+    assert_eq!(service.get(next).await.good()["data"][0]["id"], id);
+    service.get("/17").await.refusal(400, 100, Some(33));
+    // Words are other places of the service, or none.
+    assert_eq!(service.get("/message_templates").await.status, 404);
+    assert_eq!(service.get(&format!("/x{id}")).await.status, 404);
 }
