@@ -78,6 +78,10 @@ fn every_crate_of_ours_forbids_unsafe_code() {
             fs::read_to_string(root().join(format!("crates/{name}/Cargo.toml"))).unwrap();
         assert!(manifest.contains("[lints]\nworkspace = true"), "{name} leaves the lints");
     }
+    for name in ["bench", "fuzz"] {
+        let manifest = fs::read_to_string(root().join(format!("{name}/Cargo.toml"))).unwrap();
+        assert!(manifest.contains("unsafe_code = \"forbid\""), "{name} allows unsafe code");
+    }
 }
 
 #[test]
