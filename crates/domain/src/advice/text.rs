@@ -6,12 +6,17 @@ use super::{Advice, Note, characters, links, tell};
 use crate::{
     phrase,
     rulebook::{Form, Text},
-    text::shortened,
+    text::{longer_than, shortened},
     violation::Span,
 };
 
 /// Everything worth a warning in a string that a row of the table asks for.
 pub(super) fn look(rule: &Text, text: &str) -> Vec<Note> {
+    let long = rule.whatsapp_max.and_then(|max| length(text, max));
+    if longer_than(text, rule.max) {
+        // It is refused for that; what else stands in a text of any length is not looked for.
+        return long.into_iter().collect();
+    }
     let hint = match rule.form {
         Form::Name => "remove it: names are compared exactly, and nobody will see why two differ",
         Form::Free
@@ -23,7 +28,7 @@ pub(super) fn look(rule: &Text, text: &str) -> Vec<Note> {
         _ => "remove it",
     };
     let mut notes = characters::look(text, hint);
-    notes.extend(rule.whatsapp_max.and_then(|max| length(text, max)));
+    notes.extend(long);
     if matches!(rule.form, Form::WithPlaceholders | Form::Message) {
         let placeholders = phrase::placeholders(text);
         // Only bodies have several lines. Where the rulebook refuses this, no warning is needed.
@@ -128,5 +133,11 @@ mod tests {
     fn what_goes_beyond_whatsapps_limit_is_marked() {
         assert_eq!(told(&"é".repeat(40)), [""; 0]);
         assert_eq!(told(&"é".repeat(43)), ["over-whatsapp-limit 40..43"]);
+    }
+
+    #[test]
+    fn a_text_that_is_refused_for_its_length_is_not_searched_through() {
+        let long = "{{1}}\u{200b}{{2}} t.co/a ".repeat(6);
+        assert_eq!(told(&long), [format!("over-whatsapp-limit 40..{}", 19 * 6)]);
     }
 }
