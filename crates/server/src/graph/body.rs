@@ -1,6 +1,8 @@
 //! The body of a document: JSON, JSON text in a JSON string, or a form whose lists, objects and
 //! numbers are JSON text. Whatever it was, one JSON document comes out.
 
+use std::collections::HashSet;
+
 use axum::{
     extract::{FromRequest, Request},
     http::{HeaderMap, header},
@@ -40,7 +42,7 @@ impl FromRequest<App> for JsonText {
             let pairs: Vec<_> = form_urlencoded::parse(&body).collect();
             let pairs = pairs.iter().map(|(name, value)| (&**name, &**value));
             // What the body does not say may stand in the query.
-            let said: Vec<&str> = pairs.clone().map(|(name, _)| name).collect();
+            let said: HashSet<&str> = pairs.clone().map(|(name, _)| name).collect();
             let others = query.pairs().filter(|(name, _)| !said.contains(name));
             return from_form(pairs.chain(others), limit).map(Self);
         }

@@ -69,7 +69,9 @@ impl<'v> Spot<'v, '_> {
     pub(super) fn only(&self, known: &[&str], report: &mut Report) {
         let Some(object) = self.value else { return };
         for key in keys(object).filter(|key| !known.contains(key)) {
-            self.key(key).tell(report, || {
+            // What stands there does not matter, and looking for it would take long among many.
+            let place = Spot { value: None, step: Step::Key(key), above: Some(self) };
+            place.tell(report, || {
                 let hint = match suggest::nearest(key, known.iter().copied()) {
                     Some(name) => format!("did you mean `{name}`?"),
                     None => format!("values stand in `{}`", known.join("`, `")),
