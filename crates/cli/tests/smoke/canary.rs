@@ -238,9 +238,15 @@ fn without_a_key_secrets_of_webhooks_are_in_the_file_and_nowhere_else() {
     let (secrets, said) = with_webhooks(dir.path(), "");
     for secret in secrets {
         let [encoded, plain] = spellings(&secret);
+        let mut places = Vec::new();
         for (place, bytes) in &said {
             assert!(find(bytes, &encoded).is_none(), "a secret in {place}");
-            assert_eq!(find(bytes, &plain).is_some(), place.ends_with("galley.db"), "{place}");
+            places.extend(find(bytes, &plain).map(|_| place));
         }
+        // The log belongs to the file; a busy machine may not have folded it at the end.
+        let is_file = |place: &&String| {
+            ["galley.db", "galley.db-wal"].iter().any(|name| place.ends_with(name))
+        };
+        assert!(!places.is_empty() && places.iter().all(is_file), "{places:?}");
     }
 }
