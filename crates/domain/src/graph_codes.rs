@@ -103,6 +103,12 @@ const TABLE: &[Row] = &[
         "The example does not fit the text",
     ),
     row(
+        &[Rule::SampleUnknown, Rule::SampleUnfit],
+        &[],
+        2_388_043,
+        "The sample of an attachment is not there, or of another type",
+    ),
+    row(
         &[Rule::Required, Rule::WrongType, Rule::Empty, Rule::ControlCharacter],
         &[Place::Example],
         2_388_043,

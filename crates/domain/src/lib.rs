@@ -24,6 +24,7 @@ pub mod render;
 pub mod review;
 pub mod rulebook;
 pub mod rules_page;
+pub mod sample;
 pub mod schema;
 pub mod search;
 pub mod suggest;

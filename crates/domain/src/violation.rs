@@ -59,6 +59,15 @@ impl Violations {
     }
 }
 
+impl Violations {
+    /// These, unless there are none.
+    pub fn of(mut told: Vec<Violation>) -> Option<Self> {
+        let more = told.len().saturating_sub(MOST_TOLD);
+        told.truncate(MOST_TOLD);
+        (!told.is_empty()).then_some(Self { told, more })
+    }
+}
+
 impl From<Violation> for Violations {
     fn from(only: Violation) -> Self {
         Self { told: vec![only], more: 0 }
@@ -204,10 +213,12 @@ rules! {
         OfferButtons "offer-buttons"
             "A limited-time offer has a URL button; a `COPY_CODE` button stands first, and is needed when the offer ends.";
     }
-    /// Rules that other templates have a part in.
+    /// Rules that other templates and uploads have a part in.
     OTHERS {
         NameTaken "name-taken" "No other template has the name. Told by the dry run; a creation is refused with a problem of its own.";
         CategoryDiffers "category-differs" "Under `whatsapp` all languages of a name have one category. Told by the dry run; a creation is refused with a problem of its own.";
+        SampleUnknown "sample-unknown" "A handle that Galley gave out is that of a file which the account has uploaded and which is still kept; other handles are taken as they are.";
+        SampleUnfit "sample-unfit" "The file behind such a handle is of a type that the header's `format` takes.";
     }
     /// Rules of the document that edits a template.
     EDIT {

@@ -11,6 +11,9 @@ mod list;
 mod media;
 mod node;
 mod parameters;
+mod range;
+mod samples;
+mod stream;
 mod subscribed_apps;
 mod uploads;
 mod upsert;
@@ -28,6 +31,8 @@ use crate::{App, http::json};
 pub(crate) use body::invalid;
 pub(crate) use caller::is_path;
 pub(crate) use error::written;
+pub(crate) use samples::violations as sample_violations;
+pub(crate) use uploads::LONGEST as LONGEST_UPLOAD;
 
 pub(crate) const NODE: &str = "/{version}/{node}";
 pub(crate) const UNPAUSE: &str = "/{version}/{node}/unpause";
@@ -58,7 +63,7 @@ pub(crate) fn version_left_out(path: &str) -> &'static str {
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
-        .route(NODE, get(node::show).post(node::change))
+        .route(NODE, get(node::show).post(node::change).delete(uploads::cancel))
         .route(UNPAUSE, post(node::unpause))
         .route(TEMPLATES, get(list::list).post(create::create).delete(delete::delete))
         .route(TEMPLATE, get(node::show_below))

@@ -109,8 +109,15 @@ impl Galley {
         let method = method_name(request.method());
         request.extensions_mut().insert(Arc::clone(&trace));
         complete_path(&mut request);
-        let routed = without_panic(self.router.clone().oneshot(request));
-        let mut response = match tokio::time::timeout(self.app.limits().request, routed).await {
+        let mut routed = pin!(without_panic(self.router.clone().oneshot(request)));
+        let deadline = self.app.limits().request;
+        let mut routed_in_time = tokio::time::timeout(deadline, routed.as_mut()).await;
+        if routed_in_time.is_err() && trace.is_upload() {
+            // It ends by itself before that, unless the store does not answer.
+            let longest = graph::LONGEST_UPLOAD + deadline;
+            routed_in_time = tokio::time::timeout(longest, routed).await;
+        }
+        let mut response = match routed_in_time {
             Ok(Some(Ok(response))) => response,
             Ok(Some(Err(never))) => match never {},
             Ok(None) => Problem::of(Kind::Internal).into_response(),

@@ -10,11 +10,12 @@ mod graph {
     mod callers;
     mod deletions;
     mod lists;
+    mod media;
     mod other_surface;
     mod refusals;
     mod render;
     mod round;
     pub(crate) mod service;
     mod subscriptions;
-    mod uploads;
+    pub(crate) mod uploads;
 }

@@ -68,6 +68,12 @@ pub const UPLOAD_HOURS: i64 = 24;
 /// How many bytes of an upload are written at once: few enough that nobody waits long behind them.
 pub const UPLOAD_PIECE: usize = 256 * 1_024;
 
+/// What a file takes of its account's room is counted in these, beside its name.
+pub const MEDIA_PAGE: u64 = 4_096;
+
+/// How long a whole file can wait for a template that names it; after that it is forgotten.
+pub const UNUSED_DAYS: i64 = 7;
+
 /// How many endpoints an account may have.
 pub const MOST_WEBHOOKS: usize = 20;
 
@@ -287,20 +293,44 @@ pub trait Store: Send + Sync {
         at: Timestamp,
     ) -> Result<Option<Upload>, StoreError>;
 
-    /// Adds bytes to an upload, which have to begin where it ends. The one method that is not one
-    /// transaction: every [`UPLOAD_PIECE`] bytes are, so that after a failure some of them may be
-    /// there; [`Store::upload`] tells how many.
+    /// Adds bytes to an upload, which have to begin where it ends and to fit into the `room` that
+    /// the account has for all its files. The one method that is not one transaction: every
+    /// [`UPLOAD_PIECE`] bytes are, so that after a failure some of them may be there;
+    /// [`Store::upload`] tells how many.
     async fn append_upload(
         &self,
         account: AccountId,
         id: &str,
         offset: u64,
         bytes: &[u8],
+        room: u64,
         at: Timestamp,
     ) -> Result<Appended, StoreError>;
 
-    /// A file that has been sent whole, for whoever knows its handle.
+    /// Forgets an upload that is not finished. `false`: there is none.
+    async fn cancel_upload(
+        &self,
+        account: AccountId,
+        id: &str,
+        at: Timestamp,
+    ) -> Result<bool, StoreError>;
+
+    /// A whole file that a template of the account may name by its handle. A template that names
+    /// it keeps it: its creation or edit does that.
+    async fn sample(
+        &self,
+        account: AccountId,
+        handle: &str,
+        at: Timestamp,
+    ) -> Result<Option<Media>, StoreError>;
+
+    /// A file that has been sent whole, for whoever knows its handle; none while its account is
+    /// disabled.
     async fn media(&self, handle: &str) -> Result<Option<Media>, StoreError>;
+
+    /// Some bytes of such a file from a place on: one at least and [`UPLOAD_PIECE`] at most, or
+    /// none if there are none.
+    async fn media_chunk(&self, handle: &str, place: u64) -> Result<Vec<u8>, StoreError>;
 
     /// Makes an account with its phone numbers and first credentials.
     async fn create_account(&self, new: NewAccount) -> Result<AccountCreation, StoreError>;
@@ -376,7 +406,7 @@ pub trait Store: Send + Sync {
 
     /// Forgets some of the idempotency records that are older than 24 hours, going on from
     /// where the last sweep stopped. A sweep that begins also forgets uploads that were not
-    /// finished in time.
+    /// finished in time, and whole files that no template named in time.
     async fn sweep(&self, from: Sweep, at: Timestamp) -> Result<Sweep, StoreError>;
 
     /// Answers when the store can be read.

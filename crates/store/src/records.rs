@@ -235,7 +235,7 @@ pub struct Sweep {
     pub at: Option<[u8; 16]>,
     /// How many records the last step removed.
     pub removed: usize,
-    /// How many unfinished uploads it forgot.
+    /// How many uploads it forgot.
     pub uploads: usize,
 }
 

@@ -15,6 +15,7 @@ mod forget;
 mod idempotency;
 mod limits;
 mod list;
+mod media;
 mod options;
 mod readers;
 mod recent;
@@ -359,16 +360,40 @@ impl Store for SqliteStore {
         id: &str,
         offset: u64,
         bytes: &[u8],
+        room: u64,
         at: Timestamp,
     ) -> Result<Appended, StoreError> {
-        self.append_piece_by_piece(account, id, offset, bytes, at).await
+        let (id, later) = (id.to_owned(), 0);
+        let piece = uploads::Piece { account, id, offset, bytes: Vec::new(), later, room, at };
+        self.append_piece_by_piece(piece, bytes).await
+    }
+
+    async fn cancel_upload(
+        &self,
+        account: AccountId,
+        id: &str,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.forget_unfinished(account, id, at).await
+    }
+
+    async fn sample(
+        &self,
+        account: AccountId,
+        handle: &str,
+        at: Timestamp,
+    ) -> Result<Option<Media>, StoreError> {
+        self.snapshots.read(|connection| media::sample(connection, account, handle, at))
     }
 
     async fn media(&self, handle: &str) -> Result<Option<Media>, StoreError> {
+        self.snapshots.read(|connection| media::public(connection, handle))
+    }
+
+    async fn media_chunk(&self, handle: &str, place: u64) -> Result<Vec<u8>, StoreError> {
         let handle = handle.to_owned();
-        let read =
-            move |readers: &Readers| readers.read(|connection| uploads::media(connection, &handle));
-        readers::aside(&self.readers, read).await
+        let read = move |readers: &Readers| readers.read(|it| media::chunk(it, &handle, place));
+        readers::aside_for_media(&self.readers, read).await
     }
 
     async fn create_account(&self, new: NewAccount) -> Result<AccountCreation, StoreError> {
@@ -457,15 +482,7 @@ impl Store for SqliteStore {
     }
 
     async fn sweep(&self, from: Sweep, at: Timestamp) -> Result<Sweep, StoreError> {
-        let (old, next) =
-            self.readers.read(|connection| upkeep::old_records(connection, from, at))?;
-        let removed = if old.is_empty() {
-            0
-        } else {
-            self.writer.write(move |batch| upkeep::forget_records(batch, &old, at)).await?
-        };
-        let uploads = if from.at.is_none() { self.forget_uploads(at).await? } else { 0 };
-        Ok(Sweep { at: next, removed, uploads })
+        self.sweep_on(from, at).await
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

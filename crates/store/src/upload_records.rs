@@ -19,7 +19,7 @@ pub struct NewUpload {
     pub file_type: String,
     /// How many bytes it will have.
     pub length: u64,
-    /// How many bytes all files of the account may have together.
+    /// How many bytes all files of the account may take together.
     pub room: u64,
     /// When.
     pub at: Timestamp,
@@ -34,7 +34,7 @@ pub enum UploadCreation {
     WrongLength,
     /// The account has as many unfinished ones as it may have.
     TooMany,
-    /// It does not fit beside the account's other files, which have so many bytes together.
+    /// It does not fit beside the account's other files, which take so many bytes together.
     NoRoom(u64),
     /// An upload has that id or handle.
     Taken,
@@ -75,16 +75,27 @@ pub enum Appended {
     Misplaced(u64),
     /// They are more than was announced, which is this; nothing was added.
     TooLong(u64),
+    /// They do not fit beside the account's other files, which take so many bytes together; nothing
+    /// was added.
+    NoRoom(u64),
+    /// They would be the last ones, and the file is of another type than its sender said: the whole
+    /// upload is forgotten.
+    OtherType {
+        /// Which type its sender said it has.
+        announced: String,
+        /// The type that its first bytes show, if they show one.
+        shown: Option<String>,
+    },
     /// The account has no such upload, or its time is over.
     NoUpload,
 }
 
-/// A whole file.
+/// A file that has been sent whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Media {
     /// The type that its first bytes show; `application/octet-stream` if they show none. Never what
     /// its sender said, who could have it taken for a page.
     pub file_type: String,
-    /// All of it.
-    pub bytes: Vec<u8>,
+    /// How many bytes it has.
+    pub length: u64,
 }

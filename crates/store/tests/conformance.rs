@@ -15,6 +15,7 @@ mod conformance {
     pub(crate) mod idempotency;
     pub(crate) mod limits;
     pub(crate) mod lists;
+    pub(crate) mod media;
     pub(crate) mod pages;
     mod sqlite_only;
     pub(crate) mod templates;
@@ -159,8 +160,16 @@ macro_rules! conformance {
                 a_file_announces_a_length_that_can_be_kept,
                 an_account_has_so_many_unfinished_uploads_at_most,
                 an_account_keeps_as_many_bytes_as_it_has_room_for,
+                what_is_sent_has_to_fit_when_it_comes,
                 an_upload_that_is_not_finished_in_a_day_is_forgotten,
                 of_concurrent_senders_of_the_same_bytes_one_succeeds,
+            }
+            media {
+                a_file_that_no_template_names_in_a_week_is_forgotten,
+                a_template_can_name_its_own_accounts_files_only,
+                files_of_a_disabled_account_are_not_shown,
+                an_unfinished_upload_can_be_cancelled,
+                a_file_of_another_type_than_announced_is_forgotten,
             }
             accounts {
                 an_account_is_made_whole_or_not_at_all,

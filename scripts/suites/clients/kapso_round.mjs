@@ -35,12 +35,15 @@ async function upload(fileName, fileType, bytes) {
   return (await (await send(bytes.slice(half), half)).json()).h;
 }
 
+/** The picture behind first bytes that make it something else. */
+const behind = (first) => new Uint8Array([...new TextEncoder().encode(first), ...png]);
+
 /** Name by name: components, and what else the template says. */
 async function kinds() {
   const [image, video, document] = [
     sample("IMAGE", await upload("a.png", "image/png", png)),
-    sample("VIDEO", await upload("a.mp4", "video/mp4", png)),
-    sample("DOCUMENT", await upload("a.pdf", "application/pdf", png)),
+    sample("VIDEO", await upload("a.mp4", "video/mp4", behind("\0\0\0\x18ftypmp42"))),
+    sample("DOCUMENT", await upload("a.pdf", "application/pdf", behind("%PDF-1.7\n"))),
   ];
   const card = { components: [image, { type: "BODY", text: "One" }, withButtons(link)] };
   const product = { type: "HEADER", format: "PRODUCT" };

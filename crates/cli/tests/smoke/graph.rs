@@ -31,7 +31,8 @@ fn a_sample_is_uploaded_and_links_lead_to_the_public_address() {
     let account = galley_json(dir.path(), &["account", "create", "shop", "--rulebook", "whatsapp"]);
     let waba = account["account_id"].as_str().unwrap();
 
-    let picture = vec![7; 700_000];
+    let mut picture = b"\x89PNG\r\n\x1a\n".to_vec();
+    picture.resize(700_000, 7);
     let begin = "/v23.0/app/uploads?file_name=a.png&file_length=700000&file_type=image/png";
     let upload = call(&service, &account, "POST", begin, Vec::new());
     let path = format!("/v23.0/{}", upload["id"].as_str().unwrap());

@@ -12,6 +12,7 @@ use super::{
     body::{JsonText, invalid},
     caller::Caller,
     error::limited,
+    samples,
 };
 use crate::{
     App,
@@ -30,7 +31,11 @@ pub(super) async fn create(
     JsonText(body): JsonText,
 ) -> Result<Response, Problem> {
     let idempotency = key.with(&["POST", "message_templates"], &body)?;
-    let creation = match read(&body) {
+    let read = match read(&samples::with_handles(&app, body)) {
+        Ok(template) => samples::judged(&app, caller.account.id, template).await,
+        Err(problem) => Err(problem),
+    };
+    let creation = match read {
         Ok(template) => {
             let new = new(&app, &caller, template, idempotency);
             app.store().create_template(new).await?

@@ -16,7 +16,7 @@ use super::{
     caller::{Caller, unknown},
     error::limited,
     parameters::Query,
-    success, uploads,
+    samples, success, uploads,
     view::{self, Fields},
 };
 use crate::{
@@ -83,8 +83,10 @@ pub(super) async fn change(
 async fn edit(app: &App, caller: &Caller<Write>, request: Request) -> Result<Response, Problem> {
     let id = caller.template()?;
     let JsonText(body) = JsonText::from_request(request, app).await?;
+    let body = samples::with_handles(app, body);
     for _ in 0..MOST_TRIES {
         let (edit, revision) = read(app, caller, id, &body).await?;
+        let edit = samples::judged_edit(app, caller.account.id, edit).await?;
         let change = Change { expected: Some(vec![revision]), ..caller.change(app, id) };
         match app.store().edit_template(change, edit).await? {
             Changed::Outdated(_) => {}

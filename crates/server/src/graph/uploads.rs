@@ -1,20 +1,29 @@
 //! Uploading the sample of an attachment: announced first, then sent in one piece or several.
 
+use std::{pin::Pin, time::Duration};
+
 use axum::{
     body::Body,
     extract::{FromRequest as _, Request, State},
     http::{HeaderMap, StatusCode, header},
     response::Response,
 };
-use galley_domain::json::{Document, Json};
-use galley_store::{Appended, LARGEST_UPLOAD, NewUpload, UPLOAD_PIECE, UploadCreation};
+use galley_domain::{
+    json::{Document, Json},
+    sample,
+};
+use galley_store::{
+    Appended, LARGEST_UPLOAD, NewUpload, UNUSED_DAYS, UPLOAD_PIECE, UploadCreation,
+};
 use http_body_util::BodyExt as _;
+use tokio::time::Sleep;
 
 use super::{
     body::JsonText,
     caller::{Caller, unknown},
     media,
     parameters::{Query, bad},
+    success,
 };
 use crate::{
     App,
@@ -22,6 +31,7 @@ use crate::{
         caller::{Read, Write},
         json,
         problem::{Kind, Problem},
+        trace::Trace,
     },
     object::Object,
 };
@@ -30,11 +40,22 @@ use crate::{
 const PREFIX: &str = "upload:";
 
 /// The types that samples come in.
-const TYPES: [&str; 6] =
-    ["application/pdf", "image/jpeg", "image/jpg", "image/png", "video/mp4", "video/3gpp"];
+const TYPES: [&str; 7] = [
+    "application/pdf",
+    "image/gif",
+    "image/jpeg",
+    "image/jpg",
+    "image/png",
+    "video/mp4",
+    "video/3gpp",
+];
 
-/// How long the name of a file may be.
-const LONGEST_NAME: usize = 255;
+/// How many bytes of a file's name are kept.
+const LONGEST_NAME: usize = 128;
+
+/// How long one request may send bytes, if some of them keep coming: the largest file comes through
+/// a line of 14 KB in a second.
+pub(crate) const LONGEST: Duration = Duration::from_mins(20);
 
 /// The id of the upload that a node names, if it names one.
 pub(super) fn named(node: &str) -> Option<&str> {
@@ -67,10 +88,7 @@ pub(super) async fn begin(
         }
         UploadCreation::TooMany => Err(Problem::of(Kind::LimitReached)
             .detail("Too many files were announced and not sent: send them, or wait a day.")),
-        UploadCreation::NoRoom(kept) => Err(Problem::of(Kind::LimitReached).detail(format!(
-            "The account keeps {kept} bytes of media, and the operator lets it keep {}: use a sample that is there already, or ask for more room (the setting `media_mib_per_account`).",
-            app.limits().media_bytes
-        ))),
+        UploadCreation::NoRoom(kept) => Err(no_room(app.limits().media_bytes, kept)),
         // Nobody draws the same 24 bytes twice.
         UploadCreation::Taken => Err(Problem::of(Kind::Internal)),
     }
@@ -104,8 +122,10 @@ impl Announced {
         if !TYPES.contains(&&*kind) {
             return Err(bad("file_type", &format!("one of {}", TYPES.join(", "))));
         }
+        let mut name = text("file_name").unwrap_or_default();
+        name.truncate(name.floor_char_boundary(LONGEST_NAME));
         Ok(Self {
-            name: text("file_name").unwrap_or_default().chars().take(LONGEST_NAME).collect(),
+            name,
             length: length.ok_or_else(|| bad("file_length", "a number of bytes"))?,
             kind,
         })
@@ -122,24 +142,58 @@ pub(super) async fn append(
 ) -> Result<Response, Problem> {
     let mut offset = offset(request.headers())?;
     refuse_at_once(app, caller, id, offset, request.headers()).await?;
+    Trace::note_upload(request.extensions());
     let mut body = request.into_body();
+    let mut over = Box::pin(tokio::time::sleep(LONGEST));
     loop {
-        let (bytes, ended) = piece(app, &mut body).await?;
-        let at = app.clock().now();
-        match app.store().append_upload(caller.account.id, id, offset, &bytes, at).await? {
+        let (bytes, end) = piece(app.limits().body, &mut body, over.as_mut()).await;
+        let (account, room, at) = (caller.account.id, app.limits().media_bytes, app.clock().now());
+        let appended = app.store().append_upload(account, id, offset, &bytes, room, at).await;
+        match appended.map_err(|error| Problem::from(error).detail(ASK))? {
             Appended::Received(received) => offset = received,
             Appended::Complete { handle, .. } => {
-                let handle = media::handle(&handle);
+                let handle = sample::handle(&handle);
                 return Ok(json(StatusCode::OK, format!(r#"{{"h":"{handle}"}}"#)));
             }
             Appended::Misplaced(there) => return Err(misplaced(there)),
             Appended::TooLong(length) => return Err(too_long(length)),
+            Appended::NoRoom(kept) => return Err(no_room(room, kept)),
+            Appended::OtherType { announced, shown } => {
+                return Err(other_type(&announced, shown.as_deref()));
+            }
             Appended::NoUpload => return Err(unknown(&caller.node)),
         }
-        if ended {
-            return Ok(progress(id, offset));
+        match end {
+            End::NotYet => {}
+            End::Whole => return Ok(progress(id, offset)),
+            End::Broken => {
+                let detail = format!("The body ended before it was whole. {}", go_on(offset));
+                return Err(Problem::of(Kind::BadRequest).detail(detail));
+            }
+            End::Stalled => {
+                let detail = format!("The bytes came too slowly. {}", go_on(offset));
+                return Err(Problem::of(Kind::BodyTimeout).detail(detail));
+            }
         }
     }
+}
+
+/// What to do when nobody knows how much was kept.
+const ASK: &str = "Some of the bytes may be there: ask for the upload with GET, and go on from the `file_offset` that is answered.";
+
+/// Cancels an upload that is not finished.
+pub(super) async fn cancel(
+    State(app): State<App>,
+    caller: Caller<Write>,
+) -> Result<Response, Problem> {
+    let gone = match named(&caller.node) {
+        Some(id) => app.store().cancel_upload(caller.account.id, id, app.clock().now()).await?,
+        None => false,
+    };
+    let nothing = || {
+        Problem::of(Kind::NotFound).detail("There is no unfinished upload with that id. Templates are deleted at the account's `message_templates`, by `hsm_id`.")
+    };
+    gone.then(success).ok_or_else(nothing)
 }
 
 /// How far an upload has come: where to go on.
@@ -186,31 +240,63 @@ async fn refuse_at_once(
     Ok(())
 }
 
-/// So much of a body as is kept at once, and whether that was the last of it.
-async fn piece(app: &App, body: &mut Body) -> Result<(Vec<u8>, bool), Problem> {
+/// Why a piece of a body is not longer.
+enum End {
+    /// It is as long as pieces are.
+    NotYet,
+    /// That was all.
+    Whole,
+    /// The connection broke.
+    Broken,
+    /// Nothing came for a while, or the request has taken all its time.
+    Stalled,
+}
+
+/// So much of a body as is kept at once. Whatever has come is kept, however it ended.
+async fn piece(idle: Duration, body: &mut Body, mut over: Pin<&mut Sleep>) -> (Vec<u8>, End) {
     let mut bytes = Vec::new();
     while bytes.len() < UPLOAD_PIECE {
-        match tokio::time::timeout(app.limits().body, body.frame()).await {
+        let frame = tokio::select! {
+            biased;
+            frame = tokio::time::timeout(idle, body.frame()) => frame,
+            () = &mut over => return (bytes, End::Stalled),
+        };
+        match frame {
             Ok(Some(Ok(frame))) => {
                 bytes.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
             }
-            Ok(None) => return Ok((bytes, true)),
-            Ok(Some(Err(_))) => {
-                let detail = "The body ended before it was whole.";
-                return Err(Problem::of(Kind::BadRequest).detail(detail));
-            }
-            Err(_) => return Err(Problem::of(Kind::BodyTimeout)),
+            Ok(None) => return (bytes, End::Whole),
+            Ok(Some(Err(_))) => return (bytes, End::Broken),
+            Err(_) => return (bytes, End::Stalled),
         }
     }
-    Ok((bytes, false))
+    (bytes, End::NotYet)
+}
+
+fn go_on(there: u64) -> String {
+    format!("{there} bytes are there: go on with `file_offset: {there}`.")
 }
 
 fn misplaced(there: u64) -> Problem {
-    let detail = format!("{there} bytes are there: go on with `file_offset: {there}`.");
-    Problem::of(Kind::BadRequest).detail(detail)
+    Problem::of(Kind::BadRequest).detail(go_on(there))
 }
 
 fn too_long(length: u64) -> Problem {
     let detail = format!("The file was announced with {length} bytes, and these are more.");
     Problem::of(Kind::TooLarge).detail(detail)
+}
+
+fn no_room(room: u64, kept: u64) -> Problem {
+    let detail = format!(
+        "The account's media take {kept} bytes, and the operator gives them {room}: use a sample that is there already, or ask for more room (the setting `media_mib_per_account`). Samples that no template names are forgotten after {UNUSED_DAYS} days."
+    );
+    Problem::of(Kind::LimitReached).detail(detail)
+}
+
+fn other_type(announced: &str, shown: Option<&str>) -> Problem {
+    let shown = shown.unwrap_or("none of the types that samples come in");
+    let detail = format!(
+        "The file was announced as {announced}, and its first bytes show {shown}. The upload is forgotten: announce the file with the type that it has."
+    );
+    Problem::of(Kind::BadRequest).detail(detail)
 }

@@ -98,6 +98,8 @@ catalogue! {
         "Mend the JSON at the place named in the detail.";
     BadRequest BAD_REQUEST "bad-request" "A header or parameter makes no sense"
         "Mend what the detail names.";
+    RangeNotThere RANGE_NOT_SATISFIABLE "range-not-there" "The file has no such bytes"
+        "Ask for bytes that it has: Content-Range tells how many there are.";
     InvalidTemplate UNPROCESSABLE_ENTITY "invalid-template" "The template breaks some rules"
         "Mend every place listed in `violations`; each says what is wrong and how to mend it.";
     IdempotencyKeyReused UNPROCESSABLE_ENTITY "idempotency-key-reused" "The Idempotency-Key was used for another request"
@@ -178,6 +180,8 @@ enum Extra {
     Oldest(u64),
     /// When the rotation ends.
     Until(Timestamp),
+    /// How many bytes the file has; told in a header.
+    Length(u64),
 }
 
 impl Problem {
@@ -271,6 +275,11 @@ impl Problem {
         Self { extra: Extra::Until(until), ..Self::of(Kind::RotationOpen) }
     }
 
+    /// Bytes that a file does not have; told how many it has.
+    pub(crate) fn no_such_bytes(length: u64) -> Self {
+        Self { extra: Extra::Length(length), ..Self::of(Kind::RangeNotThere) }
+    }
+
     /// A document about an endpoint is at fault.
     pub(crate) fn invalid_webhook(violations: Violations) -> Self {
         Self::violated(Kind::InvalidWebhook, violations)
@@ -351,7 +360,7 @@ impl Problem {
             until: None,
         };
         match &extra {
-            Extra::Nothing | Extra::Revision(_) => {}
+            Extra::Nothing | Extra::Revision(_) | Extra::Length(_) => {}
             Extra::Existing(id) => document.existing_id = Some(id.to_string()),
             Extra::Violations(violations) => {
                 document.violations = Some(violations.told());
@@ -433,6 +442,10 @@ impl IntoResponse for Problem {
         }
         if let Extra::Revision(revision) = self.extra {
             response.headers_mut().insert(header::ETAG, etag(revision));
+        }
+        if let Extra::Length(length) = self.extra {
+            let range = HeaderValue::try_from(format!("bytes */{length}"));
+            response.headers_mut().extend(range.map(|it| (header::CONTENT_RANGE, it)).ok());
         }
         response.extensions_mut().insert(self);
         response

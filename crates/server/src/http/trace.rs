@@ -32,6 +32,7 @@ pub(crate) struct Trace {
     route: OnceLock<MatchedPath>,
     token: OnceLock<CredentialId>,
     graph: OnceLock<()>,
+    slow: OnceLock<()>,
 }
 
 impl Trace {
@@ -51,6 +52,7 @@ impl Trace {
             route: OnceLock::new(),
             token: OnceLock::new(),
             graph: OnceLock::new(),
+            slow: OnceLock::new(),
         }
     }
 
@@ -97,6 +99,17 @@ impl Trace {
 
     pub(super) fn is_graph(&self) -> bool {
         self.graph.get().is_some()
+    }
+
+    /// Notes that the request sends a file, which may take longer and has deadlines of its own.
+    pub(crate) fn note_upload(extensions: &Extensions) {
+        extensions.get::<Arc<Trace>>().inspect(|trace| {
+            let _ = trace.slow.set(());
+        });
+    }
+
+    pub(super) fn is_upload(&self) -> bool {
+        self.slow.get().is_some()
     }
 }
 

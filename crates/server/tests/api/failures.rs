@@ -180,9 +180,13 @@ stumbling! {
     begin_upload(new: NewUpload) -> UploadCreation;
     upload<'id>(account: AccountId, id: &'id str, at: Timestamp) -> Option<Upload>;
     append_upload<'id, 'bytes>(
-        account: AccountId, id: &'id str, offset: u64, bytes: &'bytes [u8], at: Timestamp
+        account: AccountId, id: &'id str, offset: u64, bytes: &'bytes [u8], room: u64,
+        at: Timestamp
     ) -> Appended;
+    cancel_upload<'id>(account: AccountId, id: &'id str, at: Timestamp) -> bool;
+    sample<'handle>(account: AccountId, handle: &'handle str, at: Timestamp) -> Option<Media>;
     media<'handle>(handle: &'handle str) -> Option<Media>;
+    media_chunk<'handle>(handle: &'handle str, place: u64) -> Vec<u8>;
     create_account(new: NewAccount) -> AccountCreation;
     accounts() -> Vec<Account>;
     account(id: AccountId) -> Option<Account>;

@@ -23,6 +23,7 @@ const CALLS: &[(&str, &str, Scope)] = &[
     ("POST", "/v23.0/{waba}/upsert_message_templates", Scope::Write),
     ("POST", "/v23.0/{id}", Scope::Write),
     ("POST", "/v23.0/{waba}/uploads?file_length=3&file_type=image/png", Scope::Write),
+    ("DELETE", "/v23.0/{id}", Scope::Write),
     ("DELETE", "/v23.0/{waba}/message_templates?hsm_id={id}", Scope::Write),
     ("POST", "/v23.0/{id}/unpause", Scope::Review),
     ("POST", "/v23.0/{waba}/subscribed_apps", Scope::Webhooks),

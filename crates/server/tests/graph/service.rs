@@ -87,15 +87,20 @@ impl Answer {
 
 impl Service {
     pub(crate) async fn start() -> Self {
-        Self::begin(Review::Auto).await
+        Self::begin(Review::Auto, Limits::default()).await
     }
 
     /// One where a reviewer decides.
     pub(crate) async fn start_reviewed() -> Self {
-        Self::begin(Review::Manual).await
+        Self::begin(Review::Manual, Limits::default()).await
     }
 
-    async fn begin(review: Review) -> Self {
+    /// One with other limits.
+    pub(crate) async fn start_within(limits: Limits) -> Self {
+        Self::begin(Review::Auto, limits).await
+    }
+
+    async fn begin(review: Review, limits: Limits) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&dir.path().join("galley.db"), &SqliteOptions::default());
         let store: Arc<dyn Store> = Arc::new(store.unwrap());
@@ -105,7 +110,7 @@ impl Service {
         let app = App::new(
             Arc::clone(&store),
             handed,
-            Limits::default(),
+            limits,
             AccessLog::new(LogFormat::Json, Box::new(log.clone())),
             setup::webhooks(false),
             "test".to_owned(),

@@ -1,16 +1,27 @@
 //! Samples of attachments: announced, sent in pieces, shown and served.
 
+use std::{
+    future::{pending, ready},
+    io,
+    pin::Pin,
+    task::{self, Context, Poll},
+    time::Duration,
+};
+
 use axum::{
-    body::Body,
+    body::{Body, Bytes},
     http::{Method, Request, header},
 };
+use galley_server::{Clock as _, Limits};
+use galley_store::{NewUpload, UploadCreation};
+use hyper::body::Frame;
 use serde_json::{Value, json};
 
 use super::service::{Answer, PUBLIC, STRANGER, Service, TOKEN, hello};
 
-const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and more of the picture";
+pub(crate) const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and more of the picture";
 
-async fn begin(service: &Service, length: usize) -> String {
+pub(crate) async fn begin(service: &Service, length: usize) -> String {
     let path =
         format!("/v23.0/12345/uploads?file_name=a.png&file_length={length}&file_type=image/png");
     let begun = service.call(Method::POST, &path, &Value::Null).await.good();
@@ -19,7 +30,12 @@ async fn begin(service: &Service, length: usize) -> String {
     id.to_owned()
 }
 
-async fn send(service: &Service, id: &str, offset: Option<&str>, bytes: &[u8]) -> Answer {
+pub(crate) async fn send(
+    service: &Service,
+    id: &str,
+    offset: Option<&str>,
+    bytes: &[u8],
+) -> Answer {
     let mut request = Request::builder().method(Method::POST).uri(format!("/v23.0/{id}"));
     if let Some(offset) = offset {
         request = request.header("file_offset", offset);
@@ -30,7 +46,7 @@ async fn send(service: &Service, id: &str, offset: Option<&str>, bytes: &[u8]) -
     service.send(request.body(Body::from(bytes.to_vec())).unwrap()).await
 }
 
-async fn fetch(service: &Service, address: &str) -> Answer {
+pub(crate) async fn fetch(service: &Service, address: &str) -> Answer {
     let path = address.strip_prefix(PUBLIC).unwrap();
     service.send(Request::builder().uri(path).body(Body::empty()).unwrap()).await
 }
@@ -91,13 +107,14 @@ async fn a_file_comes_in_pieces_and_goes_on_where_it_stopped() {
 #[tokio::test]
 async fn a_large_file_is_taken_whole() {
     let service = Service::start().await;
-    let bytes: Vec<u8> = (0..1_500_000_u32).map(|n| n.to_le_bytes()[n as usize % 3]).collect();
+    let mut bytes = PNG.to_vec();
+    bytes.extend((0..1_500_000_u32).map(|n| n.to_le_bytes()[n as usize % 3]));
     let id = begin(&service, bytes.len()).await;
     let handle = send(&service, &id, Some("0"), &bytes).await.good()["h"].clone();
     let name = handle.as_str().unwrap().strip_prefix("4::galley.").unwrap();
     let served = fetch(&service, &format!("{PUBLIC}/media/{name}")).await;
     assert!(served.bytes == bytes, "{} bytes", served.bytes.len());
-    assert_eq!(served.headers[header::CONTENT_TYPE], "application/octet-stream");
+    assert_eq!(served.headers[header::CONTENT_TYPE], "image/png");
 }
 
 #[tokio::test]
@@ -122,12 +139,144 @@ async fn what_cannot_be_a_sample_is_not_begun() {
 #[tokio::test]
 async fn an_upload_is_its_accounts_alone() {
     let service = Service::start().await;
-    let id = begin(&service, 3).await;
+    let id = begin(&service, PNG.len()).await;
     let path = format!("/v23.0/{id}");
-    for method in [Method::GET, Method::POST] {
+    for method in [Method::GET, Method::POST, Method::DELETE] {
         let answer = service.call_as(STRANGER, method, &path, &json!("a")).await;
         answer.refusal(400, 100, Some(33));
     }
     service.get("/v23.0/upload:unknown").await.refusal(400, 100, Some(33));
-    assert!(send(&service, &id, None, b"abc").await.good()["h"].is_string());
+    assert!(send(&service, &id, None, PNG).await.good()["h"].is_string());
+}
+
+/// An upload that was announced to the store itself, where the service has no time for that.
+async fn announced(service: &Service, id: &str, length: usize) -> String {
+    let new = NewUpload {
+        account: service.shop,
+        id: id.to_owned(),
+        handle: id.repeat(32),
+        file_name: String::new(),
+        file_type: "image/png".to_owned(),
+        length: length as u64,
+        room: 1 << 20,
+        at: service.clock.now(),
+    };
+    assert_eq!(service.store.begin_upload(new).await.unwrap(), UploadCreation::Begun);
+    format!("upload:{id}")
+}
+
+/// The first bytes of a body, and then the others, once they come.
+struct Half {
+    first: Option<&'static [u8]>,
+    others: Option<Others>,
+}
+
+type Others = Pin<Box<dyn Future<Output = io::Result<&'static [u8]>> + Send>>;
+
+impl Half {
+    fn and(others: impl Future<Output = io::Result<&'static [u8]>> + Send + 'static) -> Body {
+        Body::new(Self { first: Some(&PNG[..10]), others: Some(Box::pin(others)) })
+    }
+}
+
+impl hyper::body::Body for Half {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let frame = |bytes| Frame::data(Bytes::from_static(bytes));
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(Ok(frame(first))));
+        }
+        let Some(others) = &mut self.others else { return Poll::Ready(None) };
+        let others = task::ready!(others.as_mut().poll(context));
+        self.others = None;
+        Poll::Ready(Some(others.map(frame)))
+    }
+}
+
+async fn send_slowly(service: &Service, id: &str, body: Body) -> Answer {
+    let request = Request::builder().method(Method::POST).uri(format!("/v23.0/{id}"));
+    let request = request.header(header::AUTHORIZATION, format!("Bearer {TOKEN}"));
+    service.send(request.body(body).unwrap()).await
+}
+
+#[tokio::test]
+async fn what_came_before_a_connection_broke_or_stalled_is_kept() {
+    // Nobody waits for bytes that are not there.
+    let limits = Limits { body: Duration::ZERO, ..Limits::default() };
+    let service = Service::start_within(limits).await;
+    let broken = Half::and(ready(Err(io::ErrorKind::ConnectionReset.into())));
+    for (id, body, status) in [("b", broken, 400), ("s", Half::and(pending()), 408)] {
+        let id = announced(&service, id, PNG.len()).await;
+        let refused = send_slowly(&service, &id, body).await;
+        let message = refused.refusal(status, 100, None)["message"].to_string();
+        assert!(message.contains("file_offset: 10"), "{message}");
+        let there = service.get(&format!("/v23.0/{id}")).await.good();
+        assert_eq!(there["file_offset"], 10);
+        assert!(send(&service, &id, Some("10"), &PNG[10..]).await.good()["h"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn an_upload_may_take_longer_than_a_request() {
+    let limits = Limits { body: Duration::from_mins(2), ..Limits::default() };
+    let later = limits.request * 3;
+    let service = Service::start_within(limits).await;
+    let id = announced(&service, "u", PNG.len()).await;
+    tokio::time::pause();
+    let body = Half::and(async move {
+        tokio::time::advance(later).await;
+        tokio::time::resume();
+        Ok(&PNG[10..])
+    });
+    assert!(send_slowly(&service, &id, body).await.good()["h"].is_string());
+}
+
+#[tokio::test]
+async fn a_file_of_another_type_than_announced_is_refused_and_forgotten() {
+    let service = Service::start().await;
+    let id = begin(&service, 10).await;
+    let refused = send(&service, &id, None, b"%PDF-1.7 a").await.refusal(400, 100, None);
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.contains("image/png") && message.contains("application/pdf"), "{message}");
+    service.get(&format!("/v23.0/{id}")).await.refusal(400, 100, Some(33));
+}
+
+#[tokio::test]
+async fn an_unfinished_upload_can_be_cancelled() {
+    let service = Service::start().await;
+    let id = begin(&service, PNG.len()).await;
+    send(&service, &id, None, &PNG[..10]).await.good();
+    let path = format!("/v23.0/{id}");
+    let cancel = || service.call(Method::DELETE, &path, &Value::Null);
+    assert_eq!(cancel().await.good(), json!({"success": true}));
+    cancel().await.refusal(400, 100, Some(33));
+    service.get(&path).await.refusal(400, 100, Some(33));
+    // Templates are not deleted this way.
+    let template = service.made("hello", "en_US").await;
+    let path = format!("/v23.0/{template}");
+    let refused = service.call(Method::DELETE, &path, &Value::Null).await;
+    let message = refused.refusal(400, 100, Some(33))["message"].to_string();
+    assert!(message.contains("hsm_id"), "{message}");
+    service.get(&path).await.good();
+}
+
+#[tokio::test]
+async fn a_small_file_with_a_long_name_counts_with_both() {
+    let limits = Limits { media_bytes: 2 * 4_096 + 128 + 60, ..Limits::default() };
+    let service = Service::start_within(limits).await;
+    let announce = |name: String| {
+        let path = format!("/v23.0/1/uploads?file_length=1&file_type=image/png&file_name={name}");
+        let service = &service;
+        async move { service.call(Method::POST, &path, &Value::Null).await }
+    };
+    // 1020 bytes, of which 128 are kept, or fewer: not in the middle of a character.
+    announce("%F0%9F%98%80".repeat(255)).await.good();
+    let refused = announce("a".repeat(61)).await.refusal(400, 100, None);
+    assert!(refused["message"].as_str().unwrap().contains("media_mib_per_account"), "{refused}");
+    announce("a".repeat(60)).await.good();
 }

@@ -184,6 +184,10 @@ impl Service {
             let pause = json!({"decision": "pause"});
             self.send(SHOP, &Method::POST, &review, Some(&pause), None).await;
         }
+        if operation.id() == "graphCancelUpload" {
+            let upload = self.announced().await;
+            return operation.path(&[("version", "v23.0"), ("node", &upload)]);
+        }
         let below = ["message_templates", "subscribed_apps"];
         let below = below.iter().any(|edge| operation.pattern.contains(edge));
         let node = if below { &*shop } else { id };
@@ -192,12 +196,20 @@ impl Service {
         if operation.id() == "graphDeleteTemplates" { format!("{path}?name={name}") } else { path }
     }
 
+    /// The id of an upload that waits for its bytes.
+    async fn announced(&self) -> String {
+        let announced = "/v23.0/app/uploads?file_length=8&file_type=image/png";
+        let begun = json_of(self.send(SHOP, &Method::POST, announced, None, None).await).await;
+        begun["id"].as_str().unwrap().to_owned()
+    }
+
     /// The path of a sample that was uploaded.
     async fn sample(&self) -> String {
-        let announced = "/v23.0/app/uploads?file_length=4&file_type=image/png";
-        let begun = json_of(self.send(SHOP, &Method::POST, announced, None, None).await).await;
-        let upload = format!("/v23.0/{}", begun["id"].as_str().unwrap());
-        let sent = self.send(SHOP, &Method::POST, &upload, Some(&json!("ab")), None).await;
+        let upload = format!("/v23.0/{}", self.announced().await);
+        let request = Request::builder().method(Method::POST).uri(upload);
+        let request = request.header(header::AUTHORIZATION, format!("Bearer {}", SHOP.0));
+        let picture = Body::from(&b"\x89PNG\r\n\x1a\n"[..]);
+        let sent = self.galley.answer(request.body(picture).unwrap()).await;
         let handle = json_of(sent).await["h"].as_str().unwrap().to_owned();
         format!("/media/{}", handle.strip_prefix("4::galley.").unwrap())
     }

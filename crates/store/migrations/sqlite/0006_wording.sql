@@ -1,4 +1,4 @@
--- Templates that say the same, and room for media.
+-- Templates that say the same.
 
 -- A hash of account, body and footer, for templates that are compared with the others of their
 -- account; empty for all others, which then pay nothing for it.
@@ -6,6 +6,3 @@ ALTER TABLE template ADD COLUMN wording BLOB;
 
 CREATE INDEX template_of_wording ON template (wording)
     WHERE wording IS NOT NULL AND claim IS NOT NULL;
-
--- How much an account keeps.
-CREATE INDEX upload_of_account ON upload (account_id, length);

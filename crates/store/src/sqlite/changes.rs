@@ -5,6 +5,7 @@ use galley_domain::{
     edit::Edit,
     id::{AccountId, TemplateId},
     lifecycle::{EventType, Hold, State, Trigger},
+    sample,
     template::{Category, Review, Status},
     wording::Wording,
 };
@@ -15,7 +16,7 @@ use super::{
     columns::{actor_key, key, millis},
     events,
     families::{self, Standing},
-    limits, templates, versions,
+    limits, media, templates, versions,
     writer::Batch,
 };
 use crate::{Actor, Change, Changed, Deletion, Family, StoreError, StoredTemplate};
@@ -109,6 +110,8 @@ pub(super) fn edit(
             actor_key(change.actor),
             wording.map(|wording| templates::wording_key(change.account, &wording)),
         ])?;
+    let named = content.as_deref().map(sample::named_in).into_iter().flatten();
+    media::note_use(batch.connection(), change.account, named, change.at)?;
     let mut told = vec![event];
     told.extend((category != old).then_some(EventType::CategoryChanged));
     let changed = finish(batch, change, &before, &next, category, &told, None)?;

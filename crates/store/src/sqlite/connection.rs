@@ -25,6 +25,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0004_whatsapp.sql"),
     include_str!("../../migrations/sqlite/0005_webhook_format.sql"),
     include_str!("../../migrations/sqlite/0006_wording.sql"),
+    include_str!("../../migrations/sqlite/0007_media.sql"),
 ];
 
 /// Why a file is not opened.

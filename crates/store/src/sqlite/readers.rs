@@ -18,12 +18,17 @@ use crate::{Indexing, Listing, Page, StoreError};
 /// How many longer reads run at once, and how many connections are kept for the next ones.
 const MOST_ASIDE: usize = 8;
 
+/// How many chunks of media are read at once: anybody may ask for them, and nobody who asks for
+/// anything else waits behind them.
+const MOST_CHUNKS: usize = 4;
+
 /// The readers of a store and of the words beside it.
 pub(super) struct Readers {
     store: Pool,
     words: Pool,
     /// More than these would only wait for the disk, and hold memory.
     places: Arc<Semaphore>,
+    media_places: Arc<Semaphore>,
     indexer: Mutex<Option<Indexer>>,
     /// Somebody could not make sense of the words: they are to be made anew.
     words_are_damaged: AtomicBool,
@@ -37,6 +42,7 @@ impl Readers {
             store: Pool::of(store.to_owned()),
             words: Pool::of(words.into()),
             places: Arc::new(Semaphore::new(MOST_ASIDE)),
+            media_places: Arc::new(Semaphore::new(MOST_CHUNKS)),
             indexer: Mutex::default(),
             words_are_damaged: AtomicBool::new(false),
         }
@@ -122,7 +128,23 @@ pub(super) async fn aside<T: Send + 'static>(
     readers: &Arc<Readers>,
     work: impl FnOnce(&Readers) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let place = Arc::clone(&readers.places).acquire_owned().await;
+    in_place(readers, &readers.places, work).await
+}
+
+/// The same for media, which has places of its own.
+pub(super) async fn aside_for_media<T: Send + 'static>(
+    readers: &Arc<Readers>,
+    work: impl FnOnce(&Readers) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    in_place(readers, &readers.media_places, work).await
+}
+
+async fn in_place<T: Send + 'static>(
+    readers: &Arc<Readers>,
+    places: &Arc<Semaphore>,
+    work: impl FnOnce(&Readers) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let place = Arc::clone(places).acquire_owned().await;
     let readers = Arc::clone(readers);
     let work = move || {
         // Kept until the work is done, also when nobody waits for it any more.

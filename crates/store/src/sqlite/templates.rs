@@ -3,6 +3,7 @@
 use galley_domain::{
     id::{AccountId, TemplateId},
     lifecycle::{EventType, Hold, State},
+    sample,
     template::{Category, Template},
     wording::Wording,
 };
@@ -12,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     columns::{actor_key, category, column, head, key, maybe, millis, number, status, template_id},
-    events, families, idempotency, limits,
+    events, families, idempotency, limits, media,
     writer::Batch,
 };
 use crate::{AccountLimits, Creation, NewTemplate, Receipt, StoreError, StoredTemplate, Taken};
@@ -83,6 +84,10 @@ pub(super) fn create(
         let taken = taken(batch.connection(), new.account, &hashes.claim)?;
         return Ok(Creation::NameTaken(taken.unwrap_or(Taken { own: None })));
     }
+    if hashes.names_samples {
+        let named = sample::named_in(template.content());
+        media::note_use(batch.connection(), new.account, named, new.at)?;
+    }
     let receipt = Receipt { id, status: state.status(), category: template.category() };
     let created = events::NewEvent {
         account: new.account,
@@ -135,6 +140,8 @@ pub(super) struct Hashes {
     pub(super) claim: [u8; 16],
     record: Option<[u8; 16]>,
     wording: Option<[u8; 16]>,
+    /// Whether it names files that are kept for it.
+    names_samples: bool,
 }
 
 impl Hashes {
@@ -143,7 +150,8 @@ impl Hashes {
         // Where languages share a name, templates are compared by their words as well.
         let wording = new.family.and_then(|_| Wording::of(&new.template));
         let wording = wording.map(|wording| wording_key(new.account, &wording));
-        Self { claim: claim_key(&new.claim), record, wording }
+        let names_samples = sample::named_in(new.template.content()).next().is_some();
+        Self { claim: claim_key(&new.claim), record, wording, names_samples }
     }
 }
 

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
-use super::{connection, idempotency::oldest_record, writer::Batch};
+use super::{SqliteStore, connection, idempotency::oldest_record, writer::Batch};
 use crate::{Finding, StoreError, Sweep};
 
 /// How many idempotency records one step of a sweep looks at.
@@ -13,9 +13,23 @@ const STEP: i64 = 2_000;
 
 type RecordKey = [u8; 16];
 
+impl SqliteStore {
+    /// One step of a sweep.
+    pub(super) async fn sweep_on(&self, from: Sweep, at: Timestamp) -> Result<Sweep, StoreError> {
+        let (old, next) = self.readers.read(|connection| old_records(connection, from, at))?;
+        let removed = if old.is_empty() {
+            0
+        } else {
+            self.writer.write(move |batch| forget_records(batch, &old, at)).await?
+        };
+        let uploads = if from.at.is_none() { self.forget_uploads(at).await? } else { 0 };
+        Ok(Sweep { at: next, removed, uploads })
+    }
+}
+
 /// Looks at the next records: which have run out, and where the next step goes on. Records have
 /// no index by age, because every create would pay for it; a slow walk over all finds them too.
-pub(super) fn old_records(
+fn old_records(
     connection: &Connection,
     from: Sweep,
     at: Timestamp,
@@ -37,7 +51,7 @@ pub(super) fn old_records(
 }
 
 /// Removes the records, unless they were renewed meanwhile.
-pub(super) fn forget_records(
+fn forget_records(
     batch: &mut Batch<'_>,
     old: &[RecordKey],
     at: Timestamp,
@@ -107,7 +121,7 @@ pub(super) fn examine(connection: &Connection) -> Result<Vec<Finding>, StoreErro
     Ok(findings)
 }
 
-fn shared_names_and_media(connection: &Connection) -> Result<[Finding; 2], StoreError> {
+fn shared_names_and_media(connection: &Connection) -> Result<[Finding; 3], StoreError> {
     let divided: i64 = connection.query_row(
         "SELECT count(*) FROM (SELECT family FROM template INDEXED BY template_of_family \
          WHERE family IS NOT NULL AND claim IS NOT NULL GROUP BY family \
@@ -121,6 +135,14 @@ fn shared_names_and_media(connection: &Connection) -> Result<[Finding; 2], Store
         [],
         |row| row.get(0),
     )?;
+    let miscounted: i64 = connection.query_row(
+        "SELECT count(*) FROM account LEFT JOIN (SELECT account_id, \
+         sum((max(received, 1) + 4095) / 4096 * 4096 + octet_length(file_name)) AS bytes \
+         FROM upload GROUP BY account_id) kept ON kept.account_id = account.id \
+         WHERE media_bytes <> coalesce(kept.bytes, 0)",
+        [],
+        |row| row.get(0),
+    )?;
     Ok([
         Finding {
             subject: "categories",
@@ -128,6 +150,11 @@ fn shared_names_and_media(connection: &Connection) -> Result<[Finding; 2], Store
             good: divided == 0,
         },
         Finding { subject: "media", seen: format!("{patchy} files lack some"), good: patchy == 0 },
+        Finding {
+            subject: "media room",
+            seen: format!("{miscounted} accounts miscounted"),
+            good: miscounted == 0,
+        },
     ])
 }
 

@@ -7,82 +7,90 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use super::{
     SqliteStore,
     columns::{column, key, millis, number},
+    media,
     writer::Batch,
 };
 use crate::{
-    Appended, LARGEST_UPLOAD, MOST_UPLOADS, Media, NewUpload, StoreError, UPLOAD_HOURS,
+    Appended, LARGEST_UPLOAD, MEDIA_PAGE, MOST_UPLOADS, NewUpload, StoreError, UPLOAD_HOURS,
     UPLOAD_PIECE, Upload, UploadCreation, sniff,
 };
 
 /// How many pieces may wait for the writer at once: all of them may stand in one transaction.
 pub(super) const AT_ONCE: usize = 4;
 
-/// How many steps one sweep takes at most.
-const MOST_STEPS: usize = 256;
-
-/// How many chunks one step forgets.
-const CHUNKS: i64 = 16;
-
 /// A chunk that is shorter is made longer by the next piece, so that an upload in many small pieces
 /// has few chunks nevertheless.
 const SHORT_CHUNK: usize = 16 * 1_024;
 
 /// Some bytes of an upload.
-struct Piece {
-    account: AccountId,
-    id: String,
-    offset: u64,
-    bytes: Vec<u8>,
+pub(super) struct Piece {
+    pub(super) account: AccountId,
+    pub(super) id: String,
+    pub(super) offset: u64,
+    pub(super) bytes: Vec<u8>,
     /// How many will follow them.
-    later: u64,
-    at: Timestamp,
+    pub(super) later: u64,
+    /// How many bytes all files of the account may take.
+    pub(super) room: u64,
+    pub(super) at: Timestamp,
 }
 
 impl SqliteStore {
     /// Each piece is a write of its own, so that others have their turn between them.
     pub(super) async fn append_piece_by_piece(
         &self,
-        account: AccountId,
-        id: &str,
-        mut offset: u64,
+        mut piece: Piece,
         mut bytes: &[u8],
-        at: Timestamp,
     ) -> Result<Appended, StoreError> {
+        let (account, id, room, at) = (piece.account, piece.id.clone(), piece.room, piece.at);
+        let mut offset = piece.offset;
         loop {
             let (now, later) = bytes.split_at(bytes.len().min(UPLOAD_PIECE));
-            let piece = Piece {
-                account,
-                id: id.to_owned(),
-                offset,
-                bytes: now.to_vec(),
-                later: later.len() as u64,
-                at,
-            };
+            (piece.bytes, piece.later) = (now.to_vec(), later.len() as u64);
             let turn = self.turns.acquire().await;
             let done = self.writer.write(move |batch| append(batch, &piece)).await?;
             drop(turn);
+            if let Appended::OtherType { .. } = done {
+                self.forget_unfinished(account, &id, at).await?;
+            }
             if later.is_empty() || !matches!(done, Appended::Received(_)) {
                 return Ok(done);
             }
             (offset, bytes) = (offset.saturating_add(now.len() as u64), later);
+            let id = id.clone();
+            piece = Piece { account, id, offset, bytes: Vec::new(), later: 0, room, at };
         }
-    }
-
-    /// Forgets uploads that were not finished in time, a bit at a time. Answers how many.
-    pub(super) async fn forget_uploads(&self, at: Timestamp) -> Result<usize, StoreError> {
-        let mut forgotten = 0;
-        for _ in 0..MOST_STEPS {
-            let Some(old) = self.readers.read(|connection| old(connection, at))? else { break };
-            let gone = self.writer.write(move |batch| forget(batch, old, at)).await?;
-            forgotten += usize::from(gone);
-        }
-        Ok(forgotten)
     }
 }
 
 /// Unfinished uploads of this moment or earlier are over.
-fn over(at: Timestamp) -> i64 {
+pub(super) fn over(at: Timestamp) -> i64 {
     millis(at.saturating_sub(SignedDuration::from_hours(UPLOAD_HOURS)).unwrap_or(Timestamp::MIN))
+}
+
+/// What so many bytes of a file take of its account's room, with its name.
+pub(super) fn charge(bytes: u64, name: &str) -> u64 {
+    bytes.max(1).next_multiple_of(MEDIA_PAGE).saturating_add(name.len() as u64)
+}
+
+/// What all files of an account take of its room.
+fn kept(connection: &Connection, account: AccountId) -> Result<u64, StoreError> {
+    let mut query = connection.prepare_cached("SELECT media_bytes FROM account WHERE id = ?1")?;
+    let mut rows = query.query([key(account.get())])?;
+    rows.next()?.map_or(Ok(0), |row| number(row, 0))
+}
+
+/// An account's files take more of its room, or less.
+pub(super) fn recount(
+    connection: &Connection,
+    account: i64,
+    before: u64,
+    now: u64,
+) -> Result<(), StoreError> {
+    connection
+        .prepare_cached("UPDATE account SET media_bytes = media_bytes - ?2 + ?3 WHERE id = ?1")?
+        .execute([account, key(before), key(now)])?;
+    Ok(())
 }
 
 pub(super) fn begin(batch: &mut Batch<'_>, new: &NewUpload) -> Result<UploadCreation, StoreError> {
@@ -99,12 +107,8 @@ pub(super) fn begin(batch: &mut Batch<'_>, new: &NewUpload) -> Result<UploadCrea
     if unfinished >= MOST_UPLOADS {
         return Ok(UploadCreation::TooMany);
     }
-    let mut kept = connection.prepare_cached(
-        "SELECT coalesce(sum(length), 0) FROM upload INDEXED BY upload_of_account \
-         WHERE account_id = ?1",
-    )?;
-    let kept = kept.query_row([key(new.account.get())], |row| row.get::<_, i64>(0))?.unsigned_abs();
-    if kept + new.length > new.room {
+    let kept = kept(connection, new.account)?;
+    if kept.saturating_add(charge(new.length, &new.file_name)) > new.room {
         return Ok(UploadCreation::NoRoom(kept));
     }
     let begun = connection
@@ -121,7 +125,11 @@ pub(super) fn begin(batch: &mut Batch<'_>, new: &NewUpload) -> Result<UploadCrea
             key(new.length),
             millis(new.at),
         ])?;
-    Ok(if begun == 0 { UploadCreation::Taken } else { UploadCreation::Begun })
+    if begun == 0 {
+        return Ok(UploadCreation::Taken);
+    }
+    recount(connection, key(new.account.get()), 0, charge(0, &new.file_name))?;
+    Ok(UploadCreation::Begun)
 }
 
 /// An upload of an account whose time is not over.
@@ -140,7 +148,7 @@ pub(super) fn one(
 }
 
 /// The upload, with the number that its chunks have.
-fn find(
+pub(super) fn find(
     connection: &Connection,
     account: AccountId,
     id: &str,
@@ -177,24 +185,36 @@ fn append(batch: &mut Batch<'_>, piece: &Piece) -> Result<Appended, StoreError> 
     if received + piece.later > before.length {
         return Ok(Appended::TooLong(before.length));
     }
-    if !piece.bytes.is_empty() {
-        write(connection, upload, piece)?;
-        connection
-            .prepare_cached("UPDATE upload SET received = ?2 WHERE number = ?1")?
-            .execute([upload, key(received)])?;
-        if received == before.length {
-            connection
-                .prepare_cached("UPDATE upload SET sniffed = ?2 WHERE number = ?1")?
-                .execute(params![upload, sniff::sniff(&head(connection, upload)?)])?;
-        }
+    if let (true, Some(handle)) = (piece.bytes.is_empty(), before.handle) {
+        return Ok(Appended::Complete { handle, sniffed: before.sniffed });
     }
-    let after = find(connection, piece.account, &piece.id, piece.at)?.map(|(_, upload)| upload);
-    Ok(match after {
-        Some(Upload { handle: Some(handle), sniffed, .. }) => {
-            Appended::Complete { handle, sniffed }
-        }
-        _ => Appended::Received(received),
-    })
+    let (held, holds) =
+        (charge(before.received, &before.file_name), charge(received, &before.file_name));
+    let kept = kept(connection, piece.account)?;
+    if kept.saturating_sub(held).saturating_add(holds) > piece.room && holds > held {
+        return Ok(Appended::NoRoom(kept));
+    }
+    let whole = received == before.length;
+    let sniffed = if whole { sniff::sniff(&head(connection, upload, &piece.bytes)?) } else { None };
+    if whole && sniff::contradicts(sniffed, &before.file_type) {
+        let (announced, shown) = (before.file_type, sniffed.map(str::to_owned));
+        return Ok(Appended::OtherType { announced, shown });
+    }
+    if piece.bytes.is_empty() {
+        return Ok(Appended::Received(received));
+    }
+    write(connection, upload, piece)?;
+    connection
+        .prepare_cached(
+            "UPDATE upload SET received = ?2, sniffed = ?3, finished_at = ?4 WHERE number = ?1",
+        )?
+        .execute(params![upload, key(received), sniffed, whole.then_some(millis(piece.at)),])?;
+    recount(connection, key(piece.account.get()), held, holds)?;
+    if !whole {
+        return Ok(Appended::Received(received));
+    }
+    let handle = media::handle(connection, upload)?;
+    Ok(Appended::Complete { handle, sniffed: sniffed.map(str::to_owned) })
 }
 
 /// Writes the bytes into a chunk of their own, or behind the last one.
@@ -226,8 +246,8 @@ fn write(connection: &Connection, upload: i64, piece: &Piece) -> Result<(), Stor
     Ok(())
 }
 
-/// As many of the first bytes as tell the type.
-fn head(connection: &Connection, upload: i64) -> Result<Vec<u8>, StoreError> {
+/// As many of the first bytes as tell the type: those that are there, and then these.
+fn head(connection: &Connection, upload: i64, behind: &[u8]) -> Result<Vec<u8>, StoreError> {
     let mut query = connection.prepare_cached(
         "SELECT substr(bytes, 1, ?2) FROM upload_chunk WHERE upload = ?1 ORDER BY place",
     )?;
@@ -238,64 +258,6 @@ fn head(connection: &Connection, upload: i64) -> Result<Vec<u8>, StoreError> {
     {
         head.extend(row.get::<_, Vec<u8>>(0)?);
     }
+    head.extend(behind.iter().take(sniff::ENOUGH));
     Ok(head)
-}
-
-/// The whole file that has the handle.
-pub(super) fn media(connection: &Connection, handle: &str) -> Result<Option<Media>, StoreError> {
-    let moment = connection.unchecked_transaction()?;
-    let mut query = moment.prepare_cached(
-        "SELECT number, length, sniffed FROM upload WHERE handle = ?1 AND received = length",
-    )?;
-    let mut rows = query.query([handle])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    let sniffed: Option<String> = row.get("sniffed")?;
-    let length = usize::try_from(number(row, "length")?).unwrap_or(0);
-    let mut bytes = Vec::with_capacity(length);
-    let mut chunks =
-        moment.prepare_cached("SELECT bytes FROM upload_chunk WHERE upload = ?1 ORDER BY place")?;
-    let mut rows = chunks.query([row.get::<_, i64>("number")?])?;
-    while let Some(row) = rows.next()? {
-        bytes.extend_from_slice(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?);
-    }
-    let file_type = sniffed.unwrap_or_else(|| "application/octet-stream".to_owned());
-    Ok(Some(Media { file_type, bytes }))
-}
-
-/// An upload whose time is over and that is not finished.
-fn old(connection: &Connection, at: Timestamp) -> Result<Option<i64>, StoreError> {
-    let mut query = connection.prepare_cached(
-        "SELECT number FROM upload INDEXED BY upload_unfinished WHERE created_at <= ?1 AND \
-         received < length LIMIT 1",
-    )?;
-    Ok(query.query_row([over(at)], |row| row.get(0)).optional()?)
-}
-
-/// Forgets some of an upload, from its end, so that what is there stays one whole; answers whether
-/// nothing is left of it.
-fn forget(batch: &mut Batch<'_>, upload: i64, at: Timestamp) -> Result<bool, StoreError> {
-    let connection = batch.connection();
-    let still = "SELECT 1 FROM upload WHERE number = ?1 AND created_at <= ?2 AND received < length";
-    if !connection.prepare_cached(still)?.exists([upload, over(at)])? {
-        return Ok(false);
-    }
-    connection
-        .prepare_cached(
-            "DELETE FROM upload_chunk WHERE upload = ?1 AND place >= coalesce((SELECT place FROM \
-             upload_chunk WHERE upload = ?1 ORDER BY place DESC LIMIT 1 OFFSET ?2), 0)",
-        )?
-        .execute([upload, CHUNKS - 1])?;
-    let left: i64 = connection
-        .prepare_cached(
-            "SELECT coalesce(max(place + length(bytes)), 0) FROM upload_chunk WHERE upload = ?1",
-        )?
-        .query_row([upload], |row| row.get(0))?;
-    if left > 0 {
-        connection
-            .prepare_cached("UPDATE upload SET received = ?2 WHERE number = ?1")?
-            .execute([upload, left])?;
-        return Ok(false);
-    }
-    connection.prepare_cached("DELETE FROM upload WHERE number = ?1")?.execute([upload])?;
-    Ok(true)
 }

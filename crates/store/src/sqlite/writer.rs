@@ -453,7 +453,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
         let connection = connection::open_for_writing(&path, OlderSchema::Renewed).unwrap();
-        let account = "INSERT INTO account VALUES (1, 'a', 'v1', 'auto', 1, 0, NULL, 0, NULL)";
+        let account = "INSERT INTO account VALUES (1, 'a', 'v1', 'auto', 1, 0, NULL, 0, NULL, 0)";
         connection.execute(account, []).unwrap();
         let writer = Writer::start(
             path.clone(),

@@ -13,6 +13,7 @@ use super::{
         Shared, about, account, all_at_once, change, create, done, events, fresh_sqlite, new, noon,
     },
     lists::{follow, names, searching},
+    uploads::{ROOM, append, begin, is_sound, picture, upload},
 };
 
 #[tokio::test]
@@ -280,19 +281,46 @@ async fn an_upload_is_kept_in_chunks_that_are_neither_many_nor_large() {
         file_name: "f".to_owned(),
         file_type: "t".to_owned(),
         length: length as u64,
-        room: u64::from(u32::MAX),
+        room: ROOM,
         at: noon(0),
     };
     store.begin_upload(new).await.unwrap();
     for piece in 0..400 {
-        let added = store.append_upload(account, "u", piece * 100, &[7; 100], noon(0)).await;
+        let added = store.append_upload(account, "u", piece * 100, &[7; 100], ROOM, noon(0)).await;
         assert_eq!(added.unwrap(), Appended::Received((piece + 1) * 100));
     }
     assert_eq!(ask(&dir, "SELECT count(*) FROM upload_chunk"), 3);
     let rest = vec![7; 3 * UPLOAD_PIECE];
-    store.append_upload(account, "u", 40_000, &rest, noon(0)).await.unwrap();
+    store.append_upload(account, "u", 40_000, &rest, ROOM, noon(0)).await.unwrap();
     assert_eq!(ask(&dir, "SELECT max(length(bytes)) FROM upload_chunk"), UPLOAD_PIECE);
     assert_eq!(ask(&dir, "SELECT sum(length(bytes)) FROM upload_chunk"), length);
+}
+
+#[tokio::test]
+async fn what_media_take_is_counted_when_the_column_comes_and_looked_after_by_the_doctor() {
+    let (store, dir) = fresh_sqlite();
+    let account = account(&store, "a").await;
+    for (id, length) in [("whole", 5_000), ("begun", 9_000)] {
+        begin(&store, upload(account, id, length)).await;
+        append(&store, account, id, 0, &picture(5_000)).await;
+    }
+    is_sound(&store).await;
+    drop(store);
+    let path = dir.path().join("galley.db");
+    let file = rusqlite::Connection::open(&path).unwrap();
+    file.execute_batch(
+        "DROP INDEX upload_unused; ALTER TABLE upload DROP COLUMN finished_at; \
+         ALTER TABLE upload DROP COLUMN used_at; ALTER TABLE account DROP COLUMN media_bytes; \
+         PRAGMA user_version = 5",
+    )
+    .unwrap();
+    let store: Shared = Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap());
+    is_sound(&store).await;
+    assert_eq!(ask(&dir, "SELECT media_bytes FROM account"), 2 * 8_192 + 9 + 9);
+    file.execute_batch("UPDATE account SET media_bytes = media_bytes + 1").unwrap();
+    let findings = store.examine().await.unwrap();
+    let bad: Vec<&str> = findings.iter().filter(|it| !it.good).map(|it| it.subject).collect();
+    assert_eq!(bad, ["media room"]);
 }
 
 #[tokio::test]

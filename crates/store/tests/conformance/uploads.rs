@@ -4,15 +4,36 @@ use std::sync::Arc;
 
 use galley_domain::id::AccountId;
 use galley_store::{
-    Appended, LARGEST_UPLOAD, MOST_UPLOADS, Media, NewUpload, Sweep, UPLOAD_PIECE, Upload,
-    UploadCreation,
+    Appended, LARGEST_UPLOAD, MEDIA_PAGE, MOST_UPLOADS, Media, NewUpload, Sweep, UPLOAD_PIECE,
+    Upload, UploadCreation,
 };
 
 use super::fixture::{Shared, account, noon};
 
-const DAY: i64 = 24 * 3_600_000;
+pub(crate) const DAY: i64 = 24 * 3_600_000;
 
-fn upload(account: AccountId, id: &str, length: usize) -> NewUpload {
+/// For all files of an account: enough.
+pub(crate) const ROOM: u64 = u32::MAX as u64;
+
+/// All bytes of a file, chunk by chunk, as whoever knows its handle reads them.
+pub(crate) async fn bytes_of(store: &Shared, handle: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let chunk = store.media_chunk(handle, bytes.len() as u64).await.unwrap();
+        if chunk.is_empty() {
+            return bytes;
+        }
+        assert!(chunk.len() <= UPLOAD_PIECE);
+        bytes.extend(chunk);
+    }
+}
+
+pub(crate) async fn is_sound(store: &Shared) {
+    let findings = store.examine().await.unwrap();
+    assert!(findings.iter().all(|finding| finding.good), "{findings:?}");
+}
+
+pub(crate) fn upload(account: AccountId, id: &str, length: usize) -> NewUpload {
     NewUpload {
         account,
         id: id.to_owned(),
@@ -20,31 +41,31 @@ fn upload(account: AccountId, id: &str, length: usize) -> NewUpload {
         file_name: format!("{id}.png"),
         file_type: "image/png".to_owned(),
         length: length as u64,
-        room: u64::from(u32::MAX),
+        room: ROOM,
         at: noon(0),
     }
 }
 
-async fn begin(store: &Shared, new: NewUpload) {
+pub(crate) async fn begin(store: &Shared, new: NewUpload) {
     assert_eq!(store.begin_upload(new).await.unwrap(), UploadCreation::Begun);
 }
 
-async fn append(
+pub(crate) async fn append(
     store: &Shared,
     account: AccountId,
     id: &str,
     offset: usize,
     bytes: &[u8],
 ) -> Appended {
-    store.append_upload(account, id, offset as u64, bytes, noon(5)).await.unwrap()
+    store.append_upload(account, id, offset as u64, bytes, ROOM, noon(5)).await.unwrap()
 }
 
-async fn received(store: &Shared, account: AccountId, id: &str) -> Option<u64> {
+pub(crate) async fn received(store: &Shared, account: AccountId, id: &str) -> Option<u64> {
     store.upload(account, id, noon(5)).await.unwrap().map(|upload| upload.received)
 }
 
 /// A picture, by its first bytes, of that length; no two of its chunks are alike.
-fn picture(length: usize) -> Vec<u8> {
+pub(crate) fn picture(length: usize) -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
     let words = (0_u32..).flat_map(|word| word.wrapping_mul(2_654_435_761).to_be_bytes());
     bytes.extend(words.take(length.saturating_sub(bytes.len())));
@@ -80,13 +101,22 @@ pub(crate) async fn a_file_sent_in_pieces_is_read_back_whole_by_its_handle(store
         from = to;
     }
     assert_eq!(store.media("4::u1").await.unwrap(), None, "not before it is whole");
+    assert!(store.media_chunk("4::u1", 0).await.unwrap().is_empty(), "not before it is whole");
     let png = Some("image/png");
     assert_eq!(append(store, account, "u1", from, &file[from..]).await, complete("4::u1", png));
     let kept = store.upload(account, "u1", noon(5)).await.unwrap().unwrap();
     let (handle, sniffed) = (Some("4::u1".to_owned()), png.map(str::to_owned));
     assert_eq!(kept, Upload { received: file.len() as u64, handle, sniffed, ..expected });
-    let media = store.media("4::u1").await.unwrap().unwrap();
-    assert!(media.file_type == "image/png" && media.bytes == file);
+    let media = Media { file_type: "image/png".to_owned(), length: file.len() as u64 };
+    assert_eq!(store.media("4::u1").await.unwrap(), Some(media));
+    assert!(bytes_of(store, "4::u1").await == file);
+    for place in [1, 8, 4_999, 5_000, UPLOAD_PIECE, file.len() - 1] {
+        let chunk = store.media_chunk("4::u1", place as u64).await.unwrap();
+        assert!(!chunk.is_empty() && file[place..].starts_with(&chunk), "from {place}");
+    }
+    for behind in [file.len() as u64, u64::MAX] {
+        assert!(store.media_chunk("4::u1", behind).await.unwrap().is_empty());
+    }
     // Asked once more, it is as complete as before.
     assert_eq!(append(store, account, "u1", file.len(), &[]).await, complete("4::u1", png));
     for other in ["4::u2", "u1", ""] {
@@ -96,7 +126,8 @@ pub(crate) async fn a_file_sent_in_pieces_is_read_back_whole_by_its_handle(store
 
 pub(crate) async fn bytes_that_do_not_begin_where_the_upload_ends_are_refused(store: &Shared) {
     let account = account(store, "a").await;
-    begin(store, upload(account, "u1", 10)).await;
+    let file_type = "text/plain".to_owned();
+    begin(store, NewUpload { file_type, ..upload(account, "u1", 10) }).await;
     assert_eq!(append(store, account, "u1", 1, b"x").await, Appended::Misplaced(0));
     assert_eq!(append(store, account, "u1", 0, b"0123").await, Appended::Received(4));
     for offset in [0, 3, 5, 100, usize::MAX] {
@@ -112,9 +143,10 @@ pub(crate) async fn bytes_that_do_not_begin_where_the_upload_ends_are_refused(st
     assert_eq!(append(store, account, "u1", 10, b"x").await, Appended::TooLong(10));
     assert_eq!(append(store, account, "u2", 0, b"x").await, Appended::NoUpload);
     let media = store.media("4::u1").await.unwrap();
-    // Its sender said that it is a picture; its bytes do not.
+    // Its sender said that it is a text; its bytes do not show anything.
     let file_type = "application/octet-stream".to_owned();
-    assert_eq!(media, Some(Media { file_type, bytes: b"0123456789".to_vec() }));
+    assert_eq!(media, Some(Media { file_type, length: 10 }));
+    assert_eq!(bytes_of(store, "4::u1").await, b"0123456789");
 }
 
 pub(crate) async fn an_upload_is_its_accounts_only(store: &Shared) {
@@ -133,14 +165,48 @@ pub(crate) async fn an_upload_is_its_accounts_only(store: &Shared) {
 
 pub(crate) async fn an_account_keeps_as_many_bytes_as_it_has_room_for(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
-    let sized = |account, id, length| NewUpload { room: 10, ..upload(account, id, length) };
-    begin(store, sized(mine, "u1", 4)).await;
-    begin(store, sized(mine, "u2", 6)).await;
-    let refused = store.begin_upload(sized(mine, "u3", 1)).await.unwrap();
-    assert_eq!(refused, UploadCreation::NoRoom(10));
-    begin(store, sized(theirs, "u3", 10)).await;
-    let more_room = NewUpload { room: 11, ..sized(mine, "u4", 1) };
-    begin(store, more_room).await;
+    let page = usize::try_from(MEDIA_PAGE).unwrap();
+    // Each is counted with its name, which has 6 bytes, and with whole pages, however short it is.
+    let whole = MEDIA_PAGE + 6;
+    let sized = |account, id, length| NewUpload { room: 3 * whole, ..upload(account, id, length) };
+    begin(store, sized(mine, "u1", page)).await;
+    begin(store, sized(mine, "u2", 1)).await;
+    let refused = store.begin_upload(sized(mine, "u3", page + 1)).await.unwrap();
+    assert_eq!(refused, UploadCreation::NoRoom(2 * whole));
+    begin(store, sized(mine, "u3", page)).await;
+    let refused = store.begin_upload(sized(mine, "u4", 1)).await.unwrap();
+    assert_eq!(refused, UploadCreation::NoRoom(3 * whole));
+    begin(store, sized(theirs, "u5", page)).await;
+    let longer = "n".repeat(9) + ".png";
+    let named = NewUpload { file_name: longer, room: 4 * whole + 6, ..upload(mine, "u4", 1) };
+    let refused = store.begin_upload(named.clone()).await.unwrap();
+    assert_eq!(refused, UploadCreation::NoRoom(3 * whole));
+    begin(store, NewUpload { room: 4 * whole + 7, ..named }).await;
+    is_sound(store).await;
+}
+
+pub(crate) async fn what_is_sent_has_to_fit_when_it_comes(store: &Shared) {
+    let account = account(store, "a").await;
+    let file = picture(10 * UPLOAD_PIECE);
+    let room = file.len() as u64 + MEDIA_PAGE + 12;
+    for id in ["u1", "u2"] {
+        // Neither is there yet: each of them would fit.
+        begin(store, NewUpload { room, ..upload(account, id, file.len()) }).await;
+    }
+    let send = |id: &'static str, offset: usize, to: usize| {
+        store.append_upload(account, id, offset as u64, &file[offset..to], room, noon(5))
+    };
+    let half = 5 * UPLOAD_PIECE;
+    assert_eq!(send("u1", 0, half).await.unwrap(), Appended::Received(half as u64));
+    // As many as fit are there: whoever makes room can go on.
+    let kept = room - MEDIA_PAGE;
+    assert_eq!(send("u2", 0, file.len()).await.unwrap(), Appended::NoRoom(kept));
+    assert_eq!(received(store, account, "u2").await, Some(half as u64));
+    is_sound(store).await;
+    assert!(store.cancel_upload(account, "u1", noon(5)).await.unwrap());
+    let rest = send("u2", half, file.len()).await.unwrap();
+    assert!(matches!(rest, Appended::Complete { .. }), "{rest:?}");
+    is_sound(store).await;
 }
 
 pub(crate) async fn a_file_announces_a_length_that_can_be_kept(store: &Shared) {
@@ -159,7 +225,7 @@ pub(crate) async fn a_file_announces_a_length_that_can_be_kept(store: &Shared) {
     let file = picture(largest);
     let id = format!("u{largest}");
     assert!(matches!(append(store, account, &id, 0, &file).await, Appended::Complete { .. }));
-    assert!(store.media(&format!("4::{id}")).await.unwrap().unwrap().bytes == file);
+    assert!(bytes_of(store, &format!("4::{id}")).await == file);
 }
 
 pub(crate) async fn an_account_has_so_many_unfinished_uploads_at_most(store: &Shared) {
@@ -170,7 +236,7 @@ pub(crate) async fn an_account_has_so_many_unfinished_uploads_at_most(store: &Sh
     let next = upload(mine, "next", 1);
     assert_eq!(store.begin_upload(next.clone()).await.unwrap(), UploadCreation::TooMany);
     begin(store, upload(theirs, "theirs", 1)).await;
-    append(store, mine, "u7", 0, b"x").await;
+    assert!(store.cancel_upload(mine, "u7", noon(5)).await.unwrap());
     begin(store, next).await;
     let another = upload(mine, "another", 1);
     assert_eq!(store.begin_upload(another.clone()).await.unwrap(), UploadCreation::TooMany);
@@ -186,13 +252,13 @@ pub(crate) async fn an_upload_that_is_not_finished_in_a_day_is_forgotten(store: 
     }
     append(store, account, "done", 0, &file).await;
     for id in ["old", "young"] {
-        append(store, account, id, 0, &file[1..]).await;
+        append(store, account, id, 0, &file[..file.len() - 1]).await;
     }
     let at = |id: &'static str, plus| store.upload(account, id, noon(plus));
     assert!(at("old", DAY - 1).await.unwrap().is_some());
     assert_eq!(at("old", DAY).await.unwrap(), None);
     let last = file.len() as u64 - 1;
-    let late = store.append_upload(account, "old", last, b"x", noon(DAY)).await.unwrap();
+    let late = store.append_upload(account, "old", last, b"x", ROOM, noon(DAY)).await.unwrap();
     assert_eq!(late, Appended::NoUpload);
     let swept = store.sweep(Sweep::default(), noon(DAY)).await.unwrap();
     assert_eq!(swept, Sweep { uploads: 2, ..Sweep::default() });
@@ -201,11 +267,12 @@ pub(crate) async fn an_upload_that_is_not_finished_in_a_day_is_forgotten(store: 
     // Gone for good, whatever the clock says; what is young or done is not.
     assert_eq!(at("old", 5).await.unwrap(), None);
     assert_eq!(at("untouched", 5).await.unwrap(), None);
-    let finished = store.append_upload(account, "young", last, b"x", noon(DAY)).await.unwrap();
+    let finished =
+        store.append_upload(account, "young", last, b"x", ROOM, noon(DAY)).await.unwrap();
     assert!(matches!(finished, Appended::Complete { .. }), "{finished:?}");
     assert!(at("done", 100 * DAY).await.unwrap().is_some());
-    assert!(store.media("4::done").await.unwrap().unwrap().bytes == file);
-    assert!(store.examine().await.unwrap().iter().all(|finding| finding.good));
+    assert!(bytes_of(store, "4::done").await == file);
+    is_sound(store).await;
 }
 
 pub(crate) async fn of_concurrent_senders_of_the_same_bytes_one_succeeds(store: &Shared) {
@@ -226,5 +293,5 @@ pub(crate) async fn of_concurrent_senders_of_the_same_bytes_one_succeeds(store: 
         }
     }
     assert_eq!((done, refused), (1, 7));
-    assert!(store.media("4::u1").await.unwrap().unwrap().bytes == *file);
+    assert!(bytes_of(store, "4::u1").await == *file);
 }

@@ -29,12 +29,11 @@ struct Call {
 
 /// Path, method and description of each operation.
 pub(super) fn operations() -> impl Iterator<Item = (&'static str, &'static str, Value)> {
-    let of_templates =
-        [list(), create(), delete(), show_below(), show(), edit(), unpause(), upsert(), upload()];
-    of_templates
-        .into_iter()
-        .chain([subscribe(), subscribed(), unsubscribe()])
-        .map(|call| (call.path, call.method, call.render()))
+    let of_templates = [list(), create(), delete(), show_below(), unpause(), upsert()];
+    let of_nodes = [show(), edit(), cancel(), upload()];
+    let of_apps = [subscribe(), subscribed(), unsubscribe()];
+    let calls = of_templates.into_iter().chain(of_nodes).chain(of_apps);
+    calls.map(|call| (call.path, call.method, call.render()))
 }
 
 impl Call {
@@ -149,7 +148,7 @@ fn edit() -> Call {
         path: NODE,
         id: "graphEditTemplate",
         summary: "Edit a template",
-        description: "Gives the template a new version. Components are replaced as a whole; what is left out stays, and what an edit does not have is passed over. Sent to the id of an upload, the body is bytes of the file, and the header `file_offset` says where they begin; the answer to the last of them holds the handle, as `h`.",
+        description: "Gives the template a new version. Components are replaced as a whole; what is left out stays, and what an edit does not have is passed over. Sent to the id of an upload, the body is bytes of the file, and the header `file_offset` says where they begin; the answer to the last of them holds the handle, as `h`. What has come before a connection breaks is kept.",
         scope: Scope::Write,
         parameters: Vec::new(),
         body: Some(schemas::body("GraphEdit", &schemas::edits())),
@@ -157,6 +156,20 @@ fn edit() -> Call {
             "GraphEdited",
             json!({"success": true, "id": ID, "name": "order_shipped", "category": "UTILITY", "status": "APPROVED"}),
         ),
+    }
+}
+
+fn cancel() -> Call {
+    Call {
+        method: "delete",
+        path: NODE,
+        id: "graphCancelUpload",
+        summary: "Cancel an upload",
+        description: "Forgets an upload that is not finished. What is finished stays for the templates that name it, or goes by itself after a week; templates are deleted by their name.",
+        scope: Scope::Write,
+        parameters: Vec::new(),
+        body: None,
+        answer: ("GraphSuccess", json!({"success": true})),
     }
 }
 

@@ -121,6 +121,7 @@ fn of_status(status: StatusCode) -> &'static [&'static str] {
         StatusCode::UNAUTHORIZED => &["Cache-Control", "WWW-Authenticate"],
         StatusCode::METHOD_NOT_ALLOWED => &["Cache-Control", "Allow"],
         StatusCode::PRECONDITION_FAILED => &["Cache-Control", "ETag"],
+        StatusCode::RANGE_NOT_SATISFIABLE => &["Cache-Control", "Content-Range"],
         StatusCode::SERVICE_UNAVAILABLE => &["Cache-Control", "Retry-After"],
         _ => &["Cache-Control"],
     }

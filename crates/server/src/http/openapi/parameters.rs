@@ -72,7 +72,7 @@ fn in_path() -> Vec<Parameter> {
         (
             "MediaName",
             "name",
-            segment(),
+            media_name(),
             json!("MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"),
             "What the sample is found by; templates are shown with the whole address.",
         ),
@@ -204,6 +204,20 @@ fn in_header() -> Vec<Parameter> {
             "Only if the template is at none of these revisions; `*` for any. Otherwise the answer is 304, without content.",
         ),
         (
+            "KnownMedia",
+            "If-None-Match",
+            text(),
+            json!("\"MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz\""),
+            "Only if the file's tag is none of these; `*` for any. Otherwise the answer is 304, without content.",
+        ),
+        (
+            "Range",
+            "Range",
+            text(),
+            json!("bytes=0-0"),
+            "Only these bytes of the file. One range is answered with 206; what makes no sense, and several at once, with the whole.",
+        ),
+        (
             "RequestId",
             "x-request-id",
             text(),
@@ -221,6 +235,11 @@ fn segment() -> Value {
         "maxLength": LONGEST_SEGMENT,
         "pattern": format!("^[A-Za-z0-9._~+-]{{1,{LONGEST_SEGMENT}}}$"),
     })
+}
+
+/// What a sample is found by.
+fn media_name() -> Value {
+    json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{32}$"})
 }
 
 fn file() -> Value {

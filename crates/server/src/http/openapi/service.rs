@@ -90,14 +90,35 @@ fn problem_page() -> Operation {
 }
 
 fn media() -> Operation {
-    let types = ["image/jpeg", "image/png", "video/mp4", "application/pdf"];
-    let types = types.into_iter().chain(["application/octet-stream"]);
-    let content = types.map(|it| (it.to_owned(), json!({}))).collect();
+    const HEADERS: &[&str] = &["Cache-Control", "ETag", "Accept-Ranges"];
+    const PART: &[&str] = &["Cache-Control", "ETag", "Accept-Ranges", "Content-Range"];
+    let types = ["image/gif", "image/jpeg", "image/png", "video/mp4", "video/3gpp"];
+    let types = types.into_iter().chain(["application/pdf", "application/octet-stream"]);
+    let content = Value::Object(types.map(|it| (it.to_owned(), json!({}))).collect());
+    let answer = |status, description, headers, content| Answer {
+        status,
+        description,
+        headers,
+        content,
+        links: None,
+    };
+    let same = "The caller has the file: its tag is among those in If-None-Match.";
     Operation {
         description: "The file that an upload has made, for whoever knows its address: templates are shown with it. Its type is told by its first bytes.",
-        parameters: &["MediaName"],
-        refusals: vec![Kind::NotFound, Kind::Unavailable, Kind::Deadline, Kind::Internal],
-        ..public(MEDIA, "media", graph::TAG, "The sample of an attachment", Value::Object(content))
+        parameters: &["MediaName", "KnownMedia", "Range"],
+        answers: vec![
+            answer(StatusCode::OK, "The whole file.", HEADERS, Some(content.clone())),
+            answer(StatusCode::PARTIAL_CONTENT, "Some of it.", PART, Some(content)),
+            answer(StatusCode::NOT_MODIFIED, same, HEADERS, None),
+        ],
+        refusals: vec![
+            Kind::NotFound,
+            Kind::RangeNotThere,
+            Kind::Unavailable,
+            Kind::Deadline,
+            Kind::Internal,
+        ],
+        ..public(MEDIA, "media", graph::TAG, "The sample of an attachment", Value::Null)
     }
 }
 

@@ -22,8 +22,18 @@ pub(super) fn headers() -> Value {
         },
         "ETag": {
             "required": true,
-            "description": "The revision of what is shown; it changes with every change.",
-            "schema": {"type": "string", "pattern": "^\"[0-9]+\"$"},
+            "description": "The revision of what is shown; it changes with every change. A sample never does: its tag is its name.",
+            "schema": {"type": "string", "pattern": "^\"(?:[0-9]+|[A-Za-z0-9_-]{32})\"$"},
+        },
+        "Accept-Ranges": {
+            "required": true,
+            "description": "The file can be read in parts.",
+            "schema": {"type": "string", "const": "bytes"},
+        },
+        "Content-Range": {
+            "required": true,
+            "description": "Which bytes these are, or that there are none, and how many the file has.",
+            "schema": {"type": "string", "pattern": "^bytes (?:[0-9]+-[0-9]+|\\*)/[0-9]+$"},
         },
         "Idempotent-Replayed": {
             "required": false,

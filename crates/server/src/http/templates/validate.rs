@@ -6,6 +6,7 @@ use galley_domain::{
     id::{AccountId, TemplateId},
     json::{Document, Json},
     rulebook::Rulebook,
+    sample,
     template::{Category, Checked, Template},
     violation::{Rule, Violation},
     wording::Wording,
@@ -13,7 +14,7 @@ use galley_domain::{
 use serde::Serialize;
 
 use crate::{
-    App,
+    App, graph,
     http::{
         body::JsonBody,
         caller::{Caller, Write},
@@ -46,7 +47,7 @@ pub(super) async fn validate(
             .only(&["template"])?
             .read("template", "a template's id", |id| id.parse().ok())?;
     let rulebook = caller.rulebook()?;
-    let (checked, named) = {
+    let (checked, named, samples) = {
         let document = Document::parse(&body)?;
         let text = |key| document.root().get(key).and_then(Json::as_text).map(str::to_owned);
         let named = Named {
@@ -54,7 +55,8 @@ pub(super) async fn validate(
             language: text("language").unwrap_or_default(),
             category: text("category").as_deref().and_then(Category::named),
         };
-        (Template::check(&document, rulebook), named)
+        let samples = sample::mentions(document.root());
+        (Template::check(&document, rulebook), named, samples)
     };
     let Checked { template, mut warnings } = checked;
     let (mut violations, more) = match &template {
@@ -64,6 +66,9 @@ pub(super) async fn validate(
     let others = Others { app: &app, account: caller.account.id, rulebook, edited };
     violations.extend(others.name_taken(&named).await?);
     violations.extend(others.category_differs(&named).await?);
+    if rulebook.names_have_languages {
+        violations.extend(graph::sample_violations(&app, others.account, &samples).await?);
+    }
     if let Ok(template) = &template
         && let Some(warning) = others.same_content(template).await?
     {

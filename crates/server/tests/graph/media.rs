@@ -1,0 +1,184 @@
+//! Samples as they are served: whole, in parts, not at all; and as templates name them.
+
+use axum::{
+    body::Body,
+    http::{HeaderName, Method, Request, header},
+};
+use serde_json::{Value, json};
+
+use super::{
+    service::{Answer, PUBLIC, STRANGER, Service, TOKEN, hello},
+    uploads::{PNG, fetch, send},
+};
+
+/// The name of a sample with these bytes.
+async fn sample(service: &Service, file_type: &str, bytes: &[u8]) -> String {
+    let length = bytes.len();
+    let path = format!("/v23.0/1/uploads?file_length={length}&file_type={file_type}");
+    let begun = service.call(Method::POST, &path, &Value::Null).await.good();
+    let sent = send(service, begun["id"].as_str().unwrap(), None, bytes).await.good();
+    sent["h"].as_str().unwrap().strip_prefix("4::galley.").unwrap().to_owned()
+}
+
+async fn read(
+    service: &Service,
+    method: Method,
+    name: &str,
+    headers: &[(HeaderName, &str)],
+) -> Answer {
+    let mut request = Request::builder().method(method).uri(format!("/media/{name}"));
+    for (name, value) in headers {
+        request = request.header(name, *value);
+    }
+    service.send(request.body(Body::empty()).unwrap()).await
+}
+
+fn with_header(name: &str, format: &str, handle: &str) -> Value {
+    let mut document = hello(name);
+    let header =
+        json!({"type": "HEADER", "format": format, "example": {"header_handle": [handle]}});
+    document["components"].as_array_mut().unwrap().insert(0, header);
+    document
+}
+
+#[tokio::test]
+async fn a_sample_is_read_whole_or_in_part_across_its_chunks() {
+    let service = Service::start().await;
+    let mut file = PNG.to_vec();
+    file.extend((0..1_000_000_u32).map(|n| n.to_le_bytes()[n as usize % 3]));
+    let name = sample(&service, "image/png", &file).await;
+    let length = file.len();
+
+    let whole = read(&service, Method::GET, &name, &[]).await;
+    assert!(whole.status == 200 && whole.bytes == file);
+    assert_eq!(whole.headers[header::ACCEPT_RANGES], "bytes");
+    assert_eq!(whole.headers[header::CONTENT_LENGTH], *length.to_string());
+    let head = read(&service, Method::HEAD, &name, &[(header::RANGE, "bytes=0-1")]).await;
+    assert_eq!((head.status.as_u16(), head.bytes.len()), (200, 0));
+    assert_eq!(head.headers[header::CONTENT_LENGTH], *length.to_string());
+    assert_eq!(head.headers[header::CONTENT_TYPE], "image/png");
+
+    for (first, last) in [(0, 0), (0, 300_000), (262_143, 262_144), (700_000, length - 1)] {
+        let range = format!("bytes={first}-{last}");
+        let part = read(&service, Method::GET, &name, &[(header::RANGE, &range)]).await;
+        assert_eq!(part.status, 206, "{range}");
+        assert!(part.bytes == file[first..=last], "{range}: {} bytes", part.bytes.len());
+        let told = format!("bytes {first}-{last}/{length}");
+        assert_eq!(part.headers[header::CONTENT_RANGE], *told);
+    }
+    let behind = format!("bytes={length}-");
+    let refused = read(&service, Method::GET, &name, &[(header::RANGE, &behind)]).await;
+    assert_eq!(refused.status, 416, "{refused:?}");
+    assert_eq!(refused.headers[header::CONTENT_RANGE], *format!("bytes */{length}"));
+
+    let tag = whole.headers[header::ETAG].to_str().unwrap();
+    let known = read(&service, Method::GET, &name, &[(header::IF_NONE_MATCH, tag)]).await;
+    assert_eq!((known.status.as_u16(), known.bytes.len()), (304, 0));
+    assert_eq!(known.headers[header::ETAG], whole.headers[header::ETAG]);
+}
+
+#[tokio::test]
+async fn only_a_name_leads_to_a_sample_and_only_while_its_account_is_there() {
+    let service = Service::start().await;
+    let name = sample(&service, "image/png", PNG).await;
+    for other in [&name[1..], "%2e%2e", "nothing", &format!("{name}0")] {
+        assert_eq!(read(&service, Method::GET, other, &[]).await.status, 404, "{other}");
+    }
+    let now = galley_server::Clock::now(&*service.clock);
+    service.store.set_account_disabled(service.shop, Some(now)).await.unwrap();
+    assert_eq!(read(&service, Method::GET, &name, &[]).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_handle_of_ours_names_a_file_of_the_account_that_fits() {
+    let service = Service::start().await;
+    let png = format!("4::galley.{}", sample(&service, "image/png", PNG).await);
+    let pdf = format!("4::galley.{}", sample(&service, "application/pdf", b"%PDF-1.7").await);
+    let film = &b"\0\0\0\x18ftypmp42"[..];
+    let film = format!("4::galley.{}", sample(&service, "video/mp4", film).await);
+    let phone = &b"\0\0\0\x18ftyp3gp5"[..];
+    let phone = format!("4::galley.{}", sample(&service, "video/3gpp", phone).await);
+    let unknown = format!("4::galley.{}", "x".repeat(32));
+    let files = [&*png, &pdf, &film, &phone, &unknown, "4::galley.x", "4::aW1n"];
+    for (format, good) in [
+        ("IMAGE", &["4::aW1n", &*png][..]),
+        ("VIDEO", &["4::aW1n", &film, &phone]),
+        ("GIF", &["4::aW1n", &film]),
+        ("DOCUMENT", &["4::aW1n", &pdf]),
+    ] {
+        for (index, file) in files.iter().enumerate() {
+            let name = format!("{}_{index}", format.to_lowercase());
+            let answer = service.create(&with_header(&name, format, file)).await;
+            if good.contains(file) {
+                answer.good();
+                continue;
+            }
+            let error = answer.refusal(400, 100, Some(2_388_043));
+            let violation = &error["galley_violations"][0];
+            let known = ![&unknown, "4::galley.x"].contains(file);
+            let rule = if known { "sample-unfit" } else { "sample-unknown" };
+            assert_eq!(violation["rule"], rule, "{format} {file}");
+            assert_eq!(violation["pointer"], "/components/0/example/header_handle/0");
+            assert!(violation["hint"].is_string(), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn edits_strangers_and_the_dry_run_meet_the_same_rule() {
+    let service = Service::start().await;
+    let png = format!("4::galley.{}", sample(&service, "image/png", PNG).await);
+    let template = service.made("hello", "en_US").await;
+    let path = format!("/v23.0/{template}");
+    let edit =
+        |format: &str| json!({"components": with_header("hello", format, &png)["components"]});
+    let refused = service.call(Method::POST, &path, &edit("VIDEO")).await;
+    refused.refusal(400, 100, Some(2_388_043));
+    service.call(Method::POST, &path, &edit("IMAGE")).await.good();
+
+    // Another account's file is as unknown as one that nobody has.
+    let list = format!("/v23.0/{}/message_templates", service.stranger);
+    let document = with_header("theirs", "IMAGE", &png);
+    let refused = service.call_as(STRANGER, Method::POST, &list, &document).await;
+    let error = refused.refusal(400, 100, Some(2_388_043));
+    assert_eq!(error["galley_violations"][0]["rule"], "sample-unknown");
+
+    let dry = format!("/api/v1.0/15550001111/{TOKEN}/message_templates/validate");
+    let verdict = service.call(Method::POST, &dry, &with_header("dry", "VIDEO", &png)).await.good();
+    assert_eq!(verdict["violations"][0]["rule"], "sample-unfit", "{verdict}");
+    let verdict = service.call(Method::POST, &dry, &with_header("dry", "IMAGE", &png)).await.good();
+    assert_eq!(verdict["valid"], true, "{verdict}");
+}
+
+#[tokio::test]
+async fn what_was_read_can_be_written_back() {
+    let service = Service::start().await;
+    let name = sample(&service, "image/png", PNG).await;
+    let handle = format!("4::galley.{name}");
+    let first = service.create(&with_header("first", "IMAGE", &handle)).await.good();
+    let path = format!("/v23.0/{}", first["id"].as_str().unwrap());
+    let read = service.get(&path).await.good();
+    let address = format!("{PUBLIC}/media/{name}");
+    assert_eq!(read["components"][0]["example"]["header_handle"], json!([address]));
+
+    let mut second = read.clone();
+    second["name"] = json!("second");
+    let second = service.create(&second).await.good();
+    let edit = json!({"components": read["components"]}).to_string().replace('/', "\\/");
+    let request = Request::builder().method(Method::POST).uri(&path);
+    let request = request.header(header::AUTHORIZATION, format!("Bearer {TOKEN}"));
+    let request = request.header(header::CONTENT_TYPE, "application/json");
+    service.send(request.body(Body::from(edit)).unwrap()).await.good();
+    // The store keeps the handle, wherever the service is reached.
+    for id in [&first["id"], &second["id"]] {
+        let id = id.as_str().unwrap().parse().unwrap();
+        let stored = service.store.template(service.shop, id).await.unwrap().unwrap();
+        assert!(stored.template.content().contains(&handle), "{}", stored.template.content());
+    }
+    // Another address is somebody else's.
+    let elsewhere = format!("https://elsewhere.example/media/{name}");
+    let made = service.create(&with_header("third", "IMAGE", &elsewhere)).await.good();
+    let read = service.get(&format!("/v23.0/{}", made["id"].as_str().unwrap())).await.good();
+    assert_eq!(read["components"][0]["example"]["header_handle"], json!([elsewhere]));
+    assert_eq!(fetch(&service, &address).await.bytes, PNG);
+}
