@@ -58,7 +58,7 @@ impl Warnings {
     }
 
     /// Adds one, or only counts it when enough have been told.
-    fn add(&mut self, warning: impl FnOnce() -> Warning) {
+    pub(crate) fn add(&mut self, warning: impl FnOnce() -> Warning) {
         if self.told.len() < MOST_TOLD {
             self.told.push(warning());
         } else {
@@ -116,6 +116,16 @@ advice! {
         "WhatsApp takes shorter texts than this service does; its limits stand beside the fields above.";
     LinkShortener "link-shortener"
         "WhatsApp rejects addresses of link shorteners, and those that lead back into WhatsApp.";
+    BracesUnpaired "braces-unpaired"
+        "WhatsApp rejects a text in which `}}` has no `{{`. Told under the rulebook `whatsapp`.";
+    ManyLineBreaks "many-line-breaks"
+        "WhatsApp is said to refuse bodies with more than two line breaks in a row. Told under the rulebook `whatsapp`.";
+    ManyEmoji "many-emoji"
+        "WhatsApp is said to refuse bodies with more than ten emoji. Told under the rulebook `whatsapp`.";
+    LabelNotShown "label-not-shown"
+        "WhatsApp shows a label of its own on `COPY_CODE`, CATALOG, MPM and SPM buttons, whatever is written. Told under the rulebook `whatsapp`.";
+    ProductCards "product-cards"
+        "A carousel of products is defined by two cards, and sent with two to ten. Told under the rulebook `whatsapp`.";
     SameContent "same-content"
         "WhatsApp rejects a template whose body and footer are, word for word, those of another of the account. Told to accounts with the rulebook `whatsapp`; AUTHENTICATION templates are not compared.";
 }
@@ -136,7 +146,7 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    fn new(rule: Advice, message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn new(rule: Advice, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { rule, message: message.into(), hint: hint.into(), span: None }
     }
 
@@ -145,7 +155,7 @@ impl Note {
         self
     }
 
-    fn warning(self, pointer: String) -> Warning {
+    pub(crate) fn warning(self, pointer: String) -> Warning {
         let Self { rule, message, hint, span } = self;
         Warning { pointer, rule, message, hint, span }
     }
@@ -211,6 +221,12 @@ impl Advisor {
                 self.warnings.add(warning);
             }
         }
+    }
+
+    /// Looks at a name that is none of a part's fields, where names are values.
+    pub(crate) fn unknown(&mut self, name: &str, reached: Reached, pointer: String) {
+        let note = fields::Known::new(self.root, None, reached).note(name);
+        self.warnings.add(|| note.warning(pointer));
     }
 
     fn add(&mut self, notes: Vec<Note>, pointer: impl Fn() -> String) {

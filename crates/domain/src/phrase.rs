@@ -9,9 +9,8 @@ use crate::{
     violation::{Rule, Span},
 };
 
-/// Checks a body: it neither begins nor ends with a placeholder, and has enough words for the
-/// `count` different ones it holds, if they are all good.
-pub(crate) fn check(text: &str, count: Option<usize>, faults: &mut Vec<Fault>) {
+/// A body neither begins nor ends with a placeholder.
+pub(crate) fn edges(text: &str, faults: &mut Vec<Fault>) {
     if !text.contains("{{") {
         return;
     }
@@ -25,7 +24,12 @@ pub(crate) fn check(text: &str, count: Option<usize>, faults: &mut Vec<Fault>) {
     };
     edge(Rule::PlaceholderAtStart, "begins", "before", first(text, &places));
     edge(Rule::PlaceholderAtEnd, "ends", "behind", last(text, &places));
-    let (Some(count), words) = (count, words(text, &places)) else { return };
+}
+
+/// A body has enough words for the `count` different placeholders it holds, if they are all good.
+pub(crate) fn enough_words(text: &str, count: Option<usize>, faults: &mut Vec<Fault>) {
+    let Some(count) = count.filter(|count| *count > 0) else { return };
+    let words = words(text, &placeholders(text));
     let needed = 2 * count + 1;
     if words < needed {
         let message =
@@ -78,33 +82,40 @@ fn says_nothing(text: &str) -> bool {
     text.chars().all(|it| is_space(it) || is_punctuation(it))
 }
 
-/// How many words stand beside placeholders: whatever white space parts and has a letter or a
-/// digit in it, and each character of scripts that put no space between words.
+/// How many words there are without the placeholders: whatever white space parts and has a letter
+/// or a digit in it, and each character of scripts that put no space between words.
 fn words(text: &str, places: &[Range<usize>]) -> usize {
-    let ends = places.iter().map(|place| place.end);
-    let starts = places.iter().map(|place| place.start).chain([text.len()]);
-    let between = [0].into_iter().chain(ends).zip(starts);
+    let mut rest = String::with_capacity(text.len());
+    let mut from = 0;
+    for place in places {
+        rest.push_str(&text[from..place.start]);
+        from = place.end;
+    }
+    rest.push_str(&text[from..]);
     let in_token = |token: &str| {
         let alone = token.chars().filter(|it| it.is_alphanumeric() && stands_alone(*it)).count();
         let joined = token.chars().any(|it| it.is_alphanumeric() && !stands_alone(it));
         alone + usize::from(joined)
     };
-    between.flat_map(|(from, to)| text[from..to].split_whitespace()).map(in_token).sum()
+    rest.split_whitespace().map(in_token).sum()
 }
 
-/// What closes and opens sentences and clauses. Letters, digits, currency signs and emoji are no
-/// punctuation: whether those help is not known, and nobody is warned of what may be good.
+/// What closes and opens sentences and clauses, and the marks of formatting. Letters, digits,
+/// emoji, signs of currency and of reckoning are no punctuation: whether those help is not known,
+/// and nobody is refused or warned for what may be good.
 fn is_punctuation(character: char) -> bool {
-    character.is_ascii_punctuation()
-        || matches!(character,
-            '\u{a1}' | '\u{a7}' | '\u{ab}' | '\u{b6}' | '\u{b7}' | '\u{bb}' | '\u{bf}' // ¡ « » ¿
-            | '\u{55a}'..='\u{55f}' | '\u{589}' | '\u{58a}' | '\u{5be}' | '\u{5f3}' | '\u{5f4}'
-            | '\u{60c}' | '\u{61b}' | '\u{61d}'..='\u{61f}' | '\u{66a}'..='\u{66d}' | '\u{6d4}'
-            | '\u{964}' | '\u{965}' | '\u{104a}'..='\u{104f}' | '\u{1360}'..='\u{1368}'
-            | '\u{17d4}'..='\u{17da}' | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}'
-            | '\u{3001}'..='\u{3003}' | '\u{3008}'..='\u{3011}' | '\u{3014}'..='\u{301f}'
-            | '\u{30fb}' | '\u{ff01}'..='\u{ff0f}' | '\u{ff1a}'..='\u{ff20}'
-            | '\u{ff3b}'..='\u{ff3f}' | '\u{ff5b}'..='\u{ff65}')
+    matches!(character,
+        '!' | '"' | '&'..='*' | ','..='/' | ':' | ';' | '?' | '@' | '['..=']' | '_' | '`' | '{' | '}'
+        | '\u{a1}' | '\u{a7}' | '\u{ab}' | '\u{b6}' | '\u{b7}' | '\u{bb}' | '\u{bf}' // ¡ « » ¿
+        | '\u{55a}'..='\u{55f}' | '\u{589}' | '\u{58a}' | '\u{5be}' | '\u{5f3}' | '\u{5f4}'
+        | '\u{60c}' | '\u{61b}' | '\u{61d}'..='\u{61f}' | '\u{66b}'..='\u{66d}' | '\u{6d4}'
+        | '\u{964}' | '\u{965}' | '\u{104a}'..='\u{104f}' | '\u{1360}'..='\u{1368}'
+        | '\u{17d4}'..='\u{17da}' | '\u{2010}'..='\u{2027}' | '\u{2032}'..='\u{2043}'
+        | '\u{2045}'..='\u{2051}' | '\u{2053}'..='\u{205e}'
+        | '\u{3001}'..='\u{3003}' | '\u{3008}'..='\u{3011}' | '\u{3014}'..='\u{301f}' | '\u{30fb}'
+        | '\u{ff01}' | '\u{ff02}' | '\u{ff06}'..='\u{ff0a}' | '\u{ff0c}'..='\u{ff0f}'
+        | '\u{ff1a}' | '\u{ff1b}' | '\u{ff1f}' | '\u{ff20}' | '\u{ff3b}'..='\u{ff3d}' | '\u{ff3f}'
+        | '\u{ff5b}' | '\u{ff5d}' | '\u{ff5f}'..='\u{ff65}')
 }
 
 #[cfg(test)]
@@ -113,7 +124,8 @@ mod tests {
 
     fn rules(text: &str, count: usize) -> Vec<&'static str> {
         let mut faults = Vec::new();
-        check(text, Some(count), &mut faults);
+        edges(text, &mut faults);
+        enough_words(text, Some(count), &mut faults);
         faults.iter().map(|fault| fault.rule.id()).collect()
     }
 
@@ -125,6 +137,7 @@ mod tests {
         assert_eq!(rules("one - {{1}} , & two", 1), ["too-few-words"]);
         assert_eq!(rules("one {{1}} {{1}} {{1}} two three", 1), [""; 0]);
         assert_eq!(rules("您的订单{{1}}已发货", 1), [""; 0], "no spaces are needed there");
+        assert_eq!(rules("a{{1}}b c", 1), ["too-few-words"], "what is left is `ab c`");
         assert_eq!(rules("no placeholders", 0), [""; 0]);
     }
 
@@ -137,5 +150,10 @@ mod tests {
             ["placeholder-at-start", "placeholder-at-end", "too-few-words"]
         );
         assert_eq!(rules("one {{1}} two 3", 1), [""; 0]);
+        assert_eq!(rules("one two three *{{1}}*_", 1), ["placeholder-at-end"]);
+        for sign in "$%#+<=>^|~€£₹＄％＋～".chars() {
+            assert_eq!(rules(&format!("{sign}{{{{1}}}} one two three"), 1), [""; 0], "{sign}");
+            assert_eq!(rules(&format!("one two three {{{{1}}}} {sign}"), 1), [""; 0], "{sign}");
+        }
     }
 }

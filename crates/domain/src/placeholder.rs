@@ -4,22 +4,44 @@ use std::ops::Range;
 
 use crate::{
     rulebook::Format,
-    text::Fault,
+    text::{Fault, shortened},
     violation::{Rule, Span},
 };
 
 /// The highest number a placeholder may have.
 const MAX: usize = 999;
 
-/// Finds the placeholders of a text: how many different ones there are, unless some are faulty.
+/// Finds the placeholders of a text that is written in that format, of two that there are.
 pub(crate) fn scan(text: &str, format: Format, faults: &mut Vec<Fault>) -> Option<usize> {
-    match format {
-        Format::Positional => numbered(text, faults),
-        Format::Named => named(text, faults),
+    if format == Format::Named {
+        return named(text, faults);
     }
+    let before = faults.len();
+    let count = numbered(text, faults);
+    for fault in &mut faults[before..] {
+        let named = |name: &str| {
+            format!(
+                "write `{{{{1}}}}`, or add `\"parameter_format\": \"NAMED\"` for `{{{{{name}}}}}`"
+            )
+        };
+        if fault.rule == Rule::PlaceholderSyntax
+            && let Some(name) =
+                fault.span.and_then(|span| inside(text, span)).filter(|it| is_name(it))
+        {
+            fault.hint = Some(named(&shortened(name)));
+        }
+    }
+    count
 }
 
-fn numbered(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
+/// What stands between the braces at those characters.
+fn inside(text: &str, span: Span) -> Option<&str> {
+    let from = text.char_indices().nth(span.start)?.0;
+    text[from..].strip_prefix("{{")?.split_once("}}").map(|(inside, _)| inside)
+}
+
+/// Finds numbered placeholders: how many different ones there are, unless some are faulty.
+pub(crate) fn numbered(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
     // Most texts hold none; the first look is the only one they get.
     text.find("{{")?;
     let before = faults.len();
@@ -90,12 +112,12 @@ fn name_fault(text: &str, bytes: Range<usize>) -> Fault {
     let inner = written.trim_matches(['{', '}']).trim();
     let meant = inner.to_lowercase().replace([' ', '-', '.'], "_");
     let hint = if is_name(&meant) {
-        format!("did you mean `{{{{{}}}}}`?", crate::text::shortened(&meant))
+        format!("did you mean `{{{{{}}}}}`?", shortened(&meant))
     } else {
         "name the placeholders, as `{{first_name}}`; numbers belong to `parameter_format` POSITIONAL"
             .to_owned()
     };
-    let message = format!("`{}` is not a named placeholder", crate::text::shortened(written));
+    let message = format!("`{}` is not a named placeholder", shortened(written));
     Fault::new(Rule::PlaceholderName, message).hint(hint).at(Span::of(text, bytes))
 }
 
@@ -108,6 +130,30 @@ pub(crate) fn forbid(text: &str, why: &str, faults: &mut Vec<Fault>) {
             Fault::new(Rule::PlaceholderNotAllowed, why).hint(hint).at(Span::of(text, start..end)),
         );
     }
+}
+
+/// The first `{{` of an address in front of the placeholder that it may end in.
+pub(crate) fn only_at_end(text: &str, format: Format, faults: &mut Vec<Fault>) {
+    let Some(start) = text.find("{{") else { return };
+    let end = text[start..].find("}}").map_or(start + 2, |at| start + at + 2);
+    let written = text[start..end].trim_matches(['{', '}']).trim();
+    let meant = written.to_lowercase().replace([' ', '-', '.'], "_");
+    let hint = if !text[start..end].ends_with("}}") {
+        "write `{{1}}` at the very end, or leave out the `{{`".to_owned()
+    } else if end < text.len() {
+        "put it at the very end, or leave it out".to_owned()
+    } else if base(&text[start..], format).is_some() {
+        "keep the last one only".to_owned()
+    } else if format == Format::Named && is_name(&meant) {
+        format!("did you mean `{{{{{}}}}}`?", shortened(&meant))
+    } else if is_name(written) {
+        "write `{{1}}`, or add `\"parameter_format\": \"NAMED\"`".to_owned()
+    } else {
+        "write `{{1}}`: each address counts for itself".to_owned()
+    };
+    let why = "an address takes one placeholder, at its very end";
+    let span = Span::of(text, start..end);
+    faults.push(Fault::new(Rule::PlaceholderNotAllowed, why).hint(hint).at(span));
 }
 
 fn number(digits: &str) -> Option<usize> {
@@ -133,7 +179,7 @@ fn syntax_fault(text: &str, bytes: Range<usize>) -> Fault {
         Some(number) => format!("did you mean `{{{{{number}}}}}`?"),
         None => "number the placeholders: `{{1}}`, `{{2}}` … up to `{{999}}`".to_owned(),
     };
-    let message = format!("`{}` is not a placeholder", crate::text::shortened(written));
+    let message = format!("`{}` is not a placeholder", shortened(written));
     Fault::new(Rule::PlaceholderSyntax, message).hint(hint).at(Span::of(text, bytes))
 }
 
@@ -166,7 +212,7 @@ mod tests {
 
     fn check(text: &str) -> (Option<usize>, Vec<String>) {
         let mut faults = Vec::new();
-        let count = scan(text, Format::Positional, &mut faults);
+        let count = numbered(text, &mut faults);
         let told = faults.iter().map(|fault| {
             let span = fault.span.unwrap();
             format!("{} {}..{}", fault.rule.id(), span.start, span.end)
@@ -210,5 +256,14 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn a_name_among_numbers_is_told_of_the_other_format() {
+        let mut faults = Vec::new();
+        scan("é {{first_name}} {{X}}", Format::Positional, &mut faults);
+        let hints: Vec<&str> = faults.iter().filter_map(|it| it.hint.as_deref()).collect();
+        assert!(hints[0].contains("\"parameter_format\": \"NAMED\""), "{hints:?}");
+        assert!(hints[1].starts_with("number the placeholders"), "{hints:?}");
     }
 }

@@ -3,6 +3,7 @@
 
 mod path;
 mod samples;
+mod shapes;
 
 use crate::{
     advice::{Advisor, Reached, Warnings},
@@ -106,7 +107,8 @@ impl<'d> Reader<'d> {
     fn field(&mut self, field: &'static Field, object: &'d Json<'d>) {
         let has_placeholders = self.placeholders.is_some_and(|count| count > 0);
         let (used, required) = match field.presence {
-            Presence::Required => (true, true),
+            Presence::Required | Presence::OrItsOnlyItem => (true, true),
+            Presence::Never(_) => (false, false),
             Presence::Optional | Presence::Otherwise(_) => (true, false),
             Presence::RequiredWithPlaceholders => (has_placeholders, true),
             Presence::OptionalWithPlaceholders => (has_placeholders, false),
@@ -117,11 +119,15 @@ impl<'d> Reader<'d> {
                 self.write_key(field.name);
                 self.at(Step::Key(field.name), |reader| reader.value(&field.shape, value));
             }
+            None if self.only_item(field, object) => {}
             None if used && required => self.missing(field.name, field.about, object),
-            Some(_) if field.presence == Presence::OnlyWithPlaceholders => {
-                self.at(Step::Key(field.name), Self::samples_of_nothing);
-            }
-            Some(_) => self.at(Step::Key(field.name), Self::unused),
+            Some(_) => self.at(Step::Key(field.name), |reader| match field.presence {
+                Presence::Never(rule) => {
+                    reader.fault(Fault::new(rule, "is not taken here").hint(field.about));
+                }
+                Presence::OnlyWithPlaceholders => reader.samples_of_nothing(),
+                _ => reader.unused(),
+            }),
             None => {
                 if let Presence::Otherwise(word) = field.presence {
                     self.write_key(field.name);
@@ -152,6 +158,8 @@ impl<'d> Reader<'d> {
             Shape::Id(rule) => self.id(rule, value),
             Shape::One(rule) => self.one(rule, value),
             Shape::Object(part) => self.object(part, value),
+            Shape::Map(part) => self.map(part, value),
+            Shape::Anything(max) => self.anything(*max, value),
             Shape::Tagged(tagged) => self.tagged(tagged, value),
             Shape::List(list) => self.list(list, value),
             Shape::Parts(parts) => self.parts(parts, value),
@@ -311,7 +319,8 @@ impl<'d> Reader<'d> {
     fn at_least(&mut self, min: usize, title: &str, items: &'d [Json<'d>]) {
         if items.len() < min {
             let message = format!("has {} items; at least {min} are needed", items.len());
-            self.fault(Fault::new(Rule::TooFew, message).hint(format!("add a {title}")));
+            let article = if title.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+            self.fault(Fault::new(Rule::TooFew, message).hint(format!("add {article} {title}")));
         }
     }
 
@@ -445,6 +454,11 @@ impl<'d> Reader<'d> {
 fn may_hold_placeholders(form: Form) -> bool {
     matches!(
         form,
-        Form::WithPlaceholders | Form::UrlWithSuffix | Form::Headline | Form::Message | Form::Link
+        Form::WithPlaceholders
+            | Form::UrlWithSuffix
+            | Form::Headline
+            | Form::Message
+            | Form::CardMessage
+            | Form::Link
     )
 }

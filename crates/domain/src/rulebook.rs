@@ -6,6 +6,7 @@ mod v1;
 mod whatsapp;
 
 use crate::{
+    advice::Warnings,
     id::AccountId,
     json::Json,
     violation::{Report, Rule},
@@ -16,7 +17,7 @@ pub use draft::Check;
 use draft::Draft;
 pub use v1::V1;
 pub use whatsapp::WHATSAPP;
-pub(crate) use whatsapp::languages;
+pub(crate) use whatsapp::{BODY_MAX, CODE_MAX, OFFER_CODE_MAX, languages};
 
 /// The form of a template document, its rules, and what makes a name unique under it.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub struct Rulebook {
     pub edit: &'static Part,
     /// What no row can say, because it is about several fields at once.
     pub checks: &'static [Check],
+    /// What is worth a warning in several fields at once.
+    pub(crate) advise: fn(&Draft<'_>, &mut Warnings),
     /// Every rule that a document of a template can break here.
     pub rules: &'static [Rule],
     /// What makes a template unique, from its account, name and language.
@@ -52,6 +55,13 @@ impl Rulebook {
         if matches!(root, Json::Object(_)) {
             let draft = Draft::of(root);
             self.checks.iter().for_each(|check| (check.run)(&draft, report));
+        }
+    }
+
+    /// Adds what is worth a warning in the document as a whole.
+    pub(crate) fn advise(&self, root: &Json<'_>, warnings: &mut Warnings) {
+        if matches!(root, Json::Object(_)) {
+            (self.advise)(&Draft::of(root), warnings);
         }
     }
 }
@@ -103,6 +113,20 @@ pub enum Presence {
     OnlyWithPlaceholders,
     /// It may be left out; this word is kept then.
     Otherwise(&'static str),
+    /// It is a list and has to be there, or the fields of its only item stand in its place.
+    OrItsOnlyItem,
+    /// It may not be there: this rule is broken then, and the row says why.
+    Never(Rule),
+}
+
+impl Field {
+    /// The fields that may stand in the place of this one.
+    pub(crate) fn inlined(&self) -> &'static [Field] {
+        match (self.presence, &self.shape) {
+            (Presence::OrItsOnlyItem, Shape::Parts(parts)) => parts.item.fields,
+            _ => &[],
+        }
+    }
 }
 
 /// What kind of value a field holds.
@@ -129,6 +153,11 @@ pub enum Shape {
     One(Text),
     /// One kind of object.
     Object(&'static Part),
+    /// One kind of object, or a list with a `key` and a `value` for each of its members; kept as an
+    /// object.
+    Map(&'static Part),
+    /// Anything that has at most so many bytes; kept as it is.
+    Anything(usize),
     /// An object whose kind its tag tells.
     Tagged(&'static Tagged),
     /// A list of tagged objects.
@@ -171,6 +200,8 @@ pub enum Form {
     UrlWithSuffix,
     /// A phone number.
     Phone,
+    /// A phone number with whatever people write between its digits.
+    Dialled,
     /// A moment as RFC 3339 writes it.
     Moment,
     /// Lower-case letters, digits and `_`.
@@ -181,8 +212,12 @@ pub enum Form {
     Headline,
     /// The message itself: words before, behind and between its placeholders.
     Message,
-    /// Small print and labels: no placeholders, no formatting, no emoji.
+    /// The message of a card: words before and behind its placeholders.
+    CardMessage,
+    /// Small print: no placeholders, no formatting, no emoji.
     Plain,
+    /// A label: as small print, and no `*`, `~` and `` ` `` even by themselves.
+    Label,
     /// An `http` or `https` address that may end in a placeholder and does not lead into WhatsApp.
     Link,
     /// The name of an Android package.

@@ -114,7 +114,7 @@ fn part(
     }
     for field in part.fields {
         match &field.shape {
-            Shape::Object(inner) | Shape::Parts(Parts { item: inner, .. }) => {
+            Shape::Object(inner) | Shape::Map(inner) | Shape::Parts(Parts { item: inner, .. }) => {
                 self::part(page, inner, &[], told);
             }
             Shape::Tagged(inner) => variants(page, inner, &[], told),
@@ -143,6 +143,8 @@ fn variants(
 fn required(field: &Field) -> &'static str {
     match field.presence {
         Presence::Required => "yes",
+        Presence::OrItsOnlyItem => "yes, or the fields of its only item in its place",
+        Presence::Never(_) => "never",
         Presence::Optional | Presence::Otherwise(_) => "no",
         Presence::RequiredWithPlaceholders => "when there are placeholders",
         Presence::OnlyWithPlaceholders => "exactly when there are placeholders",
@@ -152,6 +154,7 @@ fn required(field: &Field) -> &'static str {
 
 fn value(field: &'static Field) -> String {
     match field.presence {
+        Presence::Never(rule) => format!("refused: `{}`", rule.id()),
         Presence::Otherwise(word) => format!("{}; else `{word}`", shape(&field.shape)),
         _ => shape(&field.shape),
     }
@@ -171,6 +174,8 @@ fn shape(shape: &'static Shape) -> String {
         Shape::Id(rule) => format!("{}, or whole number from 1", text(rule)),
         Shape::One(rule) => format!("{}, or a list with one", text(rule)),
         Shape::Object(part) => part.title.to_owned(),
+        Shape::Map(part) => format!("{}, or a list of objects with `key` and `value`", part.title),
+        Shape::Anything(max) => format!("anything of up to {max} bytes, kept as it is"),
         Shape::Tagged(tagged) => format!("a {}", tagged.title),
         Shape::List(list) => {
             format!("list of {} to {} {}s", list.min.max(1), list.max, list.item.title)
@@ -195,6 +200,9 @@ fn text(rule: &Text) -> String {
     let form = match rule.form {
         Form::Language => return "`language_REGION`".to_owned(),
         Form::Phone => return "optional `+`, then 7 to 15 digits, the first not 0".to_owned(),
+        Form::Dialled => {
+            return "phone number: optional `+`, at least 5 digits, spaces, hyphens, dots and parentheses; up to 20 characters".to_owned();
+        }
         Form::Moment => return "a moment: `2026-11-15T09:30:00Z`".to_owned(),
         Form::Free => "",
         Form::Secret => ", at least 16, printable ASCII without spaces",
@@ -207,7 +215,9 @@ fn text(rule: &Text) -> String {
         Form::Identifier => ", lower-case letters, digits and `_`",
         Form::Headline => ", at most one placeholder, no formatting, no emoji",
         Form::Message => ", placeholders allowed with words around them",
+        Form::CardMessage => ", placeholders allowed between words",
         Form::Plain => ", no placeholders, no formatting, no emoji",
+        Form::Label => ", no placeholders, no `*`, `~` and `` ` ``, no formatting, no emoji",
         Form::Link => {
             ", an `http://` or `https://` address that may end in a placeholder and does not lead into WhatsApp"
         }

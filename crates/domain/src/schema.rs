@@ -84,7 +84,9 @@ enum Side {
 fn objects(side: Side, part: &'static Part, tags: &Map<String, Value>) -> Vec<Value> {
     let decides = part.fields.iter().any(|field| may_hold_placeholders(&field.shape));
     if side == Side::Kept || !decides {
-        return vec![object(side, part, tags, true, &capital(part.title))];
+        let usual = object(side, part, tags, true, &capital(part.title));
+        let other = (side == Side::Sent).then(|| inlined(part, &usual)).flatten();
+        return [usual].into_iter().chain(other).collect();
     }
     let described = |how: &str| capital(&format!("{} {how} placeholders", part.title));
     vec![
@@ -93,11 +95,33 @@ fn objects(side: Side, part: &'static Part, tags: &Map<String, Value>) -> Vec<Va
     ]
 }
 
+/// The same object in which the fields of a list's only item stand in the place of the list.
+fn inlined(part: &'static Part, usual: &Value) -> Option<Value> {
+    let field = part.fields.iter().find(|field| !field.inlined().is_empty())?;
+    let mut schema = usual.clone();
+    schema["title"] = json!(capital(&format!("{} with one {}", part.title, field.name)));
+    schema["properties"][field.name] = json!({"type": "null"});
+    let required = schema["required"].as_array_mut()?;
+    required.retain(|it| it != field.name);
+    for inner in field.inlined() {
+        required.push(json!(inner.name));
+    }
+    for inner in field.inlined() {
+        schema["properties"][inner.name] = described(Side::Sent, inner, false);
+    }
+    Some(schema)
+}
+
 fn may_hold_placeholders(shape: &Shape) -> bool {
     let Shape::Text(Text { form, .. }) = shape else { return false };
     matches!(
         form,
-        Form::WithPlaceholders | Form::UrlWithSuffix | Form::Headline | Form::Message | Form::Link
+        Form::WithPlaceholders
+            | Form::UrlWithSuffix
+            | Form::Headline
+            | Form::Message
+            | Form::CardMessage
+            | Form::Link
     )
 }
 
@@ -114,7 +138,8 @@ fn object(
     let mut required: Vec<&str> = tags.keys().map(String::as_str).collect();
     for field in part.fields {
         let (used, needed) = match field.presence {
-            Presence::Required => (true, true),
+            Presence::Required | Presence::OrItsOnlyItem => (true, true),
+            Presence::Never(_) => (false, false),
             Presence::Optional => (true, false),
             Presence::Otherwise(_) => (true, side == Side::Kept),
             Presence::RequiredWithPlaceholders => (placeholders, side == Side::Sent),
@@ -126,7 +151,7 @@ fn object(
             }
         };
         if !used {
-            if field.presence == Presence::OnlyWithPlaceholders {
+            if matches!(field.presence, Presence::OnlyWithPlaceholders | Presence::Never(_)) {
                 properties.insert(field.name.to_owned(), json!({"type": "null"}));
             }
             continue;
@@ -165,6 +190,8 @@ fn described(side: Side, field: &'static Field, placeholders: bool) -> Value {
         Shape::Text(_) | Shape::Id(_) => json!({"type": "string"}),
         Shape::One(rule) => one(side, rule),
         Shape::Object(part) => one_of_them(objects(side, part, &Map::new())),
+        Shape::Map(part) => map(side, part),
+        Shape::Anything(_) => json!({}),
         Shape::Tagged(inner) => one_of_them(tagged(side, inner, &Map::new())),
         Shape::List(inner) => list(side, inner),
         Shape::Parts(parts) => several(side, parts),
@@ -187,6 +214,25 @@ fn one(side: Side, rule: &Text) -> Value {
     };
     let list = json!({"type": "array", "items": value, "minItems": 1, "maxItems": 1});
     if side == Side::Kept { list } else { json!({"anyOf": [value, list]}) }
+}
+
+/// An object, or a list of keys and values; kept as an object.
+fn map(side: Side, part: &'static Part) -> Value {
+    let object = one_of_them(objects(side, part, &Map::new()));
+    if side == Side::Kept {
+        return object;
+    }
+    let known: Vec<&str> = part.fields.iter().map(|field| field.name).collect();
+    let values: Vec<Value> = part.fields.iter().map(|it| described(side, it, false)).collect();
+    let entry = |(name, value): (&&str, &Value)| json!({"type": "object", "properties": {"key": {"const": name}, "value": value}, "required": ["key", "value"]});
+    let mut entries: Vec<Value> = known.iter().zip(&values).map(entry).collect();
+    entries.push(json!({
+        "type": "object",
+        "description": "One that nobody knows is passed over.",
+        "properties": {"key": {"type": "string", "not": {"enum": known}}, "value": {"not": {"type": "null"}}},
+        "required": ["key", "value"],
+    }));
+    json!({"anyOf": [object, {"type": "array", "items": {"anyOf": entries}}]})
 }
 
 fn several(side: Side, parts: &'static Parts) -> Value {
@@ -404,7 +450,7 @@ mod tests {
         assert!(with["required"].as_array().unwrap().contains(&json!("example")));
         let kept = of_kept(&WHATSAPP);
         assert!(kept["required"].as_array().unwrap().contains(&json!("parameter_format")));
-        assert_eq!(of_edit(&WHATSAPP)["anyOf"].as_array().unwrap().len(), 5);
+        assert_eq!(of_edit(&WHATSAPP)["anyOf"].as_array().unwrap().len(), 6);
     }
 
     #[test]

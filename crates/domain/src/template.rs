@@ -40,7 +40,8 @@ impl Template {
     /// Reads a document as [`Template::read`] does and collects warnings on the way.
     pub fn check(document: &Document<'_>, rulebook: &Rulebook) -> Checked {
         let also = |report: &mut Report| rulebook.check(document.root(), report);
-        let (content, warnings) = Reader::check(document, rulebook.template, is_content, also);
+        let (content, mut warnings) = Reader::check(document, rulebook.template, is_content, also);
+        rulebook.advise(document.root(), &mut warnings);
         Checked { template: content.map(|content| Self::of(document, content)), warnings }
     }
 

@@ -95,6 +95,11 @@ impl Report {
         }
     }
 
+    /// Forgets what something else makes needless.
+    pub(crate) fn take_back(&mut self, needless: impl Fn(&Violation) -> bool) {
+        self.told.retain(|told| !needless(told));
+    }
+
     /// `value`, unless anything was found.
     pub(crate) fn verdict<T>(self, value: Option<T>) -> Result<T, Violations> {
         match value {
@@ -149,7 +154,7 @@ rules! {
         Empty "empty" "A string is not empty and not only white space.";
         TooLong "too-long" "A string has at most so many characters (Unicode scalar values).";
         ControlCharacter "control-character"
-            "No control characters (category Cc); body texts may hold line feed, carriage return and tab.";
+            "No control characters (category Cc); body texts may hold line feed, carriage return and tab. Under `whatsapp` headlines, footers and labels hold no U+2028 and U+2029 either.";
         TooFew "too-few" "A list has at least so many items.";
         TooMany "too-many" "A list has at most so many items; what goes beyond is not read.";
         NotAChoice "not-a-choice" "The value is one of the words listed for the field, in any letter case.";
@@ -170,7 +175,7 @@ rules! {
         UrlHost "url-host" "An address names a host.";
         UrlUserInfo "url-user-info" "An address carries no user name or password.";
         UrlWhiteSpace "url-white-space" "An address holds no white space.";
-        PhoneForm "phone-form" "A phone number is an optional `+` and 7 to 15 digits, the first not 0.";
+        PhoneForm "phone-form" "A phone number is an optional `+` and 7 to 15 digits, the first not 0. Under `whatsapp` it has at least 5 digits and at most 20 characters; spaces, hyphens, dots and parentheses may stand between the digits.";
     }
     /// Rules of such a document that only the `whatsapp` rulebook has.
     WHATSAPP {
@@ -181,14 +186,15 @@ rules! {
         PlaceholderCount "placeholder-count" "A headline holds at most one placeholder.";
         PlaceholderAtStart "placeholder-at-start" "A body does not begin with a placeholder; punctuation before it does not help.";
         PlaceholderAtEnd "placeholder-at-end" "A body does not end with a placeholder; punctuation behind it does not help.";
-        TooFewWords "too-few-words" "A body with n different placeholders has at least 2n + 1 words beside them.";
+        TooFewWords "too-few-words" "A body with n different placeholders has at least 2n + 1 words beside them; the text of a card may have fewer.";
         Formatting "formatting"
-            "No `*bold*`, `_italic_`, `~struck~` or `` `code` `` outside of bodies, and no asterisk at all in a headline.";
+            "No `*bold*`, `_italic_`, `~struck~` or `` `code` `` outside of bodies, no asterisk at all in a headline, and no `*`, `~` and `` ` `` at all in a label.";
         Emoji "emoji" "No emoji outside of bodies.";
         SamplesNotAllowed "samples-not-allowed"
-            "An `example` stands only where there are placeholders, and in the way that `parameter_format` asks for.";
+            "An `example` stands only where there are placeholders, never in a footer or in an AUTHENTICATION template, and in the way that `parameter_format` asks for.";
         SampleName "sample-name" "A named sample names a placeholder of its text, and each is named once.";
-        WhatsappLink "whatsapp-link" "The address of a button does not lead back into WhatsApp.";
+        WhatsappLink "whatsapp-link"
+            "The address of a button does not lead back into WhatsApp: to `wa.me`, `chat.whatsapp.com` or `api.whatsapp.com`.";
         NumberRange "number-range" "A number lies within its limits; those of `message_send_ttl_seconds` depend on the category.";
         PackageForm "package-form"
             "An Android package has at least two parts with a dot between them, each of letters, digits and `_`, a letter first.";
@@ -196,7 +202,8 @@ rules! {
         LabelRepeated "label-repeated" "No two quick replies have the same label.";
         ButtonCount "button-count" "There are at most so many buttons of a type.";
         QuickRepliesApart "quick-replies-apart" "Quick replies stand together, before or behind all other buttons.";
-        ButtonAlone "button-alone" "A CATALOG or MPM button is the only one.";
+        ButtonAlone "button-alone" "A CATALOG or MPM button is the only one, and so is the button of a product's card.";
+        HeaderMissing "header-missing" "An MPM button stands below a HEADER.";
         ComponentUnfit "component-unfit" "The component may stand beside the others.";
         CategoryUnfit "category-unfit" "The category is one that the piece is for.";
         AuthenticationText "authentication-text" "An AUTHENTICATION template brings no texts: WhatsApp writes them.";
@@ -211,7 +218,9 @@ rules! {
         CardsDiffer "cards-differ"
             "All cards have the same kind of header, the same kinds of buttons in the same order, and a body each or none.";
         OfferButtons "offer-buttons"
-            "A limited-time offer has a URL button; a `COPY_CODE` button stands first, and is needed when the offer ends.";
+            "A limited-time offer has one URL button and no other but a `COPY_CODE` button, which stands first, and is needed when the offer ends.";
+        NotCovered "not-covered"
+            "Templates of Meta's library are not kept here: a template brings its own components.";
     }
     /// Rules that other templates and uploads have a part in.
     OTHERS {

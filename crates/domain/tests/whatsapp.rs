@@ -6,5 +6,9 @@
 mod whatsapp {
     mod fixture;
     mod forms;
+    mod limits;
+    mod pieces;
+    mod samples;
     mod table;
+    mod warnings;
 }

@@ -2,7 +2,7 @@
 
 use super::{Advice, Note, characters};
 use crate::{
-    rulebook::{Kind, List, Part, Parts, Shape, Tagged},
+    rulebook::{Field, Kind, List, Part, Parts, Shape, Tagged},
     suggest,
 };
 
@@ -80,20 +80,17 @@ impl Known {
     /// Which objects do use a field of this name: the kin of this one, else any of the document.
     fn users(&self, name: &str) -> Vec<&'static str> {
         let mut users = Vec::new();
-        let mut add = |tags: &[&'static Tagged], part: &'static Part| {
-            if names_of(tags, part).any(|it| it == name) {
+        // Some kinds of objects stand in several places.
+        let add = |users: &mut Vec<&'static str>, tags: &[&'static Tagged], part: &'static Part| {
+            if names_of(tags, part).any(|it| it == name) && !users.contains(&part.title) {
                 users.push(part.title);
             }
         };
         if let Some(tagged) = self.tagged {
-            kinds(tagged, &mut Vec::new(), &mut add);
+            kinds(tagged, &mut Vec::new(), &mut |tags, part| add(&mut users, tags, part));
         }
         if users.is_empty() {
-            parts(self.root, &[], &mut |tags, part| {
-                if names_of(tags, part).any(|it| it == name) {
-                    users.push(part.title);
-                }
-            });
+            parts(self.root, &[], &mut |tags, part| add(&mut users, tags, part));
         }
         users
     }
@@ -111,7 +108,8 @@ type Each<'f> = &'f mut dyn FnMut(&[&'static Tagged], &'static Part);
 /// The members of an object of that kind.
 fn names_of(tags: &[&'static Tagged], part: &'static Part) -> impl Iterator<Item = &'static str> {
     let fields = part.fields.iter().map(|field| field.name);
-    tags.iter().map(|tag| tag.tag).chain(fields)
+    let inlined = part.fields.iter().flat_map(Field::inlined).map(|field| field.name);
+    tags.iter().map(|tag| tag.tag).chain(fields).chain(inlined)
 }
 
 /// Every kind of object that tags tell apart.
@@ -131,7 +129,7 @@ fn parts(part: &'static Part, tags: &[&'static Tagged], each: Each<'_>) {
     each(tags, part);
     for field in part.fields {
         match &field.shape {
-            Shape::Object(inner) | Shape::Parts(Parts { item: inner, .. }) => {
+            Shape::Object(inner) | Shape::Map(inner) | Shape::Parts(Parts { item: inner, .. }) => {
                 parts(inner, &[], each);
             }
             Shape::Tagged(tagged) | Shape::List(List { item: tagged, .. }) => {

@@ -32,10 +32,7 @@ const SHORTENERS: &[&str] = &[
 ];
 
 /// Hosts that lead back into WhatsApp.
-const WHATSAPP: &[&str] = &["chat.whatsapp.com", "wa.me"];
-
-/// Hosts that a button may not lead to, nor to any host below them.
-const INTO_WHATSAPP: &[&str] = &["wa.me", "whatsapp.com", "whatsapp.net", "wa.link"];
+const WHATSAPP: &[&str] = &["api.whatsapp.com", "chat.whatsapp.com", "wa.me"];
 
 /// An address that is better not there.
 struct Link {
@@ -63,7 +60,7 @@ pub(crate) fn leads_into_whatsapp(address: &str) -> bool {
             end.eq_ignore_ascii_case(known) && (sub.is_empty() || sub.ends_with('.'))
         })
     };
-    INTO_WHATSAPP.iter().any(is_below)
+    WHATSAPP.iter().any(is_below)
 }
 
 fn addresses(text: &str) -> impl Iterator<Item = Link> {
@@ -155,9 +152,16 @@ mod tests {
         ] {
             assert!(leads_into_whatsapp(address), "{address}");
         }
-        for address in
-            ["https://shop.example/wa.me", "https://mywa.me/", "https://wa.me.example", "", "é"]
-        {
+        for address in [
+            "https://shop.example/wa.me",
+            "https://mywa.me/",
+            "https://wa.me.example",
+            "https://wa.link/x",
+            "https://faq.whatsapp.com/x",
+            "https://www.whatsapp.com/legal",
+            "",
+            "é",
+        ] {
             assert!(!leads_into_whatsapp(address), "{address}");
         }
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Advice, Note, characters, links, tell};
 use crate::{
-    phrase,
+    marks, phrase,
     rulebook::{Form, Text},
     text::{longer_than, shortened},
     violation::Span,
@@ -24,18 +24,28 @@ pub(super) fn look(rule: &Text, text: &str) -> Vec<Note> {
         | Form::WithoutPlaceholders
         | Form::Headline
         | Form::Message
-        | Form::Plain => "remove it, unless it is there on purpose",
+        | Form::CardMessage
+        | Form::Plain
+        | Form::Label => "remove it, unless it is there on purpose",
         _ => "remove it",
     };
     let mut notes = characters::look(text, hint);
     notes.extend(long);
-    if matches!(rule.form, Form::WithPlaceholders | Form::Message) {
+    let is_body = matches!(rule.form, Form::Message | Form::CardMessage);
+    if is_body || rule.form == Form::WithPlaceholders {
         let placeholders = phrase::placeholders(text);
         // Only bodies have several lines. Where the rulebook refuses this, no warning is needed.
-        if rule.multiline && rule.form != Form::Message {
+        if rule.multiline && !is_body {
             notes.extend(frame(text, &placeholders));
         }
         notes.extend(side_by_side(text, &placeholders));
+    }
+    if is_body || rule.form == Form::Headline {
+        notes.extend(unpaired_braces(text));
+    }
+    if is_body {
+        notes.extend(empty_lines(text));
+        notes.extend(many_emoji(text));
     }
     if !matches!(rule.form, Form::Name | Form::Language | Form::Phone | Form::Moment) {
         // An address that leads into WhatsApp is no matter for a warning where it is refused.
@@ -84,6 +94,52 @@ fn side_by_side(text: &str, placeholders: &[Range<usize>]) -> Vec<Note> {
         let hint = "put a word between them: WhatsApp rejects them otherwise";
         Note::new(Advice::PlaceholdersSideBySide, message, hint).at(Span::of(text, place))
     })
+}
+
+/// `}}` without `{{` before it. The other way round is refused.
+fn unpaired_braces(text: &str) -> Option<Note> {
+    let mut from = 0;
+    loop {
+        let close = from + text[from..].find("}}")?;
+        if !text[from..close].contains("{{") {
+            let hint =
+                "write `{{1}}` for a placeholder, or leave out the braces: WhatsApp rejects such";
+            let note = Note::new(Advice::BracesUnpaired, "holds `}}` without `{{`", hint);
+            return Some(note.at(Span::of(text, close..close + 2)));
+        }
+        from = close + 2;
+    }
+}
+
+/// More line breaks in a row than WhatsApp is known to take.
+fn empty_lines(text: &str) -> Option<Note> {
+    const MOST: usize = 2;
+    let is_break = |it: char| matches!(it, '\n' | '\r');
+    let mut from = 0;
+    loop {
+        let start = from + text[from..].find(is_break)?;
+        let end = text[start..].find(|it| !is_break(it)).map_or(text.len(), |at| start + at);
+        // A carriage return belongs to the line feed behind it.
+        let count = text[start..end].replace("\r\n", "\n").len();
+        if count > MOST {
+            let message = format!("holds {count} line breaks in a row");
+            let hint = "write two at most: WhatsApp is said to refuse more";
+            let note = Note::new(Advice::ManyLineBreaks, message, hint);
+            return Some(note.at(Span::of(text, start..end)));
+        }
+        from = end;
+    }
+}
+
+fn many_emoji(text: &str) -> Option<Note> {
+    const MOST: usize = 10;
+    if text.is_ascii() {
+        return None;
+    }
+    let count = marks::emoji(text);
+    let message = format!("holds {count} emoji");
+    let hint = format!("use {MOST} at most: WhatsApp is said to refuse more");
+    (count > MOST).then(|| Note::new(Advice::ManyEmoji, message, hint))
 }
 
 #[cfg(test)]

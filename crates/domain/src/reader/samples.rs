@@ -23,9 +23,11 @@ impl<'d> Reader<'d> {
         let Some(count) = self.placeholders else { return };
         let (message, hint) = if count == 0 {
             ("stands beside a text without placeholders", "leave it out".to_owned())
+        } else if self.format == Format::Named {
+            ("is of the other format", "leave it out: `parameter_format` is NAMED".to_owned())
         } else {
-            let word = self.format.word();
-            ("is of the other format", format!("leave it out: `parameter_format` is {word}"))
+            let hint = "leave it out, or add `\"parameter_format\": \"NAMED\"`";
+            ("is of the other format", hint.to_owned())
         };
         self.fault(Fault::new(Rule::SamplesNotAllowed, message).hint(hint));
     }
@@ -146,7 +148,9 @@ impl<'d> Reader<'d> {
                             Some(at) => {
                                 names.swap_remove(at);
                             }
-                            None => reader.at(Step::Key(NAME), |it| it.no_such_name(name)),
+                            None => {
+                                reader.at(Step::Key(NAME), |it| it.no_such_name(name, &names));
+                            }
                         }
                         reader.write_key(NAME);
                         reader.write_string(name);
@@ -169,10 +173,15 @@ impl<'d> Reader<'d> {
         self.write("]");
     }
 
-    fn no_such_name(&mut self, name: &str) {
+    fn no_such_name(&mut self, name: &str, names: &[&str]) {
         let message =
             format!("`{}` is no placeholder of the text, or has its sample", shortened(name));
-        let hint = "name each placeholder of the text once";
+        let bare = name.trim_matches(['{', '}', ' ']);
+        let hint = if bare != name && names.contains(&bare) {
+            format!("write it without braces: `{}`", shortened(bare))
+        } else {
+            "name each placeholder of the text once".to_owned()
+        };
         self.fault(Fault::new(Rule::SampleName, message).hint(hint));
     }
 }

@@ -41,6 +41,12 @@ pub(super) fn fill_named(
     Ok(filled)
 }
 
+/// How many characters of a text stay whatever its values are.
+pub(super) fn fixed(text: &str, names: &[&str]) -> usize {
+    let length = |piece| if let Piece::Words(words) = piece { words.chars().count() } else { 0 };
+    Pieces { rest: text, names }.map(length).sum()
+}
+
 /// A text, taken apart at its placeholders.
 struct Pieces<'t> {
     rest: &'t str,
@@ -121,6 +127,7 @@ mod tests {
     fn the_length_is_that_of_the_filled_text_in_characters() {
         assert_eq!(fill("é{{1}}{{1}}", &["ü2"], 5), Ok("éü2ü2".to_owned()));
         assert_eq!(fill("é{{1}}{{1}}", &["ü2"], 4), Err(5));
+        assert_eq!((fixed("é{{1}}{{1}}!", &[]), fixed("{{a}}", &["a"])), (2, 0));
         let long = "x".repeat(1_000_000);
         assert_eq!(fill(&"{{1}}".repeat(800), &[&long], 4_096), Err(800_000_000));
     }

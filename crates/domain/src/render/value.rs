@@ -23,6 +23,31 @@ pub(super) fn plain(value: &str, max: usize) -> Vec<Fault> {
     faults
 }
 
+/// A value that is put into a text of WhatsApp's, likewise: there is more than one kind of line break.
+pub(super) fn on_one_line(value: &str, max: usize) -> Vec<Fault> {
+    let mut faults = plain(value, max);
+    if faults.iter().all(|fault| !matches!(fault.rule, Rule::Empty | Rule::ValueLineBreak)) {
+        broken_at(value, text::is_separator, &mut faults);
+    }
+    faults
+}
+
+/// A value that nobody reads but the program that sent it.
+pub(super) fn payload(value: &str, max: usize) -> Vec<Fault> {
+    if value.is_empty() {
+        let hint = "write something, or leave it out";
+        return vec![Fault::new(Rule::Empty, "must not be empty").hint(hint)];
+    }
+    let mut faults = Vec::new();
+    if text::longer_than(value, max) {
+        let length = value.chars().count();
+        let message = format!("has {length} characters; at most {max} are allowed");
+        let hint = format!("shorten it by {}", length - max);
+        faults.push(Fault::new(Rule::TooLong, message).hint(hint));
+    }
+    faults
+}
+
 /// A value that ends an address, which is of at most `max` characters with it. The whole is asked,
 /// since what follows a bare host may turn it into another one.
 pub(super) fn end_of_address(base: &str, end: &str, max: usize) -> Vec<Fault> {
@@ -35,8 +60,11 @@ pub(super) fn end_of_address(base: &str, end: &str, max: usize) -> Vec<Fault> {
         return vec![too_long(length, max)];
     }
     let mut faults = Vec::new();
+    // A template may have its scheme in capitals, where its rulebook takes them.
+    let scheme = base.find("://").unwrap_or_default();
+    let whole = format!("{}{}{end}", base[..scheme].to_ascii_lowercase(), &base[scheme..]);
     // Line breaks are white space, and told as such.
-    text::check(&row(max, true, Form::Url), &format!("{base}{end}"), &mut faults);
+    text::check(&row(max, true, Form::Url), &whole, &mut faults);
     // Braces in a value mean nothing.
     faults.retain(|fault| fault.rule != Rule::PlaceholderNotAllowed);
     for span in faults.iter_mut().filter_map(|fault| fault.span.as_mut()) {
@@ -78,7 +106,10 @@ fn row(max: usize, multiline: bool, form: Form) -> Text {
 }
 
 fn line_break(value: &str, faults: &mut Vec<Fault>) {
-    let breaks = ['\n', '\r', '\t'];
+    broken_at(value, |it| matches!(it, '\n' | '\r' | '\t'), faults);
+}
+
+fn broken_at(value: &str, breaks: impl Fn(char) -> bool + Copy, faults: &mut Vec<Fault>) {
     let Some(start) = value.find(breaks) else { return };
     let rest = value[start..].trim_start_matches(breaks);
     let message = "holds a line break or a tab, which WhatsApp refuses in values";

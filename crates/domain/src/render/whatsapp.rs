@@ -19,21 +19,24 @@ use super::{
 use crate::{
     json::Json,
     moment,
-    rulebook::Format,
+    rulebook::{BODY_MAX, CODE_MAX, Format, OFFER_CODE_MAX},
     template::{Category, Template},
     text::{Fault, shortened},
     violation::{Report, Rule, Violation},
 };
 use parts::Parts;
 use spot::Spot;
-use words::Words;
+use words::{Limit, Words};
 
 // How long the texts may be once they are filled: what the rulebook says of the texts themselves.
 // A test holds the two together.
 const HEADER_MAX: usize = 60;
-const BODY_MAX: usize = 1_024;
 const OFFER_BODY_MAX: usize = 600;
 const SMALL_BODY_MAX: usize = 160;
+
+/// How many characters the values of a body may have together when the body is all there is. A value
+/// counts as often as it is put in, which keeps answers small.
+const VALUES_MAX: usize = 32_768;
 
 /// How long names, ids and tokens may be. WhatsApp tells no limit; this keeps answers small.
 const LONGEST: usize = 1_024;
@@ -74,14 +77,16 @@ pub(super) fn whole<'a>(
 }
 
 /// How long the body may be, which depends on what stands beside it.
-fn body_max(parts: &Parts<'_, '_>) -> usize {
+fn body_max(parts: &Parts<'_, '_>) -> Limit {
     let buttons = list(parts.buttons, "buttons");
-    if buttons.iter().any(|it| word(it, "type") == Some("SPM")) {
-        SMALL_BODY_MAX
+    if parts.only_body() {
+        Limit::Values(VALUES_MAX)
+    } else if buttons.iter().any(|it| word(it, "type") == Some("SPM")) {
+        Limit::Filled(SMALL_BODY_MAX)
     } else if parts.offer.is_some() {
-        OFFER_BODY_MAX
+        Limit::Filled(OFFER_BODY_MAX)
     } else {
-        BODY_MAX
+        Limit::Filled(BODY_MAX)
     }
 }
 
@@ -89,7 +94,7 @@ fn body_max(parts: &Parts<'_, '_>) -> usize {
 fn message<'a>(
     parts: &Parts<'_, 'a>,
     format: Format,
-    body_max: usize,
+    body_max: Limit,
     spot: &Spot<'a, '_>,
     report: &mut Report,
 ) -> (Texts<'a>, Vec<Component<'a>>) {
@@ -139,7 +144,8 @@ fn message<'a>(
     if parts.buttons.is_some() && defined.is_empty() {
         unknown("component", Some("BUTTONS"), report);
     }
-    let (buttons, taken) = buttons::fill(defined, format, &spot.key("buttons"), report);
+    let coupon_max = if parts.offer.is_some() { OFFER_CODE_MAX } else { CODE_MAX };
+    let (buttons, taken) = buttons::fill(defined, format, coupon_max, &spot.key("buttons"), report);
     sent.extend(taken);
     let cards = cards(parts.carousel, format, &spot.key("cards"), report);
     let (shown, cards): (Vec<_>, Vec<_>) = cards.into_iter().unzip();
@@ -192,7 +198,8 @@ fn cards<'a>(
             continue;
         }
         place.only(&["header", "body", "buttons"], report);
-        let (texts, components) = message(parts, format, SMALL_BODY_MAX, &place, report);
+        let (texts, components) =
+            message(parts, format, Limit::Filled(SMALL_BODY_MAX), &place, report);
         cards.push((texts, Card { card_index, components }));
     }
     spot.at_most(count, report);

@@ -4,6 +4,7 @@
 use std::fmt::{self, Write as _};
 
 use crate::{
+    advice::{Note, Warnings},
     json::Json,
     template::Category,
     text::Fault,
@@ -49,6 +50,12 @@ impl<'d> Draft<'d> {
         self.components.iter().copied()
     }
 
+    /// The message and each of its cards: whatever has components.
+    pub(crate) fn holders(&self) -> impl Iterator<Item = Piece<'d>> {
+        let cards = self.component("CAROUSEL").into_iter().flat_map(Piece::cards);
+        [self.root].into_iter().chain(cards)
+    }
+
     pub(crate) fn component(&self, word: &str) -> Option<Piece<'d>> {
         self.components().find(|it| it.is(word))
     }
@@ -58,6 +65,12 @@ impl<'d> Draft<'d> {
         self.buttons.iter().copied()
     }
 }
+
+// How many items lists may have, for the table and for the checks: what goes beyond is not read.
+/// There are no more components than kinds.
+pub(crate) const MOST_COMPONENTS: usize = 7;
+pub(crate) const MOST_BUTTONS: usize = 10;
+pub(crate) const MOST_CARDS: usize = 10;
 
 /// Components, cards, components, buttons.
 const DEEPEST: usize = 4;
@@ -80,15 +93,15 @@ pub(crate) struct Piece<'d> {
 
 impl<'d> Piece<'d> {
     pub(crate) fn components(self) -> impl Iterator<Item = Piece<'d>> + use<'d> {
-        self.items("components", 20)
+        self.items("components", MOST_COMPONENTS)
     }
 
     pub(crate) fn buttons(self) -> impl Iterator<Item = Piece<'d>> + use<'d> {
-        self.items("buttons", 10)
+        self.items("buttons", MOST_BUTTONS)
     }
 
     pub(crate) fn cards(self) -> impl Iterator<Item = Piece<'d>> + use<'d> {
-        self.items("cards", 10)
+        self.items("cards", MOST_CARDS)
     }
 
     /// The first component of that type.
@@ -148,18 +161,36 @@ impl<'d> Piece<'d> {
         self.note(report, field, fault);
     }
 
+    /// Takes back whatever was told of a field, because it should not be there at all.
+    pub(crate) fn take_back(self, field: &str, report: &mut Report) {
+        let place = self.pointer(field);
+        report.take_back(|told| {
+            let below = told.pointer.strip_prefix(&place);
+            below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        });
+    }
+
+    /// Warns of something about one of its fields.
+    pub(crate) fn warn(self, field: &str, warnings: &mut Warnings, note: Note) {
+        warnings.add(|| note.warning(self.pointer(field)));
+    }
+
     fn note(self, report: &mut Report, field: &str, fault: impl FnOnce() -> Fault) {
         report.add(|| {
             let Fault { rule, message, hint, span } = fault();
-            let steps = &self.place.steps[..self.place.depth];
-            let mut pointer = String::new();
-            for (list, index) in steps {
-                let _ = write!(pointer, "/{list}/{index}");
-            }
-            if !field.is_empty() {
-                let _ = write!(pointer, "/{field}");
-            }
-            Violation { pointer, rule, message, hint, span }
+            Violation { pointer: self.pointer(field), rule, message, hint, span }
         });
+    }
+
+    /// Where one of its fields stands, or it itself.
+    fn pointer(self, field: &str) -> String {
+        let mut pointer = String::new();
+        for (list, index) in &self.place.steps[..self.place.depth] {
+            let _ = write!(pointer, "/{list}/{index}");
+        }
+        if !field.is_empty() {
+            let _ = write!(pointer, "/{field}");
+        }
+        pointer
     }
 }

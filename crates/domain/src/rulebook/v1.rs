@@ -13,6 +13,7 @@ pub static V1: Rulebook = Rulebook {
     template: &TEMPLATE,
     edit: &EDIT,
     checks: &[],
+    advise: |_, _| {},
     rules: Rule::DOCUMENT,
     // Unique across the whole service: account and language play no part in it.
     claim: |_, name, _| name.to_owned(),

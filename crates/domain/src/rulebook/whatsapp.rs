@@ -2,6 +2,7 @@
 //! What is known of its rules comes from its published pages and from answers that people saw;
 //! where the two leave a doubt, nothing is refused.
 
+mod advice;
 mod authentication;
 mod buttons;
 mod cards;
@@ -12,8 +13,9 @@ mod special;
 
 use super::{
     Field, Form, Kind, List, Part,
-    Presence::{OnlyWithPlaceholders, Optional, Otherwise, Required},
+    Presence::{Never, OnlyWithPlaceholders, Optional, OrItsOnlyItem, Otherwise, Required},
     Rulebook, Samples, Shape, Tagged, Text, Variant,
+    draft::{MOST_BUTTONS, MOST_CARDS, MOST_COMPONENTS},
 };
 use crate::{template::Category, violation::Rule};
 
@@ -23,6 +25,7 @@ pub static WHATSAPP: Rulebook = Rulebook {
     template: &TEMPLATE,
     edit: &EDIT,
     checks: checks::ALL,
+    advise: advice::look,
     rules: RULES,
     // Unique within the account, once for each language. It begins with a character that no name
     // may hold, so that it never equals a claim that is a name.
@@ -80,13 +83,40 @@ const fn required(name: &'static str, shape: Shape, about: &'static str) -> Fiel
 /// How long a message may wait for delivery, in seconds; the category narrows it further.
 const LONGEST_LIFE: i64 = 2_592_000;
 
+/// How many characters a body may have; some surroundings narrow it further.
+pub(crate) const BODY_MAX: usize = 1_024;
+
+/// How many characters a coupon may have. WhatsApp's pages say 15 in one place and 20 in another;
+/// the newer one is taken, except below an offer, of which the older one speaks.
+pub(crate) const CODE_MAX: usize = 20;
+pub(crate) const OFFER_CODE_MAX: usize = 15;
+
+/// How many bytes options may have that are kept unread.
+const OPTION_MAX: usize = 4_096;
+
 const CATEGORY: Shape = Shape::Choice(Category::WORDS);
 const LIFETIME: Shape = Shape::Integer(-1, LONGEST_LIFE);
-const COMPONENTS: Shape =
-    Shape::List(List { min: 0, max: 20, item: &COMPONENT, unique: true, needs: Some("BODY") });
+const COMPONENTS: Shape = Shape::List(List {
+    min: 0,
+    max: MOST_COMPONENTS,
+    item: &COMPONENT,
+    unique: true,
+    needs: Some("BODY"),
+});
 
 const LIFETIME_ABOUT: &str = "For how many seconds delivery is tried: 30 to 900 for AUTHENTICATION, 30 to 43200 for UTILITY, 43200 to 2592000 for MARKETING; `-1` means 30 days for the first two.";
 const TRACKING_ABOUT: &str = "Whether clicks on its addresses are not counted.";
+
+const FEATURES: Field = optional(
+    "degrees_of_freedom_spec",
+    Shape::Object(&features::SPECIFICATION),
+    "What WhatsApp may improve by itself.",
+);
+
+/// An option of sending, which only WhatsApp can judge.
+const fn unread(name: &'static str, about: &'static str) -> Field {
+    optional(name, Shape::Anything(OPTION_MAX), about)
+}
 
 static TEMPLATE: Part = Part {
     title: "a template",
@@ -121,15 +151,23 @@ static TEMPLATE: Part = Part {
         optional(
             "display_format",
             Shape::Choice(&["ORDER_DETAILS"]),
-            "Lets a template with an ORDER_DETAILS button be MARKETING.",
+            "Lets a template with an ORDER_DETAILS button be MARKETING, whatever its header.",
         ),
         optional("message_send_ttl_seconds", LIFETIME, LIFETIME_ABOUT),
         optional("cta_url_link_tracking_opted_out", Shape::Flag, TRACKING_ABOUT),
-        optional(
-            "degrees_of_freedom_spec",
-            Shape::Object(&features::SPECIFICATION),
-            "What WhatsApp may improve by itself.",
-        ),
+        FEATURES,
+        unread("product_set_id", "The products of a catalogue that it is about."),
+        unread("send_type", "How it is going to be sent."),
+        unread("bid_spec", "What is paid for its delivery."),
+        unread("optimization_spec", "What its delivery aims at."),
+        unread("creative_sourcing_spec", "Where its pictures and texts may come from."),
+        unread("is_primary_device_delivery_only", "Whether it goes to the first device only."),
+        Field {
+            name: "library_template_name",
+            presence: Never(Rule::NotCovered),
+            shape: Shape::Anything(OPTION_MAX),
+            about: "Leave it out, and send the components themselves: Meta's library is not covered here.",
+        },
         required(
             "components",
             COMPONENTS,
@@ -149,6 +187,7 @@ static EDIT: Part = Part {
         ),
         optional("message_send_ttl_seconds", LIFETIME, LIFETIME_ABOUT),
         optional("cta_url_link_tracking_opted_out", Shape::Flag, TRACKING_ABOUT),
+        FEATURES,
         optional(
             "components",
             COMPONENTS,
@@ -252,7 +291,7 @@ static BODY: Part = Part {
     fields: &[
         optional(
             "text",
-            Shape::Text(row(1_024, true, Form::Message)),
+            Shape::Text(row(BODY_MAX, true, Form::Message)),
             "The message itself; may hold placeholders. Required, except in an AUTHENTICATION template, which has none.",
         ),
         samples(&BODY_EXAMPLE),
@@ -290,6 +329,12 @@ static FOOTER: Part = Part {
             Shape::Integer(1, 90),
             "In an AUTHENTICATION template: for how many minutes the code is good.",
         ),
+        Field {
+            name: "example",
+            presence: Never(Rule::SamplesNotAllowed),
+            shape: Shape::Anything(OPTION_MAX),
+            about: "Leave it out: a footer has no placeholders.",
+        },
     ],
 };
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     language,
     rulebook::{Form, Text, languages},
+    text::is_one_line,
 };
 
 /// White space that is no control character, as the inside of a character class.
@@ -18,6 +19,12 @@ const CONTROL: &str = r"\u0000-\u001f\u007f-\u009f";
 
 /// Control characters that not even a body text takes.
 const CONTROL_IN_LINES: &str = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f";
+
+/// Control characters and what parts lines without being one.
+const CONTROL_AND_SEPARATORS: &str = r"\u0000-\u001f\u007f-\u009f\u2028\u2029";
+
+/// White space before the first visible character of one line.
+const SPACE_IN_LINE: &str = r"[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]*";
 
 const PLACEHOLDER: &str = r"\{\{[1-9][0-9]{0,2}\}\}";
 
@@ -48,6 +55,12 @@ pub(super) fn text(rule: &Text, placeholders: bool) -> Value {
             let pattern = r"^\+?[1-9][0-9]{6,14}$";
             return json!({"type": "string", "pattern": pattern, "examples": ["+15550001111"]});
         }
+        Form::Dialled => {
+            // At least 5 digits.
+            let between = "[ .()-]*";
+            let pattern = format!(r"^\+?(?:{between}[0-9]){{5,}}{between}$");
+            return json!({"type": "string", "maxLength": 20, "pattern": pattern, "examples": ["+15550001111"]});
+        }
         Form::Moment => {
             let examples = ["2026-11-15T09:30:00Z"];
             return json!({"type": "string", "format": "date-time", "pattern": MOMENT, "examples": examples});
@@ -63,35 +76,45 @@ pub(super) fn text(rule: &Text, placeholders: bool) -> Value {
         Form::Identifier => "^[a-z0-9_]+$".to_owned(),
         Form::Package => r"^[A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_]*)+$".to_owned(),
         // Formatting, emoji and the words around placeholders are beyond a pattern.
-        Form::Headline | Form::Message if placeholders => {
-            let unit = unit(control(rule.multiline), control(rule.multiline));
+        Form::Headline | Form::Message | Form::CardMessage if placeholders => {
+            let unit = unit(control(rule), control(rule));
             format!(r"^(?:{unit})*{ANY_PLACEHOLDER}(?:{unit}|{ANY_PLACEHOLDER})*\{{?$")
         }
-        Form::Link => return url(rule.max, if placeholders { ANY_PLACEHOLDER } else { "" }),
-        Form::Url => return url(rule.max, ""),
-        Form::UrlWithSuffix => return url(rule.max, if placeholders { r"\{\{1\}\}" } else { "" }),
+        Form::Link => {
+            let suffix = if placeholders { ANY_PLACEHOLDER } else { "" };
+            return url(rule.max, "[Hh][Tt][Tt][Pp][Ss]?", suffix);
+        }
+        Form::Url => return url(rule.max, "https?", ""),
+        Form::UrlWithSuffix => {
+            let suffix = if placeholders { r"\{\{1\}\}" } else { "" };
+            return url(rule.max, "https?", suffix);
+        }
         Form::Name => format!("^[^{CONTROL}{SPACE}](?:[^{CONTROL}]*[^{CONTROL}{SPACE}])?$"),
         Form::Free => visible(rule.multiline),
         Form::WithPlaceholders if placeholders => {
-            let unit = unit(control(rule.multiline), control(rule.multiline));
+            let unit = unit(control(rule), control(rule));
             format!(r"^(?:{unit})*{PLACEHOLDER}(?:{unit}|{PLACEHOLDER})*\{{?$")
         }
         Form::WithPlaceholders
         | Form::WithoutPlaceholders
         | Form::Headline
         | Form::Message
-        | Form::Plain => {
-            let control = control(rule.multiline);
+        | Form::CardMessage
+        | Form::Plain
+        | Form::Label => {
+            let control = control(rule);
             let first = unit(&format!("{CONTROL}{SPACE}"), control);
             let unit = unit(control, control);
-            format!(r"^{}(?:(?:{first})(?:{unit})*\{{?|\{{)$", space(rule.multiline))
+            let space =
+                if is_one_line(rule) { SPACE_IN_LINE.to_owned() } else { space(rule.multiline) };
+            format!(r"^{space}(?:(?:{first})(?:{unit})*\{{?|\{{)$")
         }
     };
     json!({"type": "string", "minLength": 1, "maxLength": rule.max, "pattern": pattern})
 }
 
 /// An `http` or `https` address that ends in `suffix`.
-fn url(max: usize, suffix: &str) -> Value {
+fn url(max: usize, scheme: &str, suffix: &str) -> Value {
     let hidden = format!("{CONTROL}{SPACE}");
     let unit = unit(&hidden, &hidden);
     let rest = format!(r"(?::{PORT})?(?:[/?#\\](?:{unit})*\{{?)?{suffix}$");
@@ -101,10 +124,10 @@ fn url(max: usize, suffix: &str) -> Value {
         "type": "string",
         "maxLength": max,
         "anyOf": [
-            {"pattern": format!("^https?://[._-]*[A-Za-z0-9]{plain}*{rest}")},
+            {"pattern": format!("^{scheme}://[._-]*[A-Za-z0-9]{plain}*{rest}")},
             {
                 "description": "The host has letters beyond ASCII, or is an IPv6 address.",
-                "pattern": format!(r"^https?://(?:{plain}*{beyond}(?:{plain}|{beyond})*|\[[0-9A-Fa-f:.]{{2,45}}\]){rest}"),
+                "pattern": format!(r"^{scheme}://(?:{plain}*{beyond}(?:{plain}|{beyond})*|\[[0-9A-Fa-f:.]{{2,45}}\]){rest}"),
             },
         ],
     })
@@ -112,7 +135,7 @@ fn url(max: usize, suffix: &str) -> Value {
 
 /// A string with at least one visible character.
 pub(super) fn visible(multiline: bool) -> String {
-    format!("^{}[^{CONTROL}{SPACE}][^{}]*$", space(multiline), control(multiline))
+    format!("^{}[^{CONTROL}{SPACE}][^{}]*$", space(multiline), control_in(multiline))
 }
 
 /// White space before the first visible character.
@@ -120,7 +143,11 @@ fn space(multiline: bool) -> String {
     format!("[{}{SPACE}]*", if multiline { r"\t\n\r" } else { "" })
 }
 
-fn control(multiline: bool) -> &'static str {
+fn control(rule: &Text) -> &'static str {
+    if is_one_line(rule) { CONTROL_AND_SEPARATORS } else { control_in(rule.multiline) }
+}
+
+fn control_in(multiline: bool) -> &'static str {
     if multiline { CONTROL_IN_LINES } else { CONTROL }
 }
 
@@ -185,6 +212,7 @@ mod tests {
             (Name, None),
             (Language, None),
             (Phone, None),
+            (Form::Dialled, Some(Rule::PhoneForm)),
             (WithoutPlaceholders, None),
             (WithPlaceholders, Some(Rule::PlaceholderGap)),
             (Url, Some(Rule::UrlHost)),

@@ -47,6 +47,10 @@ pub(crate) fn button(button: &Value) -> Template {
     let buttons = json!({"type": "BUTTONS", "buttons": [button]});
     match button["type"].as_str().unwrap() {
         "SPM" => template(&json!([body, {"type": "HEADER", "format": "PRODUCT"}, buttons])),
+        "MPM" => {
+            let header = json!({"type": "HEADER", "format": "TEXT", "text": "h"});
+            template(&json!([header, body, buttons]))
+        }
         _ => of(category, &json!([body, buttons])),
     }
 }

@@ -3,7 +3,7 @@
 use galley_domain::template::Template;
 use serde_json::{Value, json};
 
-use super::fixture::{button, code, header, read, stored, template, told, try_text};
+use super::fixture::{button, code, header, media, offer, read, stored, template, told, try_text};
 
 /// A part with some text in it, as a whole document.
 type Made<'a> = &'a dyn Fn(&str) -> Value;
@@ -36,7 +36,7 @@ fn a_filled_text_is_bounded_like_one_without_values() {
         let header = with(json!({"type": "HEADER", "format": "TEXT"}), &part);
         document(&json!([{"type": "BODY", "text": "b"}, header]))
     };
-    let plain = |text: &str| document(&json!([body(text)]));
+    let footed = |text: &str| document(&json!([body(text), {"type": "FOOTER", "text": "f"}]));
     let in_offer = |text: &str| {
         document(&json!([body(text),
             {"type": "LIMITED_TIME_OFFER", "limited_time_offer": {"text": "Now"}},
@@ -47,8 +47,8 @@ fn a_filled_text_is_bounded_like_one_without_values() {
             {"type": "BUTTONS", "buttons": [{"type": "SPM"}]}]))
     };
     let card = |text: &str| {
-        let card = json!({"components": [{"type": "HEADER", "format": "PRODUCT"}, body(text),
-            {"type": "BUTTONS", "buttons": [{"type": "SPM"}]}]});
+        let card = json!({"components": [media("IMAGE"), body(text),
+            {"type": "BUTTONS", "buttons": [{"type": "QUICK_REPLY", "text": "t"}]}]});
         document(
             &json!([{"type": "BODY", "text": "b"}, {"type": "CAROUSEL", "cards": [card, card]}]),
         )
@@ -58,12 +58,12 @@ fn a_filled_text_is_bounded_like_one_without_values() {
     let in_body = |value: &str| json!({"body": [value]});
     let in_product = |value: &str| json!({"body": [value], "header": shown});
     let in_card = |value: &str| {
-        let card = |value: &str| json!({"body": [value], "header": shown});
+        let card = |value: &str| json!({"body": [value], "header": {"id": "7"}});
         json!({"cards": [card(value), card("x")]})
     };
     let rows: [(usize, Made<'_>, Made<'_>, &str); 5] = [
         (60, &headline, &in_header, "/header"),
-        (1_024, &plain, &in_body, "/body"),
+        (1_024, &footed, &in_body, "/body"),
         (600, &in_offer, &in_body, "/body"),
         (160, &product, &in_product, "/body"),
         (160, &card, &in_card, "/cards/0/body"),
@@ -81,12 +81,34 @@ fn a_filled_text_is_bounded_like_one_without_values() {
 }
 
 #[test]
+fn where_the_body_is_all_there_is_its_values_are_bounded_together() {
+    let example = json!({"body_text": [["x", "y"]]});
+    let text = "Hello there {{1}}, and hello to {{2}} as well";
+    let alone = json!({"type": "BODY", "text": text, "example": example});
+    let values = |length: usize| json!({"body": ["x", "\u{e9}".repeat(length - 1)]});
+    let hi = template(&json!([alone]));
+    assert_eq!(told(&hi, &values(32_768)), [""; 0]);
+    assert_eq!(told(&hi, &values(32_769)), ["/body too-long"]);
+    for beside in [
+        json!({"type": "FOOTER", "text": "f"}),
+        json!({"type": "HEADER", "format": "TEXT", "text": "h"}),
+        json!({"type": "CALL_PERMISSION_REQUEST"}),
+    ] {
+        let hi = template(&json!([alone, beside]));
+        assert_eq!(told(&hi, &values(900)), [""; 0]);
+        assert_eq!(told(&hi, &values(1_025)), ["/body too-long"], "{beside}");
+    }
+}
+
+#[test]
 fn values_that_stand_by_themselves_are_bounded() {
     let button_of = |kind: &str| button(&json!({"type": kind, "text": "t"}));
     let link =
         json!({"type": "URL", "text": "t", "url": "https://a.example/{{1}}", "example": ["x"]});
     let in_button = |value: &str| json!({"buttons": {"0": value}});
-    let rows: [(usize, Template, Made<'_>, &str); 6] = [
+    let in_offer = |code: &str| json!({"offer": "2026-11-15T09:30:00Z", "buttons": {"0": code}});
+    let rows: [(usize, Template, Made<'_>, &str); 7] = [
+        (15, offer(true), &in_offer, "/buttons/0"),
         (15, code(), &|code| json!({"body": code}), "/body"),
         (20, button(&json!({"type": "COPY_CODE", "example": "x"})), &in_button, "/buttons/0"),
         (256, button_of("QUICK_REPLY"), &in_button, "/buttons/0"),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::fixture::{
-    authentication, button, carousel, code, header, named, numbered, offer, products, read,
+    authentication, button, carousel, code, header, media, named, numbered, offer, products, read,
     rendered, template, try_render,
 };
 
@@ -190,7 +190,7 @@ fn buttons_of_every_kind() {
     ];
     for (defined, value, shown, sent) in rows {
         let (texts, components) = rendered(&button(&defined), &json!({"buttons": {"0": value}}));
-        assert_eq!(texts, json!({"body": "b", "buttons": [shown]}), "{defined}");
+        assert_eq!(texts["buttons"], json!([shown]), "{defined}");
         let mut expected = sent.clone();
         if expected.is_object() {
             expected["type"] = json!("button");
@@ -299,16 +299,15 @@ fn cards_with_products_may_be_more_than_the_template_shows() {
 fn cards_take_names_where_the_template_has_them() {
     let example = json!({"body_text_named_params": [{"param_name": "price", "example": "9"}]});
     let card = json!({"components": [
-        {"type": "HEADER", "format": "PRODUCT"},
+        media("IMAGE"),
         {"type": "BODY", "text": "Only {{price}} today, so hurry up.", "example": example},
-        {"type": "BUTTONS", "buttons": [{"type": "SPM"}]},
+        {"type": "BUTTONS", "buttons": [{"type": "QUICK_REPLY", "text": "More"}]},
     ]});
     let template = read(&json!({"name": "n", "language": "de", "category": "MARKETING",
         "parameter_format": "NAMED", "components": [{"type": "BODY", "text": "b"},
             {"type": "CAROUSEL", "cards": [card, card]}]}))
     .unwrap();
-    let product = json!({"product_retailer_id": "k", "catalog_id": "c"});
-    let card = json!({"header": product, "body": {"price": "7 \u{20ac}"}});
+    let card = json!({"header": {"id": "7"}, "body": {"price": "7 \u{20ac}"}});
     let (texts, components) = rendered(&template, &json!({"cards": [card, card]}));
     assert_eq!(texts["cards"][1]["body"], "Only 7 \u{20ac} today, so hurry up.");
     let parameter = json!({"type": "text", "parameter_name": "price", "text": "7 \u{20ac}"});

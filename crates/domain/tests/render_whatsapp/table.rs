@@ -48,6 +48,7 @@ fn texts() -> Vec<Row> {
         row(numbered(), of(json!(["Ada", " "])), "/body/1 empty", good()),
         row(numbered(), of(json!(["Ada", "a\nb"])), "/body/1 value-line-break", good()),
         row(numbered(), of(json!(["Ada", "a\tb"])), "/body/1 value-line-break", good()),
+        row(numbered(), of(json!(["Ada", "a\u{2028}b"])), "/body/1 value-line-break", good()),
         row(
             numbered(),
             of(json!(["Ada", "a     b"])),
@@ -236,14 +237,14 @@ fn pressed() -> Vec<Row> {
             json!({"buttons": {"0": "A", "1": null}}),
         ),
         row(
-            of("REQUEST_CONTACT_INFO"),
+            button(&json!({"type": "REQUEST_CONTACT_INFO"})),
             buttons(&json!("x")),
             "/buttons value-superfluous",
             json!({}),
         ),
         row(url(), json!({}), "/buttons/0 value-missing", buttons(&json!("/"))),
         row(url(), buttons(&json!("@b")), "/buttons/0 url-user-info", buttons(&json!("/@b"))),
-        row(reply(), buttons(&json!("")), "/buttons/0 empty", json!({})),
+        row(reply(), buttons(&json!("")), "/buttons/0 empty", buttons(&json!("a\n      \tb"))),
         row(reply(), buttons(&json!(1)), "/buttons/0 wrong-type", buttons(&json!("1"))),
         row(
             flow(),

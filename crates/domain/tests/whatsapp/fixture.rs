@@ -1,6 +1,7 @@
 //! Documents to begin with, and what is told of them.
 
 use galley_domain::{
+    graph_codes,
     json::Document,
     rulebook::WHATSAPP,
     template::Template,
@@ -17,6 +18,17 @@ pub(crate) fn told(document: &str) -> Vec<String> {
         Ok(_) => Vec::new(),
         Err(violations) => violations.told().iter().map(line).collect(),
     }
+}
+
+/// What WhatsApp's Graph API answers for each: its code, and its subcode or 0.
+pub(crate) fn codes(document: &str) -> Vec<(u32, u32)> {
+    let parsed = Document::parse(document.as_bytes()).unwrap();
+    let violations = Template::read(&parsed, &WHATSAPP).unwrap_err();
+    let code = |violation| {
+        let graph = graph_codes::of(violation, parsed.root());
+        (graph.code, graph.subcode.unwrap_or(0))
+    };
+    violations.told().iter().map(code).collect()
 }
 
 pub(crate) fn line(violation: &Violation) -> String {

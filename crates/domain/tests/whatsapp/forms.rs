@@ -49,7 +49,7 @@ fn ids_are_taken_as_numbers_too_and_kept_as_strings() {
         let flow = button(&json!({"type": "FLOW", "text": "t", "flow_id": id}));
         assert_eq!(kept(&flow)[1]["buttons"][0]["flow_id"], "17", "{id}");
         let mut link = link();
-        link["app_deep_link"] = json!({"meta_app_id": id});
+        link["app_deep_link"] = json!({"meta_app_id": id, "android_deep_link": "shop://x"});
         assert_eq!(kept(&button(&link))[1]["buttons"][0]["app_deep_link"]["meta_app_id"], "17");
     }
     for id in [json!(true), json!(-1), json!(1.5), json!(["17"])] {

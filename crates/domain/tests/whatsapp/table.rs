@@ -6,10 +6,11 @@ use galley_domain::{
 };
 use serde_json::{Value, json};
 
-use super::fixture::*;
+use super::{fixture::*, pieces};
 
-/// Rule, a document that breaks it, what is then told, and the nearest document that does not.
-type Row = (Rule, String, &'static str, String);
+/// Rule, a document that breaks it, what is then told, the code and subcode of WhatsApp's Graph API (0
+/// where it has none), and the nearest document that does not break it.
+pub(crate) type Row = (Rule, String, &'static str, (u32, u32), String);
 
 /// The rules of any document that `v1` has, too.
 fn shared() -> Vec<Row> {
@@ -23,44 +24,51 @@ fn shared() -> Vec<Row> {
             Rule::Required,
             top("language", Value::Null),
             "/language required",
+            (100, 0),
             top("language", json!("de")),
         ),
         (
             Rule::WrongType,
             top("message_send_ttl_seconds", json!("43200")),
             "/message_send_ttl_seconds wrong-type",
+            (100, 0),
             top("message_send_ttl_seconds", json!(43_200)),
         ),
         (
             Rule::DuplicateKey,
             twice.to_owned(),
             "/name duplicate-key",
+            (100, 0),
             twice.replace(r#""name":"a","#, ""),
         ),
-        (Rule::Empty, footer(" "), "/components/1/text empty", footer(" .")),
+        (Rule::Empty, footer(" "), "/components/1/text empty", (100, 2_388_073), footer(" .")),
         (
             Rule::TooLong,
             header(&"é".repeat(61)),
             "/components/1/text too-long",
+            (100, 2_388_040),
             header(&"é".repeat(60)),
         ),
         (
             Rule::ControlCharacter,
             header("a\nb"),
             "/components/1/text control-character",
+            (100, 2_388_047),
             with(&json!([{"type": "BODY", "text": "a\nb"}])),
         ),
         (
             Rule::TooFew,
             carousel(&json!([plain_card()])),
             "/components/1/cards too-few",
+            (100, 0),
             carousel(&json!([plain_card(), plain_card()])),
         ),
-        (Rule::TooMany, replies(11), "/components/1/buttons too-many", replies(10)),
+        (Rule::TooMany, replies(11), "/components/1/buttons too-many", (100, 0), replies(10)),
         (
             Rule::NotAChoice,
             top("parameter_format", json!("NUMBERED")),
             "/parameter_format not-a-choice",
+            (100, 0),
             top("parameter_format", json!("positional")),
         ),
     ]
@@ -76,67 +84,78 @@ fn shared_by_texts() -> Vec<Row> {
             Rule::BodyMissing,
             with(&json!([{"type": "FOOTER", "text": "f"}])),
             "/components body-missing",
+            (100, 2_388_043),
             footer("f"),
         ),
         (
             Rule::ComponentRepeated,
             and(&json!({"type": "body", "text": "b"})),
             "/components/1 component-repeated",
+            (100, 0),
             header("b"),
         ),
         (
             Rule::PlaceholderSyntax,
             body("Hi {{name}} and bye", &json!("a")),
             "/components/0/text placeholder-syntax",
+            (100, 2_388_072),
             body("Hi {{1}} and bye", &json!("a")),
         ),
         (
             Rule::PlaceholderGap,
             body("Hi {{2}} and bye", &json!("a")),
             "/components/0/text placeholder-gap",
+            (100, 2_388_037),
             body("Hi {{1}} and bye", &json!("a")),
         ),
         (
             Rule::PlaceholderNotAllowed,
             button(&reply("{{1}}")),
             "/components/1/buttons/0/text placeholder-not-allowed",
+            (100, 2_388_060),
             button(&reply("1")),
         ),
         (
             Rule::SamplesCount,
             body("Hi {{1}} and bye", &json!(["a", "b"])),
             "/components/0/example/body_text samples-count",
+            (100, 2_388_043),
             body("Hi {{1}} and bye", &json!(["a"])),
         ),
         (
             Rule::UrlScheme,
             url("shop.example"),
             "/components/1/buttons/0/url url-scheme",
+            (100, 2_388_052),
             url("http://shop.example"),
         ),
         (
             Rule::UrlHost,
             url("https:///a"),
             "/components/1/buttons/0/url url-host",
+            (100, 2_388_052),
             url("https://a"),
         ),
         (
             Rule::UrlUserInfo,
             url("https://me@shop.example"),
             "/components/1/buttons/0/url url-user-info",
+            (100, 2_388_052),
             url("https://shop.example/me@"),
         ),
         (
             Rule::UrlWhiteSpace,
             url("https://shop.example/a b"),
             "/components/1/buttons/0/url url-white-space",
+            (100, 2_388_052),
             url("https://shop.example/a%20b"),
         ),
         (
             Rule::PhoneForm,
-            call("015550001111"),
+            call("+1-2-3-4"),
             "/components/1/buttons/0/phone_number phone-form",
-            call("15550001111"),
+            (192, 0),
+            call("+55-0-955-585-95436"),
         ),
     ]
 }
@@ -146,17 +165,25 @@ fn of_fields() -> Vec<Row> {
     let lifetime = |seconds: i64| top("message_send_ttl_seconds", json!(seconds));
     let sample = |name: &str| json!([{"param_name": name, "example": "Ada"}]);
     vec![
-        (Rule::NameForm, top("name", json!("N")), "/name name-form", top("name", json!("n_1"))),
+        (
+            Rule::NameForm,
+            top("name", json!("N")),
+            "/name name-form",
+            (100, 2_388_046),
+            top("name", json!("n_1")),
+        ),
         (
             Rule::LanguageUnsupported,
             top("language", json!("de_DE")),
             "/language language-unsupported",
+            (100, 0),
             top("language", json!("de_AT")),
         ),
         (
             Rule::PlaceholderName,
             named("Hi {{1}} and bye", &Value::Null),
             "/components/0/text placeholder-name",
+            (100, 2_388_072),
             named("Hi {{first_name}} and bye", &sample("first_name")),
         ),
         (
@@ -165,77 +192,121 @@ fn of_fields() -> Vec<Row> {
                 &json!({"type": "HEADER", "format": "TEXT", "text": "{{1}} {{2}}", "example": {"header_text": ["a", "b"]}}),
             ),
             "/components/1/text placeholder-count",
+            (100, 2_388_047),
             and(
                 &json!({"type": "HEADER", "format": "TEXT", "text": "{{1}} 2", "example": {"header_text": ["a"]}}),
             ),
         ),
         (
-            Rule::PlaceholderAtStart,
-            body("{{1}}, one two three", &json!("a")),
-            "/components/0/text placeholder-at-start",
-            body("One {{1}}, two three", &json!("a")),
-        ),
-        (
-            Rule::PlaceholderAtEnd,
-            body("one two three {{1}}.", &json!("a")),
-            "/components/0/text placeholder-at-end",
-            body("one two {{1}} three.", &json!("a")),
-        ),
-        (
-            Rule::TooFewWords,
-            body("one {{1}} two", &json!("a")),
-            "/components/0/text too-few-words",
-            body("one {{1}} two three", &json!("a")),
-        ),
-        (Rule::Formatting, footer("*b*"), "/components/1/text formatting", footer("*b")),
-        (Rule::Formatting, header("b*"), "/components/1/text formatting", header("b_")),
-        (
-            Rule::Emoji,
-            button(&reply("Yes 😀")),
-            "/components/1/buttons/0/text emoji",
-            button(&reply("Yes ©")),
-        ),
-        (
             Rule::SamplesNotAllowed,
             with(&json!([{"type": "BODY", "text": "b", "example": {}}])),
             "/components/0/example samples-not-allowed",
+            (100, 2_388_043),
             with(&json!([{"type": "BODY", "text": "b", "example": null}])),
         ),
         (
             Rule::SampleName,
             named("Hi {{a}} and bye", &sample("b")),
             "/components/0/example/body_text_named_params/0/param_name sample-name",
+            (100, 2_388_043),
             named("Hi {{a}} and bye", &sample("a")),
         ),
         (
             Rule::WhatsappLink,
             url("https://wa.me/15550001111"),
             "/components/1/buttons/0/url whatsapp-link",
+            (100, 2_388_081),
             url("https://wa.example/15550001111"),
         ),
         (
             Rule::NumberRange,
             lifetime(2_592_001),
             "/message_send_ttl_seconds number-range",
+            (100, 0),
             lifetime(2_592_000),
         ),
         (
             Rule::NumberRange,
             lifetime(43_199),
             "/message_send_ttl_seconds number-range",
+            (100, 0),
             lifetime(43_200),
         ),
         (
             Rule::PackageForm,
             app("shop", "K8a/AINcGX7"),
             "/components/1/buttons/0/supported_apps/0/package_name package-form",
+            (100, 0),
             app("com.shop", "K8a/AINcGX7"),
         ),
         (
             Rule::SignatureForm,
             app("com.shop", "K8a/AINcGX"),
             "/components/1/buttons/0/supported_apps/0/signature_hash signature-form",
+            (100, 0),
             app("com.shop", "K8a/AINcGX="),
+        ),
+    ]
+}
+
+/// How texts are written: words around placeholders, and what only bodies may hold.
+fn of_writing() -> Vec<Row> {
+    vec![
+        (
+            Rule::PlaceholderAtStart,
+            body("{{1}}, one two three", &json!("a")),
+            "/components/0/text placeholder-at-start",
+            (100, 2_388_299),
+            body("One {{1}}, two three", &json!("a")),
+        ),
+        (
+            Rule::PlaceholderAtEnd,
+            body("one two three {{1}}.", &json!("a")),
+            "/components/0/text placeholder-at-end",
+            (100, 2_388_299),
+            body("one two {{1}} three.", &json!("a")),
+        ),
+        (
+            Rule::TooFewWords,
+            body("one {{1}} two", &json!("a")),
+            "/components/0/text too-few-words",
+            (100, 2_388_293),
+            body("one {{1}} two three", &json!("a")),
+        ),
+        (
+            Rule::Formatting,
+            footer("*b*"),
+            "/components/1/text formatting",
+            (100, 2_388_073),
+            footer("*b"),
+        ),
+        (
+            Rule::Formatting,
+            header("b*"),
+            "/components/1/text formatting",
+            (100, 2_388_047),
+            header("b_"),
+        ),
+        (
+            Rule::Formatting,
+            button(&reply("~5 min")),
+            "/components/1/buttons/0/text formatting",
+            (100, 2_388_060),
+            button(&reply("5 _min")),
+        ),
+        (
+            Rule::ControlCharacter,
+            footer("a\u{2028}b"),
+            "/components/1/text control-character",
+            (100, 2_388_073),
+            with(&json!([{"type": "BODY", "text": "a\u{2028}b"}])),
+        ),
+        (
+            Rule::Emoji,
+            button(&reply("Yes 😀")),
+            "/components/1/buttons/0/text emoji",
+            (100, 2_388_060),
+            button(&reply("Yes ©")),
         ),
     ]
 }
@@ -268,54 +339,63 @@ fn of_buttons() -> Vec<Row> {
             Rule::LabelRepeated,
             buttons(&json!([reply("Yes"), reply("Yes")])),
             "/components/1/buttons/1/text label-repeated",
+            (100, 0),
             buttons(&json!([reply("Yes"), reply("No")])),
         ),
         (
             Rule::ButtonCount,
             buttons(&json!([link(), link(), link()])),
             "/components/1/buttons/2 button-count",
+            (100, 0),
             buttons(&json!([link(), link()])),
         ),
         (
             Rule::QuickRepliesApart,
             buttons(&json!([reply("Yes"), link(), reply("No")])),
             "/components/1/buttons/2 quick-replies-apart",
+            (100, 0),
             buttons(&json!([link(), reply("Yes"), reply("No")])),
         ),
         (
             Rule::ButtonAlone,
             buttons(&json!([{"type": "CATALOG"}, reply("No")])),
             "/components/1/buttons/0 button-alone",
+            (100, 0),
             buttons(&json!([{"type": "CATALOG"}])),
         ),
         (
             Rule::CategoryUnfit,
             order("MARKETING"),
             "/components/1/buttons/0 category-unfit",
+            (100, 0),
             order("utility"),
         ),
         (
             Rule::TermsNotAccepted,
             zero_tap(false),
             "/components/1/buttons/0/zero_tap_terms_accepted terms-not-accepted",
+            (100, 2_388_050),
             zero_tap(true),
         ),
         (
             Rule::FlowSource,
             flow(&["flow_id", "flow_name"]),
             "/components/1/buttons/0 flow-source",
+            (100, 2_388_050),
             flow(&["flow_id"]),
         ),
         (
             Rule::ProductHeader,
             product(&json!({"type": "FOOTER", "text": "f"})),
             "/components/1/buttons/0 product-header",
+            (100, 0),
             product(&json!({"type": "HEADER", "format": "PRODUCT"})),
         ),
         (
             Rule::AuthenticationButton,
             of("AUTHENTICATION", &json!([{"type": "BODY"}])).to_string(),
             "/components authentication-button",
+            (100, 0),
             one_time_code(&json!({"otp_type": "copy_code"})),
         ),
     ]
@@ -338,50 +418,58 @@ fn of_components() -> Vec<Row> {
                 {"type": "CAROUSEL", "cards": [plain_card(), plain_card()]},
             ])),
             "/components/1 component-unfit",
+            (100, 0),
             carousel(&json!([plain_card(), plain_card()])),
         ),
         (
             Rule::AuthenticationText,
             texts(&json!("Your code")),
             "/components/0/text authentication-text",
+            (100, 2_388_043),
             texts(&Value::Null),
         ),
         (
             Rule::AuthenticationOnly,
             and(&json!({"type": "FOOTER", "text": "f", "code_expiration_minutes": 5})),
             "/components/1/code_expiration_minutes authentication-only",
+            (100, 2_388_043),
             footer("f"),
         ),
         (
             Rule::CardIncomplete,
             second(&card(&json!([{"type": "BUTTONS", "buttons": [link()]}]))),
             "/components/1/cards/1/components card-incomplete",
+            (100, 2_388_043),
             second(&plain_card()),
         ),
         (
             Rule::CardsDiffer,
             second(&card(&json!([image(), {"type": "BUTTONS", "buttons": [link(), reply("No")]}]))),
             "/components/1/cards/1 cards-differ",
+            (100, 0),
             second(&plain_card()),
         ),
         (
             Rule::OfferButtons,
             offer(true, &json!([link(), code()])).to_string(),
             "/components/2/buttons/1 offer-buttons",
+            (100, 0),
             offer(true, &json!([code(), link()])).to_string(),
         ),
     ]
 }
 
 fn table() -> Vec<Row> {
-    let parts = [shared(), shared_by_texts(), of_fields(), of_buttons(), of_components()];
-    parts.into_iter().flatten().collect()
+    let parts = [shared(), shared_by_texts(), of_fields(), of_writing()];
+    let more = [of_buttons(), of_components(), pieces::rows()];
+    parts.into_iter().chain(more).flatten().collect()
 }
 
 #[test]
 fn every_rule_refuses_the_smallest_breach_and_takes_the_nearest_document() {
-    for (rule, bad, line, good) in table() {
+    for (rule, bad, line, code, good) in table() {
         assert_eq!(told(&bad), [line], "{} should refuse {bad}", rule.id());
+        assert_eq!(codes(&bad), [code], "{} is told as {bad}", rule.id());
         assert_eq!(told(&good), [""; 0], "{} should take {good}", rule.id());
         assert!(line.ends_with(rule.id()));
     }

@@ -142,7 +142,7 @@ pub(super) fn call<'a>(spot: &Spot<'a, '_>, report: &mut Report) -> Vec<Paramete
     }
     spot.only(&["ttl_minutes", "payload"], report);
     let ttl = spot.key("ttl_minutes").integer(1, LONGEST_CALL, report).map(minutes);
-    let payload = spot.key("payload").optional(|it| value::plain(it, CALL_PAYLOAD_MAX), report);
+    let payload = spot.key("payload").optional(|it| value::payload(it, CALL_PAYLOAD_MAX), report);
     let payload = payload.map(|payload| Parameter::Payload { payload });
     ttl.into_iter().chain(payload).collect()
 }

@@ -15,7 +15,6 @@ use crate::{
     violation::{Report, Rule},
 };
 
-const COUPON_MAX: usize = 20;
 const PAYLOAD_MAX: usize = 256;
 
 /// A button with its value in place: how it is shown, and what is sent for it.
@@ -28,6 +27,7 @@ struct Pressed<'a> {
 pub(super) fn fill<'a>(
     buttons: &[Json<'a>],
     format: Format,
+    coupon_max: usize,
     spot: &Spot<'a, '_>,
     report: &mut Report,
 ) -> (Vec<Button<'a>>, Vec<Component<'a>>) {
@@ -47,7 +47,7 @@ pub(super) fn fill<'a>(
     for (index, button) in buttons.iter().enumerate() {
         let number = numbers.next_if(|(it, _)| *it == index).map(|(_, number)| number);
         let place = spot.key(number.as_deref().unwrap_or_default());
-        match press(button, index, format, &place, report) {
+        match press(button, index, format, coupon_max, &place, report) {
             Some(pressed) => {
                 shown.extend(pressed.shown);
                 sent.extend(pressed.sent);
@@ -95,6 +95,7 @@ fn press<'a>(
     button: &Json<'a>,
     index: usize,
     format: Format,
+    coupon_max: usize,
     spot: &Spot<'a, '_>,
     report: &mut Report,
 ) -> Option<Pressed<'a>> {
@@ -116,7 +117,7 @@ fn press<'a>(
         "REQUEST_CONTACT_INFO" => shown(Button::RequestContactInfo { text: label }),
         "URL" => return address(button, index, format, spot, report),
         "QUICK_REPLY" => {
-            let payload = spot.optional(|it| value::plain(it, PAYLOAD_MAX), report);
+            let payload = spot.optional(|it| value::payload(it, PAYLOAD_MAX), report);
             let sent =
                 payload.and_then(|payload| part("quick_reply", Parameter::Payload { payload }));
             Pressed { shown: Some(Button::QuickReply { text: label }), sent }
@@ -124,7 +125,7 @@ fn press<'a>(
         "COPY_CODE" => {
             let what = || "the code that is copied".to_owned();
             let need = || Need { what: what(), sample: sample(button) };
-            let Some(coupon_code) = spot.string(need, coupon, report) else {
+            let Some(coupon_code) = spot.string(need, |it| coupon(it, coupon_max), report) else {
                 return Some(Pressed { shown: None, sent: None });
             };
             Pressed {
@@ -199,8 +200,8 @@ fn address<'a>(
     })
 }
 
-fn coupon(code: &str) -> Vec<Fault> {
-    let mut faults = value::plain(code, COUPON_MAX);
+fn coupon(code: &str, max: usize) -> Vec<Fault> {
+    let mut faults = value::plain(code, max);
     if faults.is_empty() && !code.bytes().all(|it| it.is_ascii_alphanumeric()) {
         let message = "holds something else than letters from `A` to `Z` and digits";
         faults.push(Fault::new(Rule::CodeForm, message).hint("like `SAVE25`"));

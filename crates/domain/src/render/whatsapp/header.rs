@@ -2,7 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::{HEADER_MAX, LONGEST, spot::Spot, words::Words};
+use super::{
+    HEADER_MAX, LONGEST,
+    spot::Spot,
+    words::{Limit, Words},
+};
 use crate::{
     json::Json,
     render::{
@@ -30,7 +34,8 @@ pub(super) fn fill<'a>(
     };
     Some(match word(component, "format")? {
         "TEXT" => {
-            return Words { component, part: "header", format, max: HEADER_MAX }.fill(spot, report);
+            let max = Limit::Filled(HEADER_MAX);
+            return Words { component, part: "header", format, max }.fill(spot, report);
         }
         "IMAGE" => media(attachment("image", Kind::Image, spot, report), |image| {
             Parameter::Image { image }

@@ -20,6 +20,13 @@ pub(super) struct Parts<'t, 'a> {
 }
 
 impl<'t, 'a> Parts<'t, 'a> {
+    /// Whether there is nothing but a body.
+    pub(super) fn only_body(&self) -> bool {
+        let Self { header, body: _, footer, buttons, offer, carousel, call_permission } = self;
+        let others = [header, footer, buttons, offer, carousel, call_permission];
+        others.iter().all(|it| it.is_none())
+    }
+
     /// Sorts the components of a template or of a card. One of an unknown kind, or a second one of
     /// a kind, is told.
     pub(super) fn of(holder: &'t Json<'a>, report: &mut Report) -> Self {

@@ -17,8 +17,17 @@ pub(super) struct Words<'t, 'a> {
     /// What people call the part, and the member that its values stand in.
     pub(super) part: &'static str,
     pub(super) format: Format,
-    /// How many characters it may have, once it is filled.
-    pub(super) max: usize,
+    /// How long it may be, once it is filled.
+    pub(super) max: Limit,
+}
+
+/// How long a text may be.
+#[derive(Clone, Copy)]
+pub(super) enum Limit {
+    /// So many characters with its values.
+    Filled(usize),
+    /// So many characters of values.
+    Values(usize),
 }
 
 impl<'a> Words<'_, 'a> {
@@ -42,7 +51,11 @@ impl<'a> Words<'_, 'a> {
             Format::Named => self.by_name(&names, spot, report),
         };
         let Some(values) = values else { return Some(Filled::default()) };
-        let filled = fill::fill_named(&text, &names, &values, self.max);
+        let max = match self.max {
+            Limit::Filled(max) => max,
+            Limit::Values(max) => max + fill::fixed(&text, &names),
+        };
+        let filled = fill::fill_named(&text, &names, &values, max);
         let name = |index| names.get(index).map(|name: &&str| (*name).to_owned());
         let parameter = |(index, text)| Parameter::Text { parameter_name: name(index), text };
         Some(match filled {
@@ -51,7 +64,7 @@ impl<'a> Words<'_, 'a> {
                 parameters: values.into_iter().enumerate().map(parameter).collect(),
             },
             Err(length) => {
-                spot.faults(vec![value::too_long(length, self.max)], report);
+                spot.faults(vec![value::too_long(length, max)], report);
                 Filled::default()
             }
         })
@@ -118,5 +131,5 @@ impl<'a> Words<'_, 'a> {
 
 /// A value of any length: the text says how long it may be.
 fn plain(value: &str) -> Vec<crate::text::Fault> {
-    value::plain(value, usize::MAX)
+    value::on_one_line(value, usize::MAX)
 }

@@ -29,15 +29,28 @@ fn of_them(component: Piece<'_>, report: &mut Report) {
         && !COMPONENTS.iter().any(|it| component.is(it))
     {
         component.tell(report, || {
-            let message = format!("is a {word}, which an AUTHENTICATION template does not have");
+            let message =
+                format!("is of kind {word}, which an AUTHENTICATION template does not have");
             let hint = "leave it out: there are only BODY, FOOTER and BUTTONS";
             Fault::new(Rule::ComponentUnfit, message).hint(hint)
         });
     }
     if is_written(component) && component.has("text") {
+        // What else is wrong with it, or lacks beside it, does not matter.
+        component.take_back("text", report);
+        if component.is("BODY") {
+            component.take_back("example", report);
+        }
         component.tell_at("text", report, || {
             let message = "is written by WhatsApp in an AUTHENTICATION template";
             Fault::new(Rule::AuthenticationText, message).hint("leave it out")
+        });
+    }
+    // The table refuses that of a footer.
+    if component.is("BODY") && component.has("example") {
+        component.tell_at("example", report, || {
+            let message = "stands in an AUTHENTICATION template, whose texts WhatsApp writes";
+            Fault::new(Rule::SamplesNotAllowed, message).hint("leave it out")
         });
     }
 }

@@ -2,8 +2,8 @@
 //! pieces if it may not stand everywhere.
 
 use super::{
-    Field, Form, Kind, List, OnlyWithPlaceholders, Otherwise, Part, Required, Shape, Tagged,
-    Variant, optional, required, row, text,
+    CODE_MAX, Field, Form, Kind, List, MOST_BUTTONS, OnlyWithPlaceholders, OrItsOnlyItem,
+    Otherwise, Part, Required, Shape, Tagged, Variant, optional, required, row, text,
 };
 use crate::rulebook::Parts;
 
@@ -11,7 +11,7 @@ pub(super) static BUTTONS: Part = Part {
     title: "a BUTTONS component",
     fields: &[required(
         "buttons",
-        Shape::List(List { min: 1, max: 10, item: &BUTTON, unique: false, needs: None }),
+        Shape::List(List { min: 1, max: MOST_BUTTONS, item: &BUTTON, unique: false, needs: None }),
         "The buttons, in the order they are shown; quick replies all before or all behind the others.",
     )],
 };
@@ -46,10 +46,24 @@ pub(super) static CARD_BUTTON: Tagged = Tagged {
         Variant { word: "URL", kind: Kind::Part(&URL) },
         Variant { word: "PHONE_NUMBER", kind: Kind::Part(&PHONE_NUMBER) },
         Variant { word: "SPM", kind: Kind::Part(&SPM) },
+        Variant { word: "ORDER_DETAILS", kind: Kind::Part(&ORDER_DETAILS) },
     ],
 };
 
-/// How many of a kind one template may have, where that is less than the list takes.
+/// The labels that WhatsApp shows whatever is written.
+pub(super) const FIXED_LABELS: &[(&str, &str)] = &[
+    ("COPY_CODE", COUPON_LABEL),
+    ("CATALOG", CATALOG_LABEL),
+    ("MPM", MPM_LABEL),
+    ("SPM", SPM_LABEL),
+];
+
+const COUPON_LABEL: &str = "Copy offer code";
+const CATALOG_LABEL: &str = "View catalog";
+const MPM_LABEL: &str = "View items";
+const SPM_LABEL: &str = "View";
+
+/// How many of a kind one message or one card may have, where that is less than the list takes.
 pub(super) const MOST: &[(&str, usize)] = &[
     ("URL", 2),
     ("PHONE_NUMBER", 1),
@@ -63,7 +77,7 @@ pub(super) const MOST: &[(&str, usize)] = &[
     ("REQUEST_CONTACT_INFO", 1),
 ];
 
-const LABEL_TEXT: Shape = text(25, Form::Plain);
+const LABEL_TEXT: Shape = text(25, Form::Label);
 
 const LABEL: Field = Field {
     name: "text",
@@ -110,12 +124,12 @@ static URL: Part = Part {
 static APP_DEEP_LINK: Part = Part {
     title: "a link into an app",
     fields: &[
-        optional("meta_app_id", Shape::Id(row(64, false, Form::Free)), "The app's id at Meta."),
-        optional("android_deep_link", text(2_000, Form::Free), "The place in the app."),
+        required("meta_app_id", Shape::Id(row(64, false, Form::Free)), "The app's id at Meta."),
+        required("android_deep_link", text(2_000, Form::Free), "The place in the app."),
         optional(
             "android_fallback_playstore_url",
-            text(2_000, Form::Url),
-            "Where the app is found by those who do not have it.",
+            text(2_000, Form::Link),
+            "Where the app is found by those who do not have it; may end in one placeholder.",
         ),
     ],
 };
@@ -126,7 +140,7 @@ static PHONE_NUMBER: Part = Part {
         LABEL,
         required(
             "phone_number",
-            text(20, Form::Phone),
+            text(20, Form::Dialled),
             "The number that is called, with its country code.",
         ),
     ],
@@ -135,11 +149,10 @@ static PHONE_NUMBER: Part = Part {
 static COPY_CODE: Part = Part {
     title: "a COPY_CODE button",
     fields: &[
-        usual_label("Copy offer code"),
+        usual_label(COUPON_LABEL),
         required(
             "example",
-            // WhatsApp's pages say 15 in one place and 20 in another; the newer one is taken.
-            Shape::One(row(20, false, Form::Free)),
+            Shape::One(row(CODE_MAX, false, Form::Free)),
             "A sample of the code that is copied.",
         ),
     ],
@@ -159,11 +172,13 @@ static OTP: Tagged = Tagged {
 const COPY_LABEL: Field = usual_label("Copy code");
 const AUTOFILL_LABEL: Field =
     optional("autofill_text", LABEL_TEXT, "The label where the code is filled in by itself.");
-const SUPPORTED_APPS: Field = required(
-    "supported_apps",
-    Shape::Parts(Parts { min: 1, max: 5, title: "app", item: &SUPPORTED_APP }),
-    "The apps that take the code.",
-);
+const SUPPORTED_APPS: Field = Field {
+    name: "supported_apps",
+    // Older versions of the API had room for one app, on the button itself.
+    presence: OrItsOnlyItem,
+    shape: Shape::Parts(Parts { min: 1, max: 5, title: "app", item: &SUPPORTED_APP }),
+    about: "The apps that take the code.",
+};
 
 static OTP_COPY_CODE: Part =
     Part { title: "an OTP button of type COPY_CODE", fields: &[COPY_LABEL] };
@@ -228,11 +243,62 @@ static FLOW: Part = Part {
     ],
 };
 
-static CATALOG: Part = Part { title: "a CATALOG button", fields: &[usual_label("View catalog")] };
-static MPM: Part = Part { title: "an MPM button", fields: &[usual_label("View items")] };
-static SPM: Part = Part { title: "an SPM button", fields: &[usual_label("View")] };
+static CATALOG: Part = Part { title: "a CATALOG button", fields: &[usual_label(CATALOG_LABEL)] };
+static MPM: Part = Part { title: "an MPM button", fields: &[usual_label(MPM_LABEL)] };
+static SPM: Part = Part { title: "an SPM button", fields: &[usual_label(SPM_LABEL)] };
 static VOICE_CALL: Part = Part { title: "a VOICE_CALL button", fields: &[LABEL] };
 static ORDER_DETAILS: Part =
     Part { title: "an ORDER_DETAILS button", fields: &[usual_label("Review and Pay")] };
-static REQUEST_CONTACT_INFO: Part =
-    Part { title: "a REQUEST_CONTACT_INFO button", fields: &[usual_label("Share Contact Info")] };
+static REQUEST_CONTACT_INFO: Part = Part {
+    title: "a REQUEST_CONTACT_INFO button",
+    fields: &[Field {
+        name: "text",
+        presence: Otherwise("Share Contact Info"),
+        shape: Shape::Choice(&["Share Contact Info"]),
+        about: "The label of the button, which is always the same.",
+    }],
+};
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        json::Document,
+        rulebook::WHATSAPP,
+        template::Template,
+        violation::{Rule, Violations},
+    };
+
+    /// Where there is a button too many.
+    fn too_many(components: &Value) -> Vec<String> {
+        let document = json!({"name": "n", "language": "en", "category": "MARKETING",
+            "components": components})
+        .to_string();
+        let violations =
+            Template::read(&Document::parse(document.as_bytes()).unwrap(), &WHATSAPP).err();
+        let told = violations.iter().flat_map(Violations::told);
+        told.filter(|it| it.rule == Rule::ButtonCount).map(|it| it.pointer.clone()).collect()
+    }
+
+    #[test]
+    fn each_kind_is_counted_in_the_message_and_on_each_card() {
+        for (word, most) in MOST {
+            let row = |count: usize| {
+                let buttons = vec![json!({"type": word, "text": "t"}); count];
+                json!({"type": "BUTTONS", "buttons": buttons})
+            };
+            assert_eq!(too_many(&json!([row(*most)])), [""; 0], "{word}");
+            let extra = format!("/components/0/buttons/{most}");
+            assert_eq!(too_many(&json!([row(most + 1)])), [extra], "{word}");
+            let cards = |count| {
+                let card = json!({"components": [row(count)]});
+                json!([{"type": "CAROUSEL", "cards": [{"components": [row(1)]}, card]}])
+            };
+            let extra = format!("/components/0/cards/1/components/0/buttons/{most}");
+            assert_eq!(too_many(&cards(*most)), [""; 0], "{word}");
+            assert_eq!(too_many(&cards(most + 1)), [extra], "{word}");
+        }
+    }
+}

@@ -1,8 +1,8 @@
 //! Carousels: a row of cards that all look alike.
 
 use super::{
-    ATTACHMENT, Form, Kind, List, PRODUCT_HEADER, Part, Required, Rule, Shape, Tagged, Variant,
-    buttons::CARD_BUTTON, required, row, samples,
+    ATTACHMENT, Form, Kind, List, MOST_CARDS, PRODUCT_HEADER, Part, Required, Rule, Shape, Tagged,
+    Variant, buttons::CARD_BUTTON, required, row, samples,
 };
 use crate::{
     rulebook::{
@@ -17,7 +17,7 @@ pub(super) static CAROUSEL: Part = Part {
     title: "a CAROUSEL component",
     fields: &[required(
         "cards",
-        Shape::Parts(Parts { min: 2, max: 10, title: "card", item: &CARD }),
+        Shape::Parts(Parts { min: 2, max: MOST_CARDS, title: "card", item: &CARD }),
         "The cards, all with the same kind of header, the same kinds of buttons, and a body each or none.",
     )],
 };
@@ -64,7 +64,7 @@ static CARD_BODY: Part = Part {
         Field {
             name: "text",
             presence: Required,
-            shape: Shape::Text(row(160, true, Form::Message)),
+            shape: Shape::Text(row(160, true, Form::CardMessage)),
             about: "The text of the card; may hold placeholders.",
         },
         samples(&super::BODY_EXAMPLE),
@@ -95,7 +95,7 @@ pub(super) fn check(draft: &Draft<'_>, report: &mut Report) {
             if card.component(word).is_none() {
                 card.tell_at("components", report, || {
                     let message = format!("holds no {word}, which every card needs");
-                    Fault::new(Rule::CardIncomplete, message).hint(format!("add a {word}"))
+                    Fault::new(Rule::CardIncomplete, message).hint(format!("add {word}"))
                 });
             }
         }

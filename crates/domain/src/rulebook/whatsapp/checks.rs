@@ -1,13 +1,15 @@
 //! What no row of the table can say, because it is about several pieces at once.
 
-use super::{Category, LONGEST_LIFE, Rule, authentication, buttons, cards, special};
+use super::{
+    CODE_MAX, Category, LONGEST_LIFE, OFFER_CODE_MAX, Rule, authentication, buttons, cards, special,
+};
 use crate::{
     json::Json,
     rulebook::{
         Check,
         draft::{Draft, Piece},
     },
-    text::{Fault, shortened},
+    text::{Fault, longer_than, shortened},
     violation::Report,
 };
 
@@ -41,21 +43,23 @@ fn lifetime(draft: &Draft<'_>, report: &mut Report) {
     }
     draft.root.tell_at("message_send_ttl_seconds", report, || {
         let word = category.word();
-        let message =
-            format!("is {seconds}; a {word} template lives for {least} to {most} seconds");
+        let message = format!("is {seconds}; {word} templates live for {least} to {most} seconds");
         let or = if *forever { ", or `-1` for 30 days" } else { "" };
         Fault::new(Rule::NumberRange, message).hint(format!("write {least} to {most}{or}"))
     });
 }
 
 fn counts(draft: &Draft<'_>, report: &mut Report) {
-    for (word, most) in buttons::MOST {
-        if let Some(extra) = draft.buttons().filter(|it| it.is(word)).nth(*most) {
-            extra.tell(report, || {
-                let message =
-                    format!("is one {word} button too many; at most {most} may stand here");
-                Fault::new(Rule::ButtonCount, message).hint("remove it")
-            });
+    for holder in draft.holders() {
+        let buttons = || holder.component("BUTTONS").into_iter().flat_map(Piece::buttons);
+        for (word, most) in buttons::MOST {
+            if let Some(extra) = buttons().filter(|it| it.is(word)).nth(*most) {
+                extra.tell(report, || {
+                    let message =
+                        format!("is one {word} button too many; at most {most} may stand here");
+                    Fault::new(Rule::ButtonCount, message).hint("remove it")
+                });
+            }
         }
     }
 }
@@ -76,9 +80,7 @@ fn quick_replies(draft: &Draft<'_>, report: &mut Report) {
             break;
         }
     }
-    let cards = draft.component("CAROUSEL").into_iter().flat_map(Piece::cards);
-    for buttons in cards.filter_map(|it| it.component("BUTTONS")).chain(draft.component("BUTTONS"))
-    {
+    for buttons in draft.holders().filter_map(|it| it.component("BUTTONS")) {
         labels(buttons, report);
     }
 }
@@ -127,10 +129,21 @@ fn offer(draft: &Draft<'_>, report: &mut Report) {
     let mut tell = |place: Piece<'_>, message: &str, hint: &str| {
         place.tell(report, || Fault::new(Rule::OfferButtons, message).hint(hint));
     };
-    if !draft.buttons().any(|it| it.is("URL")) {
+    let links = || draft.buttons().filter(|it| it.is("URL"));
+    if links().next().is_none() {
         tell(place, "holds no URL button, which an offer needs", "add a URL button");
     }
-    match draft.buttons().enumerate().find(|(_, it)| it.is("COPY_CODE")) {
+    // A third address is one too many everywhere, and told there.
+    if let Some(second) = links().nth(1) {
+        tell(second, "is a second URL button below an offer", "keep one of them");
+    }
+    let known = |it: &Piece<'_>| it.text("type").is_none() || it.is("URL") || it.is("COPY_CODE");
+    for other in draft.buttons().filter(|it| !known(it)) {
+        let hint = "leave it out: an offer has a URL button, and a COPY_CODE button before it";
+        tell(other, "is a button that an offer does not have", hint);
+    }
+    let code = draft.buttons().enumerate().find(|(_, it)| it.is("COPY_CODE"));
+    match code {
         Some((index, code)) if index > 0 => {
             tell(code, "stands behind another button", "put the COPY_CODE button first");
         }
@@ -140,4 +153,23 @@ fn offer(draft: &Draft<'_>, report: &mut Report) {
         }
         _ => {}
     }
+    if let Some((_, code)) = code {
+        code_of_offer(code, report);
+    }
+}
+
+fn code_of_offer(button: Piece<'_>, report: &mut Report) {
+    let code = match button.get("example") {
+        Some(Json::List(codes)) => codes.first().and_then(Json::as_text),
+        code => code.and_then(Json::as_text),
+    };
+    let too_long = |code: &&str| longer_than(code, OFFER_CODE_MAX) && !longer_than(code, CODE_MAX);
+    let Some(code) = code.filter(too_long) else { return };
+    button.tell_at("example", report, || {
+        let length = code.chars().count();
+        let message =
+            format!("has {length} characters; below an offer at most {OFFER_CODE_MAX} are allowed");
+        let hint = format!("shorten it by {}", length - OFFER_CODE_MAX);
+        Fault::new(Rule::TooLong, message).hint(hint)
+    });
 }

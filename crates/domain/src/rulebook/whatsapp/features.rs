@@ -7,8 +7,8 @@ pub(super) static SPECIFICATION: Part = Part {
     title: "what may be improved",
     fields: &[optional(
         "creative_features_spec",
-        Shape::Object(&FEATURES),
-        "The features, each by its name.",
+        Shape::Map(&FEATURES),
+        "The features, each by its name; also as the list that they are read back in.",
     )],
 };
 

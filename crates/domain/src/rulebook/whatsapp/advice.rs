@@ -1,0 +1,44 @@
+//! What is worth a warning in several fields at once.
+
+use super::buttons;
+use crate::{
+    advice::{Advice, Note, Warnings},
+    rulebook::draft::{Draft, Piece},
+};
+
+/// How many cards define a row of products.
+const PRODUCT_CARDS: usize = 2;
+
+pub(super) fn look(draft: &Draft<'_>, warnings: &mut Warnings) {
+    for holder in draft.holders() {
+        for button in holder.component("BUTTONS").into_iter().flat_map(Piece::buttons) {
+            label(button, warnings);
+        }
+    }
+    product_cards(draft, warnings);
+}
+
+/// A label that nobody will see.
+fn label(button: Piece<'_>, warnings: &mut Warnings) {
+    let Some(label) = button.text("text") else { return };
+    let row = buttons::FIXED_LABELS.iter().find(|(word, _)| button.is(word));
+    let Some((word, shown)) = row.filter(|(_, shown)| !shown.eq_ignore_ascii_case(label)) else {
+        return;
+    };
+    let message = format!("is not shown: WhatsApp has a label of its own for {word} buttons");
+    let hint = format!("leave it out, or write `{shown}`");
+    button.warn("text", warnings, Note::new(Advice::LabelNotShown, message, hint));
+}
+
+fn product_cards(draft: &Draft<'_>, warnings: &mut Warnings) {
+    let Some(carousel) = draft.component("CAROUSEL") else { return };
+    let shows_product = |card: Piece<'_>| {
+        card.component("HEADER").is_some_and(|header| header.says("format", "PRODUCT"))
+    };
+    let count = carousel.cards().count();
+    if count > PRODUCT_CARDS && carousel.cards().all(shows_product) {
+        let message = format!("holds {count} cards of products; {PRODUCT_CARDS} define them all");
+        let hint = format!("remove {}: a message may carry 2 to 10 of them", count - PRODUCT_CARDS);
+        carousel.warn("cards", warnings, Note::new(Advice::ProductCards, message, hint));
+    }
+}
