@@ -241,7 +241,7 @@ rules! {
             "There is a value for each different placeholder, for a header that is no text, for each button that needs one, and for an offer that ends.";
         ValueSuperfluous "value-superfluous"
             "Each value is taken by something in the template; the members are `header`, `body` and `buttons`, under `whatsapp` also `cards` and `offer`, and no others.";
-        ValueLineBreak "value-line-break" "A value holds no line feed, carriage return or tab.";
+        ValueLineBreak "value-line-break" "A value holds no line feed, carriage return or tab; under `whatsapp` no U+2028 and U+2029 either.";
         ValueSpaces "value-spaces" "A value holds at most four spaces in a row.";
         MediaKindUnknown "media-kind-unknown"
             "The path of an attachment's address ends in `.jpg`, `.jpeg`, `.png` (image), `.mp4`, `.3gp` (video), `.pdf`, `.doc`, `.docx`, `.xls`, `.xlsx`, `.ppt`, `.pptx` or `.txt` (document), in any letter case.";

@@ -47,7 +47,8 @@ pub(super) fn look(rule: &Text, text: &str) -> Vec<Note> {
         notes.extend(empty_lines(text));
         notes.extend(many_emoji(text));
     }
-    if !matches!(rule.form, Form::Name | Form::Language | Form::Phone | Form::Moment) {
+    let no_words = [Form::Name, Form::Language, Form::Phone, Form::Dialled, Form::Moment];
+    if !no_words.contains(&rule.form) {
         // An address that leads into WhatsApp is no matter for a warning where it is refused.
         let refused = rule.form == Form::Link && links::leads_into_whatsapp(text);
         notes.extend(links::look(text).into_iter().filter(|_| !refused));

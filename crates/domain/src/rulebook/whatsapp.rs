@@ -94,6 +94,9 @@ pub(crate) const OFFER_CODE_MAX: usize = 15;
 /// How many bytes options may have that are kept unread.
 const OPTION_MAX: usize = 4_096;
 
+/// A list in which no kind repeats is no longer than there are kinds.
+const _: () = assert!(COMPONENT.variants.len() == MOST_COMPONENTS);
+
 const CATEGORY: Shape = Shape::Choice(Category::WORDS);
 const LIFETIME: Shape = Shape::Integer(-1, LONGEST_LIFE);
 const COMPONENTS: Shape = Shape::List(List {

@@ -65,7 +65,7 @@ pub(super) fn fill<'a>(
 /// The code: the one value of the body, in a list or by itself.
 fn code<'a>(spot: &Spot<'a, '_>, report: &mut Report) -> Option<&'a str> {
     let need = || Need { what: "the code".to_owned(), sample: Some("123456") };
-    let check = |code: &str| value::plain(code, CODE_MAX);
+    let check = |code: &str| value::on_one_line(code, CODE_MAX);
     match spot.value() {
         None | Some(Json::List(_)) => {
             let code = spot.item(0).string(need, check, report);

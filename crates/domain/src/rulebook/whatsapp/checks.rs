@@ -50,10 +50,9 @@ fn lifetime(draft: &Draft<'_>, report: &mut Report) {
 }
 
 fn counts(draft: &Draft<'_>, report: &mut Report) {
-    for holder in draft.holders() {
-        let buttons = || holder.component("BUTTONS").into_iter().flat_map(Piece::buttons);
+    for row in draft.holders().filter_map(|it| it.component("BUTTONS")) {
         for (word, most) in buttons::MOST {
-            if let Some(extra) = buttons().filter(|it| it.is(word)).nth(*most) {
+            if let Some(extra) = row.buttons().filter(|it| it.is(word)).nth(*most) {
                 extra.tell(report, || {
                     let message =
                         format!("is one {word} button too many; at most {most} may stand here");
