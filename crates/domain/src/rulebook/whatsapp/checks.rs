@@ -51,8 +51,10 @@ fn lifetime(draft: &Draft<'_>, report: &mut Report) {
 
 fn counts(draft: &Draft<'_>, report: &mut Report) {
     for row in draft.holders().filter_map(|it| it.component("BUTTONS")) {
+        // They are asked for each kind, and looked up once.
+        let row: Vec<Piece<'_>> = row.buttons().collect();
         for (word, most) in buttons::MOST {
-            if let Some(extra) = row.buttons().filter(|it| it.is(word)).nth(*most) {
+            if let Some(extra) = row.iter().filter(|it| it.is(word)).nth(*most) {
                 extra.tell(report, || {
                     let message =
                         format!("is one {word} button too many; at most {most} may stand here");
