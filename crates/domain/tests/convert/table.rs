@@ -204,7 +204,6 @@ fn pieces_to_v1() -> Vec<Row> {
     }
     for lost in [
         json!({"type": "CATALOG"}),
-        json!({"type": "MPM"}),
         json!({"type": "FLOW", "text": "Go", "flow_id": "1"}),
         json!({"type": "VOICE_CALL", "text": "Call"}),
         json!({"type": "REQUEST_CONTACT_INFO"}),

@@ -39,11 +39,6 @@ pub(crate) fn all() -> Vec<Value> {
             json!({"flow_token": "t", "flow_action_data": {"a": [1]}}),
         ),
         ("MARKETING", text("CATALOG"), json!({"thumbnail_product_retailer_id": "k1"})),
-        (
-            "MARKETING",
-            text("MPM"),
-            json!({"thumbnail_product_retailer_id": "k1", "sections": sections}),
-        ),
         ("UTILITY", text("ORDER_DETAILS"), json!({"reference_id": "4711", "total": {"value": 1}})),
         ("MARKETING", text("VOICE_CALL"), json!({"ttl_minutes": 60, "payload": "p"})),
         ("MARKETING", json!({"type": "REQUEST_CONTACT_INFO"}), json!(null)),
@@ -51,6 +46,10 @@ pub(crate) fn all() -> Vec<Value> {
         let buttons = json!({"type": "BUTTONS", "buttons": [button]});
         rendered.push(render(category, &[buttons], &json!({"buttons": {"0": value}})));
     }
+    let mpm = json!({"type": "BUTTONS", "buttons": [text("MPM")]});
+    let header = json!({"type": "HEADER", "format": "TEXT", "text": "New"});
+    let products = json!({"thumbnail_product_retailer_id": "k1", "sections": sections});
+    rendered.push(render("MARKETING", &[header, mpm], &json!({"buttons": {"0": products}})));
     let spm = json!({"type": "BUTTONS", "buttons": [{"type": "SPM"}]});
     let header = json!({"type": "HEADER", "format": "PRODUCT"});
     rendered.push(render("MARKETING", &[header, spm], &json!({"header": product})));

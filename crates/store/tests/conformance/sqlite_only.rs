@@ -311,7 +311,7 @@ async fn what_media_take_is_counted_when_the_column_comes_and_looked_after_by_th
     file.execute_batch(
         "DROP INDEX upload_unused; ALTER TABLE upload DROP COLUMN finished_at; \
          ALTER TABLE upload DROP COLUMN used_at; ALTER TABLE account DROP COLUMN media_bytes; \
-         PRAGMA user_version = 5",
+         PRAGMA user_version = 6",
     )
     .unwrap();
     let store: Shared = Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap());
