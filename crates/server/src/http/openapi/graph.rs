@@ -110,7 +110,7 @@ fn delete() -> Call {
         path: TEMPLATES,
         id: "graphDeleteTemplates",
         summary: "Delete templates",
-        description: "By `name` alone all languages of it, with `hsm_id` that one, by `hsm_ids` several; all of them or none.",
+        description: "By `name` alone all languages of it, with `language` or `hsm_id` that one, by `hsm_ids` several; all of them or none.",
         scope: Scope::Write,
         parameters: parameters::of_deletion(),
         body: None,

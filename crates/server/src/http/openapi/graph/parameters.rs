@@ -79,7 +79,7 @@ pub(super) fn of_upload() -> Vec<Value> {
         needed(
             "file_type",
             "image/png",
-            "application/pdf, image/jpeg, image/jpg, image/png, video/mp4 or video/3gpp.",
+            "application/pdf, image/gif, image/jpeg, image/jpg, image/png, video/mp4 or video/3gpp.",
         ),
         in_query("file_name", "shoes.png", "What it is called."),
     ]
@@ -88,6 +88,7 @@ pub(super) fn of_upload() -> Vec<Value> {
 pub(super) fn of_deletion() -> Vec<Value> {
     vec![
         in_query("name", "order_shipped", "All languages of this name."),
+        in_query("language", "en_US", "With `name`: only this language of it."),
         in_query("hsm_id", ID, "Only this one."),
         in_query("hsm_ids", "[\"226542649344000\"]", "All of these, whatever their names."),
     ]
