@@ -19,7 +19,8 @@ use anyhow::{Context as _, bail};
 use galley_server::Clock as _;
 use galley_store::{
     Account, CredentialKind, SqliteStore, Store,
-    sqlite::{OlderSchema, SqliteOptions},
+    postgres::{PostgresOptions, PostgresStore},
+    sqlite::{Acknowledge, OlderSchema, SqliteOptions},
 };
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
@@ -68,7 +69,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 Ok(ExitCode::SUCCESS)
             }
             other => {
-                let desk = Desk::open(&settings, &common, &other)?;
+                let desk = Desk::open(&settings, &common, &other).await?;
                 match other {
                     Command::Account(command) => accounts::account(&desk, command).await?,
                     Command::Phone(command) => accounts::phone(&desk, command).await?,
@@ -104,12 +105,14 @@ struct Desk {
 
 impl Desk {
     /// Only making an account makes a store: a mistyped path is not to become an empty one.
-    fn open(settings: &Settings, common: &Common, command: &Command) -> anyhow::Result<Self> {
+    async fn open(settings: &Settings, common: &Common, command: &Command) -> anyhow::Result<Self> {
         let store = match command {
-            Command::Account(AccountCommand::Create { .. }) if !exists(settings) => {
-                open(settings, &SqliteOptions::default())?
+            Command::Account(AccountCommand::Create { .. }) if may_be_made(settings) => {
+                let SqliteOptions { queue, acknowledge, older_schema, .. } =
+                    SqliteOptions::default();
+                open(settings, queue, acknowledge, older_schema).await?
             }
-            _ => open_existing(settings, OlderSchema::Refused)?,
+            _ => open_existing(settings, OlderSchema::Refused).await?,
         };
         Ok(Self { store, now: SystemClock::new().now(), json: common.json })
     }
@@ -126,25 +129,54 @@ impl Desk {
 }
 
 /// Opens the store, making it where there is none.
-fn open(settings: &Settings, options: &SqliteOptions) -> anyhow::Result<Arc<dyn Store>> {
-    let StoreUrl::Sqlite(path) = &settings.store;
-    let store = SqliteStore::open(path, options)
-        .with_context(|| format!("the store sqlite:{} cannot be opened", path.display()))?;
-    Ok(Arc::new(store))
+async fn open(
+    settings: &Settings,
+    queue: usize,
+    acknowledge: Acknowledge,
+    older_schema: OlderSchema,
+) -> anyhow::Result<Arc<dyn Store>> {
+    let store: Arc<dyn Store> = match &settings.store {
+        StoreUrl::Sqlite(path) => {
+            let options =
+                SqliteOptions { queue, acknowledge, older_schema, ..SqliteOptions::default() };
+            Arc::new(SqliteStore::open(path, &options).with_context(|| cannot_open(settings))?)
+        }
+        StoreUrl::Postgres(address) => {
+            let options = PostgresOptions { queue, older_schema, ..PostgresOptions::default() };
+            let store = PostgresStore::open(address, &options).await;
+            Arc::new(store.with_context(|| cannot_open(settings))?)
+        }
+    };
+    Ok(store)
 }
 
+fn cannot_open(settings: &Settings) -> String {
+    format!("the store {} cannot be opened", settings.store)
+}
+
+/// Whether a file is there; a database always counts as there.
 fn exists(settings: &Settings) -> bool {
-    let StoreUrl::Sqlite(path) = &settings.store;
-    path.exists()
+    match &settings.store {
+        StoreUrl::Sqlite(path) => path.exists(),
+        StoreUrl::Postgres(_) => true,
+    }
+}
+
+/// Whether making an account may make the store: a file that is not there, or a database, which may
+/// be empty.
+fn may_be_made(settings: &Settings) -> bool {
+    matches!(&settings.store, StoreUrl::Postgres(_)) || !exists(settings)
 }
 
 /// Opens a store that has to be there. Only the service itself brings an older one up to date.
-fn open_existing(settings: &Settings, older_schema: OlderSchema) -> anyhow::Result<Arc<dyn Store>> {
-    let StoreUrl::Sqlite(path) = &settings.store;
+async fn open_existing(
+    settings: &Settings,
+    older_schema: OlderSchema,
+) -> anyhow::Result<Arc<dyn Store>> {
     if !exists(settings) {
-        bail!("there is no store sqlite:{}; --store names another", path.display());
+        bail!("there is no store {}; --store names another", settings.store);
     }
-    open(settings, &SqliteOptions { older_schema, ..SqliteOptions::default() })
+    open(settings, SqliteOptions::default().queue, Acknowledge::AfterCommit, older_schema).await
 }
 
 /// Becomes ready when whoever started a command that goes on has had enough of it.

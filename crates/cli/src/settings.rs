@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration}
 use anyhow::{Context as _, bail};
 use galley_domain::{credential, suggest};
 use galley_server::{Limits, LogFormat};
+use galley_store::postgres::{AddressError, PostgresAddress};
 use jiff::SignedDuration;
 
 use crate::arguments::Common;
@@ -49,9 +50,20 @@ pub(crate) struct Settings {
 }
 
 /// Where everything is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum StoreUrl {
     Sqlite(PathBuf),
+    Postgres(Box<PostgresAddress>),
+}
+
+/// For people, without anything secret.
+impl std::fmt::Display for StoreUrl {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Sqlite(path) => write!(out, "sqlite:{}", path.display()),
+            Self::Postgres(address) => out.write_str(&address.shown()),
+        }
+    }
 }
 
 /// The first account of an empty store, with given secrets. Not to be printed.
@@ -169,11 +181,11 @@ impl Written {
     }
 
     /// Every setting: its name, its value, where it comes from. Secrets are hidden.
-    pub(crate) fn rows(&self) -> Vec<(&str, &str, &str)> {
+    pub(crate) fn rows(&self) -> Vec<(&str, String, &str)> {
         let settings =
-            self.values.iter().map(|(name, (value, source))| (&**name, &**value, &**source));
+            self.values.iter().map(|(name, (value, source))| (&**name, hushed(value), &**source));
         let secrets = SECRETS.iter().filter(|name| self.environment.contains_key(**name));
-        settings.chain(secrets.map(|name| (*name, "***", "environment"))).collect()
+        settings.chain(secrets.map(|name| (*name, "***".to_owned(), "environment"))).collect()
     }
 
     /// What a variable of the environment says.
@@ -222,10 +234,7 @@ impl Meaning<'_> {
                     .then(|| text.to_owned())
             }),
             public_url: self.read("public_url", "https://HOST, or nothing", public_url),
-            store: self.read("store", "sqlite:PATH", |text| {
-                let path = text.strip_prefix("sqlite:").filter(|path| !path.is_empty())?;
-                Some(StoreUrl::Sqlite(PathBuf::from(path.strip_prefix("//").unwrap_or(path))))
-            }),
+            store: self.store(),
             log_format: self.read("log_format", "human or json", |text| match text {
                 "human" => Some(LogFormat::Human),
                 "json" => Some(LogFormat::Json),
@@ -238,6 +247,18 @@ impl Meaning<'_> {
             bootstrap: self.bootstrap(),
             webhooks: self.webhooks(),
             limits,
+        }
+    }
+
+    /// An address may hold a password, which no complaint repeats.
+    fn store(&mut self) -> StoreUrl {
+        let (value, source) = &self.written.values["store"];
+        match store_url(value) {
+            Ok(store) => store,
+            Err(complaint) => {
+                self.complaints.push(format!("store (from {source}): {complaint}"));
+                StoreUrl::Sqlite(PathBuf::new())
+            }
         }
     }
 
@@ -290,6 +311,29 @@ impl Meaning<'_> {
     }
 }
 
+fn store_url(text: &str) -> Result<StoreUrl, String> {
+    if let Some(path) = text.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
+        return Ok(StoreUrl::Sqlite(PathBuf::from(path.strip_prefix("//").unwrap_or(path))));
+    }
+    match text.parse() {
+        Ok(address) => Ok(StoreUrl::Postgres(Box::new(address))),
+        Err(AddressError::Scheme) => {
+            Err("sqlite:PATH or postgres://USER@HOST/DATABASE is expected".to_owned())
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// An address without the password that it may hold.
+fn hushed(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
+    let Some((user, host)) = rest.rsplit_once('@') else { return address.to_owned() };
+    match user.split_once(':') {
+        Some((user, _)) => format!("{scheme}://{user}:***@{host}"),
+        None => address.to_owned(),
+    }
+}
+
 /// An address that paths can be put behind, or nothing.
 fn public_url(text: &str) -> Option<String> {
     let text = text.trim();
@@ -315,6 +359,23 @@ pub(crate) fn time(text: &str) -> Option<Duration> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_password_in_the_address_of_a_store_is_never_shown() {
+        for (address, shown) in [
+            ("postgres://u:p@ss@h/db?sslmode=require", "postgres://u:***@h/db?sslmode=require"),
+            ("postgres://u@h/db", "postgres://u@h/db"),
+            ("https://shop.example:8080", "https://shop.example:8080"),
+            ("sqlite:galley.db", "sqlite:galley.db"),
+        ] {
+            assert_eq!(hushed(address), shown);
+        }
+        let complaint = store_url("postgres://u:hush@h/db?sslmode=sometimes").unwrap_err();
+        assert!(complaint.contains("verify-full") && !complaint.contains("hush"), "{complaint}");
+        let store = store_url("postgresql://u:hush@a:1,b:2/db").unwrap();
+        assert_eq!(store.to_string(), "postgres://a,b/db");
+        assert!(!format!("{store:?}").contains("hush"), "{store:?}");
+    }
+
     fn common(set: &[&str]) -> Common {
         let set = set.iter().map(|it| (*it).to_owned()).collect();
         Common { config: None, store: None, set, json: false }
@@ -330,7 +391,7 @@ mod tests {
     fn the_defaults_make_sense_and_are_those_of_the_server() {
         let settings = gather(&[], &[]).unwrap();
         assert_eq!(format!("{:?}", settings.limits), format!("{:?}", Limits::default()));
-        assert_eq!(settings.store, StoreUrl::Sqlite("galley.db".into()));
+        assert_eq!(settings.store.to_string(), "sqlite:galley.db");
     }
 
     #[test]
@@ -348,7 +409,7 @@ mod tests {
         assert_eq!(settings.listen, "c:3");
         assert_eq!(settings.log_level, tracing::Level::DEBUG);
         assert_eq!(settings.limits.connections, 7);
-        assert!(written.rows().contains(&("listen", "c:3", "--listen")));
+        assert!(written.rows().contains(&("listen", "c:3".to_owned(), "--listen")));
     }
 
     #[test]
@@ -384,7 +445,7 @@ mod tests {
     fn an_unknown_setting_is_refused_with_the_one_that_was_meant() {
         let complaint = gather(&["listn=a:1", "store=x", "odd=1"], &[]).unwrap_err().to_string();
         assert!(complaint.contains("there is no setting `listn`: did you mean `listen`?"));
-        assert!(complaint.contains("`odd`") && complaint.contains("store ="), "{complaint}");
+        assert!(complaint.contains("`odd`") && complaint.contains("store (from"), "{complaint}");
     }
 
     #[test]

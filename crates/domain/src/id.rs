@@ -9,6 +9,9 @@ const EPOCH_MS: i64 = 1_767_225_600_000;
 /// Bits below the millisecond: room for an instance's slot and a counter.
 const LOW_BITS: u32 = 13;
 
+/// How many ids one millisecond has.
+pub const PER_MILLISECOND: u64 = 1 << LOW_BITS;
+
 /// The largest id: JavaScript's `Number.MAX_SAFE_INTEGER`.
 const MAX: u64 = (1 << 53) - 1;
 

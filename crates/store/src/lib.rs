@@ -1,6 +1,8 @@
 //! Where templates are kept. One trait of intent methods, one implementation per database; what
 //! the conformance suite (`tests/conformance.rs`) does not say is not promised.
 
+mod kept;
+pub mod postgres;
 mod records;
 mod sniff;
 pub mod sqlite;
@@ -437,6 +439,19 @@ pub enum StoreError {
     /// A bug, or a damaged row.
     #[error("the database work failed")]
     Failed(#[source] Cause),
+}
+
+impl StoreError {
+    /// The same error for another of the writes it failed.
+    pub(crate) fn shared(&self) -> Self {
+        match self {
+            Self::Busy => Self::Busy,
+            Self::Full(cause) => Self::Full(Arc::clone(cause)),
+            Self::Unavailable(cause) => Self::Unavailable(Arc::clone(cause)),
+            Self::OutcomeUnknown(cause) => Self::OutcomeUnknown(Arc::clone(cause)),
+            Self::Failed(cause) => Self::Failed(Arc::clone(cause)),
+        }
+    }
 }
 
 /// What stands behind a [`StoreError`]. Shared, because one cause can fail a whole batch.

@@ -49,6 +49,7 @@ use crate::{
     NewCredential, NewTemplate, NewUpload, NewWebhook, Page, PhoneAddition, Record, Recorded,
     Replay, Replayed, Rotation, SecretHash, Store, StoreError, StoredTemplate, Sweep, Take, Taken,
     Tidings, Upload, UploadCreation, Upsertion, Version, Webhook, WebhookChange, WebhookCreation,
+    kept::{Hashes, claim_key},
 };
 pub use options::{Acknowledge, OlderSchema, SqliteOptions};
 use readers::Readers;
@@ -85,7 +86,7 @@ impl SqliteStore {
 impl Store for SqliteStore {
     async fn create_template(&self, new: NewTemplate) -> Result<Creation, StoreError> {
         // Hashing is done here, where many threads can do it, and not by the one writer.
-        let hashes = templates::Hashes::of(&new);
+        let hashes = Hashes::of(&new);
         self.writer.write(move |batch| templates::create(batch, &new, &hashes)).await
     }
 
@@ -106,7 +107,7 @@ impl Store for SqliteStore {
     }
 
     async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<Upsertion, StoreError> {
-        let news: Vec<_> = news.into_iter().map(|new| (templates::Hashes::of(&new), new)).collect();
+        let news: Vec<_> = news.into_iter().map(|new| (Hashes::of(&new), new)).collect();
         self.writer.write(move |batch| upsert::all(batch, &news)).await
     }
 
@@ -189,7 +190,7 @@ impl Store for SqliteStore {
     }
 
     async fn taken(&self, account: AccountId, claim: &str) -> Result<Option<Taken>, StoreError> {
-        let claim = templates::claim_key(claim);
+        let claim = claim_key(claim);
         self.snapshots.read(|connection| templates::taken(connection, account, &claim))
     }
 

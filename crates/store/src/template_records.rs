@@ -308,6 +308,12 @@ impl Listing {
             limit,
         }
     }
+
+    /// Whether a template holds every word.
+    pub(crate) fn finds(&self, template: &StoredTemplate) -> bool {
+        let held = galley_domain::search::words_of(&template.template);
+        self.words.iter().all(|word| held.iter().any(|held| held.starts_with(&**word)))
+    }
 }
 
 /// Some templates of a list.

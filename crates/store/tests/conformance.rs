@@ -28,7 +28,7 @@ macro_rules! suite {
     ($fresh:path: $($area:ident { $($case:ident),+ $(,)? })+) => {$($(
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
         async fn $case() {
-            let (store, _guard) = $fresh();
+            let (store, _guard) = $fresh().await;
             crate::conformance::$area::$case(&store).await;
         }
     )+)+};
@@ -189,5 +189,15 @@ macro_rules! conformance {
 }
 
 mod sqlite {
-    conformance!(crate::conformance::fixture::fresh_sqlite);
+    fn fresh() -> impl Future<Output = (crate::conformance::fixture::Shared, tempfile::TempDir)> {
+        std::future::ready(crate::conformance::fixture::fresh_sqlite())
+    }
+
+    conformance!(fresh);
+}
+
+/// On the server that `GALLEY_TEST_POSTGRES` names, each case in a database of its own.
+#[cfg(feature = "postgres-suite")]
+mod postgres {
+    conformance!(crate::conformance::fixture::fresh_postgres);
 }

@@ -15,7 +15,7 @@ pub(super) async fn backup(
     if path.exists() {
         bail!("{} exists already; a backup goes into a new file", path.display());
     }
-    let store = super::open_existing(settings, OlderSchema::LeftAlone)?;
+    let store = super::open_existing(settings, OlderSchema::LeftAlone).await?;
     store
         .backup(path)
         .await

@@ -8,7 +8,7 @@ use crate::{settings::Settings, table};
 
 pub(super) async fn examine(settings: &Settings, json: bool) -> anyhow::Result<ExitCode> {
     // Opening alone runs the start-up checks and refuses what they refuse.
-    let findings = super::open_existing(settings, OlderSchema::LeftAlone)?.examine().await?;
+    let findings = super::open_existing(settings, OlderSchema::LeftAlone).await?.examine().await?;
     let good = findings.iter().all(|finding| finding.good);
     let verdict = |good: bool| if good { "good" } else { "BAD" };
     let rows = findings.into_iter();

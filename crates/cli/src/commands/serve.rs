@@ -16,7 +16,7 @@ use super::first_run;
 use crate::{
     clock::SystemClock,
     secrets,
-    settings::{Settings, StoreUrl, Written},
+    settings::{Settings, Written},
 };
 
 /// How long deliveries that are on their way have to finish when all requests have.
@@ -27,12 +27,8 @@ pub(super) async fn serve(settings: &Settings, written: &Written) -> anyhow::Res
     let stop = stop_signal()?;
     let listener = listen(&settings.listen).await?;
     let address = listener.local_addr()?;
-    let options = SqliteOptions {
-        queue: settings.write_queue,
-        acknowledge: acknowledge(written),
-        ..SqliteOptions::default()
-    };
-    let store = super::open(settings, &options)?;
+    let (queue, older_schema) = (settings.write_queue, SqliteOptions::default().older_schema);
+    let store = super::open(settings, queue, acknowledge(written), older_schema).await?;
     let clock = Arc::new(SystemClock::new());
     let welcome = first_run::prepare(&*store, settings.bootstrap.as_ref(), clock.now()).await?;
 
@@ -65,10 +61,9 @@ pub(super) async fn serve(settings: &Settings, written: &Written) -> anyhow::Res
     tokio::spawn(galley_server::forget_events_forever(app.clone(), kept));
     let delivering =
         settings.webhooks.deliver.then(|| tokio::spawn(deliver_webhooks_forever(app.clone())));
-    let StoreUrl::Sqlite(path) = &settings.store;
     tracing::info!(
-        "listening on http://{address} with the store sqlite:{}; the API is described at http://{address}/docs",
-        path.display()
+        "listening on http://{address} with the store {}; the API is described at http://{address}/docs",
+        settings.store
     );
     if let Some(welcome) = welcome {
         let shown = write!(std::io::stdout(), "{}", welcome.text(&address.to_string()));

@@ -19,7 +19,9 @@ use super::{
     limits, media, templates, versions,
     writer::Batch,
 };
-use crate::{Actor, Change, Changed, Deletion, Family, StoreError, StoredTemplate};
+use crate::{
+    Actor, Change, Changed, Deletion, Family, StoreError, StoredTemplate, kept::wording_key,
+};
 
 /// A template that may change: where it stood, and where the table of moves takes it.
 struct Ready {
@@ -108,7 +110,7 @@ pub(super) fn edit(
             content,
             millis(change.at),
             actor_key(change.actor),
-            wording.map(|wording| templates::wording_key(change.account, &wording)),
+            wording.map(|wording| wording_key(change.account, &wording)),
         ])?;
     let named = content.as_deref().map(sample::named_in).into_iter().flatten();
     media::note_use(batch.connection(), change.account, named, change.at)?;

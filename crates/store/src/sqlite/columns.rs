@@ -9,12 +9,9 @@ use galley_domain::{
 use jiff::Timestamp;
 use rusqlite::{Row, RowIndex, types::FromSql};
 
-use crate::{Actor, CredentialId, StoreError};
+use crate::{Actor, StoreError};
 
-/// A moment as it is kept: whole milliseconds.
-pub(super) fn millis(at: Timestamp) -> i64 {
-    at.as_millisecond()
-}
+pub(super) use crate::kept::{actor_key, key, millis};
 
 /// Reads a column, by name or (quicker) by place, and turns it into what it means; a row that
 /// makes no sense is damage.
@@ -42,11 +39,6 @@ pub(super) fn moment(
 /// A count, a version or a sequence number.
 pub(super) fn number(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<u64, StoreError> {
     column(row, name, |kept: i64| u64::try_from(kept).ok())
-}
-
-/// An id for a statement.
-pub(super) fn key(id: u64) -> i64 {
-    i64::try_from(id).expect("ids are below 2^53")
 }
 
 /// A row holds what no version of this program writes.
@@ -106,27 +98,6 @@ pub(super) fn status(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Statu
     word(row, name, Status::named)
 }
 
-/// Credentials have numbers from 1.
-const OPERATOR: i64 = 0;
-const SERVICE: i64 = -1;
-
 pub(super) fn actor(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Actor, StoreError> {
-    column(row, name, |kept: i64| match kept {
-        OPERATOR => Some(Actor::Operator),
-        SERVICE => Some(Actor::Service),
-        id => Some(Actor::Token(CredentialId(u64::try_from(id).ok()?))),
-    })
-}
-
-pub(super) fn actor_key(actor: Actor) -> i64 {
-    match actor {
-        Actor::Token(CredentialId(id)) => key(id),
-        Actor::Operator => OPERATOR,
-        Actor::Service => SERVICE,
-    }
-}
-
-/// As much of a hash as an index needs.
-pub(super) fn head(hash: [u8; 32]) -> [u8; 16] {
-    *hash.first_chunk().expect("32 bytes begin with 16")
+    column(row, name, crate::kept::actor)
 }

@@ -15,7 +15,7 @@ use super::{
     },
     writer::Batch,
 };
-use crate::{About, Actor, Event, Feed, StoreError, Webhook};
+use crate::{About, Actor, Event, Feed, StoreError, Webhook, kept::origin};
 
 pub(super) const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, \
      at, actor, category, status, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
@@ -76,12 +76,6 @@ pub(super) fn append_disabled(
             origin(&webhook.url),
         ])?;
     Ok(())
-}
-
-/// Scheme and host of an address. What comes after them is often a secret, and events are read by
-/// more people than endpoints are.
-fn origin(url: &str) -> String {
-    url.split('/').take(3).collect::<Vec<_>>().join("/")
 }
 
 /// Everything of an event. Name and language never change and are read from the template.

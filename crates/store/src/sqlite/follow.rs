@@ -9,7 +9,7 @@ use super::{
     columns::{key, number, template_id},
     search, templates,
 };
-use crate::{Indexing, StoreError};
+use crate::{Indexing, StoreError, kept::entry};
 
 /// How many templates one step looks at: few enough to be brief.
 const STEP: usize = 256;
@@ -244,7 +244,7 @@ impl Step<'_> {
             delete.execute([search::place(id)])?;
             return Ok(());
         };
-        let words = search::entry(account, &template);
+        let words = entry(account, &template);
         self.index
             .prepare_cached("INSERT OR REPLACE INTO word (rowid, words) VALUES (?1, ?2)")?
             .execute(params![search::place(id), words.join(" ")])?;

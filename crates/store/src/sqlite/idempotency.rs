@@ -4,12 +4,14 @@ use galley_domain::{
     id::AccountId,
     template::{Category, Status},
 };
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use rusqlite::{CachedStatement, Connection, params};
-use sha2::{Digest, Sha256};
 
-use super::columns::{column, head, key, millis, template_id};
-use crate::{IDEMPOTENCY_HOURS, Idempotency, Receipt, Record, StoreError};
+use super::columns::{column, key, millis, template_id};
+use crate::{
+    Idempotency, Receipt, Record, StoreError,
+    kept::{oldest_record, record_key},
+};
 
 pub(super) const FIND: &str = "SELECT payload, template_id, category, status FROM idempotency \
      WHERE key = ?1 AND created_at > ?2";
@@ -17,13 +19,6 @@ pub(super) const FIND: &str = "SELECT payload, template_id, category, status FRO
 /// An older record under this key has run out, or the creation had ended with it.
 pub(super) const KEEP: &str = "INSERT OR REPLACE INTO idempotency (key, payload, template_id, \
      category, status, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-
-/// What a record is found by. Keys of different accounts are strangers.
-pub(super) fn record_key(account: AccountId, idempotency_key: [u8; 16]) -> [u8; 16] {
-    let hash =
-        Sha256::new().chain_update(account.get().to_be_bytes()).chain_update(idempotency_key);
-    head(hash.finalize().into())
-}
 
 pub(super) fn record(
     connection: &Connection,
@@ -66,11 +61,4 @@ pub(super) fn keep(
         millis(at),
     ])?;
     Ok(())
-}
-
-/// Records made at or before this moment have run out.
-pub(super) fn oldest_record(at: Timestamp) -> i64 {
-    millis(
-        at.saturating_sub(SignedDuration::from_hours(IDEMPOTENCY_HOURS)).unwrap_or(Timestamp::MIN),
-    )
 }

@@ -12,7 +12,9 @@ use super::{
     columns::{key, template_id},
     families, search, templates,
 };
-use crate::{Listing, MOST_COUNTED, MOST_FOUND, Named, Page, StoreError, StoredTemplate};
+use crate::{
+    Listing, MOST_COUNTED, MOST_FOUND, Named, Page, StoreError, StoredTemplate, kept::claim_key,
+};
 
 /// How many templates that words find are looked at in one go when they are counted.
 const STEP: usize = 1_000;
@@ -140,7 +142,7 @@ fn named(
 ) -> Result<Option<Vec<TemplateId>>, StoreError> {
     Ok(match &listing.name {
         Some(Named::Claim(claim)) => {
-            let claim = templates::claim_key(claim);
+            let claim = claim_key(claim);
             let taken = templates::taken(connection, listing.account, &claim)?;
             Some(taken.and_then(|taken| taken.own).into_iter().collect())
         }
@@ -264,12 +266,6 @@ impl Listing {
         agrees(&self.statuses, |status| *status == template.state.status())
             && agrees(&self.categories, |category| *category == kept.category())
             && agrees(&self.languages, |language| language == kept.language())
-    }
-
-    /// Whether a template holds every word.
-    fn finds(&self, template: &StoredTemplate) -> bool {
-        let held = galley_domain::search::words_of(&template.template);
-        self.words.iter().all(|word| held.iter().any(|held| held.starts_with(&**word)))
     }
 
     /// Whether the shelf of that name holds what passes the filters.

@@ -7,10 +7,10 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use super::{
     SqliteStore,
     columns::{key, millis, number},
-    uploads::{charge, find, over, recount},
+    uploads::{find, over, recount},
     writer::Batch,
 };
-use crate::{Media, StoreError, UNUSED_DAYS};
+use crate::{Media, StoreError, UNUSED_DAYS, kept::charge};
 
 /// How many steps one sweep takes at most.
 const MOST_STEPS: usize = 256;

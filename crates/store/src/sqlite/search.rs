@@ -4,17 +4,17 @@
 //! the file has its own lock. Everything in it can be made again from the store: it is made anew
 //! whenever it is missing, damaged or not of this store.
 
-use galley_domain::{
-    id::{AccountId, TemplateId},
-    search::words_of,
-};
+use galley_domain::id::TemplateId;
 use rusqlite::{Connection, params};
 
 use super::{
     columns::{column, key},
     list::Stretch,
 };
-use crate::{Listing, StoreError, StoredTemplate};
+use crate::{
+    Listing, StoreError,
+    kept::{filter, owner},
+};
 
 /// The layout of the file; another one is made anew.
 pub(super) const LAYOUT: i64 = 3;
@@ -41,19 +41,6 @@ pub(super) fn layout(words: &Connection) -> Result<i64, StoreError> {
     Ok(words.pragma_query_value(None, "user_version", |row| row.get(0))?)
 }
 
-/// All that a template is found by.
-pub(super) fn entry(account: AccountId, template: &StoredTemplate) -> Vec<String> {
-    let owner = owner(account);
-    let kept = &template.template;
-    let filters = [
-        filter('s', template.state.status().word()),
-        filter('c', kept.category().word()),
-        filter('l', kept.language()),
-    ];
-    let words = words_of(kept).into_iter().chain(filters);
-    words.map(|word| format!("{owner}{word}")).collect()
-}
-
 /// Where a template stands in the index: in the order of the ids, but spread evenly. FTS5 keeps
 /// what was deleted in tables of hashes, and ids that were given out slowly are all alike in their
 /// last bits.
@@ -64,22 +51,6 @@ pub(super) fn place(id: TemplateId) -> i64 {
 /// The template that stands at a place.
 fn at(place: u64) -> Option<TemplateId> {
     TemplateId::new(((place / 8_193) << 13) | (place % 8_193))
-}
-
-/// A filter as a word: the sign keeps it apart from the words of texts, which are letters and
-/// digits only. Written in hexadecimal digits, since the index knows no other signs and no case.
-fn filter(kind: char, value: &str) -> String {
-    let digits = value.bytes().map(|byte| format!("{byte:02x}"));
-    ['§', kind].into_iter().map(String::from).chain(digits).collect()
-}
-
-/// The letters that stand before each word of an account, always eleven of them.
-fn owner(account: AccountId) -> String {
-    const LETTERS: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
-    let letter = |place: u32| {
-        char::from(LETTERS[usize::try_from(account.get() >> (5 * place) & 31).unwrap_or(0)])
-    };
-    (0..11).rev().map(letter).collect()
 }
 
 /// What a list searches for, in the language of FTS5.

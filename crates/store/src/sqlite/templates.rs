@@ -9,14 +9,16 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 use rusqlite::{CachedStatement, Connection, Row, params};
-use sha2::{Digest, Sha256};
 
 use super::{
-    columns::{actor_key, category, column, head, key, maybe, millis, number, status, template_id},
+    columns::{actor_key, category, column, key, maybe, millis, number, status, template_id},
     events, families, idempotency, limits, media,
     writer::Batch,
 };
-use crate::{AccountLimits, Creation, NewTemplate, Receipt, StoreError, StoredTemplate, Taken};
+use crate::{
+    AccountLimits, Creation, NewTemplate, Receipt, StoreError, StoredTemplate, Taken,
+    kept::{Hashes, wording_key},
+};
 
 /// The statements of a creation, prepared once for all the writes of a transaction.
 pub(super) struct Statements<'c> {
@@ -135,35 +137,6 @@ fn refusal(
     Ok(reached.map(Creation::Limited))
 }
 
-/// What a creation is found by: short, whatever the length of names and keys.
-pub(super) struct Hashes {
-    pub(super) claim: [u8; 16],
-    record: Option<[u8; 16]>,
-    wording: Option<[u8; 16]>,
-    /// Whether it names files that are kept for it.
-    names_samples: bool,
-}
-
-impl Hashes {
-    pub(super) fn of(new: &NewTemplate) -> Self {
-        let record = new.idempotency.map(|it| idempotency::record_key(new.account, it.key));
-        // Where languages share a name, templates are compared by their words as well.
-        let wording = new.family.and_then(|_| Wording::of(&new.template));
-        let wording = wording.map(|wording| wording_key(new.account, &wording));
-        let names_samples = sample::named_in(new.template.content()).next().is_some();
-        Self { claim: claim_key(&new.claim), record, wording, names_samples }
-    }
-}
-
-pub(super) fn wording_key(account: AccountId, wording: &Wording) -> [u8; 16] {
-    let (body, footer) = wording.texts();
-    // No text holds a control character but line breaks: nothing else can give the same bytes.
-    let hash = Sha256::new().chain_update(account.get().to_be_bytes()).chain_update(body);
-    let hash =
-        footer.into_iter().fold(hash, |hash, footer| hash.chain_update([0]).chain_update(footer));
-    head(hash.finalize().into())
-}
-
 /// The oldest other template of the account that has these words.
 pub(super) fn with_wording(
     connection: &Connection,
@@ -179,10 +152,6 @@ pub(super) fn with_wording(
     let mut rows =
         query.query(params![wording_key(account, wording), key(account.get()), except])?;
     rows.next()?.map(|row| template_id(row, 0)).transpose()
-}
-
-pub(super) fn claim_key(claim: &str) -> [u8; 16] {
-    head(Sha256::digest(claim.as_bytes()).into())
 }
 
 /// Who has the claim, if anybody; told by its id only to its account.

@@ -5,8 +5,8 @@ use std::{path::Path, sync::Arc};
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
-use super::{SqliteStore, connection, idempotency::oldest_record, writer::Batch};
-use crate::{Finding, StoreError, Sweep};
+use super::{SqliteStore, connection, writer::Batch};
+use crate::{Finding, StoreError, Sweep, kept::oldest_record};
 
 /// How many idempotency records one step of a sweep looks at.
 const STEP: i64 = 2_000;

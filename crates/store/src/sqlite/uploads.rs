@@ -11,8 +11,8 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    Appended, LARGEST_UPLOAD, MEDIA_PAGE, MOST_UPLOADS, NewUpload, StoreError, UPLOAD_HOURS,
-    UPLOAD_PIECE, Upload, UploadCreation, sniff,
+    Appended, LARGEST_UPLOAD, MOST_UPLOADS, NewUpload, StoreError, UPLOAD_HOURS, UPLOAD_PIECE,
+    Upload, UploadCreation, kept::charge, sniff,
 };
 
 /// How many pieces may wait for the writer at once: all of them may stand in one transaction.
@@ -66,11 +66,6 @@ impl SqliteStore {
 /// Unfinished uploads of this moment or earlier are over.
 pub(super) fn over(at: Timestamp) -> i64 {
     millis(at.saturating_sub(SignedDuration::from_hours(UPLOAD_HOURS)).unwrap_or(Timestamp::MIN))
-}
-
-/// What so many bytes of a file take of its account's room, with its name.
-pub(super) fn charge(bytes: u64, name: &str) -> u64 {
-    bytes.max(1).next_multiple_of(MEDIA_PAGE).saturating_add(name.len() as u64)
 }
 
 /// What all files of an account take of its room.

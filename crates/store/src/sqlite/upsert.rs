@@ -2,12 +2,8 @@
 
 use galley_domain::edit::Edit;
 
-use super::{
-    changes,
-    templates::{self, Hashes},
-    writer::Batch,
-};
-use crate::{Change, Changed, Creation, NewTemplate, Receipt, StoreError, Upsertion};
+use super::{changes, templates, writer::Batch};
+use crate::{Change, Changed, Creation, NewTemplate, Receipt, StoreError, Upsertion, kept::Hashes};
 
 /// All of them, or none.
 pub(super) fn all(

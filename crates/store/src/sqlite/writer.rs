@@ -407,19 +407,6 @@ fn run_all(
     batch.close()
 }
 
-impl StoreError {
-    /// The same error for another of the writes it failed.
-    fn shared(&self) -> Self {
-        match self {
-            Self::Busy => Self::Busy,
-            Self::Full(cause) => Self::Full(Arc::clone(cause)),
-            Self::Unavailable(cause) => Self::Unavailable(Arc::clone(cause)),
-            Self::OutcomeUnknown(cause) => Self::OutcomeUnknown(Arc::clone(cause)),
-            Self::Failed(cause) => Self::Failed(Arc::clone(cause)),
-        }
-    }
-}
-
 #[derive(Debug, thiserror::Error)]
 enum WriterFault {
     #[error("the writer has ended")]

@@ -25,6 +25,25 @@ pub(crate) fn fresh_sqlite() -> (Shared, tempfile::TempDir) {
     (Arc::new(store), dir)
 }
 
+/// A database of its own; whoever runs the server throws it away.
+#[cfg(feature = "postgres-suite")]
+pub(crate) async fn fresh_postgres() -> (Shared, ()) {
+    use galley_store::postgres::{PostgresOptions, PostgresStore};
+    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    #[expect(clippy::disallowed_methods, reason = "a test is told where its server is")]
+    let server = std::env::var("GALLEY_TEST_POSTGRES").expect("the address of a server for tests");
+    let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let name = format!("galley_{}_{count}", std::process::id());
+    let (client, connection) =
+        tokio_postgres::connect(&server, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+    let (before, _) = server.rsplit_once('/').unwrap();
+    let address = format!("{before}/{name}").parse().unwrap();
+    let store = PostgresStore::open(&address, &PostgresOptions::default()).await.unwrap();
+    (Arc::new(store), ())
+}
+
 /// Who does things in the cases.
 pub(crate) const ACTOR: Actor = Actor::Token(CredentialId(7));
 

@@ -1,0 +1,314 @@
+//! Edits, reviews and deletions, as SQL. Each locks its account, looks at the template as it is
+//! then, and refuses before it changes anything.
+
+use galley_domain::{
+    edit::Edit,
+    id::{AccountId, TemplateId},
+    lifecycle::{EventType, Hold, State, Trigger},
+    sample,
+    template::{Category, Review, Status},
+    wording::Wording,
+};
+use jiff::Timestamp;
+
+use super::{
+    columns::{actor_key, key, millis},
+    events,
+    families::{self, Standing},
+    limits,
+    links::Values,
+    media, templates,
+    transaction::Transaction,
+    versions,
+};
+use crate::{
+    Actor, Change, Changed, Deletion, Family, StoreError, StoredTemplate, kept::wording_key,
+};
+
+/// A template that may change: where it stood, and where the table of moves takes it.
+struct Ready {
+    before: StoredTemplate,
+    next: State,
+    event: EventType,
+}
+
+/// Looks whether the change may happen to the template as it is now.
+async fn look(
+    transaction: &Transaction,
+    change: &Change,
+    trigger: Trigger,
+) -> Result<Result<Ready, Changed>, StoreError> {
+    let Some(before) = templates::one_in(transaction, change.account, change.id).await? else {
+        return Ok(Err(Changed::NoTemplate));
+    };
+    if let Some(expected) = &change.expected
+        && !expected.contains(&before.revision)
+    {
+        return Ok(Err(Changed::Outdated(before.revision)));
+    }
+    Ok(match before.state.after(trigger, change.review) {
+        Ok((next, event)) => Ok(Ready { before, next, event }),
+        Err(refusal) => Err(Changed::NotPossible(refusal)),
+    })
+}
+
+/// Moves the newest version to its predecessors and puts a new one in its place.
+pub(super) async fn edit(
+    transaction: &mut Transaction,
+    change: &Change,
+    edit: &Edit,
+) -> Result<Changed, StoreError> {
+    if !transaction.lock(change.account).await? {
+        return Ok(Changed::NoTemplate);
+    }
+    let Ready { before, next, event } = match look(transaction, change, Trigger::Edit).await? {
+        Ok(ready) => ready,
+        Err(refusal) => return Ok(refusal),
+    };
+    let old = before.template.category();
+    let (content, category) = match edit {
+        Edit::Replace { content, category } => (content.clone(), category.unwrap_or(old)),
+        Edit::Restore(number) => {
+            match versions::one_in(transaction, change.account, change.id, *number).await? {
+                Some(version) => (Some(version.content), version.category),
+                None => return Ok(Changed::NoVersion),
+            }
+        }
+    };
+    if category != old
+        && let Some(refusal) = category_refusal(transaction, change, &before).await?
+    {
+        return Ok(refusal);
+    }
+    let counts =
+        before.state.status() == Status::Approved && transaction.limits(change.account).is_some();
+    if counts && let Some(limit) = limits::of_edits(transaction, change).await? {
+        return Ok(Changed::Limited(limit));
+    }
+    transaction
+        .execute(
+            "INSERT INTO former_version (template_id, version, category, status, created_at, \
+             actor, content, previous_category, reason, decided_at, decided_by) \
+             SELECT id, version, category, status, coalesce(version_at, created_at), actor, \
+             content, previous_category, reason, decided_at, decided_by \
+             FROM template WHERE id = $1",
+            &[&key(change.id.get())],
+        )
+        .await?;
+    let words = content.as_deref().unwrap_or(before.template.content());
+    let wording = Wording::of_content(category, words);
+    let wording = wording.map(|wording| wording_key(change.account, &wording).to_vec());
+    let values: Values<'_> = &[
+        &key(change.id.get()),
+        &key(next.version),
+        &next.newest.word(),
+        &next.approved.map(key),
+        &category.word(),
+        &(category != old).then_some(old.word()),
+        &content,
+        &millis(change.at),
+        &actor_key(change.actor),
+        &wording,
+    ];
+    transaction
+        .execute(
+            "UPDATE template SET version = $2, status = $3, live_version = $4, category = $5, \
+             previous_category = $6, content = coalesce($7, content), version_at = $8, \
+             actor = $9, wording = CASE WHEN family IS NULL THEN NULL ELSE $10::bytea END, \
+             reason = NULL, decided_at = NULL, decided_by = NULL WHERE id = $1",
+            values,
+        )
+        .await?;
+    let named = content.as_deref().map(sample::named_in).into_iter().flatten();
+    media::note_use(transaction.link(), change.account, named, change.at).await?;
+    let mut told = vec![event];
+    told.extend((category != old).then_some(EventType::CategoryChanged));
+    let changed = finish(transaction, change, &before, &next, category, &told, None).await?;
+    if counts {
+        limits::count_edit(transaction, change).await?;
+    }
+    Ok(changed)
+}
+
+/// What stands against another category.
+async fn category_refusal(
+    transaction: &Transaction,
+    change: &Change,
+    before: &StoredTemplate,
+) -> Result<Option<Changed>, StoreError> {
+    let category = before.template.category();
+    if !before.template.allow_category_change() {
+        return Ok(Some(Changed::CategoryLocked(category)));
+    }
+    Ok(match families::standing(transaction, change.account, change.id).await? {
+        Standing::NoFamily => None,
+        Standing::AmongOthers => Some(Changed::FamilyCategory(category)),
+        Standing::Alone => {
+            let is_live = before.state.live_version().is_some();
+            is_live.then_some(Changed::LiveCategory(category))
+        }
+    })
+}
+
+/// Moves a template along the table: a decision on its newest version, or a hold.
+pub(super) async fn review(
+    transaction: &mut Transaction,
+    change: &Change,
+    trigger: Trigger,
+    reason: Option<&str>,
+) -> Result<Changed, StoreError> {
+    if !transaction.lock(change.account).await? {
+        return Ok(Changed::NoTemplate);
+    }
+    let Ready { before, next, event } = match look(transaction, change, trigger).await? {
+        Ok(ready) => ready,
+        Err(refusal) => return Ok(refusal),
+    };
+    let id = key(change.id.get());
+    let hold = next.hold.map(Hold::word);
+    let values: Values<'_> = &[&id, &next.newest.word(), &next.approved.map(key), &hold];
+    transaction
+        .execute(
+            "UPDATE template SET status = $2, live_version = $3, hold = $4 WHERE id = $1",
+            values,
+        )
+        .await?;
+    if matches!(trigger, Trigger::Approve | Trigger::Reject) {
+        let values: Values<'_> = &[&id, &reason, &millis(change.at), &actor_key(change.actor)];
+        transaction
+            .execute(
+                "UPDATE template SET reason = $2, decided_at = $3, decided_by = $4 WHERE id = $1",
+                values,
+            )
+            .await?;
+    }
+    let category = before.template.category();
+    finish(transaction, change, &before, &next, category, &[event], reason).await
+}
+
+/// Gives the claim up, so that the name is free; everything else stays as history.
+pub(super) async fn delete(
+    transaction: &mut Transaction,
+    change: &Change,
+) -> Result<Changed, StoreError> {
+    if !transaction.lock(change.account).await? {
+        return Ok(Changed::NoTemplate);
+    }
+    let Ready { before, next, event } = match look(transaction, change, Trigger::Delete).await? {
+        Ok(ready) => ready,
+        Err(refusal) => return Ok(refusal),
+    };
+    take_away(transaction, change, &before, &next, event).await?;
+    Ok(Changed::Done(Box::new(before)))
+}
+
+async fn take_away(
+    transaction: &mut Transaction,
+    change: &Change,
+    before: &StoredTemplate,
+    next: &State,
+    event: EventType,
+) -> Result<(), StoreError> {
+    let category = before.template.category();
+    finish(transaction, change, before, next, category, &[event], None).await?;
+    transaction
+        .execute("UPDATE template SET claim = NULL WHERE id = $1", &[&key(change.id.get())])
+        .await?;
+    limits::forget_edits(transaction, change).await
+}
+
+/// For whom several templates are deleted.
+#[derive(Clone, Copy)]
+pub(super) struct By {
+    pub(super) account: AccountId,
+    pub(super) review: Review,
+    pub(super) actor: Actor,
+    pub(super) at: Timestamp,
+}
+
+/// Deletes every language of a name.
+pub(super) async fn delete_family(
+    transaction: &mut Transaction,
+    family: Family,
+    by: By,
+) -> Result<Deletion, StoreError> {
+    if !transaction.lock(by.account).await? {
+        return Ok(Deletion::Done(Vec::new()));
+    }
+    let ids = families::ids(transaction, by.account, family).await?;
+    delete_locked(transaction, &ids, by).await
+}
+
+/// Deletes these templates, or none.
+pub(super) async fn delete_all(
+    transaction: &mut Transaction,
+    ids: &[TemplateId],
+    by: By,
+) -> Result<Deletion, StoreError> {
+    if !transaction.lock(by.account).await?
+        && let Some(first) = ids.first()
+    {
+        return Ok(Deletion::NoTemplate(*first));
+    }
+    delete_locked(transaction, ids, by).await
+}
+
+/// Looks at all of them before it takes the first away.
+async fn delete_locked(
+    transaction: &mut Transaction,
+    ids: &[TemplateId],
+    by: By,
+) -> Result<Deletion, StoreError> {
+    let By { account, review, actor, at } = by;
+    let mut ready: Vec<(Change, Ready)> = Vec::new();
+    for id in ids {
+        if ready.iter().any(|(change, _)| change.id == *id) {
+            continue;
+        }
+        let change = Change { account, id: *id, expected: None, review, actor, at };
+        match look(transaction, &change, Trigger::Delete).await? {
+            Ok(found) => ready.push((change, found)),
+            Err(Changed::NotPossible(refusal)) => return Ok(Deletion::NotPossible(*id, refusal)),
+            Err(_) => return Ok(Deletion::NoTemplate(*id)),
+        }
+    }
+    for (change, Ready { before, next, event }) in &ready {
+        take_away(transaction, change, before, next, *event).await?;
+    }
+    Ok(Deletion::Done(ready.iter().map(|(change, _)| change.id).collect()))
+}
+
+/// Tells the events, raises the revision by their number, and answers the template as it is now.
+async fn finish(
+    transaction: &mut Transaction,
+    change: &Change,
+    before: &StoredTemplate,
+    next: &State,
+    category: Category,
+    told: &[EventType],
+    reason: Option<&str>,
+) -> Result<Changed, StoreError> {
+    let revision = before.revision + told.len() as u64;
+    transaction
+        .execute(
+            "UPDATE template SET revision = $2, updated_at = $3 WHERE id = $1",
+            &[&key(change.id.get()), &key(revision), &millis(change.at)],
+        )
+        .await?;
+    for kind in told {
+        let event = events::NewEvent {
+            account: change.account,
+            kind: *kind,
+            template: change.id,
+            version: next.version,
+            at: change.at,
+            actor: change.actor,
+            category,
+            status: next.status(),
+            reason,
+        };
+        events::append(transaction, &event).await?;
+    }
+    let now = templates::one_in(transaction, change.account, change.id).await?;
+    Ok(now.map_or(Changed::NoTemplate, |now| Changed::Done(Box::new(now))))
+}

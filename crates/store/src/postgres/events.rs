@@ -1,0 +1,185 @@
+//! Events, as SQL: appended in the transaction of the change they tell of, under numbers that the
+//! lock on their account keeps in order, and read in that order.
+
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    lifecycle::EventType,
+    template::{Category, Status},
+};
+use jiff::Timestamp;
+use tokio_postgres::Row;
+
+use super::{
+    columns::{
+        account_id, actor, actor_key, at as moment_at, category, column, key, millis, number,
+        plain, status, template_id, webhook_id,
+    },
+    links::{Links, Values},
+    transaction::Transaction,
+};
+use crate::{About, Actor, Event, Feed, StoreError, Webhook, kept::origin};
+
+const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, \
+     category, status, reason) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+
+/// A fact about a template that gets its number when it is appended.
+pub(super) struct NewEvent<'a> {
+    pub(super) account: AccountId,
+    pub(super) kind: EventType,
+    pub(super) template: TemplateId,
+    pub(super) version: u64,
+    pub(super) at: Timestamp,
+    pub(super) actor: Actor,
+    pub(super) category: Category,
+    pub(super) status: Status,
+    pub(super) reason: Option<&'a str>,
+}
+
+pub(super) async fn append(
+    transaction: &mut Transaction,
+    event: &NewEvent<'_>,
+) -> Result<(), StoreError> {
+    let seq = transaction.next_seq(event.account);
+    let values: Values<'_> = &[
+        &key(event.account.get()),
+        &key(seq),
+        &event.kind.word(),
+        &key(event.template.get()),
+        &key(event.version),
+        &millis(event.at),
+        &actor_key(event.actor),
+        &event.category.word(),
+        &event.status.word(),
+        &event.reason,
+    ];
+    transaction.execute(APPEND, values).await.map(drop)
+}
+
+/// The service has given an endpoint up.
+pub(super) async fn append_disabled(
+    transaction: &mut Transaction,
+    webhook: &Webhook,
+    reason: &str,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let seq = transaction.next_seq(webhook.account);
+    let statement = "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, \
+                     category, status, reason, webhook_id, origin) \
+                     VALUES ($1, $2, $3, 0, 0, $4, $5, '', '', $6, $7, $8)";
+    let values: Values<'_> = &[
+        &key(webhook.account.get()),
+        &key(seq),
+        &EventType::WebhookDisabled.word(),
+        &millis(at),
+        &actor_key(Actor::Service),
+        &reason,
+        &key(webhook.id.get()),
+        &origin(&webhook.url),
+    ];
+    transaction.execute(statement, values).await.map(drop)
+}
+
+/// Everything of an event. Name and language never change and are read from the template.
+const EVENT: &str = "e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, t.language, \
+     e.category, e.status, e.reason, e.webhook_id, e.origin \
+     FROM event e LEFT JOIN template t ON t.id = e.template_id";
+
+/// The events behind `after`, or what keeps them from being read. The account's row and the events
+/// are read by one statement, and so from one moment.
+pub(super) async fn page(
+    links: &Links,
+    account: AccountId,
+    after: Option<u64>,
+    limit: usize,
+) -> Result<Feed, StoreError> {
+    let statement = format!(
+        "SELECT a.last_seq, found.* FROM (SELECT coalesce((SELECT last_seq FROM account \
+         WHERE id = $1), 0) AS last_seq) AS a LEFT JOIN LATERAL (SELECT {EVENT} \
+         WHERE e.account_id = $1 AND e.seq > $2 ORDER BY e.seq LIMIT $3) AS found ON true \
+         ORDER BY found.seq"
+    );
+    let from = i64::try_from(after.unwrap_or(0)).unwrap_or(i64::MAX);
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = links.read(&statement, &[&key(account.get()), &from, &limit]).await?;
+    let newest = rows.first().map_or(Ok(0), |row| number(row, "last_seq"))?;
+    let mut events = Vec::with_capacity(rows.len());
+    for row in &rows {
+        if plain::<Option<i64>>(row, "seq")?.is_some() {
+            events.push(event(row)?);
+        }
+    }
+    let Some(after) = after else { return Ok(Feed::Events(events)) };
+    let next = events.first().map_or(newest + 1, |first| first.seq);
+    Ok(match after.saturating_add(1) {
+        expected if expected < next => Feed::Forgotten(next),
+        expected if expected > next => Feed::Ahead(next - 1),
+        _ => Feed::Events(events),
+    })
+}
+
+/// One event, inside a transaction.
+pub(super) async fn one_in(
+    transaction: &Transaction,
+    account: AccountId,
+    seq: u64,
+) -> Result<Option<Event>, StoreError> {
+    let statement = format!("SELECT {EVENT} WHERE e.account_id = $1 AND e.seq = $2");
+    let row = transaction.query_one(&statement, &[&key(account.get()), &key(seq)]).await?;
+    row.as_ref().map(event).transpose()
+}
+
+/// The number of the account's newest event.
+pub(super) async fn newest(links: &Links, account: AccountId) -> Result<u64, StoreError> {
+    let statement = "SELECT last_seq FROM account WHERE id = $1";
+    let row = links.read_one(statement, &[&key(account.get())]).await?;
+    row.map_or(Ok(0), |row| number(&row, 0))
+}
+
+/// The same for several accounts.
+pub(super) async fn newest_of(
+    links: &Links,
+    accounts: &[AccountId],
+) -> Result<Vec<(AccountId, u64)>, StoreError> {
+    if accounts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let accounts: Vec<i64> = accounts.iter().map(|account| key(account.get())).collect();
+    let statement = "SELECT id, last_seq FROM account WHERE id = ANY($1)";
+    let rows = links.read(statement, &[&accounts]).await?;
+    rows.iter().map(|row| Ok((account_id(row, "id")?, number(row, "last_seq")?))).collect()
+}
+
+/// The number of the oldest event that is kept, or of the next one if there is none.
+pub(super) async fn oldest(
+    transaction: &Transaction,
+    account: AccountId,
+) -> Result<u64, StoreError> {
+    let statement = "SELECT coalesce((SELECT min(seq) FROM event WHERE account_id = $1), \
+                     (SELECT last_seq + 1 FROM account WHERE id = $1), 1)";
+    let row = transaction.query_one(statement, &[&key(account.get())]).await?;
+    row.map_or(Ok(1), |row| number(&row, 0))
+}
+
+fn event(row: &Row) -> Result<Event, StoreError> {
+    let kind = column(row, "type", |word: String| EventType::named(&word))?;
+    let about = if kind == EventType::WebhookDisabled {
+        About::Webhook { id: webhook_id(row, "webhook_id")?, origin: plain(row, "origin")? }
+    } else {
+        About::Template {
+            id: template_id(row, "template_id")?,
+            version: number(row, "version")?,
+            name: plain(row, "name")?,
+            language: plain(row, "language")?,
+            category: category(row, "category")?,
+            status: status(row, "status")?,
+        }
+    };
+    Ok(Event {
+        seq: number(row, "seq")?,
+        kind,
+        about,
+        at: moment_at(row, "at")?,
+        actor: actor(row, "actor")?,
+        reason: plain(row, "reason")?,
+    })
+}

@@ -1,0 +1,104 @@
+//! What the driver reports, by what the caller can do about it.
+
+use std::sync::Arc;
+
+use deadpool_postgres::{PoolError, TimeoutType};
+use tokio_postgres::{Error, error::SqlState};
+
+use crate::StoreError;
+
+impl From<Error> for StoreError {
+    fn from(error: Error) -> Self {
+        let Some(code) = error.code() else {
+            // No answer of the server: the connection is gone, or nothing can be made of it.
+            return if error.is_closed() || caused_by_io(&error) {
+                Self::Unavailable(Arc::new(error))
+            } else {
+                Self::Failed(Arc::new(error))
+            };
+        };
+        match code {
+            code if is_full(code) => Self::Full(Arc::new(error)),
+            code if is_away(code) => Self::Unavailable(Arc::new(error)),
+            _ => Self::Failed(Arc::new(error)),
+        }
+    }
+}
+
+impl From<PoolError> for StoreError {
+    fn from(error: PoolError) -> Self {
+        match error {
+            // All connections are in use: more would only wait as well.
+            PoolError::Timeout(TimeoutType::Wait) => Self::Busy,
+            PoolError::Backend(error) => match Self::from(error) {
+                // Whatever keeps a connection from being made, nothing was done yet.
+                Self::Failed(cause) => Self::Unavailable(cause),
+                other => other,
+            },
+            other => Self::Unavailable(Arc::new(other)),
+        }
+    }
+}
+
+fn caused_by_io(error: &Error) -> bool {
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        if inner.is::<std::io::Error>() {
+            return true;
+        }
+        cause = inner.source();
+    }
+    false
+}
+
+fn is_full(code: &SqlState) -> bool {
+    [SqlState::DISK_FULL, SqlState::OUT_OF_MEMORY].contains(code)
+}
+
+/// The server is going, coming, another one than it was, or was too slow.
+fn is_away(code: &SqlState) -> bool {
+    code.code().starts_with("08")
+        || [
+            SqlState::ADMIN_SHUTDOWN,
+            SqlState::CRASH_SHUTDOWN,
+            SqlState::CANNOT_CONNECT_NOW,
+            SqlState::TOO_MANY_CONNECTIONS,
+            SqlState::READ_ONLY_SQL_TRANSACTION,
+            SqlState::QUERY_CANCELED,
+            SqlState::LOCK_NOT_AVAILABLE,
+            SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+            SqlState::T_R_SERIALIZATION_FAILURE,
+            SqlState::T_R_DEADLOCK_DETECTED,
+        ]
+        .contains(code)
+}
+
+/// Whether the same transaction may well succeed when it is run again from its beginning.
+pub(super) fn is_worth_another_try(error: &StoreError) -> bool {
+    let StoreError::Unavailable(cause) = error else { return false };
+    let code = cause.downcast_ref::<Error>().and_then(Error::code);
+    let again = [&SqlState::T_R_SERIALIZATION_FAILURE, &SqlState::T_R_DEADLOCK_DETECTED];
+    code.is_some_and(|code| again.contains(&code))
+}
+
+/// What became of a statement that was sent together with a commit: if the server has refused it,
+/// nothing was committed; if it has not answered, nobody knows.
+pub(super) fn beside_commit(error: StoreError) -> StoreError {
+    let is_refused = match &error {
+        StoreError::Unavailable(cause) | StoreError::Failed(cause) | StoreError::Full(cause) => {
+            cause.downcast_ref::<Error>().is_some_and(|error| error.code().is_some())
+        }
+        StoreError::Busy | StoreError::OutcomeUnknown(_) => true,
+    };
+    if is_refused { error } else { at_commit(error) }
+}
+
+/// What became of a commit that failed: nobody knows.
+pub(super) fn at_commit(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Unavailable(cause) | StoreError::Failed(cause) | StoreError::Full(cause) => {
+            StoreError::OutcomeUnknown(cause)
+        }
+        other => other,
+    }
+}

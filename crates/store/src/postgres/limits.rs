@@ -1,0 +1,134 @@
+//! Limits that accounts may be held to, as SQL. What they count is written down only for accounts
+//! that are held to them: nobody else's writes pay for it.
+
+use galley_domain::id::{AccountId, TemplateId};
+use jiff::{SignedDuration, Timestamp};
+
+use super::{
+    columns::{key, millis, plain},
+    links::{Link, Values},
+    transaction::Transaction,
+};
+use crate::{
+    AccountLimits, CREATIONS_PER_HOUR, Change, EDITS_PER_DAY, EDITS_PER_MONTH, Limit, StoreError,
+};
+
+const HOUR: SignedDuration = SignedDuration::from_hours(1);
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+const MONTH: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// The limit that keeps an account from making a template. The hour comes first: it is soon looked
+/// at, and an account that has used it up has its templates counted no more.
+pub(super) async fn of_creations(
+    link: &Link,
+    account: AccountId,
+    limits: AccountLimits,
+    at: Timestamp,
+) -> Result<Option<Limit>, StoreError> {
+    let what = Counted { account, template: None };
+    if what.reaches(link, CREATIONS_PER_HOUR, at, HOUR).await? {
+        return Ok(Some(Limit::CreationsPerHour));
+    }
+    let count = "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND \
+                 claim IS NOT NULL LIMIT $2) AS few";
+    let rows = link.query(count, &[&key(account.get()), &i64::from(limits.templates)]).await?;
+    Ok((first(&rows)? >= i64::from(limits.templates)).then_some(Limit::Templates))
+}
+
+/// Counts a template that was made, under the number of its event.
+pub(super) async fn count_creation(
+    link: &Link,
+    account: AccountId,
+    seq: i64,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    Counted { account, template: None }.add(link, CREATIONS_PER_HOUR, seq, at).await
+}
+
+/// The limit that keeps an APPROVED template from being edited. The month comes first: waiting for
+/// a day is of no use then.
+pub(super) async fn of_edits(
+    transaction: &Transaction,
+    change: &Change,
+) -> Result<Option<Limit>, StoreError> {
+    let what = Counted { account: change.account, template: Some(change.id) };
+    let link = transaction.link();
+    if what.reaches(link, EDITS_PER_MONTH, change.at, MONTH).await? {
+        return Ok(Some(Limit::EditsPerMonth));
+    }
+    let day = what.reaches(link, EDITS_PER_DAY, change.at, DAY).await?;
+    Ok(day.then_some(Limit::EditsPerDay))
+}
+
+/// Counts an edit of an APPROVED template; its event is there already.
+pub(super) async fn count_edit(
+    transaction: &Transaction,
+    change: &Change,
+) -> Result<(), StoreError> {
+    let what = Counted { account: change.account, template: Some(change.id) };
+    let seq = key(transaction.newest_seq(change.account));
+    what.add(transaction.link(), EDITS_PER_MONTH, seq, change.at).await
+}
+
+/// Nobody asks for the edits of a template that is gone.
+pub(super) async fn forget_edits(
+    transaction: &Transaction,
+    change: &Change,
+) -> Result<(), StoreError> {
+    let forget = "DELETE FROM counted WHERE account_id = $1 AND template_id = $2";
+    let what: Values<'_> = &[&key(change.account.get()), &key(change.id.get())];
+    transaction.execute(forget, what).await.map(drop)
+}
+
+/// What is counted: the edits of a template, or creations.
+struct Counted {
+    account: AccountId,
+    template: Option<TemplateId>,
+}
+
+impl Counted {
+    fn template(&self) -> i64 {
+        self.template.map_or(0, |id| key(id.get()))
+    }
+
+    /// Whether it has happened so often in the time before `at`. Only the last ones can tell.
+    async fn reaches(
+        &self,
+        link: &Link,
+        most: usize,
+        at: Timestamp,
+        time: SignedDuration,
+    ) -> Result<bool, StoreError> {
+        let since = millis(at.saturating_sub(time).unwrap_or(Timestamp::MIN));
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let count = "SELECT count(*) FROM (SELECT at FROM counted WHERE account_id = $1 AND \
+                     template_id = $2 ORDER BY seq DESC LIMIT $3) AS last WHERE at > $4";
+        let (account, template) = (key(self.account.get()), self.template());
+        let rows = link.query(count, &[&account, &template, &most, &since]).await?;
+        Ok(first(&rows)? >= most)
+    }
+
+    /// Counts one more; what no limit asks for any more is forgotten.
+    async fn add(
+        &self,
+        link: &Link,
+        most: usize,
+        seq: i64,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        let (account, template) = (key(self.account.get()), self.template());
+        let insert =
+            "INSERT INTO counted (account_id, template_id, seq, at) VALUES ($1, $2, $3, $4)";
+        link.execute(insert, &[&account, &template, &seq, &millis(at)]).await?;
+        let forget = "DELETE FROM counted WHERE account_id = $1 AND template_id = $2 AND seq <= \
+                      (SELECT seq FROM counted WHERE account_id = $1 AND template_id = $2 \
+                      ORDER BY seq DESC LIMIT 1 OFFSET $3)";
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        link.execute(forget, &[&account, &template, &most]).await.map(drop)
+    }
+}
+
+/// The number that a count gives.
+fn first(rows: &[tokio_postgres::Row]) -> Result<i64, StoreError> {
+    rows.first().map_or(Ok(0), |row| plain(row, 0))
+}

@@ -1,0 +1,125 @@
+//! The schema, brought up to date by whoever comes first: all others wait, and find it done.
+
+use std::sync::Arc;
+
+use tokio_postgres::{Client, Config, error::SqlState};
+
+use super::{address::PostgresAddress, tls::Tls};
+use crate::{StoreError, sqlite::OlderSchema};
+
+/// Every migration, oldest first; the schema's version is how many have run.
+const MIGRATIONS: &[&str] = &[include_str!("../../migrations/postgres/0001_all.sql")];
+
+/// The oldest PostgreSQL that is known to be good.
+const OLDEST: u32 = 150_000;
+
+/// Why a database is not used.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("the database is PostgreSQL {0}; 15 is the oldest that this program knows")]
+    OldServer(String),
+    #[error(
+        "the database has schema {found}, newer than the {known} this program knows: use a newer galley"
+    )]
+    NewerSchema { found: usize, known: usize },
+    #[error(
+        "the database has schema {found}, older than the {known} of this program: `galley serve` brings it up to date"
+    )]
+    OlderSchema { found: usize, known: usize },
+    #[error(
+        "the database commits without waiting for its disk (synchronous_commit = {0}): what is acknowledged could be lost"
+    )]
+    Hasty(String),
+}
+
+impl From<Refusal> for StoreError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Failed(Arc::new(refusal))
+    }
+}
+
+/// How many migrations this program knows.
+pub(super) fn newest() -> usize {
+    MIGRATIONS.len()
+}
+
+/// Looks whether the database can be trusted, and at its schema.
+pub(super) async fn prepare(
+    address: &PostgresAddress,
+    older: OlderSchema,
+) -> Result<(), StoreError> {
+    let mut client = connect(&address.patient(), Tls::of(address)?).await?;
+    check_server(&client).await?;
+    make_table(&client).await?;
+    let open = client.transaction().await?;
+    // Readers may go on; whoever else wants to migrate waits here.
+    open.batch_execute("LOCK TABLE galley_schema IN SHARE ROW EXCLUSIVE MODE").await?;
+    let row = open.query_one("SELECT count(*) FROM galley_schema", &[]).await?;
+    let found = usize::try_from(row.try_get::<_, i64>(0)?).unwrap_or(usize::MAX);
+    let known = newest();
+    if found > known {
+        return Err(Refusal::NewerSchema { found, known }.into());
+    }
+    match older {
+        OlderSchema::Refused if found < known => {
+            return Err(Refusal::OlderSchema { found, known }.into());
+        }
+        OlderSchema::LeftAlone => return Ok(()),
+        OlderSchema::Refused | OlderSchema::Renewed => {}
+    }
+    for (number, migration) in MIGRATIONS.iter().enumerate().skip(found) {
+        open.batch_execute(migration).await?;
+        let number = i32::try_from(number + 1).unwrap_or(i32::MAX);
+        open.execute("INSERT INTO galley_schema VALUES ($1, now())", &[&number]).await?;
+    }
+    open.commit().await?;
+    Ok(())
+}
+
+/// A connection of its own, beside those that are kept.
+pub(super) async fn connect(config: &Config, tls: Tls) -> Result<Client, StoreError> {
+    let (client, connection) =
+        config.connect(tls).await.map_err(|error| match StoreError::from(error) {
+            StoreError::Failed(cause) => StoreError::Unavailable(cause),
+            other => other,
+        })?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection to the database has ended");
+        }
+    });
+    Ok(client)
+}
+
+async fn check_server(client: &Client) -> Result<(), StoreError> {
+    let row = client
+        .query_one(
+            "SELECT current_setting('server_version_num')::int, current_setting('server_version'), \
+             current_setting('synchronous_commit'), current_setting('fsync')",
+            &[],
+        )
+        .await?;
+    if row.try_get::<_, i32>(0)?.unsigned_abs() < OLDEST {
+        return Err(Refusal::OldServer(row.try_get(1)?).into());
+    }
+    let synchronous: String = row.try_get(2)?;
+    if synchronous == "off" {
+        return Err(Refusal::Hasty(synchronous).into());
+    }
+    if row.try_get::<_, String>(3)? == "off" {
+        tracing::warn!("the database runs with fsync off: a crash of its machine loses data");
+    }
+    Ok(())
+}
+
+/// Two that make the same table at the same moment can stumble over one another, even so.
+async fn make_table(client: &Client) -> Result<(), StoreError> {
+    let make = "CREATE TABLE IF NOT EXISTS galley_schema \
+                (version INTEGER PRIMARY KEY, at TIMESTAMPTZ NOT NULL)";
+    loop {
+        match client.batch_execute(make).await {
+            Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {}
+            outcome => return Ok(outcome?),
+        }
+    }
+}

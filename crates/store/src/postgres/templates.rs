@@ -1,0 +1,139 @@
+//! Templates, as SQL: how they are read.
+
+use std::sync::Arc;
+
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    lifecycle::{Hold, State},
+    template::{Category, Template},
+    wording::Wording,
+};
+use tokio_postgres::Row;
+
+use super::{
+    columns::{account_id, at, category, column, key, maybe, number, plain, status, template_id},
+    links::Links,
+    transaction::Transaction,
+};
+use crate::{
+    Receipt, Record, StoreError, StoredTemplate, Taken,
+    kept::{oldest_record, record_key, wording_key},
+};
+
+/// Everything of a template's newest version; deleted ones are not found.
+pub(super) const COLUMNS: &str = "id, phone_id, name, language, category, allow_category_change, \
+     content, version, status, live_version, hold, previous_category, reason, revision, \
+     created_at, updated_at";
+
+const ONE: &str = "SELECT id, phone_id, name, language, category, allow_category_change, content, \
+     version, status, live_version, hold, previous_category, reason, revision, created_at, \
+     updated_at FROM template WHERE id = $1 AND account_id = $2 AND claim IS NOT NULL";
+
+pub(super) async fn one(
+    links: &Links,
+    account: AccountId,
+    id: TemplateId,
+) -> Result<Option<StoredTemplate>, StoreError> {
+    let row = links.read_one(ONE, &[&key(id.get()), &key(account.get())]).await?;
+    row.as_ref().map(stored).transpose()
+}
+
+/// The same inside a transaction.
+pub(super) async fn one_in(
+    transaction: &Transaction,
+    account: AccountId,
+    id: TemplateId,
+) -> Result<Option<StoredTemplate>, StoreError> {
+    let row = transaction.query_one(ONE, &[&key(id.get()), &key(account.get())]).await?;
+    row.as_ref().map(stored).transpose()
+}
+
+/// Reads the columns that [`COLUMNS`] names.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that trusts a row")]
+pub(super) fn stored(row: &Row) -> Result<StoredTemplate, StoreError> {
+    let template = Template::restore(
+        plain(row, "name")?,
+        plain(row, "language")?,
+        category(row, "category")?,
+        plain(row, "allow_category_change")?,
+        plain(row, "content")?,
+    );
+    let state = State {
+        version: number(row, "version")?,
+        newest: status(row, "status")?,
+        approved: maybe(row, "live_version", |version: i64| u64::try_from(version).ok())?,
+        hold: maybe(row, "hold", |word: String| Hold::named(&word))?,
+    };
+    Ok(StoredTemplate {
+        id: template_id(row, "id")?,
+        phone: plain(row, "phone_id")?,
+        template,
+        state,
+        previous_category: maybe(row, "previous_category", |word: String| Category::named(&word))?,
+        reason: plain(row, "reason")?,
+        revision: number(row, "revision")?,
+        created_at: at(row, "created_at")?,
+        updated_at: at(row, "updated_at")?,
+    })
+}
+
+/// Who has the claim, if anybody; told by its id only to its account.
+pub(super) async fn taken(
+    links: &Links,
+    account: AccountId,
+    claim: [u8; 16],
+) -> Result<Option<Taken>, StoreError> {
+    let statement = "SELECT id, account_id FROM template WHERE claim = $1";
+    let Some(row) = links.read_one(statement, &[&&claim[..]]).await? else { return Ok(None) };
+    let own = account_id(&row, "account_id")? == account;
+    Ok(Some(Taken { own: own.then_some(template_id(&row, "id")?) }))
+}
+
+/// The oldest other template of the account that has these words.
+pub(super) async fn with_wording(
+    links: &Links,
+    account: AccountId,
+    wording: &Wording,
+    except: Option<TemplateId>,
+) -> Result<Option<TemplateId>, StoreError> {
+    let statement = "SELECT id FROM template WHERE wording = $1 AND account_id = $2 AND \
+                     id IS DISTINCT FROM $3 AND claim IS NOT NULL ORDER BY id LIMIT 1";
+    let (hash, except) = (wording_key(account, wording), except.map(|id| key(id.get())));
+    let row = links.read_one(statement, &[&&hash[..], &key(account.get()), &except]).await?;
+    row.map(|row| template_id(&row, 0)).transpose()
+}
+
+/// What an Idempotency-Key has made.
+pub(super) async fn record(
+    links: &Links,
+    account: AccountId,
+    idempotency_key: [u8; 16],
+    at: jiff::Timestamp,
+) -> Result<Option<Record>, StoreError> {
+    let statement = "SELECT payload, template_id, category, status FROM idempotency \
+                     WHERE key = $1 AND created_at > $2";
+    let hash = record_key(account, idempotency_key);
+    let row = links.read_one(statement, &[&&hash[..], &oldest_record(at)]).await?;
+    row.as_ref().map(record_of).transpose()
+}
+
+pub(super) fn record_of(row: &Row) -> Result<Record, StoreError> {
+    let numbered = |number: i16| u8::try_from(number).ok();
+    let receipt = Receipt {
+        id: template_id(row, "template_id")?,
+        status: column(row, "status", |it| {
+            numbered(it).and_then(galley_domain::template::Status::numbered)
+        })?,
+        category: column(row, "category", |it| numbered(it).and_then(Category::numbered))?,
+    };
+    Ok(Record { payload: column(row, "payload", |it: Vec<u8>| it.try_into().ok())?, receipt })
+}
+
+/// There are no more ids.
+pub(super) fn out_of_ids() -> StoreError {
+    StoreError::Failed(Arc::new(OutOfIds))
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("there are no more ids")]
+struct OutOfIds;

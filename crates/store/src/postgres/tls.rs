@@ -1,0 +1,191 @@
+//! TLS to the database, by rustls.
+
+use std::{
+    future::Future,
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use rustls::{
+    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature},
+    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject as _},
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::{
+    Socket,
+    tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream},
+};
+use tokio_rustls::TlsConnector;
+
+use super::address::{PostgresAddress, Protection};
+use crate::StoreError;
+
+/// Makes connections to the database private.
+#[derive(Clone)]
+pub(super) struct Tls {
+    config: Arc<ClientConfig>,
+}
+
+/// Why TLS cannot be set up.
+#[derive(Debug, thiserror::Error)]
+enum TlsError {
+    #[error("{path}: {cause}", path = .0, cause = .1)]
+    RootCertificate(String, rustls::pki_types::pem::Error),
+    #[error("there is no certificate in {0}")]
+    NoCertificate(String),
+    #[error(transparent)]
+    Rustls(#[from] rustls::Error),
+}
+
+impl From<TlsError> for StoreError {
+    fn from(error: TlsError) -> Self {
+        Self::Failed(Arc::new(error))
+    }
+}
+
+impl Tls {
+    /// As the address wants it.
+    pub(super) fn of(address: &PostgresAddress) -> Result<Self, StoreError> {
+        let provider = Arc::new(ring::default_provider());
+        let config = ClientConfig::builder_with_provider(Arc::clone(&provider));
+        let config = config.with_safe_default_protocol_versions().map_err(TlsError::from)?;
+        let config = match address.protection() {
+            Protection::VerifyFull(root) => config.with_root_certificates(roots(root.as_deref())?),
+            Protection::Plain | Protection::Prefer | Protection::Require => {
+                config.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+            }
+        };
+        Ok(Self { config: Arc::new(config.with_no_client_auth()) })
+    }
+}
+
+/// Whom to trust: the authority in the file, or whom the system trusts.
+fn roots(file: Option<&std::path::Path>) -> Result<RootCertStore, StoreError> {
+    let mut store = RootCertStore::empty();
+    let Some(file) = file else {
+        store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        return Ok(store);
+    };
+    let shown = || file.display().to_string();
+    let found = CertificateDer::pem_file_iter(file);
+    for certificate in found.map_err(|error| TlsError::RootCertificate(shown(), error))? {
+        let certificate = certificate.map_err(|error| TlsError::RootCertificate(shown(), error))?;
+        store.add(certificate).map_err(TlsError::from)?;
+    }
+    if store.is_empty() {
+        return Err(TlsError::NoCertificate(shown()).into());
+    }
+    Ok(store)
+}
+
+/// Takes whatever certificate comes, as `sslmode=require` means it: nobody can read along, but
+/// nobody has shown who he is.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+impl MakeTlsConnect<Socket> for Tls {
+    type Stream = Protected;
+    type TlsConnect = Handshake;
+    type Error = rustls::pki_types::InvalidDnsNameError;
+
+    fn make_tls_connect(&mut self, host: &str) -> Result<Handshake, Self::Error> {
+        let name = ServerName::try_from(host)?.to_owned();
+        Ok(Handshake { connector: TlsConnector::from(Arc::clone(&self.config)), name })
+    }
+}
+
+/// A handshake that is about to begin.
+pub(super) struct Handshake {
+    connector: TlsConnector,
+    name: ServerName<'static>,
+}
+
+impl TlsConnect<Socket> for Handshake {
+    type Stream = Protected;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Protected>> + Send>>;
+
+    fn connect(self, socket: Socket) -> Self::Future {
+        Box::pin(async move {
+            self.connector.connect(self.name, socket).await.map(Box::new).map(Protected)
+        })
+    }
+}
+
+/// A connection that nobody reads along.
+pub(super) struct Protected(Box<tokio_rustls::client::TlsStream<Socket>>);
+
+impl TlsStream for Protected {
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl AsyncRead for Protected {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Protected {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}
