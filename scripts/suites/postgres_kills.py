@@ -1,15 +1,12 @@
 """Kills PostgreSQL again and again while writers create templates through two instances of the
 service, and looks afterwards whether anything that was acknowledged is lost.
 
-To be run by scripts/suites/with-postgres. GALLEY_BIN names the binary to test (default:
-target/debug/galley), GALLEY_PG_KILLS how often the server is killed (default: 20).
+To be run by scripts/suites/with-postgres. GALLEY_PG_KILLS says how often the server is killed
+(default: 20).
 """
 
-import http.client
-import json
 import os
 import pathlib
-import re
 import shlex
 import signal
 import subprocess
@@ -18,67 +15,22 @@ import tempfile
 import threading
 import time
 
+from instances import Service, everything, wait
+
 WRITERS = 8
-KEY, TOKEN, PHONE = "key-of-the-writers", "token-of-the-writers", "15550001111"
-BASE = f"/api/v1.0/{PHONE}/{KEY}"
 # So long after the database the service has to be back, and so long nobody waits for an answer.
 BACK_WITHIN, LONGEST_ANSWER = 3.0, 8.0
 
 
 def main():
-    root = pathlib.Path(__file__).resolve().parents[2]
-    galley = os.environ.get("GALLEY_BIN", str(root / "target/debug/galley"))
     kills = int(os.environ.get("GALLEY_PG_KILLS", "20"))
     with tempfile.TemporaryDirectory() as work:
-        services = [Service(galley, work, number) for number in range(2)]
+        services = [Service(work, number) for number in range(2)]
         try:
             run(services, kills)
         finally:
             for service in services:
                 service.stop()
-
-
-class Service:
-    """One instance, on a port that the system chooses."""
-
-    def __init__(self, galley, work, number):
-        self.log = pathlib.Path(work) / f"log{number}"
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("GALLEY_")}
-        environment |= {"GALLEY_BOOTSTRAP_KEY": KEY, "GALLEY_BOOTSTRAP_TOKEN": TOKEN, "GALLEY_ACCESS_LOG": "false"}
-        store = os.environ["GALLEY_TEST_POSTGRES"]
-        command = [galley, "serve", "--listen", "127.0.0.1:0", "--store", store]
-        self.process = subprocess.Popen(command, cwd=work, env=environment, stderr=self.log.open("w"))
-        self.port = self.wait_for_port()
-
-    def wait_for_port(self):
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
-            found = re.search(r"listening on http://127\.0\.0\.1:(\d+)", self.log.read_text())
-            if found:
-                return int(found.group(1))
-            if self.process.poll() is not None:
-                break
-            time.sleep(0.05)
-        sys.exit(f"the service does not start:\n{self.log.read_text()}")
-
-    def call(self, method, path, body=None, key=None):
-        """The status and the document of an answer; status 0 if there is none."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
-        if key:
-            headers["Idempotency-Key"] = key
-        try:
-            connection.request(method, BASE + path, json.dumps(body) if body else None, headers)
-            answer = connection.getresponse()
-            return answer.status, json.loads(answer.read())
-        except (OSError, http.client.HTTPException, ValueError):
-            return 0, {}
-        finally:
-            connection.close()
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(timeout=30)
 
 
 class Writers:
@@ -153,7 +105,8 @@ def run(services, kills):
         wait(lambda: writers.last > up, 30, "the service is back")
         longest_back = max(longest_back, writers.last - up)
     writers.stop()
-    kept, seqs = everything(services[0])
+    kept, events = everything(services[0])
+    seqs = [event["seq"] for event in events]
     lost = {name: id for name, id in writers.acknowledged.items() if kept.get(name) != [id]}
     twice = [name for name, ids in kept.items() if len(ids) > 1]
     gaps = seqs != list(range(1, len(seqs) + 1))
@@ -174,31 +127,6 @@ def run(services, kills):
     found = [f"{what}: {str(fault)[:500]}" for fault, what in faults if fault]
     if found:
         sys.exit("postgres-kills: " + "\n".join(found))
-
-
-def wait(condition, seconds, what):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            sys.exit(f"postgres-kills: {what}: not within {seconds} s")
-        time.sleep(0.005)
-
-
-def everything(service):
-    """The ids of each name, and the numbers of all events."""
-    kept, seqs, after = {}, [], ""
-    while True:
-        _, page = service.call("GET", f"/message_templates?limit=100{after}")
-        for template in page["data"]:
-            kept.setdefault(template["name"], []).append(template["id"])
-        if "next" not in page["paging"]:
-            break
-        after = f"&after={page['paging']['cursors']['after']}"
-    while True:
-        _, page = service.call("GET", f"/events?limit=100&after={seqs[-1] if seqs else 0}")
-        if not page["data"]:
-            return kept, seqs
-        seqs.extend(event["seq"] for event in page["data"])
 
 
 if __name__ == "__main__":
