@@ -40,7 +40,9 @@ pub(crate) async fn fresh_postgres() -> (Shared, ()) {
     client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
     let (before, _) = server.rsplit_once('/').unwrap();
     let address = format!("{before}/{name}").parse().unwrap();
-    let store = PostgresStore::open(&address, &PostgresOptions::default()).await.unwrap();
+    // As many as a case has tasks at once: none of them is to be told that all are in use.
+    let options = PostgresOptions { connections: 30, ..PostgresOptions::default() };
+    let store = PostgresStore::open(&address, &options).await.unwrap();
     (Arc::new(store), ())
 }
 
