@@ -13,6 +13,7 @@ mod events;
 mod failures;
 mod families;
 mod forget;
+mod hosts;
 mod limits;
 mod links;
 mod list;
@@ -77,7 +78,7 @@ pub struct PostgresStore {
     links: Arc<Links>,
     tidings: Arc<Tidings>,
     creator: Creator,
-    ids: Ids,
+    ids: Arc<Ids>,
 }
 
 impl PostgresStore {
@@ -90,8 +91,14 @@ impl PostgresStore {
         schema::prepare(address, options.older_schema).await?;
         let links = Arc::new(Links::to(address, options.connections)?);
         let tidings = Arc::<Tidings>::default();
-        let creator = Creator::start(Arc::clone(&links), Arc::clone(&tidings), options.queue);
-        Ok(Self { address: address.clone(), links, tidings, creator, ids: Ids::default() })
+        let ids = Arc::<Ids>::default();
+        let creator = Creator::start(
+            Arc::clone(&links),
+            Arc::clone(&tidings),
+            Arc::clone(&ids),
+            options.queue,
+        )?;
+        Ok(Self { address: address.clone(), links, tidings, creator, ids })
     }
 }
 

@@ -17,6 +17,8 @@ mod conformance {
     pub(crate) mod lists;
     pub(crate) mod media;
     pub(crate) mod pages;
+    #[cfg(feature = "postgres-suite")]
+    mod postgres_only;
     mod sqlite_only;
     pub(crate) mod templates;
     pub(crate) mod uploads;

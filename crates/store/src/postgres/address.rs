@@ -109,17 +109,19 @@ impl FromStr for PostgresAddress {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT);
         }
-        if config.get_hosts().len() > 1
-            && config.get_target_session_attrs() == TargetSessionAttrs::Any
-        {
-            // Whoever names several hosts means the one that takes writes.
-            config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        // Of several hosts the one that takes writes is meant; and of one, which may be a name that
+        // follows a failover, not the moment in which it leads to a standby.
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        // A host that vanishes without a word is noticed, unless the address says otherwise.
+        let is_silent_about = |name: &str| !rest.iter().any(|pair| pair.starts_with(name));
+        if is_silent_about("keepalives") {
+            config.keepalives_idle(Duration::from_secs(5));
+            config.keepalives_interval(Duration::from_secs(2));
+            config.keepalives_retries(3);
         }
-        // A host that vanishes without a word is noticed.
-        config.keepalives_idle(Duration::from_secs(5));
-        config.keepalives_interval(Duration::from_secs(2));
-        config.keepalives_retries(3);
-        config.tcp_user_timeout(Duration::from_secs(10));
+        if is_silent_about("tcp_user_timeout") {
+            config.tcp_user_timeout(Duration::from_secs(10));
+        }
         config.load_balance_hosts(LoadBalanceHosts::Disable);
         Ok(Self { config, protection })
     }
@@ -144,13 +146,28 @@ impl PostgresAddress {
     }
 
     /// For statements that have a deadline; the server ends those that go on, too.
+    ///
+    /// Every statement has its index. A plan that was made while a table was small would walk it
+    /// whole when it is not, until the table is next analysed: such plans are not made.
     pub(super) fn hurried(&self, deadline: Duration) -> Config {
+        let millis = deadline.as_millis();
+        self.with_options(&format!(
+            "-c enable_seqscan=off -c statement_timeout={millis} \
+             -c idle_in_transaction_session_timeout={millis}"
+        ))
+    }
+
+    /// For lists and searches. What is quick depends on what is looked for, so that each has its
+    /// own plan.
+    pub(super) fn searching(&self) -> Config {
+        let hurried = Self { config: self.hurried(LIST), protection: self.protection.clone() };
+        hurried.with_options("-c plan_cache_mode=force_custom_plan")
+    }
+
+    fn with_options(&self, more: &str) -> Config {
         let mut config = self.config.clone();
         let given = config.get_options().unwrap_or_default();
-        let millis = deadline.as_millis();
-        let options = format!(
-            "{given} -c statement_timeout={millis} -c idle_in_transaction_session_timeout={millis}"
-        );
+        let options = format!("{given} {more}");
         config.options(options.trim());
         config
     }
@@ -227,7 +244,8 @@ mod tests {
         let address = read("postgres://a/db?options=-c%20work_mem%3D8MB").unwrap();
         let config = address.hurried(Duration::from_secs(5));
         let options = config.get_options().unwrap();
-        assert!(options.starts_with("-c work_mem=8MB -c statement_timeout=5000"), "{options}");
+        assert!(options.starts_with("-c work_mem=8MB -c "), "{options}");
+        assert!(options.contains("-c statement_timeout=5000"), "{options}");
         assert_eq!(address.patient().get_options(), Some("-c work_mem=8MB"));
     }
 }

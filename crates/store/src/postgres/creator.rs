@@ -1,23 +1,43 @@
 //! Creations, many at a time: whatever waits goes into one transaction of few statements, which is
 //! synced once. While it is, the next ones gather.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use galley_domain::id;
 use jiff::Timestamp;
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    runtime,
+    sync::{Mutex, mpsc, oneshot},
+};
 
-use super::{batch::Batch, failures, links::Links};
+use super::{
+    batch::{Batch, Done},
+    failures,
+    links::{Link, Links},
+};
 use crate::{Creation, NewTemplate, StoreError, Tidings, kept::Hashes};
 
 /// How many creations one transaction takes at most.
 const LARGEST: usize = 256;
 
+/// How many batches are under way at once. Of those for one account, the next waits in the database
+/// until the one before it is committed, and begins without a moment lost.
+pub(super) const DESKS: usize = 2;
+
 /// How often a batch is begun again that others stood in the way of.
 const MOST_TRIES: u32 = 5;
+
+/// How long a creation waits for its turn at most: what is ahead of it may take as long again.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How far apart ids are begun that follow those of an instance whose clock is ahead.
+const SCATTER: u64 = 61;
 
 /// Where creations queue.
 pub(super) struct Creator {
@@ -28,21 +48,43 @@ pub(super) struct Creator {
 pub(super) struct Waiting {
     pub(super) new: NewTemplate,
     pub(super) hashes: Hashes,
+    since: Instant,
     reply: oneshot::Sender<Result<Creation, StoreError>>,
 }
 
 impl Creator {
-    pub(super) fn start(links: Arc<Links>, tidings: Arc<Tidings>, queue: usize) -> Self {
+    pub(super) fn start(
+        links: Arc<Links>,
+        tidings: Arc<Tidings>,
+        ids: Arc<Ids>,
+        queue: usize,
+    ) -> Result<Self, StoreError> {
         let (queue, waiting) = mpsc::channel(queue.max(1));
-        let desk = Desk { links, tidings, ids: Ids::default() };
-        tokio::spawn(desk.work(waiting));
-        Self { queue }
+        let waiting = Arc::new(Mutex::new(waiting));
+        let runtime = runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| StoreError::Failed(Arc::new(error)))?;
+        let desks = (0..DESKS).map(move |_| {
+            let (links, tidings, ids) =
+                (Arc::clone(&links), Arc::clone(&tidings), Arc::clone(&ids));
+            Desk { links, tidings, ids, link: None }.work(Arc::clone(&waiting))
+        });
+        let work = move || {
+            runtime.block_on(async {
+                let desks: Vec<_> = desks.map(tokio::spawn).collect();
+                for desk in desks {
+                    let _ = desk.await;
+                }
+            });
+        };
+        let thread = std::thread::Builder::new().name("galley-creator".into()).spawn(work);
+        thread.map_err(|error| StoreError::Failed(Arc::new(error)))?;
+        Ok(Self { queue })
     }
 
     pub(super) async fn create(&self, new: NewTemplate) -> Result<Creation, StoreError> {
         // Hashing is done here, where many threads can do it.
         let (hashes, (reply, answer)) = (Hashes::of(&new), oneshot::channel());
-        match self.queue.try_send(Waiting { new, hashes, reply }) {
+        match self.queue.try_send(Waiting { new, hashes, since: Instant::now(), reply }) {
             Ok(()) => answer.await.unwrap_or_else(|_| Err(StoreError::Unavailable(Arc::new(Gone)))),
             Err(mpsc::error::TrySendError::Full(_)) => Err(StoreError::Busy),
             Err(mpsc::error::TrySendError::Closed(_)) => {
@@ -60,50 +102,40 @@ struct Gone;
 struct Desk {
     links: Arc<Links>,
     tidings: Arc<Tidings>,
-    ids: Ids,
+    ids: Arc<Ids>,
+    /// Kept from batch to batch: what the server knows of its statements is found again.
+    link: Option<Link>,
 }
 
 impl Desk {
-    async fn work(self, mut waiting: mpsc::Receiver<Waiting>) {
+    async fn work(mut self, waiting: Arc<Mutex<mpsc::Receiver<Waiting>>>) {
         let mut batch = Vec::with_capacity(LARGEST);
-        while waiting.recv_many(&mut batch, LARGEST).await > 0 {
+        while waiting.lock().await.recv_many(&mut batch, LARGEST).await > 0 {
             // Whoever has gone away before his creation began does not want it any more.
             batch.retain(|it: &Waiting| !it.reply.is_closed());
-            // What has to look at what the others have done comes after them.
+            for late in batch.extract_if(.., |it| it.since.elapsed() > PATIENCE) {
+                let _ = late.reply.send(Err(StoreError::Busy));
+            }
+            // One of them may be to blame, and the others are not to suffer for it.
             for next in self.commit(std::mem::take(&mut batch)).await {
-                self.alone(next).await;
+                self.commit(vec![next]).await;
             }
         }
     }
 
-    /// Commits a batch of one, as often as others take its id or give its name up in between.
-    async fn alone(&self, waiting: Waiting) {
-        let mut again = vec![waiting];
-        for _ in 0..MOST_TRIES {
-            again = self.commit(again).await;
-        }
-        for waiting in again {
-            let _ = waiting.reply.send(Err(StoreError::Busy));
-        }
-    }
-
-    /// Commits a batch and answers those in it; gives back those that have to be done alone.
-    async fn commit(&self, batch: Vec<Waiting>) -> Vec<Waiting> {
+    /// Commits a batch and answers those in it; gives back those that have to be tried alone.
+    async fn commit(&mut self, batch: Vec<Waiting>) -> Vec<Waiting> {
         if batch.is_empty() {
             return batch;
         }
         match self.try_often(&batch).await {
             Ok(outcomes) => {
-                let mut alone = Vec::new();
                 for (waiting, outcome) in batch.into_iter().zip(outcomes) {
-                    match outcome {
-                        Some(creation) => drop(waiting.reply.send(Ok(creation))),
-                        None => alone.push(waiting),
-                    }
+                    let outcome = outcome.ok_or_else(|| StoreError::Failed(Arc::new(NoAccount)));
+                    let _ = waiting.reply.send(outcome);
                 }
-                alone
+                Vec::new()
             }
-            // One of them may be to blame, and the others are not to suffer for it.
             Err(StoreError::Failed(_)) if batch.len() > 1 => batch,
             Err(error) => {
                 for waiting in batch {
@@ -114,23 +146,40 @@ impl Desk {
         }
     }
 
-    async fn try_often(&self, batch: &[Waiting]) -> Result<Vec<Option<Creation>>, StoreError> {
+    async fn try_often(&mut self, batch: &[Waiting]) -> Result<Vec<Option<Creation>>, StoreError> {
         let mut tries = 0;
         loop {
             tries += 1;
-            match Batch::run(&self.links, &self.ids, batch).await {
+            match self.try_once(batch).await {
                 Ok((outcomes, newest)) => {
                     self.tidings.tell(&newest);
                     return Ok(outcomes);
                 }
-                Err(error) if tries < MOST_TRIES && failures::is_worth_another_try(&error) => {}
+                Err(error)
+                    if tries < MOST_TRIES
+                        && (failures::is_worth_another_try(&error)
+                            || failures::is_collision(&error)) => {}
                 // The connection may have been lost while nobody used it. Nothing was committed.
-                Err(StoreError::Unavailable(_)) if tries == 1 => {}
+                Err(error) if tries == 1 && failures::is_lost_connection(&error) => {}
                 Err(error) => return Err(error),
             }
         }
     }
+
+    async fn try_once(&mut self, batch: &[Waiting]) -> Result<Done, StoreError> {
+        let link = match self.link.take().filter(|link| !link.is_spoilt()) {
+            Some(link) => link,
+            None => self.links.own_for_creations().await?,
+        };
+        let done = Batch::run(&link, &self.ids, batch).await?;
+        self.link = Some(link);
+        Ok(done)
+    }
 }
+
+#[derive(Debug, thiserror::Error)]
+#[error("the account is not in the database")]
+struct NoAccount;
 
 /// Gives ids out. They grow with time and within an account; those of several processes differ
 /// because each begins its milliseconds elsewhere, and where they meet nevertheless the database
@@ -148,11 +197,15 @@ impl Default for Ids {
 }
 
 impl Ids {
-    /// An id behind `previous` and behind all that were given out here.
+    /// An id behind `previous`, the newest of its account, and behind all that were given out here.
     pub(super) fn next(&self, previous: u64, at: Timestamp) -> u64 {
-        let last = self.last.load(Ordering::Relaxed).max(previous);
-        let next = (id::next(0, at.as_millisecond()) + self.offset).max(last + 1);
-        self.last.store(next, Ordering::Relaxed);
-        next
+        let now = id::next(0, at.as_millisecond()) + self.offset;
+        let after = |last: u64| now.max(last + 1);
+        let last =
+            self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(after(last)));
+        let next = after(last.unwrap_or_else(|last| last));
+        // Where the clock of another instance is ahead, its ids are: not all are taken from the
+        // same one on, so that a second try does not meet the same id.
+        if next > previous { next } else { previous + 1 + next % SCATTER }
     }
 }

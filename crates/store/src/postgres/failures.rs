@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use deadpool_postgres::{PoolError, TimeoutType};
-use tokio_postgres::{Error, error::SqlState};
+use tokio_postgres::{
+    Error,
+    error::{Severity, SqlState},
+};
 
 use crate::StoreError;
 
@@ -55,15 +58,35 @@ fn is_full(code: &SqlState) -> bool {
     [SqlState::DISK_FULL, SqlState::OUT_OF_MEMORY].contains(code)
 }
 
+/// Whether nothing more is to be expected of the connection: the server is going, or has become one
+/// that takes no writes; or what it has prepared does not fit the tables any more.
+pub(super) fn spoils(error: &Error) -> bool {
+    let Some(code) = error.code() else { return true };
+    is_of_connection(code)
+        || [
+            SqlState::READ_ONLY_SQL_TRANSACTION,
+            SqlState::FEATURE_NOT_SUPPORTED,
+            SqlState::INVALID_SQL_STATEMENT_NAME,
+            SqlState::IN_FAILED_SQL_TRANSACTION,
+        ]
+        .contains(code)
+}
+
+fn is_of_connection(code: &SqlState) -> bool {
+    code.code().starts_with("08") || code.code().starts_with("57P")
+}
+
 /// The server is going, coming, another one than it was, or was too slow.
 fn is_away(code: &SqlState) -> bool {
-    code.code().starts_with("08")
+    is_of_connection(code)
         || [
-            SqlState::ADMIN_SHUTDOWN,
-            SqlState::CRASH_SHUTDOWN,
-            SqlState::CANNOT_CONNECT_NOW,
             SqlState::TOO_MANY_CONNECTIONS,
             SqlState::READ_ONLY_SQL_TRANSACTION,
+            // Of a server that may only be read, and of a statement that was prepared for tables
+            // which have changed: on another connection it works.
+            SqlState::FEATURE_NOT_SUPPORTED,
+            SqlState::INVALID_SQL_STATEMENT_NAME,
+            SqlState::IN_FAILED_SQL_TRANSACTION,
             SqlState::QUERY_CANCELED,
             SqlState::LOCK_NOT_AVAILABLE,
             SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
@@ -81,12 +104,28 @@ pub(super) fn is_worth_another_try(error: &StoreError) -> bool {
     code.is_some_and(|code| again.contains(&code))
 }
 
+/// Whether the connection turned out to be gone. A server that was too slow is no such case.
+pub(super) fn is_lost_connection(error: &StoreError) -> bool {
+    let StoreError::Unavailable(cause) = error else { return false };
+    let error = cause.downcast_ref::<Error>();
+    error.is_some_and(|error| error.code().is_none_or(is_of_connection))
+}
+
+/// Whether somebody else was faster with a name or an id: tried again, the transaction sees it.
+pub(super) fn is_collision(error: &StoreError) -> bool {
+    let StoreError::Failed(cause) = error else { return false };
+    let code = cause.downcast_ref::<Error>().and_then(Error::code);
+    code == Some(&SqlState::UNIQUE_VIOLATION)
+}
+
 /// What became of a statement that was sent together with a commit: if the server has refused it,
-/// nothing was committed; if it has not answered, nobody knows.
+/// nothing was committed; if it has not answered, or the connection ended, nobody knows.
 pub(super) fn beside_commit(error: StoreError) -> StoreError {
     let is_refused = match &error {
         StoreError::Unavailable(cause) | StoreError::Failed(cause) | StoreError::Full(cause) => {
-            cause.downcast_ref::<Error>().is_some_and(|error| error.code().is_some())
+            cause.downcast_ref::<Error>().and_then(Error::as_db_error).is_some_and(|error| {
+                error.parsed_severity() == Some(Severity::Error) && !is_of_connection(error.code())
+            })
         }
         StoreError::Busy | StoreError::OutcomeUnknown(_) => true,
     };

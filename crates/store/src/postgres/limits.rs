@@ -17,22 +17,45 @@ const HOUR: SignedDuration = SignedDuration::from_hours(1);
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 const MONTH: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// The limit that keeps an account from making a template. The hour comes first: it is soon looked
-/// at, and an account that has used it up has its templates counted no more.
-pub(super) async fn of_creations(
-    link: &Link,
-    account: AccountId,
-    limits: AccountLimits,
-    at: Timestamp,
-) -> Result<Option<Limit>, StoreError> {
-    let what = Counted { account, template: None };
-    if what.reaches(link, CREATIONS_PER_HOUR, at, HOUR).await? {
-        return Ok(Some(Limit::CreationsPerHour));
+/// How many templates an account may still make.
+pub(super) struct Room {
+    this_hour: i64,
+    templates: i64,
+}
+
+impl Room {
+    pub(super) async fn of(
+        link: &Link,
+        account: AccountId,
+        limits: AccountLimits,
+        at: Timestamp,
+    ) -> Result<Self, StoreError> {
+        let what = Counted { account, template: None };
+        let this_hour = what.left(link, CREATIONS_PER_HOUR, at, HOUR).await?;
+        let most = i64::from(limits.templates);
+        // An account that has used the hour up has its templates counted no more.
+        if this_hour == 0 {
+            return Ok(Self { this_hour, templates: most });
+        }
+        let count = "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND \
+                     claim IS NOT NULL LIMIT $2) AS few";
+        let rows = link.query(count, &[&key(account.get()), &most]).await?;
+        Ok(Self { this_hour, templates: most - first(&rows)? })
     }
-    let count = "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND \
-                 claim IS NOT NULL LIMIT $2) AS few";
-    let rows = link.query(count, &[&key(account.get()), &i64::from(limits.templates)]).await?;
-    Ok((first(&rows)? >= i64::from(limits.templates)).then_some(Limit::Templates))
+
+    /// Takes the room of one, or tells the limit that keeps the account from making it. The hour
+    /// comes first: it is soon over.
+    pub(super) fn take(&mut self) -> Option<Limit> {
+        if self.this_hour <= 0 {
+            return Some(Limit::CreationsPerHour);
+        }
+        if self.templates <= 0 {
+            return Some(Limit::Templates);
+        }
+        self.this_hour -= 1;
+        self.templates -= 1;
+        None
+    }
 }
 
 /// Counts a template that was made, under the number of its event.
@@ -53,10 +76,10 @@ pub(super) async fn of_edits(
 ) -> Result<Option<Limit>, StoreError> {
     let what = Counted { account: change.account, template: Some(change.id) };
     let link = transaction.link();
-    if what.reaches(link, EDITS_PER_MONTH, change.at, MONTH).await? {
+    if what.left(link, EDITS_PER_MONTH, change.at, MONTH).await? <= 0 {
         return Ok(Some(Limit::EditsPerMonth));
     }
-    let day = what.reaches(link, EDITS_PER_DAY, change.at, DAY).await?;
+    let day = what.left(link, EDITS_PER_DAY, change.at, DAY).await? <= 0;
     Ok(day.then_some(Limit::EditsPerDay))
 }
 
@@ -91,21 +114,21 @@ impl Counted {
         self.template.map_or(0, |id| key(id.get()))
     }
 
-    /// Whether it has happened so often in the time before `at`. Only the last ones can tell.
-    async fn reaches(
+    /// How often it may still happen after the time before `at`. Only the last ones can tell.
+    async fn left(
         &self,
         link: &Link,
         most: usize,
         at: Timestamp,
         time: SignedDuration,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<i64, StoreError> {
         let since = millis(at.saturating_sub(time).unwrap_or(Timestamp::MIN));
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let count = "SELECT count(*) FROM (SELECT at FROM counted WHERE account_id = $1 AND \
                      template_id = $2 ORDER BY seq DESC LIMIT $3) AS last WHERE at > $4";
         let (account, template) = (key(self.account.get()), self.template());
         let rows = link.query(count, &[&account, &template, &most, &since]).await?;
-        Ok(first(&rows)? >= most)
+        Ok(most - first(&rows)?)
     }
 
     /// Counts one more; what no limit asks for any more is forgotten.

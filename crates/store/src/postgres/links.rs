@@ -2,19 +2,27 @@
 //! under way at once; what takes longer, or several statements, has a connection to itself.
 
 use std::{
+    pin::Pin,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use tokio::{sync::Mutex as AsyncMutex, time::timeout};
-use tokio_postgres::{Row, Statement, types::ToSql};
+use tokio_postgres::{
+    Config, Error, Row, Statement,
+    binary_copy::BinaryCopyInWriter,
+    types::{ToSql, Type},
+};
 
 use super::{
     address::{LIST, PostgresAddress, STATEMENT},
+    creator::DESKS,
+    failures,
+    hosts::HostByHost,
     tls::Tls,
 };
 use crate::StoreError;
@@ -42,13 +50,19 @@ pub(super) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 pub(super) struct Links {
     quick: Kept,
     slow: Kept,
-    shared: [AsyncMutex<Option<Arc<Object>>>; SHARED],
+    creations: Kept,
+    /// Those that reads share are their own, so that writes never take their places.
+    reads: Kept,
+    shared: [AsyncMutex<Option<Arc<Link>>>; SHARED],
     turn: AtomicUsize,
 }
 
 /// Connections that are kept ready.
 struct Kept {
     pool: Pool,
+    tls: Tls,
+    /// How long a statement may take.
+    deadline: Duration,
     rests_until: Mutex<Option<Instant>>,
 }
 
@@ -56,11 +70,12 @@ impl Links {
     /// Makes none yet: they are made when they are needed.
     pub(super) fn to(address: &PostgresAddress, most: usize) -> Result<Self, StoreError> {
         let tls = Tls::of(address)?;
-        let kept = |deadline, most| Kept::new(address, &tls, deadline, most);
+        let kept = |most| Kept::new(address.hurried(STATEMENT), &tls, STATEMENT, most);
         Ok(Self {
-            // Those that reads share are taken from here, too.
-            quick: kept(STATEMENT, most + SHARED)?,
-            slow: kept(LIST, most)?,
+            quick: kept(most)?,
+            slow: Kept::new(address.searching(), &tls, LIST, most)?,
+            creations: kept(DESKS)?,
+            reads: kept(SHARED)?,
             shared: Default::default(),
             turn: AtomicUsize::new(0),
         })
@@ -68,26 +83,30 @@ impl Links {
 
     /// A connection for one caller.
     pub(super) async fn own(&self) -> Result<Link, StoreError> {
-        Ok(Link { object: self.quick.get().await?, deadline: STATEMENT + GRACE })
+        self.quick.get().await
     }
 
     /// One for statements that may take longer.
     pub(super) async fn own_for_long(&self) -> Result<Link, StoreError> {
-        Ok(Link { object: self.slow.get().await?, deadline: LIST + GRACE })
+        self.slow.get().await
     }
 
-    /// Runs a read of one statement. If the connection is lost it is run once more on another:
-    /// it has changed nothing.
+    /// One of those that creations keep. They are driven where it is asked for.
+    pub(super) async fn own_for_creations(&self) -> Result<Link, StoreError> {
+        self.creations.get().await
+    }
+
+    /// Runs a read of one statement. If the connection has turned out to be of no use it is run
+    /// once more on another: it has changed nothing.
     pub(super) async fn read(
         &self,
         statement: &str,
         values: Values<'_>,
     ) -> Result<Vec<Row>, StoreError> {
         let link = self.any().await?;
-        match query(&link, statement, values, STATEMENT + GRACE).await {
-            Err(StoreError::Unavailable(_)) if link.is_closed() => {
-                let link = self.any().await?;
-                query(&link, statement, values, STATEMENT + GRACE).await
+        match link.query(statement, values).await {
+            Err(StoreError::Unavailable(_)) if link.is_spoilt() && !link.is_late() => {
+                self.any().await?.query(statement, values).await
             }
             read => read,
         }
@@ -102,27 +121,25 @@ impl Links {
         Ok(self.read(statement, values).await?.into_iter().next())
     }
 
-    async fn any(&self) -> Result<Arc<Object>, StoreError> {
+    async fn any(&self) -> Result<Arc<Link>, StoreError> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) % SHARED;
         let mut place = self.shared[turn].lock().await;
-        if let Some(link) = place.as_ref().filter(|link| !link.is_closed()) {
+        if let Some(link) = place.as_ref().filter(|link| !link.is_spoilt()) {
             return Ok(Arc::clone(link));
         }
-        let link = Arc::new(self.quick.get().await?);
+        // The place of the old one is free only when those who still wait on it are done.
+        *place = None;
+        let link = Arc::new(self.reads.get().await?);
         *place = Some(Arc::clone(&link));
         Ok(link)
     }
 }
 
 impl Kept {
-    fn new(
-        address: &PostgresAddress,
-        tls: &Tls,
-        deadline: Duration,
-        most: usize,
-    ) -> Result<Self, StoreError> {
+    fn new(config: Config, tls: &Tls, deadline: Duration, most: usize) -> Result<Self, StoreError> {
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_config(address.hurried(deadline), tls.clone(), recycling);
+        let hosts = HostByHost::of(&config, tls);
+        let manager = Manager::from_connect(config, hosts, recycling);
         let pool = Pool::builder(manager)
             .max_size(most)
             .runtime(Runtime::Tokio1)
@@ -130,10 +147,10 @@ impl Kept {
             .create_timeout(Some(CREATE))
             .build()
             .map_err(|error| StoreError::Failed(Arc::new(error)))?;
-        Ok(Self { pool, rests_until: Mutex::default() })
+        Ok(Self { pool, tls: tls.clone(), deadline, rests_until: Mutex::default() })
     }
 
-    async fn get(&self) -> Result<Object, StoreError> {
+    async fn get(&self) -> Result<Link, StoreError> {
         if self.rests() {
             return Err(StoreError::Unavailable(Arc::new(Away)));
         }
@@ -148,7 +165,7 @@ impl Kept {
             *self.rests_until.lock().unwrap_or_else(PoisonError::into_inner) =
                 Some(Instant::now() + REST);
         }
-        made
+        Ok(Link::over(made?, self))
     }
 
     fn rests(&self) -> bool {
@@ -165,25 +182,56 @@ struct Away;
 #[error("the database took too long to answer")]
 struct TooLong;
 
-/// A connection that one caller has to himself.
+/// A connection. Whoever drops it in the middle of something, because its client has gone or a
+/// statement took too long, ends it: nobody else is to find himself in somebody's transaction or
+/// behind a statement that nobody waits for.
 pub(super) struct Link {
-    object: Object,
+    /// There until the end.
+    object: Option<Object>,
+    pool: Pool,
+    tls: Tls,
     deadline: Duration,
+    /// Statements that have not been answered.
+    under_way: AtomicUsize,
+    in_transaction: AtomicBool,
+    is_of_no_use: AtomicBool,
+    is_late: AtomicBool,
 }
 
 impl Link {
+    fn over(object: Object, kept: &Kept) -> Self {
+        Self {
+            object: Some(object),
+            pool: kept.pool.clone(),
+            tls: kept.tls.clone(),
+            deadline: kept.deadline + GRACE,
+            under_way: AtomicUsize::new(0),
+            in_transaction: AtomicBool::new(false),
+            is_of_no_use: AtomicBool::new(false),
+            is_late: AtomicBool::new(false),
+        }
+    }
+
+    fn object(&self) -> &Object {
+        self.object.as_ref().expect("there until the end")
+    }
+
     pub(super) async fn query(
         &self,
         statement: &str,
         values: Values<'_>,
     ) -> Result<Vec<Row>, StoreError> {
-        query(&self.object, statement, values, self.deadline).await
+        let run = async {
+            let prepared = self.object().prepare_cached(statement).await?;
+            self.object().query(&prepared, values).await
+        };
+        self.in_time(run).await
     }
 
     /// Has the server read a statement, if it has not yet. What is sent in one go has to be prepared
     /// before: preparing waits for an answer, and what stands behind it would overtake it.
     pub(super) async fn prepare(&self, statement: &str) -> Result<Statement, StoreError> {
-        in_time(self.object.prepare_cached(statement), self.deadline).await
+        self.in_time(self.object().prepare_cached(statement)).await
     }
 
     /// Runs what is prepared.
@@ -192,7 +240,23 @@ impl Link {
         statement: &Statement,
         values: Values<'_>,
     ) -> Result<Vec<Row>, StoreError> {
-        in_time(self.object.query(statement, values), self.deadline).await
+        self.in_time(self.object().query(statement, values)).await
+    }
+
+    /// Copies rows into a table: `write` writes them.
+    pub(super) async fn copy(
+        &self,
+        statement: &Statement,
+        types: &[Type],
+        write: impl AsyncFnOnce(Pin<&mut BinaryCopyInWriter>) -> Result<(), Error>,
+    ) -> Result<(), StoreError> {
+        let copy = async {
+            let copy = self.object().copy_in(statement).await?;
+            let mut copy = std::pin::pin!(BinaryCopyInWriter::new(copy, types));
+            write(copy.as_mut()).await?;
+            copy.finish().await
+        };
+        self.in_time(copy).await.map(drop)
     }
 
     /// Runs a statement that gives nothing back; answers how many rows it touched.
@@ -202,42 +266,94 @@ impl Link {
         values: Values<'_>,
     ) -> Result<u64, StoreError> {
         let run = async {
-            let prepared = self.object.prepare_cached(statement).await?;
-            self.object.execute(&prepared, values).await
+            let prepared = self.object().prepare_cached(statement).await?;
+            self.object().execute(&prepared, values).await
         };
-        in_time(run, self.deadline).await
+        self.in_time(run).await
     }
 
-    /// Runs something that takes no values: BEGIN, COMMIT, ROLLBACK.
-    pub(super) async fn run(&self, command: &str) -> Result<(), StoreError> {
-        in_time(self.object.batch_execute(command), self.deadline).await
+    /// Begins a transaction. What the database does by default is not asked for: those who wait
+    /// for a lock have to see what was written meanwhile.
+    pub(super) async fn begin(&self) -> Result<(), StoreError> {
+        self.begin_as("ISOLATION LEVEL READ COMMITTED READ WRITE").await
     }
 
-    /// Ends the connection, whatever state it is in.
-    pub(super) fn end(self) {
-        drop(Object::take(self.object));
+    /// One that sees the database as it is now, however long it takes.
+    pub(super) async fn begin_snapshot(&self) -> Result<(), StoreError> {
+        self.begin_as("ISOLATION LEVEL REPEATABLE READ READ ONLY").await
+    }
+
+    async fn begin_as(&self, mode: &str) -> Result<(), StoreError> {
+        self.in_transaction.store(true, Ordering::Relaxed);
+        self.in_time(self.object().batch_execute(&format!("BEGIN {mode}"))).await
+    }
+
+    /// Makes the transaction durable. When that fails, nobody knows what has become of it.
+    pub(super) async fn commit(&self) -> Result<(), StoreError> {
+        self.in_time(self.object().batch_execute("COMMIT")).await.map_err(failures::at_commit)?;
+        self.in_transaction.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Undoes the transaction. If that fails, the connection ends, which undoes it as well.
+    pub(super) async fn roll_back(&self) {
+        if self.in_time(self.object().batch_execute("ROLLBACK")).await.is_ok() {
+            self.in_transaction.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether nothing is to be begun on it any more.
+    pub(super) fn is_spoilt(&self) -> bool {
+        self.is_of_no_use() || self.object().is_closed()
+    }
+
+    fn is_of_no_use(&self) -> bool {
+        self.is_of_no_use.load(Ordering::Relaxed) || self.is_late()
+    }
+
+    /// Whether a statement on it took too long.
+    fn is_late(&self) -> bool {
+        self.is_late.load(Ordering::Relaxed)
+    }
+
+    async fn in_time<T>(
+        &self,
+        run: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, StoreError> {
+        self.under_way.fetch_add(1, Ordering::Relaxed);
+        // Whoever goes away here leaves it counted.
+        let Ok(done) = timeout(self.deadline, run).await else {
+            self.is_late.store(true, Ordering::Relaxed);
+            // The server has not even said that it gives up. Those that are kept lead to it, too.
+            self.pool.retain(|_, _| false);
+            return Err(StoreError::Unavailable(Arc::new(TooLong)));
+        };
+        self.under_way.fetch_sub(1, Ordering::Relaxed);
+        done.map_err(|error| {
+            if failures::spoils(&error) {
+                self.is_of_no_use.store(true, Ordering::Relaxed);
+            }
+            error.into()
+        })
     }
 }
 
-async fn query(
-    object: &Object,
-    statement: &str,
-    values: Values<'_>,
-    deadline: Duration,
-) -> Result<Vec<Row>, StoreError> {
-    let run = async {
-        let prepared = object.prepare_cached(statement).await?;
-        object.query(&prepared, values).await
-    };
-    in_time(run, deadline).await
-}
-
-async fn in_time<T>(
-    run: impl Future<Output = Result<T, tokio_postgres::Error>>,
-    deadline: Duration,
-) -> Result<T, StoreError> {
-    match timeout(deadline, run).await {
-        Ok(done) => Ok(done?),
-        Err(_) => Err(StoreError::Unavailable(Arc::new(TooLong))),
+impl Drop for Link {
+    fn drop(&mut self) {
+        let is_busy = self.under_way.load(Ordering::Relaxed) > 0;
+        let Some(object) = self.object.take() else { return };
+        if !is_busy && !self.in_transaction.load(Ordering::Relaxed) && !self.is_of_no_use() {
+            return;
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let tls = self.tls.clone();
+        // Keeps its place in the pool until the server has been told, so that however many go away
+        // at once, there are never more connections than there may be.
+        runtime.spawn(async move {
+            if is_busy {
+                let _ = timeout(ACQUIRE, object.cancel_token().cancel_query(tls)).await;
+            }
+            drop(Object::take(object));
+        });
     }
 }

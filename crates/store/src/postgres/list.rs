@@ -89,12 +89,9 @@ impl Filters {
 /// One page, all of it from one moment.
 pub(super) async fn page(links: &Links, listing: &Listing) -> Result<Page, StoreError> {
     let link = links.own_for_long().await?;
-    link.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+    link.begin_snapshot().await?;
     let read = read(&link, listing).await;
-    match &read {
-        Ok(_) => link.run("COMMIT").await?,
-        Err(_) => link.end(),
-    }
+    link.roll_back().await;
     read
 }
 

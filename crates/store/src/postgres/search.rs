@@ -82,9 +82,9 @@ async fn follow(
     }
     let events = transaction
         .query(
-            "SELECT seq, template_id FROM event WHERE account_id = $1 AND seq > $2 \
-             ORDER BY seq LIMIT $3",
-            &[&owner, &from, &STEP],
+            "SELECT seq, template_id FROM event WHERE account_id = $1 AND seq > $2 AND seq <= $3 \
+             ORDER BY seq",
+            &[&owner, &from, &(from + STEP)],
         )
         .await?;
     let first: Option<i64> = events.first().map(|row| plain(row, "seq")).transpose()?;

@@ -48,10 +48,10 @@ pub(super) fn again(tries: u32, error: &StoreError) -> bool {
     tries < MOST_TRIES && failures::is_worth_another_try(error)
 }
 
-/// A transaction that is open. Dropped before its end, it takes its connection with it, so that
-/// nothing of it is ever committed.
+/// A transaction that is open. Dropped before its end, it takes its connection with it
+/// ([`Link`]), so that nothing of it is ever committed.
 pub(super) struct Transaction {
-    link: Option<Link>,
+    link: Link,
     accounts: HashMap<AccountId, Locked>,
 }
 
@@ -65,17 +65,16 @@ struct Locked {
 impl Transaction {
     pub(super) async fn begin(links: &Links) -> Result<Self, StoreError> {
         let mut link = links.own().await?;
-        if link.run("BEGIN").await.is_err() {
+        if link.begin().await.is_err() {
             // It may have been lost while nobody used it: another one may be good.
-            link.end();
             link = links.own().await?;
-            link.run("BEGIN").await?;
+            link.begin().await?;
         }
-        Ok(Self { link: Some(link), accounts: HashMap::new() })
+        Ok(Self { link, accounts: HashMap::new() })
     }
 
     pub(super) fn link(&self) -> &Link {
-        self.link.as_ref().expect("there until the end")
+        &self.link
     }
 
     pub(super) async fn query(
@@ -141,7 +140,7 @@ impl Transaction {
 
     /// Makes it durable; answers the newest events of the accounts that have new ones. An error is
     /// known to have undone everything, or else the outcome is unknown.
-    pub(super) async fn commit(mut self) -> Result<Vec<(AccountId, u64)>, StoreError> {
+    pub(super) async fn commit(self) -> Result<Vec<(AccountId, u64)>, StoreError> {
         let raised = self.accounts.iter().filter(|(_, locked)| locked.raised);
         let newest: Vec<(AccountId, u64)> =
             raised.map(|(account, locked)| (*account, locked.last_seq)).collect();
@@ -149,30 +148,12 @@ impl Transaction {
             let statement = "UPDATE account SET last_seq = $2 WHERE id = $1";
             self.execute(statement, &[&key(account.get()), &key(*seq)]).await?;
         }
-        let link = self.link.take().expect("there until the end");
-        match link.run("COMMIT").await {
-            Ok(()) => Ok(newest),
-            Err(error) => {
-                link.end();
-                Err(failures::at_commit(error))
-            }
-        }
+        self.link.commit().await?;
+        Ok(newest)
     }
 
     /// Undoes everything.
-    pub(super) async fn roll_back(mut self) {
-        if let Some(link) = self.link.take()
-            && link.run("ROLLBACK").await.is_err()
-        {
-            link.end();
-        }
-    }
-}
-
-impl Drop for Transaction {
-    fn drop(&mut self) {
-        if let Some(link) = self.link.take() {
-            link.end();
-        }
+    pub(super) async fn roll_back(self) {
+        self.link.roll_back().await;
     }
 }

@@ -12,7 +12,8 @@ use super::{
     PostgresStore, changes,
     columns::{actor_key, category, key, millis, number, template_id},
     creator::Ids,
-    events, limits,
+    events,
+    limits::{self, Room},
     links::Values,
     media,
     templates::{self, out_of_ids},
@@ -118,8 +119,8 @@ async fn create(
     }
     let limits = transaction.limits(new.account);
     if let Some(most) = limits {
-        let reached = limits::of_creations(transaction.link(), new.account, most, new.at).await?;
-        if let Some(limit) = reached {
+        let mut room = Room::of(transaction.link(), new.account, most, new.at).await?;
+        if let Some(limit) = room.take() {
             return Ok(Creation::Limited(limit));
         }
     }

@@ -25,25 +25,37 @@ pub(crate) fn fresh_sqlite() -> (Shared, tempfile::TempDir) {
     (Arc::new(store), dir)
 }
 
-/// A database of its own; whoever runs the server throws it away.
+/// As many connections as a case has tasks at once: none of them is to be told that all are in use.
 #[cfg(feature = "postgres-suite")]
 pub(crate) async fn fresh_postgres() -> (Shared, ()) {
+    (on_postgres(30).await.0, ())
+}
+
+/// A database of its own, and a connection to it beside the store's; whoever runs the server throws
+/// it away.
+#[cfg(feature = "postgres-suite")]
+pub(crate) async fn on_postgres(connections: usize) -> (Shared, tokio_postgres::Client) {
     use galley_store::postgres::{PostgresOptions, PostgresStore};
     static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     #[expect(clippy::disallowed_methods, reason = "a test is told where its server is")]
     let server = std::env::var("GALLEY_TEST_POSTGRES").expect("the address of a server for tests");
     let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let name = format!("galley_{}_{count}", std::process::id());
-    let (client, connection) =
-        tokio_postgres::connect(&server, tokio_postgres::NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+    let create = format!("CREATE DATABASE {name}");
+    connect(&server).await.batch_execute(&create).await.unwrap();
     let (before, _) = server.rsplit_once('/').unwrap();
-    let address = format!("{before}/{name}").parse().unwrap();
-    // As many as a case has tasks at once: none of them is to be told that all are in use.
-    let options = PostgresOptions { connections: 30, ..PostgresOptions::default() };
-    let store = PostgresStore::open(&address, &options).await.unwrap();
-    (Arc::new(store), ())
+    let address = format!("{before}/{name}");
+    let options = PostgresOptions { connections, ..PostgresOptions::default() };
+    let store = PostgresStore::open(&address.parse().unwrap(), &options).await.unwrap();
+    (Arc::new(store), connect(&address).await)
+}
+
+#[cfg(feature = "postgres-suite")]
+async fn connect(address: &str) -> tokio_postgres::Client {
+    let (client, connection) =
+        tokio_postgres::connect(address, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
 }
 
 /// Who does things in the cases.
