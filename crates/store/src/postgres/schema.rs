@@ -13,6 +13,10 @@ const MIGRATIONS: &[&str] = &[include_str!("../../migrations/postgres/0001_all.s
 /// The oldest PostgreSQL that is known to be good.
 const OLDEST: u32 = 150_000;
 
+/// How often the table of migrations is tried to be made. The first failure is over when somebody
+/// else has made it, unless something else has its name.
+const TRIES: u32 = 10;
+
 /// Why a database is not used.
 #[derive(Debug, thiserror::Error)]
 enum Refusal {
@@ -112,13 +116,19 @@ async fn check_server(client: &Client) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Two that make the same table at the same moment can stumble over one another, even so.
+/// Two that make the same table at the same moment can stumble over one another, even so: whoever
+/// comes second is told that the table, its type or a row about it is there already.
 async fn make_table(client: &Client) -> Result<(), StoreError> {
     let make = "CREATE TABLE IF NOT EXISTS galley_schema \
                 (version INTEGER PRIMARY KEY, at TIMESTAMPTZ NOT NULL)";
+    let stumbles =
+        [SqlState::UNIQUE_VIOLATION, SqlState::DUPLICATE_TABLE, SqlState::DUPLICATE_OBJECT];
+    let mut tries = 1..TRIES;
     loop {
         match client.batch_execute(make).await {
-            Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {}
+            Err(error)
+                if error.code().is_some_and(|code| stumbles.contains(code))
+                    && tries.next().is_some() => {}
             outcome => return Ok(outcome?),
         }
     }

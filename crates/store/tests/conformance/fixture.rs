@@ -31,11 +31,19 @@ pub(crate) async fn fresh_postgres() -> (Shared, ()) {
     (on_postgres(30).await.0, ())
 }
 
-/// A database of its own, and a connection to it beside the store's; whoever runs the server throws
-/// it away.
+/// A store in a database of its own, and a connection to it beside the store's.
 #[cfg(feature = "postgres-suite")]
 pub(crate) async fn on_postgres(connections: usize) -> (Shared, tokio_postgres::Client) {
     use galley_store::postgres::{PostgresOptions, PostgresStore};
+    let address = empty_postgres().await;
+    let options = PostgresOptions { connections, ..PostgresOptions::default() };
+    let store = PostgresStore::open(&address.parse().unwrap(), &options).await.unwrap();
+    (Arc::new(store), connect(&address).await)
+}
+
+/// The address of an empty database; whoever runs the server throws it away.
+#[cfg(feature = "postgres-suite")]
+pub(crate) async fn empty_postgres() -> String {
     static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     #[expect(clippy::disallowed_methods, reason = "a test is told where its server is")]
     let server = std::env::var("GALLEY_TEST_POSTGRES").expect("the address of a server for tests");
@@ -43,11 +51,8 @@ pub(crate) async fn on_postgres(connections: usize) -> (Shared, tokio_postgres::
     let name = format!("galley_{}_{count}", std::process::id());
     let create = format!("CREATE DATABASE {name}");
     connect(&server).await.batch_execute(&create).await.unwrap();
-    let (before, _) = server.rsplit_once('/').unwrap();
-    let address = format!("{before}/{name}");
-    let options = PostgresOptions { connections, ..PostgresOptions::default() };
-    let store = PostgresStore::open(&address.parse().unwrap(), &options).await.unwrap();
-    (Arc::new(store), connect(&address).await)
+    let (before, after) = server.rsplit_once("/postgres").unwrap();
+    format!("{before}/{name}{after}")
 }
 
 #[cfg(feature = "postgres-suite")]

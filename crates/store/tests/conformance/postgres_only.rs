@@ -1,12 +1,13 @@
-//! What only the PostgreSQL store is asked: its connections.
+//! What only the PostgreSQL store is asked: its connections, and how its database begins.
 
 use std::sync::Arc;
 
 use galley_domain::edit::Edit;
+use galley_store::postgres::{PostgresAddress, PostgresOptions, PostgresStore};
 use tokio_postgres::Client;
 
 use super::{
-    fixture::{account, change, create, new, on_postgres},
+    fixture::{account, change, create, empty_postgres, new, on_postgres},
     lists::{all, names},
 };
 
@@ -91,5 +92,23 @@ async fn a_connection_that_the_server_ends_is_replaced_by_another() {
         }
         assert!(store.template(account, id).await.unwrap().is_some());
         assert_eq!(names(&store, all(account)).await.len(), round + 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_that_open_an_empty_database_together_all_succeed() {
+    // They stumble over one another in several ways, each of them now and then.
+    for _ in 0..8 {
+        let address: PostgresAddress = empty_postgres().await.parse().unwrap();
+        let open = |_| {
+            let address = address.clone();
+            tokio::spawn(async move {
+                PostgresStore::open(&address, &PostgresOptions::default()).await.map(drop)
+            })
+        };
+        let opened: Vec<_> = (0..16).map(open).collect();
+        for one in opened {
+            one.await.unwrap().unwrap();
+        }
     }
 }
