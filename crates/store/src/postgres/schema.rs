@@ -54,13 +54,22 @@ pub(super) async fn prepare(
 ) -> Result<(), StoreError> {
     let mut client = connect(&address.patient(), Tls::of(address)?).await?;
     check_server(&client).await?;
-    make_table(&client).await?;
+    let known = newest();
+    match older {
+        OlderSchema::Renewed => make_table(&client).await?,
+        // Whoever may not bring it up to date leaves nothing in an empty database.
+        OlderSchema::Refused | OlderSchema::LeftAlone => {
+            let table = "SELECT FROM pg_class WHERE oid = to_regclass('galley_schema')";
+            if client.query_opt(table, &[]).await?.is_none() {
+                return Err(Refusal::OlderSchema { found: 0, known }.into());
+            }
+        }
+    }
     let open = client.transaction().await?;
     // Readers may go on; whoever else wants to migrate waits here.
     open.batch_execute("LOCK TABLE galley_schema IN SHARE ROW EXCLUSIVE MODE").await?;
     let row = open.query_one("SELECT count(*) FROM galley_schema", &[]).await?;
     let found = usize::try_from(row.try_get::<_, i64>(0)?).unwrap_or(usize::MAX);
-    let known = newest();
     if found > known {
         return Err(Refusal::NewerSchema { found, known }.into());
     }
