@@ -5,6 +5,8 @@
 
 #[path = "support/http.rs"]
 mod http;
+#[path = "support/listener.rs"]
+mod listener;
 #[path = "support/service.rs"]
 mod service;
 

@@ -1,5 +1,5 @@
-//! The suites that need more than Rust: strace, root for a mount, test data from npm. Whatever is
-//! missing fails them; nothing is skipped. `scripts/test` turns them on.
+//! The suites that need more than Rust: strace, root for a mount, test data from npm, a PostgreSQL
+//! server. Whatever is missing fails them; nothing is skipped. `scripts/test` turns them on.
 
 #![cfg(feature = "suites")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -8,14 +8,21 @@
 #[path = "support/http.rs"]
 mod http;
 #[expect(dead_code, reason = "the smoke tests use all of it")]
+#[path = "support/listener.rs"]
+mod listener;
+#[path = "support/postgres.rs"]
+mod postgres;
+#[expect(dead_code, reason = "the smoke tests use all of it")]
 #[path = "support/service.rs"]
 mod service;
 
 mod suites {
     mod data;
     mod disk_full;
+    mod instances;
     mod json_test_suite;
     mod naughty_strings;
     mod syncs;
+    mod tls;
     mod trace;
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::{
-    http::{BOUND, Connection, Request},
-    service::{Background, GALLEY, Launch, Service, command, document, galley, galley_json, until},
+    http::{BOUND, Request},
+    listener::Listener,
+    service::{GALLEY, Launch, Service, command, document, galley, galley_json, until},
 };
 
 /// Tests receive on this machine, over http.
@@ -40,40 +41,6 @@ fn text<'v>(value: &'v Value, member: &str) -> &'v str {
 fn make(service: &Service, name: &str) {
     let made = service.create(&document(name, "Hello!"));
     assert_eq!(made.status, 201, "{made:?}");
-}
-
-/// A `galley webhook listen`, and where it does.
-struct Listener {
-    process: Background,
-    url: String,
-}
-
-impl Listener {
-    fn start(dir: &Path, flags: &[&str]) -> Self {
-        let arguments = ["webhook", "listen", "--listen", "127.0.0.1:0"];
-        let process = Background::start(dir, &[&arguments[..], flags].concat());
-        let url =
-            |text: &str| Some(text.split_once("Listening on ")?.1.split_once(' ')?.0.to_owned());
-        let said = process.log.wait_for("its address", |text| url(text).is_some());
-        Self { process, url: url(&said).unwrap() }
-    }
-
-    /// Waits for so many deliveries; answers all that came.
-    #[track_caller]
-    fn heard(&self, count: usize) -> Vec<Value> {
-        let said = self
-            .process
-            .printed
-            .wait_for("a delivery", |text| text.lines().count() >= count && text.ends_with('\n'));
-        said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-
-    fn post(&self, request: &Request) -> u16 {
-        let address = self.url.trim_start_matches("http://").trim_end_matches('/');
-        let mut connection = Connection::open(address.parse().unwrap()).unwrap();
-        connection.send(&request.bytes()).unwrap();
-        connection.answer().unwrap().status
-    }
 }
 
 /// An endpoint of the first account, and a listener with its secret that it leads to.

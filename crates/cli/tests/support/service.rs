@@ -34,9 +34,14 @@ impl Launch {
     }
 
     /// `command`, which is the service or starts it in its own place.
-    pub(crate) fn with(mut command: Command, dir: &Path) -> Self {
+    pub(crate) fn with(command: Command, dir: &Path) -> Self {
+        Self::at(&store(dir), command, dir)
+    }
+
+    /// The same with a store that is wherever its address says.
+    pub(crate) fn at(store: &str, mut command: Command, dir: &Path) -> Self {
         command.current_dir(dir);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--store", &store(dir)]);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--store", store]);
         Self { command }
     }
 
@@ -251,16 +256,26 @@ impl Heard {
 
 /// Runs `galley` with these arguments on the store in `dir`, to its end.
 pub(crate) fn galley(dir: &Path, arguments: &[&str]) -> Output {
+    galley_at(&store(dir), dir, arguments)
+}
+
+/// The same with a store that is wherever its address says.
+pub(crate) fn galley_at(store: &str, dir: &Path, arguments: &[&str]) -> Output {
     let mut command = command(GALLEY);
-    command.current_dir(dir).args(arguments).args(["--store", &store(dir)]);
+    command.current_dir(dir).args(arguments).args(["--store", store]);
     command.output().unwrap()
 }
 
-/// The same, where it has to succeed and answers in JSON.
+/// Runs `galley` where it has to succeed and answers in JSON.
 #[track_caller]
 pub(crate) fn galley_json(dir: &Path, arguments: &[&str]) -> Value {
-    let output = galley(dir, &[arguments, &["--json"]].concat());
-    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    json_of(&galley(dir, &[arguments, &["--json"]].concat()))
+}
+
+/// What a command that has to succeed has answered in JSON.
+#[track_caller]
+pub(crate) fn json_of(output: &Output) -> Value {
+    assert!(output.status.success(), "{output:?}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -272,7 +287,8 @@ pub(crate) fn command(program: &str) -> Command {
     command
 }
 
-fn store(dir: &Path) -> String {
+/// The address of the store in `dir`.
+pub(crate) fn store(dir: &Path) -> String {
     format!("sqlite:{}", dir.join("galley.db").display())
 }
 
