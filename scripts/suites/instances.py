@@ -36,7 +36,7 @@ class Service:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GALLEY_")}
         environment |= {"GALLEY_BOOTSTRAP_KEY": KEY, "GALLEY_BOOTSTRAP_TOKEN": TOKEN, "GALLEY_ACCESS_LOG": "false"}
         environment |= settings or {}
-        store = os.environ["GALLEY_TEST_POSTGRES"]
+        store = environment.get("GALLEY_STORE") or os.environ["GALLEY_TEST_POSTGRES"]
         command = [galley, "serve", "--listen", "127.0.0.1:0", "--store", store]
         self.process = subprocess.Popen(command, cwd=work, env=environment, stderr=self.log.open("w"))
         self.port = self.wait_for_port()

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "support/earlier.rs"]
+mod earlier;
 #[path = "support/http.rs"]
 mod http;
 #[path = "support/listener.rs"]
@@ -17,6 +19,7 @@ mod smoke {
     mod canary;
     mod convert;
     mod credentials;
+    mod earlier;
     mod events;
     mod first_run;
     mod graph;
