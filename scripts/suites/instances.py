@@ -17,13 +17,21 @@ KEY, TOKEN, PHONE = "key-of-the-writers", "token-of-the-writers", "15550001111"
 BASE = f"/api/v1.0/{PHONE}/{KEY}"
 
 
-def wait(condition, seconds, what):
+def wait(condition, seconds, what, every=0.005):
     """Until it is so."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
             sys.exit(f"{what}: not within {seconds} s")
-        time.sleep(0.005)
+        time.sleep(every)
+
+
+def document(name):
+    """A template to create. Its text tells its name, so that nobody takes it for another."""
+    return {
+        "name": name, "language": "en_US", "category": "UTILITY", "allow_category_change": False,
+        "components": [{"type": "BODY", "text": f"Text of {name}"}],
+    }
 
 
 class Service:

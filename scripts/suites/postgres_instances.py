@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 
-from instances import Service, everything, wait
+from instances import Service, document, everything, wait
 
 WRITERS, INSTANCES, BETWEEN_KILLS = 6, 3, 4
 SETTINGS = {
@@ -72,12 +72,8 @@ class Writer(threading.Thread):
         return self.dice.choice(self.services).call(*request)
 
     def create(self, name):
-        document = {
-            "name": name, "language": "en_US", "category": "UTILITY", "allow_category_change": False,
-            "components": [{"type": "BODY", "text": f"Text of {name}"}],
-        }
         while not self.stopped.is_set():
-            status, answer = self.call("POST", "/message_templates", document, name)
+            status, answer = self.call("POST", "/message_templates", document(name), name)
             if status == 201:
                 self.acknowledged += 1
                 self.alive[name] = answer["id"]

@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 
-from instances import Service, everything, wait
+from instances import Service, document, everything, wait
 
 WRITERS = 8
 # So long after the database the service has to be back, and so long nobody waits for an answer.
@@ -48,14 +48,10 @@ class Writers:
         count = 0
         while not self.stopped.is_set():
             name, count = f"t_{writer}_{count}", count + 1
-            document = {
-                "name": name, "language": "en_US", "category": "UTILITY", "allow_category_change": False,
-                "components": [{"type": "BODY", "text": f"Text of {name}"}],
-            }
             while True:
                 service = self.services[(writer + count) % len(self.services)]
                 begun = time.monotonic()
-                status, answer = service.call("POST", "/message_templates", document, name)
+                status, answer = service.call("POST", "/message_templates", document(name), name)
                 took = time.monotonic() - begun
                 with self.lock:
                     self.tries += 1
