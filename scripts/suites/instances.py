@@ -58,6 +58,7 @@ class Service:
             if self.process.poll() is not None:
                 break
             time.sleep(0.05)
+        self.process.kill()
         sys.exit(f"the service does not start:\n{self.log.read_text()}")
 
     def call(self, method, path, body=None, key=None):
