@@ -304,8 +304,8 @@ def with_asynchronous(cluster, services, checker):
 
 
 def main():
-    # Whoever ends this program ends with it what it has started.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("cluster-test: ended from outside"))
+    # Whoever ends this program, in whichever way, ends with it what it has started.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     kinds, begun = sys.argv[1:] or USUAL, time.monotonic()
     if unknown := set(kinds) - set(KINDS):
         sys.exit(f"cluster-test: no such round: {', '.join(sorted(unknown))} (there are {', '.join(KINDS)})")
@@ -329,4 +329,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("cluster-test: ended from outside")
