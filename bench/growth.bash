@@ -3,15 +3,16 @@
 
 # Takes the server with so many templates as the one under test.
 turn_to() {
-    server=${servers[$1]} port=${ports[$1]} data=$work/data-$1
+    server=${servers[$1]} port=${ports[$1]} data=$work/data-$1 database=${databases[$1]:-}
 }
 
 # Starts a server and fills it: SIZE. One template in fifty is paused.
 grow() {
     local size=$1 begun seeded
     data=$work/data-$size
+    [[ $growth_on == sqlite ]] || new_database
     start galley
-    servers[$size]=$server ports[$size]=$port
+    servers[$size]=$server ports[$size]=$port databases[$size]=$database
     begun=$EPOCHREALTIME
     load seeding "${create[@]}" --vary --requests "$size" --connections 256 \
         --ids-out "$work/ids-$size" --names-out "$work/names-$size" >/dev/null
@@ -39,6 +40,22 @@ since() { awk -v a="$1" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'; 
 # KiB of these files together; nothing for what is not there.
 kib_of() { { stat -c %s "$@" 2>/dev/null || true; } | awk '{ sum += $1 } END { print int(sum / 1024) }'; }
 
+store_kib() {
+    if [[ $store == sqlite ]]; then
+        kib_of "$data/galley.db"
+    else
+        echo $(($(in_database "$database" "SELECT pg_database_size('$database') / 1024") - $(search_kib)))
+    fi
+}
+
+search_kib() {
+    if [[ $store == sqlite ]]; then
+        kib_of "$data/galley.db-search"
+    else
+        in_database "$database" "SELECT pg_total_relation_size('found_by') / 1024"
+    fi
+}
+
 # Notes what the server with so many templates takes, and ends it: SIZE. The files are looked at
 # afterwards, since a log is folded into its file at the end.
 hold() {
@@ -48,8 +65,8 @@ hold() {
     memory=$(own_kib)
     end_server
     echo "{${holding[$1]},\"crowd_kib\":$memory,\"logs_kib\":$logs,\"store_kib\":$(
-        kib_of "$data/galley.db"
-    ),\"search_kib\":$(kib_of "$data/galley.db-search")}" >>"$results"
+        store_kib
+    ),\"search_kib\":$(search_kib)}" >>"$results"
     unset "servers[$1]"
     stop
 }

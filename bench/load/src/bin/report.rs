@@ -18,7 +18,7 @@ struct Row {
 
 const PEERS: [&str; 2] = ["axum-sqlx/create/256", "bun/create/256"];
 
-const ROWS: [Row; 14] = [
+const ROWS: [Row; 19] = [
     row("ceiling/create/64", "bare axum, POST", None, None, None),
     row("galley/create/64", "durable create", Some("ceiling/create/64"), None, None),
     row("galley/create-key/64", "with Idempotency-Key", Some("ceiling/create/64"), None, None),
@@ -31,12 +31,23 @@ const ROWS: [Row; 14] = [
         Some(0.30),
         None,
     ),
+    row(
+        "postgres/create/256",
+        "on PostgreSQL, durable",
+        Some("ceiling/create/256"),
+        Some(0.40),
+        None,
+    ),
+    row("postgres/create-key/256", "with Idempotency-Key", Some("ceiling/create/256"), None, None),
+    row("postgres-2/create/256", "two instances", Some("ceiling/create/256"), None, None),
     row("axum-sqlx/create/256", "peer, durable create", Some("ceiling/create/256"), None, None),
     row("bun/create/256", "peer, durable create", Some("ceiling/create/256"), None, None),
     row("ceiling/read/256", "bare axum, GET", None, None, None),
     row("galley/read/256", "read by id", Some("ceiling/read/256"), Some(0.70), None),
+    row("postgres/read/256", "on PostgreSQL", Some("ceiling/read/256"), None, None),
     row("ceiling/render/256", "bare axum, POST of values", None, None, None),
     row("galley/render/256", "render", Some("ceiling/render/256"), None, None),
+    row("postgres/render/256", "on PostgreSQL", Some("ceiling/render/256"), None, None),
     row("galley/slow-sync/256", "create, 5 ms in each sync", None, None, None),
     row("axum-sqlx/slow-sync/256", "create, 5 ms in each sync", None, None, None),
 ];
