@@ -1,11 +1,9 @@
 //! One batch of creations, as SQL: two trips to the database, however many there are. The first
-//! locks their accounts and asks for all that can stand in the way of a creation; the second writes
-//! what is made and commits.
+//! locks their accounts, asks for all that can stand in the way of a creation, and opens the table
+//! for copying; the second writes what is made and commits. While others wait for the accounts, the
+//! database waits for us only once.
 
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    pin::Pin,
-};
+use std::collections::{HashMap, hash_map::Entry};
 
 use galley_domain::{
     id::{AccountId, TemplateId},
@@ -13,12 +11,11 @@ use galley_domain::{
     sample,
     template::Category,
 };
+use jiff::Timestamp;
 use tokio_postgres::{Row, Statement, binary_copy::BinaryCopyInWriter, types::Type};
 
 use super::{
-    columns::{
-        account_id, actor_key, category, hash, key, maybe, millis, number, plain, template_id,
-    },
+    columns::{account_id, actor_key, category, hash, key, millis, number, plain, template_id},
     creator::{Ids, Waiting},
     failures,
     limits::{self, Room},
@@ -26,10 +23,10 @@ use super::{
     media,
     templates::{out_of_ids, record_of},
 };
-use crate::{AccountLimits, Creation, Receipt, Record, StoreError, Taken, kept::oldest_record};
+use crate::{Creation, Receipt, Record, StoreError, Taken, kept::oldest_record};
 
 /// Locks the accounts in the order of their ids, so that two batches never wait for one another.
-const LOCK: &str = "SELECT id, last_seq, last_template, template_limit FROM account \
+const LOCK: &str = "SELECT id, last_seq, last_template FROM account \
      WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
 
 const RECORDS: &str = "SELECT key, payload, template_id, category, status, created_at \
@@ -65,20 +62,11 @@ const TEMPLATE_TYPES: [Type; 18] = [
     Type::BYTEA,
 ];
 
-const EVENTS: &str = "COPY event (account_id, seq, type, template_id, version, at, actor, \
-     category, status) FROM STDIN BINARY";
-
-const EVENT_TYPES: [Type; 9] = [
-    Type::INT8,
-    Type::INT8,
-    Type::TEXT,
-    Type::INT8,
-    Type::INT8,
-    Type::INT8,
-    Type::INT8,
-    Type::TEXT,
-    Type::TEXT,
-];
+/// Not copied: a copy begins with a trip of its own.
+const EVENTS: &str = "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, \
+     category, status) SELECT account_id, seq, $8, template_id, 1, at, actor, category, status \
+     FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::text[], \
+     $7::text[]) AS new (account_id, seq, template_id, at, actor, category, status)";
 
 /// One that has run out may still be there.
 const KEEP_RECORDS: &str = "INSERT INTO idempotency (key, payload, template_id, category, status, \
@@ -103,6 +91,7 @@ struct Prepared {
     records: Statement,
     families: Statement,
     taken: Statement,
+    rooms: Statement,
     templates: Statement,
     events: Statement,
     keep_records: Statement,
@@ -116,6 +105,7 @@ impl Prepared {
             records: link.prepare(RECORDS).await?,
             families: link.prepare(FAMILIES).await?,
             taken: link.prepare(TAKEN).await?,
+            rooms: link.prepare(limits::ROOMS).await?,
             templates: link.prepare(TEMPLATES).await?,
             events: link.prepare(EVENTS).await?,
             keep_records: link.prepare(KEEP_RECORDS).await?,
@@ -166,10 +156,15 @@ impl<'b> Batch<'b> {
         waiting: &[Waiting],
     ) -> Result<Done, StoreError> {
         let prepared = Prepared::on(link).await?;
-        let (mut batch, known) = Batch::begin(link, &prepared, waiting).await?;
+        let (mut batch, known, copy) = Batch::begin(link, &prepared, waiting).await?;
         batch.decide(ids, known)?;
-        batch.note_what_is_rare().await?;
-        batch.commit().await?;
+        if batch.has_what_is_rare() {
+            batch.copy_templates(copy).await?;
+            batch.note_what_is_rare().await?;
+            batch.commit(async { Ok(()) }).await?;
+        } else {
+            batch.commit(batch.copy_templates(copy)).await?;
+        }
         let raised = batch.accounts.iter().filter(|(_, account)| account.raised);
         let newest = raised.map(|(id, account)| (*id, account.last_seq)).collect();
         Ok((batch.outcomes, newest))
@@ -181,7 +176,7 @@ impl<'b> Batch<'b> {
         link: &'b Link,
         prepared: &'b Prepared,
         waiting: &'b [Waiting],
-    ) -> Result<(Self, Known), StoreError> {
+    ) -> Result<(Self, Known, BinaryCopyInWriter), StoreError> {
         let mut owners: Vec<i64> = waiting.iter().map(|it| key(it.new.account.get())).collect();
         owners.sort_unstable();
         owners.dedup();
@@ -190,24 +185,37 @@ impl<'b> Batch<'b> {
             waiting.iter().filter_map(|it| it.hashes.record.as_ref()).map(|key| &key[..]).collect();
         let families: Vec<&[u8]> =
             waiting.iter().filter_map(|it| it.new.family.as_ref()).map(|it| &it.0[..]).collect();
-        let (owners, claims): (Values<'_>, Values<'_>) = (&[&owners], &[&claims]);
-        let (begun, locked, taken, records, families) = tokio::join!(
+        let first = waiting.first().map_or(Timestamp::MIN, |it| it.new.at);
+        let (hour, most) = limits::last_hour(first);
+        let (owners, rooms): (Values<'_>, Values<'_>) = (&[&owners], &[&owners, &most, &hour]);
+        let claims: Values<'_> = &[&claims];
+        let (begun, locked, taken, rooms, records, families, copy) = tokio::join!(
             biased;
             link.begin(),
             link.rows(&prepared.lock, owners),
             link.rows(&prepared.taken, claims),
+            link.rows(&prepared.rooms, rooms),
             rows_of(link, &prepared.records, &keys),
             rows_of(link, &prepared.families, &families),
+            link.copy(&prepared.templates, &TEMPLATE_TYPES),
         );
         begun?;
         let mut accounts = HashMap::new();
         for row in &locked? {
-            let (id, locked) = Locked::read(link, row, waiting).await?;
-            accounts.insert(id, locked);
+            let (last_seq, last_template) =
+                (number(row, "last_seq")?, number(row, "last_template")?);
+            let locked = Locked { last_seq, last_template, room: None, raised: false };
+            accounts.insert(account_id(row, "id")?, locked);
         }
-        let known = Known::read(&taken?, &records?, &families?, waiting)?;
+        let known = Known::read(&taken?, &records?, &families?, first)?;
+        for row in &rooms? {
+            if let Some(account) = accounts.get_mut(&account_id(row, "id")?) {
+                account.room = Some(Room::read(row)?);
+            }
+        }
         let outcomes = vec![None; waiting.len()];
-        Ok((Self { link, prepared, waiting, accounts, outcomes, made: Vec::new() }, known))
+        let batch = Self { link, prepared, waiting, accounts, outcomes, made: Vec::new() };
+        Ok((batch, known, copy?))
     }
 
     /// Refuses what cannot be made and answers what was made before; the others get their ids.
@@ -257,6 +265,11 @@ impl<'b> Batch<'b> {
         Ok(())
     }
 
+    fn has_what_is_rare(&self) -> bool {
+        self.accounts.values().any(|account| account.room.is_some())
+            || self.made.iter().any(|it| self.waiting[it.place].hashes.names_samples)
+    }
+
     /// What few creations need: counting for limits, and the files that templates name.
     async fn note_what_is_rare(&self) -> Result<(), StoreError> {
         for Made { place, seq, .. } in &self.made {
@@ -274,10 +287,21 @@ impl<'b> Batch<'b> {
 
     /// Everything is written and committed in one go. When all statements before the commit have
     /// succeeded and the commit fails, nobody knows what has become of it.
-    async fn commit(&self) -> Result<(), StoreError> {
-        if self.made.is_empty() {
-            return self.link.commit().await;
-        }
+    async fn commit(
+        &self,
+        templates: impl Future<Output = Result<(), StoreError>>,
+    ) -> Result<(), StoreError> {
+        let news = || self.made.iter().map(|it| &self.waiting[it.place].new);
+        let accounts: Vec<i64> = news().map(|it| key(it.account.get())).collect();
+        let seqs: Vec<i64> = self.made.iter().map(|it| key(it.seq)).collect();
+        let ids: Vec<i64> = self.made.iter().map(|it| key(it.id.get())).collect();
+        let moments: Vec<i64> = news().map(|it| millis(it.at)).collect();
+        let actors: Vec<i64> = news().map(|it| actor_key(it.actor)).collect();
+        let categories: Vec<&str> = news().map(|it| it.template.category().word()).collect();
+        let statuses: Vec<&str> = self.made.iter().map(|it| it.state.status().word()).collect();
+        let kind = EventType::Created.word();
+        let events: Values<'_> =
+            &[&accounts, &seqs, &ids, &moments, &actors, &categories, &statuses, &kind];
         let records = Records::of(self.waiting, &self.made);
         let raised: Vec<(i64, i64, i64)> = self
             .accounts
@@ -291,8 +315,8 @@ impl<'b> Batch<'b> {
         let raise: Values<'_> = &[&owners, &last_seqs, &last_templates];
         let (made, told, kept, raised, committed) = tokio::join!(
             biased;
-            self.copy_templates(),
-            self.copy_events(),
+            templates,
+            self.link.rows(&self.prepared.events, events),
             records.keep(self.link, &self.prepared.keep_records),
             self.link.rows(&self.prepared.raise, raise),
             self.link.commit(),
@@ -305,10 +329,11 @@ impl<'b> Batch<'b> {
     }
 
     /// In the order of the claims: two batches that want the same ones do not wait for one another.
-    async fn copy_templates(&self) -> Result<(), StoreError> {
+    async fn copy_templates(&self, copy: BinaryCopyInWriter) -> Result<(), StoreError> {
         let mut made: Vec<&Made> = self.made.iter().collect();
         made.sort_unstable_by_key(|it| self.waiting[it.place].hashes.claim);
-        let rows = async |mut copy: Pin<&mut BinaryCopyInWriter>| {
+        let copied = async {
+            let mut copy = std::pin::pin!(copy);
             for Made { place, id, state, .. } in made {
                 let Waiting { new, hashes, .. } = &self.waiting[*place];
                 let row: Values<'_> = &[
@@ -333,31 +358,9 @@ impl<'b> Batch<'b> {
                 ];
                 copy.as_mut().write(row).await?;
             }
-            Ok(())
+            copy.finish().await
         };
-        self.link.copy(&self.prepared.templates, &TEMPLATE_TYPES, rows).await
-    }
-
-    async fn copy_events(&self) -> Result<(), StoreError> {
-        let rows = async |mut copy: Pin<&mut BinaryCopyInWriter>| {
-            for Made { place, id, seq, state } in &self.made {
-                let new = &self.waiting[*place].new;
-                let row: Values<'_> = &[
-                    &key(new.account.get()),
-                    &key(*seq),
-                    &EventType::Created.word(),
-                    &key(id.get()),
-                    &1_i64,
-                    &millis(new.at),
-                    &actor_key(new.actor),
-                    &new.template.category().word(),
-                    &state.status().word(),
-                ];
-                copy.as_mut().write(row).await?;
-            }
-            Ok(())
-        };
-        self.link.copy(&self.prepared.events, &EVENT_TYPES, rows).await
+        self.link.in_time(copied).await.map(drop)
     }
 }
 
@@ -373,35 +376,15 @@ async fn rows_of(
     link.rows(statement, &[&keys]).await
 }
 
-impl Locked {
-    async fn read(
-        link: &Link,
-        row: &Row,
-        waiting: &[Waiting],
-    ) -> Result<(AccountId, Self), StoreError> {
-        let id = account_id(row, "id")?;
-        let limits = maybe(row, "template_limit", |most: i32| {
-            Some(AccountLimits { templates: u32::try_from(most).ok()? })
-        })?;
-        let first = waiting.iter().find(|it| it.new.account == id);
-        let room = match limits.zip(first) {
-            Some((limits, first)) => Some(Room::of(link, id, limits, first.new.at).await?),
-            None => None,
-        };
-        let (last_seq, last_template) = (number(row, "last_seq")?, number(row, "last_template")?);
-        Ok((id, Self { last_seq, last_template, room, raised: false }))
-    }
-}
-
 impl Known {
     fn read(
         taken: &[Row],
         records: &[Row],
         families: &[Row],
-        waiting: &[Waiting],
+        at: Timestamp,
     ) -> Result<Self, StoreError> {
         // Those of one batch come within moments.
-        let oldest = waiting.first().map_or(0, |it| oldest_record(it.new.at));
+        let oldest = oldest_record(at);
         let mut known =
             Self { records: HashMap::new(), families: HashMap::new(), taken: HashMap::new() };
         for row in taken {

@@ -3,15 +3,14 @@
 
 use galley_domain::id::{AccountId, TemplateId};
 use jiff::{SignedDuration, Timestamp};
+use tokio_postgres::Row;
 
 use super::{
     columns::{key, millis, plain},
     links::{Link, Values},
     transaction::Transaction,
 };
-use crate::{
-    AccountLimits, CREATIONS_PER_HOUR, Change, EDITS_PER_DAY, EDITS_PER_MONTH, Limit, StoreError,
-};
+use crate::{CREATIONS_PER_HOUR, Change, EDITS_PER_DAY, EDITS_PER_MONTH, Limit, StoreError};
 
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -23,24 +22,38 @@ pub(super) struct Room {
     templates: i64,
 }
 
+/// What these accounts have made in the last hour, and have at all; only of those that have limits.
+pub(super) const ROOMS: &str = "SELECT a.id, a.template_limit, (SELECT count(*) FROM (SELECT at \
+     FROM counted WHERE account_id = a.id AND template_id = 0 ORDER BY seq DESC LIMIT $2) AS last \
+     WHERE at > $3) AS this_hour, (SELECT count(*) FROM (SELECT 1 FROM template \
+     WHERE account_id = a.id AND claim IS NOT NULL LIMIT a.template_limit) AS few) AS templates \
+     FROM account a WHERE a.id = ANY($1) AND a.template_limit IS NOT NULL";
+
+/// The last values that [`ROOMS`] needs.
+pub(super) fn last_hour(at: Timestamp) -> (i64, i64) {
+    let since = millis(at.saturating_sub(HOUR).unwrap_or(Timestamp::MIN));
+    (since, i64::try_from(CREATIONS_PER_HOUR).unwrap_or(i64::MAX))
+}
+
 impl Room {
+    /// None if the account has no limits.
     pub(super) async fn of(
         link: &Link,
         account: AccountId,
-        limits: AccountLimits,
         at: Timestamp,
-    ) -> Result<Self, StoreError> {
-        let what = Counted { account, template: None };
-        let this_hour = what.left(link, CREATIONS_PER_HOUR, at, HOUR).await?;
-        let most = i64::from(limits.templates);
-        // An account that has used the hour up has its templates counted no more.
-        if this_hour == 0 {
-            return Ok(Self { this_hour, templates: most });
-        }
-        let count = "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND \
-                     claim IS NOT NULL LIMIT $2) AS few";
-        let rows = link.query(count, &[&key(account.get()), &most]).await?;
-        Ok(Self { this_hour, templates: most - first(&rows)? })
+    ) -> Result<Option<Self>, StoreError> {
+        let (since, most) = last_hour(at);
+        let rows = link.query(ROOMS, &[&[key(account.get())].as_slice(), &most, &since]).await?;
+        rows.first().map(Self::read).transpose()
+    }
+
+    /// Of a row of [`ROOMS`].
+    pub(super) fn read(row: &Row) -> Result<Self, StoreError> {
+        let most = i64::try_from(CREATIONS_PER_HOUR).unwrap_or(i64::MAX);
+        let limit: i32 = plain(row, "template_limit")?;
+        let this_hour: i64 = plain(row, "this_hour")?;
+        let templates: i64 = plain(row, "templates")?;
+        Ok(Self { this_hour: most - this_hour, templates: i64::from(limit) - templates })
     }
 
     /// Takes the room of one, or tells the limit that keeps the account from making it. The hour
@@ -152,6 +165,6 @@ impl Counted {
 }
 
 /// The number that a count gives.
-fn first(rows: &[tokio_postgres::Row]) -> Result<i64, StoreError> {
+fn first(rows: &[Row]) -> Result<i64, StoreError> {
     rows.first().map_or(Ok(0), |row| plain(row, 0))
 }

@@ -2,7 +2,6 @@
 //! under way at once; what takes longer, or several statements, has a connection to itself.
 
 use std::{
-    pin::Pin,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -243,20 +242,15 @@ impl Link {
         self.in_time(self.object().query(statement, values)).await
     }
 
-    /// Copies rows into a table: `write` writes them.
+    /// Opens a table for copying rows into it. Nothing else can be done on the connection until all
+    /// are written.
     pub(super) async fn copy(
         &self,
         statement: &Statement,
         types: &[Type],
-        write: impl AsyncFnOnce(Pin<&mut BinaryCopyInWriter>) -> Result<(), Error>,
-    ) -> Result<(), StoreError> {
-        let copy = async {
-            let copy = self.object().copy_in(statement).await?;
-            let mut copy = std::pin::pin!(BinaryCopyInWriter::new(copy, types));
-            write(copy.as_mut()).await?;
-            copy.finish().await
-        };
-        self.in_time(copy).await.map(drop)
+    ) -> Result<BinaryCopyInWriter, StoreError> {
+        let copy = self.in_time(self.object().copy_in(statement)).await?;
+        Ok(BinaryCopyInWriter::new(copy, types))
     }
 
     /// Runs a statement that gives nothing back; answers how many rows it touched.
@@ -316,7 +310,8 @@ impl Link {
         self.is_late.load(Ordering::Relaxed)
     }
 
-    async fn in_time<T>(
+    /// Waits for an answer of the server, but not for ever.
+    pub(super) async fn in_time<T>(
         &self,
         run: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, StoreError> {

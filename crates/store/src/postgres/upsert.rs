@@ -117,12 +117,9 @@ async fn create(
     {
         return Ok(Creation::CategoryDiffers(known));
     }
-    let limits = transaction.limits(new.account);
-    if let Some(most) = limits {
-        let mut room = Room::of(transaction.link(), new.account, most, new.at).await?;
-        if let Some(limit) = room.take() {
-            return Ok(Creation::Limited(limit));
-        }
+    let mut room = Room::of(transaction.link(), new.account, new.at).await?;
+    if let Some(limit) = room.as_mut().and_then(Room::take) {
+        return Ok(Creation::Limited(limit));
     }
     let state = State::first(new.review);
     let Some(id) = insert(transaction, ids, hashes, new, &state).await? else {
@@ -141,7 +138,7 @@ async fn create(
         reason: None,
     };
     events::append(transaction, &created).await?;
-    if limits.is_some() {
+    if room.is_some() {
         let seq = key(transaction.newest_seq(new.account));
         limits::count_creation(transaction.link(), new.account, seq, new.at).await?;
     }
