@@ -16,6 +16,8 @@ mod conformance {
     pub(crate) mod limits;
     pub(crate) mod lists;
     pub(crate) mod media;
+    #[cfg(feature = "postgres-suite")]
+    mod one_database;
     pub(crate) mod pages;
     #[cfg(feature = "postgres-suite")]
     mod postgres_only;

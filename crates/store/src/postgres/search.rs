@@ -65,7 +65,7 @@ pub(super) async fn step(transaction: &mut Transaction) -> Result<Indexing, Stor
     Ok(Indexing { seen: 0, more: false })
 }
 
-/// One step of one account; none if somebody else is at it.
+/// One step of one account; none if somebody else is at it, or has just been.
 async fn follow(
     transaction: &Transaction,
     account: AccountId,
@@ -74,7 +74,8 @@ async fn follow(
     transaction
         .execute("INSERT INTO followed VALUES ($1, 0) ON CONFLICT DO NOTHING", &[&owner])
         .await?;
-    let lock = "SELECT seq, walked FROM followed WHERE account_id = $1 FOR UPDATE SKIP LOCKED";
+    let lock = "SELECT f.seq, f.walked, a.last_seq FROM followed f JOIN account a ON \
+                a.id = f.account_id WHERE f.account_id = $1 FOR UPDATE OF f SKIP LOCKED";
     let Some(row) = transaction.query_one(lock, &[&owner]).await? else { return Ok(None) };
     let (from, walked): (i64, Option<i64>) = (plain(&row, "seq")?, plain(&row, "walked")?);
     if let Some(walked) = walked {
@@ -89,8 +90,14 @@ async fn follow(
         .await?;
     let first: Option<i64> = events.first().map(|row| plain(row, "seq")).transpose()?;
     let Some(last) = events.last() else {
-        // Either nothing is new, or what is new was forgotten before it was followed.
-        return begin_to_walk(transaction, account).await.map(Some);
+        // Either another instance has been here since, or what is new was forgotten before it
+        // was followed.
+        let is_behind = plain::<i64>(&row, "last_seq")? > from;
+        return if is_behind {
+            begin_to_walk(transaction, account).await.map(Some)
+        } else {
+            Ok(None)
+        };
     };
     if first != Some(from + 1) {
         return begin_to_walk(transaction, account).await.map(Some);

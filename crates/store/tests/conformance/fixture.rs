@@ -25,38 +25,44 @@ pub(crate) fn fresh_sqlite() -> (Shared, tempfile::TempDir) {
     (Arc::new(store), dir)
 }
 
-/// As many connections as a case has tasks at once: none of them is to be told that all are in use.
+/// A database of its own; whoever runs the server throws it away.
 #[cfg(feature = "postgres-suite")]
 pub(crate) async fn fresh_postgres() -> (Shared, ()) {
-    (on_postgres(30).await.0, ())
+    (open_postgres(&fresh_database().await).await, ())
 }
 
-/// A store in a database of its own, and a connection to it beside the store's.
+/// The address of an empty database.
 #[cfg(feature = "postgres-suite")]
-pub(crate) async fn on_postgres(connections: usize) -> (Shared, tokio_postgres::Client) {
-    use galley_store::postgres::{PostgresOptions, PostgresStore};
-    let address = empty_postgres().await;
-    let options = PostgresOptions { connections, ..PostgresOptions::default() };
-    let store = PostgresStore::open(&address.parse().unwrap(), &options).await.unwrap();
-    (Arc::new(store), connect(&address).await)
-}
-
-/// The address of an empty database; whoever runs the server throws it away.
-#[cfg(feature = "postgres-suite")]
-pub(crate) async fn empty_postgres() -> String {
+pub(crate) async fn fresh_database() -> String {
     static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     #[expect(clippy::disallowed_methods, reason = "a test is told where its server is")]
     let server = std::env::var("GALLEY_TEST_POSTGRES").expect("the address of a server for tests");
     let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let name = format!("galley_{}_{count}", std::process::id());
-    let create = format!("CREATE DATABASE {name}");
-    connect(&server).await.batch_execute(&create).await.unwrap();
+    let client = client(&server).await;
+    client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
     let (before, after) = server.rsplit_once("/postgres").unwrap();
     format!("{before}/{name}{after}")
 }
 
+/// A store in the database at that address.
 #[cfg(feature = "postgres-suite")]
-async fn connect(address: &str) -> tokio_postgres::Client {
+pub(crate) async fn open_postgres(address: &str) -> Shared {
+    // As many as a case has tasks at once: none of them is to be told that all are in use.
+    open_postgres_with(address, 30).await
+}
+
+/// The same with so many connections.
+#[cfg(feature = "postgres-suite")]
+pub(crate) async fn open_postgres_with(address: &str, connections: usize) -> Shared {
+    use galley_store::postgres::{PostgresOptions, PostgresStore};
+    let options = PostgresOptions { connections, ..PostgresOptions::default() };
+    Arc::new(PostgresStore::open(&address.parse().unwrap(), &options).await.unwrap())
+}
+
+/// A connection past all stores.
+#[cfg(feature = "postgres-suite")]
+pub(crate) async fn client(address: &str) -> tokio_postgres::Client {
     let (client, connection) =
         tokio_postgres::connect(address, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);

@@ -7,7 +7,7 @@ use galley_store::postgres::{PostgresAddress, PostgresOptions, PostgresStore};
 use tokio_postgres::Client;
 
 use super::{
-    fixture::{account, change, create, empty_postgres, new, on_postgres},
+    fixture::{account, change, client, create, fresh_database, new, open_postgres_with},
     lists::{all, names},
 };
 
@@ -27,7 +27,8 @@ async fn others(client: &Client) -> (i64, i64, i64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_goes_away_in_the_middle_leaves_nothing_behind() {
     const CALLERS: usize = 12;
-    let (store, client) = on_postgres(CALLERS).await;
+    let address = fresh_database().await;
+    let (store, client) = (open_postgres_with(&address, CALLERS).await, client(&address).await);
     let account = account(&store, "a").await;
     let id = create(&store, new(account, "before")).await;
     client.batch_execute("BEGIN; LOCK TABLE template IN ACCESS EXCLUSIVE MODE").await.unwrap();
@@ -80,7 +81,8 @@ async fn whoever_goes_away_in_the_middle_leaves_nothing_behind() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_that_the_server_ends_is_replaced_by_another() {
-    let (store, client) = on_postgres(4).await;
+    let address = fresh_database().await;
+    let (store, client) = (open_postgres_with(&address, 4).await, client(&address).await);
     let account = account(&store, "a").await;
     for round in 0..3 {
         let id = create(&store, new(account, &format!("t{round}"))).await;
@@ -99,7 +101,7 @@ async fn a_connection_that_the_server_ends_is_replaced_by_another() {
 async fn of_many_that_open_an_empty_database_together_all_succeed() {
     // They stumble over one another in several ways, each of them now and then.
     for _ in 0..8 {
-        let address: PostgresAddress = empty_postgres().await.parse().unwrap();
+        let address: PostgresAddress = fresh_database().await.parse().unwrap();
         let open = |_| {
             let address = address.clone();
             tokio::spawn(async move {
