@@ -428,9 +428,10 @@ pub(super) async fn page(
     if webhooks::one(links, account, id).await?.is_none() {
         return Ok(None);
     }
-    let statement = "SELECT d.*, e.type FROM delivery d JOIN event e ON e.account_id = $1 AND \
-                     e.seq = d.seq WHERE d.webhook_id = $2 AND d.seq < $3 AND \
-                     ($5::text IS NULL OR d.status = $5) ORDER BY d.seq DESC LIMIT $4";
+    let statement = "SELECT d.seq, e.type, d.template_id, d.status, d.attempts, d.attempted_at, \
+                     d.due_at, d.answer, d.failure FROM delivery d JOIN event e ON \
+                     e.account_id = $1 AND e.seq = d.seq WHERE d.webhook_id = $2 AND d.seq < $3 \
+                     AND ($5::text IS NULL OR d.status = $5) ORDER BY d.seq DESC LIMIT $4";
     let before = wanted.before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
     let limit = i64::try_from(wanted.limit).unwrap_or(i64::MAX);
     let status = wanted.status.map(DeliveryStatus::word);

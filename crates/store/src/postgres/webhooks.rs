@@ -21,9 +21,23 @@ use crate::{
     WebhookCreation,
 };
 
-/// Everything of an endpoint, with how far behind it is.
-const SELECT: &str = "SELECT w.*, greatest(a.last_seq - w.cursor, 0) AS behind \
-     FROM webhook w JOIN account a ON a.id = w.account_id";
+/// Everything of an endpoint. Columns are named, here as everywhere: a newer release may add some
+/// while this one is running.
+macro_rules! columns {
+    () => {
+        "w.id, w.account_id, w.url, w.events, w.format, w.subscribed, w.secret, w.former_secret, \
+         w.former_until, w.cursor, w.failures, w.failing_since, w.failed_at, w.resting_until, \
+         w.disabled_at, w.disabled_because, w.created_at, w.updated_at"
+    };
+}
+
+/// The same with how far behind it is.
+const SELECT: &str = concat!(
+    "SELECT ",
+    columns!(),
+    ", greatest(a.last_seq - w.cursor, 0) AS behind \
+     FROM webhook w JOIN account a ON a.id = w.account_id"
+);
 
 pub(super) async fn create(
     transaction: &mut Transaction,
@@ -44,9 +58,12 @@ pub(super) async fn create(
         return Ok(WebhookCreation::TooMany);
     }
     let newest = key(transaction.newest_seq(new.account));
-    let insert = "INSERT INTO webhook (account_id, url, events, secret, cursor, created_at, \
-                  updated_at, format, subscribed) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8) \
-                  RETURNING *, 0::int8 AS behind";
+    let insert = concat!(
+        "INSERT INTO webhook AS w (account_id, url, events, secret, cursor, created_at, \
+         updated_at, format, subscribed) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8) RETURNING ",
+        columns!(),
+        ", 0::int8 AS behind"
+    );
     let values: Values<'_> = &[
         &account,
         &new.url,

@@ -3,12 +3,21 @@
 
 use std::sync::Arc;
 
-use galley_store::Indexing;
+use galley_domain::{edit::Edit, lifecycle::Trigger, template::Category};
+use galley_store::{
+    Deliveries, Family, Indexing, KeptSecret, Listing, Named, Replay, Sweep, WebhookChange,
+};
 use tokio_postgres::Client;
 
 use super::{
-    fixture::{account, client, create, fresh_database, new, open_postgres},
-    lists::follow,
+    deliveries::{deliver, deliver_all, take},
+    fixture::{
+        Shared, account, change, client, create, done, events, fresh_database, member, new, noon,
+        open_postgres, with_key,
+    },
+    lists::{follow, searching},
+    uploads::{append, begin, upload},
+    webhooks::{endpoint, register},
 };
 
 async fn number(client: &Client, statement: &str) -> i64 {
@@ -51,4 +60,68 @@ async fn an_account_that_another_instance_has_just_followed_is_not_walked_anew()
     watcher.batch_execute(lost).await.unwrap();
     follow(&store).await;
     assert_eq!(number(&watcher, "SELECT count(*) FROM found_by").await, 3);
+}
+
+/// Does a bit of everything that a store can do.
+async fn tour(store: &Shared, name: &str) {
+    let mine = account(store, name).await;
+    let webhook = register(store, endpoint(mine)).await.id;
+    let id = create(store, with_key(mine, &format!("{name}_one"), 1, 1)).await;
+    create(store, member(mine, &format!("{name}_two"), "en_US", Category::Utility)).await;
+    let edit = Edit::Replace { content: None, category: Some(Category::Marketing) };
+    done(store.edit_template(change(mine, id), edit).await.unwrap());
+    let approved = store.review_template(change(mine, id), Trigger::Approve, None).await.unwrap();
+    assert_eq!(done(approved).state.version, 2);
+    assert_eq!(store.template(mine, id).await.unwrap().unwrap().state.version, 2);
+    assert_eq!(store.versions(mine, id, None, 9).await.unwrap().unwrap().len(), 2);
+    assert_eq!(store.version(mine, id, 1).await.unwrap().unwrap().number, 1);
+    assert_eq!(store.family(mine, &format!("{name}_two")).await.unwrap().len(), 1);
+    follow(store).await;
+    let named = Named::Family(Family::of(mine, &format!("{name}_two")));
+    for listing in [
+        Listing::of(mine, 9),
+        Listing { languages: vec!["en_US".to_owned()], ..Listing::of(mine, 9) },
+        Listing { name: Some(named), ..Listing::of(mine, 9) },
+        searching(mine, name),
+    ] {
+        let listed = store.list(listing.clone()).await.unwrap().templates.len() as u64;
+        assert_eq!(store.count_templates(listing).await.unwrap(), listed);
+    }
+    assert_eq!(events(store, mine, 0, 9).await.len(), 5);
+    let due = store.due_webhooks(noon(2_000)).await.unwrap();
+    assert!(due.now.contains(&webhook), "{due:?}");
+    let first = take(store, webhook, 2_000).await.unwrap();
+    deliver(store, &first, 2_000).await;
+    deliver_all(store, webhook, 2_000).await;
+    let all = Deliveries { status: None, before: None, limit: 9 };
+    assert_eq!(store.deliveries(mine, webhook, all).await.unwrap().unwrap().len(), 5);
+    store.replay(mine, webhook, Replay::Since(noon(0)), noon(3_000)).await.unwrap();
+    store.change_webhook(mine, webhook, WebhookChange::default(), noon(3_000)).await.unwrap();
+    let secret = KeptSecret(vec![4]);
+    store.rotate_webhook(mine, webhook, secret, noon(9_000), true, noon(3_000)).await.unwrap();
+    assert_eq!(store.webhooks(mine).await.unwrap().len(), 1);
+    begin(store, upload(mine, &format!("{name}_file"), 4)).await;
+    append(store, mine, &format!("{name}_file"), 0, b"file").await;
+    assert!(store.accounts().await.unwrap().iter().any(|it| it.name == name));
+    store.sweep(Sweep::default(), noon(0)).await.unwrap();
+    store.forget_events(noon(-1)).await.unwrap();
+    done(store.delete_template(change(mine, id)).await.unwrap());
+}
+
+#[tokio::test]
+async fn columns_that_a_newer_release_adds_are_nothing_to_a_running_store() {
+    let address = fresh_database().await;
+    let store = open_postgres(&address).await;
+    // Often enough that every connection has prepared what it will be asked for.
+    for round in 0..8 {
+        tour(&store, &format!("before{round}")).await;
+    }
+    let add = "DO $$ DECLARE found regclass; BEGIN FOR found IN SELECT oid::regclass FROM pg_class \
+               WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace LOOP \
+               EXECUTE 'ALTER TABLE ' || found || ' ADD COLUMN newer TEXT'; \
+               END LOOP; END $$";
+    client(&address).await.batch_execute(add).await.unwrap();
+    for round in 0..8 {
+        tour(&store, &format!("after{round}")).await;
+    }
 }
