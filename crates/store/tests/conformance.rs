@@ -153,6 +153,7 @@ macro_rules! conformance {
                 an_endpoint_that_is_gone_is_disabled_and_an_event_says_so,
                 an_endpoint_that_fails_for_five_days_is_disabled,
                 one_event_or_all_since_a_time_are_delivered_once_more,
+                events_since_a_time_are_found_though_clocks_differ,
                 deliveries_are_listed_newest_first_by_status_and_page,
                 endpoints_with_something_to_do_are_found_and_others_are_not,
                 events_that_an_endpoint_waits_for_are_not_forgotten,

@@ -280,15 +280,32 @@ pub(super) async fn replay(
     }
 }
 
+/// The first event at or after a moment. Events' moments grow with their numbers, but for what the
+/// clocks of instances differ by: the numbers are halved until those older by a [`MARGIN`] are
+/// left out, and the rest is looked at in order.
+const FIRST_SINCE: &str = "WITH RECURSIVE half (low, high) AS ( \
+       SELECT (SELECT min(seq) FROM event WHERE account_id = $1), last_seq \
+       FROM account WHERE id = $1 \
+     UNION ALL \
+       SELECT CASE WHEN older THEN middle + 1 ELSE low END, \
+       CASE WHEN older THEN high ELSE middle END FROM (SELECT low, high, \
+         (low + high) / 2 AS middle, (SELECT at < $3 FROM event WHERE account_id = $1 AND \
+         seq = (half.low + half.high) / 2) AS older FROM half WHERE low < high) AS halved) \
+     SELECT (SELECT last_seq FROM account WHERE id = $1) AS newest, (SELECT seq FROM event \
+     WHERE account_id = $1 AND seq >= (SELECT max(low) FROM half) AND at >= $2 \
+     ORDER BY seq LIMIT 1) AS first";
+
+/// More than the clocks of instances differ by.
+const MARGIN: SignedDuration = SignedDuration::from_hours(1);
+
 async fn replay_since(
     transaction: &Transaction,
     webhook: &Webhook,
     since: Timestamp,
 ) -> Result<Replayed, StoreError> {
-    let statement = "SELECT min(e.seq) AS first, (SELECT last_seq FROM account WHERE id = $1) \
-                     AS newest FROM event e WHERE e.account_id = $1 AND e.at >= $2";
-    let values: Values<'_> = &[&key(webhook.account.get()), &millis(since)];
-    let Some(row) = transaction.query_one(statement, values).await? else {
+    let before = since.saturating_sub(MARGIN).unwrap_or(Timestamp::MIN);
+    let values: Values<'_> = &[&key(webhook.account.get()), &millis(since), &millis(before)];
+    let Some(row) = transaction.query_one(FIRST_SINCE, values).await? else {
         return Ok(Replayed::Queued(0));
     };
     let first = maybe(&row, "first", |seq: i64| u64::try_from(seq).ok())?;

@@ -8,8 +8,8 @@ use galley_domain::{
     lifecycle::{EventType, Trigger},
 };
 use galley_store::{
-    About, Actor, Attempt, Deliveries, DueDelivery, NewWebhook, Recorded, Replay, Replayed, Take,
-    WebhookChange,
+    About, Actor, Attempt, Deliveries, DueDelivery, NewTemplate, NewWebhook, Recorded, Replay,
+    Replayed, Take, WebhookChange,
 };
 
 use super::{
@@ -342,6 +342,29 @@ pub(crate) async fn one_event_or_all_since_a_time_are_delivered_once_more(store:
     store.forget_events(noon(1_000)).await.unwrap();
     assert_eq!(replay(Replay::One(1)).await.unwrap(), Replayed::Forgotten(3));
     assert_eq!(replay(Replay::Since(noon(0))).await.unwrap(), Replayed::Queued(2));
+}
+
+pub(crate) async fn events_since_a_time_are_found_though_clocks_differ(store: &Shared) {
+    const MINUTE: i64 = 60_000;
+    let account = account(store, "a").await;
+    let webhook = register(store, endpoint(account)).await.id;
+    // One every half hour, some up to forty minutes ahead of those that come after them.
+    let moments: Vec<i64> =
+        (0..60).map(|index| (30 * index + 10 * (7 * index % 5)) * MINUTE).collect();
+    for (index, at) in moments.iter().enumerate() {
+        let template = new(account, &format!("t{index}"));
+        create(store, NewTemplate { at: noon(*at), ..template }).await;
+    }
+    deliver_all(store, webhook, 60 * 60 * MINUTE).await;
+    let mut sought: Vec<i64> = moments.iter().flat_map(|at| [*at, at + 1]).collect();
+    sought.sort_unstable();
+    // From the latest on, since a cursor only moves back.
+    for since in sought.into_iter().rev() {
+        let first = moments.iter().position(|at| *at >= since).unwrap_or(moments.len());
+        let replay = store.replay(account, webhook, Replay::Since(noon(since)), noon(0));
+        let expected = Replayed::Queued((moments.len() - first) as u64);
+        assert_eq!(replay.await.unwrap(), expected, "since {since}");
+    }
 }
 
 pub(crate) async fn deliveries_are_listed_newest_first_by_status_and_page(store: &Shared) {
