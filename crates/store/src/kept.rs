@@ -11,6 +11,12 @@ pub(crate) fn millis(at: Timestamp) -> i64 {
     at.as_millisecond()
 }
 
+/// So long after a moment.
+pub(crate) fn later(at: Timestamp, delay: std::time::Duration) -> Timestamp {
+    let delay = SignedDuration::try_from(delay).unwrap_or(SignedDuration::MAX);
+    at.checked_add(delay).unwrap_or(Timestamp::MAX)
+}
+
 /// An id for a statement.
 pub(crate) fn key(id: u64) -> i64 {
     i64::try_from(id).expect("ids are below 2^53")

@@ -1,6 +1,7 @@
 //! Where templates are kept. One trait of intent methods, one implementation per database; what
 //! the conformance suite (`tests/conformance.rs`) does not say is not promised.
 
+mod health;
 mod kept;
 pub mod postgres;
 mod records;

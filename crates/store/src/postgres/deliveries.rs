@@ -3,7 +3,7 @@
 //! many instances deliver, each event is taken by one.
 
 use galley_domain::{
-    delivery::{DeliveryStatus, FORGIVEN_AFTER, Health, PATIENCE, Standing, Verdict},
+    delivery::{DeliveryStatus, PATIENCE, Verdict},
     id::{AccountId, TemplateId, WebhookId},
     lifecycle::EventType,
     template::Status,
@@ -22,6 +22,8 @@ use super::{
 use crate::{
     About, Attempt, Deliveries, Delivery, DueDelivery, DueWebhooks, Event, Recorded, Replay,
     Replayed, StoreError, Take, Version, Webhook,
+    health::{Course, Turn},
+    kept::later,
 };
 
 /// How many events one step looks at to make deliveries of them.
@@ -367,7 +369,7 @@ pub(super) async fn call_next(
     transaction.execute(update, &[&key(id.get()), &template, &millis(at)]).await.map(drop)
 }
 
-/// What an attempt says about the endpoint itself.
+/// Writes down what an attempt says about the endpoint itself.
 async fn note_health(
     transaction: &mut Transaction,
     webhook: &Webhook,
@@ -378,49 +380,35 @@ async fn note_health(
     let Some(row) = transaction.query_one(statement, &[&id]).await? else {
         return Ok(Recorded::Late);
     };
-    let failures = column(&row, "failures", |kept: i32| u32::try_from(kept).ok())?;
-    let failed_at: Option<i64> = plain(&row, "failed_at")?;
-    let lately = failed_at.is_some_and(|at| {
-        let ago = millis(attempt.at).saturating_sub(at);
-        ago.unsigned_abs() <= u64::try_from(FORGIVEN_AFTER.as_millis()).unwrap_or(u64::MAX)
-    });
-    let since = webhook.failing_since.filter(|_| lately);
-    let failures = if lately { failures } else { 0 };
-    let failing_for = since.map(|since| attempt.at.duration_since(since));
-    let failing_for = failing_for.map(|time| time.try_into().unwrap_or_default());
-    match (Health { failing_for, failures }).after(attempt.reply) {
-        // What it asked for while other events were on their way still counts.
-        Standing::Well if failed_at.is_some() => {
-            let update = "UPDATE webhook SET failing_since = NULL, failed_at = NULL, \
-                          failures = 0, resting_until = CASE WHEN resting_until > $2 \
-                          THEN resting_until END WHERE id = $1";
-            transaction.execute(update, &[&id, &millis(attempt.at)]).await?;
-        }
-        Standing::Failing(rest) => {
-            let resting_until = (!rest.is_zero()).then(|| millis(later(attempt.at, rest)));
-            let update = "UPDATE webhook SET failures = $4, failing_since = $5, failed_at = $2, \
-                          resting_until = CASE WHEN $3::int8 IS NULL THEN resting_until \
-                          ELSE greatest(coalesce(resting_until, 0), $3) END WHERE id = $1";
-            let failures = i32::try_from(failures + 1).unwrap_or(i32::MAX);
-            let since = millis(since.unwrap_or(attempt.at));
-            let values: Values<'_> = &[&id, &millis(attempt.at), &resting_until, &failures, &since];
+    let course = Course {
+        failures: column(&row, "failures", |kept: i32| u32::try_from(kept).ok())?,
+        failing_since: webhook.failing_since,
+        failed_at: moment(&row, "failed_at")?,
+        resting_until: webhook.resting_until,
+    };
+    match course.after(attempt.reply, attempt.at) {
+        Turn::To(course) => {
+            let update = "UPDATE webhook SET failures = $2, failing_since = $3, failed_at = $4, \
+                          resting_until = $5 WHERE id = $1";
+            let values: Values<'_> = &[
+                &id,
+                &i32::try_from(course.failures).unwrap_or(i32::MAX),
+                &course.failing_since.map(millis),
+                &course.failed_at.map(millis),
+                &course.resting_until.map(millis),
+            ];
             transaction.execute(update, values).await?;
         }
-        Standing::Disabled(because) if webhook.disabled.is_none() => {
+        Turn::Disabled(because) if webhook.disabled.is_none() => {
             // Behind the row of the endpoint, which is locked already.
             transaction.lock(webhook.account).await?;
             webhooks::disable(transaction, webhook.id, because, attempt.at).await?;
             events::append_disabled(transaction, webhook, because.word(), attempt.at).await?;
             return Ok(Recorded::Disabled(because));
         }
-        Standing::Well | Standing::Disabled(_) => {}
+        Turn::Same | Turn::Disabled(_) => {}
     }
     Ok(Recorded::Kept)
-}
-
-fn later(at: Timestamp, delay: std::time::Duration) -> Timestamp {
-    let delay = SignedDuration::try_from(delay).unwrap_or(SignedDuration::MAX);
-    at.checked_add(delay).unwrap_or(Timestamp::MAX)
 }
 
 async fn forget(

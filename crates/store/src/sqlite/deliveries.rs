@@ -1,13 +1,13 @@
 //! Deliveries, as SQL: events become deliveries of an endpoint, are taken, tried, and done.
 
 use galley_domain::{
-    delivery::{DeliveryStatus, FORGIVEN_AFTER, Health, PATIENCE, Standing, Verdict},
+    delivery::{DeliveryStatus, PATIENCE, Verdict},
     id::{AccountId, TemplateId, WebhookId},
     lifecycle::EventType,
     template::Status,
     webhook::Format,
 };
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{
@@ -18,6 +18,8 @@ use super::{
 use crate::{
     About, Attempt, Deliveries, Delivery, DueDelivery, DueWebhooks, Event, Recorded, Replay,
     Replayed, StoreError, Take, Version, Webhook,
+    health::{Course, Turn},
+    kept::later,
 };
 
 /// How many events one step looks at to make deliveries of them.
@@ -367,65 +369,52 @@ pub(super) fn call_next(
     Ok(())
 }
 
-/// What an attempt says about the endpoint itself.
+/// How an endpoint has done of late.
+fn course(connection: &Connection, webhook: &Webhook) -> Result<Course, StoreError> {
+    let mut kept =
+        connection.prepare_cached("SELECT failures, failed_at FROM webhook WHERE id = ?1")?;
+    let mut rows = kept.query([key(webhook.id.get())])?;
+    let Some(row) = rows.next()? else { return Ok(Course::default()) };
+    Ok(Course {
+        failures: row.get("failures")?,
+        failing_since: webhook.failing_since,
+        failed_at: moment(row, "failed_at")?,
+        resting_until: webhook.resting_until,
+    })
+}
+
+/// Writes down what an attempt says about the endpoint itself.
 fn note_health(
     batch: &mut Batch<'_>,
     webhook: &Webhook,
     attempt: &Attempt,
 ) -> Result<Recorded, StoreError> {
     let id = key(webhook.id.get());
-    let connection = batch.connection();
-    let (failures, failed_at): (u32, Option<i64>) = connection
-        .prepare_cached("SELECT failures, failed_at FROM webhook WHERE id = ?1")?
-        .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let lately = failed_at.is_some_and(|at| {
-        let ago = millis(attempt.at).saturating_sub(at);
-        ago.unsigned_abs() <= u64::try_from(FORGIVEN_AFTER.as_millis()).unwrap_or(u64::MAX)
-    });
-    let since = webhook.failing_since.filter(|_| lately);
-    let failures = if lately { failures } else { 0 };
-    let failing_for = since.map(|since| attempt.at.duration_since(since));
-    let failing_for = failing_for.map(|time| time.try_into().unwrap_or_default());
-    match (Health { failing_for, failures }).after(attempt.reply) {
-        // What it asked for while other events were on their way still counts.
-        Standing::Well if failed_at.is_some() => {
-            connection
+    let course = course(batch.connection(), webhook)?;
+    match course.after(attempt.reply, attempt.at) {
+        Turn::To(course) => {
+            batch
+                .connection()
                 .prepare_cached(
-                    "UPDATE webhook SET failing_since = NULL, failed_at = NULL, failures = 0, \
-                     resting_until = CASE WHEN resting_until > ?2 THEN resting_until END \
-                     WHERE id = ?1",
-                )?
-                .execute([id, millis(attempt.at)])?;
-        }
-        Standing::Failing(rest) => {
-            let resting_until = (!rest.is_zero()).then(|| later(attempt.at, rest));
-            connection
-                .prepare_cached(
-                    "UPDATE webhook SET failures = ?4, failing_since = ?5, failed_at = ?2, \
-                     resting_until = CASE WHEN ?3 IS NULL THEN resting_until \
-                     ELSE max(coalesce(resting_until, 0), ?3) END WHERE id = ?1",
+                    "UPDATE webhook SET failures = ?2, failing_since = ?3, failed_at = ?4, \
+                     resting_until = ?5 WHERE id = ?1",
                 )?
                 .execute(params![
                     id,
-                    millis(attempt.at),
-                    resting_until.map(millis),
-                    failures + 1,
-                    millis(since.unwrap_or(attempt.at)),
+                    course.failures,
+                    course.failing_since.map(millis),
+                    course.failed_at.map(millis),
+                    course.resting_until.map(millis),
                 ])?;
         }
-        Standing::Disabled(because) if webhook.disabled.is_none() => {
+        Turn::Disabled(because) if webhook.disabled.is_none() => {
             webhooks::disable(batch.connection(), webhook.id, because, attempt.at)?;
             events::append_disabled(batch, webhook, because.word(), attempt.at)?;
             return Ok(Recorded::Disabled(because));
         }
-        Standing::Well | Standing::Disabled(_) => {}
+        Turn::Same | Turn::Disabled(_) => {}
     }
     Ok(Recorded::Kept)
-}
-
-fn later(at: Timestamp, delay: std::time::Duration) -> Timestamp {
-    let delay = SignedDuration::try_from(delay).unwrap_or(SignedDuration::MAX);
-    at.checked_add(delay).unwrap_or(Timestamp::MAX)
 }
 
 fn forget(
