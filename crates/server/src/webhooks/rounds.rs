@@ -34,6 +34,9 @@ const AFTER_UNSIGNED: Duration = Duration::from_secs(30);
 const BRIEFLY: Duration = Duration::from_millis(20);
 const LONG: Duration = Duration::from_secs(1);
 
+/// So many times as long as a look takes is waited before the next.
+const BETWEEN_TO_LOOKING: u32 = 9;
+
 /// Delivers whatever is due, until the service ends; then finishes what is on its way.
 pub async fn deliver_webhooks_forever(app: App) {
     let (mut news, mut ending) = (app.store().tidings().of_anybody(), app.draining());
@@ -44,7 +47,7 @@ pub async fn deliver_webhooks_forever(app: App) {
         while let Some(ended) = endpoints.try_join_next_with_id() {
             desk.note_end(ended);
         }
-        let now = app.clock().now();
+        let (now, began) = (app.clock().now(), Instant::now());
         let due = app.store().due_webhooks(now).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "due deliveries cannot be looked for");
             DueWebhooks::default()
@@ -61,11 +64,16 @@ pub async fn deliver_webhooks_forever(app: App) {
         let next = due.next.map_or(LONG, |next| {
             Duration::try_from(next.duration_since(now)).unwrap_or_default().clamp(BRIEFLY, LONG)
         });
-        // Under load there is news all the time: it is enough to look now and then.
-        tokio::time::sleep(BRIEFLY).await;
+        // Under load there is news all the time: it is enough to look now and then, and the less
+        // often the longer it takes.
+        let rest = (began.elapsed() * BETWEEN_TO_LOOKING).clamp(BRIEFLY, LONG);
+        tokio::select! {
+            () = tokio::time::sleep(rest) => {}
+            _ = ending.changed() => continue,
+        }
         tokio::select! {
             _ = news.changed() => {}
-            () = tokio::time::sleep(next.saturating_sub(BRIEFLY)) => {}
+            () = tokio::time::sleep(next.saturating_sub(rest)) => {}
             _ = ending.changed() => {}
             Some(ended) = endpoints.join_next_with_id() => desk.note_end(ended),
         }

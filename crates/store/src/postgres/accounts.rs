@@ -94,7 +94,8 @@ const COLUMNS: &str = "id, name, rulebook, review, takes_any_phone, created_at, 
      template_limit";
 
 pub(super) async fn all(links: &Links) -> Result<Vec<Account>, StoreError> {
-    let rows = links.read(&format!("SELECT {COLUMNS} FROM account ORDER BY id"), &[]).await?;
+    let statement = format!("SELECT {COLUMNS} FROM account ORDER BY id");
+    let rows = links.own_for_long().await?.query(&statement, &[]).await?;
     rows.iter().map(account).collect()
 }
 

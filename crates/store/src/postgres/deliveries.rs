@@ -32,20 +32,34 @@ const STEP: u64 = 256;
 /// How many such steps one transaction takes, when an endpoint wants few of the events.
 const MOST_STEPS: usize = 8;
 
-/// Which endpoints have something to do.
+/// Which endpoints have something to do. Looked at are those that some delivery of is under way,
+/// one seek in the index of these for each, and those behind the events of their account.
+const DUE: &str = "WITH RECURSIVE sent_to (id) AS ( \
+       (SELECT webhook_id FROM delivery WHERE due_at IS NOT NULL ORDER BY webhook_id LIMIT 1) \
+     UNION ALL \
+       SELECT (SELECT webhook_id FROM delivery WHERE due_at IS NOT NULL AND \
+         webhook_id > sent_to.id ORDER BY webhook_id LIMIT 1) \
+       FROM sent_to WHERE sent_to.id IS NOT NULL) \
+     SELECT w.id, w.resting_until, w.cursor < a.last_seq AS behind, ripe, later \
+     FROM webhook w JOIN account a ON a.id = w.account_id \
+     LEFT JOIN (SELECT id, \
+       CASE WHEN EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = sent_to.id AND \
+         d.due_at <= $1 AND coalesce(d.leased_until, 0) <= $1) THEN $1 \
+       ELSE (SELECT min(d.leased_until) FROM delivery d WHERE d.webhook_id = sent_to.id AND \
+         d.due_at <= $1) END AS ripe, \
+       (SELECT min(d.due_at) FROM delivery d WHERE d.webhook_id = sent_to.id AND \
+         d.due_at > $1) AS later FROM sent_to WHERE id IS NOT NULL OFFSET 0) AS sent \
+     ON sent.id = w.id \
+     WHERE w.disabled_at IS NULL AND a.disabled_at IS NULL AND \
+     (w.cursor < a.last_seq OR sent.id IS NOT NULL) ORDER BY w.id";
+
+/// Which endpoints have something to do, and when the next one has. What is due and not being
+/// tried; if all is, when the first lease ends: there are few.
 pub(super) async fn due_webhooks(links: &Links, at: Timestamp) -> Result<DueWebhooks, StoreError> {
-    // What is due and not being tried; if all is, when the first lease ends: there are few.
-    let statement = "SELECT w.id, w.resting_until, w.cursor < a.last_seq AS behind, \
-         CASE WHEN EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id \
-           AND d.due_at <= $1 AND coalesce(d.leased_until, 0) <= $1) THEN $1 \
-         ELSE (SELECT min(d.leased_until) FROM delivery d \
-           WHERE d.webhook_id = w.id AND d.due_at <= $1) END AS ripe, \
-         (SELECT min(d.due_at) FROM delivery d \
-          WHERE d.webhook_id = w.id AND d.due_at > $1) AS later \
-         FROM webhook w JOIN account a ON a.id = w.account_id \
-         WHERE w.disabled_at IS NULL AND a.disabled_at IS NULL ORDER BY w.id";
+    // It takes longer the more endpoints there are: reads of one row are not to wait behind it.
+    let link = links.own_for_long().await?;
     let mut due = DueWebhooks::default();
-    for row in links.read(statement, &[&millis(at)]).await? {
+    for row in link.query(DUE, &[&millis(at)]).await? {
         let behind = plain::<bool>(&row, "behind")?.then_some(at);
         let moments = [behind, moment(&row, "ripe")?, moment(&row, "later")?];
         let Some(first) = moments.into_iter().flatten().min() else { continue };

@@ -118,7 +118,8 @@ async fn old(links: &Links, at: Timestamp) -> Result<Vec<(i64, AccountId)>, Stor
                      created_at <= $1 UNION ALL SELECT number, account_id FROM upload WHERE \
                      used_at IS NULL AND finished_at IS NOT NULL AND finished_at <= $2 LIMIT $3";
     let most = i64::try_from(MOST_FORGOTTEN).unwrap_or(i64::MAX);
-    let rows = links.read(statement, &[&over(at), &long_unused(at), &most]).await?;
+    let link = links.own_for_long().await?;
+    let rows = link.query(statement, &[&over(at), &long_unused(at), &most]).await?;
     rows.iter().map(|row| Ok((plain(row, "number")?, account_id(row, "account_id")?))).collect()
 }
 

@@ -23,7 +23,8 @@ pub(super) async fn sweep_records(
 ) -> Result<(usize, Option<[u8; 16]>), StoreError> {
     let start = from.unwrap_or_default();
     let next = "SELECT key, created_at FROM idempotency WHERE key > $1 ORDER BY key LIMIT $2";
-    let rows = links.read(next, &[&&start[..], &STEP]).await?;
+    let link = links.own_for_long().await?;
+    let rows = link.query(next, &[&&start[..], &STEP]).await?;
     let last = rows.last().map(|row| hash(row, "key")).transpose()?;
     let mut old: Vec<Vec<u8>> = Vec::new();
     for row in &rows {
@@ -35,7 +36,7 @@ pub(super) async fn sweep_records(
         0
     } else {
         let delete = "DELETE FROM idempotency WHERE key = ANY($1) AND created_at <= $2";
-        links.own().await?.execute(delete, &[&old, &oldest_record(at)]).await?
+        link.execute(delete, &[&old, &oldest_record(at)]).await?
     };
     let whole = i64::try_from(rows.len()).is_ok_and(|seen| seen == STEP);
     Ok((usize::try_from(removed).unwrap_or(usize::MAX), last.filter(|_| whole)))

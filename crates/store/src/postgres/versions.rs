@@ -13,18 +13,29 @@ use super::{
 };
 use crate::{Decision, StoreError, Version};
 
-/// The versions of one template that its account may see, newest first. A template that is not
-/// there has none; one that is has at least its newest, which is below the largest number.
-const VERSIONS: &str = "SELECT version, status, category, previous_category, content, created_at, \
-     actor, reason, decided_at, decided_by FROM (\
-     SELECT version, status, category, previous_category, content, \
-     coalesce(version_at, created_at) AS created_at, actor, reason, decided_at, decided_by \
-     FROM template WHERE id = $1 AND version < $3 \
-     UNION ALL \
-     SELECT version, status, category, previous_category, content, created_at, actor, reason, \
-     decided_at, decided_by FROM former_version WHERE template_id = $1 AND version < $3) AS all_of \
-     WHERE EXISTS (SELECT 1 FROM template WHERE id = $1 AND account_id = $2 AND \
-     claim IS NOT NULL) ORDER BY version DESC LIMIT $4";
+/// All versions of one template.
+macro_rules! versions {
+    () => {
+        "SELECT version, status, category, previous_category, content, created_at, actor, reason, \
+         decided_at, decided_by FROM (\
+         SELECT version, status, category, previous_category, content, \
+         coalesce(version_at, created_at) AS created_at, actor, reason, decided_at, decided_by \
+         FROM template WHERE id = $1 UNION ALL \
+         SELECT version, status, category, previous_category, content, created_at, actor, reason, \
+         decided_at, decided_by FROM former_version WHERE template_id = $1) AS version_of"
+    };
+}
+
+/// Those that its account may see, newest first. A template that is not there has none; one that
+/// is has at least its newest, which is below the largest number.
+const VERSIONS: &str = concat!(
+    versions!(),
+    " WHERE version < $3 AND EXISTS (SELECT 1 FROM template WHERE id = $1 AND account_id = $2 AND \
+     claim IS NOT NULL) ORDER BY version DESC LIMIT $4"
+);
+
+/// One of them, whatever has become of the template since.
+const TOLD: &str = concat!(versions!(), " WHERE version = $2");
 
 pub(super) async fn page(
     links: &Links,
@@ -36,7 +47,8 @@ pub(super) async fn page(
     let before = before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let values: Values<'_> = &[&key(id.get()), &key(account.get()), &before, &limit];
-    let rows = links.read(VERSIONS, values).await?;
+    // Documents may be long, and many.
+    let rows = links.own_for_long().await?.query(VERSIONS, values).await?;
     if rows.is_empty() && super::templates::one(links, account, id).await?.is_none() {
         return Ok(None);
     }
@@ -49,8 +61,11 @@ pub(super) async fn one(
     id: TemplateId,
     wanted: u64,
 ) -> Result<Option<Version>, StoreError> {
-    let found = page(links, account, id, Some(wanted.saturating_add(1)), 1).await?;
-    Ok(found.and_then(|found| found.into_iter().find(|it| it.number == wanted)))
+    let before = i64::try_from(wanted.saturating_add(1)).unwrap_or(i64::MAX);
+    let values: Values<'_> = &[&key(id.get()), &key(account.get()), &before, &1_i64];
+    let row = links.read_one(VERSIONS, values).await?;
+    let found = row.as_ref().map(version).transpose()?;
+    Ok(found.filter(|it| it.number == wanted))
 }
 
 /// The same inside a transaction.
@@ -73,12 +88,7 @@ pub(super) async fn told(
     id: TemplateId,
     wanted: u64,
 ) -> Result<Option<Version>, StoreError> {
-    let statement = "SELECT version, status, category, previous_category, content, \
-         coalesce(version_at, created_at) AS created_at, actor, reason, decided_at, decided_by \
-         FROM template WHERE id = $1 AND version = $2 UNION ALL \
-         SELECT version, status, category, previous_category, content, created_at, actor, reason, \
-         decided_at, decided_by FROM former_version WHERE template_id = $1 AND version = $2";
-    let row = transaction.query_one(statement, &[&key(id.get()), &key(wanted)]).await?;
+    let row = transaction.query_one(TOLD, &[&key(id.get()), &key(wanted)]).await?;
     row.as_ref().map(version).transpose()
 }
 
