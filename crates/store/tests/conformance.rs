@@ -117,6 +117,7 @@ macro_rules! conformance {
                 several_values_of_a_filter_take_what_agrees_with_one,
                 the_languages_of_a_name_are_listed_in_their_account_only,
                 a_list_is_counted_whole_wherever_its_page_begins,
+                what_nobody_can_have_is_not_found_and_breaks_nothing,
             }
             feed {
                 a_reader_gets_every_event_once_in_order_while_many_write,

@@ -123,6 +123,8 @@ impl Announced {
             return Err(bad("file_type", &format!("one of {}", TYPES.join(", "))));
         }
         let mut name = text("file_name").unwrap_or_default();
+        // It is shown to people only, and not every store keeps every sign.
+        name.retain(|sign| !sign.is_control());
         name.truncate(name.floor_char_boundary(LONGEST_NAME));
         Ok(Self {
             name,

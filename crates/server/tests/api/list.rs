@@ -69,6 +69,7 @@ async fn filters_are_exact_words_in_any_letter_case_and_names_exact() {
         ("?name=welcome", &[]),
         ("?language=en_US", &["other", "welcome & more"]),
         ("?language=en", &[]),
+        ("?language=%00", &[]),
     ] {
         assert_eq!(names(&list(&app, query).await), expected, "{query}");
     }

@@ -38,6 +38,7 @@ async fn filters_are_read_in_each_of_their_spellings() {
         ("?category=utility", &["two", "two"]),
         ("?category=[%22UTILITY%22,%22MARKETING%22]", &["three", "two", "two", "one"]),
         ("?language=de", &["two"]),
+        ("?language=%00", &[]),
         ("?language=de,es", &["three", "two"]),
         ("?language=[%22de%22,%22en_US%22]&category=UTILITY", &["two", "two"]),
         ("?name=two", &["two", "two"]),

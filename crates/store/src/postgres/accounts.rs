@@ -9,7 +9,9 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::{
-    columns::{account_id, at as moment_at, column, key, maybe, millis, moment, number, plain},
+    columns::{
+        account_id, at as moment_at, column, key, maybe, millis, moment, number, plain, sought,
+    },
     credentials,
     links::{Links, Values},
     templates::out_of_ids,
@@ -191,6 +193,6 @@ pub(super) async fn phone_owner(
     links: &Links,
     phone: &str,
 ) -> Result<Option<AccountId>, StoreError> {
-    let row = links.read_one(OWNER, &[&phone]).await?;
+    let row = links.read_one(OWNER, &[&sought(phone)]).await?;
     row.map(|row| account_id(&row, 0)).transpose()
 }

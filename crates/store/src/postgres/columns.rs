@@ -1,6 +1,6 @@
 //! Columns of a row as what they mean, and the other way round.
 
-use std::{fmt::Display, sync::Arc};
+use std::{borrow::Cow, fmt::Display, sync::Arc};
 
 use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
@@ -12,6 +12,13 @@ use tokio_postgres::{Row, row::RowIndex, types::FromSqlOwned};
 use crate::{Actor, StoreError};
 
 pub(super) use crate::kept::{actor_key, key, millis};
+
+/// A text that is looked for, whatever somebody has written. PostgreSQL keeps no text with U+0000
+/// and takes none: what is sought with one is not there, and neither is what this makes of it,
+/// since ids, handles, languages and phone numbers hold no spaces.
+pub(super) fn sought(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') { Cow::Owned(text.replace('\0', " ")) } else { Cow::Borrowed(text) }
+}
 
 /// Reads a column, by name or by place, and turns it into what it means; a row that makes no
 /// sense is damage.

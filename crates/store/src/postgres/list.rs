@@ -6,7 +6,7 @@ use galley_domain::id::TemplateId;
 use tokio_postgres::Row;
 
 use super::{
-    columns::{key, number},
+    columns::{key, number, sought},
     links::{Link, Links},
     search, templates,
 };
@@ -81,7 +81,7 @@ impl Filters {
         Self {
             statuses: listing.statuses.iter().map(|it| it.word()).collect(),
             categories: listing.categories.iter().map(|it| it.word()).collect(),
-            languages: listing.languages.clone(),
+            languages: listing.languages.iter().map(|it| sought(it).into_owned()).collect(),
         }
     }
 }

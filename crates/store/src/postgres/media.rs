@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 
 use super::{
     PostgresStore,
-    columns::{account_id, key, millis, number, plain},
+    columns::{account_id, key, millis, number, plain, sought},
     links::{Link, Links, Values},
     transaction::{Transaction, transact},
     uploads::{find, over, recount},
@@ -66,7 +66,7 @@ pub(super) async fn sample(
 ) -> Result<Option<Media>, StoreError> {
     let statement = "SELECT sniffed, length FROM upload WHERE handle = $1 AND account_id = $2 AND \
                      received = length AND (used_at IS NOT NULL OR finished_at > $3)";
-    let values: Values<'_> = &[&handle, &key(account.get()), &millis(unused(at))];
+    let values: Values<'_> = &[&sought(handle), &key(account.get()), &millis(unused(at))];
     let row = links.read_one(statement, values).await?;
     row.as_ref().map(media).transpose()
 }
@@ -75,7 +75,7 @@ pub(super) async fn sample(
 pub(super) async fn public(links: &Links, handle: &str) -> Result<Option<Media>, StoreError> {
     let statement = "SELECT sniffed, length FROM upload JOIN account ON account.id = account_id \
                      WHERE handle = $1 AND received = length AND disabled_at IS NULL";
-    let row = links.read_one(statement, &[&handle]).await?;
+    let row = links.read_one(statement, &[&sought(handle)]).await?;
     row.as_ref().map(media).transpose()
 }
 
@@ -92,7 +92,7 @@ pub(super) async fn chunk(links: &Links, handle: &str, place: u64) -> Result<Vec
                      (SELECT number FROM upload WHERE handle = $1 AND received = length) AND \
                      place <= $2 AND place + length(bytes) > $2 ORDER BY place DESC LIMIT 1";
     let link = links.own_for_long().await?;
-    let rows = link.query(statement, &[&handle, &place]).await?;
+    let rows = link.query(statement, &[&sought(handle), &place]).await?;
     rows.first().map_or(Ok(Vec::new()), |row| plain(row, 0))
 }
 

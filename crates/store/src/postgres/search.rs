@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use galley_domain::id::{AccountId, TemplateId};
 
 use super::{
-    columns::{account_id, key, number, plain},
+    columns::{account_id, key, number, plain, sought},
     links::Values,
     templates,
     transaction::Transaction,
@@ -43,7 +43,7 @@ pub(super) fn query(listing: &Listing) -> String {
 
 /// A word as it stands in a vector or a query, whatever signs it holds.
 fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\\', "\\\\").replace('\'', "''"))
+    format!("'{}'", sought(word).replace('\\', "\\\\").replace('\'', "''"))
 }
 
 /// Follows one account that has new events, or goes on with one that is walked.

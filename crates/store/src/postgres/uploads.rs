@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 
 use super::{
     PostgresStore,
-    columns::{at as moment_at, key, millis, number, plain},
+    columns::{at as moment_at, key, millis, number, plain, sought},
     links::{Links, Values},
     transaction::{Transaction, transact},
 };
@@ -128,7 +128,7 @@ pub(super) async fn one(
     id: &str,
     at: Timestamp,
 ) -> Result<Option<Upload>, StoreError> {
-    let row = links.read_one(FIND, &[&id, &key(account.get()), &over(at)]).await?;
+    let row = links.read_one(FIND, &[&sought(id), &key(account.get()), &over(at)]).await?;
     row.as_ref().map(upload).transpose()
 }
 
@@ -139,7 +139,7 @@ pub(super) async fn find(
     id: &str,
     at: Timestamp,
 ) -> Result<Option<(i64, Upload)>, StoreError> {
-    let row = transaction.query_one(FIND, &[&id, &key(account.get()), &over(at)]).await?;
+    let row = transaction.query_one(FIND, &[&sought(id), &key(account.get()), &over(at)]).await?;
     row.map(|row| Ok((plain(&row, "number")?, upload(&row)?))).transpose()
 }
 

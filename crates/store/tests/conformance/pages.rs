@@ -8,11 +8,11 @@ use galley_domain::{
         Status,
     },
 };
-use galley_store::{Family, Listing, Named, Page, StoredTemplate};
+use galley_store::{Appended, Family, Listing, Named, Page, StoredTemplate};
 
 use super::{
-    fixture::{Shared, account, change, create, done, member, new},
-    lists::{all, follow, of, searching, thirty, walk},
+    fixture::{Shared, account, change, create, done, member, new, noon},
+    lists::{all, follow, names, of, searching, thirty, walk},
 };
 
 fn ids(page: &Page) -> Vec<TemplateId> {
@@ -188,4 +188,36 @@ pub(crate) async fn a_list_is_counted_whole_wherever_its_page_begins(store: &Sha
     let claim = Listing { name: Some(Named::Claim("t3".to_owned())), ..all(mine) };
     assert_eq!(count(claim.clone()).await, 1);
     assert_eq!(count(Listing { account: theirs, ..claim }).await, 0);
+}
+
+pub(crate) async fn what_nobody_can_have_is_not_found_and_breaks_nothing(store: &Shared) {
+    let account = account(store, "a").await;
+    let ids = thirty(store, account).await;
+    follow(store).await;
+    for (languages, found) in
+        [(&["\0"][..], 0), (&["pt_BR\0"], 0), (&["\0", "pt_BR"], 15), (&[""], 0)]
+    {
+        let languages: Vec<String> = languages.iter().map(|it| (*it).to_owned()).collect();
+        let listing = Listing { languages, ..all(account) };
+        assert_eq!(walk(store, listing.clone()).await.len(), found, "{listing:?}");
+        assert_eq!(store.count_templates(listing.clone()).await.unwrap(), found as u64);
+        let listing = Listing { words: vec!["t".to_owned()], ..listing };
+        assert_eq!(walk(store, listing.clone()).await.len(), found, "{listing:?}");
+        assert_eq!(store.count_templates(listing).await.unwrap(), found as u64);
+    }
+    for text in ["\0", "15550001111\0", "\0t1"] {
+        let named = Named::Claim(text.to_owned());
+        assert!(names(store, Listing { name: Some(named), ..all(account) }).await.is_empty());
+        assert_eq!(store.taken(account, text).await.unwrap(), None);
+        assert!(store.family(account, text).await.unwrap().is_empty());
+        assert_eq!(store.phone_owner(text).await.unwrap(), None);
+        assert_eq!(store.upload(account, text, noon(0)).await.unwrap(), None);
+        let appended = store.append_upload(account, text, 0, b"x", 9_999, noon(0)).await.unwrap();
+        assert_eq!(appended, Appended::NoUpload);
+        assert!(!store.cancel_upload(account, text, noon(0)).await.unwrap());
+        assert_eq!(store.sample(account, text, noon(0)).await.unwrap(), None);
+        assert_eq!(store.media(text).await.unwrap(), None);
+        assert!(store.media_chunk(text, 0).await.unwrap().is_empty());
+    }
+    assert_eq!(walk(store, all(account)).await, ids);
 }
