@@ -7,6 +7,7 @@ pub mod postgres;
 mod records;
 mod sniff;
 pub mod sqlite;
+mod stretch;
 mod template_records;
 mod tidings;
 mod upload_records;

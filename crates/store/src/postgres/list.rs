@@ -7,16 +7,40 @@ use tokio_postgres::Row;
 
 use super::{
     columns::{key, number, sought},
-    links::{Link, Links},
-    search, templates,
+    links::{Link, Links, Values},
+    search::Query,
+    templates,
 };
 use crate::{
     Listing, MOST_COUNTED, MOST_FOUND, Named, Page, StoreError, StoredTemplate, kept::claim_key,
+    stretch::Stretch,
 };
 
+/// How many templates words are asked for at least: some may be gone since.
+const FEW: usize = 16;
+
 /// The shelf of a template, word for word as its index has it.
-const SHELF: &str =
-    r#"((coalesce(hold, status) || ' ' || category || ' ' || language) COLLATE "C")"#;
+macro_rules! shelf {
+    () => {
+        r#"((coalesce(hold, status) || ' ' || category || ' ' || language) COLLATE "C")"#
+    };
+}
+const SHELF: &str = shelf!();
+
+/// The shelves that an account has something on, one seek for each; the last has no name.
+const SHELVES: &str = concat!(
+    "WITH RECURSIVE shelf (name) AS ((SELECT ",
+    shelf!(),
+    " FROM template WHERE account_id = $1 AND claim IS NOT NULL ORDER BY ",
+    shelf!(),
+    " LIMIT 1) UNION ALL SELECT (SELECT ",
+    shelf!(),
+    " FROM template WHERE account_id = $1 AND claim IS NOT NULL AND ",
+    shelf!(),
+    " > shelf.name ORDER BY ",
+    shelf!(),
+    " LIMIT 1) FROM shelf WHERE shelf.name IS NOT NULL)"
+);
 
 /// What a list asks of a template beside its words: statuses, categories and languages, each of
 /// which may be empty.
@@ -28,46 +52,6 @@ const FILTERS: &str = "(cardinality($2::text[]) = 0 OR coalesce(hold, status) = 
 const SHELF_FILTERS: &str = "(cardinality($2::text[]) = 0 OR split_part(name, ' ', 1) = ANY($2)) \
      AND (cardinality($3::text[]) = 0 OR split_part(name, ' ', 2) = ANY($3)) AND \
      (cardinality($4::text[]) = 0 OR split_part(name, ' ', 3) = ANY($4))";
-
-/// Between which templates a list is walked, and which way.
-#[derive(Clone, Copy)]
-struct Stretch {
-    newer_than: Option<TemplateId>,
-    older_than: Option<TemplateId>,
-    backwards: bool,
-}
-
-impl Stretch {
-    const ALL: Self = Self { newer_than: None, older_than: None, backwards: false };
-
-    /// Where the templates of a page are.
-    fn of(listing: &Listing) -> Self {
-        Self {
-            newer_than: listing.before,
-            older_than: listing.after,
-            backwards: listing.before.is_some(),
-        }
-    }
-
-    /// From the cursor, with the template it names, away from the page; none if the page has no
-    /// such side.
-    fn behind(listing: &Listing) -> Option<Self> {
-        if let Some(before) = listing.before {
-            return Some(Self { older_than: TemplateId::new(before.get() + 1), ..Self::ALL });
-        }
-        let after = listing.after.filter(|_| listing.both_ways)?;
-        Some(Self { newer_than: TemplateId::new(after.get() - 1), backwards: true, ..Self::ALL })
-    }
-
-    fn bounds(self) -> (i64, i64) {
-        let above = self.newer_than.map_or(0, |id| key(id.get()));
-        (above, self.older_than.map_or(i64::MAX, |id| key(id.get())))
-    }
-
-    fn order(self) -> &'static str {
-        if self.backwards { "ASC" } else { "DESC" }
-    }
-}
 
 /// The filters of a list as values.
 struct Filters {
@@ -118,21 +102,20 @@ async fn find(
     stretch: Stretch,
     wanted: usize,
 ) -> Result<Vec<StoredTemplate>, StoreError> {
-    let rows = if listing.name.is_some() {
-        named(link, listing, stretch).await?
-    } else if listing.words.is_empty() {
-        on_shelves(link, listing, stretch, wanted).await?
-    } else {
-        searched(link, listing, stretch, wanted).await?
-    };
-    let found: Result<Vec<StoredTemplate>, StoreError> =
-        rows.iter().map(templates::stored).collect();
-    let mut found = found?;
     if listing.name.is_some() {
+        let mut found = read_all(&named(link, listing, stretch).await?)?;
         found.retain(|template| listing.finds(template));
         found.truncate(wanted);
+        return Ok(found);
     }
-    Ok(found)
+    if listing.words.is_empty() {
+        return read_all(&on_shelves(link, listing, stretch, wanted).await?);
+    }
+    searched(link, listing, stretch, wanted).await
+}
+
+fn read_all(rows: &[Row]) -> Result<Vec<StoredTemplate>, StoreError> {
+    rows.iter().map(templates::stored).collect()
 }
 
 /// The few templates that have the name.
@@ -166,11 +149,7 @@ async fn on_shelves(
 ) -> Result<Vec<Row>, StoreError> {
     let order = stretch.order();
     let statement = format!(
-        "WITH RECURSIVE shelf (name) AS ((SELECT {SHELF} FROM template WHERE account_id = $1 AND \
-         claim IS NOT NULL ORDER BY {SHELF} LIMIT 1) UNION ALL SELECT (SELECT {SHELF} \
-         FROM template WHERE account_id = $1 AND claim IS NOT NULL AND {SHELF} > shelf.name \
-         ORDER BY {SHELF} LIMIT 1) FROM shelf WHERE shelf.name IS NOT NULL) \
-         SELECT {} FROM template WHERE id = ANY(ARRAY(SELECT near.id FROM shelf \
+        "{SHELVES} SELECT {} FROM template WHERE id = ANY(ARRAY(SELECT near.id FROM shelf \
          CROSS JOIN LATERAL (SELECT id FROM template WHERE account_id = $1 AND \
          {SHELF} = shelf.name AND claim IS NOT NULL AND id > $5 AND id < $6 \
          ORDER BY id {order} LIMIT $7) AS near WHERE shelf.name IS NOT NULL AND {SHELF_FILTERS} \
@@ -188,24 +167,43 @@ async fn on_shelves(
 async fn searched(
     link: &Link,
     listing: &Listing,
-    stretch: Stretch,
+    mut stretch: Stretch,
     wanted: usize,
-) -> Result<Vec<Row>, StoreError> {
+) -> Result<Vec<StoredTemplate>, StoreError> {
+    let (query, step) = (Query::of(listing), wanted.max(FEW));
+    let mut found = Vec::new();
+    loop {
+        let ids = query.ids(link, stretch, step).await?;
+        found.extend(fetch(link, listing, stretch, &ids).await?);
+        match ids.last() {
+            Some(last) if ids.len() == step && found.len() < wanted => {
+                stretch = stretch.from(*last);
+            }
+            _ => break,
+        }
+    }
+    found.truncate(wanted);
+    Ok(found)
+}
+
+/// The templates with these ids that are what the list asks for, in the order they are walked.
+async fn fetch(
+    link: &Link,
+    listing: &Listing,
+    stretch: Stretch,
+    ids: &[TemplateId],
+) -> Result<Vec<StoredTemplate>, StoreError> {
     let statement = format!(
-        "SELECT {} FROM found_by JOIN template ON id = template_id WHERE \
-         words @@ $5::text::tsquery AND account_id = $1 AND claim IS NOT NULL AND {FILTERS} \
-         AND template_id > $6 AND template_id < $7 ORDER BY template_id {} LIMIT $8",
+        "SELECT {} FROM template WHERE id = ANY($5) AND account_id = $1 AND claim IS NOT NULL \
+         AND {FILTERS} ORDER BY id {}",
         templates::COLUMNS,
         stretch.order()
     );
     let Filters { statuses, categories, languages } = Filters::of(listing);
-    let ((above, below), account) = (stretch.bounds(), key(listing.account.get()));
-    let (query, wanted) = (search::query(listing), i64::try_from(wanted).unwrap_or(i64::MAX));
-    link.query(
-        &statement,
-        &[&account, &statuses, &categories, &languages, &query, &above, &below, &wanted],
-    )
-    .await
+    let ids: Vec<i64> = ids.iter().map(|id| key(id.get())).collect();
+    let account = key(listing.account.get());
+    let values: Values<'_> = &[&account, &statuses, &categories, &languages, &ids];
+    read_all(&link.query(&statement, values).await?)
 }
 
 /// How many templates the list has, as far as that is counted.
@@ -215,25 +213,53 @@ pub(super) async fn count(links: &Links, listing: &Listing) -> Result<u64, Store
         let found = find(&link, listing, Stretch::ALL, usize::MAX).await?;
         return Ok(found.len() as u64);
     }
+    if listing.words.is_empty() {
+        return count_on_shelves(&link, listing).await;
+    }
+    // What every other of the newest templates has, enough have: the index would gather them all.
+    let newest = "SELECT template_id FROM (SELECT template_id, words FROM found_by \
+                  ORDER BY template_id DESC LIMIT $7) AS newest WHERE words @@ $6::text::tsquery";
+    let count = count_found(&link, listing, newest).await?;
+    if count == MOST_FOUND {
+        return Ok(count);
+    }
+    let all = "SELECT template_id FROM found_by WHERE words @@ $6::text::tsquery LIMIT $7";
+    count_found(&link, listing, all).await
+}
+
+/// How many of those that are found so are what the list asks for, as far as that is counted.
+async fn count_found(link: &Link, listing: &Listing, found: &str) -> Result<u64, StoreError> {
+    let statement = format!(
+        "WITH found AS MATERIALIZED ({found}) SELECT count(*) FROM (SELECT 1 FROM found \
+         JOIN template ON id = template_id WHERE account_id = $1 AND claim IS NOT NULL AND \
+         {FILTERS} LIMIT $5) AS counted"
+    );
     let Filters { statuses, categories, languages } = Filters::of(listing);
-    let account = key(listing.account.get());
-    let rows = if listing.words.is_empty() {
-        let statement = format!(
-            "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND \
-             claim IS NOT NULL AND {FILTERS} LIMIT $5) AS counted"
-        );
-        let most = key(MOST_COUNTED);
-        link.query(&statement, &[&account, &statuses, &categories, &languages, &most]).await?
+    let (account, most) = (key(listing.account.get()), key(MOST_FOUND));
+    // Some may be gone since, but not every other.
+    let (query, among) = (Query::of(listing), key(2 * MOST_FOUND));
+    let values: Values<'_> =
+        &[&account, &statuses, &categories, &languages, &most, &query.text(), &among];
+    let rows = link.query(&statement, values).await?;
+    rows.first().map_or(Ok(0), |row| number(row, 0))
+}
+
+/// Without filters the index alone tells; else the shelves that the list takes from are counted.
+async fn count_on_shelves(link: &Link, listing: &Listing) -> Result<u64, StoreError> {
+    let Filters { statuses, categories, languages } = Filters::of(listing);
+    let (account, most) = (key(listing.account.get()), key(MOST_COUNTED));
+    let rows = if statuses.is_empty() && categories.is_empty() && languages.is_empty() {
+        let statement = "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND \
+                         claim IS NOT NULL LIMIT $2) AS counted";
+        link.query(statement, &[&account, &most]).await?
     } else {
         let statement = format!(
-            "SELECT count(*) FROM (SELECT 1 FROM found_by JOIN template ON id = template_id \
-             WHERE words @@ $6::text::tsquery AND account_id = $1 AND claim IS NOT NULL AND \
-             {FILTERS} LIMIT $5) AS counted"
+            "{SHELVES} SELECT count(*) FROM (SELECT 1 FROM shelf CROSS JOIN LATERAL (SELECT 1 \
+             FROM template WHERE account_id = $1 AND {SHELF} = shelf.name AND claim IS NOT NULL \
+             OFFSET 0) AS there WHERE shelf.name IS NOT NULL AND {SHELF_FILTERS} LIMIT $5) \
+             AS counted"
         );
-        let (most, query) = (key(MOST_FOUND), search::query(listing));
-        let values: super::links::Values<'_> =
-            &[&account, &statuses, &categories, &languages, &most, &query];
-        link.query(&statement, values).await?
+        link.query(&statement, &[&account, &statuses, &categories, &languages, &most]).await?
     };
     rows.first().map_or(Ok(0), |row| number(row, 0))
 }

@@ -6,14 +6,15 @@ use std::collections::HashSet;
 use galley_domain::id::{AccountId, TemplateId};
 
 use super::{
-    columns::{account_id, key, number, plain, sought},
-    links::Values,
+    columns::{account_id, key, maybe, number, plain, sought},
+    links::{Link, Values},
     templates,
     transaction::Transaction,
 };
 use crate::{
     Indexing, Listing, StoreError, StoredTemplate,
     kept::{entry, filter, owner},
+    stretch::Stretch,
 };
 
 /// How many events or templates one step looks at.
@@ -22,23 +23,141 @@ const STEP: i64 = 256;
 /// How many accounts one step looks for.
 const ACCOUNTS: i64 = 16;
 
+/// How many templates from a cursor on are looked at one by one before the index of words is asked,
+/// which gathers all that have a word before it gives the first; more, if some of these have them.
+const NEAR: [i64; 2] = [2_000, 20_000];
+
+/// How many templates the index of words may find, all of which are put in order. Of a word that
+/// more have, one is met soon enough by going through the templates.
+const MANY: i64 = 20_000;
+
 /// What a list searches for, in the language of PostgreSQL.
-pub(super) fn query(listing: &Listing) -> String {
-    let owner = owner(listing.account);
-    let beginning = |word: &String| format!("{}:*", quoted(&format!("{owner}{word}")));
-    let mut terms: Vec<String> = listing.words.iter().map(beginning).collect();
-    let any_of = |kind, values: Vec<&str>| {
-        let spelt = values.iter().map(|value| quoted(&format!("{owner}{}", filter(kind, value))));
-        let spelt: Vec<String> = spelt.collect();
-        (!spelt.is_empty()).then(|| format!("({})", spelt.join(" | ")))
-    };
-    let filters = [
-        any_of('s', listing.statuses.iter().map(|status| status.word()).collect()),
-        any_of('c', listing.categories.iter().map(|category| category.word()).collect()),
-        any_of('l', listing.languages.iter().map(String::as_str).collect()),
-    ];
-    terms.extend(filters.into_iter().flatten());
-    terms.join(" & ")
+pub(super) struct Query(String);
+
+/// What was found among the first templates on a stretch.
+struct Near {
+    /// Those that have the words, as they are walked.
+    ids: Vec<TemplateId>,
+    /// The last that was looked at, if there are more.
+    last: Option<TemplateId>,
+}
+
+impl Query {
+    pub(super) fn of(listing: &Listing) -> Self {
+        let owner = owner(listing.account);
+        let beginning = |word: &String| format!("{}:*", quoted(&format!("{owner}{word}")));
+        let mut terms: Vec<String> = listing.words.iter().map(beginning).collect();
+        let any_of = |kind, values: Vec<&str>| {
+            let spelt =
+                values.iter().map(|value| quoted(&format!("{owner}{}", filter(kind, value))));
+            let spelt: Vec<String> = spelt.collect();
+            (!spelt.is_empty()).then(|| format!("({})", spelt.join(" | ")))
+        };
+        let filters = [
+            any_of('s', listing.statuses.iter().map(|status| status.word()).collect()),
+            any_of('c', listing.categories.iter().map(|category| category.word()).collect()),
+            any_of('l', listing.languages.iter().map(String::as_str).collect()),
+        ];
+        terms.extend(filters.into_iter().flatten());
+        Self(terms.join(" & "))
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// The first templates on a stretch that have the words; fewer than wanted only if there are
+    /// no more. What is common is found close by, what is rare by its words.
+    pub(super) async fn ids(
+        &self,
+        link: &Link,
+        stretch: Stretch,
+        wanted: usize,
+    ) -> Result<Vec<TemplateId>, StoreError> {
+        let mut found: Vec<TemplateId> = Vec::new();
+        let mut rest = stretch;
+        for most in NEAR {
+            let Near { ids, last } = self.near(link, rest, most).await?;
+            found.extend(ids);
+            let Some(last) = last.filter(|_| found.len() < wanted) else {
+                found.truncate(wanted);
+                return Ok(found);
+            };
+            rest = rest.from(last);
+            if found.is_empty() {
+                break;
+            }
+        }
+        let missing = wanted - found.len();
+        found.extend(match self.by_words(link, rest, missing).await? {
+            Some(ids) => ids,
+            None => self.by_walking(link, rest, missing).await?,
+        });
+        Ok(found)
+    }
+
+    /// Looks at the first templates on a stretch, one by one.
+    async fn near(&self, link: &Link, stretch: Stretch, most: i64) -> Result<Near, StoreError> {
+        let (order, last) = (stretch.order(), if stretch.backwards { "max" } else { "min" });
+        let statement = format!(
+            "SELECT array_agg(template_id ORDER BY template_id {order}) FILTER (WHERE \
+             words @@ $1::text::tsquery) AS ids, CASE WHEN count(*) = $4 THEN {last}(template_id) \
+             END AS last FROM (SELECT template_id, words FROM found_by WHERE template_id > $2 AND \
+             template_id < $3 ORDER BY template_id {order} LIMIT $4) AS near"
+        );
+        let (above, below) = stretch.bounds();
+        let rows = link.query(&statement, &[&self.0, &above, &below, &most]).await?;
+        let Some(row) = rows.first() else { return Ok(Near { ids: Vec::new(), last: None }) };
+        let last = maybe(row, "last", |id: i64| TemplateId::new(u64::try_from(id).ok()?))?;
+        Ok(Near { ids: ids(plain(row, "ids")?), last })
+    }
+
+    /// Asks the index of words; none if too many have them.
+    async fn by_words(
+        &self,
+        link: &Link,
+        stretch: Stretch,
+        wanted: usize,
+    ) -> Result<Option<Vec<TemplateId>>, StoreError> {
+        let statement = format!(
+            "WITH hit AS MATERIALIZED (SELECT template_id FROM found_by WHERE \
+             words @@ $1::text::tsquery LIMIT $5) SELECT (SELECT count(*) FROM hit) AS hits, \
+             ARRAY(SELECT template_id FROM hit WHERE template_id > $2 AND template_id < $3 \
+             ORDER BY template_id {} LIMIT $4) AS ids",
+            stretch.order()
+        );
+        let ((above, below), most) = (stretch.bounds(), MANY + 1);
+        let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
+        let rows = link.query(&statement, &[&self.0, &above, &below, &wanted, &most]).await?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        let few = plain::<i64>(row, "hits")? <= MANY;
+        Ok(if few { Some(ids(plain(row, "ids")?)) } else { None })
+    }
+
+    /// Goes through the templates until there are enough.
+    async fn by_walking(
+        &self,
+        link: &Link,
+        stretch: Stretch,
+        wanted: usize,
+    ) -> Result<Vec<TemplateId>, StoreError> {
+        // The inner query has to stay one of its own, or the index of words is asked once more.
+        let statement = format!(
+            "SELECT ARRAY(SELECT template_id FROM (SELECT template_id, words FROM found_by WHERE \
+             template_id > $2 AND template_id < $3 ORDER BY template_id {} OFFSET 0) AS walked \
+             WHERE words @@ $1::text::tsquery LIMIT $4) AS ids",
+            stretch.order()
+        );
+        let (above, below) = stretch.bounds();
+        let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
+        let rows = link.query(&statement, &[&self.0, &above, &below, &wanted]).await?;
+        rows.first().map_or(Ok(Vec::new()), |row| Ok(ids(plain(row, "ids")?)))
+    }
+}
+
+fn ids(kept: Option<Vec<i64>>) -> Vec<TemplateId> {
+    let kept = kept.unwrap_or_default().into_iter();
+    kept.filter_map(|id| TemplateId::new(u64::try_from(id).ok()?)).collect()
 }
 
 /// A word as it stands in a vector or a query, whatever signs it holds.

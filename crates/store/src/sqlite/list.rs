@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     Listing, MOST_COUNTED, MOST_FOUND, Named, Page, StoreError, StoredTemplate, kept::claim_key,
+    stretch::Stretch,
 };
 
 /// How many templates that words find are looked at in one go when they are counted.
@@ -21,70 +22,6 @@ const STEP: usize = 1_000;
 
 /// How many templates words are asked for at least: some may be gone since.
 const FEW: usize = 16;
-
-/// Between which templates a list is walked, and which way: from the newest to the oldest, or
-/// backwards.
-#[derive(Clone, Copy)]
-pub(super) struct Stretch {
-    pub(super) newer_than: Option<TemplateId>,
-    pub(super) older_than: Option<TemplateId>,
-    pub(super) backwards: bool,
-}
-
-impl Stretch {
-    const ALL: Self = Self { newer_than: None, older_than: None, backwards: false };
-
-    /// Where the templates of a page are.
-    fn of(listing: &Listing) -> Self {
-        Self {
-            newer_than: listing.before,
-            older_than: listing.after,
-            backwards: listing.before.is_some(),
-        }
-    }
-
-    /// From the cursor, with the template it names, away from the page; none if the page has no
-    /// such side.
-    fn behind(listing: &Listing) -> Option<Self> {
-        if let Some(before) = listing.before {
-            let older_than = TemplateId::new(before.get() + 1);
-            return Some(Self { older_than, ..Self::ALL });
-        }
-        let after = listing.after.filter(|_| listing.both_ways)?;
-        Some(Self { newer_than: TemplateId::new(after.get() - 1), backwards: true, ..Self::ALL })
-    }
-
-    /// The rest, from this template on.
-    fn from(self, last: TemplateId) -> Self {
-        if self.backwards {
-            Self { newer_than: Some(last), ..self }
-        } else {
-            Self { older_than: Some(last), ..self }
-        }
-    }
-
-    /// The part before this template.
-    fn up_to(self, last: TemplateId) -> Self {
-        if self.backwards {
-            Self { older_than: Some(last), ..self }
-        } else {
-            Self { newer_than: Some(last), ..self }
-        }
-    }
-
-    fn holds(self, id: TemplateId) -> bool {
-        self.newer_than.is_none_or(|other| other < id)
-            && self.older_than.is_none_or(|other| id < other)
-    }
-
-    /// Puts ids in the order they are walked.
-    fn sort(self, ids: &mut [TemplateId]) {
-        ids.sort_unstable();
-        if !self.backwards {
-            ids.reverse();
-        }
-    }
-}
 
 /// One page. `words` is where words are searched, if that is there yet.
 pub(super) fn page(
@@ -303,8 +240,7 @@ fn nearest(
     for shelf in shelves(connection, listing.account)?.iter().filter(|it| listing.takes_from(it)) {
         // What is further away than enough others is not looked at.
         let near = ids.get(wanted - 1).map_or(stretch, |last| stretch.up_to(*last));
-        let above = near.newer_than.map_or(0, |id| key(id.get()));
-        let below = near.older_than.map_or(i64::MAX, |id| key(id.get()));
+        let (above, below) = near.bounds();
         let mut rows =
             query.query(params![key(listing.account.get()), shelf, below, above, limit])?;
         while let Some(row) = rows.next()? {

@@ -7,13 +7,11 @@
 use galley_domain::id::TemplateId;
 use rusqlite::{Connection, params};
 
-use super::{
-    columns::{column, key},
-    list::Stretch,
-};
+use super::columns::{column, key};
 use crate::{
     Listing, StoreError,
     kept::{filter, owner},
+    stretch::Stretch,
 };
 
 /// The layout of the file; another one is made anew.

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use galley_domain::{edit::Edit, lifecycle::Trigger, template::Category};
+use galley_domain::{edit::Edit, id::AccountId, lifecycle::Trigger, template::Category};
 use galley_store::{
-    Deliveries, Family, Indexing, KeptSecret, Listing, Named, Replay, Sweep, WebhookChange,
+    Deliveries, Family, Indexing, KeptSecret, Listing, MOST_FOUND, Named, Replay, Sweep,
+    WebhookChange,
 };
 use tokio_postgres::Client;
 
@@ -15,7 +16,7 @@ use super::{
         Shared, account, change, client, create, done, events, fresh_database, member, new, noon,
         open_postgres, with_key,
     },
-    lists::{follow, searching},
+    lists::{follow, searching, walk},
     uploads::{append, begin, upload},
     webhooks::{endpoint, register},
 };
@@ -123,5 +124,60 @@ async fn columns_that_a_newer_release_adds_are_nothing_to_a_running_store() {
     client(&address).await.batch_execute(add).await.unwrap();
     for round in 0..8 {
         tour(&store, &format!("after{round}")).await;
+    }
+}
+
+/// So many older templates beside one that is there: all of them have the word `common`, the
+/// oldest 20,500 `old`, one of a hundred `medium`, one of ten thousand `rare`.
+async fn many(client: &Client, account: AccountId) {
+    let insert = format!(
+        "INSERT INTO template (id, account_id, version, live_version, revision, created_at, \
+         updated_at, actor, allow_category_change, claim, name, language, category, status, content) \
+         SELECT id - i, account_id, version, live_version, revision, created_at, updated_at, actor, \
+         allow_category_change, decode(md5(i::text), 'hex'), 't' || i, language, category, status, \
+         content FROM template, generate_series(1, 43000) AS i WHERE account_id = {account}; \
+         INSERT INTO found_by SELECT template_id - i, array_to_tsvector(ARRAY[owner || 'common'] || \
+         CASE WHEN i > 22500 THEN ARRAY[owner || 'old'] ELSE '{{}}' END || \
+         CASE WHEN i % 100 = 0 THEN ARRAY[owner || 'medium'] ELSE '{{}}' END || \
+         CASE WHEN i % 10000 = 0 THEN ARRAY[owner || 'rare'] ELSE '{{}}' END) \
+         FROM (SELECT template_id, left((tsvector_to_array(words))[1], 11) AS owner FROM found_by) \
+         AS seed, generate_series(1, 43000) AS i"
+    );
+    client.batch_execute(&insert).await.unwrap();
+}
+
+#[tokio::test]
+async fn words_are_found_in_order_whether_they_are_common_or_rare_near_or_far() {
+    let address = fresh_database().await;
+    let store = open_postgres(&address).await;
+    let account = account(&store, "a").await;
+    let seed = create(&store, new(account, "seed")).await.get();
+    follow(&store).await;
+    many(&client(&address).await, account).await;
+    let found = async |word: &str, limit| {
+        let listing = Listing { limit, ..searching(account, word) };
+        let page = store.list(listing).await.unwrap();
+        let ids: Vec<u64> = page.templates.iter().map(|it| seed - it.id.get()).collect();
+        (ids, page.more)
+    };
+    assert_eq!(found("common", 50).await, ((1..=50).collect(), true));
+    assert_eq!(found("old", 50).await, ((22_501..=22_550).collect(), true));
+    assert_eq!(found("common old", 2).await, (vec![22_501, 22_502], true));
+    assert_eq!(found("rare", 50).await, (vec![10_000, 20_000, 30_000, 40_000], false));
+    let medium = |to: u64| (1..=to).map(|it| it * 100).collect::<Vec<u64>>();
+    assert_eq!(found("medium", 15).await, (medium(15), true), "the nearest are enough");
+    assert_eq!(found("medium", 100).await, (medium(100), true), "those a bit further off, too");
+    assert_eq!(found("medium", 429).await, (medium(429), true), "not even these");
+    assert_eq!(found("medium", 430).await, (medium(430), false));
+    assert_eq!(found("nowhere", 50).await, (Vec::new(), false));
+    let all = walk(&store, searching(account, "medium")).await;
+    assert_eq!(all.iter().map(|it| seed - it.get()).collect::<Vec<_>>(), medium(430));
+    let before = Listing { before: Some(all[99]), limit: 50, ..searching(account, "medium") };
+    let page = store.list(before).await.unwrap();
+    assert_eq!(page.templates.iter().map(|it| it.id).collect::<Vec<_>>(), all[49..99]);
+    for (word, count) in [("common", MOST_FOUND), ("old", MOST_FOUND), ("medium", 430), ("rare", 4)]
+    {
+        let counted = store.count_templates(searching(account, word)).await.unwrap();
+        assert_eq!(counted, count, "{word}");
     }
 }
