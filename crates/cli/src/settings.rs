@@ -324,13 +324,16 @@ fn store_url(text: &str) -> Result<StoreUrl, String> {
     }
 }
 
-/// An address without the password that it may hold.
-fn hushed(address: &str) -> String {
-    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
-    let Some((user, host)) = rest.rsplit_once('@') else { return address.to_owned() };
-    match user.split_once(':') {
-        Some((user, _)) => format!("{scheme}://{user}:***@{host}"),
-        None => address.to_owned(),
+/// A value without the password that it may hold, wherever in an address that stands.
+fn hushed(value: &str) -> String {
+    match value.split_once("://") {
+        Some(("postgres" | "postgresql", _)) => {
+            let shown = value.parse().ok().map(|address: PostgresAddress| address.shown());
+            // A password that holds an @ of its own is taken for the beginning of a host.
+            shown.filter(|shown| !shown.contains('@')).unwrap_or_else(|| "***".to_owned())
+        }
+        Some((scheme, rest)) if rest.contains(['@', '?']) => format!("{scheme}://***"),
+        _ => value.to_owned(),
     }
 }
 
@@ -362,8 +365,13 @@ mod tests {
     #[test]
     fn a_password_in_the_address_of_a_store_is_never_shown() {
         for (address, shown) in [
-            ("postgres://u:p@ss@h/db?sslmode=require", "postgres://u:***@h/db?sslmode=require"),
-            ("postgres://u@h/db", "postgres://u@h/db"),
+            ("postgres://u:hush@h/db?sslmode=require", "postgres://h/db"),
+            ("postgresql://h/db?user=u&password=hush", "postgres://h/db"),
+            ("postgres://u:hu%40sh@a:1,b:2/db", "postgres://a,b/db"),
+            ("postgres://u:hu@sh@h/db", "***"),
+            ("postgres://u:hush@h/db?sslmode=sometimes", "***"),
+            ("postgre://u:hush@h/db", "postgre://***"),
+            ("postgre://h/db?password=hush", "postgre://***"),
             ("https://shop.example:8080", "https://shop.example:8080"),
             ("sqlite:galley.db", "sqlite:galley.db"),
         ] {
