@@ -1,6 +1,7 @@
 //! TLS to the database, by rustls.
 
 use std::{
+    convert::Infallible,
     future::Future,
     io,
     pin::Pin,
@@ -12,7 +13,7 @@ use rustls::{
     ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature},
-    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject as _},
+    pki_types::{CertificateDer, InvalidDnsNameError, ServerName, UnixTime, pem::PemObject as _},
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::{
@@ -127,10 +128,12 @@ impl ServerCertVerifier for Anybody {
 impl MakeTlsConnect<Socket> for Tls {
     type Stream = Protected;
     type TlsConnect = Handshake;
-    type Error = rustls::pki_types::InvalidDnsNameError;
+    type Error = Infallible;
 
-    fn make_tls_connect(&mut self, host: &str) -> Result<Handshake, Self::Error> {
-        let name = ServerName::try_from(host)?.to_owned();
+    /// Asked before it is known whether there will be a handshake: a socket has no name, and needs
+    /// none.
+    fn make_tls_connect(&mut self, host: &str) -> Result<Handshake, Infallible> {
+        let name = ServerName::try_from(host).map(|name| name.to_owned());
         Ok(Handshake { connector: TlsConnector::from(Arc::clone(&self.config)), name })
     }
 }
@@ -138,7 +141,7 @@ impl MakeTlsConnect<Socket> for Tls {
 /// A handshake that is about to begin.
 pub(super) struct Handshake {
     connector: TlsConnector,
-    name: ServerName<'static>,
+    name: Result<ServerName<'static>, InvalidDnsNameError>,
 }
 
 impl TlsConnect<Socket> for Handshake {
@@ -148,7 +151,9 @@ impl TlsConnect<Socket> for Handshake {
 
     fn connect(self, socket: Socket) -> Self::Future {
         Box::pin(async move {
-            self.connector.connect(self.name, socket).await.map(Box::new).map(Protected)
+            let name =
+                self.name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+            self.connector.connect(name, socket).await.map(Box::new).map(Protected)
         })
     }
 }

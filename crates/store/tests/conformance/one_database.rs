@@ -1,12 +1,14 @@
 //! What only stores on PostgreSQL are asked: several of them share one database, which others
 //! change, too.
 
-use std::sync::Arc;
+use std::{error::Error as _, sync::Arc};
 
 use galley_domain::{edit::Edit, id::AccountId, lifecycle::Trigger, template::Category};
 use galley_store::{
     Deliveries, Family, Indexing, KeptSecret, Listing, MOST_FOUND, Named, Replay, Sweep,
     WebhookChange,
+    postgres::{PostgresOptions, PostgresStore},
+    sqlite::OlderSchema,
 };
 use tokio_postgres::Client;
 
@@ -180,4 +182,27 @@ async fn words_are_found_in_order_whether_they_are_common_or_rare_near_or_far() 
         let counted = store.count_templates(searching(account, word)).await.unwrap();
         assert_eq!(counted, count, "{word}");
     }
+}
+
+async fn refusal(address: &str, older_schema: OlderSchema) -> Option<String> {
+    let options = PostgresOptions { older_schema, ..PostgresOptions::default() };
+    let opened = PostgresStore::open(&address.parse().unwrap(), &options).await;
+    opened.err().map(|error| error.source().map_or_else(String::new, ToString::to_string))
+}
+
+#[tokio::test]
+async fn a_database_is_reached_by_its_socket() {
+    let address = fresh_database().await;
+    let asked = "SELECT current_setting('unix_socket_directories'), current_setting('port')";
+    let row = client(&address).await.query_one(asked, &[]).await.unwrap();
+    let (directory, port): (String, String) = (row.get(0), row.get(1));
+    let directory = directory.split(',').next().unwrap().trim().replace('/', "%2F");
+    let name = address.rsplit_once('/').unwrap().1;
+    for mode in ["disable", "prefer"] {
+        let socket = format!("postgres://galley@{directory}:{port}/{name}?sslmode={mode}");
+        open_postgres(&socket).await.ping().await.unwrap();
+    }
+    // A server shows no certificate there.
+    let secret = format!("postgres://galley@{directory}:{port}/{name}?sslmode=require");
+    assert!(refusal(&secret, OlderSchema::LeftAlone).await.is_some());
 }
