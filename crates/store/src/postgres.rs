@@ -251,7 +251,7 @@ impl Store for PostgresStore {
     }
 
     async fn forget_events(&self, since: Timestamp) -> Result<usize, StoreError> {
-        transact!(self, tx => forget::step(tx, since))
+        self.forget_something(since).await
     }
 
     async fn create_webhook(&self, new: NewWebhook) -> Result<WebhookCreation, StoreError> {

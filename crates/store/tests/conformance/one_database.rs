@@ -184,6 +184,34 @@ async fn words_are_found_in_order_whether_they_are_common_or_rare_near_or_far() 
     }
 }
 
+#[tokio::test]
+async fn an_endpoint_that_somebody_holds_keeps_no_other_accounts_events() {
+    let address = fresh_database().await;
+    let store = open_postgres(&address).await;
+    let (busy, other) = (account(&store, "a").await, account(&store, "b").await);
+    for account in [busy, other] {
+        create(&store, new(account, &format!("t{account}"))).await;
+        register(&store, endpoint(account)).await;
+    }
+    let (mut client, watcher) = (client(&address).await, client(&address).await);
+    let open = client.transaction().await.unwrap();
+    let hold = format!("SELECT 1 FROM webhook WHERE account_id = {busy} FOR UPDATE");
+    open.batch_execute(&hold).await.unwrap();
+    assert_eq!(store.forget_events(noon(1_000)).await.unwrap(), 1, "the other's go first");
+    assert!(events(&store, other, 1, 9).await.is_empty());
+    assert_eq!(events(&store, busy, 0, 9).await.len(), 1);
+    // Then there is nothing else to do, and it is waited for.
+    let step = tokio::spawn({
+        let store = Arc::clone(&store);
+        async move { store.forget_events(noon(1_000)).await.unwrap() }
+    });
+    somebody_waits(&watcher).await;
+    create(&store, new(busy, "meanwhile")).await;
+    open.commit().await.unwrap();
+    assert_eq!(step.await.unwrap(), 1);
+    assert_eq!(events(&store, busy, 1, 9).await.len(), 1, "that of meanwhile is kept");
+}
+
 async fn refusal(address: &str, older_schema: OlderSchema) -> Option<String> {
     let options = PostgresOptions { older_schema, ..PostgresOptions::default() };
     let opened = PostgresStore::open(&address.parse().unwrap(), &options).await;
