@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio_postgres::{Client, Config, error::SqlState};
+use tokio_postgres::{Client, Config, GenericClient, error::SqlState};
 
 use super::{address::PostgresAddress, tls::Tls};
 use crate::{StoreError, sqlite::OlderSchema};
@@ -34,6 +34,8 @@ enum Refusal {
         "the database commits without waiting for its disk (synchronous_commit = {0}): what is acknowledged could be lost"
     )]
     Hasty(String),
+    #[error("the database is in {0}, which cannot keep every text: make one with ENCODING 'UTF8'")]
+    Encoding(String),
 }
 
 impl From<Refusal> for StoreError {
@@ -54,31 +56,17 @@ pub(super) async fn prepare(
 ) -> Result<(), StoreError> {
     let mut client = connect(&address.patient(), Tls::of(address)?).await?;
     check_server(&client).await?;
-    let known = newest();
-    match older {
-        OlderSchema::Renewed => make_table(&client).await?,
-        // Whoever may not bring it up to date leaves nothing in an empty database.
-        OlderSchema::Refused | OlderSchema::LeftAlone => {
-            let table = "SELECT FROM pg_class WHERE oid = to_regclass('galley_schema')";
-            if client.query_opt(table, &[]).await?.is_none() {
-                return Err(Refusal::OlderSchema { found: 0, known }.into());
-            }
-        }
+    // Whoever finds all as it should be needs no right to change it, and leaves nothing behind.
+    if is_settled(found(&client).await?, older)? {
+        return Ok(());
     }
+    make_table(&client).await?;
     let open = client.transaction().await?;
     // Readers may go on; whoever else wants to migrate waits here.
     open.batch_execute("LOCK TABLE galley_schema IN SHARE ROW EXCLUSIVE MODE").await?;
-    let row = open.query_one("SELECT count(*) FROM galley_schema", &[]).await?;
-    let found = usize::try_from(row.try_get::<_, i64>(0)?).unwrap_or(usize::MAX);
-    if found > known {
-        return Err(Refusal::NewerSchema { found, known }.into());
-    }
-    match older {
-        OlderSchema::Refused if found < known => {
-            return Err(Refusal::OlderSchema { found, known }.into());
-        }
-        OlderSchema::LeftAlone => return Ok(()),
-        OlderSchema::Refused | OlderSchema::Renewed => {}
+    let found = count(&open).await?;
+    if is_settled(found, older)? {
+        return Ok(());
     }
     for (number, migration) in MIGRATIONS.iter().enumerate().skip(found) {
         open.batch_execute(migration).await?;
@@ -87,6 +75,30 @@ pub(super) async fn prepare(
     }
     open.commit().await?;
     Ok(())
+}
+
+/// Whether a database with so many migrations is used as it is; if not, the others are to run.
+fn is_settled(found: usize, older: OlderSchema) -> Result<bool, Refusal> {
+    let known = newest();
+    if found > known {
+        return Err(Refusal::NewerSchema { found, known });
+    }
+    match older {
+        OlderSchema::Refused if found < known => Err(Refusal::OlderSchema { found, known }),
+        OlderSchema::Refused | OlderSchema::LeftAlone => Ok(true),
+        OlderSchema::Renewed => Ok(found == known),
+    }
+}
+
+/// How many migrations have run; none if nothing was ever kept here.
+pub(super) async fn found(client: &Client) -> Result<usize, StoreError> {
+    let there = "SELECT to_regclass('galley_schema') IS NOT NULL";
+    if client.query_one(there, &[]).await?.try_get(0)? { count(client).await } else { Ok(0) }
+}
+
+async fn count(client: &(impl GenericClient + Sync)) -> Result<usize, StoreError> {
+    let row = client.query_one("SELECT count(*) FROM galley_schema", &[]).await?;
+    Ok(usize::try_from(row.try_get::<_, i64>(0)?).unwrap_or(usize::MAX))
 }
 
 /// A connection of its own, beside those that are kept.
@@ -108,7 +120,8 @@ async fn check_server(client: &Client) -> Result<(), StoreError> {
     let row = client
         .query_one(
             "SELECT current_setting('server_version_num')::int, current_setting('server_version'), \
-             current_setting('synchronous_commit'), current_setting('fsync')",
+             current_setting('synchronous_commit'), current_setting('fsync'), \
+             current_setting('server_encoding')",
             &[],
         )
         .await?;
@@ -118,6 +131,10 @@ async fn check_server(client: &Client) -> Result<(), StoreError> {
     let synchronous: String = row.try_get(2)?;
     if synchronous == "off" {
         return Err(Refusal::Hasty(synchronous).into());
+    }
+    let encoding: String = row.try_get(4)?;
+    if encoding != "UTF8" {
+        return Err(Refusal::Encoding(encoding).into());
     }
     if row.try_get::<_, String>(3)? == "off" {
         tracing::warn!("the database runs with fsync off: a crash of its machine loses data");

@@ -90,15 +90,13 @@ pub(super) async fn examine(address: &PostgresAddress) -> Result<Vec<Finding>, S
     let settings = "SELECT current_setting('server_version') AS server, \
                     current_setting('synchronous_commit') AS synchronous, \
                     current_setting('fsync') AS fsync, \
-                    current_setting('synchronous_standby_names') AS standbys, \
-                    (SELECT count(*) FROM galley_schema) AS schema, \
-                    (SELECT count(*) FROM template) AS templates";
+                    current_setting('synchronous_standby_names') AS standbys";
     let rows = link.query(settings, &[]).await?;
     let Some(row) = rows.first() else { return Ok(Vec::new()) };
     let synchronous: String = plain(row, "synchronous")?;
     let fsync: String = plain(row, "fsync")?;
     let standbys: String = plain(row, "standbys")?;
-    let (known, found) = (schema::newest() as u64, number(row, "schema")?);
+    let (known, found) = (schema::newest(), schema::found(&link).await?);
     let standbys = if standbys.is_empty() {
         "none: what a lost primary had acknowledged last may be lost with it".to_owned()
     } else {
@@ -115,12 +113,16 @@ pub(super) async fn examine(address: &PostgresAddress) -> Result<Vec<Finding>, S
         Finding { subject: "fsync", good: fsync == "on", seen: fsync },
         Finding { subject: "synchronous standbys", seen: standbys, good: true },
     ];
+    if found == 0 {
+        return Ok(findings);
+    }
     for (subject, what, count) in FAULTS {
         let rows = link.query(count, &[]).await?;
         let count = rows.first().map_or(Ok(0), |row| number(row, 0))?;
         findings.push(Finding { subject, seen: format!("{count} {what}"), good: count == 0 });
     }
-    let templates = number(row, "templates")?.to_string();
-    findings.push(Finding { subject: "templates", seen: templates, good: true });
+    let rows = link.query("SELECT count(*) FROM template", &[]).await?;
+    let templates = rows.first().map_or(Ok(0), |row| number(row, 0))?;
+    findings.push(Finding { subject: "templates", seen: templates.to_string(), good: true });
     Ok(findings)
 }

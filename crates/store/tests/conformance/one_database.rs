@@ -219,6 +219,39 @@ async fn refusal(address: &str, older_schema: OlderSchema) -> Option<String> {
 }
 
 #[tokio::test]
+async fn a_database_that_is_refused_is_left_as_it_was() {
+    let address = fresh_database().await;
+    let client = client(&address).await;
+    let told = refusal(&address, OlderSchema::Refused).await.unwrap();
+    assert!(told.contains("galley serve"), "{told}");
+    assert_eq!(refusal(&address, OlderSchema::LeftAlone).await, None);
+    let tables = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace";
+    assert_eq!(number(&client, tables).await, 0);
+    let narrow = format!("{}_narrow", address.rsplit_once('/').unwrap().1);
+    let make = format!("CREATE DATABASE {narrow} ENCODING 'SQL_ASCII' TEMPLATE template0");
+    client.batch_execute(&make).await.unwrap();
+    let told = refusal(&format!("{address}_narrow"), OlderSchema::Renewed).await.unwrap();
+    assert!(told.contains("SQL_ASCII") && told.contains("UTF8"), "{told}");
+}
+
+#[tokio::test]
+async fn who_may_not_make_tables_can_use_those_that_are_there() {
+    let address = fresh_database().await;
+    assert_eq!(refusal(&address, OlderSchema::Renewed).await, None);
+    let (before, name) = address.rsplit_once('/').unwrap();
+    let (_, host) = before.rsplit_once('@').unwrap();
+    let role = format!("{name}_role");
+    let grant = format!(
+        "CREATE ROLE {role} LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC; \
+         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}"
+    );
+    client(&address).await.batch_execute(&grant).await.unwrap();
+    let store = open_postgres(&format!("postgres://{role}@{host}/{name}")).await;
+    let account = account(&store, "a").await;
+    create(&store, new(account, "one")).await;
+}
+
+#[tokio::test]
 async fn a_database_is_reached_by_its_socket() {
     let address = fresh_database().await;
     let asked = "SELECT current_setting('unix_socket_directories'), current_setting('port')";
