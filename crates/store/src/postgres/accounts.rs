@@ -132,6 +132,7 @@ pub(super) async fn set_disabled(
     id: AccountId,
     disabled_at: Option<Timestamp>,
 ) -> Result<bool, StoreError> {
+    credentials::hold(transaction).await?;
     let update = "UPDATE account SET disabled_at = $2 WHERE id = $1";
     let changed = transaction.execute(update, &[&key(id.get()), &disabled_at.map(millis)]).await?;
     credentials::raise_epoch(transaction).await?;
@@ -143,6 +144,7 @@ pub(super) async fn set_limits(
     id: AccountId,
     limits: Option<AccountLimits>,
 ) -> Result<bool, StoreError> {
+    credentials::hold(transaction).await?;
     let most = limits.map(|it| i32::try_from(it.templates).unwrap_or(i32::MAX));
     let update = "UPDATE account SET template_limit = $2 WHERE id = $1";
     let changed = transaction.execute(update, &[&key(id.get()), &most]).await?;

@@ -16,7 +16,8 @@ use crate::{
 
 const COLUMNS: &str = "id, account_id, kind, scopes, created_at, expires_at, revoked_at";
 
-/// Waits until nobody else makes or changes accounts and credentials, until the end.
+/// Waits until nobody else makes or changes accounts and credentials, until the end. Whoever does
+/// holds this before any other row.
 pub(super) async fn hold(transaction: &Transaction) -> Result<(), StoreError> {
     transaction.query("SELECT epoch FROM credential_epoch FOR UPDATE", &[]).await.map(drop)
 }
@@ -104,6 +105,7 @@ pub(super) async fn revoke(
     id: CredentialId,
     at: Timestamp,
 ) -> Result<bool, StoreError> {
+    hold(transaction).await?;
     let revoke = "UPDATE credential SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL";
     let revoked = transaction.execute(revoke, &[&key(id.0), &millis(at)]).await?;
     raise_epoch(transaction).await?;
