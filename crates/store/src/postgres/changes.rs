@@ -10,6 +10,7 @@ use galley_domain::{
     wording::Wording,
 };
 use jiff::Timestamp;
+use tokio_postgres::Row;
 
 use super::{
     columns::{actor_key, key, millis},
@@ -85,16 +86,8 @@ pub(super) async fn edit(
     if counts && let Some(limit) = limits::of_edits(transaction, change).await? {
         return Ok(Changed::Limited(limit));
     }
-    transaction
-        .execute(
-            "INSERT INTO former_version (template_id, version, category, status, created_at, \
-             actor, content, previous_category, reason, decided_at, decided_by) \
-             SELECT id, version, category, status, coalesce(version_at, created_at), actor, \
-             content, previous_category, reason, decided_at, decided_by \
-             FROM template WHERE id = $1",
-            &[&key(change.id.get())],
-        )
-        .await?;
+    let mut told = vec![event];
+    told.extend((category != old).then_some(EventType::CategoryChanged));
     let words = content.as_deref().unwrap_or(before.template.content());
     let wording = Wording::of_content(category, words);
     let wording = wording.map(|wording| wording_key(change.account, &wording).to_vec());
@@ -109,25 +102,28 @@ pub(super) async fn edit(
         &millis(change.at),
         &actor_key(change.actor),
         &wording,
+        &raised(&before, &told),
     ];
-    transaction
-        .execute(
-            "UPDATE template SET version = $2, status = $3, live_version = $4, category = $5, \
-             previous_category = $6, content = coalesce($7, content), version_at = $8, \
-             actor = $9, wording = CASE WHEN family IS NULL THEN NULL ELSE $10::bytea END, \
-             reason = NULL, decided_at = NULL, decided_by = NULL WHERE id = $1",
-            values,
-        )
-        .await?;
+    let update = format!(
+        "WITH former AS (INSERT INTO former_version (template_id, version, category, status, \
+         created_at, actor, content, previous_category, reason, decided_at, decided_by) \
+         SELECT id, version, category, status, coalesce(version_at, created_at), actor, content, \
+         previous_category, reason, decided_at, decided_by FROM template WHERE id = $1) \
+         UPDATE template SET version = $2, status = $3, live_version = $4, category = $5, \
+         previous_category = $6, content = coalesce($7, content), version_at = $8, updated_at = $8, \
+         actor = $9, wording = CASE WHEN family IS NULL THEN NULL ELSE $10::bytea END, \
+         revision = $11, reason = NULL, decided_at = NULL, decided_by = NULL WHERE id = $1 \
+         RETURNING {}",
+        templates::COLUMNS
+    );
+    let now = transaction.query_one(&update, values).await?;
     let named = content.as_deref().map(sample::named_in).into_iter().flatten();
     media::note_use(transaction.link(), change.account, named, change.at).await?;
-    let mut told = vec![event];
-    told.extend((category != old).then_some(EventType::CategoryChanged));
-    let changed = finish(transaction, change, &before, &next, category, &told, None).await?;
+    tell(transaction, change, &next, category, &told, None).await?;
     if counts {
         limits::count_edit(transaction, change).await?;
     }
-    Ok(changed)
+    changed(now.as_ref())
 }
 
 /// What stands against another category.
@@ -164,26 +160,28 @@ pub(super) async fn review(
         Ok(ready) => ready,
         Err(refusal) => return Ok(refusal),
     };
-    let id = key(change.id.get());
-    let hold = next.hold.map(Hold::word);
-    let values: Values<'_> = &[&id, &next.newest.word(), &next.approved.map(key), &hold];
-    transaction
-        .execute(
-            "UPDATE template SET status = $2, live_version = $3, hold = $4 WHERE id = $1",
-            values,
-        )
-        .await?;
-    if matches!(trigger, Trigger::Approve | Trigger::Reject) {
-        let values: Values<'_> = &[&id, &reason, &millis(change.at), &actor_key(change.actor)];
-        transaction
-            .execute(
-                "UPDATE template SET reason = $2, decided_at = $3, decided_by = $4 WHERE id = $1",
-                values,
-            )
-            .await?;
-    }
-    let category = before.template.category();
-    finish(transaction, change, &before, &next, category, &[event], reason).await
+    let values: Values<'_> = &[
+        &key(change.id.get()),
+        &next.newest.word(),
+        &next.approved.map(key),
+        &next.hold.map(Hold::word),
+        &matches!(trigger, Trigger::Approve | Trigger::Reject),
+        &reason,
+        &millis(change.at),
+        &actor_key(change.actor),
+        &raised(&before, &[event]),
+    ];
+    let update = format!(
+        "UPDATE template SET status = $2, live_version = $3, hold = $4, \
+         reason = CASE WHEN $5 THEN $6 ELSE reason END, \
+         decided_at = CASE WHEN $5 THEN $7 ELSE decided_at END, \
+         decided_by = CASE WHEN $5 THEN $8 ELSE decided_by END, updated_at = $7, revision = $9 \
+         WHERE id = $1 RETURNING {}",
+        templates::COLUMNS
+    );
+    let now = transaction.query_one(&update, values).await?;
+    tell(transaction, change, &next, before.template.category(), &[event], reason).await?;
+    changed(now.as_ref())
 }
 
 /// Gives the claim up, so that the name is free; everything else stays as history.
@@ -209,11 +207,11 @@ async fn take_away(
     next: &State,
     event: EventType,
 ) -> Result<(), StoreError> {
-    let category = before.template.category();
-    finish(transaction, change, before, next, category, &[event], None).await?;
-    transaction
-        .execute("UPDATE template SET claim = NULL WHERE id = $1", &[&key(change.id.get())])
-        .await?;
+    let update = "UPDATE template SET claim = NULL, revision = $2, updated_at = $3 WHERE id = $1";
+    let values: Values<'_> =
+        &[&key(change.id.get()), &raised(before, &[event]), &millis(change.at)];
+    transaction.execute(update, values).await?;
+    tell(transaction, change, next, before.template.category(), &[event], None).await?;
     limits::forget_edits(transaction, change).await
 }
 
@@ -278,23 +276,26 @@ async fn delete_locked(
     Ok(Deletion::Done(ready.iter().map(|(change, _)| change.id).collect()))
 }
 
-/// Tells the events, raises the revision by their number, and answers the template as it is now.
-async fn finish(
+/// The revision of a template after a change that is told by these events: each raises it by one.
+fn raised(before: &StoredTemplate, told: &[EventType]) -> i64 {
+    key(before.revision + told.len() as u64)
+}
+
+/// The template as it is now.
+fn changed(now: Option<&Row>) -> Result<Changed, StoreError> {
+    let now = now.map(templates::stored).transpose()?;
+    Ok(now.map_or(Changed::NoTemplate, |now| Changed::Done(Box::new(now))))
+}
+
+/// Appends the events of a change.
+async fn tell(
     transaction: &mut Transaction,
     change: &Change,
-    before: &StoredTemplate,
     next: &State,
     category: Category,
     told: &[EventType],
     reason: Option<&str>,
-) -> Result<Changed, StoreError> {
-    let revision = before.revision + told.len() as u64;
-    transaction
-        .execute(
-            "UPDATE template SET revision = $2, updated_at = $3 WHERE id = $1",
-            &[&key(change.id.get()), &key(revision), &millis(change.at)],
-        )
-        .await?;
+) -> Result<(), StoreError> {
     for kind in told {
         let event = events::NewEvent {
             account: change.account,
@@ -309,6 +310,5 @@ async fn finish(
         };
         events::append(transaction, &event).await?;
     }
-    let now = templates::one_in(transaction, change.account, change.id).await?;
-    Ok(now.map_or(Changed::NoTemplate, |now| Changed::Done(Box::new(now))))
+    Ok(())
 }

@@ -20,14 +20,22 @@ use crate::{
     kept::{oldest_record, record_key, wording_key},
 };
 
-/// Everything of a template's newest version; deleted ones are not found.
-pub(super) const COLUMNS: &str = "id, phone_id, name, language, category, allow_category_change, \
-     content, version, status, live_version, hold, previous_category, reason, revision, \
-     created_at, updated_at";
+macro_rules! columns {
+    () => {
+        "id, phone_id, name, language, category, allow_category_change, content, version, status, \
+         live_version, hold, previous_category, reason, revision, created_at, updated_at"
+    };
+}
 
-const ONE: &str = "SELECT id, phone_id, name, language, category, allow_category_change, content, \
-     version, status, live_version, hold, previous_category, reason, revision, created_at, \
-     updated_at FROM template WHERE id = $1 AND account_id = $2 AND claim IS NOT NULL";
+/// Everything of a template's newest version.
+pub(super) const COLUMNS: &str = columns!();
+
+/// Deleted ones are not found.
+const ONE: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM template WHERE id = $1 AND account_id = $2 AND claim IS NOT NULL"
+);
 
 pub(super) async fn one(
     links: &Links,
