@@ -218,12 +218,13 @@ pub(super) async fn count(links: &Links, listing: &Listing) -> Result<u64, Store
     }
     // What every other of the newest templates has, enough have: the index would gather them all.
     let newest = "SELECT template_id FROM (SELECT template_id, words FROM found_by \
-                  ORDER BY template_id DESC LIMIT $7) AS newest WHERE words @@ $6::text::tsquery";
+                  ORDER BY template_id DESC LIMIT $7) AS newest \
+                  WHERE words @@ (SELECT $6::text::tsquery)";
     let count = count_found(&link, listing, newest).await?;
     if count == MOST_FOUND {
         return Ok(count);
     }
-    let all = "SELECT template_id FROM found_by WHERE words @@ $6::text::tsquery LIMIT $7";
+    let all = "SELECT template_id FROM found_by WHERE words @@ (SELECT $6::text::tsquery) LIMIT $7";
     count_found(&link, listing, all).await
 }
 

@@ -31,7 +31,9 @@ const NEAR: [i64; 2] = [2_000, 20_000];
 /// more have, one is met soon enough by going through the templates.
 const MANY: i64 = 20_000;
 
-/// What a list searches for, in the language of PostgreSQL.
+/// What a list searches for, in the language of PostgreSQL. In a statement it stands in a query of
+/// its own, which is run once: so it is read once and not for every row, and however often the
+/// statement is run, it is planned the same way whatever the words are.
 pub(super) struct Query(String);
 
 /// What was found among the first templates on a stretch.
@@ -101,7 +103,7 @@ impl Query {
         let (order, last) = (stretch.order(), if stretch.backwards { "max" } else { "min" });
         let statement = format!(
             "SELECT array_agg(template_id ORDER BY template_id {order}) FILTER (WHERE \
-             words @@ $1::text::tsquery) AS ids, CASE WHEN count(*) = $4 THEN {last}(template_id) \
+             words @@ (SELECT $1::text::tsquery)) AS ids, CASE WHEN count(*) = $4 THEN {last}(template_id) \
              END AS last FROM (SELECT template_id, words FROM found_by WHERE template_id > $2 AND \
              template_id < $3 ORDER BY template_id {order} LIMIT $4) AS near"
         );
@@ -121,7 +123,7 @@ impl Query {
     ) -> Result<Option<Vec<TemplateId>>, StoreError> {
         let statement = format!(
             "WITH hit AS MATERIALIZED (SELECT template_id FROM found_by WHERE \
-             words @@ $1::text::tsquery LIMIT $5) SELECT (SELECT count(*) FROM hit) AS hits, \
+             words @@ (SELECT $1::text::tsquery) LIMIT $5) SELECT (SELECT count(*) FROM hit) AS hits, \
              ARRAY(SELECT template_id FROM hit WHERE template_id > $2 AND template_id < $3 \
              ORDER BY template_id {} LIMIT $4) AS ids",
             stretch.order()
@@ -145,7 +147,7 @@ impl Query {
         let statement = format!(
             "SELECT ARRAY(SELECT template_id FROM (SELECT template_id, words FROM found_by WHERE \
              template_id > $2 AND template_id < $3 ORDER BY template_id {} OFFSET 0) AS walked \
-             WHERE words @@ $1::text::tsquery LIMIT $4) AS ids",
+             WHERE words @@ (SELECT $1::text::tsquery) LIMIT $4) AS ids",
             stretch.order()
         );
         let (above, below) = stretch.bounds();
