@@ -3,8 +3,10 @@
 
 mod health;
 mod kept;
+pub mod migrate;
 pub mod postgres;
 mod records;
+pub mod restore;
 mod sniff;
 pub mod sqlite;
 mod stretch;

@@ -18,7 +18,7 @@ mod limits;
 mod links;
 mod list;
 mod media;
-mod schema;
+pub(crate) mod schema;
 mod search;
 mod templates;
 mod tls;

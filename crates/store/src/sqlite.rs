@@ -4,7 +4,7 @@
 mod accounts;
 mod changes;
 mod columns;
-mod connection;
+pub(crate) mod connection;
 mod credentials;
 mod deliveries;
 mod events;

@@ -36,6 +36,10 @@ enum Refusal {
     Hasty(String),
     #[error("the database is in {0}, which cannot keep every text: make one with ENCODING 'UTF8'")]
     Encoding(String),
+    #[error(
+        "the database is being filled by `galley migrate` and is not whole yet: give the same command again, and it goes on where it was"
+    )]
+    Unfinished,
 }
 
 impl From<Refusal> for StoreError {
@@ -56,11 +60,28 @@ pub(super) async fn prepare(
 ) -> Result<(), StoreError> {
     let mut client = connect(&address.patient(), Tls::of(address)?).await?;
     check_server(&client).await?;
+    let row = client.query_one("SELECT to_regclass('galley_migration') IS NOT NULL", &[]).await?;
+    if row.try_get(0)? {
+        return Err(Refusal::Unfinished.into());
+    }
+    bring_up_to_date(&mut client, older).await
+}
+
+/// A connection to a database that `galley migrate` fills, or has begun to fill, with the newest
+/// schema.
+pub(crate) async fn prepare_to_fill(address: &PostgresAddress) -> Result<Client, StoreError> {
+    let mut client = connect(&address.patient(), Tls::of(address)?).await?;
+    check_server(&client).await?;
+    bring_up_to_date(&mut client, OlderSchema::Renewed).await?;
+    Ok(client)
+}
+
+async fn bring_up_to_date(client: &mut Client, older: OlderSchema) -> Result<(), StoreError> {
     // Whoever finds all as it should be needs no right to change it, and leaves nothing behind.
-    if is_settled(found(&client).await?, older)? {
+    if is_settled(found(client).await?, older)? {
         return Ok(());
     }
-    make_table(&client).await?;
+    make_table(client).await?;
     let open = client.transaction().await?;
     // Readers may go on; whoever else wants to migrate waits here.
     open.batch_execute("LOCK TABLE galley_schema IN SHARE ROW EXCLUSIVE MODE").await?;

@@ -37,6 +37,10 @@ pub(super) enum Refusal {
     OldSqlite(&'static str),
     #[error("the file is a database of another program")]
     Foreign,
+    #[error("the file holds no store of galley")]
+    NoStore,
+    #[error("the file is in use: stop the service and whatever else has it open")]
+    InUse,
     #[error(
         "the file has schema {found}, newer than the {known} this program knows: use a newer galley"
     )]
@@ -56,7 +60,7 @@ impl From<Refusal> for StoreError {
 }
 
 /// A connection for the writer: makes the file and brings its schema up to date where needed.
-pub(super) fn open_for_writing(
+pub(crate) fn open_for_writing(
     path: &Path,
     older_schema: OlderSchema,
 ) -> Result<Connection, StoreError> {
@@ -89,7 +93,7 @@ pub(super) fn open_for_writing(
 }
 
 /// Makes an empty file that only its owner may read; what SQLite puts beside it is like it.
-pub(super) fn make_private(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn make_private(path: &Path) -> Result<(), StoreError> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     match made {
@@ -130,6 +134,49 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// A connection to a whole store that is looked at and copied, of this schema or an older one.
+pub(crate) fn open_to_copy(path: &Path) -> Result<Connection, StoreError> {
+    // What is not to be written to is opened for reading by itself.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    check_owner(&connection)?;
+    Ok(connection)
+}
+
+/// The same with everybody else kept out until it is closed, in a transaction that stays open: what
+/// is read is one state of the store, of this program's schema.
+pub(crate) fn open_alone(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    // Whoever has a file in WAL mode open holds a lock on it, whether he is at work or not.
+    connection.busy_timeout(std::time::Duration::ZERO)?;
+    connection.pragma_update(None, "locking_mode", "exclusive")?;
+    connection.execute_batch("BEGIN")?;
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(
+        |error| match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DatabaseBusy) => Refusal::InUse.into(),
+            _ => StoreError::from(error),
+        },
+    )?;
+    let (found, known) = (check_owner(&connection)?, MIGRATIONS.len());
+    if found < known {
+        return Err(Refusal::OlderSchema { found, known }.into());
+    }
+    Ok(connection)
+}
+
+/// Whether it is a store of ours that this program can read; answers its schema.
+fn check_owner(connection: &Connection) -> Result<usize, StoreError> {
+    let owner: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let (found, known) = (schema_version(connection)?, MIGRATIONS.len());
+    match (owner, found) {
+        (APPLICATION_ID, 1..) if found <= known => Ok(found),
+        (APPLICATION_ID, 1..) => Err(Refusal::NewerSchema { found, known }.into()),
+        _ => Err(Refusal::NoStore.into()),
+    }
+}
+
 /// The settings that durability rests on: name, what it is, whether that is good.
 fn settings(connection: &Connection) -> Result<[(&'static str, String, bool); 3], StoreError> {
     let journal: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
@@ -144,7 +191,7 @@ fn settings(connection: &Connection) -> Result<[(&'static str, String, bool); 3]
 }
 
 /// How many migrations a file has seen.
-pub(super) fn schema_version(connection: &Connection) -> Result<usize, StoreError> {
+pub(crate) fn schema_version(connection: &Connection) -> Result<usize, StoreError> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     Ok(usize::try_from(version).unwrap_or(usize::MAX))
 }
@@ -184,7 +231,7 @@ fn migrate(connection: &mut Connection, older_schema: OlderSchema) -> Result<(),
 }
 
 /// Which schema this program writes.
-pub(super) fn newest_schema() -> usize {
+pub(crate) fn newest_schema() -> usize {
     MIGRATIONS.len()
 }
 
