@@ -28,7 +28,7 @@ pub(crate) struct Common {
     /// Settings file (default: galley.toml in the working directory, if it is there).
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Where everything is kept: sqlite:PATH.
+    /// Where everything is kept: sqlite:PATH or postgres://USER@HOST/DATABASE.
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) store: Option<String>,
     /// Any setting of the settings file.
@@ -86,6 +86,10 @@ pub(crate) enum Command {
         /// The file to make.
         path: PathBuf,
     },
+    /// Make a store from a copy that `backup` has written.
+    Restore(RestoreOptions),
+    /// Copy a whole store from a SQLite file into an empty PostgreSQL database.
+    Migrate(MigrateOptions),
 }
 
 #[derive(Debug, Subcommand)]
@@ -275,6 +279,60 @@ pub(crate) struct Verdict {
     /// Why, for whoever made the template.
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The copy is checked first. A store that is there is never overwritten, and files beside it that
+belonged to another one are refused: the message says how to move them away.
+
+Everything is as it was when the copy was made. What was written later is gone. Credentials that
+were revoked later are good again: revoke them once more. Deliveries that were waiting go out again.
+
+Example:
+  galley restore /backup/galley-2026-11-15.db --store sqlite:/var/lib/galley/galley.db
+
+For PostgreSQL: its own copies go back with pg_restore, and a copy of a SQLite store is moved with
+  galley migrate --from sqlite:/backup/galley-2026-11-15.db --to postgres://galley@db/galley")]
+pub(crate) struct RestoreOptions {
+    /// The copy.
+    #[arg(required_unless_present = "from")]
+    path: Option<PathBuf>,
+    /// The same.
+    #[arg(long, value_name = "PATH", conflicts_with = "path")]
+    from: Option<PathBuf>,
+}
+
+impl RestoreOptions {
+    /// The copy.
+    pub(crate) fn backup(&self) -> PathBuf {
+        self.path.clone().or_else(|| self.from.clone()).unwrap_or_default()
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Stop the service first, and start it with the new store afterwards: what it writes to the old one
+meanwhile is not copied. A file that is in use is refused, and nobody can open it until this ends.
+
+Ended at any moment, the same command goes on where it was. Until all is there and both sides were
+compared, row by row, no galley opens the target. A copy made by `galley backup` is as good a source.
+
+Give the new store the same GALLEY_SECRET_KEY. The service makes the search anew when it starts.
+
+Examples:
+  galley migrate --from sqlite:/var/lib/galley/galley.db --to postgres://galley@db/galley
+  GALLEY_STORE=postgres://galley:PASSWORD@db/galley galley migrate --from sqlite:galley.db
+
+Exit code: 0 when all is there and the same, 1 otherwise.")]
+pub(crate) struct MigrateOptions {
+    /// The store to copy: sqlite:PATH.
+    #[arg(long, value_name = "URL")]
+    pub(crate) from: String,
+    /// The database to fill: postgres://USER@HOST/DATABASE (default: the store of the settings, so
+    /// that a password need not be typed).
+    #[arg(long, value_name = "URL")]
+    pub(crate) to: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -9,6 +9,8 @@ mod doctor;
 mod events;
 mod first_run;
 mod lint;
+mod migrate;
+mod restore;
 mod serve;
 mod templates;
 mod webhooks;
@@ -63,6 +65,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Serve { .. } => serve::serve(&settings, &written).await,
             Command::Doctor => doctor::examine(&settings, common.json).await,
             Command::Backup { path } => backup::backup(&settings, &path, common.json).await,
+            Command::Restore(options) => restore::restore(&settings, &options, common.json),
+            Command::Migrate(options) => migrate::migrate(&settings, &options, common.json).await,
             Command::Config => Ok(ExitCode::SUCCESS),
             Command::Webhook(WebhookCommand::Listen(options)) => {
                 webhooks::listen(options, &written, common.json).await?;

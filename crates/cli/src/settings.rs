@@ -311,7 +311,8 @@ impl Meaning<'_> {
     }
 }
 
-fn store_url(text: &str) -> Result<StoreUrl, String> {
+/// What an address of a store means.
+pub(crate) fn store_url(text: &str) -> Result<StoreUrl, String> {
     if let Some(path) = text.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
         return Ok(StoreUrl::Sqlite(PathBuf::from(path.strip_prefix("//").unwrap_or(path))));
     }

@@ -25,6 +25,8 @@ mod smoke {
     mod graph;
     mod kill;
     mod lint;
+    mod migrate;
+    mod restore;
     mod review;
     mod settings;
     mod shared;

@@ -20,10 +20,13 @@ mod service;
 
 mod suites {
     mod data;
+    mod database;
     mod disk_full;
     mod earlier;
     mod instances;
     mod json_test_suite;
+    mod migrate;
+    mod moved_store;
     mod naughty_strings;
     mod syncs;
     mod tls;

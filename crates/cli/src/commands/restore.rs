@@ -1,0 +1,54 @@
+//! `galley restore PATH`: a store from a copy that `galley backup` has written.
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use galley_store::restore::{RestoreError, restore as restore_store};
+
+use crate::{
+    arguments::RestoreOptions,
+    settings::{Settings, StoreUrl},
+    table,
+};
+
+pub(super) fn restore(
+    settings: &Settings,
+    options: &RestoreOptions,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    let backup = options.backup();
+    if !backup.exists() {
+        bail!("there is no backup {}", backup.display());
+    }
+    let StoreUrl::Sqlite(store) = &settings.store else {
+        bail!(
+            "{} is PostgreSQL, and `galley restore` makes SQLite stores. A copy that `galley backup` \
+             has written is moved there with `galley migrate --from sqlite:{} --to postgres://…`; one \
+             of PostgreSQL's own goes back with pg_restore",
+            settings.store,
+            backup.display()
+        );
+    };
+    let restored = match restore_store(&backup, store) {
+        Ok(restored) => restored,
+        Err(RestoreError::Occupied(files)) => {
+            let files: Vec<String> = files.iter().map(|it| it.display().to_string()).collect();
+            let (files, shown) = (files.join(" "), store.display());
+            bail!(
+                "what is there is never overwritten or mixed with a copy. Stop the service and move it \
+                 away: mkdir {shown}.old && mv {files} {shown}.old/"
+            );
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let address = settings.store.to_string();
+    let mut told =
+        vec![("store", address.clone().into()), ("from", backup.display().to_string().into())];
+    told.extend(restored.holds.iter().map(|(what, number)| (*what, (*number).into())));
+    let schema = format!("version {} of {}", restored.schema, restored.newest_schema);
+    told.push(("schema", schema.into()));
+    let next = if restored.schema == restored.newest_schema { "doctor" } else { "serve" };
+    told.push(("next", format!("galley {next} --store {address}").into()));
+    table::print_one(json, &told);
+    Ok(ExitCode::SUCCESS)
+}
