@@ -5,7 +5,7 @@ use std::{
     ffi::OsString,
     fs::{File, OpenOptions, TryLockError},
     io,
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -66,12 +66,7 @@ pub enum RestoreError {
 
 /// Checks the copy, writes it beside the store, and gives it the store's name.
 pub fn restore(backup: &Path, store: &Path) -> Result<Restored, RestoreError> {
-    let mut there: Vec<PathBuf> = BESIDE.iter().map(|it| with_ending(store, it)).collect();
-    // A link that leads nowhere is something, too.
-    there.retain(|path| path.symlink_metadata().is_ok());
-    if !there.is_empty() {
-        return Err(RestoreError::Occupied(there));
-    }
+    refuse_occupied(store)?;
     let unusable = |error: StoreError| RestoreError::Backup(backup.to_owned(), error);
     let copy = connection::open_to_copy(backup).map_err(unusable)?;
     let verdict = integrity(&copy).map_err(|error| unusable(error.into()))?;
@@ -82,19 +77,28 @@ pub fn restore(backup: &Path, store: &Path) -> Result<Restored, RestoreError> {
     let beside = with_ending(store, UNTIL_WHOLE);
     let failed = |error: StoreError| RestoreError::Unwritten(beside.clone(), error);
     let file = claim(&beside)?;
-    let written = write(&copy, &beside, &file).and_then(|holds| {
-        std::fs::rename(&beside, store).map_err(unavailable)?;
+    let written = write(&copy, &beside, &file).map_err(failed).and_then(|holds| {
+        // A service may have been started meanwhile.
+        refuse_occupied(store)?;
+        std::fs::rename(&beside, store).map_err(|error| failed(unavailable(error)))?;
         Ok(holds)
     });
-    let holds = written.map_err(|error| {
+    let holds = written.inspect_err(|_| {
         // Half a store is of no use to anybody.
         let _ = std::fs::remove_file(&beside);
-        failed(error)
     })?;
     File::open(directory(store))
         .and_then(|directory| directory.sync_all())
         .map_err(|error| RestoreError::Unwritten(store.to_owned(), unavailable(error)))?;
     Ok(Restored { holds, schema, newest_schema: connection::newest_schema() })
+}
+
+/// Refuses a place where a store is, or something that would be taken for a part of it.
+fn refuse_occupied(store: &Path) -> Result<(), RestoreError> {
+    let mut there: Vec<PathBuf> = BESIDE.iter().map(|it| with_ending(store, it)).collect();
+    // A link that leads nowhere is something, too.
+    there.retain(|path| path.symlink_metadata().is_ok());
+    if there.is_empty() { Ok(()) } else { Err(RestoreError::Occupied(there)) }
 }
 
 /// The first thing that is wrong with a file, or `ok`.
@@ -113,6 +117,11 @@ fn claim(beside: &Path) -> Result<File, RestoreError> {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Err(RestoreError::Elsewhere(beside.to_owned())),
         Err(TryLockError::Error(error)) => return Err(failed(error)),
+    }
+    // Another restore may have made a store of it before it let go: then it is not ours to write to.
+    let (ours, there) = (file.metadata().map_err(failed)?, beside.metadata());
+    if there.map_or(true, |there| (there.dev(), there.ino()) != (ours.dev(), ours.ino())) {
+        return Err(RestoreError::Elsewhere(beside.to_owned()));
     }
     file.set_len(0).map_err(failed)?;
     Ok(file)
