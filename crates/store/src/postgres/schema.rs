@@ -72,7 +72,12 @@ pub(super) async fn prepare(
 pub(crate) async fn prepare_to_fill(address: &PostgresAddress) -> Result<Client, StoreError> {
     let mut client = connect(&address.patient(), Tls::of(address)?).await?;
     check_server(&client).await?;
-    bring_up_to_date(&mut client, OlderSchema::Renewed).await?;
+    make_table(&client).await?;
+    let row = client.query_one("SELECT count(*) FROM galley_schema", &[]).await?;
+    let is_new = row.try_get::<_, i64>(0)? == 0;
+    // Tables are made where there are none; those of somebody else are only looked at.
+    let older = if is_new { OlderSchema::Renewed } else { OlderSchema::Refused };
+    bring_up_to_date(&mut client, older).await?;
     Ok(client)
 }
 
