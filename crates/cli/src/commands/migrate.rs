@@ -115,14 +115,14 @@ impl Shown {
 
     fn end(&mut self) {
         if let Some(bar) = self.bar.take() {
-            bar.abandon();
+            bar.finish_and_clear();
         }
     }
 }
 
-/// Draws on standard error. What an earlier run has done does not count for the speed.
+/// Draws on standard error. What an earlier run has done says nothing of how long the rest takes.
 fn bar(done: u64, of: u64) -> ProgressBar {
-    let look = "{msg:<26} {wide_bar} {human_pos}/{human_len} rows, {per_sec}, {eta} left";
+    let look = "{msg:<26} {wide_bar} {human_pos}/{human_len} rows, {eta} left";
     let style = ProgressStyle::with_template(look);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(of).with_style(style).with_position(done);

@@ -94,7 +94,7 @@ impl Way {
                 let (back, forth) = (server.try_clone().unwrap(), client.try_clone().unwrap());
                 std::thread::spawn(move || carry(back, forth, None));
                 let limit = (Arc::clone(&left), then, tell.clone());
-                std::thread::spawn(move || carry(client, server, Some(limit)));
+                std::thread::spawn(move || carry(client, server, Some(&limit)));
             }
         });
         Self { url, spent }
@@ -104,11 +104,11 @@ impl Way {
 fn carry(
     mut from: TcpStream,
     mut to: TcpStream,
-    limit: Option<(Arc<AtomicI64>, Then, Sender<()>)>,
+    limit: Option<&(Arc<AtomicI64>, Then, Sender<()>)>,
 ) {
     let mut chunk = [0; 16_384];
     while let Ok(length @ 1..) = from.read(&mut chunk) {
-        if let Some((left, then, tell)) = &limit {
+        if let Some((left, then, tell)) = limit {
             let length = i64::try_from(length).unwrap();
             if left.fetch_sub(length, Ordering::Relaxed) < length {
                 let _ = tell.send(());
