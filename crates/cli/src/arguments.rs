@@ -28,7 +28,7 @@ pub(crate) struct Common {
     /// Settings file (default: galley.toml in the working directory, if it is there).
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Where everything is kept: sqlite:PATH or postgres://USER@HOST/DATABASE.
+    /// Where everything is kept: sqlite:PATH or `postgres://USER@HOST/DATABASE`.
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) store: Option<String>,
     /// Any setting of the settings file.
@@ -329,7 +329,7 @@ pub(crate) struct MigrateOptions {
     /// The store to copy: sqlite:PATH.
     #[arg(long, value_name = "URL")]
     pub(crate) from: String,
-    /// The database to fill: postgres://USER@HOST/DATABASE (default: the store of the settings, so
+    /// The database to fill: `postgres://USER@HOST/DATABASE` (default: the store of the settings, so
     /// that a password need not be typed).
     #[arg(long, value_name = "URL")]
     pub(crate) to: Option<String>,
