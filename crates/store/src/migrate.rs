@@ -176,17 +176,3 @@ async fn aside<T: Send + 'static>(
 fn lost(error: tokio::task::JoinError) -> MigrateError {
     MigrateError::Source(StoreError::Failed(Arc::new(error)))
 }
-
-/// The address of a database of its own; whoever runs the server throws it away.
-#[cfg(all(test, feature = "postgres-suite"))]
-async fn fresh_postgres() -> String {
-    #[expect(clippy::disallowed_methods, reason = "a test is told where its server is")]
-    let server = std::env::var("GALLEY_TEST_POSTGRES").expect("the address of a server for tests");
-    let (client, connection) =
-        tokio_postgres::connect(&server, tokio_postgres::NoTls).await.unwrap();
-    tokio::spawn(connection);
-    let name = format!("galley_migrate_{}", std::process::id());
-    client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
-    let (before, _) = server.rsplit_once('/').unwrap();
-    format!("{before}/{name}")
-}

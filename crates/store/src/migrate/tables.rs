@@ -218,7 +218,7 @@ pub(super) static TABLES: [Table; 14] = [
 ];
 
 /// What stays behind, and why. The search is made anew by the service.
-#[cfg(test)]
+#[cfg(all(test, feature = "postgres-suite"))]
 const NOT_COPIED: [(&str, &str); 3] = [
     ("found_by", "the search, which the service makes anew"),
     ("followed", "the search; told to look at every template"),
@@ -267,10 +267,25 @@ mod tests {
         assert_eq!(found, known(&[("account", "last_template")]));
     }
 
+    /// The address of a database of its own; whoever runs the server throws it away.
+    #[cfg(feature = "postgres-suite")]
+    async fn fresh_postgres() -> String {
+        #[expect(clippy::disallowed_methods, reason = "a test is told where its server is")]
+        let server =
+            std::env::var("GALLEY_TEST_POSTGRES").expect("the address of a server for tests");
+        let (client, connection) =
+            tokio_postgres::connect(&server, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        let name = format!("galley_migrate_{}", std::process::id());
+        client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+        let (before, _) = server.rsplit_once('/').unwrap();
+        format!("{before}/{name}")
+    }
+
     #[cfg(feature = "postgres-suite")]
     #[tokio::test]
     async fn every_table_and_column_of_a_postgresql_store_is_filled() {
-        let address = super::super::fresh_postgres().await.parse().unwrap();
+        let address = fresh_postgres().await.parse().unwrap();
         let client = crate::postgres::schema::prepare_to_fill(&address).await.unwrap();
         let query = "SELECT table_name::text, column_name::text FROM information_schema.columns \
                      WHERE table_schema = current_schema() ORDER BY 1, 2";
