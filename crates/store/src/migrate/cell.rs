@@ -185,7 +185,9 @@ mod tests {
 
     fn written(cells: &[Cell]) -> Vec<u8> {
         let mut out = Vec::new();
-        cells.iter().for_each(|cell| cell.write(&mut out));
+        for cell in cells {
+            cell.write(&mut out);
+        }
         out
     }
 
