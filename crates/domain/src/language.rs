@@ -61,8 +61,12 @@ pub(crate) fn suggestion(text: &str) -> Option<String> {
         return None;
     }
     let lower = text.trim().to_lowercase();
+    // The name of a language may be several words, and is then all there is.
+    if let Some(language) = named_language(&lower) {
+        return Some(format!("{language}_{}", usual_region(language)?));
+    }
     let mut words = lower.split(['_', '-', ' ']).filter(|word| !word.is_empty());
-    let language = named_language(&lower).or_else(|| named_language(words.next()?))?;
+    let language = named_language(words.next()?)?;
     let region = words.filter_map(region).next_back().or_else(|| usual_region(language))?;
     Some(format!("{language}_{region}"))
 }

@@ -74,6 +74,26 @@ mod tests {
         }
     }
 
+    /// Where each language is mostly written whose code stands without a region. `v1` has none for `fil`.
+    const USUAL: &[&str] = &[
+        "af_ZA", "ar_EG", "az_AZ", "bg_BG", "bn_BD", "ca_ES", "cs_CZ", "da_DK", "de_DE", "el_GR",
+        "en_US", "es_ES", "et_EE", "fa_IR", "fi_FI", "fr_FR", "ga_IE", "gu_IN", "ha_NG", "he_IL",
+        "hi_IN", "hr_HR", "hu_HU", "id_ID", "it_IT", "ja_JP", "ka_GE", "kk_KZ", "kn_IN", "ko_KR",
+        "lo_LA", "lt_LT", "lv_LV", "mk_MK", "ml_IN", "mr_IN", "ms_MY", "nb_NO", "nl_NL", "pa_IN",
+        "pl_PL", "ro_RO", "ru_RU", "sk_SK", "sl_SI", "sq_AL", "sr_RS", "sv_SE", "sw_TZ", "ta_IN",
+        "te_IN", "th_TH", "tr_TR", "uk_UA", "ur_PK", "uz_UZ", "vi_VN", "zu_ZA",
+    ];
+
+    #[test]
+    fn a_language_by_itself_gets_its_usual_region_and_never_one_that_is_spelt_like_it() {
+        let bare = CODES.iter().filter(|code| !code.contains('_') && **code != "fil");
+        assert_eq!(bare.clone().count(), USUAL.len());
+        for (code, usual) in bare.zip(USUAL) {
+            assert_eq!(language::suggestion(code).as_deref(), Some(*usual));
+            assert_eq!(language::suggestion(&code.to_uppercase()).as_deref(), Some(*usual));
+        }
+    }
+
     #[test]
     fn what_was_meant_is_suggested() {
         for (text, meant) in [
