@@ -1,5 +1,7 @@
 //! How long things may be: filled texts as long as the rulebook lets them be without values.
 
+use std::time::{Duration, Instant};
+
 use galley_domain::template::Template;
 use serde_json::{Value, json};
 
@@ -141,4 +143,22 @@ fn hostile_values_cannot_make_a_long_answer() {
         json!({"components": [{"type": "BODY", "text": "{{1}}".repeat(200)}]}).to_string();
     let repeated = stored(galley_domain::template::Category::Utility, &content);
     assert_eq!(told(&repeated, &json!({"body": ["x".repeat(200_000)]})), ["/body too-long"]);
+}
+
+#[test]
+fn strangers_among_the_buttons_take_no_longer_than_strangers_elsewhere() {
+    let reply = button(&json!({"type": "QUICK_REPLY", "text": "t"}));
+    let keys: Vec<String> = (0..20_000).map(|it| format!("\"k{it}\":1")).collect();
+    let keys = format!("{{{}}}", keys.join(","));
+    let took = |values: &str| {
+        let once = || {
+            let begun = Instant::now();
+            assert_eq!(try_text(&reply, values).unwrap_err().more(), 19_900);
+            begun.elapsed()
+        };
+        (0..3).map(|_| once()).min().unwrap()
+    };
+    // Looking each of them up among all would take a thousand times as long.
+    let (plain, in_buttons) = (took(&keys), took(&format!(r#"{{"buttons":{keys}}}"#)));
+    assert!(in_buttons < plain * 20 + Duration::from_millis(50), "{plain:?}, {in_buttons:?}");
 }

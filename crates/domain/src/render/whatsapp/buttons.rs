@@ -63,7 +63,7 @@ fn strangers(numbers: &[(usize, String)], spot: &Spot<'_, '_>, report: &mut Repo
     let Some(Json::Object(members)) = spot.value() else { return };
     let given = members.iter().filter(|it| !matches!(it.value, Json::Null));
     for key in given.map(|it| &*it.key).filter(|key| numbers.iter().all(|(_, it)| it != key)) {
-        spot.key(key).tell(report, || {
+        spot.stranger(key).tell(report, || {
             let plain = key.parse::<usize>().is_ok_and(|number| number.to_string() == key);
             let message = if plain {
                 format!("button {key} takes no value")

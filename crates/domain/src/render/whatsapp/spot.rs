@@ -31,6 +31,12 @@ impl<'v> Spot<'v, '_> {
         Spot { value, step: Step::Key(key), above: Some(self) }
     }
 
+    /// A key that nothing is asked of but its name. What stands there does not matter, and looking
+    /// for it would take long among many.
+    pub(super) fn stranger<'q>(&'q self, key: &'q str) -> Spot<'v, 'q> {
+        Spot { value: None, step: Step::Key(key), above: Some(self) }
+    }
+
     /// An item of the list that stands here.
     pub(super) fn item<'q>(&'q self, index: usize) -> Spot<'v, 'q> {
         let value = self.items().get(index).filter(|it| !matches!(it, Json::Null));
@@ -69,9 +75,7 @@ impl<'v> Spot<'v, '_> {
     pub(super) fn only(&self, known: &[&str], report: &mut Report) {
         let Some(object) = self.value else { return };
         for key in keys(object).filter(|key| !known.contains(key)) {
-            // What stands there does not matter, and looking for it would take long among many.
-            let place = Spot { value: None, step: Step::Key(key), above: Some(self) };
-            place.tell(report, || {
+            self.stranger(key).tell(report, || {
                 let hint = match suggest::nearest(key, known.iter().copied()) {
                     Some(name) => format!("did you mean `{name}`?"),
                     None => format!("values stand in `{}`", known.join("`, `")),
