@@ -1,12 +1,14 @@
 //! The accept loop: HTTP/1.1 with deadlines, a cap on connections, and an orderly end.
 
+mod rest;
+
 use std::{
     future::Future,
     io,
     pin::{Pin, pin},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll},
     time::Duration,
@@ -21,6 +23,7 @@ use tokio::{
     time::timeout,
 };
 
+use self::rest::Followed;
 use crate::{Galley, Limits};
 
 /// How many bytes a request's header may have: what a stranger can make us keep.
@@ -82,19 +85,40 @@ pub async fn serve(
     Ok(())
 }
 
-/// Serves one connection to its end.
+/// Serves one connection to its end, and hears out a client that was answered before it had said
+/// everything. When the service ends, nobody is waited for.
 async fn connection(galley: Galley, stream: TcpStream, mut close: watch::Receiver<bool>) {
     let app = galley.app().clone();
     app.metrics().connections.inc();
     let _ = stream.set_nodelay(true);
-    let watch = Arc::new(Watch { state: AtomicU64::new(Phase::Idle as u64) });
-    let io = Watched { io: TokioIo::new(stream), watch: Arc::clone(&watch) };
-    let seen = Arc::clone(&watch);
+    let mut stream = TokioIo::new(stream);
+    let watch = Arc::new(Watch::new(Phase::Idle));
+    if is_answered(galley, &mut stream, &watch, &mut close).await && watch.has_rest() {
+        let rest = rest::drop_rest(stream.inner_mut(), app.limits().body);
+        tokio::select! {
+            () = rest => {}
+            _ = close.wait_for(|closing| *closing) => {}
+        }
+    }
+    app.metrics().connections.dec();
+}
+
+/// Answers what comes in on a connection; whether it ended otherwise than by waiting too long.
+async fn is_answered(
+    galley: Galley,
+    stream: &mut TokioIo<TcpStream>,
+    watch: &Arc<Watch>,
+    close: &mut watch::Receiver<bool>,
+) -> bool {
+    let app = galley.app().clone();
+    let io = Watched { io: stream, watch: Arc::clone(watch) };
+    let seen = Arc::clone(watch);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let (galley, watch) = (galley.clone(), Arc::clone(&seen));
         watch.enter(Phase::Answering);
         async move {
-            let response = galley.answer(request.map(Body::new) as Request).await;
+            let body = |body| Body::new(Followed::new(body, Arc::clone(&watch)));
+            let response = galley.answer(request.map(body) as Request).await;
             watch.enter(Phase::Idle);
             Ok::<_, std::convert::Infallible>(response)
         }
@@ -112,12 +136,11 @@ async fn connection(galley: Galley, stream: TcpStream, mut close: watch::Receive
     loop {
         tokio::select! {
             biased;
-            _ = &mut serving => break,
+            _ = &mut serving => return true,
             _ = close.changed() => serving.as_mut().graceful_shutdown(),
-            _ = look.tick() => if lookout.is_overdue(&watch, app.limits()) { break },
+            _ = look.tick() => if lookout.is_overdue(watch, app.limits()) { return false },
         }
     }
-    app.metrics().connections.dec();
 }
 
 /// What a connection is doing. hyper's own header timer runs while a connection stands idle too,
@@ -126,6 +149,8 @@ async fn connection(galley: Galley, stream: TcpStream, mut close: watch::Receive
 struct Watch {
     /// How often the phase has changed, and in the lowest two bits the phase.
     state: AtomicU64,
+    /// Whether some of the last request's body is still to come.
+    rest: AtomicBool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -136,6 +161,18 @@ enum Phase {
 }
 
 impl Watch {
+    fn new(phase: Phase) -> Self {
+        Self { state: AtomicU64::new(phase as u64), rest: AtomicBool::new(false) }
+    }
+
+    fn note_rest(&self, is_to_come: bool) {
+        self.rest.store(is_to_come, Ordering::Relaxed);
+    }
+
+    fn has_rest(&self) -> bool {
+        self.rest.load(Ordering::Relaxed)
+    }
+
     fn enter(&self, phase: Phase) {
         // Only the connection's own task changes it.
         let changes = (self.state.load(Ordering::Relaxed) >> 2) + 1;
@@ -187,18 +224,18 @@ impl Lookout {
 }
 
 /// A socket that tells its watch when something comes in.
-struct Watched {
-    io: TokioIo<TcpStream>,
+struct Watched<'s> {
+    io: &'s mut TokioIo<TcpStream>,
     watch: Arc<Watch>,
 }
 
-impl rt::Read for Watched {
+impl rt::Read for Watched<'_> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: rt::ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        let read = Pin::new(&mut self.io).poll_read(context, buffer);
+        let read = Pin::new(&mut *self.io).poll_read(context, buffer);
         if read.is_ready() {
             self.watch.heard();
         }
@@ -206,13 +243,13 @@ impl rt::Read for Watched {
     }
 }
 
-impl rt::Write for Watched {
+impl rt::Write for Watched<'_> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.io).poll_write(context, bytes);
+        let written = Pin::new(&mut *self.io).poll_write(context, bytes);
         if written.is_ready() {
             self.watch.told();
         }
@@ -220,11 +257,11 @@ impl rt::Write for Watched {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(context)
+        Pin::new(&mut *self.io).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(context)
+        Pin::new(&mut *self.io).poll_shutdown(context)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -236,7 +273,7 @@ impl rt::Write for Watched {
         context: &mut Context<'_>,
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.io).poll_write_vectored(context, buffers);
+        let written = Pin::new(&mut *self.io).poll_write_vectored(context, buffers);
         if written.is_ready() {
             self.watch.told();
         }
@@ -263,7 +300,7 @@ mod tests {
     }
 
     fn watch(phase: Phase) -> Watch {
-        Watch { state: AtomicU64::new(phase as u64) }
+        Watch::new(phase)
     }
 
     #[test]

@@ -110,6 +110,37 @@ fn slow_connections_up_to_the_cap_delay_others_but_do_not_shut_them_out() {
 }
 
 #[test]
+fn a_refusal_reaches_whoever_sends_everything_before_reading_anything() {
+    let (_dir, service) = started();
+    let piece = vec![b' '; 64 * 1_024];
+    let graph = Request::new("POST", "/v23.0/upload:x").header("Authorization", "Bearer nobody");
+    for (request, status) in [(raw_post(""), 413), (graph, 401)] {
+        let head = request.head(&format!("Content-Length: {}\r\n", 64 * piece.len()));
+        for _ in 0..3 {
+            let mut connection = Connection::open(service.address).unwrap();
+            connection.send(&head).unwrap();
+            connection.until_answered().unwrap();
+            for _ in 0..64 {
+                connection.send(&piece).unwrap();
+            }
+            assert_eq!(connection.answer().unwrap().status, status);
+            assert_eq!(connection.until_closed().unwrap(), b"");
+        }
+    }
+}
+
+#[test]
+fn whoever_goes_on_sending_after_a_refusal_is_not_heard_for_ever() {
+    let (_dir, service) = started();
+    let mut endless = Connection::open(service.address).unwrap();
+    endless.send(&raw_post("").head("Content-Length: 99999999999\r\n")).unwrap();
+    let piece = vec![b' '; 64 * 1_024];
+    let closed = (0..4_096).find_map(|_| endless.send(&piece).err()).unwrap();
+    assert!(is_closed(&closed), "{closed}");
+    service.is_well("after_an_endless_body");
+}
+
+#[test]
 fn a_body_that_says_it_is_too_large_is_answered_413_before_it_is_sent() {
     let (_dir, service) = started();
     let mut connection = Connection::open(service.address).unwrap();

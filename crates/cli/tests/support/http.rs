@@ -117,6 +117,11 @@ impl Connection {
         self.stream.write_all(bytes)
     }
 
+    /// Waits until the service has begun to answer, and reads nothing of it.
+    pub(crate) fn until_answered(&self) -> io::Result<()> {
+        self.stream.peek(&mut [0]).map(drop)
+    }
+
     /// The next answer, as far as its length goes.
     pub(crate) fn answer(&mut self) -> io::Result<Answer> {
         let head_end = loop {
