@@ -78,10 +78,10 @@ pub fn status_word(event: EventType, status: Status) -> &'static str {
     if event == EventType::Deleted { "DELETED" } else { status.word() }
 }
 
-/// The word for a rejection; a reviewer who begins with one of them means it.
+/// The word for a rejection; a reviewer who writes one of them, alone or before a colon, means it.
 pub fn rejection_word(reason: Option<&str>) -> &'static str {
-    let reason = reason.unwrap_or_default().to_ascii_uppercase();
-    let known = REASONS.iter().find(|known| reason.starts_with(**known));
+    let word = reason.unwrap_or_default().split(':').next().unwrap_or_default().trim();
+    let known = REASONS.iter().find(|known| known.eq_ignore_ascii_case(word));
     known.copied().unwrap_or(INVALID_FORMAT)
 }
 
@@ -140,12 +140,16 @@ mod tests {
     }
 
     #[test]
-    fn a_reviewer_who_begins_with_a_known_word_means_it() {
+    fn a_reviewer_who_writes_a_known_word_alone_or_before_a_colon_means_it() {
         for (reason, word) in [
             (None, "INVALID_FORMAT"),
             (Some("too loud"), "INVALID_FORMAT"),
             (Some("SCAM"), "SCAM"),
             (Some("promotional: it sells"), "PROMOTIONAL"),
+            (Some(" Tag_content_mismatch "), "TAG_CONTENT_MISMATCH"),
+            (Some("Scammers could copy this wording"), "INVALID_FORMAT"),
+            (Some("Promotional words in a UTILITY template"), "INVALID_FORMAT"),
+            (Some("SCAM_LIKE"), "INVALID_FORMAT"),
             (Some("NONE"), "INVALID_FORMAT"),
         ] {
             assert_eq!(rejection_word(reason), word, "{reason:?}");
