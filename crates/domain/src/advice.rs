@@ -57,6 +57,11 @@ impl Warnings {
         self.add(|| warning);
     }
 
+    /// Forgets those that do not count after all.
+    pub(crate) fn take_back(&mut self, needless: impl Fn(&Warning) -> bool) {
+        self.told.retain(|told| !needless(told));
+    }
+
     /// Adds one, or only counts it when enough have been told.
     pub(crate) fn add(&mut self, warning: impl FnOnce() -> Warning) {
         if self.told.len() < MOST_TOLD {
@@ -116,6 +121,10 @@ advice! {
         "WhatsApp takes shorter texts than this service does; its limits stand beside the fields above.";
     LinkShortener "link-shortener"
         "WhatsApp rejects addresses of link shorteners, and those that lead back into WhatsApp.";
+    OpenHost "open-host"
+        "A placeholder right behind the host of a button's address goes on with it: only values that begin with `/`, `?` or `#` can be filled in there.";
+    CodeSample "code-sample"
+        "The code of a `COPY_CODE` button is made of letters and digits when a message is sent, and so should be its sample. Told under the rulebook `whatsapp`.";
     BracesUnpaired "braces-unpaired"
         "WhatsApp rejects a text in which `}}` has no `{{`. Told under the rulebook `whatsapp`.";
     ManyLineBreaks "many-line-breaks"

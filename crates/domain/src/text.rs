@@ -2,6 +2,8 @@
 
 mod address;
 
+pub(crate) use address::is_bare_host;
+
 use std::borrow::Cow;
 
 use crate::{

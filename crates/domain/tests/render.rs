@@ -162,6 +162,12 @@ fn every_rule_refuses_the_smallest_breach_and_takes_the_nearest_values() {
             "/buttons/0 url-user-info",
             r#"{"buttons":{"0":"/@b"}}"#,
         ),
+        (
+            &link,
+            r#"{"buttons":{"0":".evil.com/"}}"#,
+            "/buttons/0 url-host",
+            r#"{"buttons":{"0":"/.evil.com/"}}"#,
+        ),
     ];
     for (template, bad, line, good) in rows {
         assert_eq!(told(template, bad), [line], "{bad} should be refused");

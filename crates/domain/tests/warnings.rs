@@ -46,6 +46,11 @@ fn button(button: &Value) -> Value {
     and(&json!({"type": "BUTTONS", "buttons": [button]}))
 }
 
+/// A button whose address ends in a placeholder.
+fn suffixed(url: &str) -> Value {
+    button(&json!({"type": "URL", "text": "t", "url": url, "example": "x"}))
+}
+
 fn top(field: &str, value: &Value) -> Value {
     let mut document = with(&json!([{"type": "BODY", "text": "b"}]));
     document[field] = value.clone();
@@ -156,6 +161,12 @@ fn table() -> Vec<(Advice, Value, &'static str, Value)> {
             header(&"é".repeat(60)),
         ),
         (
+            Advice::OpenHost,
+            suffixed("https://é.b{{1}}"),
+            "/components/1/buttons/0/url open-host 11..16",
+            suffixed("https://é.b/{{1}}"),
+        ),
+        (
             Advice::LinkShortener,
             url("https://bit.ly/x"),
             "/components/1/buttons/0/url link-shortener 0..16",
@@ -188,6 +199,7 @@ fn no_advice_is_without_its_row() {
     assert_eq!(
         without,
         [
+            "code-sample",
             "braces-unpaired",
             "many-line-breaks",
             "many-emoji",

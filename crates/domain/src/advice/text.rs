@@ -6,7 +6,7 @@ use super::{Advice, Note, characters, links, tell};
 use crate::{
     marks, phrase,
     rulebook::{Form, Text},
-    text::{longer_than, shortened},
+    text::{is_bare_host, longer_than, shortened},
     violation::Span,
 };
 
@@ -53,6 +53,9 @@ pub(super) fn look(rule: &Text, text: &str) -> Vec<Note> {
         let refused = rule.form == Form::Link && links::leads_into_whatsapp(text);
         notes.extend(links::look(text).into_iter().filter(|_| !refused));
     }
+    if matches!(rule.form, Form::UrlWithSuffix | Form::Link) {
+        notes.extend(open_host(text));
+    }
     notes
 }
 
@@ -63,6 +66,16 @@ fn length(text: &str, max: usize) -> Option<Note> {
     let hint = format!("shorten it by {}, if it is to be sent there", length - max);
     let span = Span { start: max, end: length };
     Some(Note::new(Advice::OverWhatsappLimit, message, hint).at(span))
+}
+
+/// A placeholder that goes on with the host of an address.
+fn open_host(text: &str) -> Option<Note> {
+    let base = text.strip_suffix("}}").and_then(|rest| rest.rsplit_once("{{"));
+    let (base, _) = base.filter(|(base, _)| base.contains("://") && is_bare_host(base))?;
+    let hint = format!("put a slash before it: `{}/{}`", shortened(base), &text[base.len()..]);
+    let message = "has its placeholder right behind the host, as if that went on";
+    let span = Span::of(text, base.len()..text.len());
+    Some(Note::new(Advice::OpenHost, message, hint).at(span))
 }
 
 /// Placeholders at the beginning and at the end.

@@ -48,8 +48,8 @@ pub(super) fn payload(value: &str, max: usize) -> Vec<Fault> {
     faults
 }
 
-/// A value that ends an address, which is of at most `max` characters with it. The whole is asked,
-/// since what follows a bare host may turn it into another one.
+/// A value that ends an address, which is of at most `max` characters with it. It never chooses
+/// the host: whoever fills a template in may not lead people elsewhere.
 pub(super) fn end_of_address(base: &str, end: &str, max: usize) -> Vec<Fault> {
     if end.trim().is_empty() {
         return plain(end, max);
@@ -67,6 +67,12 @@ pub(super) fn end_of_address(base: &str, end: &str, max: usize) -> Vec<Fault> {
     text::check(&row(max, true, Form::Url), &whole, &mut faults);
     // Braces in a value mean nothing.
     faults.retain(|fault| fault.rule != Rule::PlaceholderNotAllowed);
+    let told = faults.iter().any(|it| matches!(it.rule, Rule::UrlUserInfo | Rule::UrlHost));
+    if !told && text::is_bare_host(base) && !end.starts_with(['/', '?', '#']) {
+        let message = "stands right behind the host of the address, and would name another one";
+        let hint = format!("begin with a slash: `/{}`", text::shortened(end));
+        faults.push(Fault::new(Rule::UrlHost, message).hint(hint));
+    }
     for span in faults.iter_mut().filter_map(|fault| fault.span.as_mut()) {
         let within = |at: usize| at.saturating_sub(fixed);
         *span = Span { start: within(span.start), end: within(span.end) };
@@ -98,6 +104,14 @@ pub(super) fn too_long(length: usize, max: usize) -> Fault {
     let message =
         format!("makes a text of {length} characters when filled in; at most {max} are allowed");
     Fault::new(Rule::TooLong, message).hint(format!("shorten it by {}", length - max))
+}
+
+/// Values that are longer together than they may be.
+pub(super) fn too_much(length: usize, max: usize) -> Fault {
+    let message = format!(
+        "puts {length} characters into the text, counted at each placeholder; at most {max} are allowed"
+    );
+    Fault::new(Rule::TooLong, message).hint(format!("shorten the values by {}", length - max))
 }
 
 /// A row for a value, as the rulebook has them for texts.

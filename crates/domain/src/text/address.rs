@@ -112,6 +112,13 @@ fn host(rest: &str, faults: &mut Vec<Fault>) {
     }
 }
 
+/// Whether an address ends with its host or port, so that whatever is put behind it goes on with
+/// that. A backslash ends it for some programs and not for others.
+pub(crate) fn is_bare_host(address: &str) -> bool {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    !rest.contains(['/', '?', '#'])
+}
+
 fn is_host_and_port(text: &str) -> bool {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),

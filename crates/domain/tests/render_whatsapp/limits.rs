@@ -91,6 +91,9 @@ fn where_the_body_is_all_there_is_its_values_are_bounded_together() {
     let hi = template(&json!([alone]));
     assert_eq!(told(&hi, &values(32_768)), [""; 0]);
     assert_eq!(told(&hi, &values(32_769)), ["/body too-long"]);
+    let violations = try_text(&hi, &values(32_770).to_string()).unwrap_err();
+    let message = &violations.told()[0].message;
+    assert!(message.contains("32770 characters") && message.contains("at most 32768"), "{message}");
     for beside in [
         json!({"type": "FOOTER", "text": "f"}),
         json!({"type": "HEADER", "format": "TEXT", "text": "h"}),

@@ -83,6 +83,22 @@ fn table() -> Vec<(Advice, String, &'static str, String)> {
             "/components/2/buttons/0/text label-not-shown",
             labelled("SPM", "View"),
         ),
+        (
+            Advice::CodeSample,
+            button(&json!({"type": "COPY_CODE", "example": "SAVE-25"})),
+            "/components/1/buttons/0/example code-sample",
+            button(&json!({"type": "COPY_CODE", "example": "SAVE25"})),
+        ),
+        (
+            Advice::OpenHost,
+            button(
+                &json!({"type": "URL", "text": "t", "url": "https://a.b{{1}}", "example": ["x"]}),
+            ),
+            "/components/1/buttons/0/url open-host",
+            button(
+                &json!({"type": "URL", "text": "t", "url": "https://a.b?{{1}}", "example": ["x"]}),
+            ),
+        ),
         (Advice::ProductCards, products(3), "/components/1/cards product-cards", products(2)),
     ]
 }

@@ -43,7 +43,7 @@ impl<'a> Words<'_, 'a> {
             Format::Named => names.len(),
         };
         if count == 0 {
-            spot.nothing(&format!("the {} of this template", self.part), report);
+            spot.nothing(&format!("the {} of this template takes no values", self.part), report);
             return Some(Filled { text: Some(text), parameters: Vec::new() });
         }
         let values = match self.format {
@@ -51,11 +51,11 @@ impl<'a> Words<'_, 'a> {
             Format::Named => self.by_name(&names, spot, report),
         };
         let Some(values) = values else { return Some(Filled::default()) };
-        let max = match self.max {
-            Limit::Filled(max) => max,
-            Limit::Values(max) => max + fill::fixed(&text, &names),
+        let (max, fixed) = match self.max {
+            Limit::Filled(max) => (max, 0),
+            Limit::Values(max) => (max, fill::fixed(&text, &names)),
         };
-        let filled = fill::fill_named(&text, &names, &values, max);
+        let filled = fill::fill_named(&text, &names, &values, max + fixed);
         let name = |index| names.get(index).map(|name: &&str| (*name).to_owned());
         let parameter = |(index, text)| Parameter::Text { parameter_name: name(index), text };
         Some(match filled {
@@ -64,7 +64,11 @@ impl<'a> Words<'_, 'a> {
                 parameters: values.into_iter().enumerate().map(parameter).collect(),
             },
             Err(length) => {
-                spot.faults(vec![value::too_long(length, max)], report);
+                let fault = match self.max {
+                    Limit::Filled(_) => value::too_long(length, max),
+                    Limit::Values(_) => value::too_much(length - fixed, max),
+                };
+                spot.faults(vec![fault], report);
                 Filled::default()
             }
         })

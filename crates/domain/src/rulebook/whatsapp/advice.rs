@@ -3,6 +3,7 @@
 use super::buttons;
 use crate::{
     advice::{Advice, Note, Warnings},
+    json::Json,
     rulebook::draft::{Draft, Piece},
 };
 
@@ -13,6 +14,7 @@ pub(super) fn look(draft: &Draft<'_>, warnings: &mut Warnings) {
     for holder in draft.holders() {
         for button in holder.component("BUTTONS").into_iter().flat_map(Piece::buttons) {
             label(button, warnings);
+            code(button, warnings);
         }
     }
     product_cards(draft, warnings);
@@ -28,6 +30,20 @@ fn label(button: Piece<'_>, warnings: &mut Warnings) {
     let message = format!("is not shown: WhatsApp has a label of its own for {word} buttons");
     let hint = format!("leave it out, or write `{shown}`");
     button.warn("text", warnings, Note::new(Advice::LabelNotShown, message, hint));
+}
+
+/// A sample that could not be sent.
+fn code(button: Piece<'_>, warnings: &mut Warnings) {
+    let sample = match button.get("example").filter(|_| button.is("COPY_CODE")) {
+        Some(Json::List(samples)) => samples.first().and_then(Json::as_text),
+        sample => sample.and_then(Json::as_text),
+    };
+    let plain = |sample: &str| sample.bytes().all(|it| it.is_ascii_alphanumeric());
+    if sample.is_some_and(|sample| !plain(sample)) {
+        let message = "holds something else than letters from `A` to `Z` and digits: no such code can be sent";
+        let note = Note::new(Advice::CodeSample, message, "write one like those to come: `SAVE25`");
+        button.warn("example", warnings, note);
+    }
 }
 
 fn product_cards(draft: &Draft<'_>, warnings: &mut Warnings) {
