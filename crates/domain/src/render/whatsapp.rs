@@ -65,10 +65,10 @@ pub(super) fn whole<'a>(
     } else {
         // A card has no place for these: there they are told as strangers.
         if parts.offer.is_none() {
-            root.key("offer").nothing("a template without an offer", report);
+            root.key("offer").nothing("a template without an offer takes no end of one", report);
         }
         if parts.carousel.is_none() {
-            root.key("cards").nothing("a template without cards", report);
+            root.key("cards").nothing("a template without cards takes no values for them", report);
         }
         let max = body_max(&parts);
         message(&parts, format, max, &root, report)
@@ -107,7 +107,7 @@ fn message<'a>(
         })
     });
     let header = header.unwrap_or_else(|| {
-        spot.key("header").nothing("a message without a header", report);
+        spot.key("header").nothing("a message without a header takes no values for one", report);
         Filled::default()
     });
     let body = parts.body.map(|component| {
@@ -118,7 +118,7 @@ fn message<'a>(
         })
     });
     let body = body.unwrap_or_else(|| {
-        spot.key("body").nothing("a message without a body", report);
+        spot.key("body").nothing("a message without a body takes no values for one", report);
         Filled::default()
     });
     if !header.parameters.is_empty() {
@@ -222,7 +222,7 @@ fn offer<'a>(
     let expiration_time_ms = if ends {
         end(spot, report)
     } else {
-        spot.nothing("an offer that does not end", report);
+        spot.nothing("an offer that does not end takes no values", report);
         None
     };
     Some(Offer { text, expiration_time_ms })

@@ -115,6 +115,17 @@ fn texts() -> Vec<Row> {
     ]
 }
 
+/// The address of an attachment may stand in a list of one.
+fn listed() -> Vec<Row> {
+    let list = |urls: &[&str]| in_header(&json!(urls));
+    let picture = "https://a/b.png";
+    let film = list(&["https://a/b.mp4"]);
+    vec![
+        row(header("IMAGE"), film, "/header/0 media-kind-differs", list(&[picture])),
+        row(header("IMAGE"), list(&[picture, picture]), "/header wrong-type", list(&[picture])),
+    ]
+}
+
 fn headers() -> Vec<Row> {
     let link = |url: &str| in_header(&json!({"link": url}));
     let place = |key: &str, value: Value| {
@@ -129,7 +140,7 @@ fn headers() -> Vec<Row> {
     vec![
         row(header("IMAGE"), json!({}), "/header value-missing", id()),
         row(header("IMAGE"), in_header(&json!({})), "/header/link value-missing", id()),
-        row(header("IMAGE"), in_header(&json!(["https://a.b"])), "/header wrong-type", id()),
+        row(header("IMAGE"), in_header(&json!([7])), "/header wrong-type", id()),
         row(header("IMAGE"), in_header(&json!({"id": 7})), "/header/id wrong-type", id()),
         row(
             header("IMAGE"),
@@ -245,6 +256,9 @@ fn pressed() -> Vec<Row> {
         ),
         row(url(), json!({}), "/buttons/0 value-missing", buttons(&json!("/"))),
         row(url(), buttons(&json!("@b")), "/buttons/0 url-user-info", buttons(&json!("/@b"))),
+        row(url(), buttons(&json!(".evil.com/")), "/buttons/0 url-host", buttons(&json!("?q"))),
+        row(url(), buttons(&json!("\\.evil.com")), "/buttons/0 url-host", buttons(&json!("#b"))),
+        row(url(), buttons(&json!(":8080/")), "/buttons/0 url-host", buttons(&json!("/:8080"))),
         row(reply(), buttons(&json!("")), "/buttons/0 empty", buttons(&json!("a\n      \tb"))),
         row(reply(), buttons(&json!(1)), "/buttons/0 wrong-type", buttons(&json!("1"))),
         row(
@@ -402,7 +416,7 @@ fn cards_and_offers() -> Vec<Row> {
 
 #[test]
 fn every_rule_refuses_the_smallest_breach_and_takes_the_nearest_values() {
-    let rows: Vec<Row> = [texts(), headers(), pressed(), shopping(), cards_and_offers()]
+    let rows: Vec<Row> = [texts(), listed(), headers(), pressed(), shopping(), cards_and_offers()]
         .into_iter()
         .flatten()
         .collect();

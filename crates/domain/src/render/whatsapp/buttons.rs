@@ -37,7 +37,7 @@ pub(super) fn fill<'a>(
         .map(|index| (index, index.to_string()))
         .collect();
     if numbers.is_empty() {
-        spot.nothing("the buttons of this template", report);
+        spot.nothing("the buttons of this template take no values", report);
     } else if spot.is_object("write the numbers of buttons as keys: `{\"0\": \"…\"}`", report) {
         strangers(&numbers, spot, report);
     } else {

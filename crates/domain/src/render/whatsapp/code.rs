@@ -37,7 +37,8 @@ pub(super) fn fill<'a>(
     }
     for member in ["header", "buttons", "cards", "offer"] {
         // The button takes the code by itself.
-        spot.key(member).nothing("an AUTHENTICATION template beside its code", report);
+        spot.key(member)
+            .nothing("an AUTHENTICATION template takes its code and nothing else", report);
     }
     texts.footer = parts.footer.and_then(|it| footer(it, report));
     let Some(code) = code(&spot.key("body"), report) else { return (texts, Vec::new()) };

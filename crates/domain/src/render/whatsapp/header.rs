@@ -56,7 +56,8 @@ pub(super) fn fill<'a>(
     })
 }
 
-/// An attachment: its address by itself, or an object with that or with its id.
+/// An attachment: its address by itself or, as on v1, in a list; or an object with that or with
+/// its id.
 fn attachment<'a>(
     what: &str,
     kind: Kind,
@@ -76,6 +77,9 @@ fn attachment<'a>(
         Some(Json::Text(_)) => {
             let link = spot.optional(check, report)?;
             return Some(Media { link: Some(link), id: None, filename: named(link) });
+        }
+        Some(Json::List(items)) if matches!(&items[..], [Json::Text(_)]) => {
+            return attachment(what, kind, &spot.item(0), report);
         }
         Some(Json::Object(_)) => {
             let known: &[&str] =

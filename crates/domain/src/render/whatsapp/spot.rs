@@ -98,8 +98,8 @@ impl<'v> Spot<'v, '_> {
         }
     }
 
-    /// Nothing is taken here: it is absent or empty.
-    pub(super) fn nothing(&self, what: &str, report: &mut Report) {
+    /// Nothing is taken here, as `why` says: it is absent or empty.
+    pub(super) fn nothing(&self, why: &str, report: &mut Report) {
         let empty = match self.value {
             None => true,
             Some(Json::List(items)) => items.iter().all(|it| matches!(it, Json::Null)),
@@ -107,10 +107,7 @@ impl<'v> Spot<'v, '_> {
             Some(_) => false,
         };
         if !empty {
-            self.tell(report, || {
-                let message = format!("{what} takes no values");
-                Fault::new(Rule::ValueSuperfluous, message).hint("leave it out")
-            });
+            self.tell(report, || Fault::new(Rule::ValueSuperfluous, why).hint("leave it out"));
         }
     }
 
