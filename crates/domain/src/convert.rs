@@ -10,9 +10,10 @@ mod to_v1;
 mod to_whatsapp;
 
 use crate::{
+    advice::{Advice, Warning, Warnings},
     json::{Document, Json, Member},
     rulebook::{Rulebook, V1, WHATSAPP},
-    template::Template,
+    template::{Checked, Template},
     violation::{Rule, Span, Violation, Violations},
     words::words,
 };
@@ -155,17 +156,41 @@ issues! {
     ButtonLost "button-lost" Lost "The other side has no such button, or not in this category.";
     LabelLost "label-lost" Lost "On `v1` the label of a `COPY_CODE` button cannot be chosen.";
     SettingLost "setting-lost" Lost "`v1` has no such setting.";
+    FieldLost "field-lost" Lost
+        "Its own rulebook does not know the field, and passes it over; often it is misspelt. What services tell of a template beside its document, such as its `id`, is not meant.";
 }
+
+/// What services tell of a template beside its document.
+const OF_ANSWERS: [&str; 16] = [
+    "created_at",
+    "decided_at",
+    "decided_by",
+    "id",
+    "last_updated_time",
+    "live_version",
+    "previous_category",
+    "quality_score",
+    "rejected_reason",
+    "rejection_reason",
+    "reason",
+    "revision",
+    "status",
+    "sub_category",
+    "updated_at",
+    "version",
+];
 
 /// Converts a document, or says what its own rulebook refuses.
 ///
-/// What that rulebook passes over, such as fields that nobody knows, is not taken along.
+/// What that rulebook passes over is not taken along; fields that nobody knows are told.
 pub fn convert(document: &Document<'_>, direction: Direction) -> Result<Conversion, Violations> {
-    let template = Template::read(document, direction.from())?;
+    let Checked { template, warnings } = Template::check(document, direction.from());
+    let template = template?;
     let content = Document::parse(template.content().as_bytes()).ok();
     let content = content.as_ref().map_or(&Json::Null, Document::root);
     let source = Piece::root(content, document.root());
     let mut ledger = Ledger::default();
+    fields(&warnings, &mut ledger);
     let (name, language) = match direction {
         Direction::ToWhatsapp => (
             to_whatsapp::name(template.name(), &mut ledger),
@@ -191,6 +216,16 @@ pub fn convert(document: &Document<'_>, direction: Direction) -> Result<Conversi
     );
     let more = remaining(&document, direction.to(), &mut ledger);
     Ok(Conversion { document, notes: ledger.notes, more })
+}
+
+/// Points at every field that nobody knows.
+fn fields(warnings: &Warnings, ledger: &mut Ledger) {
+    let unknown = warnings.told().iter().filter(|it| it.rule == Advice::UnknownField);
+    for Warning { pointer, message, hint, .. } in unknown {
+        if !pointer.strip_prefix('/').is_some_and(|field| OF_ANSWERS.contains(&field)) {
+            ledger.note(Issue::FieldLost, pointer.clone(), message.clone(), hint.clone());
+        }
+    }
 }
 
 /// Adds what the other rulebook refuses of the result; answers how much more there is.

@@ -18,6 +18,7 @@ use super::lint::{
     check::{Report, Severity, look_through},
     files::{Gathered, Input, Trouble},
     human,
+    others::Others,
 };
 use crate::{arguments::ConvertOptions, table};
 
@@ -51,19 +52,22 @@ fn convert(options: &ConvertOptions, json: bool) -> anyhow::Result<u8> {
         bail!("there are {} files; name a directory with --output-dir", inputs.len());
     }
     let mut places = Places::new(options, &inputs);
+    let mut others = Others::new(direction.to());
     let mut files = Vec::new();
     for input in inputs {
         match input.read() {
-            Ok(bytes) => files.push(converted(input, &bytes, direction)),
+            Ok(bytes) => files.push(converted(input, &bytes, direction, &mut others)),
             Err(trouble) => troubles.push(trouble),
         }
     }
+    let mut unwritten = 0;
     for file in &files {
         if let Err(error) = file.write(&mut places, json) {
+            unwritten += 1;
             troubles.push(Trouble { file: file.input.name(), error: format!("{error:#}") });
         }
     }
-    say(&files, &troubles, json);
+    say(&files, unwritten, &troubles, json);
     let done = troubles.is_empty() && files.iter().all(|file| file.document.is_some());
     let whole = files.iter().all(|file| file.losses() == 0);
     Ok(match (done, whole) {
@@ -73,12 +77,20 @@ fn convert(options: &ConvertOptions, json: bool) -> anyhow::Result<u8> {
     })
 }
 
-fn converted(input: Input, bytes: &[u8], direction: Direction) -> Converted {
+fn converted(input: Input, bytes: &[u8], direction: Direction, others: &mut Others) -> Converted {
     let mut documents = Some(Vec::new());
-    let report = look_through(&input.name(), bytes, |document, findings| {
+    let name = input.name();
+    let report = look_through(&name, bytes, |document, findings| {
         match convert::convert(document, direction) {
             Ok(conversion) => {
                 findings.converted(&conversion);
+                // The results are to be templates of one account.
+                let here = findings.here(&name);
+                let among = [
+                    others.name_taken(&conversion.document, &here),
+                    others.category_differs(&conversion.document, &here),
+                ];
+                among.into_iter().flatten().for_each(|it| findings.incomplete(it));
                 if let Some(documents) = &mut documents {
                     documents.push(conversion.document.into_root());
                 }
@@ -120,7 +132,7 @@ impl Converted {
     }
 }
 
-fn say(files: &[Converted], troubles: &[Trouble], json: bool) {
+fn say(files: &[Converted], unwritten: usize, troubles: &[Trouble], json: bool) {
     for Trouble { file, error } in troubles {
         eprintln!("galley: {}: {error}", file.replace(char::is_control, "·"));
     }
@@ -132,16 +144,17 @@ fn say(files: &[Converted], troubles: &[Trouble], json: bool) {
         eprint!("{}", human::show(&file.report, colours));
     }
     if !files.is_empty() {
-        eprintln!("{}", summary(files));
+        eprintln!("{}", summary(files, unwritten));
     }
 }
 
 /// `3 files: 1 not converted, 2 lost, 1 changed`.
-fn summary(files: &[Converted]) -> String {
+fn summary(files: &[Converted], unwritten: usize) -> String {
     let all = |count: &dyn Fn(&Converted) -> usize| files.iter().map(count).sum::<usize>();
     let more = |file: &Converted| file.document.as_ref().map_or(0, |_| file.report.more_faults);
     let counts = [
         (all(&|file| usize::from(file.document.is_none())), "not converted"),
+        (unwritten, "not written"),
         (all(&|file| file.count(Severity::Lost)), "lost"),
         (all(&|file| file.count(Severity::Incomplete) + more(file)), "incomplete"),
         (all(&|file| file.count(Severity::Changed)), "changed"),

@@ -6,7 +6,7 @@ pub(super) mod files;
 mod github;
 pub(super) mod human;
 mod lines;
-mod others;
+pub(super) mod others;
 mod source;
 
 use std::{io::IsTerminal, process::ExitCode};

@@ -133,6 +133,60 @@ fn several_files_go_to_a_directory_and_a_source_stays_what_it_is() {
 }
 
 #[test]
+fn no_result_is_written_over_another_and_no_source_by_another_name() {
+    let dir = with(&[
+        ("t/a.json", &document("above")),
+        ("sub/t/a.json", &document("below")),
+        ("sub/s.json", &document("source")),
+    ]);
+    let sub = dir.path().join("sub");
+    let (code, _, told) = convert(&sub, &["--output-dir", "out", "t/a.json", "../t/a.json"]);
+    assert_eq!(code, 2, "{told}");
+    assert!(told.contains("was written just now"), "{told}");
+    assert!(told.ends_with("2 files: 1 not written\n"), "{told}");
+    let written = fs::read_to_string(sub.join("out/t/a.json")).unwrap();
+    assert!(written.contains("below"), "{written}");
+
+    fs::hard_link(sub.join("s.json"), sub.join("hard.json")).unwrap();
+    let (code, _, told) = convert(&sub, &["-o", "hard.json", "s.json"]);
+    assert_eq!(code, 2, "{told}");
+    assert_eq!(fs::read_to_string(sub.join("s.json")).unwrap(), document("source"));
+    // Nothing is left lying about.
+    let mut left: Vec<_> = fs::read_dir(&sub).unwrap().map(|it| it.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["hard.json", "out", "s.json", "t"]);
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_not_called_whole() {
+    let dir = with(&[("a.json", &document("a")), ("file", "")]);
+    let (code, _, told) = convert(dir.path(), &["a.json", "-o", "file/a.json"]);
+    assert_eq!(code, 2, "{told}");
+    assert!(told.ends_with("1 file: 1 not written\n"), "{told}");
+}
+
+#[test]
+fn results_that_would_have_one_name_and_fields_that_nobody_knows_are_told() {
+    let misspelt = document("c").replace("\"Hi\"", "\"Hi\", \"exmaple\": {}");
+    let dir = with(&[
+        ("a.json", &document("Sale!")),
+        ("b.json", &document("sale")),
+        ("c.json", &misspelt),
+    ]);
+    let (code, _, told) =
+        convert(dir.path(), &["a.json", "b.json", "c.json", "--output-dir", "out"]);
+    assert_eq!(code, 1, "{told}");
+    assert!(
+        told.contains(
+            "incomplete[name-taken]: /name: is the name of another template, at a.json:1:9"
+        ),
+        "{told}"
+    );
+    assert!(told.contains("lost[field-lost]: /components/0/exmaple"), "{told}");
+    assert!(told.ends_with("3 files: 1 lost, 1 incomplete, 1 changed\n"), "{told}");
+}
+
+#[test]
 fn what_cannot_be_converted_is_told_and_not_written() {
     let dir =
         with(&[("bad.json", r#"{"name": "x"}"#), ("not.json", "["), ("a.json", &document("a"))]);

@@ -13,6 +13,33 @@ use crate::{
     text::shortened,
 };
 
+/// Letters of Latin alphabets, and what they are without their marks.
+const LETTERS: &[(&str, &str)] = &[
+    ("àáâãäåāăą", "a"),
+    ("æ", "ae"),
+    ("çćĉċč", "c"),
+    ("ďđð", "d"),
+    ("èéêëēĕėęě", "e"),
+    ("ĝğġģ", "g"),
+    ("ĥħ", "h"),
+    ("ìíîïĩīĭįı", "i"),
+    ("ĵ", "j"),
+    ("ķ", "k"),
+    ("ĺļľŀł", "l"),
+    ("ñńņňŋ", "n"),
+    ("òóôõöøōŏőơ", "o"),
+    ("œ", "oe"),
+    ("ŕŗř", "r"),
+    ("śŝşšș", "s"),
+    ("ß", "ss"),
+    ("ţťŧț", "t"),
+    ("þ", "th"),
+    ("ùúûüũūŭůűųư", "u"),
+    ("ŵ", "w"),
+    ("ýÿŷ", "y"),
+    ("źżž", "z"),
+];
+
 const OTP_HINT: &str = "take ONE_TAP or ZERO_TAP if an app of yours takes the code";
 
 /// A name as WhatsApp takes it. One of which nothing would be left stays as it is, and is told by
@@ -22,7 +49,7 @@ pub(super) fn name(name: &str, ledger: &mut Ledger) -> String {
     if name.chars().all(fits) {
         return name.to_owned();
     }
-    let lower = name.to_lowercase();
+    let lower = without_marks(&name.to_lowercase());
     let words = lower.split(|it: char| !fits(it)).filter(|word| !word.is_empty());
     let changed = words.collect::<Vec<_>>().join("_");
     if changed.is_empty() {
@@ -32,6 +59,18 @@ pub(super) fn name(name: &str, ledger: &mut Ledger) -> String {
     let hint = "send it by that name, and see that no other template of the language has it";
     ledger.note(Issue::NameChanged, "/name", message, hint);
     changed
+}
+
+/// A name in small letters that keeps the letter where it loses the mark.
+fn without_marks(lower: &str) -> String {
+    let mut plain = String::with_capacity(lower.len());
+    for letter in lower.chars().filter(|it| !matches!(it, '\u{300}'..='\u{36f}')) {
+        match LETTERS.iter().find(|(marked, _)| marked.contains(letter)) {
+            Some((_, without)) => plain.push_str(without),
+            None => plain.push(letter),
+        }
+    }
+    plain
 }
 
 /// One of WhatsApp's codes, if there is one near.

@@ -43,7 +43,10 @@ fn members_stand_in_the_order_of_the_rulebook() {
 fn names_and_languages_are_those_of_the_other_side() {
     for (name, becomes) in [
         ("Spring Sale 2026!", "spring_sale_2026"),
-        ("caf\u{e9}-menu", "caf_menu"),
+        ("caf\u{e9}-menu", "cafe_menu"),
+        ("\u{c4}rger & Stra\u{df}e", "arger_strasse"),
+        ("A\u{308}rger", "arger"),
+        ("\u{130}zmir", "izmir"),
         ("__a__", "__a__"),
         ("a  b", "a_b"),
         ("\u{65e5}\u{672c}", "\u{65e5}\u{672c}"),

@@ -211,6 +211,11 @@ fn pieces_to_v1() -> Vec<Row> {
         let (has, has_not) = (whatsapp(&button(&lost)), whatsapp(&button(&reply())));
         rows.push((Issue::ButtonLost, "/components/1/buttons/0", has, has_not));
     }
+    let misspelt = json!({"type": "BODY", "text": "Hi", "exmaple": {}});
+    let has = whatsapp(&json!([misspelt]));
+    rows.push((Issue::FieldLost, "/components/0/exmaple", has, whatsapp(&json!([body()]))));
+    let known = with(whatsapp(&json!([body()])), "status", json!("APPROVED"));
+    rows.push((Issue::FieldLost, "/stauts", with(known.clone(), "stauts", json!("A")), known));
     rows
 }
 

@@ -133,8 +133,7 @@ impl Checker {
             findings.warning(warning.clone());
         }
         findings.more_warnings += warnings.more();
-        let Position { line, column } = findings.start_of("/name");
-        let here = format!("{file}:{line}:{column}");
+        let here = findings.here(file);
         let violations = [
             self.others.name_taken(document, &here),
             self.others.category_differs(document, &here),
@@ -195,6 +194,14 @@ impl<'t> Findings<'t> {
             self.add(Remark { severity, rule: id, pointer, message, hint, span }, place, None);
         }
         self.more_faults += conversion.more;
+    }
+
+    /// What a converted document breaks together with others.
+    pub(in crate::commands) fn incomplete(&mut self, violation: Violation) {
+        let Violation { pointer, rule, message, hint, span } = violation;
+        let (severity, rule) = (Severity::Incomplete, rule.id());
+        let place = self.place(&pointer, span, 0, false);
+        self.add(Remark { severity, rule, pointer, message, hint, span }, place, None);
     }
 
     fn violation(&mut self, violation: Violation) {
@@ -264,8 +271,11 @@ impl<'t> Findings<'t> {
         }
     }
 
-    fn start_of(&self, pointer: &str) -> Position {
-        self.lines.position(self.place(pointer, None, 0, false).start)
+    /// Where the document that is being checked tells its name.
+    pub(in crate::commands) fn here(&self, file: &str) -> String {
+        let place = self.place("/name", None, 0, false);
+        let Position { line, column } = self.lines.position(place.start);
+        format!("{file}:{line}:{column}")
     }
 
     fn add(&mut self, mut remark: Remark, place: Range<usize>, before: Option<Range<usize>>) {

@@ -14,7 +14,7 @@ use galley_domain::{
 };
 
 /// The templates seen so far, each with its place.
-pub(super) struct Others {
+pub(in crate::commands) struct Others {
     rulebook: &'static Rulebook,
     claims: HashMap<String, String>,
     categories: HashMap<String, (Category, String)>,
@@ -22,7 +22,7 @@ pub(super) struct Others {
 }
 
 impl Others {
-    pub(super) fn new(rulebook: &'static Rulebook) -> Self {
+    pub(in crate::commands) fn new(rulebook: &'static Rulebook) -> Self {
         Self {
             rulebook,
             claims: HashMap::new(),
@@ -32,7 +32,11 @@ impl Others {
     }
 
     /// Two templates of one run may not have the same name, just as in a service.
-    pub(super) fn name_taken(&mut self, document: &Document<'_>, here: &str) -> Option<Violation> {
+    pub(in crate::commands) fn name_taken(
+        &mut self,
+        document: &Document<'_>,
+        here: &str,
+    ) -> Option<Violation> {
         let text = |key: &str| document.root().get(key).and_then(Json::as_text);
         let name = text("name").filter(|name| !name.trim().is_empty())?;
         let account = AccountId::new(1).expect("1 is an id");
@@ -48,7 +52,7 @@ impl Others {
     }
 
     /// Where languages share a name, they share a category.
-    pub(super) fn category_differs(
+    pub(in crate::commands) fn category_differs(
         &mut self,
         document: &Document<'_>,
         here: &str,
