@@ -1,6 +1,7 @@
 //! Edits: what may change of a template, read once at the door.
 
 use crate::{
+    advice::{Advice, Note, Warnings},
     json::{Document, Json, Member},
     reader::Reader,
     rulebook::Rulebook,
@@ -51,6 +52,37 @@ impl Edit {
         }
         let category = root.get("category").and_then(Json::as_text).and_then(Category::named);
         Ok(Self::Replace { content: (content != "{}").then_some(content), category })
+    }
+
+    /// Reads it likewise, and also answers what is worth a warning in what was sent.
+    pub fn check(
+        document: &Document<'_>,
+        rulebook: &Rulebook,
+        template: &Template,
+    ) -> (Result<Self, Violations>, Warnings) {
+        let mut warnings = Template::check(document, rulebook).warnings;
+        // Some fields only edits have.
+        let of_edits = |pointer: &str| {
+            let field = pointer.strip_prefix('/').unwrap_or_default();
+            rulebook.edit.fields.iter().any(|it| it.name == field)
+        };
+        warnings.take_back(|it| it.rule == Advice::UnknownField && of_edits(&it.pointer));
+        if !rulebook.checks.is_empty() {
+            passed_over(document.root(), template, &mut warnings);
+        }
+        (Self::read(document, rulebook, template), warnings)
+    }
+}
+
+/// Where an edit passes over what never changes, whoever wants it otherwise is told so.
+fn passed_over(root: &Json<'_>, template: &Template, warnings: &mut Warnings) {
+    for (field, fixed) in [("name", template.name()), ("language", template.language())] {
+        if root.get(field).is_some_and(|value| value.as_text() != Some(fixed)) {
+            let message = "never changes after creation: an edit passes it over";
+            let note =
+                Note::new(Advice::UnusedField, message, "leave it out, or create another template");
+            warnings.add(|| note.warning(format!("/{field}")));
+        }
     }
 }
 

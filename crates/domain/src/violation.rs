@@ -66,6 +66,15 @@ impl Violations {
         told.truncate(MOST_TOLD);
         (!told.is_empty()).then_some(Self { told, more })
     }
+
+    /// These, and others behind them.
+    #[must_use]
+    pub fn and(mut self, others: Vec<Violation>) -> Self {
+        self.told.extend(others);
+        self.more += self.told.len().saturating_sub(MOST_TOLD);
+        self.told.truncate(MOST_TOLD);
+        self
+    }
 }
 
 impl From<Violation> for Violations {
@@ -226,6 +235,10 @@ rules! {
     OTHERS {
         NameTaken "name-taken" "No other template has the name. Told by the dry run; a creation is refused with a problem of its own.";
         CategoryDiffers "category-differs" "Under `whatsapp` all languages of a name have one category. Told by the dry run; a creation is refused with a problem of its own.";
+        CategoryLocked "category-locked" "The category of a template stays what it is if `allow_category_change` is false, and under `whatsapp` while a version of it is live. Told by the dry run; an edit is refused with a problem of its own.";
+        MoveNotPossible "move-not-possible" "A template that is disabled is not edited any more. Told by the dry run; an edit is refused with a problem of its own.";
+        VersionUnknown "version-unknown" "A version that is brought back is one that the template has. Told by the dry run; an edit is refused with a problem of its own.";
+        LimitReached "limit-reached" "An account that is held to limits has room for another template. Told by the dry run; a creation is refused with a problem of its own.";
         SampleUnknown "sample-unknown" "A handle that Galley gave out is that of a file which the account has uploaded and which is still kept; other handles are taken as they are.";
         SampleUnfit "sample-unfit" "The file behind such a handle is of a type that the header's `format` takes.";
     }

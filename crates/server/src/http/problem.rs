@@ -116,10 +116,10 @@ catalogue! {
         "Mend every place listed in `violations`; each says what is wrong and how to mend it.";
     InvalidValues UNPROCESSABLE_ENTITY "invalid-values" "The values do not fit the template"
         "Mend every value listed in `violations`; each says what is wrong and how to mend it.";
-    RevisionOutdated PRECONDITION_FAILED "revision-outdated" "The template has changed meanwhile"
+    RevisionOutdated PRECONDITION_FAILED "revision-outdated" "What If-Match names is not what is there"
         "Nothing was done. Read the template again, look whether the change still makes sense, and send its new ETag as If-Match.";
-    CategoryLocked CONFLICT "category-locked" "The category of this template may not change"
-        "Nothing was done. Leave `category` out, or create another template.";
+    CategoryLocked CONFLICT "category-locked" "The category may not be another one"
+        "Nothing was done. Leave `category` out of an edit; create the template with the category that the other languages of its name have.";
     MoveNotPossible CONFLICT "move-not-possible" "The template cannot do this from where it stands"
         "Nothing was done. `possible` lists what can happen to it now.";
     LimitReached TOO_MANY_REQUESTS "limit-reached" "The account has reached a limit"
@@ -214,6 +214,15 @@ impl Problem {
             Extra::Possible(moves) => Some(moves),
             _ => None,
         }
+    }
+
+    /// The template was made with a category that stays.
+    pub(crate) fn category_locked(category: Category) -> Self {
+        let category = category.word();
+        let detail = format!(
+            "The category is {category}, and `allow_category_change` is false: leave `category` out, or create another template."
+        );
+        Self::of(Kind::CategoryLocked).detail(detail)
     }
 
     /// Other languages of the name have this category.

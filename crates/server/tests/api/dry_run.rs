@@ -55,13 +55,43 @@ async fn an_edit_is_tried_out_by_naming_the_template_that_has_the_name_already()
     let app = TestApp::start().await;
     let id = app.made("taken").await;
     let other = app.made("other").await;
-    let try_out = async |query: &str| {
-        app.call(Method::POST, &format!("/validate{query}"), &hello("taken")).await
-    };
+    let mut document = hello("taken");
+    document["allow_category_change"] = json!(true);
+    let try_out =
+        async |query: &str| app.call(Method::POST, &format!("/validate{query}"), &document).await;
     assert_eq!(try_out(&format!("?template={id}")).await.json()["valid"], true);
-    assert_eq!(try_out(&format!("?template={other}")).await.json()["valid"], false);
+    let verdict = try_out(&format!("?template={other}")).await.json();
+    assert_eq!(verdict["violations"][0]["rule"], "unchangeable", "{verdict}");
+    try_out("?template=1").await.problem(404, "template-unknown");
     try_out("?template=first").await.problem(400, "bad-request");
     try_out("?templat=1").await.problem(400, "bad-request");
+}
+
+#[tokio::test]
+async fn what_stands_against_an_edit_is_told_as_the_edit_tells_it() {
+    let app = TestApp::start().await;
+    let mut document = hello("locked");
+    document["allow_category_change"] = json!(false);
+    let made = app.create(&document).await.json();
+    let item = format!("/{}", made["id"].as_str().unwrap());
+    let dry = format!("/validate?template={}", &item[1..]);
+    for (edit, rule, problem) in [
+        (json!({"category": "UTILITY"}), "category-locked", (409, "category-locked")),
+        (json!({"restore_version": 7}), "version-unknown", (404, "version-unknown")),
+        (json!({}), "nothing-to-edit", (422, "invalid-template")),
+    ] {
+        let verdict = app.call(Method::POST, &dry, &edit).await.json();
+        assert_eq!(verdict["violations"][0]["rule"], rule, "{verdict}");
+        assert_eq!(verdict["warnings"], json!([]), "{edit}");
+        app.call(Method::PATCH, &item, &edit).await.problem(problem.0, problem.1);
+    }
+    let good = json!({"components": [{"type": "BODY", "text": "Good evening."}]});
+    assert_eq!(app.call(Method::POST, &dry, &good).await.json()["valid"], true);
+    let disable = json!({"decision": "disable"});
+    assert_eq!(app.call(Method::POST, &format!("{item}/review"), &disable).await.status, 200);
+    let verdict = app.call(Method::POST, &dry, &good).await.json();
+    assert_eq!(verdict["violations"][0]["rule"], "move-not-possible", "{verdict}");
+    app.call(Method::PATCH, &item, &good).await.problem(409, "move-not-possible");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! What accounts of either rulebook may do on the surface of the other.
 
 use axum::http::Method;
+use galley_store::AccountLimits;
 use serde_json::{Value, json};
 
 use super::service::{OTHER, Service, TOKEN, hello};
@@ -59,10 +60,51 @@ async fn the_dry_run_compares_with_the_templates_that_are_there() {
     assert!(verdict["warnings"][0]["message"].as_str().unwrap().contains(&id), "{verdict}");
     // A template does not stand in its own way.
     let path = format!("{path}?template={id}");
-    let mut edited = hello("hello");
-    edited["category"] = json!("UTILITY");
-    let verdict = service.call(Method::POST, &path, &edited).await.good();
+    let verdict = service.call(Method::POST, &path, &hello("hello")).await.good();
     assert_eq!((&verdict["valid"], &verdict["warnings"]), (&json!(true), &json!([])), "{verdict}");
+}
+
+#[tokio::test]
+async fn the_dry_run_of_an_edit_says_what_the_edit_says() {
+    let service = Service::start_reviewed().await;
+    let id = service.made("hello", "en_US").await;
+    let list = format!("/api/v1.0/15550001111/{TOKEN}/message_templates");
+    let dry = async |edit: &Value| {
+        let path = format!("{list}/validate?template={id}");
+        service.call(Method::POST, &path, edit).await.good()
+    };
+    let category = json!({"category": "UTILITY"});
+    assert_eq!(dry(&category).await["valid"], true);
+    // What an edit passes over is told.
+    let verdict = dry(&hello("other")).await;
+    assert_eq!(
+        (&verdict["valid"], &verdict["warnings"][0]["pointer"]),
+        (&json!(true), &json!("/name"))
+    );
+    // The category of a live template stays.
+    let review = json!({"decision": "approve"});
+    let decided = service.call(Method::POST, &format!("{list}/{id}/review"), &review).await;
+    assert_eq!(decided.status, 200, "{}", decided.text());
+    let verdict = dry(&category).await;
+    assert_eq!(verdict["violations"][0]["rule"], "category-locked", "{verdict}");
+    service.call(Method::POST, &format!("/v23.0/{id}"), &category).await.refusal(400, 100, None);
+}
+
+#[tokio::test]
+async fn the_dry_run_tells_that_an_account_has_no_room_for_another_template() {
+    let service = Service::start().await;
+    let limits = Some(AccountLimits { templates: 1 });
+    assert!(service.store.set_account_limits(service.shop, limits).await.unwrap());
+    let path = format!("/api/v1.0/15550001111/{TOKEN}/message_templates/validate");
+    let verdict = service.call(Method::POST, &path, &hello("first")).await.good();
+    assert_eq!(verdict["valid"], true, "{verdict}");
+    let id = service.made("first", "en_US").await;
+    let verdict = service.call(Method::POST, &path, &hello("second")).await.good();
+    assert_eq!(verdict["violations"][0]["rule"], "limit-reached", "{verdict}");
+    // An edit needs no room.
+    let path = format!("{path}?template={id}");
+    let verdict = service.call(Method::POST, &path, &hello("first")).await.good();
+    assert_eq!(verdict["valid"], true, "{verdict}");
 }
 
 #[tokio::test]

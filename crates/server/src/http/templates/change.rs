@@ -78,13 +78,7 @@ fn done(changed: Changed, trigger: &'static str) -> Result<StoredTemplate, Probl
         Changed::NoTemplate => Err(Problem::of(Kind::TemplateUnknown)),
         Changed::NoVersion => Err(Problem::of(Kind::VersionUnknown)),
         Changed::Outdated(revision) => Err(Problem::outdated(revision)),
-        Changed::CategoryLocked(category) => {
-            let category = category.word();
-            let detail = format!(
-                "The category is {category}, and `allow_category_change` is false: leave `category` out, or create another template."
-            );
-            Err(Problem::of(Kind::CategoryLocked).detail(detail))
-        }
+        Changed::CategoryLocked(category) => Err(Problem::category_locked(category)),
         Changed::FamilyCategory(category) => Err(Problem::family_category(category)),
         Changed::LiveCategory(category) => Err(Problem::live_category(category)),
         Changed::Limited(limit) => Err(Problem::limited(limit)),

@@ -1,16 +1,20 @@
-//! The dry run: everything that a creation would be refused for, and what is worth a second look.
+//! The dry run: everything that a creation or an edit would be refused for, and what is worth a
+//! second look.
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{
-    advice::Warning,
-    id::{AccountId, TemplateId},
+    advice::{Warning, Warnings},
+    edit::Edit,
+    id::TemplateId,
     json::{Document, Json},
+    lifecycle::Trigger,
     rulebook::Rulebook,
     sample,
     template::{Category, Checked, Template},
-    violation::{Rule, Violation},
+    violation::{Rule, Violation, Violations},
     wording::Wording,
 };
+use galley_store::{Account, Limit, Listing, StoredTemplate};
 use serde::Serialize;
 
 use crate::{
@@ -19,7 +23,7 @@ use crate::{
         body::JsonBody,
         caller::{Caller, Write},
         json,
-        problem::Problem,
+        problem::{Kind, Problem},
         query::Parameters,
     },
 };
@@ -47,31 +51,16 @@ pub(super) async fn validate(
             .only(&["template"])?
             .read("template", "a template's id", |id| id.parse().ok())?;
     let rulebook = caller.rulebook()?;
-    let (checked, named, samples) = {
-        let document = Document::parse(&body)?;
-        let text = |key| document.root().get(key).and_then(Json::as_text).map(str::to_owned);
-        let named = Named {
-            name: text("name"),
-            language: text("language").unwrap_or_default(),
-            category: text("category").as_deref().and_then(Category::named),
-        };
-        let samples = sample::mentions(document.root());
-        (Template::check(&document, rulebook), named, samples)
+    let others = Others { app: &app, account: &caller.account, rulebook, edited };
+    let Judged { mut violations, more, mut warnings, wording } = match edited {
+        None => others.creation(&body).await?,
+        Some(id) => others.edit(id, &body).await?,
     };
-    let Checked { template, mut warnings } = checked;
-    let (mut violations, more) = match &template {
-        Ok(_) => (Vec::new(), 0),
-        Err(violations) => (violations.told().to_vec(), violations.more()),
-    };
-    let others = Others { app: &app, account: caller.account.id, rulebook, edited };
-    violations.extend(others.name_taken(&named).await?);
-    violations.extend(others.category_differs(&named).await?);
     if rulebook.names_have_languages {
-        violations.extend(graph::sample_violations(&app, others.account, &samples).await?);
+        let samples = sample::mentions(Document::parse(&body)?.root());
+        violations.extend(graph::sample_violations(&app, others.account.id, &samples).await?);
     }
-    if let Ok(template) = &template
-        && let Some(warning) = others.same_content(template).await?
-    {
+    if let Some(warning) = others.same_content(wording).await? {
         warnings.push(warning);
     }
     let verdict = Verdict {
@@ -84,6 +73,21 @@ pub(super) async fn validate(
     Ok(json(StatusCode::OK, serde_json::to_string(&verdict).unwrap_or_default()))
 }
 
+/// What a document meets with, before samples and the words of others are looked at.
+struct Judged {
+    violations: Vec<Violation>,
+    more: usize,
+    warnings: Warnings,
+    wording: Option<Wording>,
+}
+
+impl Judged {
+    fn of(refused: Option<&Violations>, warnings: Warnings, wording: Option<Wording>) -> Self {
+        let violations = refused.map_or(Vec::new(), |it| it.told().to_vec());
+        Self { violations, more: refused.map_or(0, Violations::more), warnings, wording }
+    }
+}
+
 /// What of a document others are asked about, whether it is good or not.
 struct Named {
     name: Option<String>,
@@ -91,21 +95,114 @@ struct Named {
     category: Option<Category>,
 }
 
-/// The templates that are there already.
+/// The account and the templates that it has already.
 struct Others<'a> {
     app: &'a App,
-    account: AccountId,
+    account: &'a Account,
     rulebook: &'static Rulebook,
     /// The template that the document would edit: it does not stand in its own way.
     edited: Option<TemplateId>,
 }
 
 impl Others<'_> {
+    async fn creation(&self, body: &[u8]) -> Result<Judged, Problem> {
+        let (Checked { template, warnings }, named) = {
+            let document = Document::parse(body)?;
+            let text = |key| document.root().get(key).and_then(Json::as_text).map(str::to_owned);
+            let named = Named {
+                name: text("name"),
+                language: text("language").unwrap_or_default(),
+                category: text("category").as_deref().and_then(Category::named),
+            };
+            (Template::check(&document, self.rulebook), named)
+        };
+        let wording = template.as_ref().ok().and_then(Wording::of);
+        let mut judged = Judged::of(template.as_ref().err(), warnings, wording);
+        judged.violations.extend(self.name_taken(&named).await?);
+        judged.violations.extend(self.category_differs(&named).await?);
+        judged.violations.extend(self.no_room().await?);
+        Ok(judged)
+    }
+
+    /// The same that stands against an edit, in the order that the store asks.
+    async fn edit(&self, id: TemplateId, body: &[u8]) -> Result<Judged, Problem> {
+        let stored = self.app.store().template(self.account.id, id).await?;
+        let stored = stored.ok_or(Problem::of(Kind::TemplateUnknown))?;
+        let (edit, warnings) = {
+            let document = Document::parse(body)?;
+            Edit::check(&document, self.rulebook, &stored.template)
+        };
+        let mut judged = Judged::of(edit.as_ref().err(), warnings, None);
+        if let Err(refusal) = stored.state.after(Trigger::Edit, self.account.review) {
+            let problem = Problem::not_possible(Trigger::Edit.word(), &refusal);
+            judged.violations.push(violation("", Rule::MoveNotPossible, problem.told()));
+        }
+        let category = match &edit {
+            Err(_) => None,
+            Ok(Edit::Replace { content, category }) => {
+                let category = category.unwrap_or(stored.template.category());
+                let content = content.as_deref().unwrap_or(stored.template.content());
+                judged.wording = Wording::of_content(category, content);
+                Some(("/category", category))
+            }
+            Ok(Edit::Restore(number)) => {
+                let version = self.app.store().version(self.account.id, id, *number).await?;
+                if version.is_none() {
+                    let told = Problem::of(Kind::VersionUnknown);
+                    let told = violation("/restore_version", Rule::VersionUnknown, told.told());
+                    judged.violations.push(told);
+                }
+                version.map(|version| ("/restore_version", version.category))
+            }
+        };
+        if let Some((pointer, category)) = category {
+            judged.violations.extend(self.other_category(&stored, category, pointer).await?);
+        }
+        Ok(judged)
+    }
+
+    /// What stands against another category for a template that is there.
+    async fn other_category(
+        &self,
+        stored: &StoredTemplate,
+        category: Category,
+        pointer: &str,
+    ) -> Result<Option<Violation>, Problem> {
+        let template = &stored.template;
+        if category == template.category() {
+            return Ok(None);
+        }
+        if !template.allow_category_change() {
+            let problem = Problem::category_locked(template.category());
+            return Ok(Some(violation(pointer, Rule::CategoryLocked, problem.told())));
+        }
+        let named = Named {
+            name: Some(template.name().to_owned()),
+            language: template.language().to_owned(),
+            category: Some(category),
+        };
+        let differs = self.category_differs(&named).await?;
+        let live = self.rulebook.names_have_languages && stored.state.live_version().is_some();
+        Ok(differs.or_else(|| {
+            let problem = Problem::live_category(template.category());
+            live.then(|| violation(pointer, Rule::CategoryLocked, problem.told()))
+        }))
+    }
+
+    /// Whether the account may have another template. How many an hour takes is not foretold.
+    async fn no_room(&self) -> Result<Option<Violation>, Problem> {
+        let Some(limits) = self.account.limits else { return Ok(None) };
+        let listing = Listing::of(self.account.id, 1);
+        let count = self.app.store().count_templates(listing).await?;
+        let full = count >= u64::from(limits.templates);
+        let told = Problem::limited(Limit::Templates);
+        Ok(full.then(|| violation("", Rule::LimitReached, told.told())))
+    }
+
     async fn name_taken(&self, named: &Named) -> Result<Option<Violation>, Problem> {
         let Some(name) = &named.name else { return Ok(None) };
-        let claim = (self.rulebook.claim)(self.account, name, &named.language);
-        let taken = self.app.store().taken(self.account, &claim).await?;
-        let Some(taken) = taken.filter(|it| self.edited.is_none() || it.own != self.edited) else {
+        let claim = (self.rulebook.claim)(self.account.id, name, &named.language);
+        let Some(taken) = self.app.store().taken(self.account.id, &claim).await? else {
             return Ok(None);
         };
         let hint = match taken.own {
@@ -114,13 +211,8 @@ impl Others<'_> {
             ),
             None => "choose another name".to_owned(),
         };
-        Ok(Some(Violation {
-            pointer: "/name".to_owned(),
-            rule: Rule::NameTaken,
-            message: "another template has this name".to_owned(),
-            hint: Some(hint),
-            span: None,
-        }))
+        let told = violation("/name", Rule::NameTaken, "another template has this name");
+        Ok(Some(Violation { hint: Some(hint), ..told }))
     }
 
     /// Where languages share a name, they share a category.
@@ -130,25 +222,28 @@ impl Others<'_> {
         else {
             return Ok(None);
         };
-        let family = self.app.store().family(self.account, name).await?;
+        let family = self.app.store().family(self.account.id, name).await?;
         let mut others = family.iter().filter(|other| Some(other.id) != self.edited);
         let Some(other) = others.find(|other| other.template.category() != category) else {
             return Ok(None);
         };
         let (word, language) = (other.template.category().word(), other.template.language());
-        Ok(Some(Violation {
-            pointer: "/category".to_owned(),
-            rule: Rule::CategoryDiffers,
-            message: format!("the same name in {language} is {word}"),
-            hint: Some(format!("make it {word}, or choose another name")),
-            span: None,
-        }))
+        let message = format!("the same name in {language} is {word}");
+        let told = violation("/category", Rule::CategoryDiffers, &message);
+        let hint = Some(format!("make it {word}, or choose another name"));
+        Ok(Some(Violation { hint, ..told }))
     }
 
-    async fn same_content(&self, template: &Template) -> Result<Option<Warning>, Problem> {
-        let wording = Wording::of(template).filter(|_| self.rulebook.names_have_languages);
+    async fn same_content(&self, wording: Option<Wording>) -> Result<Option<Warning>, Problem> {
+        let wording = wording.filter(|_| self.rulebook.names_have_languages);
         let Some(wording) = wording else { return Ok(None) };
-        let other = self.app.store().with_wording(self.account, &wording, self.edited).await?;
+        let other = self.app.store().with_wording(self.account.id, &wording, self.edited).await?;
         Ok(other.map(|id| Wording::repeated_by(&format!("your template {id}"))))
     }
+}
+
+/// A violation that says all there is to say.
+fn violation(pointer: &str, rule: Rule, message: &str) -> Violation {
+    let (pointer, message) = (pointer.to_owned(), message.to_owned());
+    Violation { pointer, rule, message, hint: None, span: None }
 }

@@ -90,7 +90,7 @@ pub(super) fn validate() -> Operation {
         id: "validateTemplate",
         tag: TAG,
         summary: "Try a template out",
-        description: "Tells everything that a creation would be refused for, a taken name included, and what is worth a second look although it would be accepted. Nothing is kept. A document that breaks rules is no failure here: the answer says so.",
+        description: "Tells everything that a creation would be refused for, a taken name included, or with `template` an edit of that one, and what is worth a second look although it would be accepted. Nothing is kept. A document that breaks rules is no failure here: the answer says so.",
         scope: Some(Scope::Write),
         parameters: &["PhoneNumberId", "Key", "EditedTemplate"],
         body: Some(body("The template", "Trial", &examples::of_trials())),
@@ -101,6 +101,6 @@ pub(super) fn validate() -> Operation {
             content: Some(content("Verdict", &examples::verdict())),
             links: None,
         }],
-        refusals: [CALLER, BODY].concat(),
+        refusals: [CALLER, BODY, &[Kind::TemplateUnknown]].concat(),
     }
 }
