@@ -8,12 +8,7 @@ use axum::{
 use galley_domain::{json::Document, rulebook::WHATSAPP, template::Template};
 use galley_store::{Actor, Creation, Family, Idempotency, NewTemplate, Receipt};
 
-use super::{
-    body::{JsonText, invalid},
-    caller::Caller,
-    error::limited,
-    samples,
-};
+use super::{body::JsonText, caller::Caller, error::limited, samples};
 use crate::{
     App,
     http::{
@@ -31,11 +26,9 @@ pub(super) async fn create(
     JsonText(body): JsonText,
 ) -> Result<Response, Problem> {
     let idempotency = key.with(&["POST", "message_templates"], &body)?;
-    let read = match read(&samples::with_handles(&app, body)) {
-        Ok(template) => samples::judged(&app, caller.account.id, template).await,
-        Err(problem) => Err(problem),
-    };
-    let creation = match read {
+    let body = samples::with_handles(&app, body);
+    let read = |document: &Document<'_>| Template::read(document, &WHATSAPP);
+    let creation = match samples::judged(&app, caller.account.id, &body, read).await {
         Ok(template) => {
             let new = new(&app, &caller, template, idempotency);
             app.store().create_template(new).await?
@@ -51,11 +44,6 @@ pub(super) async fn create(
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     }
     Ok(response)
-}
-
-fn read(body: &[u8]) -> Result<Template, Problem> {
-    let document = Document::parse(body)?;
-    Template::read(&document, &WHATSAPP).map_err(|violations| invalid(violations, &document))
 }
 
 /// A template to be kept, as one of the languages of its name.

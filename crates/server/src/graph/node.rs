@@ -12,7 +12,7 @@ use galley_domain::{
 use galley_store::{Change, Changed, StoredTemplate};
 
 use super::{
-    body::{JsonText, invalid},
+    body::JsonText,
     caller::{Caller, unknown},
     error::limited,
     parameters::Query,
@@ -86,7 +86,6 @@ async fn edit(app: &App, caller: &Caller<Write>, request: Request) -> Result<Res
     let body = samples::with_handles(app, body);
     for _ in 0..MOST_TRIES {
         let (edit, revision) = read(app, caller, id, &body).await?;
-        let edit = samples::judged_edit(app, caller.account.id, edit).await?;
         let change = Change { expected: Some(vec![revision]), ..caller.change(app, id) };
         match app.store().edit_template(change, edit).await? {
             Changed::Outdated(_) => {}
@@ -119,9 +118,8 @@ async fn read(
 ) -> Result<(Edit, u64), Problem> {
     let stored = app.store().template(caller.account.id, id).await?;
     let stored = stored.ok_or_else(|| unknown(&caller.node))?;
-    let document = Document::parse(body)?;
-    let edit = Edit::read(&document, &WHATSAPP, &stored.template)
-        .map_err(|violations| invalid(violations, &document))?;
+    let edit = |document: &Document<'_>| Edit::read(document, &WHATSAPP, &stored.template);
+    let edit = samples::judged(app, caller.account.id, body, edit).await?;
     Ok((edit, stored.revision))
 }
 
@@ -136,13 +134,7 @@ pub(super) fn done(
         Changed::NoTemplate | Changed::NoVersion | Changed::Outdated(_) => {
             Err(unknown(&id.to_string()))
         }
-        Changed::CategoryLocked(category) => {
-            let category = category.word();
-            let detail = format!(
-                "The category is {category}, and the template was made with `allow_category_change` false: leave `category` out."
-            );
-            Err(Problem::of(Kind::CategoryLocked).detail(detail))
-        }
+        Changed::CategoryLocked(category) => Err(Problem::category_locked(category)),
         Changed::Limited(limit) => Err(limited(limit)),
         Changed::FamilyCategory(category) => Err(Problem::family_category(category)),
         Changed::LiveCategory(category) => Err(Problem::live_category(category)),

@@ -2,12 +2,10 @@
 //! again, and a handle that was given out here leads to a file that is there and fits.
 
 use galley_domain::{
-    edit::Edit,
     id::AccountId,
     json::{Document, Json},
     sample::{self, Mention},
-    template::Template,
-    violation::{Rule, Violation, Violations},
+    violation::{MOST_TOLD, Rule, Violation, Violations},
 };
 use galley_store::UNUSED_DAYS;
 
@@ -65,51 +63,38 @@ fn put_handle(app: &App, value: &mut Json<'_>) -> bool {
     true
 }
 
-/// A template, if the samples that it names are there and fit.
-pub(super) async fn judged(
+/// What is read of a document, if the samples that the document names are there and fit; otherwise
+/// everything that is wrong with it at once.
+pub(super) async fn judged<T>(
     app: &App,
     account: AccountId,
-    template: Template,
-) -> Result<Template, Problem> {
-    look(app, account, template.content()).await?;
-    Ok(template)
-}
-
-/// The same of an edit.
-pub(super) async fn judged_edit(
-    app: &App,
-    account: AccountId,
-    edit: Edit,
-) -> Result<Edit, Problem> {
-    if let Edit::Replace { content: Some(content), .. } = &edit {
-        look(app, account, content).await?;
-    }
-    Ok(edit)
-}
-
-async fn look(app: &App, account: AccountId, content: &str) -> Result<(), Problem> {
-    if !content.contains(HANDLES) {
-        return Ok(());
-    }
-    let mentions = {
-        let document = Document::parse(content.as_bytes())?;
-        sample::mentions(document.root())
+    body: &[u8],
+    read: impl FnOnce(&Document<'_>) -> Result<T, Violations>,
+) -> Result<T, Problem> {
+    let (read, mentions) = {
+        let document = Document::parse(body)?;
+        (read(&document), sample::mentions(document.root()))
     };
-    match Violations::of(violations(app, account, &mentions).await?) {
-        Some(violations) => Err(invalid(violations, &Document::parse(content.as_bytes())?)),
-        None => Ok(()),
-    }
+    let others = violations(app, account, &mentions).await?;
+    let violations = match read {
+        Ok(read) => match Violations::of(others) {
+            None => return Ok(read),
+            Some(violations) => violations,
+        },
+        Err(violations) => violations.and(others),
+    };
+    Err(invalid(violations, &Document::parse(body)?))
 }
 
-/// What is wrong with the samples that a document names. Handles from elsewhere are taken as they
-/// are: nobody here knows what stands behind them.
+/// What is wrong with the samples that a document names, as many of them as are told. Handles from
+/// elsewhere are taken as they are: nobody here knows what stands behind them.
 pub(crate) async fn violations(
     app: &App,
     account: AccountId,
     mentions: &[Mention],
 ) -> Result<Vec<Violation>, Problem> {
     let mut found = Vec::new();
-    for mention in mentions {
+    for mention in mentions.iter().take(MOST_TOLD) {
         let Mention { pointer, handle, format } = mention;
         let name = sample::name(handle).or_else(|| media::name_at(app, handle));
         if name.is_none() && !sample::is_ours(handle) {
