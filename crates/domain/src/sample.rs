@@ -92,7 +92,8 @@ pub fn types(format: &str) -> &'static [&'static str] {
     match format {
         "IMAGE" => &["image/jpeg", "image/png"],
         "VIDEO" => &["video/mp4", "video/3gpp"],
-        "GIF" => &["video/mp4", "image/gif"],
+        // WhatsApp shows a film without sound.
+        "GIF" => &["video/mp4"],
         "DOCUMENT" => &["application/pdf"],
         _ => &[],
     }

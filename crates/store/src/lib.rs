@@ -313,7 +313,7 @@ pub trait Store: Send + Sync {
         at: Timestamp,
     ) -> Result<Appended, StoreError>;
 
-    /// Forgets an upload that is not finished. `false`: there is none.
+    /// Forgets an upload that is not finished, or that no template has named. `false`: there is none.
     async fn cancel_upload(
         &self,
         account: AccountId,

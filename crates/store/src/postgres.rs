@@ -365,7 +365,7 @@ impl Store for PostgresStore {
         id: &str,
         at: Timestamp,
     ) -> Result<bool, StoreError> {
-        self.forget_unfinished(account, id, at).await
+        self.forget_unwanted(account, id, at).await
     }
 
     async fn sample(

@@ -96,6 +96,8 @@ pub struct Media {
     /// The type that its first bytes show; `application/octet-stream` if they show none. Never what
     /// its sender said, who could have it taken for a page.
     pub file_type: String,
+    /// What its sender calls it; may be empty.
+    pub file_name: String,
     /// How many bytes it has.
     pub length: u64,
 }

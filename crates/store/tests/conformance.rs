@@ -174,7 +174,7 @@ macro_rules! conformance {
                 a_file_that_no_template_names_in_a_week_is_forgotten,
                 a_template_can_name_its_own_accounts_files_only,
                 files_of_a_disabled_account_are_not_shown,
-                an_unfinished_upload_can_be_cancelled,
+                an_upload_that_no_template_names_can_be_cancelled,
                 a_file_of_another_type_than_announced_is_forgotten,
             }
             accounts {

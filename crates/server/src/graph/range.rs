@@ -13,6 +13,14 @@ pub(super) enum Wanted {
     Nothing,
 }
 
+/// Whether the caller wants something else than what has that tag.
+pub(super) fn is_other(headers: &HeaderMap, tag: &str) -> bool {
+    let mut lines = headers.get_all(header::IF_MATCH).iter().peekable();
+    let is_asked = lines.peek().is_some();
+    let tags = lines.filter_map(|it| it.to_str().ok()).flat_map(|line| line.split(','));
+    is_asked && !tags.map(str::trim).any(|it| it == "*" || it == tag)
+}
+
 /// Whether the caller has what has that tag.
 pub(super) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let lines = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|it| it.to_str().ok());
@@ -25,7 +33,8 @@ pub(super) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
 pub(super) fn wanted(headers: &HeaderMap, tag: &str, length: u64) -> Wanted {
     let same = headers.get(header::IF_RANGE).is_none_or(|it| it.as_bytes() == tag.as_bytes());
     let range = headers.get(header::RANGE).filter(|_| same).and_then(|it| it.to_str().ok());
-    let range = range.and_then(|it| it.trim().strip_prefix("bytes="));
+    let (unit, range) = range.and_then(|it| it.split_once('=')).unwrap_or_default();
+    let range = Some(range).filter(|_| unit.trim().eq_ignore_ascii_case("bytes"));
     range.and_then(|range| part(range.trim(), length)).unwrap_or(Wanted::Whole)
 }
 
@@ -71,6 +80,7 @@ mod tests {
         for (range, expected) in [
             ("bytes=0-0", Wanted::Part(0..1)),
             ("bytes=2-4", Wanted::Part(2..5)),
+            ("Bytes=2-4", Wanted::Part(2..5)),
             ("bytes=2-", Wanted::Part(2..10)),
             ("bytes=0-99999999999999999999", Wanted::Part(0..10)),
             ("bytes=-3", Wanted::Part(7..10)),
@@ -98,6 +108,17 @@ mod tests {
             let headers = headers(&[(header::RANGE, "bytes=2-4"), (header::IF_RANGE, since)]);
             assert_eq!(wanted(&headers, TAG, 10), expected, "{since}");
         }
+    }
+
+    #[test]
+    fn whoever_wants_something_else_is_known_by_its_tag() {
+        for (tags, expected) in
+            [("*", false), (TAG, false), ("\"b\", \"a\"", false), ("W/\"a\"", true), ("b", true)]
+        {
+            let headers = headers(&[(header::IF_MATCH, tags)]);
+            assert_eq!(is_other(&headers, TAG), expected, "{tags}");
+        }
+        assert!(!is_other(&HeaderMap::new(), TAG));
     }
 
     #[test]

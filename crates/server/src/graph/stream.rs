@@ -10,22 +10,27 @@ use std::{
 use axum::body::Bytes;
 use galley_store::StoreError;
 use hyper::body::{Body, Frame, SizeHint};
+use tokio::time::Sleep;
 
+use super::uploads::LONGEST;
 use crate::App;
 
-/// The bytes of a file that are still to be sent. Only one chunk of them is in memory.
+/// The bytes of a file that are still to be sent. Only one chunk of them is in memory, and whoever
+/// reads them takes no longer than whoever sends them may.
 pub(super) struct Stream {
     app: App,
     name: String,
     left: Range<u64>,
     reading: Option<Reading>,
+    over: Pin<Box<Sleep>>,
 }
 
 type Reading = Pin<Box<dyn Future<Output = Result<Vec<u8>, StoreError>> + Send>>;
 
 impl Stream {
     pub(super) fn of(app: App, name: String, left: Range<u64>) -> Self {
-        Self { app, name, left, reading: None }
+        let over = Box::pin(tokio::time::sleep(LONGEST));
+        Self { app, name, left, reading: None, over }
     }
 
     /// Begins to read what comes next.
@@ -46,6 +51,9 @@ impl Body for Stream {
         let length = self.left.end - self.left.start;
         if length == 0 {
             return Poll::Ready(None);
+        }
+        if self.over.as_mut().poll(context).is_ready() {
+            return failed(io::ErrorKind::TimedOut.into());
         }
         let mut reading = self.reading.take().unwrap_or_else(|| self.read());
         let Poll::Ready(read) = reading.as_mut().poll(context) else {

@@ -40,15 +40,8 @@ use crate::{
 const PREFIX: &str = "upload:";
 
 /// The types that samples come in.
-const TYPES: [&str; 7] = [
-    "application/pdf",
-    "image/gif",
-    "image/jpeg",
-    "image/jpg",
-    "image/png",
-    "video/mp4",
-    "video/3gpp",
-];
+const TYPES: [&str; 6] =
+    ["application/pdf", "image/jpeg", "image/jpg", "image/png", "video/mp4", "video/3gpp"];
 
 /// How many bytes of a file's name are kept.
 const LONGEST_NAME: usize = 128;
@@ -183,7 +176,7 @@ pub(super) async fn append(
 /// What to do when nobody knows how much was kept.
 const ASK: &str = "Some of the bytes may be there: ask for the upload with GET, and go on from the `file_offset` that is answered.";
 
-/// Cancels an upload that is not finished.
+/// Forgets an upload, unless a template has named the file.
 pub(super) async fn cancel(
     State(app): State<App>,
     caller: Caller<Write>,
@@ -193,7 +186,7 @@ pub(super) async fn cancel(
         None => false,
     };
     let nothing = || {
-        Problem::of(Kind::NotFound).detail("There is no unfinished upload with that id. Templates are deleted at the account's `message_templates`, by `hsm_id`.")
+        Problem::of(Kind::NotFound).detail("There is no upload with that id, or a template has named its file, which stays. Templates are deleted at the account's `message_templates`, by `hsm_id`.")
     };
     gone.then(success).ok_or_else(nothing)
 }

@@ -1,9 +1,12 @@
 //! Samples as they are served: whole, in parts, not at all; and as templates name them.
 
+use std::time::Duration;
+
 use axum::{
     body::Body,
     http::{HeaderName, Method, Request, header},
 };
+use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
 use super::{
@@ -75,6 +78,42 @@ async fn a_sample_is_read_whole_or_in_part_across_its_chunks() {
     let known = read(&service, Method::GET, &name, &[(header::IF_NONE_MATCH, tag)]).await;
     assert_eq!((known.status.as_u16(), known.bytes.len()), (304, 0));
     assert_eq!(known.headers[header::ETAG], whole.headers[header::ETAG]);
+    for (tags, status) in [(tag, 200), ("*", 200), ("\"other\"", 412)] {
+        let answer = read(&service, Method::GET, &name, &[(header::IF_MATCH, tags)]).await;
+        assert_eq!(answer.status, status, "{tags}");
+    }
+}
+
+#[tokio::test]
+async fn a_browser_keeps_a_sample_for_minutes_and_saves_a_pdf_instead_of_opening_it() {
+    let service = Service::start().await;
+    for (file_type, bytes, how) in
+        [("image/png", PNG, "inline; "), ("application/pdf", b"%PDF-1.7", "attachment; ")]
+    {
+        let name = sample(&service, file_type, bytes).await;
+        let shown = read(&service, Method::GET, &name, &[]).await;
+        assert_eq!(shown.headers[header::CACHE_CONTROL], "public, max-age=300");
+        let disposition = shown.headers[header::CONTENT_DISPOSITION].to_str().unwrap();
+        assert!(disposition.starts_with(how), "{disposition}");
+        assert!(
+            shown.headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap().contains("sandbox")
+        );
+    }
+}
+
+#[tokio::test]
+async fn whoever_reads_a_sample_too_slowly_does_not_get_the_rest() {
+    let service = Service::start().await;
+    let mut file = PNG.to_vec();
+    file.resize(1_000_000, 7);
+    let name = sample(&service, "image/png", &file).await;
+    let request = Request::builder().uri(format!("/media/{name}")).body(Body::empty()).unwrap();
+    let mut body = service.answer(request).await.into_body();
+    assert!(body.frame().await.unwrap().is_ok());
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_mins(21)).await;
+    tokio::time::resume();
+    assert!(body.frame().await.unwrap().is_err());
 }
 
 #[tokio::test]
@@ -82,7 +121,8 @@ async fn only_a_name_leads_to_a_sample_and_only_while_its_account_is_there() {
     let service = Service::start().await;
     let name = sample(&service, "image/png", PNG).await;
     for other in [&name[1..], "%2e%2e", "nothing", &format!("{name}0")] {
-        assert_eq!(read(&service, Method::GET, other, &[]).await.status, 404, "{other}");
+        let refused = read(&service, Method::GET, other, &[]).await;
+        assert!(refused.status == 404 && refused.text().contains("No sample"), "{other}");
     }
     let now = galley_server::Clock::now(&*service.clock);
     service.store.set_account_disabled(service.shop, Some(now)).await.unwrap();
@@ -121,6 +161,26 @@ async fn a_handle_of_ours_names_a_file_of_the_account_that_fits() {
             assert_eq!(violation["pointer"], "/components/0/example/header_handle/0");
             assert!(violation["hint"].is_string(), "{error}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_sample_that_is_not_there_is_told_beside_everything_else() {
+    let service = Service::start().await;
+    let unknown = format!("4::galley.{}", "x".repeat(32));
+    let document = with_header("Bad Name", "IMAGE", &unknown);
+    let template = service.made("hello", "en_US").await;
+    let mut edit = json!({"components": document["components"]});
+    edit["components"][1]["text"] = json!("");
+    let node = format!("/v23.0/{template}");
+    for (answer, other) in [
+        (service.create(&document).await, "name-form"),
+        (service.call(Method::POST, &node, &edit).await, "empty"),
+    ] {
+        let error: Value = serde_json::from_str(answer.text()).unwrap();
+        let told = error["error"]["galley_violations"].as_array().unwrap();
+        let rules: Vec<&str> = told.iter().map(|it| it["rule"].as_str().unwrap()).collect();
+        assert_eq!(rules, [other, "sample-unknown"], "{error}");
     }
 }
 

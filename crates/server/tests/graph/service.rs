@@ -13,6 +13,7 @@ use std::{
 use axum::{
     body::{Body, to_bytes},
     http::{HeaderMap, Method, Request, StatusCode, header},
+    response::Response,
 };
 use galley_domain::{
     id::AccountId,
@@ -140,8 +141,13 @@ impl Service {
         Self { store, clock, shop, stranger, other, galley, log, _dir: dir }
     }
 
+    /// An answer whose body is still to be read.
+    pub(crate) async fn answer(&self, request: Request<Body>) -> Response {
+        self.galley.answer(request).await
+    }
+
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
-        let response = self.galley.answer(request).await;
+        let response = self.answer(request).await;
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.unwrap().to_vec();
         Answer { status: parts.status, headers: parts.headers, bytes }

@@ -32,17 +32,15 @@ impl PostgresStore {
         Ok(forgotten)
     }
 
-    /// Forgets an unfinished upload. Answers whether there was one.
-    pub(super) async fn forget_unfinished(
+    /// Forgets an upload that no template has named. Answers whether there was one.
+    pub(super) async fn forget_unwanted(
         &self,
         account: AccountId,
         id: &str,
         at: Timestamp,
     ) -> Result<bool, StoreError> {
         let found: Result<_, StoreError> = transact!(self, tx => find(tx, account, id, at));
-        let Some((upload, _)) = found?.filter(|(_, upload)| upload.handle.is_none()) else {
-            return Ok(false);
-        };
+        let Some((upload, _)) = found? else { return Ok(false) };
         transact!(self, tx => forget(tx, account, upload, Ground::Unwanted))
     }
 }
@@ -64,8 +62,8 @@ pub(super) async fn sample(
     handle: &str,
     at: Timestamp,
 ) -> Result<Option<Media>, StoreError> {
-    let statement = "SELECT sniffed, length FROM upload WHERE handle = $1 AND account_id = $2 AND \
-                     received = length AND (used_at IS NOT NULL OR finished_at > $3)";
+    let statement = "SELECT sniffed, length, file_name FROM upload WHERE handle = $1 AND \
+                     account_id = $2 AND received = length AND (used_at IS NOT NULL OR finished_at > $3)";
     let values: Values<'_> = &[&sought(handle), &key(account.get()), &millis(unused(at))];
     let row = links.read_one(statement, values).await?;
     row.as_ref().map(media).transpose()
@@ -73,8 +71,8 @@ pub(super) async fn sample(
 
 /// A whole file, for anybody.
 pub(super) async fn public(links: &Links, handle: &str) -> Result<Option<Media>, StoreError> {
-    let statement = "SELECT sniffed, length FROM upload JOIN account ON account.id = account_id \
-                     WHERE handle = $1 AND received = length AND disabled_at IS NULL";
+    let statement = "SELECT sniffed, length, file_name FROM upload JOIN account ON \
+                     account.id = account_id WHERE handle = $1 AND received = length AND disabled_at IS NULL";
     let row = links.read_one(statement, &[&sought(handle)]).await?;
     row.as_ref().map(media).transpose()
 }
@@ -82,7 +80,8 @@ pub(super) async fn public(links: &Links, handle: &str) -> Result<Option<Media>,
 fn media(row: &Row) -> Result<Media, StoreError> {
     let sniffed: Option<String> = plain(row, "sniffed")?;
     let file_type = sniffed.unwrap_or_else(|| "application/octet-stream".to_owned());
-    Ok(Media { file_type, length: number(row, "length")? })
+    let (file_name, length) = (plain(row, "file_name")?, number(row, "length")?);
+    Ok(Media { file_type, file_name, length })
 }
 
 /// What is left of the chunk that holds the byte at that place.
@@ -128,7 +127,7 @@ async fn old(links: &Links, at: Timestamp) -> Result<Vec<(i64, AccountId)>, Stor
 enum Ground {
     /// Its time is over.
     Over(Timestamp),
-    /// It is not finished, and nobody wants it.
+    /// No template has named it, and nobody wants it.
     Unwanted,
 }
 
@@ -142,7 +141,7 @@ async fn forget(
     transaction.lock(account).await?;
     let (over, unused) = match ground {
         Ground::Over(at) => (over(at), long_unused(at)),
-        Ground::Unwanted => (i64::MAX, i64::MIN),
+        Ground::Unwanted => (i64::MAX, i64::MAX),
     };
     let find = "SELECT file_name, received FROM upload WHERE number = $1 AND \
                 CASE WHEN received < length THEN created_at <= $2 \

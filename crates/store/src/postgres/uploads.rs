@@ -47,7 +47,7 @@ impl PostgresStore {
             let done: Result<Appended, StoreError> = transact!(self, tx => append(tx, &piece));
             let done = done?;
             if let Appended::OtherType { .. } = done {
-                self.forget_unfinished(whole.account, whole.id, whole.at).await?;
+                self.forget_unwanted(whole.account, whole.id, whole.at).await?;
             }
             if rest.is_empty() || !matches!(done, Appended::Received(_)) {
                 return Ok(done);

@@ -34,17 +34,15 @@ impl SqliteStore {
         Ok(forgotten)
     }
 
-    /// Forgets an unfinished upload, a bit at a time. Answers whether there was one.
-    pub(super) async fn forget_unfinished(
+    /// Forgets an upload that no template has named, a bit at a time. Answers whether there was one.
+    pub(super) async fn forget_unwanted(
         &self,
         account: AccountId,
         id: &str,
         at: Timestamp,
     ) -> Result<bool, StoreError> {
         let found = self.snapshots.read(|connection| find(connection, account, id, at))?;
-        let Some((upload, _)) = found.filter(|(_, upload)| upload.handle.is_none()) else {
-            return Ok(false);
-        };
+        let Some((upload, _)) = found else { return Ok(false) };
         loop {
             let step = self.writer.write(move |batch| forget(batch, upload, Ground::Unwanted));
             match step.await? {
@@ -74,7 +72,7 @@ pub(super) fn sample(
     at: Timestamp,
 ) -> Result<Option<Media>, StoreError> {
     let mut query = connection.prepare_cached(
-        "SELECT sniffed, length FROM upload WHERE handle = ?1 AND account_id = ?2 AND \
+        "SELECT sniffed, length, file_name FROM upload WHERE handle = ?1 AND account_id = ?2 AND \
          received = length AND (used_at IS NOT NULL OR finished_at > ?3)",
     )?;
     let mut rows = query.query(params![handle, key(account.get()), millis(unused(at))])?;
@@ -84,8 +82,8 @@ pub(super) fn sample(
 /// A whole file, for anybody.
 pub(super) fn public(connection: &Connection, handle: &str) -> Result<Option<Media>, StoreError> {
     let mut query = connection.prepare_cached(
-        "SELECT sniffed, length FROM upload JOIN account ON account.id = account_id WHERE \
-         handle = ?1 AND received = length AND disabled_at IS NULL",
+        "SELECT sniffed, length, file_name FROM upload JOIN account ON account.id = account_id \
+         WHERE handle = ?1 AND received = length AND disabled_at IS NULL",
     )?;
     let mut rows = query.query([handle])?;
     rows.next()?.map(media).transpose()
@@ -94,7 +92,7 @@ pub(super) fn public(connection: &Connection, handle: &str) -> Result<Option<Med
 fn media(row: &Row<'_>) -> Result<Media, StoreError> {
     let sniffed: Option<String> = row.get(0)?;
     let file_type = sniffed.unwrap_or_else(|| "application/octet-stream".to_owned());
-    Ok(Media { file_type, length: number(row, 1)? })
+    Ok(Media { file_type, file_name: row.get(2)?, length: number(row, 1)? })
 }
 
 /// What is left of the chunk that holds the byte at that place.
@@ -161,7 +159,7 @@ fn old(connection: &Connection, at: Timestamp) -> Result<Option<i64>, StoreError
 enum Ground {
     /// Its time is over.
     Over(Timestamp),
-    /// It is not finished, and nobody wants it.
+    /// No template has named it, and nobody wants it.
     Unwanted,
 }
 
@@ -182,7 +180,7 @@ fn forget(batch: &mut Batch<'_>, upload: i64, ground: Ground) -> Result<Step, St
     let connection = batch.connection();
     let (over, unused) = match ground {
         Ground::Over(at) => (over(at), long_unused(at)),
-        Ground::Unwanted => (i64::MAX, i64::MIN),
+        Ground::Unwanted => (i64::MAX, i64::MAX),
     };
     let found: Option<(i64, String, i64)> = connection
         .prepare_cached(

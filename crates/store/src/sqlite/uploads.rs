@@ -51,7 +51,7 @@ impl SqliteStore {
             let done = self.writer.write(move |batch| append(batch, &piece)).await?;
             drop(turn);
             if let Appended::OtherType { .. } = done {
-                self.forget_unfinished(account, &id, at).await?;
+                self.forget_unwanted(account, &id, at).await?;
             }
             if later.is_empty() || !matches!(done, Appended::Received(_)) {
                 return Ok(done);

@@ -88,7 +88,14 @@ pub(crate) async fn a_template_can_name_its_own_accounts_files_only(store: &Shar
     sent(store, mine, 'a', 100).await;
     begin(store, NewUpload { handle: name('u'), ..upload(mine, "u", 100) }).await;
     let found = store.sample(mine, &name('a'), noon(5)).await.unwrap();
-    assert_eq!(found, Some(Media { file_type: "image/png".to_owned(), length: 100 }));
+    assert_eq!(
+        found,
+        Some(Media {
+            file_type: "image/png".to_owned(),
+            file_name: "a.png".to_owned(),
+            length: 100,
+        })
+    );
     assert_eq!(store.sample(theirs, &name('a'), noon(5)).await.unwrap(), None);
     for other in [name('u'), name('x'), String::new()] {
         assert_eq!(store.sample(mine, &other, noon(5)).await.unwrap(), None, "{other}");
@@ -107,7 +114,7 @@ pub(crate) async fn files_of_a_disabled_account_are_not_shown(store: &Shared) {
     assert!(store.media(&name('a')).await.unwrap().is_some());
 }
 
-pub(crate) async fn an_unfinished_upload_can_be_cancelled(store: &Shared) {
+pub(crate) async fn an_upload_that_no_template_names_can_be_cancelled(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let file = picture(20 * UPLOAD_PIECE);
     begin(store, upload(mine, "u1", file.len())).await;
@@ -120,9 +127,15 @@ pub(crate) async fn an_unfinished_upload_can_be_cancelled(store: &Shared) {
     assert!(!cancel(mine, "u1").await.unwrap());
     assert_eq!(received(store, mine, "u1").await, None);
     assert_eq!(append(store, mine, "u1", 0, b"x").await, Appended::NoUpload);
-    // What is whole stays.
-    assert!(!cancel(mine, "a").await.unwrap());
+    // What is whole goes, too, unless a template has named it.
+    assert!(!cancel(theirs, "a").await.unwrap());
     assert!(store.media(&name('a')).await.unwrap().is_some());
+    assert!(cancel(mine, "a").await.unwrap());
+    assert!(store.media(&name('a')).await.unwrap().is_none());
+    sent(store, mine, 'b', 100).await;
+    create(store, naming(mine, "first", 'b')).await;
+    assert!(!cancel(mine, "b").await.unwrap());
+    assert!(store.media(&name('b')).await.unwrap().is_some());
     is_sound(store).await;
 }
 

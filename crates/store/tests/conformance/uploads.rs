@@ -107,7 +107,11 @@ pub(crate) async fn a_file_sent_in_pieces_is_read_back_whole_by_its_handle(store
     let kept = store.upload(account, "u1", noon(5)).await.unwrap().unwrap();
     let (handle, sniffed) = (Some("4::u1".to_owned()), png.map(str::to_owned));
     assert_eq!(kept, Upload { received: file.len() as u64, handle, sniffed, ..expected });
-    let media = Media { file_type: "image/png".to_owned(), length: file.len() as u64 };
+    let media = Media {
+        file_type: "image/png".to_owned(),
+        file_name: "u1.png".to_owned(),
+        length: file.len() as u64,
+    };
     assert_eq!(store.media("4::u1").await.unwrap(), Some(media));
     assert!(bytes_of(store, "4::u1").await == file);
     for place in [1, 8, 4_999, 5_000, UPLOAD_PIECE, file.len() - 1] {
@@ -145,7 +149,7 @@ pub(crate) async fn bytes_that_do_not_begin_where_the_upload_ends_are_refused(st
     let media = store.media("4::u1").await.unwrap();
     // Its sender said that it is a text; its bytes do not show anything.
     let file_type = "application/octet-stream".to_owned();
-    assert_eq!(media, Some(Media { file_type, length: 10 }));
+    assert_eq!(media, Some(Media { file_type, file_name: "u1.png".to_owned(), length: 10 }));
     assert_eq!(bytes_of(store, "4::u1").await, b"0123456789");
 }
 

@@ -175,7 +175,7 @@ fn in_query() -> Vec<Parameter> {
             "template",
             cursor(),
             json!(ID),
-            "The caller's own template that the document is to edit: that it has the name already is then no violation.",
+            "The caller's own template that the document is to edit: it is then judged as that edit would be.",
         ),
     ]
 }
@@ -202,6 +202,13 @@ fn in_header() -> Vec<Parameter> {
             tags(),
             json!("\"3\""),
             "Only if the template is at none of these revisions; `*` for any. Otherwise the answer is 304, without content.",
+        ),
+        (
+            "WantedMedia",
+            "If-Match",
+            text(),
+            json!("\"MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz\""),
+            "Only if the file's tag is one of these; `*` for any. Otherwise the answer is 412.",
         ),
         (
             "KnownMedia",

@@ -104,8 +104,8 @@ fn media() -> Operation {
     };
     let same = "The caller has the file: its tag is among those in If-None-Match.";
     Operation {
-        description: "The file that an upload has made, for whoever knows its address: templates are shown with it. Its type is told by its first bytes.",
-        parameters: &["MediaName", "KnownMedia", "Range"],
+        description: "The file that an upload has made, for whoever knows its address: templates are shown with it. Its type is told by its first bytes. HEAD answers the same without the bytes.",
+        parameters: &["MediaName", "WantedMedia", "KnownMedia", "Range"],
         answers: vec![
             answer(StatusCode::OK, "The whole file.", HEADERS, Some(content.clone())),
             answer(StatusCode::PARTIAL_CONTENT, "Some of it.", PART, Some(content)),
@@ -113,6 +113,7 @@ fn media() -> Operation {
         ],
         refusals: vec![
             Kind::NotFound,
+            Kind::RevisionOutdated,
             Kind::RangeNotThere,
             Kind::Unavailable,
             Kind::Deadline,

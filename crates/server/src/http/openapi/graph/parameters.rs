@@ -79,7 +79,7 @@ pub(super) fn of_upload() -> Vec<Value> {
         needed(
             "file_type",
             "image/png",
-            "application/pdf, image/gif, image/jpeg, image/jpg, image/png, video/mp4 or video/3gpp.",
+            "application/pdf, image/jpeg, image/jpg, image/png, video/mp4 or video/3gpp.",
         ),
         in_query("file_name", "shoes.png", "What it is called."),
     ]
