@@ -82,6 +82,10 @@ pub(super) async fn list(
     });
     if let Some(webhook) = webhook {
         object.text("override_callback_uri", &webhook.url);
+        if let Some((at, because)) = webhook.disabled {
+            object.plain("galley_disabled_at", at);
+            object.word("galley_disabled_because", because.word());
+        }
     }
     object.close();
     Ok(json(StatusCode::OK, format!("{{\"data\":[{out}]}}")))

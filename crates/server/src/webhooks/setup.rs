@@ -85,7 +85,8 @@ impl NotAdmitted {
         Violation {
             pointer: pointer.to_owned(),
             rule,
-            message: self.to_string(),
+            // Others go on where it ends.
+            message: self.to_string().trim_end_matches('.').to_owned(),
             hint: Some(hint.to_owned()),
             span: None,
         }

@@ -73,6 +73,9 @@ async fn an_account_has_one_address_that_is_shown_replaced_and_taken_away() {
 
     let off = json!({"disabled": true});
     call(&service, TOKEN, Method::PATCH, &format!("/{}", first.id), &off).await;
+    let shown = &service.get(&apps(&service)).await.good()["data"][0];
+    assert_eq!(shown["galley_disabled_because"], "switched_off", "{shown}");
+    assert!(shown["galley_disabled_at"].is_string(), "{shown}");
     let moved = subscribe(&service, &address("https://hooks.example/other")).await;
     assert_eq!(moved, json!({"success": true}), "the secret is told once");
     let [second] = &kept(&service).await[..] else { panic!("not one") };
@@ -123,7 +126,7 @@ async fn a_subscription_is_also_read_from_a_form_and_from_the_query() {
 async fn an_address_that_does_not_answer_as_it_has_to_is_refused_as_meta_does_and_not_kept() {
     let service = Service::start().await;
     for (url, says) in [
-        ("https://shop.example/silent", "unreachable: Nobody listens there."),
+        ("https://shop.example/silent", "unreachable: Nobody listens there; answer `GET`"),
         ("https://shop.example/403", "answered 403 where 200 is needed"),
         ("https://shop.example/200", "with 6 other bytes"),
     ] {

@@ -1,8 +1,8 @@
 //! What is sent and answered on the surface for clients of the Graph API.
 
 use galley_domain::{
-    json::Document, rulebook::WHATSAPP, schema, template::Category, template::Status,
-    template::Template, violation::MOST_TOLD, webhook::SUBSCRIPTION,
+    delivery::Because, json::Document, rulebook::WHATSAPP, schema, template::Category,
+    template::Status, template::Template, violation::MOST_TOLD, webhook::SUBSCRIPTION,
 };
 use serde_json::{Map, Value, json};
 
@@ -133,7 +133,12 @@ fn subscriptions_of_account() -> Value {
     });
     let item = json!({
         "type": "object",
-        "properties": {"whatsapp_business_api_data": app, "override_callback_uri": text},
+        "properties": {
+            "whatsapp_business_api_data": app,
+            "override_callback_uri": text,
+            "galley_disabled_at": {"type": "string", "format": "date-time", "description": "Since when nothing is sent there any more; subscribing again switches it on."},
+            "galley_disabled_because": {"type": "string", "enum": Because::WORDS},
+        },
         "required": ["whatsapp_business_api_data"],
     });
     json!({

@@ -20,7 +20,7 @@ static VALUE: Part = Part {
     title: "a value",
     fields: &[
         row("header", 2_000, Form::Free),
-        row("body", 4_096, Form::Free),
+        row("body", 32_768, Form::Free),
         row("buttons", 2_000, Form::Free),
         row("offer", 40, Form::Moment),
     ],
