@@ -20,7 +20,6 @@ mod service;
 
 mod suites {
     mod data;
-    mod database;
     mod disk_full;
     mod earlier;
     mod instances;
@@ -31,4 +30,5 @@ mod suites {
     mod syncs;
     mod tls;
     mod trace;
+    mod way;
 }

@@ -10,9 +10,10 @@ use rusqlite::Connection;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::database::{Database, Then, Way};
+use super::way::{Then, Way};
 use crate::{
     http::BOUND,
+    postgres::Database,
     service::{GALLEY, command, galley},
 };
 
@@ -85,6 +86,17 @@ fn large() -> TempDir {
     dir
 }
 
+fn number(database: &Database, query: &str) -> i64 {
+    database.sql(query)[0].parse().unwrap()
+}
+
+/// How many rows a move has brought, if one is under way.
+fn rows_moved(database: &Database) -> Option<i64> {
+    let under_way = "SELECT count(to_regclass('galley_migration_table'))";
+    let rows = "SELECT coalesce(sum(rows), 0)::bigint FROM galley_migration_table";
+    (number(database, under_way) == 1).then(|| number(database, rows))
+}
+
 #[test]
 fn wherever_the_connection_breaks_the_same_command_goes_on_where_it_was() {
     let (dir, database) = (large(), Database::fresh());
@@ -94,15 +106,15 @@ fn wherever_the_connection_breaks_the_same_command_goes_on_where_it_was() {
         let output = migrate(dir.path(), &way.url);
         refused(&output, "the same command goes on where it was");
         way.spent.recv_timeout(BOUND).unwrap();
-        let now = database.moved().unwrap_or_default();
+        let now = rows_moved(&database).unwrap_or_default();
         assert!(now >= before, "{now} rows after {bytes} bytes, and {before} before");
         before = now;
     }
     assert!(before > 40_000, "it has come as far as the files: {before}");
-    let tables = moved(dir.path(), &database.url);
+    let tables = moved(dir.path(), &database.address());
     assert!(tables.iter().all(|table| table["verdict"] == "same"), "{tables:?}");
-    assert_eq!(database.moved(), None, "the mark is gone");
-    assert_eq!(database.number("SELECT count(*) FROM template"), 23_000);
+    assert_eq!(rows_moved(&database), None, "the mark is gone");
+    assert_eq!(number(&database, "SELECT count(*) FROM template"), 23_000);
 }
 
 #[test]
@@ -117,9 +129,9 @@ fn killed_in_the_middle_it_is_no_store_and_goes_on_where_it_was() {
         way.spent.recv_timeout(BOUND).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(database.moved().is_some(), "it has begun, and has not ended");
+        assert!(rows_moved(&database).is_some(), "it has begun, and has not ended");
     }
-    let half = database.moved().unwrap();
+    let half = rows_moved(&database).unwrap();
     assert!(half > 5_000, "{half}");
     for arguments in [
         &["serve", "--listen", "127.0.0.1:0"][..],
@@ -128,20 +140,20 @@ fn killed_in_the_middle_it_is_no_store_and_goes_on_where_it_was() {
         &["doctor"],
         &["template", "list", "shop"],
     ] {
-        let store = ["--store", &database.url];
+        let store = ["--store", &database.address()];
         refused(&run(dir.path(), &[arguments, &store].concat()), "filled by `galley migrate`");
     }
-    assert_eq!(database.moved(), Some(half), "nobody has touched it");
-    moved(dir.path(), &database.url);
-    assert_eq!(database.moved(), None);
-    assert!(run(dir.path(), &["account", "list", "--store", &database.url]).status.success());
+    assert_eq!(rows_moved(&database), Some(half), "nobody has touched it");
+    moved(dir.path(), &database.address());
+    assert_eq!(rows_moved(&database), None);
+    assert!(run(dir.path(), &["account", "list", "--store", &database.address()]).status.success());
 }
 
 /// Moves part of a large store.
 fn half(dir: &Path, database: &Database) {
     let way = Way::to(database, 6_000_000, Then::Breaks);
     refused(&migrate(dir, &way.url), "the same command goes on where it was");
-    assert!(database.number("SELECT count(*) FROM template") > 10_000);
+    assert!(number(database, "SELECT count(*) FROM template") > 10_000);
 }
 
 #[test]
@@ -149,20 +161,20 @@ fn a_row_that_was_changed_in_the_target_is_found_and_the_target_stays_shut() {
     let (dir, database) = (large(), Database::fresh());
     half(dir.path(), &database);
     let set = |value: &str| {
-        database.run(&format!("UPDATE template SET status = '{value}' WHERE id = 4711"));
+        database.sql(&format!("UPDATE template SET status = '{value}' WHERE id = 4711"));
     };
     set("REJECTED");
-    let output = migrate(dir.path(), &database.url);
+    let output = migrate(dir.path(), &database.address());
     let complaint = refused(&output, "both sides differ in template:");
     assert!(complaint.contains("stays marked as unfinished"), "{complaint}");
     let tables: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     let different: Vec<&Value> = tables.iter().filter(|table| table["verdict"] != "same").collect();
     assert_eq!(different.len(), 1, "{tables:?}");
     assert_eq!(different[0]["source_rows"], different[0]["target_rows"]);
-    let serve = ["serve", "--listen", "127.0.0.1:0", "--store", &database.url];
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--store", &database.address()];
     refused(&run(dir.path(), &serve), "filled by `galley migrate`");
     set("APPROVED");
-    moved(dir.path(), &database.url);
+    moved(dir.path(), &database.address());
 }
 
 #[test]
@@ -175,7 +187,7 @@ fn a_source_that_was_changed_between_two_runs_is_refused() {
         let (dir, database) = (large(), Database::fresh());
         half(dir.path(), &database);
         change(dir.path(), statement);
-        refused(&migrate(dir.path(), &database.url), "before it was changed again");
+        refused(&migrate(dir.path(), &database.address()), "before it was changed again");
     }
 }
 
@@ -183,11 +195,11 @@ fn a_source_that_was_changed_between_two_runs_is_refused() {
 fn a_target_that_holds_anything_is_refused_and_left_as_it_is() {
     let (dir, database) = (tempfile::tempdir().unwrap(), Database::fresh());
     assert!(galley(dir.path(), &["account", "create", "shop"]).status.success());
-    let store = ["--store", &database.url];
+    let store = ["--store", &database.address()];
     let made = run(dir.path(), &[&["account", "create", "theirs"][..], &store].concat());
     assert!(made.status.success(), "{made:?}");
-    refused(&migrate(dir.path(), &database.url), "the target is not empty");
-    assert_eq!(database.moved(), None);
+    refused(&migrate(dir.path(), &database.address()), "the target is not empty");
+    assert_eq!(rows_moved(&database), None);
     let accounts = run(dir.path(), &[&["account", "list"][..], &store].concat());
     let accounts = String::from_utf8(accounts.stdout).unwrap();
     assert!(accounts.contains("theirs") && !accounts.contains("shop"), "{accounts}");
@@ -204,12 +216,12 @@ fn what_postgresql_cannot_keep_is_told_by_its_row_or_is_a_name_for_people() {
          INSERT INTO event VALUES (7, 12, 'template.created', 5, 1, 0, 7, 'UTILITY', 'APPROVED', \
          'no' || char(0), NULL, NULL)",
     );
-    let complaint = refused(&migrate(dir.path(), &database.url), "U+0000");
+    let complaint = refused(&migrate(dir.path(), &database.address()), "U+0000");
     let place = "reason of the row account_id = 7, seq = 12 in the table event";
     assert!(complaint.contains(place), "{complaint}");
     // What is wrong is mended, and the fingerprint has not changed.
     change(dir.path(), "UPDATE event SET reason = 'no'");
-    moved(dir.path(), &database.url);
+    moved(dir.path(), &database.address());
     let kept = "SELECT count(*) FROM upload WHERE file_name = 'a_b.png'";
-    assert_eq!(database.number(kept), 1, "as long as it was");
+    assert_eq!(number(&database, kept), 1, "as long as it was");
 }

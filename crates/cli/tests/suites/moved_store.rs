@@ -4,12 +4,10 @@ use std::{path::Path, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{
-    database::Database,
-    migrate::{moved, run},
-};
+use super::migrate::{moved, run};
 use crate::{
     http::Request,
+    postgres::Database,
     service::{
         GALLEY, KEY, Launch, PHONE, Service, authorized, collection, command, document,
         galley_json, post, until,
@@ -34,7 +32,7 @@ fn picture() -> Vec<u8> {
 }
 
 fn serve(dir: &Path, store: &str) -> Service {
-    Launch::on(command(GALLEY), dir, store).canaries().flags(&QUIET).start()
+    Launch::at(store, command(GALLEY), dir).canaries().flags(&QUIET).start()
 }
 
 #[track_caller]
@@ -162,7 +160,7 @@ fn everything_is_told_by_the_api_as_before() {
     let lists = |store: &str| commands.map(|arguments| shown(dir.path(), store, arguments));
     let shown_before = lists(SQLITE);
 
-    let tables = moved(dir.path(), &database.url);
+    let tables = moved(dir.path(), &database.address());
     let rows = |name: &str| {
         tables.iter().find(|table| table["table"] == name).unwrap()["target_rows"].as_u64().unwrap()
     };
@@ -171,10 +169,10 @@ fn everything_is_told_by_the_api_as_before() {
     }
     assert!(rows("upload_chunk") > 2 && rows("event") > 10, "{tables:?}");
 
-    assert_eq!(lists(&database.url), shown_before);
-    let doctor = run(dir.path(), &["doctor", "--store", &database.url]);
+    assert_eq!(lists(&database.address()), shown_before);
+    let doctor = run(dir.path(), &["doctor", "--store", &database.address()]);
     assert!(doctor.status.success(), "{doctor:?}");
-    let service = serve(dir.path(), &database.url);
+    let service = serve(dir.path(), &database.address());
     let after = (questions.answers(&service), questions.graph(&service));
     for (before, after) in before.0.iter().zip(&after.0) {
         assert_eq!(after, before);
@@ -199,11 +197,11 @@ fn everything_is_told_by_the_api_as_before() {
     });
     // New rows get numbers that nobody had.
     let token: Value =
-        serde_json::from_str(&shown(dir.path(), &database.url, &["token", "create", "waba"]))
+        serde_json::from_str(&shown(dir.path(), &database.address(), &["token", "create", "waba"]))
             .unwrap();
     assert_eq!(token["id"], 6, "{token}");
     let hook = ["webhook", "add", "default", NOWHERE, QUIET[0], QUIET[1]];
-    let hook: Value = serde_json::from_str(&shown(dir.path(), &database.url, &hook)).unwrap();
+    let hook: Value = serde_json::from_str(&shown(dir.path(), &database.address(), &hook)).unwrap();
     assert_eq!(hook["id"], "3", "the second one is gone, and its number with it: {hook}");
     assert!(service.end().0.success());
 }
@@ -214,9 +212,10 @@ fn a_copy_is_moved_like_the_store_that_it_was_made_of() {
     fill(dir.path());
     galley_json(dir.path(), &["backup", "copy.db"]);
     let (of_store, of_copy) = (Database::fresh(), Database::fresh());
-    let from_copy = ["migrate", "--from", "sqlite:copy.db", "--json", "--store", &of_copy.url];
+    let from_copy =
+        ["migrate", "--from", "sqlite:copy.db", "--json", "--store", &of_copy.address()];
     let output = run(dir.path(), &from_copy);
     assert!(output.status.success(), "{output:?}");
     let tables: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(tables, moved(dir.path(), &of_store.url));
+    assert_eq!(tables, moved(dir.path(), &of_store.address()));
 }
