@@ -34,7 +34,8 @@ ON_ITS_WAY = 0.25
 # Whoever is told one of these knows that nothing was done; after any other failure nobody knows.
 NOTHING_DONE = {"busy", "storage-full", "unavailable"}
 UNKNOWN = ("outcome-unknown", "deadline", "no answer")
-KINDS, USUAL = ("killed", "held", "frozen", "silent"), ("killed", "held") * 3
+KINDS = ("killed", "held", "frozen", "silent")
+USUAL = ("killed", "held", "frozen", "silent", "killed", "held", "frozen")
 
 
 class Writers:

@@ -111,10 +111,9 @@ impl Desk {
     /// Only making an account makes a store: a mistyped path is not to become an empty one.
     async fn open(settings: &Settings, common: &Common, command: &Command) -> anyhow::Result<Self> {
         let store = match command {
-            Command::Account(AccountCommand::Create { .. }) if may_be_made(settings) => {
-                let SqliteOptions { queue, acknowledge, older_schema, .. } =
-                    SqliteOptions::default();
-                open(settings, queue, acknowledge, older_schema).await?
+            Command::Account(AccountCommand::Create { .. }) => {
+                let SqliteOptions { queue, acknowledge, .. } = SqliteOptions::default();
+                open(settings, queue, acknowledge, OlderSchema::RefusedUnlessEmpty).await?
             }
             _ => open_existing(settings, OlderSchema::Refused).await?,
         };
@@ -164,12 +163,6 @@ fn exists(settings: &Settings) -> bool {
         StoreUrl::Sqlite(path) => path.exists(),
         StoreUrl::Postgres(_) => true,
     }
-}
-
-/// Whether making an account may make the store: a file that is not there, or a database, which may
-/// be empty.
-fn may_be_made(settings: &Settings) -> bool {
-    matches!(&settings.store, StoreUrl::Postgres(_)) || !exists(settings)
 }
 
 /// Opens a store that has to be there. Only the service itself brings an older one up to date.

@@ -16,7 +16,7 @@ mod idempotency;
 mod limits;
 mod list;
 mod media;
-mod options;
+pub(crate) mod options;
 mod readers;
 mod recent;
 mod search;

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use tokio_postgres::{Client, Config, GenericClient, error::SqlState};
 
 use super::{address::PostgresAddress, tls::Tls};
-use crate::{StoreError, sqlite::OlderSchema};
+use crate::{
+    StoreError,
+    sqlite::{OlderSchema, options::Step},
+};
 
 /// Every migration, oldest first; the schema's version is how many have run.
 const MIGRATIONS: &[&str] = &[include_str!("../../migrations/postgres/0001_all.sql")];
@@ -109,10 +112,10 @@ fn is_settled(found: usize, older: OlderSchema) -> Result<bool, Refusal> {
     if found > known {
         return Err(Refusal::NewerSchema { found, known });
     }
-    match older {
-        OlderSchema::Refused if found < known => Err(Refusal::OlderSchema { found, known }),
-        OlderSchema::Refused | OlderSchema::LeftAlone => Ok(true),
-        OlderSchema::Renewed => Ok(found == known),
+    match older.step(found, known) {
+        Step::Refuse => Err(Refusal::OlderSchema { found, known }),
+        Step::Leave => Ok(true),
+        Step::Renew => Ok(false),
     }
 }
 

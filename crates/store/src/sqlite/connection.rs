@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::OlderSchema;
+use super::{OlderSchema, options::Step};
 use crate::StoreError;
 
 /// SQLite below this version can corrupt a database in WAL mode (a race between a checkpoint
@@ -209,10 +209,11 @@ fn migrate(connection: &mut Connection, older_schema: OlderSchema) -> Result<(),
     if found > MIGRATIONS.len() {
         return Err(Refusal::NewerSchema { found, known: MIGRATIONS.len() }.into());
     }
-    if found < MIGRATIONS.len() && older_schema == OlderSchema::Refused {
+    let step = older_schema.step(found, MIGRATIONS.len());
+    if step == Step::Refuse {
         return Err(Refusal::OlderSchema { found, known: MIGRATIONS.len() }.into());
     }
-    if found < MIGRATIONS.len() && older_schema == OlderSchema::Renewed {
+    if step == Step::Renew {
         for migration in &MIGRATIONS[found..] {
             transaction.execute_batch(migration)?;
         }

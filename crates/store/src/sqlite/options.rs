@@ -24,8 +24,34 @@ pub enum OlderSchema {
     Renewed,
     /// It is refused, so that nobody but the service itself takes that step.
     Refused,
+    /// The same, but a store is made where there is none.
+    RefusedUnlessEmpty,
     /// It is left as it is, for whoever only looks or copies.
     LeftAlone,
+}
+
+/// What is done about a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing.
+    Leave,
+    /// The migrations that are missing run.
+    Renew,
+    /// The store is not opened.
+    Refuse,
+}
+
+impl OlderSchema {
+    /// What is done about a store on which `found` of the `known` migrations have run.
+    pub(crate) fn step(self, found: usize, known: usize) -> Step {
+        match self {
+            _ if found >= known => Step::Leave,
+            Self::Renewed => Step::Renew,
+            Self::RefusedUnlessEmpty if found == 0 => Step::Renew,
+            Self::Refused | Self::RefusedUnlessEmpty => Step::Refuse,
+            Self::LeftAlone => Step::Leave,
+        }
+    }
 }
 
 /// How a SQLite store is opened.

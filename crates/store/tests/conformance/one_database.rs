@@ -218,6 +218,12 @@ async fn refusal(address: &str, older_schema: OlderSchema) -> Option<String> {
     opened.err().map(|error| error.source().map_or_else(String::new, ToString::to_string))
 }
 
+/// The name of the database that an address leads to.
+fn name_in(address: &str) -> &str {
+    let (_, name) = address.rsplit_once('/').unwrap();
+    name.split('?').next().unwrap()
+}
+
 #[tokio::test]
 async fn a_database_that_is_refused_is_left_as_it_was() {
     let address = fresh_database().await;
@@ -227,10 +233,11 @@ async fn a_database_that_is_refused_is_left_as_it_was() {
     assert_eq!(refusal(&address, OlderSchema::LeftAlone).await, None);
     let tables = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace";
     assert_eq!(number(&client, tables).await, 0);
-    let narrow = format!("{}_narrow", address.rsplit_once('/').unwrap().1);
+    let narrow = format!("{}_narrow", name_in(&address));
     let make = format!("CREATE DATABASE {narrow} ENCODING 'SQL_ASCII' TEMPLATE template0");
     client.batch_execute(&make).await.unwrap();
-    let told = refusal(&format!("{address}_narrow"), OlderSchema::Renewed).await.unwrap();
+    let told =
+        refusal(&address.replace(name_in(&address), &narrow), OlderSchema::Renewed).await.unwrap();
     assert!(told.contains("SQL_ASCII") && told.contains("UTF8"), "{told}");
 }
 
@@ -238,15 +245,13 @@ async fn a_database_that_is_refused_is_left_as_it_was() {
 async fn who_may_not_make_tables_can_use_those_that_are_there() {
     let address = fresh_database().await;
     assert_eq!(refusal(&address, OlderSchema::Renewed).await, None);
-    let (before, name) = address.rsplit_once('/').unwrap();
-    let (_, host) = before.rsplit_once('@').unwrap();
-    let role = format!("{name}_role");
+    let role = format!("{}_role", name_in(&address));
     let grant = format!(
         "CREATE ROLE {role} LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC; \
          GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}"
     );
     client(&address).await.batch_execute(&grant).await.unwrap();
-    let store = open_postgres(&format!("postgres://{role}@{host}/{name}")).await;
+    let store = open_postgres(&address.replace("//galley@", &format!("//{role}@"))).await;
     let account = account(&store, "a").await;
     create(&store, new(account, "one")).await;
 }
@@ -258,7 +263,7 @@ async fn a_database_is_reached_by_its_socket() {
     let row = client(&address).await.query_one(asked, &[]).await.unwrap();
     let (directory, port): (String, String) = (row.get(0), row.get(1));
     let directory = directory.split(',').next().unwrap().trim().replace('/', "%2F");
-    let name = address.rsplit_once('/').unwrap().1;
+    let name = name_in(&address);
     for mode in ["disable", "prefer"] {
         let socket = format!("postgres://galley@{directory}:{port}/{name}?sslmode={mode}");
         open_postgres(&socket).await.ping().await.unwrap();
