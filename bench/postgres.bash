@@ -77,3 +77,20 @@ together() {
           if (of("p99_us") > p99) p99 = of("p99_us") }
         END { printf "{\"label\":\"%s\",\"rate\":%s,\"p50_us\":%d,\"p99_us\":%d,\"requests\":%d,\"statuses\":{\"201\":%d},\"unexpected\":0,\"errors\":0,\"load_cores\":%s}\n", label, rate, p50 / NR, p99, requests, requests, cores }'
 }
+
+# What many templates cost: they are created in tenths, and after each of them it is noted how fast it
+# went and how much the database takes, without what it keeps for the search, which follows later.
+run_fill() {
+    local tenth=$((fill / 10)) number line
+    new_database
+    start galley
+    for ((number = 1; number <= 10; number++)); do
+        line=$(load fill "${create[@]}" --vary --requests "$tenth" --connections 256 --seconds 3600)
+        in_database "$database" CHECKPOINT
+        echo "  $((tenth * number)) templates: $(shown <<<"$line" | sed 's/.*fill: //'), $(store_kib) KiB," \
+            "$(($(store_kib) * 1024 / (tenth * number))) bytes each"
+    done
+    echo "  the search has followed $(in_database "$database" 'SELECT sum(seq) FROM followed') and takes $(search_kib) KiB"
+    stop
+    store=sqlite
+}

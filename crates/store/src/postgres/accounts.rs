@@ -152,24 +152,25 @@ pub(super) async fn set_limits(
     Ok(changed > 0)
 }
 
+/// Many may want the same number at once, when it is used for the first time: the first gets it, and
+/// nobody waits longer than for that.
 pub(super) async fn add_phone(
     transaction: &mut Transaction,
     account: AccountId,
     phone: &str,
     at: Timestamp,
 ) -> Result<PhoneAddition, StoreError> {
-    credentials::hold(transaction).await?;
-    let owner = transaction.query_one(OWNER, &[&phone]).await?;
-    if let Some(row) = owner {
-        let is_own = account_id(&row, "account_id")? == account;
-        return Ok(if is_own { PhoneAddition::Owned } else { PhoneAddition::Taken });
+    let insert = "INSERT INTO phone (id, account_id, created_at) SELECT $1, id, $3 FROM account \
+                  WHERE id = $2 ON CONFLICT (id) DO NOTHING";
+    let values: Values<'_> = &[&phone, &key(account.get()), &millis(at)];
+    if transaction.execute(insert, values).await? > 0 {
+        return Ok(PhoneAddition::Added);
     }
-    let known = "SELECT 1 FROM account WHERE id = $1";
-    if transaction.query_one(known, &[&key(account.get())]).await?.is_none() {
+    let Some(row) = transaction.query_one(OWNER, &[&phone]).await? else {
         return Ok(PhoneAddition::NoAccount);
-    }
-    insert_phone(transaction, account, phone, at).await?;
-    Ok(PhoneAddition::Added)
+    };
+    let is_own = account_id(&row, "account_id")? == account;
+    Ok(if is_own { PhoneAddition::Owned } else { PhoneAddition::Taken })
 }
 
 const OWNER: &str = "SELECT account_id FROM phone WHERE id = $1";

@@ -20,6 +20,7 @@ use super::{
     batch::{Batch, Done},
     failures,
     links::{Link, Links},
+    transaction::again,
 };
 use crate::{Creation, NewTemplate, StoreError, Tidings, kept::Hashes};
 
@@ -29,9 +30,6 @@ const LARGEST: usize = 256;
 /// How many batches are under way at once. Of those for one account, the next waits in the database
 /// until the one before it is committed, and begins without a moment lost.
 pub(super) const DESKS: usize = 2;
-
-/// How often a batch is begun again that others stood in the way of.
-const MOST_TRIES: u32 = 5;
 
 /// How long a creation waits for its turn at most: what is ahead of it may take as long again.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -155,10 +153,7 @@ impl Desk {
                     self.tidings.tell(&newest);
                     return Ok(outcomes);
                 }
-                Err(error)
-                    if tries < MOST_TRIES
-                        && (failures::is_worth_another_try(&error)
-                            || failures::is_collision(&error)) => {}
+                Err(error) if again(tries, &error) => {}
                 // The connection may have been lost while nobody used it. Nothing was committed.
                 Err(error) if tries == 1 && failures::is_lost_connection(&error) => {}
                 Err(error) => return Err(error),

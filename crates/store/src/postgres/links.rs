@@ -29,6 +29,9 @@ use crate::StoreError;
 /// How long anybody waits for a connection.
 const ACQUIRE: Duration = Duration::from_secs(1);
 
+/// So much longer than for a free place in the pool we wait: that all are in use is known first.
+const MOMENT: Duration = Duration::from_millis(100);
+
 /// How long making one may take: there may be several hosts to ask.
 const CREATE: Duration = Duration::from_secs(5);
 
@@ -156,7 +159,7 @@ impl Kept {
         let pool = self.pool.clone();
         // Goes on when we no longer wait: whoever comes next finds the connection ready.
         let made = tokio::spawn(async move { pool.get().await });
-        let made = match timeout(ACQUIRE, made).await {
+        let made = match timeout(ACQUIRE + MOMENT, made).await {
             Ok(Ok(made)) => made.map_err(StoreError::from),
             Ok(Err(_)) | Err(_) => Err(StoreError::Unavailable(Arc::new(Away))),
         };

@@ -45,7 +45,8 @@ pub(super) use transact;
 
 /// Whether to try once more.
 pub(super) fn again(tries: u32, error: &StoreError) -> bool {
-    tries < MOST_TRIES && failures::is_worth_another_try(error)
+    let may_succeed = failures::is_worth_another_try(error) || failures::is_collision(error);
+    tries < MOST_TRIES && may_succeed
 }
 
 /// A transaction that is open. Dropped before its end, it takes its connection with it
