@@ -160,8 +160,17 @@ impl PostgresAddress {
     /// For lists and searches. What is quick depends on what is looked for, so that each has its
     /// own plan.
     pub(super) fn searching(&self) -> Config {
-        let hurried = Self { config: self.hurried(LIST), protection: self.protection.clone() };
-        hurried.with_options("-c plan_cache_mode=force_custom_plan")
+        self.planned(LIST, "force_custom_plan")
+    }
+
+    /// For creations, which are always the same: planned once.
+    pub(super) fn creating(&self) -> Config {
+        self.planned(STATEMENT, "force_generic_plan")
+    }
+
+    fn planned(&self, deadline: Duration, mode: &str) -> Config {
+        let hurried = Self { config: self.hurried(deadline), protection: self.protection.clone() };
+        hurried.with_options(&format!("-c plan_cache_mode={mode}"))
     }
 
     fn with_options(&self, more: &str) -> Config {

@@ -1,9 +1,12 @@
 //! One batch of creations, as SQL: two trips to the database, however many there are. The first
-//! locks their accounts, asks for all that can stand in the way of a creation, and opens the table
-//! for copying; the second writes what is made and commits. While others wait for the accounts, the
+//! locks their accounts, asks for what can stand in the way of a creation, and opens the table for
+//! copying; the second writes what is made and commits. While others wait for the accounts, the
 //! database waits for us only once.
 
-use std::collections::{HashMap, hash_map::Entry};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+};
 
 use galley_domain::{
     id::{AccountId, TemplateId},
@@ -26,7 +29,7 @@ use super::{
 use crate::{Creation, Receipt, Record, StoreError, Taken, kept::oldest_record};
 
 /// Locks the accounts in the order of their ids, so that two batches never wait for one another.
-const LOCK: &str = "SELECT id, last_seq, last_template FROM account \
+const LOCK: &str = "SELECT id, last_seq, last_template, template_limit FROM account \
      WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
 
 const RECORDS: &str = "SELECT key, payload, template_id, category, status, created_at \
@@ -114,6 +117,28 @@ impl Prepared {
     }
 }
 
+/// How much is asked before anything is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Care {
+    /// Only what nobody else would notice. A name that is taken is met when it is written, and then
+    /// nothing of the batch was done.
+    Usual,
+    /// Everything.
+    Full,
+}
+
+/// Why a batch has to be run once more with full care: one of its accounts has limits.
+#[derive(Debug, thiserror::Error)]
+#[error("an account of the batch has limits")]
+struct Limited;
+
+/// Whether more care would help.
+pub(super) fn wants_care(error: &StoreError) -> bool {
+    let is_limited =
+        matches!(error, StoreError::Failed(cause) if cause.downcast_ref::<Limited>().is_some());
+    is_limited || failures::is_collision(error)
+}
+
 /// A batch whose accounts are locked.
 pub(super) struct Batch<'b> {
     link: &'b Link,
@@ -154,9 +179,10 @@ impl<'b> Batch<'b> {
         link: &Link,
         ids: &Ids,
         waiting: &[Waiting],
+        care: Care,
     ) -> Result<Done, StoreError> {
         let prepared = Prepared::on(link).await?;
-        let (mut batch, known, copy) = Batch::begin(link, &prepared, waiting).await?;
+        let (mut batch, known, copy) = Batch::begin(link, &prepared, waiting, care).await?;
         batch.decide(ids, known)?;
         if batch.has_what_is_rare() {
             batch.copy_templates(copy).await?;
@@ -176,6 +202,7 @@ impl<'b> Batch<'b> {
         link: &'b Link,
         prepared: &'b Prepared,
         waiting: &'b [Waiting],
+        care: Care,
     ) -> Result<(Self, Known, BinaryCopyInWriter), StoreError> {
         let mut owners: Vec<i64> = waiting.iter().map(|it| key(it.new.account.get())).collect();
         owners.sort_unstable();
@@ -188,20 +215,25 @@ impl<'b> Batch<'b> {
         let first = waiting.first().map_or(Timestamp::MIN, |it| it.new.at);
         let (hour, most) = limits::last_hour(first);
         let (owners, rooms): (Values<'_>, Values<'_>) = (&[&owners], &[&owners, &most, &hour]);
+        let (key_values, family_values): (Values<'_>, Values<'_>) = (&[&keys], &[&families]);
         let claims: Values<'_> = &[&claims];
         let (begun, locked, taken, rooms, records, families, copy) = tokio::join!(
             biased;
             link.begin(),
             link.rows(&prepared.lock, owners),
-            link.rows(&prepared.taken, claims),
-            link.rows(&prepared.rooms, rooms),
-            rows_of(link, &prepared.records, &keys),
-            rows_of(link, &prepared.families, &families),
+            rows_if(care == Care::Full, link, &prepared.taken, claims),
+            rows_if(care == Care::Full, link, &prepared.rooms, rooms),
+            rows_if(!keys.is_empty(), link, &prepared.records, key_values),
+            rows_if(!families.is_empty(), link, &prepared.families, family_values),
             link.copy(&prepared.templates, &TEMPLATE_TYPES),
         );
         begun?;
         let mut accounts = HashMap::new();
         for row in &locked? {
+            let limit: Option<i32> = plain(row, "template_limit")?;
+            if care == Care::Usual && limit.is_some() {
+                return Err(StoreError::Failed(Arc::new(Limited)));
+            }
             let (last_seq, last_template) =
                 (number(row, "last_seq")?, number(row, "last_template")?);
             let locked = Locked { last_seq, last_template, room: None, raised: false };
@@ -364,16 +396,13 @@ impl<'b> Batch<'b> {
     }
 }
 
-/// Asks nothing when there is nothing to ask for.
-async fn rows_of(
+async fn rows_if(
+    is_wanted: bool,
     link: &Link,
     statement: &Statement,
-    keys: &[&[u8]],
+    values: Values<'_>,
 ) -> Result<Vec<Row>, StoreError> {
-    if keys.is_empty() {
-        return Ok(Vec::new());
-    }
-    link.rows(statement, &[&keys]).await
+    if is_wanted { link.rows(statement, values).await } else { Ok(Vec::new()) }
 }
 
 impl Known {

@@ -13,11 +13,11 @@ use galley_domain::id;
 use jiff::Timestamp;
 use tokio::{
     runtime,
-    sync::{Mutex, mpsc, oneshot},
+    sync::{mpsc, oneshot},
 };
 
 use super::{
-    batch::{Batch, Done},
+    batch::{self, Batch, Care, Done},
     failures,
     links::{Link, Links},
     transaction::again,
@@ -27,9 +27,9 @@ use crate::{Creation, NewTemplate, StoreError, Tidings, kept::Hashes};
 /// How many creations one transaction takes at most.
 const LARGEST: usize = 256;
 
-/// How many batches are under way at once. Of those for one account, the next waits in the database
-/// until the one before it is committed, and begins without a moment lost.
-pub(super) const DESKS: usize = 2;
+/// How many batches are run with full care after one that needed it: where names are taken or
+/// accounts have limits, there will be more.
+const CAREFUL: u32 = 256;
 
 /// How long a creation waits for its turn at most: what is ahead of it may take as long again.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -58,22 +58,10 @@ impl Creator {
         queue: usize,
     ) -> Result<Self, StoreError> {
         let (queue, waiting) = mpsc::channel(queue.max(1));
-        let waiting = Arc::new(Mutex::new(waiting));
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| StoreError::Failed(Arc::new(error)))?;
-        let desks = (0..DESKS).map(move |_| {
-            let (links, tidings, ids) =
-                (Arc::clone(&links), Arc::clone(&tidings), Arc::clone(&ids));
-            Desk { links, tidings, ids, link: None }.work(Arc::clone(&waiting))
-        });
-        let work = move || {
-            runtime.block_on(async {
-                let desks: Vec<_> = desks.map(tokio::spawn).collect();
-                for desk in desks {
-                    let _ = desk.await;
-                }
-            });
-        };
+        let desk = Desk { links, tidings, ids, careful_for: 0, link: None };
+        let work = move || runtime.block_on(desk.work(waiting));
         let thread = std::thread::Builder::new().name("galley-creator".into()).spawn(work);
         thread.map_err(|error| StoreError::Failed(Arc::new(error)))?;
         Ok(Self { queue })
@@ -101,14 +89,16 @@ struct Desk {
     links: Arc<Links>,
     tidings: Arc<Tidings>,
     ids: Arc<Ids>,
+    /// So many batches are run with full care.
+    careful_for: u32,
     /// Kept from batch to batch: what the server knows of its statements is found again.
     link: Option<Link>,
 }
 
 impl Desk {
-    async fn work(mut self, waiting: Arc<Mutex<mpsc::Receiver<Waiting>>>) {
+    async fn work(mut self, mut waiting: mpsc::Receiver<Waiting>) {
         let mut batch = Vec::with_capacity(LARGEST);
-        while waiting.lock().await.recv_many(&mut batch, LARGEST).await > 0 {
+        while waiting.recv_many(&mut batch, LARGEST).await > 0 {
             // Whoever has gone away before his creation began does not want it any more.
             batch.retain(|it: &Waiting| !it.reply.is_closed());
             for late in batch.extract_if(.., |it| it.since.elapsed() > PATIENCE) {
@@ -154,6 +144,7 @@ impl Desk {
                     return Ok(outcomes);
                 }
                 Err(error) if again(tries, &error) => {}
+                Err(error) if tries == 1 && batch::wants_care(&error) => {}
                 // The connection may have been lost while nobody used it. Nothing was committed.
                 Err(error) if tries == 1 && failures::is_lost_connection(&error) => {}
                 Err(error) => return Err(error),
@@ -166,9 +157,19 @@ impl Desk {
             Some(link) => link,
             None => self.links.own_for_creations().await?,
         };
-        let done = Batch::run(&link, &self.ids, batch).await?;
-        self.link = Some(link);
-        Ok(done)
+        // That a name is taken is told before that its languages have another category.
+        let is_family = batch.iter().any(|it| it.new.family.is_some());
+        let care = if is_family || self.careful_for > 0 { Care::Full } else { Care::Usual };
+        let done = Batch::run(&link, &self.ids, batch, care).await;
+        self.careful_for = match &done {
+            Err(error) if batch::wants_care(error) => CAREFUL,
+            Ok(_) => self.careful_for.saturating_sub(1),
+            Err(_) => self.careful_for,
+        };
+        if done.is_ok() {
+            self.link = Some(link);
+        }
+        done
     }
 }
 

@@ -19,7 +19,6 @@ use tokio_postgres::{
 
 use super::{
     address::{LIST, PostgresAddress, STATEMENT},
-    creator::DESKS,
     failures,
     hosts::HostByHost,
     tls::Tls,
@@ -76,7 +75,7 @@ impl Links {
         Ok(Self {
             quick: kept(most)?,
             slow: Kept::new(address.searching(), &tls, LIST, most)?,
-            creations: kept(DESKS)?,
+            creations: Kept::new(address.creating(), &tls, STATEMENT, 1)?,
             reads: kept(SHARED)?,
             shared: Default::default(),
             turn: AtomicUsize::new(0),
@@ -93,7 +92,7 @@ impl Links {
         self.slow.get().await
     }
 
-    /// One of those that creations keep. They are driven where it is asked for.
+    /// The one that creations keep. It is driven where it is asked for.
     pub(super) async fn own_for_creations(&self) -> Result<Link, StoreError> {
         self.creations.get().await
     }
