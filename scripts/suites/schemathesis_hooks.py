@@ -117,7 +117,7 @@ REFUSALS = {
         "name-taken": anyhow,
         "idempotency-key-reused": anyhow,
     },
-    "validateTemplate": {},
+    "validateTemplate": {"template-unknown": lambda case, problem: case.query["template"] not in living["template"]},
     "showTemplate": {
         "template-unknown": nothing_there,
         "version-unknown": lambda case, problem: case.query["version"] != 1,
