@@ -20,7 +20,7 @@ use super::{
     batch::{self, Batch, Care, Done},
     failures,
     links::{Link, Links},
-    transaction::again,
+    transaction::{MOST_TRIES, again},
 };
 use crate::{Creation, NewTemplate, StoreError, Tidings, kept::Hashes};
 
@@ -33,9 +33,6 @@ const CAREFUL: u32 = 256;
 
 /// How long a creation waits for its turn at most: what is ahead of it may take as long again.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// How far apart ids are begun that follow those of an instance whose clock is ahead.
-const SCATTER: u64 = 61;
 
 /// Where creations queue.
 pub(super) struct Creator {
@@ -71,7 +68,10 @@ impl Creator {
         // Hashing is done here, where many threads can do it.
         let (hashes, (reply, answer)) = (Hashes::of(&new), oneshot::channel());
         match self.queue.try_send(Waiting { new, hashes, since: Instant::now(), reply }) {
-            Ok(()) => answer.await.unwrap_or_else(|_| Err(StoreError::Unavailable(Arc::new(Gone)))),
+            // Whoever has taken it and answers no more may have come as far as the commit.
+            Ok(()) => {
+                answer.await.unwrap_or_else(|_| Err(StoreError::OutcomeUnknown(Arc::new(Gone))))
+            }
             Err(mpsc::error::TrySendError::Full(_)) => Err(StoreError::Busy),
             Err(mpsc::error::TrySendError::Closed(_)) => {
                 Err(StoreError::Unavailable(Arc::new(Gone)))
@@ -83,6 +83,19 @@ impl Creator {
 #[derive(Debug, thiserror::Error)]
 #[error("the task that creates templates has ended")]
 struct Gone;
+
+/// Whoever has gone away before his creation began does not want it any more, and whoever has waited
+/// for too long is told so.
+fn still_wanted(waiting: Waiting) -> Option<Waiting> {
+    if waiting.reply.is_closed() {
+        return None;
+    }
+    if waiting.since.elapsed() > PATIENCE {
+        let _ = waiting.reply.send(Err(StoreError::Busy));
+        return None;
+    }
+    Some(waiting)
+}
 
 /// What the task that creates has at hand.
 struct Desk {
@@ -99,14 +112,11 @@ impl Desk {
     async fn work(mut self, mut waiting: mpsc::Receiver<Waiting>) {
         let mut batch = Vec::with_capacity(LARGEST);
         while waiting.recv_many(&mut batch, LARGEST).await > 0 {
-            // Whoever has gone away before his creation began does not want it any more.
-            batch.retain(|it: &Waiting| !it.reply.is_closed());
-            for late in batch.extract_if(.., |it| it.since.elapsed() > PATIENCE) {
-                let _ = late.reply.send(Err(StoreError::Busy));
-            }
+            let batch = std::mem::take(&mut batch).into_iter().filter_map(still_wanted).collect();
             // One of them may be to blame, and the others are not to suffer for it.
-            for next in self.commit(std::mem::take(&mut batch)).await {
-                self.commit(vec![next]).await;
+            for next in self.commit(batch).await {
+                let next = still_wanted(next).into_iter().collect();
+                self.commit(next).await;
             }
         }
     }
@@ -144,7 +154,7 @@ impl Desk {
                     return Ok(outcomes);
                 }
                 Err(error) if again(tries, &error) => {}
-                Err(error) if tries == 1 && batch::wants_care(&error) => {}
+                Err(error) if tries < MOST_TRIES && batch::wants_care(&error) => {}
                 // The connection may have been lost while nobody used it. Nothing was committed.
                 Err(error) if tries == 1 && failures::is_lost_connection(&error) => {}
                 Err(error) => return Err(error),
@@ -194,14 +204,39 @@ impl Default for Ids {
 
 impl Ids {
     /// An id behind `previous`, the newest of its account, and behind all that were given out here.
+    /// Where the clock of another instance is ahead, its next millisecond is begun at our own place:
+    /// following its ids one by one would meet those that it gives to other accounts.
     pub(super) fn next(&self, previous: u64, at: Timestamp) -> u64 {
         let now = id::next(0, at.as_millisecond()) + self.offset;
-        let after = |last: u64| now.max(last + 1);
+        let behind = |last: u64| match now.max(last + 1) {
+            next if next > previous => next,
+            _ => (previous / id::PER_MILLISECOND + 1) * id::PER_MILLISECOND + self.offset,
+        };
         let last =
-            self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(after(last)));
-        let next = after(last.unwrap_or_else(|last| last));
-        // Where the clock of another instance is ahead, its ids are: not all are taken from the
-        // same one on, so that a second try does not meet the same id.
-        if next > previous { next } else { previous + 1 + next % SCATTER }
+            self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(behind(last)));
+        behind(last.unwrap_or_else(|last| last))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instance_whose_clock_is_behind_meets_no_id_of_the_one_ahead() {
+        let moment = |millis| Timestamp::from_millisecond(1_790_000_000_000 + millis).unwrap();
+        let ahead = Ids { offset: 100, last: AtomicU64::new(0) };
+        let behind = Ids { offset: 5_000, last: AtomicU64::new(0) };
+        let mut newest = [0; 3];
+        let mut given = std::collections::HashSet::new();
+        for round in 0..50 {
+            for (place, account) in newest.iter_mut().enumerate() {
+                let from = if (round + place) % 2 == 0 { &ahead } else { &behind };
+                let late = if (round + place) % 2 == 0 { 20 } else { 0 };
+                let id = from.next(*account, moment(i64::try_from(round).unwrap() + late));
+                assert!(id > *account && given.insert(id), "{id} is new and grows");
+                *account = id;
+            }
+        }
     }
 }

@@ -1,8 +1,9 @@
-//! Connecting to one of several hosts. Each is asked for a limited time until it is ready for
-//! statements: the driver limits only how long it takes until somebody listens, and a host that
-//! stands still still listens.
+//! Connecting to one of several hosts. Each of their addresses is asked for a limited time until it is
+//! ready for statements: the driver limits only how long it takes until somebody listens, and a host
+//! that stands still still listens.
 
 use std::{
+    net::IpAddr,
     pin::Pin,
     sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
@@ -14,8 +15,11 @@ use tokio_postgres::{Client, Config, Error, config::Host};
 
 use super::tls::Tls;
 
-/// How long a host may take when the address does not say.
+/// How long an address may take when the settings do not say.
 const CONNECT: Duration = Duration::from_secs(1);
+
+/// How long making a connection may take: there may be several hosts to ask.
+pub(super) const CREATE: Duration = Duration::from_secs(5);
 
 const PORT: u16 = 5432;
 
@@ -30,36 +34,68 @@ impl HostByHost {
     pub(super) fn of(all: &Config, tls: &Tls) -> Self {
         let ports = all.get_ports();
         let port = |place: usize| ports.get(place).or(ports.first()).copied().unwrap_or(PORT);
-        let hosts = all.get_hosts().iter().enumerate();
-        let hosts = hosts.map(|(place, host)| alone(all, host, place, port(place))).collect();
+        let count = all.get_hosts().len().max(all.get_hostaddrs().len());
+        let hosts = (0..count).map(|place| alone(all, place, port(place))).collect();
         Self { hosts, tls: tls.clone(), good: AtomicUsize::new(0) }
     }
 
-    async fn any(&self) -> Result<(Client, JoinHandle<()>), Error> {
-        let (first, mut failed) = (self.good.load(Ordering::Relaxed), None);
-        for turn in 0..self.hosts.len() {
-            let place = (first + turn) % self.hosts.len();
-            let host = &self.hosts[place];
-            let patience = host.get_connect_timeout().copied().unwrap_or(CONNECT);
-            match timeout(patience, host.connect(self.tls.clone())).await {
+    /// Goes on until a host is ready or one has said why it is not; whoever waits says for how long.
+    pub(super) async fn any(&self) -> Result<(Client, JoinHandle<()>), Error> {
+        loop {
+            let (first, mut failed) = (self.good.load(Ordering::Relaxed), None);
+            for turn in 0..self.hosts.len() {
+                let place = (first + turn) % self.hosts.len();
+                match self.ask(&self.hosts[place]).await {
+                    Some(Ok(connected)) => {
+                        self.good.store(place, Ordering::Relaxed);
+                        return Ok(connected);
+                    }
+                    Some(Err(error)) => failed = Some(error),
+                    None => {}
+                }
+                // Should we be given up meanwhile, the next to try begins with the next host.
+                self.good.store(place + 1, Ordering::Relaxed);
+            }
+            if let Some(error) = failed {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Asks all addresses of a host. None if it has said nothing.
+    async fn ask(&self, host: &Config) -> Option<Result<(Client, JoinHandle<()>), Error>> {
+        let hosts = u32::try_from(self.hosts.len()).unwrap_or(u32::MAX);
+        let patience = host.get_connect_timeout().copied().unwrap_or(CONNECT).min(CREATE / hosts);
+        let mut failed = None;
+        for address in addresses(host, patience).await {
+            let mut one = host.clone();
+            address.map(|address| one.hostaddr(address));
+            match timeout(patience, one.connect(self.tls.clone())).await {
                 Ok(Ok((client, connection))) => {
-                    self.good.store(place, Ordering::Relaxed);
                     let driven = tokio::spawn(async move {
                         if let Err(error) = connection.await {
                             tracing::debug!(%error, "a connection to the database has ended");
                         }
                     });
-                    return Ok((client, driven));
+                    return Some(Ok((client, driven)));
                 }
-                Ok(Err(error)) => failed = Some(error),
+                Ok(Err(error)) => failed = Some(Err(error)),
                 Err(_) => {}
             }
         }
-        match failed {
-            Some(error) => Err(error),
-            // Nobody has said anything, and so there is nothing to tell: the pool gives up.
-            None => std::future::pending().await,
-        }
+        failed
+    }
+}
+
+/// The addresses that the name of a host stands for; none where the driver has to find out.
+async fn addresses(host: &Config, patience: Duration) -> Vec<Option<IpAddr>> {
+    let ([Host::Tcp(name)], []) = (host.get_hosts(), host.get_hostaddrs()) else {
+        return vec![None];
+    };
+    match timeout(patience, tokio::net::lookup_host((name.as_str(), PORT))).await {
+        Ok(Ok(found)) => found.map(|it| Some(it.ip())).collect(),
+        // The driver says what is wrong with the name.
+        Ok(Err(_)) | Err(_) => vec![None],
     }
 }
 
@@ -72,13 +108,13 @@ impl Connect for HostByHost {
 type Connecting<'a> = dyn Future<Output = Result<(Client, JoinHandle<()>), Error>> + Send + 'a;
 
 /// The same with one of the hosts only. The driver cannot take a host away.
-fn alone(all: &Config, host: &Host, place: usize, port: u16) -> Config {
+fn alone(all: &Config, place: usize, port: u16) -> Config {
     let mut one = Config::new();
-    match host {
+    all.get_hosts().get(place).map(|host| match host {
         Host::Tcp(name) => one.host(name),
         #[cfg(unix)]
         Host::Unix(path) => one.host_path(path),
-    };
+    });
     all.get_hostaddrs().get(place).map(|address| one.hostaddr(*address));
     all.get_user().map(|user| one.user(user));
     all.get_password().map(|password| one.password(password));

@@ -20,7 +20,7 @@ use tokio_postgres::{
 use super::{
     address::{LIST, PostgresAddress, STATEMENT},
     failures,
-    hosts::HostByHost,
+    hosts::{CREATE, HostByHost},
     tls::Tls,
 };
 use crate::StoreError;
@@ -30,9 +30,6 @@ const ACQUIRE: Duration = Duration::from_secs(1);
 
 /// So much longer than for a free place in the pool we wait: that all are in use is known first.
 const MOMENT: Duration = Duration::from_millis(100);
-
-/// How long making one may take: there may be several hosts to ask.
-const CREATE: Duration = Duration::from_secs(5);
 
 /// After a connection could not be made, nobody tries again for so long: a database that comes
 /// back is not to be met by everybody at once.
@@ -195,6 +192,8 @@ pub(super) struct Link {
     /// Statements that have not been answered.
     under_way: AtomicUsize,
     in_transaction: AtomicBool,
+    /// A commit has been sent and not been answered.
+    is_committing: AtomicBool,
     is_of_no_use: AtomicBool,
     is_late: AtomicBool,
 }
@@ -208,6 +207,7 @@ impl Link {
             deadline: kept.deadline + GRACE,
             under_way: AtomicUsize::new(0),
             in_transaction: AtomicBool::new(false),
+            is_committing: AtomicBool::new(false),
             is_of_no_use: AtomicBool::new(false),
             is_late: AtomicBool::new(false),
         }
@@ -286,7 +286,9 @@ impl Link {
 
     /// Makes the transaction durable. When that fails, nobody knows what has become of it.
     pub(super) async fn commit(&self) -> Result<(), StoreError> {
+        self.is_committing.store(true, Ordering::Relaxed);
         self.in_time(self.object().batch_execute("COMMIT")).await.map_err(failures::at_commit)?;
+        self.is_committing.store(false, Ordering::Relaxed);
         self.in_transaction.store(false, Ordering::Relaxed);
         Ok(())
     }
@@ -343,11 +345,12 @@ impl Drop for Link {
             return;
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let tls = self.tls.clone();
+        let (tls, is_committing) = (self.tls.clone(), *self.is_committing.get_mut());
         // Keeps its place in the pool until the server has been told, so that however many go away
         // at once, there are never more connections than there may be.
         runtime.spawn(async move {
-            if is_busy {
+            // A commit that waits for a standby would be done without it.
+            if is_busy && !is_committing {
                 let _ = timeout(ACQUIRE, object.cancel_token().cancel_query(tls)).await;
             }
             drop(Object::take(object));

@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
+use tokio::time::timeout;
 use tokio_postgres::{Client, Config, GenericClient, error::SqlState};
 
-use super::{address::PostgresAddress, tls::Tls};
+use super::{
+    address::PostgresAddress,
+    hosts::{CREATE, HostByHost},
+    tls::Tls,
+};
 use crate::{
     StoreError,
     sqlite::{OlderSchema, options::Step},
@@ -132,18 +137,20 @@ async fn count(client: &(impl GenericClient + Sync)) -> Result<usize, StoreError
 
 /// A connection of its own, beside those that are kept.
 pub(super) async fn connect(config: &Config, tls: Tls) -> Result<Client, StoreError> {
-    let (client, connection) =
-        config.connect(tls).await.map_err(|error| match StoreError::from(error) {
+    let hosts = HostByHost::of(config, &tls);
+    match timeout(CREATE, hosts.any()).await {
+        Ok(Ok((client, _))) => Ok(client),
+        Ok(Err(error)) => Err(match StoreError::from(error) {
             StoreError::Failed(cause) => StoreError::Unavailable(cause),
             other => other,
-        })?;
-    tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(%error, "a connection to the database has ended");
-        }
-    });
-    Ok(client)
+        }),
+        Err(_) => Err(StoreError::Unavailable(Arc::new(Silent))),
+    }
 }
+
+#[derive(Debug, thiserror::Error)]
+#[error("no host of the address has answered in time")]
+struct Silent;
 
 async fn check_server(client: &Client) -> Result<(), StoreError> {
     let row = client
