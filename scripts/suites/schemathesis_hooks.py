@@ -273,6 +273,8 @@ def make_fresh(case, number, choice):
     operation = operation_of(case)
     if isinstance(case.body, dict) and isinstance(case.body.get("name"), str):
         case.body["name"] = fresh(case.body["name"], number)
+    if operation == "validateTemplate" and "template" in case.query and choice % 3:
+        case.query["template"] = make("APPROVED").json()["id"]
     if operation == "listEvents" and str(case.query.get("after", "latest")) != "latest":
         case.query["after"] = int(case.query["after"]) % (newest_event() + 1)
     if operation in ("createWebhook", "editWebhook") and choice % 3 and case.body.get("url") is not None:
