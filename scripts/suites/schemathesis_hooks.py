@@ -184,6 +184,7 @@ def before_call(context, case, kwargs):
     left alone, so that these answers are seen as well.
     """
     drop_odd_tags(case)
+    drop_empty_lists(case)
     wait_for_nothing(case)
     if operation_of(case) == "createWebhook":
         make_room()
@@ -227,6 +228,13 @@ def drop_odd_tags(case):
     for header in ("If-Match", "If-None-Match"):
         if header in case.headers and not TAGS.fullmatch(case.headers[header]):
             del case.headers[header]
+
+
+def drop_empty_lists(case):
+    """A list without items leaves nothing in a query: a request whose only fault it would be arrives
+    as a good one, and is judged as such once the list is gone."""
+    for name in [name for name, value in case.query.items() if value == []]:
+        del case.query[name]
 
 
 def wait_for_nothing(case):
