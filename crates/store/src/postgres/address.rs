@@ -148,11 +148,12 @@ impl PostgresAddress {
     /// For statements that have a deadline; the server ends those that go on, too.
     ///
     /// Every statement has its index. A plan that was made while a table was small would walk it
-    /// whole when it is not, until the table is next analysed: such plans are not made.
+    /// whole when it is not, until the table is next analysed: such plans are not made. Where there
+    /// is no other, the server takes it for a costly one, and would compile the statement first.
     pub(super) fn hurried(&self, deadline: Duration) -> Config {
         let millis = deadline.as_millis();
         self.with_options(&format!(
-            "-c enable_seqscan=off -c statement_timeout={millis} \
+            "-c enable_seqscan=off -c jit=off -c statement_timeout={millis} \
              -c idle_in_transaction_session_timeout={millis}"
         ))
     }

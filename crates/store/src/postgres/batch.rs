@@ -19,7 +19,7 @@ use tokio_postgres::{Row, Statement, binary_copy::BinaryCopyInWriter, types::Typ
 
 use super::{
     columns::{account_id, actor_key, category, hash, key, millis, number, plain, template_id},
-    creator::{Ids, Waiting},
+    creator::{Ids, Queue, Waiting},
     failures,
     limits::{self, Room},
     links::{Link, Values},
@@ -83,7 +83,7 @@ const RAISE: &str = "UPDATE account SET last_seq = new.seq, last_template = new.
      WHERE account.id = new.id";
 
 /// What came of each creation; none if its account is not in the database.
-type Outcomes = Vec<Option<Creation>>;
+pub(super) type Outcomes = Vec<Option<Creation>>;
 
 /// The outcomes, and the newest events of the accounts concerned.
 pub(super) type Done = (Outcomes, Vec<(AccountId, u64)>);
@@ -144,10 +144,12 @@ pub(super) struct Batch<'b> {
     link: &'b Link,
     prepared: &'b Prepared,
     waiting: &'b [Waiting],
-    accounts: HashMap<AccountId, Locked>,
+    accounts: Accounts,
     outcomes: Outcomes,
     made: Vec<Made>,
 }
+
+type Accounts = HashMap<AccountId, Locked>;
 
 struct Locked {
     last_seq: u64,
@@ -172,17 +174,29 @@ struct Known {
     taken: HashMap<[u8; 16], Owner>,
 }
 
-impl<'b> Batch<'b> {
+impl Batch<'_> {
     /// Runs all of them in one transaction; tells the newest events of the accounts concerned.
     /// After an error the connection may be anywhere in the transaction.
+    ///
+    /// While the database was asked others have come. Those who need no more than was asked are
+    /// taken along, which makes fewer batches and larger ones.
     pub(super) async fn run(
         link: &Link,
         ids: &Ids,
-        waiting: &[Waiting],
+        waiting: &mut Vec<Waiting>,
+        queue: &mut Queue,
         care: Care,
     ) -> Result<Done, StoreError> {
         let prepared = Prepared::on(link).await?;
-        let (mut batch, known, copy) = Batch::begin(link, &prepared, waiting, care).await?;
+        let (accounts, known, copy) = begin(link, &prepared, waiting, care).await?;
+        if care == Care::Usual {
+            queue.join(waiting, |late| {
+                let asks_nothing = late.hashes.record.is_none() && late.new.family.is_none();
+                asks_nothing && accounts.contains_key(&late.new.account)
+            });
+        }
+        let (outcomes, made) = (vec![None; waiting.len()], Vec::with_capacity(waiting.len()));
+        let mut batch = Batch { link, prepared: &prepared, waiting, accounts, outcomes, made };
         batch.decide(ids, known)?;
         if batch.has_what_is_rare() {
             batch.copy_templates(copy).await?;
@@ -194,60 +208,6 @@ impl<'b> Batch<'b> {
         let raised = batch.accounts.iter().filter(|(_, account)| account.raised);
         let newest = raised.map(|(id, account)| (*id, account.last_seq)).collect();
         Ok((batch.outcomes, newest))
-    }
-
-    /// Locks the accounts and finds out what is there. Each statement sees what was committed
-    /// before it began, and so everything of the accounts that are locked.
-    async fn begin(
-        link: &'b Link,
-        prepared: &'b Prepared,
-        waiting: &'b [Waiting],
-        care: Care,
-    ) -> Result<(Self, Known, BinaryCopyInWriter), StoreError> {
-        let mut owners: Vec<i64> = waiting.iter().map(|it| key(it.new.account.get())).collect();
-        owners.sort_unstable();
-        owners.dedup();
-        let claims: Vec<&[u8]> = waiting.iter().map(|it| &it.hashes.claim[..]).collect();
-        let keys: Vec<&[u8]> =
-            waiting.iter().filter_map(|it| it.hashes.record.as_ref()).map(|key| &key[..]).collect();
-        let families: Vec<&[u8]> =
-            waiting.iter().filter_map(|it| it.new.family.as_ref()).map(|it| &it.0[..]).collect();
-        let first = waiting.first().map_or(Timestamp::MIN, |it| it.new.at);
-        let (hour, most) = limits::last_hour(first);
-        let (owners, rooms): (Values<'_>, Values<'_>) = (&[&owners], &[&owners, &most, &hour]);
-        let (key_values, family_values): (Values<'_>, Values<'_>) = (&[&keys], &[&families]);
-        let claims: Values<'_> = &[&claims];
-        let (begun, locked, taken, rooms, records, families, copy) = tokio::join!(
-            biased;
-            link.begin(),
-            link.rows(&prepared.lock, owners),
-            rows_if(care == Care::Full, link, &prepared.taken, claims),
-            rows_if(care == Care::Full, link, &prepared.rooms, rooms),
-            rows_if(!keys.is_empty(), link, &prepared.records, key_values),
-            rows_if(!families.is_empty(), link, &prepared.families, family_values),
-            link.copy(&prepared.templates, &TEMPLATE_TYPES),
-        );
-        begun?;
-        let mut accounts = HashMap::new();
-        for row in &locked? {
-            let limit: Option<i32> = plain(row, "template_limit")?;
-            if care == Care::Usual && limit.is_some() {
-                return Err(StoreError::Failed(Arc::new(Limited)));
-            }
-            let (last_seq, last_template) =
-                (number(row, "last_seq")?, number(row, "last_template")?);
-            let locked = Locked { last_seq, last_template, room: None, raised: false };
-            accounts.insert(account_id(row, "id")?, locked);
-        }
-        let known = Known::read(&taken?, &records?, &families?, first)?;
-        for row in &rooms? {
-            if let Some(account) = accounts.get_mut(&account_id(row, "id")?) {
-                account.room = Some(Room::read(row)?);
-            }
-        }
-        let outcomes = vec![None; waiting.len()];
-        let batch = Self { link, prepared, waiting, accounts, outcomes, made: Vec::new() };
-        Ok((batch, known, copy?))
     }
 
     /// Refuses what cannot be made and answers what was made before; the others get their ids.
@@ -394,6 +354,57 @@ impl<'b> Batch<'b> {
         };
         self.link.in_time(copied).await.map(drop)
     }
+}
+
+/// Locks the accounts and finds out what is there. Each statement sees what was committed
+/// before it began, and so everything of the accounts that are locked.
+async fn begin(
+    link: &Link,
+    prepared: &Prepared,
+    waiting: &[Waiting],
+    care: Care,
+) -> Result<(Accounts, Known, BinaryCopyInWriter), StoreError> {
+    let mut owners: Vec<i64> = waiting.iter().map(|it| key(it.new.account.get())).collect();
+    owners.sort_unstable();
+    owners.dedup();
+    let claims: Vec<&[u8]> = waiting.iter().map(|it| &it.hashes.claim[..]).collect();
+    let keys: Vec<&[u8]> =
+        waiting.iter().filter_map(|it| it.hashes.record.as_ref()).map(|key| &key[..]).collect();
+    let families: Vec<&[u8]> =
+        waiting.iter().filter_map(|it| it.new.family.as_ref()).map(|it| &it.0[..]).collect();
+    let first = waiting.first().map_or(Timestamp::MIN, |it| it.new.at);
+    let (hour, most) = limits::last_hour(first);
+    let (owners, rooms): (Values<'_>, Values<'_>) = (&[&owners], &[&owners, &most, &hour]);
+    let (key_values, family_values): (Values<'_>, Values<'_>) = (&[&keys], &[&families]);
+    let claims: Values<'_> = &[&claims];
+    let (begun, locked, taken, rooms, records, families, copy) = tokio::join!(
+        biased;
+        link.begin(),
+        link.rows(&prepared.lock, owners),
+        rows_if(care == Care::Full, link, &prepared.taken, claims),
+        rows_if(care == Care::Full, link, &prepared.rooms, rooms),
+        rows_if(!keys.is_empty(), link, &prepared.records, key_values),
+        rows_if(!families.is_empty(), link, &prepared.families, family_values),
+        link.copy(&prepared.templates, &TEMPLATE_TYPES),
+    );
+    begun?;
+    let mut accounts = Accounts::new();
+    for row in &locked? {
+        let limit: Option<i32> = plain(row, "template_limit")?;
+        if care == Care::Usual && limit.is_some() {
+            return Err(StoreError::Failed(Arc::new(Limited)));
+        }
+        let (last_seq, last_template) = (number(row, "last_seq")?, number(row, "last_template")?);
+        let locked = Locked { last_seq, last_template, room: None, raised: false };
+        accounts.insert(account_id(row, "id")?, locked);
+    }
+    let known = Known::read(&taken?, &records?, &families?, first)?;
+    for row in &rooms? {
+        if let Some(account) = accounts.get_mut(&account_id(row, "id")?) {
+            account.room = Some(Room::read(row)?);
+        }
+    }
+    Ok((accounts, known, copy?))
 }
 
 async fn rows_if(

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::{
-    batch::{self, Batch, Care, Done},
+    batch::{self, Batch, Care, Done, Outcomes},
     failures,
     links::{Link, Links},
     transaction::{MOST_TRIES, again},
@@ -57,8 +57,16 @@ impl Creator {
         let (queue, waiting) = mpsc::channel(queue.max(1));
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| StoreError::Failed(Arc::new(error)))?;
-        let desk = Desk { links, tidings, ids, careful_for: 0, link: None };
-        let work = move || runtime.block_on(desk.work(waiting));
+        let desk = Desk {
+            links,
+            tidings,
+            ids,
+            queue: Queue { waiting, held: None },
+            service: runtime::Handle::current(),
+            careful_for: 0,
+            link: None,
+        };
+        let work = move || runtime.block_on(desk.work());
         let thread = std::thread::Builder::new().name("galley-creator".into()).spawn(work);
         thread.map_err(|error| StoreError::Failed(Arc::new(error)))?;
         Ok(Self { queue })
@@ -84,6 +92,40 @@ impl Creator {
 #[error("the task that creates templates has ended")]
 struct Gone;
 
+/// The other end of it.
+pub(super) struct Queue {
+    waiting: mpsc::Receiver<Waiting>,
+    /// One that could not be taken along, and is the first of the next batch.
+    held: Option<Waiting>,
+}
+
+impl Queue {
+    /// Waits for creations; none when there will be no more.
+    async fn next(&mut self) -> Option<Vec<Waiting>> {
+        let mut batch = Vec::with_capacity(LARGEST);
+        while batch.is_empty() {
+            let first = match self.held.take() {
+                Some(held) => held,
+                None => self.waiting.recv().await?,
+            };
+            batch.extend(still_wanted(first));
+        }
+        self.join(&mut batch, |_| true);
+        Some(batch)
+    }
+
+    /// Lets those who have come since join a batch, up to the first who may not.
+    pub(super) fn join(&mut self, batch: &mut Vec<Waiting>, may_join: impl Fn(&Waiting) -> bool) {
+        while batch.len() < LARGEST && self.held.is_none() {
+            let Ok(late) = self.waiting.try_recv() else { return };
+            match still_wanted(late) {
+                Some(late) if may_join(&late) => batch.push(late),
+                refused => self.held = refused,
+            }
+        }
+    }
+}
+
 /// Whoever has gone away before his creation began does not want it any more, and whoever has waited
 /// for too long is told so.
 fn still_wanted(waiting: Waiting) -> Option<Waiting> {
@@ -102,6 +144,9 @@ struct Desk {
     links: Arc<Links>,
     tidings: Arc<Tidings>,
     ids: Arc<Ids>,
+    queue: Queue,
+    /// Where those who wait are answered, while the desk goes on.
+    service: runtime::Handle,
     /// So many batches are run with full care.
     careful_for: u32,
     /// Kept from batch to batch: what the server knows of its statements is found again.
@@ -109,52 +154,53 @@ struct Desk {
 }
 
 impl Desk {
-    async fn work(mut self, mut waiting: mpsc::Receiver<Waiting>) {
-        let mut batch = Vec::with_capacity(LARGEST);
-        while waiting.recv_many(&mut batch, LARGEST).await > 0 {
-            let batch = std::mem::take(&mut batch).into_iter().filter_map(still_wanted).collect();
-            // One of them may be to blame, and the others are not to suffer for it.
-            for next in self.commit(batch).await {
-                let next = still_wanted(next).into_iter().collect();
-                self.commit(next).await;
+    async fn work(mut self) {
+        while let Some(mut batch) = self.queue.next().await {
+            // That a name is taken is told before that its languages have another category.
+            let is_family = batch.iter().any(|it| it.new.family.is_some());
+            let care = if is_family || self.careful_for > 0 { Care::Full } else { Care::Usual };
+            match self.try_often(&mut batch, care).await {
+                // One of them may be to blame, and the others are not to suffer for it.
+                Err(StoreError::Failed(_)) if batch.len() > 1 => {
+                    for alone in batch.into_iter().filter_map(still_wanted) {
+                        let mut alone = vec![alone];
+                        let outcomes = self.try_often(&mut alone, Care::Full).await;
+                        self.answer(alone, outcomes);
+                    }
+                }
+                outcomes => self.answer(batch, outcomes),
             }
         }
     }
 
-    /// Commits a batch and answers those in it; gives back those that have to be tried alone.
-    async fn commit(&mut self, batch: Vec<Waiting>) -> Vec<Waiting> {
-        if batch.is_empty() {
-            return batch;
-        }
-        match self.try_often(&batch).await {
-            Ok(outcomes) => {
-                for (waiting, outcome) in batch.into_iter().zip(outcomes) {
-                    let outcome = outcome.ok_or_else(|| StoreError::Failed(Arc::new(NoAccount)));
-                    let _ = waiting.reply.send(outcome);
-                }
-                Vec::new()
+    fn answer(&self, batch: Vec<Waiting>, outcomes: Result<Outcomes, StoreError>) {
+        self.service.spawn(async move {
+            let mut outcomes = outcomes.map(Vec::into_iter);
+            for waiting in batch {
+                let outcome = match &mut outcomes {
+                    Ok(outcomes) => outcomes.next().flatten().ok_or_else(no_account),
+                    Err(error) => Err(error.shared()),
+                };
+                let _ = waiting.reply.send(outcome);
             }
-            Err(StoreError::Failed(_)) if batch.len() > 1 => batch,
-            Err(error) => {
-                for waiting in batch {
-                    let _ = waiting.reply.send(Err(error.shared()));
-                }
-                Vec::new()
-            }
-        }
+        });
     }
 
-    async fn try_often(&mut self, batch: &[Waiting]) -> Result<Vec<Option<Creation>>, StoreError> {
+    async fn try_often(
+        &mut self,
+        batch: &mut Vec<Waiting>,
+        mut care: Care,
+    ) -> Result<Outcomes, StoreError> {
         let mut tries = 0;
         loop {
             tries += 1;
-            match self.try_once(batch).await {
+            match self.try_once(batch, care).await {
                 Ok((outcomes, newest)) => {
                     self.tidings.tell(&newest);
                     return Ok(outcomes);
                 }
+                Err(error) if tries < MOST_TRIES && batch::wants_care(&error) => care = Care::Full,
                 Err(error) if again(tries, &error) => {}
-                Err(error) if tries < MOST_TRIES && batch::wants_care(&error) => {}
                 // The connection may have been lost while nobody used it. Nothing was committed.
                 Err(error) if tries == 1 && failures::is_lost_connection(&error) => {}
                 Err(error) => return Err(error),
@@ -162,15 +208,12 @@ impl Desk {
         }
     }
 
-    async fn try_once(&mut self, batch: &[Waiting]) -> Result<Done, StoreError> {
+    async fn try_once(&mut self, batch: &mut Vec<Waiting>, care: Care) -> Result<Done, StoreError> {
         let link = match self.link.take().filter(|link| !link.is_spoilt()) {
             Some(link) => link,
             None => self.links.own_for_creations().await?,
         };
-        // That a name is taken is told before that its languages have another category.
-        let is_family = batch.iter().any(|it| it.new.family.is_some());
-        let care = if is_family || self.careful_for > 0 { Care::Full } else { Care::Usual };
-        let done = Batch::run(&link, &self.ids, batch, care).await;
+        let done = Batch::run(&link, &self.ids, batch, &mut self.queue, care).await;
         self.careful_for = match &done {
             Err(error) if batch::wants_care(error) => CAREFUL,
             Ok(_) => self.careful_for.saturating_sub(1),
@@ -181,6 +224,10 @@ impl Desk {
         }
         done
     }
+}
+
+fn no_account() -> StoreError {
+    StoreError::Failed(Arc::new(NoAccount))
 }
 
 #[derive(Debug, thiserror::Error)]
