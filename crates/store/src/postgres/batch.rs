@@ -1,7 +1,9 @@
-//! One batch of creations, as SQL: two trips to the database, however many there are. The first
-//! locks their accounts, asks for what can stand in the way of a creation, and opens the table for
-//! copying; the second writes what is made and commits. While others wait for the accounts, the
-//! database waits for us only once.
+//! One batch of creations, as SQL: three trips to the database, however many there are. The first
+//! locks their accounts, asks for what can stand in the way of a creation, and opens the table of
+//! templates for copying; the second writes these and opens that of events; the third writes those
+//! and commits.
+
+mod statements;
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -15,8 +17,9 @@ use galley_domain::{
     template::Category,
 };
 use jiff::Timestamp;
-use tokio_postgres::{Row, Statement, binary_copy::BinaryCopyInWriter, types::Type};
+use tokio_postgres::{Row, Statement, binary_copy::BinaryCopyInWriter};
 
+use self::statements::{EVENT_TYPES, Prepared, TEMPLATE_TYPES};
 use super::{
     columns::{account_id, actor_key, category, hash, key, millis, number, plain, template_id},
     creator::{Ids, Queue, Waiting},
@@ -28,94 +31,11 @@ use super::{
 };
 use crate::{Creation, Receipt, Record, StoreError, Taken, kept::oldest_record};
 
-/// Locks the accounts in the order of their ids, so that two batches never wait for one another.
-const LOCK: &str = "SELECT id, last_seq, last_template, template_limit FROM account \
-     WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
-
-const RECORDS: &str = "SELECT key, payload, template_id, category, status, created_at \
-     FROM idempotency WHERE key = ANY($1)";
-
-const FAMILIES: &str = "SELECT DISTINCT ON (family) family, category FROM template \
-     WHERE family = ANY($1) AND claim IS NOT NULL ORDER BY family";
-
-const TAKEN: &str = "SELECT claim, id, account_id FROM template WHERE claim = ANY($1)";
-
-const TEMPLATES: &str = "COPY template (id, account_id, phone_id, claim, name, language, category, \
-     allow_category_change, status, version, live_version, revision, created_at, updated_at, \
-     content, actor, family, wording) FROM STDIN BINARY";
-
-const TEMPLATE_TYPES: [Type; 18] = [
-    Type::INT8,
-    Type::INT8,
-    Type::TEXT,
-    Type::BYTEA,
-    Type::TEXT,
-    Type::TEXT,
-    Type::TEXT,
-    Type::BOOL,
-    Type::TEXT,
-    Type::INT8,
-    Type::INT8,
-    Type::INT8,
-    Type::INT8,
-    Type::INT8,
-    Type::TEXT,
-    Type::INT8,
-    Type::BYTEA,
-    Type::BYTEA,
-];
-
-/// Not copied: a copy begins with a trip of its own.
-const EVENTS: &str = "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, \
-     category, status) SELECT account_id, seq, $8, template_id, 1, at, actor, category, status \
-     FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::text[], \
-     $7::text[]) AS new (account_id, seq, template_id, at, actor, category, status)";
-
-/// One that has run out may still be there.
-const KEEP_RECORDS: &str = "INSERT INTO idempotency (key, payload, template_id, category, status, \
-     created_at) SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::int8[], $4::int2[], \
-     $5::int2[], $6::int8[]) ON CONFLICT (key) DO UPDATE SET payload = excluded.payload, \
-     template_id = excluded.template_id, category = excluded.category, status = excluded.status, \
-     created_at = excluded.created_at";
-
-const RAISE: &str = "UPDATE account SET last_seq = new.seq, last_template = new.template \
-     FROM unnest($1::int8[], $2::int8[], $3::int8[]) AS new (id, seq, template) \
-     WHERE account.id = new.id";
-
 /// What came of each creation; none if its account is not in the database.
 pub(super) type Outcomes = Vec<Option<Creation>>;
 
 /// The outcomes, and the newest events of the accounts concerned.
 pub(super) type Done = (Outcomes, Vec<(AccountId, u64)>);
-
-/// The statements, read by the server beforehand.
-struct Prepared {
-    lock: Statement,
-    records: Statement,
-    families: Statement,
-    taken: Statement,
-    rooms: Statement,
-    templates: Statement,
-    events: Statement,
-    keep_records: Statement,
-    raise: Statement,
-}
-
-impl Prepared {
-    async fn on(link: &Link) -> Result<Self, StoreError> {
-        Ok(Self {
-            lock: link.prepare(LOCK).await?,
-            records: link.prepare(RECORDS).await?,
-            families: link.prepare(FAMILIES).await?,
-            taken: link.prepare(TAKEN).await?,
-            rooms: link.prepare(limits::ROOMS).await?,
-            templates: link.prepare(TEMPLATES).await?,
-            events: link.prepare(EVENTS).await?,
-            keep_records: link.prepare(KEEP_RECORDS).await?,
-            raise: link.prepare(RAISE).await?,
-        })
-    }
-}
 
 /// How much is asked before anything is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,12 +118,19 @@ impl Batch<'_> {
         let (outcomes, made) = (vec![None; waiting.len()], Vec::with_capacity(waiting.len()));
         let mut batch = Batch { link, prepared: &prepared, waiting, accounts, outcomes, made };
         batch.decide(ids, known)?;
+        let (made, copy) = tokio::join!(
+            biased;
+            batch.copy_templates(copy),
+            link.copy(&prepared.events, &EVENT_TYPES),
+        );
+        made?;
+        let told = batch.copy_events(copy?);
         if batch.has_what_is_rare() {
-            batch.copy_templates(copy).await?;
+            told.await?;
             batch.note_what_is_rare().await?;
             batch.commit(async { Ok(()) }).await?;
         } else {
-            batch.commit(batch.copy_templates(copy)).await?;
+            batch.commit(told).await?;
         }
         let raised = batch.accounts.iter().filter(|(_, account)| account.raised);
         let newest = raised.map(|(id, account)| (*id, account.last_seq)).collect();
@@ -277,23 +204,12 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Everything is written and committed in one go. When all statements before the commit have
-    /// succeeded and the commit fails, nobody knows what has become of it.
+    /// The last is written and all of it committed in one go. When all statements before the commit
+    /// have succeeded and the commit fails, nobody knows what has become of it.
     async fn commit(
         &self,
-        templates: impl Future<Output = Result<(), StoreError>>,
+        events: impl Future<Output = Result<(), StoreError>>,
     ) -> Result<(), StoreError> {
-        let news = || self.made.iter().map(|it| &self.waiting[it.place].new);
-        let accounts: Vec<i64> = news().map(|it| key(it.account.get())).collect();
-        let seqs: Vec<i64> = self.made.iter().map(|it| key(it.seq)).collect();
-        let ids: Vec<i64> = self.made.iter().map(|it| key(it.id.get())).collect();
-        let moments: Vec<i64> = news().map(|it| millis(it.at)).collect();
-        let actors: Vec<i64> = news().map(|it| actor_key(it.actor)).collect();
-        let categories: Vec<&str> = news().map(|it| it.template.category().word()).collect();
-        let statuses: Vec<&str> = self.made.iter().map(|it| it.state.status().word()).collect();
-        let kind = EventType::Created.word();
-        let events: Values<'_> =
-            &[&accounts, &seqs, &ids, &moments, &actors, &categories, &statuses, &kind];
         let records = Records::of(self.waiting, &self.made);
         let raised: Vec<(i64, i64, i64)> = self
             .accounts
@@ -305,15 +221,13 @@ impl Batch<'_> {
         let last_seqs: Vec<i64> = raised.iter().map(|it| it.1).collect();
         let last_templates: Vec<i64> = raised.iter().map(|it| it.2).collect();
         let raise: Values<'_> = &[&owners, &last_seqs, &last_templates];
-        let (made, told, kept, raised, committed) = tokio::join!(
+        let (told, kept, raised, committed) = tokio::join!(
             biased;
-            templates,
-            self.link.rows(&self.prepared.events, events),
+            events,
             records.keep(self.link, &self.prepared.keep_records),
             self.link.rows(&self.prepared.raise, raise),
             self.link.commit(),
         );
-        made.map_err(failures::beside_commit)?;
         told.map_err(failures::beside_commit)?;
         kept.map_err(failures::beside_commit)?;
         raised.map_err(failures::beside_commit)?;
@@ -347,6 +261,29 @@ impl Batch<'_> {
                     &actor_key(new.actor),
                     &new.family.as_ref().map(|family| &family.0[..]),
                     &hashes.wording.as_ref().map(|wording| &wording[..]),
+                ];
+                copy.as_mut().write(row).await?;
+            }
+            copy.finish().await
+        };
+        self.link.in_time(copied).await.map(drop)
+    }
+
+    async fn copy_events(&self, copy: BinaryCopyInWriter) -> Result<(), StoreError> {
+        let copied = async {
+            let mut copy = std::pin::pin!(copy);
+            for Made { place, id, seq, state } in &self.made {
+                let new = &self.waiting[*place].new;
+                let row: Values<'_> = &[
+                    &key(new.account.get()),
+                    &key(*seq),
+                    &EventType::Created.word(),
+                    &key(id.get()),
+                    &1_i64,
+                    &millis(new.at),
+                    &actor_key(new.actor),
+                    &new.template.category().word(),
+                    &state.status().word(),
                 ];
                 copy.as_mut().write(row).await?;
             }
