@@ -5,6 +5,8 @@
 
 mod conformance {
     pub(crate) mod accounts;
+    #[cfg(feature = "postgres-suite")]
+    mod batches;
     pub(crate) mod changes;
     pub(crate) mod credentials;
     pub(crate) mod deliveries;

@@ -23,12 +23,12 @@ use super::{
     webhooks::{endpoint, register},
 };
 
-async fn number(client: &Client, statement: &str) -> i64 {
+pub(crate) async fn number(client: &Client, statement: &str) -> i64 {
     client.query_one(statement, &[]).await.unwrap().get(0)
 }
 
 /// Waits until some statement of the database waits for a lock.
-async fn somebody_waits(client: &Client) {
+pub(crate) async fn somebody_waits(client: &Client) {
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND \
                    wait_event_type = 'Lock'";
     while number(client, waiting).await == 0 {

@@ -1,0 +1,72 @@
+//! What only the store on PostgreSQL is asked: which creations share a transaction.
+
+use std::{future::Future, pin::Pin, sync::Arc, task::Poll};
+
+use galley_domain::id::AccountId;
+use galley_store::{Creation, NewTemplate, StoreError};
+
+use super::{
+    fixture::{
+        Shared, about, account, client, created, events, fresh_database, new, open_postgres,
+        with_key,
+    },
+    one_database::{number, somebody_waits},
+};
+
+type UnderWay = Pin<Box<dyn Future<Output = Result<Creation, StoreError>> + Send>>;
+
+/// A creation that has queued and has no answer yet.
+async fn queued(store: &Shared, new: NewTemplate) -> UnderWay {
+    let store = Arc::clone(store);
+    let mut creation: UnderWay = Box::pin(async move { store.create_template(new).await });
+    std::future::poll_fn(|context| {
+        assert!(creation.as_mut().poll(context).is_pending(), "something is ahead of it");
+        Poll::Ready(())
+    })
+    .await;
+    creation
+}
+
+/// The names of an account's events, which are numbered without a gap.
+async fn told(store: &Shared, account: AccountId) -> Vec<String> {
+    let events = events(store, account, 0, 10).await;
+    for (event, seq) in events.iter().zip(1..) {
+        assert_eq!(event.seq, seq);
+    }
+    events.iter().map(|event| about(event).1.to_owned()).collect()
+}
+
+#[tokio::test]
+async fn who_comes_while_a_batch_waits_for_its_account_is_made_with_it() {
+    let address = fresh_database().await;
+    let (store, owner) = (open_postgres(&address).await, client(&address).await);
+    let onlooker = client(&address).await;
+    let (ours, other) = (account(&store, "ours").await, account(&store, "other").await);
+    owner
+        .batch_execute("BEGIN; SELECT 1 FROM account WHERE name = 'ours' FOR UPDATE")
+        .await
+        .unwrap();
+    let first = queued(&store, new(ours, "first")).await;
+    somebody_waits(&onlooker).await;
+    let second = queued(&store, new(ours, "second")).await;
+    let taken = queued(&store, new(ours, "first")).await;
+    // What these need was not asked: they wait for the next batch, and those behind them as well.
+    let keyed = queued(&store, with_key(ours, "keyed", 1, 1)).await;
+    let elsewhere = queued(&store, new(other, "elsewhere")).await;
+    let last = queued(&store, new(ours, "last")).await;
+    owner.batch_execute("ROLLBACK").await.unwrap();
+
+    let first = created(first.await.unwrap());
+    created(second.await.unwrap());
+    match taken.await.unwrap() {
+        Creation::NameTaken(taken) => assert_eq!(taken.own, Some(first.id)),
+        other => panic!("{other:?}"),
+    }
+    for creation in [keyed, elsewhere, last] {
+        created(creation.await.unwrap());
+    }
+    assert_eq!(told(&store, ours).await, ["first", "second", "keyed", "last"]);
+    assert_eq!(told(&store, other).await, ["elsewhere"]);
+    let transactions = "SELECT count(DISTINCT xmin::text) FROM template";
+    assert_eq!(number(&onlooker, transactions).await, 2);
+}
