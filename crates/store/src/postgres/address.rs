@@ -147,37 +147,20 @@ impl PostgresAddress {
 
     /// For statements that have a deadline; the server ends those that go on, too.
     ///
-    /// Every statement has its index. A plan that was made while a table was small would walk it
-    /// whole when it is not, until the table is next analysed: such plans are not made. Where there
-    /// is no other, the server takes it for a costly one, and would compile the statement first.
+    /// Every statement has its index, and is planned once for whatever values it gets. A plan that
+    /// was made while a table was small would walk it whole when it is not, until the table is next
+    /// analysed: such plans are not made. Where there is no other, the server takes it for a costly
+    /// one, and would compile the statement first. What waits to be put in order in the index of
+    /// words is gone through by every search: that is not to be much.
     pub(super) fn hurried(&self, deadline: Duration) -> Config {
         let millis = deadline.as_millis();
-        self.with_options(&format!(
-            "-c enable_seqscan=off -c jit=off -c statement_timeout={millis} \
-             -c idle_in_transaction_session_timeout={millis}"
-        ))
-    }
-
-    /// For lists and searches. What is quick depends on what is looked for, so that each has its
-    /// own plan.
-    pub(super) fn searching(&self) -> Config {
-        self.planned(LIST, "force_custom_plan")
-    }
-
-    /// For creations, which are always the same: planned once.
-    pub(super) fn creating(&self) -> Config {
-        self.planned(STATEMENT, "force_generic_plan")
-    }
-
-    fn planned(&self, deadline: Duration, mode: &str) -> Config {
-        let hurried = Self { config: self.hurried(deadline), protection: self.protection.clone() };
-        hurried.with_options(&format!("-c plan_cache_mode={mode}"))
-    }
-
-    fn with_options(&self, more: &str) -> Config {
         let mut config = self.config.clone();
         let given = config.get_options().unwrap_or_default();
-        let options = format!("{given} {more}");
+        let options = format!(
+            "{given} -c enable_seqscan=off -c jit=off -c plan_cache_mode=force_generic_plan \
+             -c gin_pending_list_limit=256kB -c statement_timeout={millis} \
+             -c idle_in_transaction_session_timeout={millis}"
+        );
         config.options(options.trim());
         config
     }

@@ -68,12 +68,12 @@ impl Links {
     /// Makes none yet: they are made when they are needed.
     pub(super) fn to(address: &PostgresAddress, most: usize) -> Result<Self, StoreError> {
         let tls = Tls::of(address)?;
-        let kept = |most| Kept::new(address.hurried(STATEMENT), &tls, STATEMENT, most);
+        let kept = |deadline, most| Kept::new(address.hurried(deadline), &tls, deadline, most);
         Ok(Self {
-            quick: kept(most)?,
-            slow: Kept::new(address.searching(), &tls, LIST, most)?,
-            creations: Kept::new(address.creating(), &tls, STATEMENT, 1)?,
-            reads: kept(SHARED)?,
+            quick: kept(STATEMENT, most)?,
+            slow: kept(LIST, most)?,
+            creations: kept(STATEMENT, 1)?,
+            reads: kept(STATEMENT, SHARED)?,
             shared: Default::default(),
             turn: AtomicUsize::new(0),
         })
