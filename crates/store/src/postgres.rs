@@ -18,6 +18,7 @@ mod limits;
 mod links;
 mod list;
 mod media;
+mod reader;
 pub(crate) mod schema;
 mod search;
 mod templates;
@@ -53,6 +54,7 @@ use crate::{
 pub use address::{AddressError, PostgresAddress};
 use creator::{Creator, Ids};
 use links::Links;
+use reader::Reader;
 use transaction::transact;
 
 /// How a store on PostgreSQL is opened.
@@ -78,6 +80,7 @@ pub struct PostgresStore {
     links: Arc<Links>,
     tidings: Arc<Tidings>,
     creator: Creator,
+    reader: Reader,
     ids: Arc<Ids>,
 }
 
@@ -98,7 +101,8 @@ impl PostgresStore {
             Arc::clone(&ids),
             options.queue,
         )?;
-        Ok(Self { address: address.clone(), links, tidings, creator, ids })
+        let reader = Reader::start(&links);
+        Ok(Self { address: address.clone(), links, tidings, creator, reader, ids })
     }
 }
 
@@ -170,7 +174,7 @@ impl Store for PostgresStore {
         account: AccountId,
         id: TemplateId,
     ) -> Result<Option<Arc<StoredTemplate>>, StoreError> {
-        Ok(templates::one(&self.links, account, id).await?.map(Arc::new))
+        self.reader.one(account, id).await
     }
 
     async fn version(
@@ -189,7 +193,9 @@ impl Store for PostgresStore {
         before: Option<u64>,
         limit: usize,
     ) -> Result<Option<Vec<Version>>, StoreError> {
-        versions::page(&self.links, account, id, before, limit).await
+        let page = versions::page(&self.links, account, id, before, limit).await?;
+        let is_there = !page.is_empty() || self.reader.one(account, id).await?.is_some();
+        Ok(is_there.then_some(page))
     }
 
     async fn list(&self, listing: Listing) -> Result<Page, StoreError> {

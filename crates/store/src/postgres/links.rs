@@ -39,7 +39,7 @@ const REST: Duration = Duration::from_millis(100);
 const GRACE: Duration = Duration::from_secs(1);
 
 /// How many connections reads share.
-const SHARED: usize = 4;
+pub(super) const SHARED: usize = 4;
 
 /// The values of a statement.
 pub(super) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];

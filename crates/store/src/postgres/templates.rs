@@ -37,16 +37,13 @@ const ONE: &str = concat!(
     " FROM template WHERE id = $1 AND account_id = $2 AND claim IS NOT NULL"
 );
 
-pub(super) async fn one(
-    links: &Links,
-    account: AccountId,
-    id: TemplateId,
-) -> Result<Option<StoredTemplate>, StoreError> {
-    let row = links.read_one(ONE, &[&key(id.get()), &key(account.get())]).await?;
-    row.as_ref().map(stored).transpose()
-}
+/// Several of them, whosever they are.
+pub(super) const BY_IDS: &str = concat!(
+    "SELECT account_id, ",
+    columns!(),
+    " FROM template WHERE id = ANY($1) AND claim IS NOT NULL"
+);
 
-/// The same inside a transaction.
 pub(super) async fn one_in(
     transaction: &Transaction,
     account: AccountId,
