@@ -24,8 +24,10 @@ const STEP: i64 = 256;
 const ACCOUNTS: i64 = 16;
 
 /// How many templates from a cursor on are looked at one by one before the index of words is asked,
-/// which gathers all that have a word before it gives the first; more, if some of these have them.
-const NEAR: [i64; 2] = [2_000, 20_000];
+/// which gathers all that have a word before it gives the first; and of how many it has to be known
+/// by then that they have the words, or looking at so many more is not worth it. What is common is
+/// found among the first.
+const NEAR: [(i64, usize); 3] = [(100, 0), (2_000, 0), (20_000, 3)];
 
 /// How many templates the index of words may find, all of which are put in order. Of a word that
 /// more have, one is met soon enough by going through the templates.
@@ -78,7 +80,10 @@ impl Query {
     ) -> Result<Vec<TemplateId>, StoreError> {
         let mut found: Vec<TemplateId> = Vec::new();
         let mut rest = stretch;
-        for most in NEAR {
+        for (most, known) in NEAR {
+            if found.len() < known {
+                break;
+            }
             let Near { ids, last } = self.near(link, rest, most).await?;
             found.extend(ids);
             let Some(last) = last.filter(|_| found.len() < wanted) else {
@@ -86,9 +91,6 @@ impl Query {
                 return Ok(found);
             };
             rest = rest.from(last);
-            if found.is_empty() {
-                break;
-            }
         }
         let missing = wanted - found.len();
         found.extend(match self.by_words(link, rest, missing).await? {
