@@ -329,9 +329,8 @@ pub(crate) fn store_url(text: &str) -> Result<StoreUrl, String> {
 fn hushed(value: &str) -> String {
     match value.split_once("://") {
         Some(("postgres" | "postgresql", _)) => {
-            let shown = value.parse().ok().map(|address: PostgresAddress| address.shown());
-            // A password that holds an @ of its own is taken for the beginning of a host.
-            shown.filter(|shown| !shown.contains('@')).unwrap_or_else(|| "***".to_owned())
+            let shown = value.parse().map(|address: PostgresAddress| address.shown());
+            shown.unwrap_or_else(|_| "***".to_owned())
         }
         Some((scheme, rest)) if rest.contains(['@', '?']) => format!("{scheme}://***"),
         _ => value.to_owned(),
@@ -370,6 +369,7 @@ mod tests {
             ("postgresql://h/db?user=u&password=hush", "postgres://h/db"),
             ("postgres://u:hu%40sh@a:1,b:2/db", "postgres://a,b/db"),
             ("postgres://u:hu@sh@h/db", "***"),
+            ("postgres://h/db?user=u&password=hu@sh", "***"),
             ("postgres://u:hush@h/db?sslmode=sometimes", "***"),
             ("postgre://u:hush@h/db", "postgre://***"),
             ("postgre://h/db?password=hush", "postgre://***"),
@@ -380,6 +380,10 @@ mod tests {
         }
         let complaint = store_url("postgres://u:hush@h/db?sslmode=sometimes").unwrap_err();
         assert!(complaint.contains("verify-full") && !complaint.contains("hush"), "{complaint}");
+        for whole in ["postgres://u:hu@sh@h/db", "postgres://h/db?user=u&password=hu@sh"] {
+            let complaint = store_url(whole).unwrap_err();
+            assert!(complaint.contains("%40") && !complaint.contains("sh@"), "{complaint}");
+        }
         let store = store_url("postgresql://u:hush@a:1,b:2/db").unwrap();
         assert_eq!(store.to_string(), "postgres://a,b/db");
         assert!(!format!("{store:?}").contains("hush"), "{store:?}");

@@ -52,6 +52,14 @@ pub enum AddressError {
     /// `sslrootcert` stands beside an `sslmode` that does not look at it.
     #[error("sslrootcert counts with sslmode=verify-full only")]
     RootCertificate,
+    /// It cannot be told where the password ends.
+    #[error(
+        "the address has an @ that does not end the password: an @ in a name or a password is written %40, and a ? is written %3F"
+    )]
+    At,
+    /// It says nowhere where the database is.
+    #[error("the address names no host; for a socket: postgres:///DATABASE?host=/run/postgresql")]
+    NoHost,
     /// Anything else.
     #[error("{0}")]
     Other(String),
@@ -79,6 +87,10 @@ impl FromStr for PostgresAddress {
             return Err(AddressError::Scheme);
         }
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
+        // The driver takes what is behind the first one for a host, and hosts are shown.
+        if base.matches('@').count() > 1 || query.contains('@') {
+            return Err(AddressError::At);
+        }
         let (mut mode, mut root, mut rest) = (None, None, Vec::new());
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             match pair.split_once('=') {
@@ -98,6 +110,9 @@ impl FromStr for PostgresAddress {
             return Err(AddressError::RootCertificate);
         }
         let mut config: Config = format!("{base}?{}", rest.join("&")).parse()?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err(AddressError::NoHost);
+        }
         config.ssl_mode(match protection {
             Protection::Plain => SslMode::Disable,
             Protection::Prefer => SslMode::Prefer,
@@ -217,10 +232,31 @@ mod tests {
             ("postgres://a/db?sslmode=verify-ca", "verify-full"),
             ("postgres://a/db?sslmode=require&sslrootcert=x", "verify-full only"),
             ("postgres://a/db?odd=1", "odd"),
+            ("postgres:///db", "?host=/"),
+            ("postgres://u@/db?port=5433", "?host=/"),
         ] {
             let refusal = read(text).unwrap_err();
             assert!(refusal.contains(told), "{text}: {refusal}");
         }
+        for host in ["host=/run/postgresql", "host=a", "hostaddr=127.0.0.1"] {
+            read(&format!("postgres://u@/db?{host}")).unwrap();
+        }
+    }
+
+    #[test]
+    fn no_part_of_a_password_is_taken_for_something_else() {
+        for text in [
+            "postgres://u:hush@hush@a/db",
+            "postgres://u:x@hush/hush@a/db",
+            "postgres://u:1?hush=hush@a/db",
+            "postgres://a/db?user=u&password=hush@hush",
+            "postgres://a?user=u@hush",
+        ] {
+            let refusal = read(text).unwrap_err();
+            assert!(refusal.contains("%40") && !refusal.contains("hush"), "{text}: {refusal}");
+        }
+        let address = read("postgres://u%40a:p%40%3F/,@b:1,c:2/d%40e?password=p%40").unwrap();
+        assert_eq!(address.shown(), "postgres://b,c/d@e");
     }
 
     #[test]

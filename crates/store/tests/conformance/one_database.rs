@@ -268,7 +268,10 @@ async fn a_database_is_reached_by_its_socket() {
         let socket = format!("postgres://galley@{directory}:{port}/{name}?sslmode={mode}");
         open_postgres(&socket).await.ping().await.unwrap();
     }
+    let directory = directory.replace("%2F", "/");
+    let socket = format!("postgres://galley@/{name}?host={directory}&port={port}");
+    open_postgres(&socket).await.ping().await.unwrap();
     // A server shows no certificate there.
-    let secret = format!("postgres://galley@{directory}:{port}/{name}?sslmode=require");
+    let secret = format!("{socket}&sslmode=require");
     assert!(refusal(&secret, OlderSchema::LeftAlone).await.is_some());
 }
