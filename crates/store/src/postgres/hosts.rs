@@ -15,9 +15,6 @@ use tokio_postgres::{Client, Config, Error, config::Host};
 
 use super::tls::Tls;
 
-/// How long an address may take when the settings do not say.
-const CONNECT: Duration = Duration::from_secs(1);
-
 /// How long making a connection may take: there may be several hosts to ask.
 pub(super) const CREATE: Duration = Duration::from_secs(5);
 
@@ -64,10 +61,10 @@ impl HostByHost {
 
     /// Asks all addresses of a host. None if it has said nothing.
     async fn ask(&self, host: &Config) -> Option<Result<(Client, JoinHandle<()>), Error>> {
-        let hosts = u32::try_from(self.hosts.len()).unwrap_or(u32::MAX);
-        let patience = host.get_connect_timeout().copied().unwrap_or(CONNECT).min(CREATE / hosts);
+        let addresses = addresses(host, patience(host, self.hosts.len(), 1)).await;
+        let patience = patience(host, self.hosts.len(), addresses.len());
         let mut failed = None;
-        for address in addresses(host, patience).await {
+        for address in addresses {
             let mut one = host.clone();
             address.map(|address| one.hostaddr(address));
             match timeout(patience, one.connect(self.tls.clone())).await {
@@ -85,6 +82,13 @@ impl HostByHost {
         }
         failed
     }
+}
+
+/// How long one of so many addresses of one of so many hosts may take: so long that there is time
+/// for all.
+fn patience(host: &Config, hosts: usize, addresses: usize) -> Duration {
+    let all = u32::try_from(hosts * addresses).unwrap_or(u32::MAX).max(1);
+    host.get_connect_timeout().copied().unwrap_or(CREATE).min(CREATE / all)
 }
 
 /// The addresses that the name of a host stands for; none where the driver has to find out.
@@ -133,4 +137,20 @@ fn alone(all: &Config, place: usize, port: u16) -> Config {
         .channel_binding(all.get_channel_binding())
         .target_session_attrs(all.get_target_session_attrs());
     one
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_time_for_every_address_of_every_host() {
+        let mut host = Config::new();
+        host.connect_timeout(Duration::from_secs(1));
+        assert_eq!(patience(&host, 1, 1), Duration::from_secs(1));
+        assert_eq!(patience(&host, 5, 1), Duration::from_secs(1));
+        assert_eq!(patience(&host, 2, 5), CREATE / 10);
+        assert_eq!(patience(host.connect_timeout(Duration::from_mins(1)), 2, 1), CREATE / 2);
+        assert_eq!(patience(&host, 1, 0), CREATE, "a name may stand for nothing");
+    }
 }
