@@ -14,6 +14,8 @@ mod conformance {
     pub(crate) mod feed;
     pub(crate) mod fixture;
     pub(crate) mod formats;
+    #[cfg(feature = "postgres-suite")]
+    mod frozen;
     pub(crate) mod idempotency;
     pub(crate) mod limits;
     pub(crate) mod lists;

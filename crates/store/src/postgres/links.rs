@@ -10,7 +10,10 @@ use std::{
 };
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
-use tokio::{sync::Mutex as AsyncMutex, time::timeout};
+use tokio::{
+    sync::{Mutex as AsyncMutex, Notify},
+    time::timeout,
+};
 use tokio_postgres::{
     Config, Error, Row, Statement,
     binary_copy::BinaryCopyInWriter,
@@ -95,19 +98,24 @@ impl Links {
     }
 
     /// Runs a read of one statement. If the connection has turned out to be of no use it is run
-    /// once more on another: it has changed nothing.
+    /// once more: it has changed nothing.
     pub(super) async fn read(
         &self,
         statement: &str,
         values: Values<'_>,
     ) -> Result<Vec<Row>, StoreError> {
-        let link = self.any().await?;
-        match link.query(statement, values).await {
-            Err(StoreError::Unavailable(_)) if link.is_spoilt() && !link.is_late() => {
-                self.any().await?.query(statement, values).await
-            }
-            read => read,
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % SHARED;
+        let link = self.shared_link(turn).await?;
+        let read = link.query(statement, values).await;
+        let is_unavailable = matches!(read, Err(StoreError::Unavailable(_)));
+        let is_lost = is_unavailable && link.is_spoilt() && !link.is_late();
+        // The next one gets its place in the pool when nobody has it any more.
+        drop(link);
+        if !is_lost {
+            return read;
         }
+        // Where it was stands another since; the others may be as lost as it is.
+        self.shared_link(turn).await?.query(statement, values).await
     }
 
     /// A read that finds one row at most.
@@ -119,9 +127,10 @@ impl Links {
         Ok(self.read(statement, values).await?.into_iter().next())
     }
 
-    async fn any(&self) -> Result<Arc<Link>, StoreError> {
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % SHARED;
-        let mut place = self.shared[turn].lock().await;
+    async fn shared_link(&self, turn: usize) -> Result<Arc<Link>, StoreError> {
+        // Whoever is ahead may be making a connection.
+        let place = timeout(ACQUIRE, self.shared[turn].lock()).await;
+        let mut place = place.map_err(|_| StoreError::Unavailable(Arc::new(Away)))?;
         if let Some(link) = place.as_ref().filter(|link| !link.is_spoilt()) {
             return Ok(Arc::clone(link));
         }
@@ -149,7 +158,8 @@ impl Kept {
     }
 
     async fn get(&self) -> Result<Link, StoreError> {
-        if self.rests() {
+        // What is there can be used nevertheless.
+        if self.rests() && self.pool.status().available == 0 {
             return Err(StoreError::Unavailable(Arc::new(Away)));
         }
         let pool = self.pool.clone();
@@ -196,6 +206,8 @@ pub(super) struct Link {
     is_committing: AtomicBool,
     is_of_no_use: AtomicBool,
     is_late: AtomicBool,
+    /// Tells everybody who waits for an answer on it.
+    has_become_late: Notify,
 }
 
 impl Link {
@@ -210,6 +222,7 @@ impl Link {
             is_committing: AtomicBool::new(false),
             is_of_no_use: AtomicBool::new(false),
             is_late: AtomicBool::new(false),
+            has_become_late: Notify::new(),
         }
     }
 
@@ -310,22 +323,29 @@ impl Link {
     }
 
     /// Whether a statement on it took too long.
-    fn is_late(&self) -> bool {
+    pub(super) fn is_late(&self) -> bool {
         self.is_late.load(Ordering::Relaxed)
     }
 
-    /// Waits for an answer of the server, but not for ever.
+    /// Waits for an answer of the server, but not for ever. When it has kept one waiting for too
+    /// long, all let go, and nobody asks it for more, not even to undo a transaction: the connection
+    /// ends, and keeps nobody from getting another.
     pub(super) async fn in_time<T>(
         &self,
         run: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, StoreError> {
+        // Before it is looked at, so that it cannot become late unnoticed. In a box, because a batch
+        // has many at once.
+        let too_long = Box::pin(timeout(self.deadline, self.has_become_late.notified()));
+        if self.is_late() {
+            return Err(StoreError::Unavailable(Arc::new(TooLong)));
+        }
         self.under_way.fetch_add(1, Ordering::Relaxed);
         // Whoever goes away here leaves it counted.
-        let Ok(done) = timeout(self.deadline, run).await else {
-            self.is_late.store(true, Ordering::Relaxed);
-            // The server has not even said that it gives up. Those that are kept lead to it, too.
-            self.pool.retain(|_, _| false);
-            return Err(StoreError::Unavailable(Arc::new(TooLong)));
+        let done = tokio::select! {
+            biased;
+            done = run => done,
+            _ = too_long => return Err(self.give_up()),
         };
         self.under_way.fetch_sub(1, Ordering::Relaxed);
         done.map_err(|error| {
@@ -335,25 +355,40 @@ impl Link {
             error.into()
         })
     }
+
+    fn give_up(&self) -> StoreError {
+        if !self.is_late.swap(true, Ordering::Relaxed) {
+            self.has_become_late.notify_waiters();
+            // The server has not even said that it gives up. Those that are kept lead to it, too.
+            self.pool.retain(|_, _| false);
+        }
+        StoreError::Unavailable(Arc::new(TooLong))
+    }
 }
 
 impl Drop for Link {
     fn drop(&mut self) {
-        let is_busy = self.under_way.load(Ordering::Relaxed) > 0;
         let Some(object) = self.object.take() else { return };
-        if !is_busy && !self.in_transaction.load(Ordering::Relaxed) && !self.is_of_no_use() {
+        let is_busy = *self.under_way.get_mut() > 0;
+        if !is_busy && !*self.in_transaction.get_mut() && !self.is_of_no_use() {
             return;
         }
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (tls, is_committing) = (self.tls.clone(), *self.is_committing.get_mut());
-        // Keeps its place in the pool until the server has been told, so that however many go away
-        // at once, there are never more connections than there may be.
-        runtime.spawn(async move {
-            // A commit that waits for a standby would be done without it.
-            if is_busy && !is_committing {
-                let _ = timeout(ACQUIRE, object.cancel_token().cancel_query(tls)).await;
+        // A commit that waits for a standby would be done without it; and whoever does not answer
+        // would not listen, while others wait for the place.
+        let is_committing = *self.is_committing.get_mut();
+        let is_to_be_cancelled =
+            is_busy && !is_committing && !self.is_late() && !object.is_closed();
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) if is_to_be_cancelled => {
+                let tls = self.tls.clone();
+                // Keeps its place in the pool until the server has been told, so that however many
+                // go away at once, there are never more connections than there may be.
+                runtime.spawn(async move {
+                    let _ = timeout(ACQUIRE, object.cancel_token().cancel_query(tls)).await;
+                    drop(Object::take(object));
+                });
             }
-            drop(Object::take(object));
-        });
+            _ => drop(Object::take(object)),
+        }
     }
 }

@@ -65,12 +65,18 @@ struct Locked {
 
 impl Transaction {
     pub(super) async fn begin(links: &Links) -> Result<Self, StoreError> {
-        let mut link = links.own().await?;
-        if link.begin().await.is_err() {
-            // It may have been lost while nobody used it: another one may be good.
-            link = links.own().await?;
-            link.begin().await?;
-        }
+        let link = links.own().await?;
+        let link = match link.begin().await {
+            Ok(()) => link,
+            Err(error) if link.is_late() => return Err(error),
+            Err(_) => {
+                // It may have been lost while nobody used it: another one may be good.
+                drop(link);
+                let link = links.own().await?;
+                link.begin().await?;
+                link
+            }
+        };
         Ok(Self { link, accounts: HashMap::new() })
     }
 

@@ -32,7 +32,8 @@ pub(crate) async fn somebody_waits(client: &Client) {
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND \
                    wait_event_type = 'Lock'";
     while number(client, waiting).await == 0 {
-        tokio::task::yield_now().await;
+        // Within a transaction the server would go on telling what it told first.
+        client.batch_execute("SELECT pg_stat_clear_snapshot()").await.unwrap();
     }
 }
 
@@ -219,7 +220,7 @@ async fn refusal(address: &str, older_schema: OlderSchema) -> Option<String> {
 }
 
 /// The name of the database that an address leads to.
-fn name_in(address: &str) -> &str {
+pub(super) fn name_in(address: &str) -> &str {
     let (_, name) = address.rsplit_once('/').unwrap();
     name.split('?').next().unwrap()
 }

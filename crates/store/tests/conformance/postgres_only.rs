@@ -3,17 +3,21 @@
 use std::sync::Arc;
 
 use galley_domain::edit::Edit;
-use galley_store::postgres::{PostgresAddress, PostgresOptions, PostgresStore};
+use galley_store::{
+    StoreError,
+    postgres::{PostgresAddress, PostgresOptions, PostgresStore},
+};
 use tokio_postgres::Client;
 
 use super::{
     fixture::{account, change, client, create, fresh_database, new, open_postgres_with},
     lists::{all, names},
+    one_database::{name_in, somebody_waits},
 };
 
 /// What the other connections to the database are at: how many there are, how many do something or
 /// wait, and how many stand in a transaction that nobody goes on with.
-async fn others(client: &Client) -> (i64, i64, i64) {
+pub(super) async fn others(client: &Client) -> (i64, i64, i64) {
     let statement = "SELECT count(*), count(*) FILTER (WHERE state = 'active'), \
                      count(*) FILTER (WHERE state LIKE 'idle in%') FROM pg_stat_activity \
                      WHERE datname = current_database() AND pid <> pg_backend_pid() \
@@ -113,4 +117,115 @@ async fn of_many_that_open_an_empty_database_together_all_succeed() {
             one.await.unwrap().unwrap();
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reads_that_lose_their_connections_all_at_once_are_all_answered() {
+    const READERS: usize = 100;
+    let address = fresh_database().await;
+    let (store, client) = (open_postgres_with(&address, 4).await, client(&address).await);
+    let account = account(&store, "a").await;
+    let id = create(&store, new(account, "one")).await;
+    client.batch_execute("BEGIN; LOCK TABLE template IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let readers: Vec<_> = (0..READERS)
+        .map(|_| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { store.template(account, id).await.unwrap().unwrap().id })
+        })
+        .collect();
+    // All connections that reads share stand behind the lock.
+    while others(&client).await.1 < 4 {
+        tokio::task::yield_now().await;
+    }
+    let ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE \
+                 datname = current_database() AND pid <> pg_backend_pid() AND state = 'active'";
+    client.query(ended, &[]).await.unwrap();
+    client.batch_execute("ROLLBACK").await.unwrap();
+    for reader in readers {
+        assert_eq!(reader.await.unwrap(), id);
+    }
+}
+
+#[tokio::test]
+async fn a_commit_goes_on_when_whoever_waited_for_it_has_gone() {
+    let address = fresh_database().await;
+    let (store, client) = (open_postgres_with(&address, 1).await, client(&address).await);
+    let (slow, other) = (account(&store, "a").await, account(&store, "b").await);
+    let id = create(&store, new(slow, "slow")).await;
+    let next = create(&store, new(other, "other")).await;
+    // The last of a transaction is done when it is committed: here it waits for somebody.
+    let gate = format!(
+        "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS \
+         'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END'; \
+         CREATE CONSTRAINT TRIGGER gate AFTER UPDATE ON account DEFERRABLE INITIALLY DEFERRED \
+         FOR EACH ROW WHEN (NEW.id = {slow}) EXECUTE FUNCTION wait(); SELECT pg_advisory_lock(1)"
+    );
+    client.batch_execute(&gate).await.unwrap();
+    let caller = tokio::spawn({
+        let store = Arc::clone(&store);
+        async move { store.edit_template(change(slow, id), Edit::Restore(1)).await }
+    });
+    somebody_waits(&client).await;
+    caller.abort();
+    assert!(caller.await.unwrap_err().is_cancelled());
+    // There is one connection: when the next one has it, the former is dealt with.
+    while store.edit_template(change(other, next), Edit::Restore(1)).await.is_err() {
+        tokio::task::yield_now().await;
+    }
+    client.batch_execute("SELECT pg_advisory_unlock(1)").await.unwrap();
+    while others(&client).await.1 > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(store.template(slow, id).await.unwrap().unwrap().state.version, 2);
+}
+
+#[tokio::test]
+async fn a_connection_that_cannot_be_made_is_nothing_to_those_that_are_there() {
+    let address = fresh_database().await;
+    let client = client(&address).await;
+    let role = format!("{}_role", name_in(&address));
+    let grant =
+        format!("CREATE ROLE {role} LOGIN; ALTER DATABASE {} OWNER TO {role}", name_in(&address));
+    client.batch_execute(&grant).await.unwrap();
+    let theirs = address.replace("//galley@", &format!("//{role}@"));
+    let store = open_postgres_with(&theirs, 2).await;
+    let account = account(&store, "a").await;
+    let id = create(&store, new(account, "one")).await;
+    let edit = || {
+        let store = Arc::clone(&store);
+        async move { store.edit_template(change(account, id), Edit::Restore(1)).await }
+    };
+    // The only connection for edits is in use, and the server gives no more.
+    client.batch_execute(&format!("ALTER ROLE {role} CONNECTION LIMIT 0")).await.unwrap();
+    client.batch_execute("BEGIN; LOCK TABLE template").await.unwrap();
+    let first = tokio::spawn(edit());
+    somebody_waits(&client).await;
+    assert!(matches!(edit().await, Err(StoreError::Unavailable(_))));
+    client.batch_execute("ROLLBACK").await.unwrap();
+    assert!(first.await.unwrap().is_ok());
+    assert!(edit().await.is_ok(), "the connection is there again");
+}
+
+#[test]
+fn what_is_dropped_where_nothing_runs_leaves_no_transaction_to_others() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let address = runtime.block_on(fresh_database());
+    let (store, client) =
+        runtime.block_on(async { (open_postgres_with(&address, 1).await, client(&address).await) });
+    let account = runtime.block_on(account(&store, "a"));
+    let listing = Arc::clone(&store);
+    let mut list = Box::pin(async move { listing.list(all(account)).await.map(drop) });
+    runtime.block_on(async {
+        client.batch_execute("BEGIN; LOCK TABLE template").await.unwrap();
+        tokio::select! {
+            _ = &mut list => panic!("the table is locked"),
+            () = somebody_waits(&client) => {}
+        }
+    });
+    drop(list);
+    runtime.block_on(async {
+        client.batch_execute("ROLLBACK").await.unwrap();
+        create(&store, new(account, "later")).await;
+        assert_eq!(names(&store, all(account)).await, ["later"]);
+    });
 }
