@@ -14,6 +14,7 @@ mod failures;
 mod families;
 mod forget;
 mod hosts;
+mod ids;
 mod limits;
 mod links;
 mod list;
@@ -52,7 +53,8 @@ use crate::{
     kept::claim_key, sqlite::OlderSchema,
 };
 pub use address::{AddressError, PostgresAddress};
-use creator::{Creator, Ids};
+use creator::Creator;
+use ids::Ids;
 use links::Links;
 use reader::Reader;
 use transaction::transact;

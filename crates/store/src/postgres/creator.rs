@@ -2,20 +2,16 @@
 //! synced once. While it is, the next ones gather.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use galley_domain::id;
-use jiff::Timestamp;
 use tokio::{
     runtime,
     sync::{mpsc, oneshot},
 };
 
+pub(super) use super::ids::Ids;
 use super::{
     batch::{self, Batch, Care, Done, Outcomes},
     failures,
@@ -233,57 +229,3 @@ fn no_account() -> StoreError {
 #[derive(Debug, thiserror::Error)]
 #[error("the account is not in the database")]
 struct NoAccount;
-
-/// Gives ids out. They grow with time and within an account; those of several processes differ
-/// because each begins its milliseconds elsewhere, and where they meet nevertheless the database
-/// refuses the second.
-pub(super) struct Ids {
-    offset: u64,
-    last: AtomicU64,
-}
-
-impl Default for Ids {
-    fn default() -> Self {
-        let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0_u8);
-        Self { offset: random % id::PER_MILLISECOND, last: AtomicU64::new(0) }
-    }
-}
-
-impl Ids {
-    /// An id behind `previous`, the newest of its account, and behind all that were given out here.
-    /// Where the clock of another instance is ahead, its next millisecond is begun at our own place:
-    /// following its ids one by one would meet those that it gives to other accounts.
-    pub(super) fn next(&self, previous: u64, at: Timestamp) -> u64 {
-        let now = id::next(0, at.as_millisecond()) + self.offset;
-        let behind = |last: u64| match now.max(last + 1) {
-            next if next > previous => next,
-            _ => (previous / id::PER_MILLISECOND + 1) * id::PER_MILLISECOND + self.offset,
-        };
-        let last =
-            self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(behind(last)));
-        behind(last.unwrap_or_else(|last| last))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_instance_whose_clock_is_behind_meets_no_id_of_the_one_ahead() {
-        let moment = |millis| Timestamp::from_millisecond(1_790_000_000_000 + millis).unwrap();
-        let ahead = Ids { offset: 100, last: AtomicU64::new(0) };
-        let behind = Ids { offset: 5_000, last: AtomicU64::new(0) };
-        let mut newest = [0; 3];
-        let mut given = std::collections::HashSet::new();
-        for round in 0..50 {
-            for (place, account) in newest.iter_mut().enumerate() {
-                let from = if (round + place) % 2 == 0 { &ahead } else { &behind };
-                let late = if (round + place) % 2 == 0 { 20 } else { 0 };
-                let id = from.next(*account, moment(i64::try_from(round).unwrap() + late));
-                assert!(id > *account && given.insert(id), "{id} is new and grows");
-                *account = id;
-            }
-        }
-    }
-}

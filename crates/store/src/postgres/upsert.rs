@@ -11,8 +11,8 @@ use galley_domain::{
 use super::{
     PostgresStore, changes,
     columns::{actor_key, category, key, millis, number, template_id},
-    creator::Ids,
     events,
+    ids::Ids,
     limits::{self, Room},
     links::Values,
     media,
