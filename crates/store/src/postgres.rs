@@ -93,8 +93,9 @@ impl PostgresStore {
         address: &PostgresAddress,
         options: &PostgresOptions,
     ) -> Result<Self, StoreError> {
-        schema::prepare(address, options.older_schema).await?;
-        let links = Arc::new(Links::to(address, options.connections)?);
+        let synchronous_commit = schema::prepare(address, options.older_schema).await?;
+        let pinned = address.committing_as(&synchronous_commit);
+        let links = Arc::new(Links::to(&pinned, options.connections)?);
         let tidings = Arc::<Tidings>::default();
         let ids = Arc::<Ids>::default();
         let creator = Creator::start(

@@ -169,15 +169,26 @@ impl PostgresAddress {
     /// words is gone through by every search: that is not to be much.
     pub(super) fn hurried(&self, deadline: Duration) -> Config {
         let millis = deadline.as_millis();
-        let mut config = self.config.clone();
-        let given = config.get_options().unwrap_or_default();
-        let options = format!(
-            "{given} -c enable_seqscan=off -c jit=off -c plan_cache_mode=force_generic_plan \
+        let hurried = self.with_options(&format!(
+            "-c enable_seqscan=off -c jit=off -c plan_cache_mode=force_generic_plan \
              -c gin_pending_list_limit=256kB -c statement_timeout={millis} \
              -c idle_in_transaction_session_timeout={millis}"
-        );
+        ));
+        hurried.config
+    }
+
+    /// The same, with commits that wait for what they wait for now, whatever becomes of the settings
+    /// of the database, or of another that takes its place: what a connection asks for outranks them.
+    pub(super) fn committing_as(&self, synchronous_commit: &str) -> Self {
+        self.with_options(&format!("-c synchronous_commit={synchronous_commit}"))
+    }
+
+    fn with_options(&self, more: &str) -> Self {
+        let mut config = self.config.clone();
+        let given = config.get_options().unwrap_or_default();
+        let options = format!("{given} {more}");
         config.options(options.trim());
-        config
+        Self { config, protection: self.protection.clone() }
     }
 
     /// For work that takes as long as it takes.
@@ -276,5 +287,11 @@ mod tests {
         assert!(options.starts_with("-c work_mem=8MB -c "), "{options}");
         assert!(options.contains("-c statement_timeout=5000"), "{options}");
         assert_eq!(address.patient().get_options(), Some("-c work_mem=8MB"));
+        let kept = address.committing_as("remote_apply").hurried(STATEMENT);
+        let options = kept.get_options().unwrap();
+        for option in ["work_mem=8MB", "synchronous_commit=remote_apply", "statement_timeout=5000"]
+        {
+            assert!(options.contains(&format!("-c {option}")), "{options}");
+        }
     }
 }

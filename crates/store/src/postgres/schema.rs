@@ -61,18 +61,20 @@ pub(super) fn newest() -> usize {
     MIGRATIONS.len()
 }
 
-/// Looks whether the database can be trusted, and at its schema.
+/// Looks whether the database can be trusted, and at its schema. Answers the `synchronous_commit` that
+/// it is trusted with.
 pub(super) async fn prepare(
     address: &PostgresAddress,
     older: OlderSchema,
-) -> Result<(), StoreError> {
+) -> Result<String, StoreError> {
     let mut client = connect(&address.patient(), Tls::of(address)?).await?;
-    check_server(&client).await?;
+    let synchronous_commit = check_server(&client).await?;
     let row = client.query_one("SELECT to_regclass('galley_migration') IS NOT NULL", &[]).await?;
     if row.try_get(0)? {
         return Err(Refusal::Unfinished.into());
     }
-    bring_up_to_date(&mut client, older).await
+    bring_up_to_date(&mut client, older).await?;
+    Ok(synchronous_commit)
 }
 
 /// A connection to a database that `galley migrate` fills, or has begun to fill, with the newest
@@ -152,7 +154,8 @@ pub(super) async fn connect(config: &Config, tls: Tls) -> Result<Client, StoreEr
 #[error("no host of the address has answered in time")]
 struct Silent;
 
-async fn check_server(client: &Client) -> Result<(), StoreError> {
+/// Answers the `synchronous_commit` of a server that is good.
+async fn check_server(client: &Client) -> Result<String, StoreError> {
     let row = client
         .query_one(
             "SELECT current_setting('server_version_num')::int, current_setting('server_version'), \
@@ -175,7 +178,7 @@ async fn check_server(client: &Client) -> Result<(), StoreError> {
     if row.try_get::<_, String>(3)? == "off" {
         tracing::warn!("the database runs with fsync off: a crash of its machine loses data");
     }
-    Ok(())
+    Ok(synchronous)
 }
 
 /// Two that make the same table at the same moment can stumble over one another, even so: whoever

@@ -10,7 +10,7 @@ use galley_store::{
 use tokio_postgres::Client;
 
 use super::{
-    fixture::{account, change, client, create, fresh_database, new, open_postgres_with},
+    fixture::{account, change, client, create, done, fresh_database, new, open_postgres_with},
     lists::{all, names},
     one_database::{name_in, somebody_waits},
 };
@@ -228,4 +228,26 @@ fn what_is_dropped_where_nothing_runs_leaves_no_transaction_to_others() {
         create(&store, new(account, "later")).await;
         assert_eq!(names(&store, all(account)).await, ["later"]);
     });
+}
+
+#[tokio::test]
+async fn a_database_that_becomes_hasty_is_waited_for_as_it_was() {
+    let address = fresh_database().await;
+    let (store, client) = (open_postgres_with(&address, 1).await, client(&address).await);
+    let change_it = format!(
+        "ALTER DATABASE {} SET synchronous_commit = off; CREATE TABLE seen (setting TEXT); \
+         CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN \
+         INSERT INTO seen VALUES (current_setting(''synchronous_commit'')); RETURN NULL; END'; \
+         CREATE TRIGGER look AFTER INSERT OR UPDATE ON template EXECUTE FUNCTION look()",
+        name_in(&address)
+    );
+    client.batch_execute(&change_it).await.unwrap();
+    let account = account(&store, "a").await;
+    let id = create(&store, new(account, "one")).await;
+    done(store.edit_template(change(account, id), Edit::Restore(1)).await.unwrap());
+    let seen = client.query("SELECT setting FROM seen", &[]).await.unwrap();
+    let seen: Vec<String> = seen.iter().map(|row| row.get(0)).collect();
+    assert_eq!(seen, ["on", "on"]);
+    let told = PostgresStore::open(&address.parse().unwrap(), &PostgresOptions::default()).await;
+    assert!(told.is_err(), "whoever starts now refuses it");
 }
