@@ -232,7 +232,11 @@ impl Store for PostgresStore {
         key: [u8; 16],
         at: Timestamp,
     ) -> Result<Option<Record>, StoreError> {
-        templates::record(&self.links, account, key, at).await
+        let found = templates::record(&self.links, account, key, at).await?;
+        if found.is_some() {
+            self.confirm(account).await?;
+        }
+        Ok(found)
     }
 
     async fn events(

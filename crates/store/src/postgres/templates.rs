@@ -11,9 +11,10 @@ use galley_domain::{
 use tokio_postgres::Row;
 
 use super::{
+    PostgresStore,
     columns::{account_id, at, category, column, key, maybe, number, plain, status, template_id},
     links::Links,
-    transaction::Transaction,
+    transaction::{Transaction, transact},
 };
 use crate::{
     Receipt, Record, StoreError, StoredTemplate, Taken,
@@ -120,6 +121,15 @@ pub(super) async fn record(
     let hash = record_key(account, idempotency_key);
     let row = links.read_one(statement, &[&&hash[..], &oldest_record(at)]).await?;
     row.as_ref().map(record_of).transpose()
+}
+
+impl PostgresStore {
+    /// Commits something of the account, so that what can be seen of it is as durable. A commit that
+    /// was kept from waiting for its standby is seen as well: who tells of it has to wait instead.
+    pub(super) async fn confirm(&self, account: AccountId) -> Result<(), StoreError> {
+        let locked: Result<bool, StoreError> = transact!(self, tx => tx.lock(account));
+        locked.map(drop)
+    }
 }
 
 pub(super) fn record_of(row: &Row) -> Result<Record, StoreError> {

@@ -10,7 +10,10 @@ use galley_store::{
 use tokio_postgres::Client;
 
 use super::{
-    fixture::{account, change, client, create, done, fresh_database, new, open_postgres_with},
+    fixture::{
+        account, change, client, create, done, fresh_database, new, noon, open_postgres_with,
+        with_key,
+    },
     lists::{all, names},
     one_database::{name_in, somebody_waits},
 };
@@ -228,6 +231,27 @@ fn what_is_dropped_where_nothing_runs_leaves_no_transaction_to_others() {
         create(&store, new(account, "later")).await;
         assert_eq!(names(&store, all(account)).await, ["later"]);
     });
+}
+
+#[tokio::test]
+async fn what_a_key_made_is_told_only_when_it_can_be_confirmed() {
+    let address = fresh_database().await;
+    let (store, watcher) = (open_postgres_with(&address, 2).await, client(&address).await);
+    let account = account(&store, "a").await;
+    let id = create(&store, with_key(account, "one", 1, 1)).await;
+    let mut other = client(&address).await;
+    let open = other.transaction().await.unwrap();
+    open.execute("SELECT 1 FROM account FOR UPDATE", &[]).await.unwrap();
+    // It waits for its account, as whatever is committed does.
+    let record = store.record(account, [1; 16], noon(0));
+    let mut record = std::pin::pin!(record);
+    tokio::select! {
+        found = &mut record => panic!("{found:?}"),
+        () = somebody_waits(&watcher) => {}
+    }
+    assert_eq!(store.record(account, [2; 16], noon(0)).await.unwrap(), None);
+    open.rollback().await.unwrap();
+    assert_eq!(record.await.unwrap().unwrap().receipt.id, id);
 }
 
 #[tokio::test]
