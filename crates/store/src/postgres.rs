@@ -50,7 +50,8 @@ use crate::{
     NewCredential, NewTemplate, NewUpload, NewWebhook, Page, PhoneAddition, Record, Recorded,
     Replay, Replayed, Rotation, SecretHash, Store, StoreError, StoredTemplate, Sweep, Take, Taken,
     Tidings, Upload, UploadCreation, Upsertion, Version, Webhook, WebhookChange, WebhookCreation,
-    kept::claim_key, sqlite::OlderSchema,
+    kept::{Hashes, claim_key},
+    sqlite::OlderSchema,
 };
 pub use address::{AddressError, PostgresAddress};
 use creator::Creator;
@@ -133,7 +134,8 @@ impl Store for PostgresStore {
     }
 
     async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<Upsertion, StoreError> {
-        self.upsert_all(news).await
+        let news: Vec<_> = news.into_iter().map(|new| (Hashes::of(&new), new)).collect();
+        transact!(self, tx => upsert::all(tx, &self.ids, &news))
     }
 
     async fn delete_template(&self, change: Change) -> Result<Changed, StoreError> {

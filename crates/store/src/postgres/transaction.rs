@@ -7,7 +7,8 @@ use galley_domain::id::AccountId;
 use tokio_postgres::Row;
 
 use super::{
-    columns::{key, maybe, number},
+    accounts,
+    columns::{key, number},
     failures,
     links::{Link, Links, Values},
 };
@@ -54,6 +55,7 @@ pub(super) fn again(tries: u32, error: &StoreError) -> bool {
 pub(super) struct Transaction {
     link: Link,
     accounts: HashMap<AccountId, Locked>,
+    is_undone: bool,
 }
 
 /// What a transaction knows of an account whose row it has locked.
@@ -77,7 +79,7 @@ impl Transaction {
                 link
             }
         };
-        Ok(Self { link, accounts: HashMap::new() })
+        Ok(Self { link, accounts: HashMap::new(), is_undone: false })
     }
 
     pub(super) fn link(&self) -> &Link {
@@ -119,10 +121,8 @@ impl Transaction {
         let Some(row) = self.query_one(statement, &[&key(account.get())]).await? else {
             return Ok(false);
         };
-        let limits = maybe(&row, "template_limit", |most: i32| {
-            Some(AccountLimits { templates: u32::try_from(most).ok()? })
-        })?;
-        let locked = Locked { last_seq: number(&row, "last_seq")?, raised: false, limits };
+        let (last_seq, limits) = (number(&row, "last_seq")?, accounts::limits(&row)?);
+        let locked = Locked { last_seq, raised: false, limits };
         self.accounts.insert(account, locked);
         Ok(true)
     }
@@ -145,9 +145,18 @@ impl Transaction {
         self.accounts.get(&account).expect("locked before it is looked at").limits
     }
 
-    /// Makes it durable; answers the newest events of the accounts that have new ones. An error is
-    /// known to have undone everything, or else the outcome is unknown.
+    /// Lets nothing of it count, though the work ends well: with a refusal that came after changes.
+    pub(super) fn undo(&mut self) {
+        self.is_undone = true;
+    }
+
+    /// Makes it durable, unless it is undone; answers the newest events of the accounts that have new
+    /// ones. An error is known to have undone everything, or else the outcome is unknown.
     pub(super) async fn commit(self) -> Result<Vec<(AccountId, u64)>, StoreError> {
+        if self.is_undone {
+            self.roll_back().await;
+            return Ok(Vec::new());
+        }
         let raised = self.accounts.iter().filter(|(_, locked)| locked.raised);
         let newest: Vec<(AccountId, u64)> =
             raised.map(|(account, locked)| (*account, locked.last_seq)).collect();

@@ -9,7 +9,7 @@ use galley_domain::{
 };
 
 use super::{
-    PostgresStore, changes,
+    changes,
     columns::{actor_key, category, key, millis, number, template_id},
     events,
     ids::Ids,
@@ -17,43 +17,14 @@ use super::{
     links::Values,
     media,
     templates::{self, out_of_ids},
-    transaction::{Transaction, again},
+    transaction::Transaction,
 };
 use crate::{
     Change, Changed, Creation, NewTemplate, Receipt, StoreError, Taken, Upsertion, kept::Hashes,
 };
 
-impl PostgresStore {
-    /// All of them, or none.
-    pub(super) async fn upsert_all(&self, news: Vec<NewTemplate>) -> Result<Upsertion, StoreError> {
-        let news: Vec<_> = news.into_iter().map(|new| (Hashes::of(&new), new)).collect();
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            let mut transaction = Transaction::begin(&self.links).await?;
-            match all(&mut transaction, &self.ids, &news).await {
-                Ok(Upsertion::Done(receipts)) => {
-                    let newest = transaction.commit().await?;
-                    self.tidings.tell(&newest);
-                    return Ok(Upsertion::Done(receipts));
-                }
-                Ok(refused) => {
-                    transaction.roll_back().await;
-                    return Ok(refused);
-                }
-                Err(error) => {
-                    transaction.roll_back().await;
-                    if !again(tries, &error) {
-                        return Err(error);
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// One after the other; whoever calls this commits only if all went well.
-async fn all(
+/// All of them, or none.
+pub(super) async fn all(
     transaction: &mut Transaction,
     ids: &Ids,
     news: &[(Hashes, NewTemplate)],
@@ -62,7 +33,10 @@ async fn all(
     for (hashes, new) in news {
         match one(transaction, ids, hashes, new).await? {
             Ok(receipt) => receipts.push(receipt),
-            Err(refusal) => return Ok(*refusal),
+            Err(refusal) => {
+                transaction.undo();
+                return Ok(*refusal);
+            }
         }
     }
     Ok(Upsertion::Done(receipts))
