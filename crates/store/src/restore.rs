@@ -10,6 +10,10 @@ use std::{
 };
 
 use rusqlite::Connection;
+use rustix::{
+    fs::{CWD, RenameFlags, renameat_with},
+    io::Errno,
+};
 
 use crate::{StoreError, sqlite::connection};
 
@@ -80,7 +84,7 @@ pub fn restore(backup: &Path, store: &Path) -> Result<Restored, RestoreError> {
     let written = write(&copy, &beside, &file).map_err(failed).and_then(|holds| {
         // A service may have been started meanwhile.
         refuse_occupied(store)?;
-        std::fs::rename(&beside, store).map_err(|error| failed(unavailable(error)))?;
+        give_name(&beside, store)?;
         Ok(holds)
     });
     let holds = written.inspect_err(|_| {
@@ -99,6 +103,17 @@ fn refuse_occupied(store: &Path) -> Result<(), RestoreError> {
     // A link that leads nowhere is something, too.
     there.retain(|path| path.symlink_metadata().is_ok());
     if there.is_empty() { Ok(()) } else { Err(RestoreError::Occupied(there)) }
+}
+
+/// Gives a file the name of the store, if nothing has it: a store that a service makes in this very
+/// moment is not written over. A file system that cannot tell is believed that there is none.
+fn give_name(beside: &Path, store: &Path) -> Result<(), RestoreError> {
+    let given = match renameat_with(CWD, beside, CWD, store, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => std::fs::rename(beside, store),
+        Err(Errno::EXIST) => return Err(RestoreError::Occupied(vec![store.to_owned()])),
+        given => given.map_err(io::Error::from),
+    };
+    given.map_err(|error| RestoreError::Unwritten(store.to_owned(), unavailable(error)))
 }
 
 /// The first thing that is wrong with a file, or `ok`.
@@ -164,5 +179,25 @@ fn directory(store: &Path) -> &Path {
     match store.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_came_meanwhile_is_not_written_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let (beside, store) = (dir.path().join("beside"), dir.path().join("galley.db"));
+        std::fs::write(&beside, "copy").unwrap();
+        std::fs::write(&store, "precious").unwrap();
+        let refusal = give_name(&beside, &store).unwrap_err();
+        assert!(matches!(&refusal, RestoreError::Occupied(there) if *there == [store.clone()]));
+        assert_eq!(std::fs::read(&store).unwrap(), b"precious");
+        std::fs::remove_file(&store).unwrap();
+        give_name(&beside, &store).unwrap();
+        assert_eq!(std::fs::read(&store).unwrap(), b"copy");
+        assert!(!beside.exists());
     }
 }
