@@ -99,12 +99,7 @@ impl PostgresStore {
         let links = Arc::new(Links::to(&pinned, options.connections)?);
         let tidings = Arc::<Tidings>::default();
         let ids = Arc::<Ids>::default();
-        let creator = Creator::start(
-            Arc::clone(&links),
-            Arc::clone(&tidings),
-            Arc::clone(&ids),
-            options.queue,
-        )?;
+        let creator = Creator::start(&links, &tidings, &ids, options.queue)?;
         let reader = Reader::start(&links);
         Ok(Self { address: address.clone(), links, tidings, creator, reader, ids })
     }
@@ -498,8 +493,7 @@ impl Store for PostgresStore {
         upkeep::examine(&self.address).await
     }
 
-    async fn backup(&self, path: &Path) -> Result<(), StoreError> {
-        let _ = path;
+    async fn backup(&self, _: &Path) -> Result<(), StoreError> {
         Err(StoreError::Failed(Arc::new(NoBackup)))
     }
 }

@@ -162,19 +162,24 @@ impl PostgresAddress {
 
     /// For statements that have a deadline; the server ends those that go on, too.
     ///
-    /// Every statement has its index, and is planned once for whatever values it gets. A plan that
-    /// was made while a table was small would walk it whole when it is not, until the table is next
-    /// analysed: such plans are not made. Where there is no other, the server takes it for a costly
-    /// one, and would compile the statement first. What waits to be put in order in the index of
-    /// words is gone through by every search: that is not to be much.
+    /// Every statement has its index. A plan that was made while a table was small would walk it
+    /// whole when it is not, until the table is next analysed: such plans are not made. Where there
+    /// is no other, the server takes it for a costly one, and would compile the statement first.
+    /// What waits to be put in order in the index of words is gone through by every search: that is
+    /// not to be much.
     pub(super) fn hurried(&self, deadline: Duration) -> Config {
         let millis = deadline.as_millis();
         let hurried = self.with_options(&format!(
-            "-c enable_seqscan=off -c jit=off -c plan_cache_mode=force_generic_plan \
-             -c gin_pending_list_limit=256kB -c statement_timeout={millis} \
-             -c idle_in_transaction_session_timeout={millis}"
+            "-c enable_seqscan=off -c jit=off -c gin_pending_list_limit=256kB \
+             -c statement_timeout={millis} -c idle_in_transaction_session_timeout={millis}"
         ));
         hurried.config
+    }
+
+    /// For statements that are large, and best done the same way whatever their values are: lists,
+    /// searches and creations. They are planned once on each connection.
+    pub(super) fn planned_once(&self, deadline: Duration) -> Config {
+        self.with_options("-c plan_cache_mode=force_generic_plan").hurried(deadline)
     }
 
     /// The same, with commits that wait for what they wait for now, whatever becomes of the settings

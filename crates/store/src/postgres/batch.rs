@@ -22,8 +22,9 @@ use tokio_postgres::{Row, Statement, binary_copy::BinaryCopyInWriter};
 use self::statements::{EVENT_TYPES, Prepared, TEMPLATE_TYPES};
 use super::{
     columns::{account_id, actor_key, category, hash, key, millis, number, plain, template_id},
-    creator::{Ids, Queue, Waiting},
+    creator::{Queue, Waiting},
     failures,
+    ids::Ids,
     limits::{self, Room},
     links::{Link, Values},
     media,

@@ -11,10 +11,10 @@ use tokio::{
     sync::{mpsc, oneshot},
 };
 
-pub(super) use super::ids::Ids;
 use super::{
     batch::{self, Batch, Care, Done, Outcomes},
     failures,
+    ids::Ids,
     links::{Link, Links},
     transaction::{MOST_TRIES, again},
 };
@@ -45,18 +45,18 @@ pub(super) struct Waiting {
 
 impl Creator {
     pub(super) fn start(
-        links: Arc<Links>,
-        tidings: Arc<Tidings>,
-        ids: Arc<Ids>,
+        links: &Arc<Links>,
+        tidings: &Arc<Tidings>,
+        ids: &Arc<Ids>,
         queue: usize,
     ) -> Result<Self, StoreError> {
         let (queue, waiting) = mpsc::channel(queue.max(1));
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| StoreError::Failed(Arc::new(error)))?;
         let desk = Desk {
-            links,
-            tidings,
-            ids,
+            links: Arc::clone(links),
+            tidings: Arc::clone(tidings),
+            ids: Arc::clone(ids),
             queue: Queue { waiting, held: None },
             service: runtime::Handle::current(),
             careful_for: 0,

@@ -447,15 +447,18 @@ pub(super) async fn page(
     if webhooks::one(links, account, id).await?.is_none() {
         return Ok(None);
     }
-    let statement = "SELECT d.seq, e.type, d.template_id, d.status, d.attempts, d.attempted_at, \
-                     d.due_at, d.answer, d.failure FROM delivery d JOIN event e ON \
-                     e.account_id = $1 AND e.seq = d.seq WHERE d.webhook_id = $2 AND d.seq < $3 \
-                     AND ($5::text IS NULL OR d.status = $5) ORDER BY d.seq DESC LIMIT $4";
+    let of_status = if wanted.status.is_some() { "d.status = $5" } else { "$5::text IS NULL" };
+    let statement = format!(
+        "SELECT d.seq, e.type, d.template_id, d.status, d.attempts, d.attempted_at, d.due_at, \
+         d.answer, d.failure FROM delivery d JOIN event e ON e.account_id = $1 AND \
+         e.seq = d.seq WHERE d.webhook_id = $2 AND d.seq < $3 AND {of_status} \
+         ORDER BY d.seq DESC LIMIT $4"
+    );
     let before = wanted.before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
     let limit = i64::try_from(wanted.limit).unwrap_or(i64::MAX);
     let status = wanted.status.map(DeliveryStatus::word);
     let values: Values<'_> = &[&key(account.get()), &key(id.get()), &before, &limit, &status];
-    let rows = links.read(statement, values).await?;
+    let rows = links.read(&statement, values).await?;
     rows.iter().map(delivery).collect::<Result<_, _>>().map(Some)
 }
 

@@ -71,12 +71,12 @@ impl Links {
     /// Makes none yet: they are made when they are needed.
     pub(super) fn to(address: &PostgresAddress, most: usize) -> Result<Self, StoreError> {
         let tls = Tls::of(address)?;
-        let kept = |deadline, most| Kept::new(address.hurried(deadline), &tls, deadline, most);
+        let kept = |config, deadline, most| Kept::new(config, &tls, deadline, most);
         Ok(Self {
-            quick: kept(STATEMENT, most)?,
-            slow: kept(LIST, most)?,
-            creations: kept(STATEMENT, 1)?,
-            reads: kept(STATEMENT, SHARED)?,
+            quick: kept(address.hurried(STATEMENT), STATEMENT, most)?,
+            slow: kept(address.planned_once(LIST), LIST, most)?,
+            creations: kept(address.planned_once(STATEMENT), STATEMENT, 1)?,
+            reads: kept(address.hurried(STATEMENT), STATEMENT, SHARED)?,
             shared: Default::default(),
             turn: AtomicUsize::new(0),
         })
