@@ -188,7 +188,7 @@ struct Away;
 
 #[derive(Debug, thiserror::Error)]
 #[error("the database took too long to answer")]
-struct TooLong;
+pub(super) struct TooLong;
 
 /// A connection. Whoever drops it in the middle of something, because its client has gone or a
 /// statement took too long, ends it: nobody else is to find himself in somebody's transaction or

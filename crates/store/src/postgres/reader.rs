@@ -20,7 +20,7 @@ use tokio_postgres::Row;
 use super::{
     address::STATEMENT,
     columns::{account_id, key, template_id},
-    links::{Links, SHARED},
+    links::{Links, SHARED, TooLong},
     templates,
 };
 use crate::{StoreError, StoredTemplate};
@@ -72,7 +72,7 @@ impl Reader {
             Ok(Some(found)) => found,
             // The task ends with the service only.
             Ok(None) => Err(StoreError::Unavailable(Arc::new(Gone))),
-            Err(_) => Err(StoreError::Busy),
+            Err(_) => Err(StoreError::Unavailable(Arc::new(TooLong))),
         }
     }
 }
@@ -87,6 +87,10 @@ async fn work(links: Arc<Links>, mut queue: mpsc::Receiver<Wanted>) {
         batch.retain(|wanted| !wanted.reply.is_closed());
         let ids: Vec<i64> = batch.iter().map(|wanted| key(wanted.id.get())).collect();
         let read = links.read(templates::BY_IDS, &[&ids]).await.and_then(|rows| found(&rows));
+        if let Err(StoreError::Unavailable(_)) = &read {
+            // Those who have come meanwhile have waited for the same server, and long enough.
+            batch.extend(std::iter::from_fn(|| queue.try_recv().ok()));
+        }
         for Wanted { account, id, reply } in batch.drain(..) {
             let answer = match &read {
                 Ok(found) => answer(found.get(&id), account),
