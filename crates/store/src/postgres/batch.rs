@@ -57,7 +57,7 @@ struct Limited;
 pub(super) fn wants_care(error: &StoreError) -> bool {
     let is_limited =
         matches!(error, StoreError::Failed(cause) if cause.downcast_ref::<Limited>().is_some());
-    is_limited || failures::is_collision(error)
+    is_limited || failures::is_taken_name(error)
 }
 
 /// A batch whose accounts are locked.

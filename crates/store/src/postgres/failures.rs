@@ -5,7 +5,7 @@ use std::sync::Arc;
 use deadpool_postgres::{PoolError, TimeoutType};
 use tokio_postgres::{
     Error,
-    error::{Severity, SqlState},
+    error::{DbError, Severity, SqlState},
 };
 
 use crate::StoreError;
@@ -116,6 +116,13 @@ pub(super) fn is_collision(error: &StoreError) -> bool {
     let StoreError::Failed(cause) = error else { return false };
     let code = cause.downcast_ref::<Error>().and_then(Error::code);
     code == Some(&SqlState::UNIQUE_VIOLATION)
+}
+
+/// Whether it was the name.
+pub(super) fn is_taken_name(error: &StoreError) -> bool {
+    let StoreError::Failed(cause) = error else { return false };
+    let refusal = cause.downcast_ref::<Error>().and_then(Error::as_db_error);
+    refusal.and_then(DbError::constraint) == Some("template_claim_key")
 }
 
 /// What became of a statement that was sent together with a commit: if the server has refused it,

@@ -2,14 +2,22 @@
 //! because each begins its milliseconds elsewhere, and where they meet nevertheless the database
 //! refuses the second.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use galley_domain::id::{self, PER_MILLISECOND};
 use jiff::Timestamp;
 
-/// How many places of a millisecond are for accounts that are ahead of the clock: as many as a batch
-/// has creations, each of which may be for another account.
-const AHEAD: u64 = 256;
+/// How many places of a millisecond are for accounts that are ahead of the clock.
+const AHEAD: u64 = PER_MILLISECOND / 2;
+
+/// Of how many milliseconds that are still to come it is known what was given out of them.
+const REMEMBERED: usize = 10_000;
 
 /// Gives ids out.
 pub(super) struct Ids {
@@ -17,8 +25,8 @@ pub(super) struct Ids {
     offset: u64,
     /// The newest that follows the clock.
     last: AtomicU64,
-    /// How many were given to accounts that are ahead of it.
-    ahead: AtomicU64,
+    /// How many each millisecond ahead of the clock has given.
+    ahead: Mutex<BTreeMap<u64, u64>>,
 }
 
 impl Default for Ids {
@@ -30,28 +38,40 @@ impl Default for Ids {
 
 impl Ids {
     fn beginning_at(offset: u64) -> Self {
-        Self { offset, last: AtomicU64::new(0), ahead: AtomicU64::new(0) }
+        Self { offset, last: AtomicU64::new(0), ahead: Mutex::default() }
     }
 
     /// An id behind `previous`, the newest of its account.
     pub(super) fn next(&self, previous: u64, at: Timestamp) -> u64 {
-        let now = id::next(0, at.as_millisecond()) + self.offset;
-        let behind = |last: u64| now.max(last + 1);
+        let now = id::next(0, at.as_millisecond());
+        let behind = |last: u64| (now + self.offset).max(last + 1);
         let last =
             self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(behind(last)));
         let own = behind(last.unwrap_or_else(|last| last));
-        if own > previous { own } else { self.ahead_of(previous) }
+        if own > previous { own } else { self.ahead_of(previous, now) }
     }
 
-    /// The account got its newest id from an instance whose clock is ahead of ours. Following that
-    /// one by one would meet the ids that the instance gave to other accounts; so it goes on at
+    /// The account got its newest id from an instance whose clock is ahead of ours, or was. Following
+    /// that one by one would meet the ids that the instance gave to other accounts; so it goes on at
     /// places of our own, half a millisecond from where those begin that follow our clock. How far
     /// ahead it is stays with the account: a clock that was wrong for a moment is no matter to others.
-    fn ahead_of(&self, previous: u64) -> u64 {
-        let turn = self.ahead.fetch_add(1, Ordering::Relaxed) % AHEAD;
-        let place = (self.offset + PER_MILLISECOND / 2 + turn) % PER_MILLISECOND;
-        let there = previous - previous % PER_MILLISECOND + place;
-        if there > previous { there } else { there + PER_MILLISECOND }
+    fn ahead_of(&self, previous: u64, now: u64) -> u64 {
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        *ahead = ahead.split_off(&(now / PER_MILLISECOND));
+        while ahead.len() > REMEMBERED {
+            ahead.pop_first();
+        }
+        let mut millisecond = previous / PER_MILLISECOND;
+        loop {
+            let given = ahead.entry(millisecond).or_default();
+            let place = (self.offset + AHEAD + *given) % PER_MILLISECOND;
+            let id = millisecond * PER_MILLISECOND + place;
+            if *given < AHEAD && id > previous {
+                *given += 1;
+                return id;
+            }
+            millisecond += 1;
+        }
     }
 }
 
@@ -97,11 +117,33 @@ mod tests {
     }
 
     #[test]
-    fn accounts_that_are_ahead_in_the_same_millisecond_get_ids_of_their_own() {
-        let ids = Ids::beginning_at(7_900);
-        let previous = id::next(0, moment(20).as_millisecond());
-        let given: HashSet<u64> = (0..AHEAD).map(|it| ids.next(previous + it, moment(0))).collect();
-        assert_eq!(given.len() as u64, AHEAD);
+    fn accounts_that_are_ahead_get_ids_of_their_own_however_many_they_are() {
+        for offset in [0, 4_000, 7_900] {
+            let ids = Ids::beginning_at(offset);
+            let first = id::next(0, moment(20).as_millisecond());
+            let mut newest: Vec<u64> = (0..500).map(|it| first + 3 * it).collect();
+            let mut given = HashSet::new();
+            for _ in 0..100 {
+                for account in &mut newest {
+                    let id = ids.next(*account, moment(0));
+                    assert!(id > *account && given.insert(id), "{id} is new and grows");
+                    *account = id;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_of_the_time_to_come_has_an_end() {
+        let ids = Ids::beginning_at(0);
+        let year = id::next(0, moment(365 * 24 * 60 * 60 * 1_000).as_millisecond());
+        for millisecond in 0..2 * REMEMBERED as u64 {
+            ids.next(year + millisecond * PER_MILLISECOND, moment(0));
+        }
+        assert!(ids.ahead.lock().unwrap().len() <= REMEMBERED + 1);
+        ids.next(year, moment(366 * 24 * 60 * 60 * 1_000));
+        ids.next(2 * year, moment(366 * 24 * 60 * 60 * 1_000));
+        assert_eq!(ids.ahead.lock().unwrap().len(), 1, "what the clock has passed is forgotten");
     }
 
     #[test]
@@ -109,11 +151,11 @@ mod tests {
         let ids = Ids::beginning_at(0);
         let first = id::next(0, moment(20).as_millisecond());
         let mut last = first;
-        for _ in 0..10 * AHEAD {
+        for _ in 0..10_000 {
             let next = ids.next(last, moment(0));
             assert!(next > last, "{next}");
             last = next;
         }
-        assert!(last - first < 12 * PER_MILLISECOND, "{}", last - first);
+        assert!(last - first < 4 * PER_MILLISECOND, "{}", last - first);
     }
 }

@@ -33,7 +33,7 @@ const PATIENCE: Duration = STATEMENT.saturating_add(Duration::from_secs(1));
 
 type Found = Option<Arc<StoredTemplate>>;
 
-/// Where reads queue: one queue for each connection that they share.
+/// Where reads queue: in as many queues as there are connections that they share.
 pub(super) struct Reader {
     queues: [mpsc::Sender<Wanted>; SHARED],
     turn: AtomicUsize,
@@ -85,6 +85,9 @@ async fn work(links: Arc<Links>, mut queue: mpsc::Receiver<Wanted>) {
     let mut batch = Vec::with_capacity(LARGEST);
     while queue.recv_many(&mut batch, LARGEST).await > 0 {
         batch.retain(|wanted| !wanted.reply.is_closed());
+        if batch.is_empty() {
+            continue;
+        }
         let ids: Vec<i64> = batch.iter().map(|wanted| key(wanted.id.get())).collect();
         let read = links.read(templates::BY_IDS, &[&ids]).await.and_then(|rows| found(&rows));
         if let Err(StoreError::Unavailable(_)) = &read {

@@ -275,8 +275,9 @@ async fn write(
     ids: &[TemplateId],
 ) -> Result<(), StoreError> {
     let keys: Vec<i64> = ids.iter().map(|id| key(id.get())).collect();
+    // All that an account has is not to be read for a few, however few the server believes it has.
     let statement = format!(
-        "SELECT {} FROM template WHERE id = ANY($1) AND account_id = $2 AND claim IS NOT NULL",
+        "SELECT {} FROM template WHERE id = ANY($1) AND account_id + 0 = $2 AND claim IS NOT NULL",
         templates::COLUMNS
     );
     let rows = transaction.query(&statement, &[&keys, &key(account.get())]).await?;

@@ -142,7 +142,7 @@ async fn insert(
     let account = key(new.account.get());
     let last = "SELECT last_template FROM account WHERE id = $1";
     let last = transaction.query_one(last, &[&account]).await?;
-    let last = last.map_or(Ok(0), |row| number(&row, 0))?;
+    let mut last = last.map_or(Ok(0), |row| number(&row, 0))?;
     loop {
         let id = TemplateId::new(ids.next(last, new.at)).ok_or_else(out_of_ids)?;
         if insert_as(transaction, id, hashes, new, state).await? {
@@ -154,7 +154,8 @@ async fn insert(
         if transaction.query_one(taken, &[&&hashes.claim[..]]).await?.is_some() {
             return Ok(None);
         }
-        // Another instance has the id: the next one will do.
+        // Another instance has the id: one behind it will do.
+        last = id.get();
     }
 }
 

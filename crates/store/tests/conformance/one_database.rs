@@ -18,7 +18,7 @@ use super::{
         Shared, account, change, client, create, done, events, fresh_database, member, new, noon,
         open_postgres, with_key,
     },
-    lists::{follow, searching, walk},
+    lists::{all, follow, searching, walk},
     uploads::{append, begin, upload},
     webhooks::{endpoint, register},
 };
@@ -275,4 +275,44 @@ async fn a_database_is_reached_by_its_socket() {
     // A server shows no certificate there.
     let secret = format!("{socket}&sslmode=require");
     assert!(refusal(&secret, OlderSchema::LeftAlone).await.is_some());
+}
+
+#[tokio::test]
+async fn of_an_account_that_is_larger_than_most_only_what_was_found_is_read() {
+    let address = fresh_database().await;
+    let (store, client) = (open_postgres(&address).await, client(&address).await);
+    let large = account(&store, "large").await;
+    let first = create(&store, new(large, "one")).await;
+    follow(&store).await;
+    // Six thousand like it, every other in an account of its own.
+    let template = "account_id, version, revision, created_at, updated_at, actor, \
+                    allow_category_change, name, language, category, status, content";
+    client
+        .batch_execute(&format!(
+            "INSERT INTO template (id, claim, {template}) SELECT id + n, decode(md5(n::text), 'hex'), \
+             {template} FROM template, generate_series(1, 6000) AS n WHERE name = 'one'; \
+             INSERT INTO found_by SELECT template_id + n, words FROM found_by, \
+             generate_series(1, 6000) AS n; \
+             UPDATE template SET account_id = account_id + id WHERE (id - {first}) % 2 = 1; ANALYZE"
+        ))
+        .await
+        .unwrap();
+    let read = "SELECT coalesce(sum(idx_tup_read) FILTER (WHERE indexrelname = 'template_on_shelf'), \
+                0)::int8, sum(idx_tup_read) FILTER (WHERE indexrelname = 'template_pkey')::int8 \
+                FROM pg_stat_user_indexes";
+    let before: i64 = number(&client, read).await;
+    let found = store.list(searching(large, "one")).await.unwrap().templates.len();
+    assert_eq!(found, all(large).limit);
+    assert_eq!(store.count_templates(searching(large, "one")).await.unwrap(), 3_001);
+    drop(store);
+    // A connection tells what it has read when it ends.
+    loop {
+        let row = client.query_one(read, &[]).await.unwrap();
+        let (by_account, by_id): (i64, i64) = (row.get(0), row.get(1));
+        if by_account - before + by_id >= 3_001 {
+            assert!(by_account - before < 1_000, "{by_account}");
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
 }
