@@ -22,7 +22,7 @@ use tokio_postgres::{Row, Statement, binary_copy::BinaryCopyInWriter};
 use self::statements::{EVENT_TYPES, Prepared, TEMPLATE_TYPES};
 use super::{
     columns::{account_id, actor_key, category, hash, key, millis, number, plain, template_id},
-    creator::{Queue, Waiting},
+    creator::{Answers, Queue, Waiting},
     failures,
     ids::Ids,
     limits::{self, Room},
@@ -106,10 +106,16 @@ impl Batch<'_> {
         ids: &Ids,
         waiting: &mut Vec<Waiting>,
         queue: &mut Queue,
+        before: &mut Answers,
         care: Care,
     ) -> Result<Done, StoreError> {
         let prepared = Prepared::on(link).await?;
-        let (accounts, known, copy) = begin(link, &prepared, waiting, care).await?;
+        let (begun, ()) = tokio::join!(biased; begin(link, &prepared, waiting, care), async {
+            // When the statements are sent.
+            tokio::task::yield_now().await;
+            before.give();
+        });
+        let (accounts, known, copy) = begun?;
         if care == Care::Usual {
             queue.join(waiting, |late| {
                 let asks_nothing = late.hashes.record.is_none() && late.new.family.is_none();

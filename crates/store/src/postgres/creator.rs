@@ -58,7 +58,7 @@ impl Creator {
             tidings: Arc::clone(tidings),
             ids: Arc::clone(ids),
             queue: Queue { waiting, held: None },
-            service: runtime::Handle::current(),
+            answers: Answers { service: runtime::Handle::current(), due: None },
             careful_for: 0,
             link: None,
         };
@@ -96,6 +96,10 @@ pub(super) struct Queue {
 }
 
 impl Queue {
+    fn is_empty(&self) -> bool {
+        self.held.is_none() && self.waiting.is_empty()
+    }
+
     /// Waits for creations; none when there will be no more.
     async fn next(&mut self) -> Option<Vec<Waiting>> {
         let mut batch = Vec::with_capacity(LARGEST);
@@ -135,41 +139,16 @@ fn still_wanted(waiting: Waiting) -> Option<Waiting> {
     Some(waiting)
 }
 
-/// What the task that creates has at hand.
-struct Desk {
-    links: Arc<Links>,
-    tidings: Arc<Tidings>,
-    ids: Arc<Ids>,
-    queue: Queue,
-    /// Where those who wait are answered, while the desk goes on.
+/// What came of the batch before. It is told when the next one is on its way: so the database has
+/// something to do while those who waited are woken, which others do.
+pub(super) struct Answers {
     service: runtime::Handle,
-    /// So many batches are run with full care.
-    careful_for: u32,
-    /// Kept from batch to batch: what the server knows of its statements is found again.
-    link: Option<Link>,
+    due: Option<(Vec<Waiting>, Result<Outcomes, StoreError>)>,
 }
 
-impl Desk {
-    async fn work(mut self) {
-        while let Some(mut batch) = self.queue.next().await {
-            // That a name is taken is told before that its languages have another category.
-            let is_family = batch.iter().any(|it| it.new.family.is_some());
-            let care = if is_family || self.careful_for > 0 { Care::Full } else { Care::Usual };
-            match self.try_often(&mut batch, care).await {
-                // One of them may be to blame, and the others are not to suffer for it.
-                Err(StoreError::Failed(_)) if batch.len() > 1 => {
-                    for alone in batch.into_iter().filter_map(still_wanted) {
-                        let mut alone = vec![alone];
-                        let outcomes = self.try_often(&mut alone, Care::Full).await;
-                        self.answer(alone, outcomes);
-                    }
-                }
-                outcomes => self.answer(batch, outcomes),
-            }
-        }
-    }
-
-    fn answer(&self, batch: Vec<Waiting>, outcomes: Result<Outcomes, StoreError>) {
+impl Answers {
+    pub(super) fn give(&mut self) {
+        let Some((batch, outcomes)) = self.due.take() else { return };
         self.service.spawn(async move {
             let mut outcomes = outcomes.map(Vec::into_iter);
             for waiting in batch {
@@ -180,6 +159,52 @@ impl Desk {
                 let _ = waiting.reply.send(outcome);
             }
         });
+    }
+
+    fn keep(&mut self, batch: Vec<Waiting>, outcomes: Result<Outcomes, StoreError>) {
+        self.give();
+        self.due = Some((batch, outcomes));
+    }
+}
+
+/// What the task that creates has at hand.
+struct Desk {
+    links: Arc<Links>,
+    tidings: Arc<Tidings>,
+    ids: Arc<Ids>,
+    queue: Queue,
+    answers: Answers,
+    /// So many batches are run with full care.
+    careful_for: u32,
+    /// Kept from batch to batch: what the server knows of its statements is found again.
+    link: Option<Link>,
+}
+
+impl Desk {
+    async fn work(mut self) {
+        while let Some(mut batch) = self.next().await {
+            // That a name is taken is told before that its languages have another category.
+            let is_family = batch.iter().any(|it| it.new.family.is_some());
+            let care = if is_family || self.careful_for > 0 { Care::Full } else { Care::Usual };
+            match self.try_often(&mut batch, care).await {
+                // One of them may be to blame, and the others are not to suffer for it.
+                Err(StoreError::Failed(_)) if batch.len() > 1 => {
+                    for alone in batch.into_iter().filter_map(still_wanted) {
+                        let mut alone = vec![alone];
+                        let outcomes = self.try_often(&mut alone, Care::Full).await;
+                        self.answers.keep(alone, outcomes);
+                    }
+                }
+                outcomes => self.answers.keep(batch, outcomes),
+            }
+        }
+    }
+
+    async fn next(&mut self) -> Option<Vec<Waiting>> {
+        if self.queue.is_empty() {
+            self.answers.give();
+        }
+        self.queue.next().await
     }
 
     async fn try_often(
@@ -207,9 +232,13 @@ impl Desk {
     async fn try_once(&mut self, batch: &mut Vec<Waiting>, care: Care) -> Result<Done, StoreError> {
         let link = match self.link.take().filter(|link| !link.is_spoilt()) {
             Some(link) => link,
-            None => self.links.own_for_creations().await?,
+            None => {
+                self.answers.give();
+                self.links.own_for_creations().await?
+            }
         };
-        let done = Batch::run(&link, &self.ids, batch, &mut self.queue, care).await;
+        let Self { ids, queue, answers, .. } = self;
+        let done = Batch::run(&link, ids, batch, queue, answers, care).await;
         self.careful_for = match &done {
             Err(error) if batch::wants_care(error) => CAREFUL,
             Ok(_) => self.careful_for.saturating_sub(1),
