@@ -9,13 +9,14 @@ use std::{
 use tokio::{
     runtime,
     sync::{mpsc, oneshot},
+    time,
 };
 
 use super::{
     batch::{self, Batch, Care, Done, Outcomes},
     failures,
     ids::Ids,
-    links::{Link, Links},
+    links::{Link, Links, is_worth_a_second_try},
     transaction::{MOST_TRIES, again},
 };
 use crate::{Creation, NewTemplate, StoreError, Tidings, kept::Hashes};
@@ -96,22 +97,18 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    fn is_empty(&self) -> bool {
-        self.held.is_none() && self.waiting.is_empty()
+    /// Those who wait now, and still want to.
+    fn take(&mut self) -> Vec<Waiting> {
+        let mut batch = Vec::with_capacity(LARGEST);
+        batch.extend(self.held.take().and_then(still_wanted));
+        self.join(&mut batch, |_| true);
+        batch
     }
 
-    /// Waits for creations; none when there will be no more.
-    async fn next(&mut self) -> Option<Vec<Waiting>> {
-        let mut batch = Vec::with_capacity(LARGEST);
-        while batch.is_empty() {
-            let first = match self.held.take() {
-                Some(held) => held,
-                None => self.waiting.recv().await?,
-            };
-            batch.extend(still_wanted(first));
-        }
-        self.join(&mut batch, |_| true);
-        Some(batch)
+    /// Waits until somebody comes; none when nobody will any more.
+    async fn somebody(&mut self) -> Option<()> {
+        self.held = Some(self.waiting.recv().await?);
+        Some(())
     }
 
     /// Lets those who have come since join a batch, up to the first who may not.
@@ -200,11 +197,17 @@ impl Desk {
         }
     }
 
+    /// The next batch; none when there will be no more.
     async fn next(&mut self) -> Option<Vec<Waiting>> {
-        if self.queue.is_empty() {
+        loop {
+            let batch = self.queue.take();
+            if !batch.is_empty() {
+                return Some(batch);
+            }
+            // There is nothing to begin first.
             self.answers.give();
+            self.queue.somebody().await?;
         }
-        self.queue.next().await
     }
 
     async fn try_often(
@@ -212,7 +215,7 @@ impl Desk {
         batch: &mut Vec<Waiting>,
         mut care: Care,
     ) -> Result<Outcomes, StoreError> {
-        let mut tries = 0;
+        let (mut tries, begun) = (0, time::Instant::now());
         loop {
             tries += 1;
             match self.try_once(batch, care).await {
@@ -222,20 +225,20 @@ impl Desk {
                 }
                 Err(error) if tries < MOST_TRIES && batch::wants_care(&error) => care = Care::Full,
                 Err(error) if again(tries, &error) => {}
-                // The connection may have been lost while nobody used it. Nothing was committed.
-                Err(error) if tries == 1 && failures::is_lost_connection(&error) => {}
+                // Nothing was committed.
+                Err(error) if tries == 1 && is_lost_connection(&error, begun) => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
     async fn try_once(&mut self, batch: &mut Vec<Waiting>, care: Care) -> Result<Done, StoreError> {
-        let link = match self.link.take().filter(|link| !link.is_spoilt()) {
-            Some(link) => link,
-            None => {
-                self.answers.give();
-                self.links.own_for_creations().await?
-            }
+        let kept = self.link.take().filter(|link| !link.is_spoilt());
+        let link = if let Some(link) = kept {
+            link
+        } else {
+            self.answers.give();
+            self.links.own_for_creations().await?
         };
         let Self { ids, queue, answers, .. } = self;
         let done = Batch::run(&link, ids, batch, queue, answers, care).await;
@@ -249,6 +252,10 @@ impl Desk {
         }
         done
     }
+}
+
+fn is_lost_connection(error: &StoreError, begun: time::Instant) -> bool {
+    failures::is_lost_connection(error) && is_worth_a_second_try(begun)
 }
 
 fn no_account() -> StoreError {

@@ -6,13 +6,13 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use tokio::{
     sync::{Mutex as AsyncMutex, Notify},
-    time::timeout,
+    time::{Instant, timeout},
 };
 use tokio_postgres::{
     Config, Error, Row, Statement,
@@ -106,9 +106,10 @@ impl Links {
     ) -> Result<Vec<Row>, StoreError> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) % SHARED;
         let link = self.shared_link(turn).await?;
+        let begun = Instant::now();
         let read = link.query(statement, values).await;
         let is_unavailable = matches!(read, Err(StoreError::Unavailable(_)));
-        let is_lost = is_unavailable && link.is_spoilt() && !link.is_late();
+        let is_lost = is_unavailable && link.is_spoilt() && is_worth_a_second_try(begun);
         // The next one gets its place in the pool when nobody has it any more.
         drop(link);
         if !is_lost {
@@ -140,6 +141,12 @@ impl Links {
         *place = Some(Arc::clone(&link));
         Ok(link)
     }
+}
+
+/// Whether what has failed on a connection since then is tried on another. One that was lost while
+/// nobody used it says so at once; whoever has waited for an answer has waited long enough.
+pub(super) fn is_worth_a_second_try(begun: Instant) -> bool {
+    begun.elapsed() < ACQUIRE
 }
 
 impl Kept {

@@ -4,13 +4,14 @@
 use std::collections::HashMap;
 
 use galley_domain::id::AccountId;
+use tokio::time::Instant;
 use tokio_postgres::Row;
 
 use super::{
     accounts,
     columns::{key, number},
     failures,
-    links::{Link, Links, Values},
+    links::{Link, Links, Values, is_worth_a_second_try},
 };
 use crate::{AccountLimits, StoreError};
 
@@ -68,9 +69,10 @@ struct Locked {
 impl Transaction {
     pub(super) async fn begin(links: &Links) -> Result<Self, StoreError> {
         let link = links.own().await?;
+        let begun = Instant::now();
         let link = match link.begin().await {
             Ok(()) => link,
-            Err(error) if link.is_late() => return Err(error),
+            Err(error) if !is_worth_a_second_try(begun) => return Err(error),
             Err(_) => {
                 // It may have been lost while nobody used it: another one may be good.
                 drop(link);
