@@ -2,13 +2,13 @@
 
 use std::{future::Future, pin::Pin, sync::Arc, task::Poll};
 
-use galley_domain::id::AccountId;
+use galley_domain::{id::AccountId, template::Category};
 use galley_store::{Creation, NewTemplate, StoreError};
 
 use super::{
     fixture::{
-        Shared, about, account, client, created, events, fresh_database, new, open_postgres,
-        with_key,
+        Shared, about, account, client, created, events, fresh_database, member, new,
+        open_postgres, with_key,
     },
     one_database::{number, somebody_waits},
 };
@@ -69,4 +69,23 @@ async fn who_comes_while_a_batch_waits_for_its_account_is_made_with_it() {
     assert_eq!(told(&store, other).await, ["elsewhere"]);
     let transactions = "SELECT count(DISTINCT xmin::text) FROM template";
     assert_eq!(number(&onlooker, transactions).await, 2);
+}
+
+#[tokio::test]
+async fn who_is_done_is_told_though_nobody_behind_waits_any_more() {
+    let address = fresh_database().await;
+    let (store, owner) = (open_postgres(&address).await, client(&address).await);
+    let onlooker = client(&address).await;
+    let ours = account(&store, "ours").await;
+    owner
+        .batch_execute("BEGIN; SELECT 1 FROM account WHERE name = 'ours' FOR UPDATE")
+        .await
+        .unwrap();
+    // Nobody joins a batch with a family in it: whoever comes is still there when it is done.
+    let first = queued(&store, member(ours, "first", "en_US", Category::Utility)).await;
+    somebody_waits(&onlooker).await;
+    drop(queued(&store, new(ours, "gone")).await);
+    owner.batch_execute("ROLLBACK").await.unwrap();
+    created(first.await.unwrap());
+    assert_eq!(told(&store, ours).await, ["first"]);
 }
