@@ -109,10 +109,10 @@ impl Links {
         let begun = Instant::now();
         let read = link.query(statement, values).await;
         let is_unavailable = matches!(read, Err(StoreError::Unavailable(_)));
-        let is_lost = is_unavailable && link.is_spoilt() && is_worth_a_second_try(begun);
+        let is_lost = is_unavailable && link.is_spoilt() && !link.is_late();
         // The next one gets its place in the pool when nobody has it any more.
         drop(link);
-        if !is_lost {
+        if !is_lost || !is_worth_a_second_try(begun) {
             return read;
         }
         // Where it was stands another since; the others may be as lost as it is.
@@ -330,7 +330,7 @@ impl Link {
     }
 
     /// Whether a statement on it took too long.
-    pub(super) fn is_late(&self) -> bool {
+    fn is_late(&self) -> bool {
         self.is_late.load(Ordering::Relaxed)
     }
 
