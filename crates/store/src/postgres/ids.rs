@@ -58,11 +58,12 @@ impl Ids {
     fn ahead_of(&self, previous: u64, now: u64) -> u64 {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         *ahead = ahead.split_off(&(now / PER_MILLISECOND));
-        while ahead.len() > REMEMBERED {
-            ahead.pop_first();
-        }
         let mut millisecond = previous / PER_MILLISECOND;
         loop {
+            // Before it is added, so that whoever tries again finds what he was given.
+            if ahead.len() >= REMEMBERED && !ahead.contains_key(&millisecond) {
+                ahead.clear();
+            }
             let given = ahead.entry(millisecond).or_default();
             let place = (self.offset + AHEAD + *given) % PER_MILLISECOND;
             let id = millisecond * PER_MILLISECOND + place;
@@ -140,10 +141,25 @@ mod tests {
         for millisecond in 0..2 * REMEMBERED as u64 {
             ids.next(year + millisecond * PER_MILLISECOND, moment(0));
         }
-        assert!(ids.ahead.lock().unwrap().len() <= REMEMBERED + 1);
+        assert!(ids.ahead.lock().unwrap().len() <= REMEMBERED);
         ids.next(year, moment(366 * 24 * 60 * 60 * 1_000));
         ids.next(2 * year, moment(366 * 24 * 60 * 60 * 1_000));
         assert_eq!(ids.ahead.lock().unwrap().len(), 1, "what the clock has passed is forgotten");
+    }
+
+    #[test]
+    fn whoever_tries_again_gets_another_id_however_much_is_remembered() {
+        for remembered in [REMEMBERED - 1, REMEMBERED, REMEMBERED + 1] {
+            let ids = Ids::beginning_at(0);
+            let near = id::next(0, moment(20).as_millisecond());
+            let far = id::next(0, moment(1_000).as_millisecond());
+            for millisecond in 0..remembered as u64 {
+                ids.next(far + millisecond * PER_MILLISECOND, moment(0));
+            }
+            // The database has refused the first, so the newest of the account is what it was.
+            let tries: HashSet<u64> = (0..3).map(|_| ids.next(near, moment(0))).collect();
+            assert_eq!(tries.len(), 3, "{remembered}: {tries:?}");
+        }
     }
 
     #[test]
