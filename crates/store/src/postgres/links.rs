@@ -129,9 +129,21 @@ impl Links {
     }
 
     async fn shared_link(&self, turn: usize) -> Result<Arc<Link>, StoreError> {
+        match timeout(ACQUIRE, self.link_at(&self.shared[turn])).await {
+            Ok(Err(StoreError::Busy)) | Err(_) => {
+                self.reads.rest();
+                Err(away())
+            }
+            Ok(link) => link,
+        }
+    }
+
+    async fn link_at(
+        &self,
+        place: &AsyncMutex<Option<Arc<Link>>>,
+    ) -> Result<Arc<Link>, StoreError> {
         // Whoever is ahead may be making a connection.
-        let place = timeout(ACQUIRE, self.shared[turn].lock()).await;
-        let mut place = place.map_err(|_| StoreError::Unavailable(Arc::new(Away)))?;
+        let mut place = place.lock().await;
         if let Some(link) = place.as_ref().filter(|link| !link.is_spoilt()) {
             return Ok(Arc::clone(link));
         }
@@ -167,20 +179,34 @@ impl Kept {
     async fn get(&self) -> Result<Link, StoreError> {
         // What is there can be used nevertheless.
         if self.rests() && self.pool.status().available == 0 {
-            return Err(StoreError::Unavailable(Arc::new(Away)));
+            return Err(away());
         }
         let pool = self.pool.clone();
         // Goes on when we no longer wait: whoever comes next finds the connection ready.
         let made = tokio::spawn(async move { pool.get().await });
         let made = match timeout(ACQUIRE + MOMENT, made).await {
-            Ok(Ok(made)) => made.map_err(StoreError::from),
-            Ok(Err(_)) | Err(_) => Err(StoreError::Unavailable(Arc::new(Away))),
+            Ok(Ok(made)) => made.map_err(|error| match error.into() {
+                StoreError::Busy if self.is_making_some() => away(),
+                other => other,
+            }),
+            Ok(Err(_)) | Err(_) => Err(away()),
         };
         if let Err(StoreError::Unavailable(_)) = &made {
-            *self.rests_until.lock().unwrap_or_else(PoisonError::into_inner) =
-                Some(Instant::now() + REST);
+            self.rest();
         }
         Ok(Link::over(made?, self))
+    }
+
+    /// Whether there are fewer connections than there may be. When no place is free nevertheless,
+    /// the others are being made.
+    fn is_making_some(&self) -> bool {
+        let status = self.pool.status();
+        status.size < status.max_size
+    }
+
+    fn rest(&self) {
+        *self.rests_until.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Instant::now() + REST);
     }
 
     fn rests(&self) -> bool {
@@ -192,6 +218,10 @@ impl Kept {
 #[derive(Debug, thiserror::Error)]
 #[error("no connection to the database could be made in time")]
 struct Away;
+
+fn away() -> StoreError {
+    StoreError::Unavailable(Arc::new(Away))
+}
 
 #[derive(Debug, thiserror::Error)]
 #[error("the database took too long to answer")]

@@ -148,6 +148,29 @@ async fn reads_let_go_of_a_connection_together_as_soon_as_one_has_waited_too_lon
 }
 
 #[tokio::test]
+async fn while_connections_cannot_be_made_nobody_is_told_that_they_are_in_use() {
+    let address = fresh_database().await;
+    let (store, way, account, id) = store_behind_a_way(&address).await;
+    way.is_stopped.send_replace(true);
+    time::pause();
+    // What was there is of no use any more.
+    edit(&store, account, id).await.unwrap();
+    read(&store, account, id).await.unwrap();
+    // Those that are being made outlast whoever waits for them, and keep their places meanwhile.
+    for round in 0..4 {
+        let begun = Instant::now();
+        let reads: Vec<_> = (0..40).map(|_| read(&store, account, id)).collect();
+        let edits: Vec<_> = (0..40).map(|_| edit(&store, account, id)).collect();
+        for call in reads.into_iter().chain(edits) {
+            let waited = call.await.unwrap() - begun;
+            assert!(waited < Duration::from_millis(1_200), "{waited:?} in round {round}");
+        }
+        // It may be tried again.
+        time::advance(Duration::from_millis(200)).await;
+    }
+}
+
+#[tokio::test]
 async fn a_host_that_stands_still_is_passed_over() {
     let address = fresh_database().await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -7,6 +7,7 @@ use galley_store::{
     StoreError,
     postgres::{PostgresAddress, PostgresOptions, PostgresStore},
 };
+use tokio::time;
 use tokio_postgres::Client;
 
 use super::{
@@ -207,6 +208,28 @@ async fn a_connection_that_cannot_be_made_is_nothing_to_those_that_are_there() {
     client.batch_execute("ROLLBACK").await.unwrap();
     assert!(first.await.unwrap().is_ok());
     assert!(edit().await.is_ok(), "the connection is there again");
+}
+
+#[tokio::test]
+async fn whoever_waits_while_all_connections_are_in_use_is_told_so() {
+    let address = fresh_database().await;
+    let (store, client) = (open_postgres_with(&address, 1).await, client(&address).await);
+    let account = account(&store, "a").await;
+    let id = create(&store, new(account, "one")).await;
+    client.batch_execute("BEGIN; LOCK TABLE template").await.unwrap();
+    let edit = || {
+        let store = Arc::clone(&store);
+        tokio::spawn(
+            async move { store.edit_template(change(account, id), Edit::Restore(1)).await },
+        )
+    };
+    let first = edit();
+    somebody_waits(&client).await;
+    time::pause();
+    assert!(matches!(edit().await.unwrap(), Err(StoreError::Busy)));
+    time::resume();
+    client.batch_execute("ROLLBACK").await.unwrap();
+    assert!(first.await.unwrap().is_ok());
 }
 
 #[test]
