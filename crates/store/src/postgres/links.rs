@@ -3,7 +3,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -54,8 +54,16 @@ pub(super) struct Links {
     creations: Kept,
     /// Those that reads share are their own, so that writes never take their places.
     reads: Kept,
-    shared: [AsyncMutex<Option<Arc<Link>>>; SHARED],
+    shared: [Place; SHARED],
     turn: AtomicUsize,
+}
+
+/// Where a connection stands that reads share.
+#[derive(Default)]
+struct Place {
+    link: Mutex<Option<Arc<Link>>>,
+    /// Held by whoever makes one; the others wait for it.
+    making: AsyncMutex<()>,
 }
 
 /// Connections that are kept ready.
@@ -128,30 +136,48 @@ impl Links {
         Ok(self.read(statement, values).await?.into_iter().next())
     }
 
+    /// The connection at a place, or a new one; while none can be made, one of another place.
     async fn shared_link(&self, turn: usize) -> Result<Arc<Link>, StoreError> {
-        match timeout(ACQUIRE, self.link_at(&self.shared[turn])).await {
+        let failure = match timeout(ACQUIRE, self.link_at(&self.shared[turn])).await {
+            Ok(Ok(link)) => return Ok(link),
             Ok(Err(StoreError::Busy)) | Err(_) => {
                 self.reads.rest();
-                Err(away())
+                away()
             }
-            Ok(link) => link,
-        }
+            Ok(Err(failure)) => failure,
+        };
+        self.shared.iter().find_map(Place::good).ok_or(failure)
     }
 
-    async fn link_at(
-        &self,
-        place: &AsyncMutex<Option<Arc<Link>>>,
-    ) -> Result<Arc<Link>, StoreError> {
-        // Whoever is ahead may be making a connection.
-        let mut place = place.lock().await;
-        if let Some(link) = place.as_ref().filter(|link| !link.is_spoilt()) {
-            return Ok(Arc::clone(link));
+    async fn link_at(&self, place: &Place) -> Result<Arc<Link>, StoreError> {
+        if let Some(link) = place.good() {
+            return Ok(link);
         }
-        // The place of the old one is free only when those who still wait on it are done.
-        *place = None;
+        // Whoever is ahead may be making one.
+        let _making = place.making.lock().await;
+        if let Some(link) = place.good() {
+            return Ok(link);
+        }
+        // What it takes in the pool is free only when those who still wait on it are done.
+        place.put(None);
         let link = Arc::new(self.reads.get().await?);
-        *place = Some(Arc::clone(&link));
+        place.put(Some(Arc::clone(&link)));
         Ok(link)
+    }
+}
+
+impl Place {
+    /// The connection there, if it is of use.
+    fn good(&self) -> Option<Arc<Link>> {
+        self.link().as_ref().filter(|link| !link.is_spoilt()).map(Arc::clone)
+    }
+
+    fn put(&self, link: Option<Arc<Link>>) {
+        *self.link() = link;
+    }
+
+    fn link(&self) -> MutexGuard<'_, Option<Arc<Link>>> {
+        self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -199,6 +199,10 @@ async fn a_connection_that_cannot_be_made_is_nothing_to_those_that_are_there() {
         let store = Arc::clone(&store);
         async move { store.edit_template(change(account, id), Edit::Restore(1)).await }
     };
+    for _ in 0..4 {
+        store.template(account, id).await.unwrap();
+    }
+    let (there, _, _) = others(&client).await;
     // The only connection for edits is in use, and the server gives no more.
     client.batch_execute(&format!("ALTER ROLE {role} CONNECTION LIMIT 0")).await.unwrap();
     client.batch_execute("BEGIN; LOCK TABLE template").await.unwrap();
@@ -208,6 +212,17 @@ async fn a_connection_that_cannot_be_made_is_nothing_to_those_that_are_there() {
     client.batch_execute("ROLLBACK").await.unwrap();
     assert!(first.await.unwrap().is_ok());
     assert!(edit().await.is_ok(), "the connection is there again");
+    // One of those that reads share is gone, and stays so.
+    let ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE \
+                 datname = current_database() AND query LIKE '%WHERE id = ANY($1)%' \
+                 AND pid <> pg_backend_pid() LIMIT 1";
+    assert_eq!(client.query(ended, &[]).await.unwrap().len(), 1);
+    while others(&client).await.0 == there {
+        tokio::task::yield_now().await;
+    }
+    for _ in 0..8 {
+        assert!(store.template(account, id).await.unwrap().is_some());
+    }
 }
 
 #[tokio::test]
