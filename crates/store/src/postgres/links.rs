@@ -118,6 +118,9 @@ impl Links {
         let read = link.query(statement, values).await;
         let is_unavailable = matches!(read, Err(StoreError::Unavailable(_)));
         let is_lost = is_unavailable && link.is_spoilt() && !link.is_late();
+        if link.is_late() {
+            self.leave_late();
+        }
         // The next one gets its place in the pool when nobody has it any more.
         drop(link);
         if !is_lost || !is_worth_a_second_try(begun) {
@@ -158,11 +161,21 @@ impl Links {
         if let Some(link) = place.good() {
             return Ok(link);
         }
+        // Whoever has found it late may not have come to this yet.
+        self.leave_late();
         // What it takes in the pool is free only when those who still wait on it are done.
-        place.put(None);
+        place.leave();
         let link = Arc::new(self.reads.get().await?);
-        place.put(Some(Arc::clone(&link)));
+        *place.link() = Some(Arc::clone(&link));
         Ok(link)
+    }
+
+    /// Leaves all that reads share, if one of them is late: the others lead to the same server.
+    /// Those who still wait on them do so, each for its own time.
+    fn leave_late(&self) {
+        if self.shared.iter().any(Place::is_late) {
+            self.shared.iter().for_each(Place::leave);
+        }
     }
 }
 
@@ -172,8 +185,16 @@ impl Place {
         self.link().as_ref().filter(|link| !link.is_spoilt()).map(Arc::clone)
     }
 
-    fn put(&self, link: Option<Arc<Link>>) {
-        *self.link() = link;
+    fn is_late(&self) -> bool {
+        self.link().as_ref().is_some_and(|link| link.is_late())
+    }
+
+    /// The connection ends when nobody has it any more, and does not go back into the pool.
+    fn leave(&self) {
+        let link = self.link().take();
+        if let Some(link) = link {
+            link.is_of_no_use.store(true, Ordering::Relaxed);
+        }
     }
 
     fn link(&self) -> MutexGuard<'_, Option<Arc<Link>>> {

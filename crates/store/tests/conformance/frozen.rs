@@ -171,6 +171,26 @@ async fn while_connections_cannot_be_made_nobody_is_told_that_they_are_in_use() 
 }
 
 #[tokio::test]
+async fn of_reads_that_come_one_by_one_only_the_first_waits_for_an_answer() {
+    let address = fresh_database().await;
+    let (store, way, account, id) = store_behind_a_way(&address).await;
+    for _ in 0..4 {
+        store.template(account, id).await.unwrap();
+    }
+    way.is_stopped.send_replace(true);
+    time::pause();
+    let begun = Instant::now();
+    let waited = read(&store, account, id).await.unwrap() - begun;
+    assert!(waited < Duration::from_secs(7), "{waited:?}");
+    // The other connections that reads share lead to the same server.
+    for _ in 0..4 {
+        let begun = Instant::now();
+        let waited = read(&store, account, id).await.unwrap() - begun;
+        assert!(waited < Duration::from_millis(1_200), "{waited:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_host_that_stands_still_is_passed_over() {
     let address = fresh_database().await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
