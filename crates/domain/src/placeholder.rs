@@ -40,16 +40,22 @@ fn inside(text: &str, span: Span) -> Option<&str> {
     text[from..].strip_prefix("{{")?.split_once("}}").map(|(inside, _)| inside)
 }
 
+/// Where the first pair of these braces stands. Texts are short and hold few, if any: looking at every
+/// byte is quicker than getting ready for a search.
+fn find(text: &str, brace: u8) -> Option<usize> {
+    text.as_bytes().windows(2).position(|pair| pair == [brace, brace])
+}
+
 /// Finds numbered placeholders: how many different ones there are, unless some are faulty.
 pub(crate) fn numbered(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
     // Most texts hold none; the first look is the only one they get.
-    text.find("{{")?;
+    find(text, b'{')?;
     let before = faults.len();
     let mut found: Vec<(usize, Range<usize>)> = Vec::new();
     let mut from = 0;
-    while let Some(start) = text[from..].find("{{").map(|at| from + at) {
+    while let Some(start) = find(&text[from..], b'{').map(|at| from + at) {
         let inside = start + 2;
-        let close = text[inside..].find("}}").map(|at| inside + at);
+        let close = find(&text[inside..], b'}').map(|at| inside + at);
         let number = close.and_then(|close| number(&text[inside..close]));
         if let (Some(number), Some(close)) = (number, close) {
             from = close + 2;
@@ -64,12 +70,12 @@ pub(crate) fn numbered(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
 }
 
 fn named(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
-    text.find("{{")?;
+    find(text, b'{')?;
     let before = faults.len();
     let mut from = 0;
-    while let Some(start) = text[from..].find("{{").map(|at| from + at) {
+    while let Some(start) = find(&text[from..], b'{').map(|at| from + at) {
         let inside = start + 2;
-        let close = text[inside..].find("}}").map(|at| inside + at);
+        let close = find(&text[inside..], b'}').map(|at| inside + at);
         if let Some(close) = close.filter(|close| is_name(&text[inside..*close])) {
             from = close + 2;
         } else {
@@ -123,8 +129,8 @@ fn name_fault(text: &str, bytes: Range<usize>) -> Fault {
 
 /// The first `{{` of a text that may hold none.
 pub(crate) fn forbid(text: &str, why: &str, faults: &mut Vec<Fault>) {
-    if let Some(start) = text.find("{{") {
-        let end = text[start..].find("}}").map_or(start + 2, |at| start + at + 2);
+    if let Some(start) = find(text, b'{') {
+        let end = find(&text[start..], b'}').map_or(start + 2, |at| start + at + 2);
         let hint = "write the text without `{{`".to_owned();
         faults.push(
             Fault::new(Rule::PlaceholderNotAllowed, why).hint(hint).at(Span::of(text, start..end)),
@@ -134,8 +140,8 @@ pub(crate) fn forbid(text: &str, why: &str, faults: &mut Vec<Fault>) {
 
 /// The first `{{` of an address in front of the placeholder that it may end in.
 pub(crate) fn only_at_end(text: &str, format: Format, faults: &mut Vec<Fault>) {
-    let Some(start) = text.find("{{") else { return };
-    let end = text[start..].find("}}").map_or(start + 2, |at| start + at + 2);
+    let Some(start) = find(text, b'{') else { return };
+    let end = find(&text[start..], b'}').map_or(start + 2, |at| start + at + 2);
     let written = text[start..end].trim_matches(['{', '}']).trim();
     let meant = written.to_lowercase().replace([' ', '-', '.'], "_");
     let hint = if !text[start..end].ends_with("}}") {
