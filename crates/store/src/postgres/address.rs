@@ -19,6 +19,9 @@ pub(super) const STATEMENT: Duration = Duration::from_secs(5);
 /// And how long a list or a search may.
 pub(super) const LIST: Duration = Duration::from_secs(10);
 
+/// How long creations wait for an account or a name that somebody else has locked.
+pub(super) const LOCKED: Duration = Duration::from_millis(500);
+
 /// How a connection is protected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Protection {
@@ -180,6 +183,12 @@ impl PostgresAddress {
     /// searches and creations. They are planned once on each connection.
     pub(super) fn planned_once(&self, deadline: Duration) -> Config {
         self.with_options("-c plan_cache_mode=force_generic_plan").hurried(deadline)
+    }
+
+    /// Creations go together, so that what one of them waits for the others wait for, too.
+    pub(super) fn for_creations(&self) -> Config {
+        let millis = LOCKED.as_millis();
+        self.with_options(&format!("-c lock_timeout={millis}")).planned_once(STATEMENT)
     }
 
     /// The same, with commits that wait for what they wait for now, whatever becomes of the settings

@@ -19,6 +19,7 @@ use galley_domain::{
 use jiff::Timestamp;
 use tokio_postgres::{Row, Statement, binary_copy::BinaryCopyInWriter};
 
+pub(super) use self::statements::Seat;
 use self::statements::{EVENT_TYPES, Prepared, TEMPLATE_TYPES};
 use super::{
     columns::{account_id, actor_key, category, hash, key, millis, number, plain, template_id},
@@ -32,11 +33,20 @@ use super::{
 };
 use crate::{Creation, Receipt, Record, StoreError, Taken, kept::oldest_record};
 
-/// What came of each creation; none if its account is not in the database.
-pub(super) type Outcomes = Vec<Option<Creation>>;
+/// What came of each creation.
+pub(super) type Outcomes = Vec<Result<Creation, StoreError>>;
 
 /// The outcomes, and the newest events of the accounts concerned.
 pub(super) type Done = (Outcomes, Vec<(AccountId, u64)>);
+
+/// How a batch is run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Manner {
+    pub(super) care: Care,
+    /// Accounts that somebody else has locked are waited for. Otherwise their creations are refused,
+    /// and the others go on.
+    pub(super) waits: bool,
+}
 
 /// How much is asked before anything is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +76,8 @@ pub(super) struct Batch<'b> {
     prepared: &'b Prepared,
     waiting: &'b [Waiting],
     accounts: Accounts,
-    outcomes: Outcomes,
+    /// None if its account is not among them.
+    outcomes: Vec<Option<Creation>>,
     made: Vec<Made>,
 }
 
@@ -102,28 +113,27 @@ impl Batch<'_> {
     /// While the database was asked others have come. Those who need no more than was asked are
     /// taken along, which makes fewer batches and larger ones.
     pub(super) async fn run(
-        link: &Link,
+        Seat { link, prepared }: &Seat,
         ids: &Ids,
         waiting: &mut Vec<Waiting>,
         queue: &mut Queue,
         before: &mut Answers,
-        care: Care,
+        manner: Manner,
     ) -> Result<Done, StoreError> {
-        let prepared = Prepared::on(link).await?;
-        let (begun, ()) = tokio::join!(biased; begin(link, &prepared, waiting, care), async {
+        let (begun, ()) = tokio::join!(biased; begin(link, prepared, waiting, manner), async {
             // When the statements are sent.
             tokio::task::yield_now().await;
             before.give();
         });
         let (accounts, known, copy) = begun?;
-        if care == Care::Usual {
+        if manner.care == Care::Usual {
             queue.join(waiting, |late| {
                 let asks_nothing = late.hashes.record.is_none() && late.new.family.is_none();
                 asks_nothing && accounts.contains_key(&late.new.account)
             });
         }
         let (outcomes, made) = (vec![None; waiting.len()], Vec::with_capacity(waiting.len()));
-        let mut batch = Batch { link, prepared: &prepared, waiting, accounts, outcomes, made };
+        let mut batch = Batch { link, prepared, waiting, accounts, outcomes, made };
         batch.decide(ids, known)?;
         let (made, copy) = tokio::join!(
             biased;
@@ -141,7 +151,9 @@ impl Batch<'_> {
         }
         let raised = batch.accounts.iter().filter(|(_, account)| account.raised);
         let newest = raised.map(|(id, account)| (*id, account.last_seq)).collect();
-        Ok((batch.outcomes, newest))
+        let not_locked = || if manner.waits { no_account() } else { StoreError::Busy };
+        let outcomes = batch.outcomes.into_iter().map(|it| it.ok_or_else(not_locked)).collect();
+        Ok((outcomes, newest))
     }
 
     /// Refuses what cannot be made and answers what was made before; the others get their ids.
@@ -306,8 +318,9 @@ async fn begin(
     link: &Link,
     prepared: &Prepared,
     waiting: &[Waiting],
-    care: Care,
+    Manner { care, waits }: Manner,
 ) -> Result<(Accounts, Known, BinaryCopyInWriter), StoreError> {
+    let lock = if waits { &prepared.lock } else { &prepared.lock_free };
     let mut owners: Vec<i64> = waiting.iter().map(|it| key(it.new.account.get())).collect();
     owners.sort_unstable();
     owners.dedup();
@@ -324,7 +337,7 @@ async fn begin(
     let (begun, locked, taken, rooms, records, families, copy) = tokio::join!(
         biased;
         link.begin(),
-        link.rows(&prepared.lock, owners),
+        link.rows(lock, owners),
         rows_if(care == Care::Full, link, &prepared.taken, claims),
         rows_if(care == Care::Full, link, &prepared.rooms, rooms),
         rows_if(!keys.is_empty(), link, &prepared.records, key_values),
@@ -342,14 +355,24 @@ async fn begin(
         let locked = Locked { last_seq, last_template, room: None, raised: false };
         accounts.insert(account_id(row, "id")?, locked);
     }
-    let known = Known::read(&taken?, &records?, &families?, first)?;
-    for row in &rooms? {
+    // What failed first says why; all behind it failed because of it.
+    let (taken, rooms) = (taken?, rooms?);
+    let known = Known::read(&taken, &records?, &families?, first)?;
+    for row in &rooms {
         if let Some(account) = accounts.get_mut(&account_id(row, "id")?) {
             account.room = Some(Room::read(row)?);
         }
     }
     Ok((accounts, known, copy?))
 }
+
+fn no_account() -> StoreError {
+    StoreError::Failed(Arc::new(NoAccount))
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the account is not in the database")]
+struct NoAccount;
 
 async fn rows_if(
     is_wanted: bool,

@@ -13,10 +13,11 @@ use tokio::{
 };
 
 use super::{
-    batch::{self, Batch, Care, Done, Outcomes},
+    address::LOCKED,
+    batch::{self, Batch, Care, Done, Manner, Outcomes, Seat},
     failures,
     ids::Ids,
-    links::{Link, Links, is_worth_a_second_try},
+    links::{Links, is_worth_a_second_try},
     transaction::{MOST_TRIES, again},
 };
 use crate::{Creation, NewTemplate, StoreError, Tidings, kept::Hashes};
@@ -28,7 +29,7 @@ const LARGEST: usize = 256;
 /// accounts have limits, there will be more.
 const CAREFUL: u32 = 256;
 
-/// How long a creation waits for its turn at most: what is ahead of it may take as long again.
+/// How long a creation waits for its turn. It is looked at when the batch ahead of it is done.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Where creations queue.
@@ -61,7 +62,8 @@ impl Creator {
             queue: Queue { waiting, held: None },
             answers: Answers { service: runtime::Handle::current(), due: None },
             careful_for: 0,
-            link: None,
+            hurries_until: None,
+            seat: None,
         };
         let work = move || runtime.block_on(desk.work());
         let thread = std::thread::Builder::new().name("galley-creator".into()).spawn(work);
@@ -147,13 +149,17 @@ impl Answers {
     pub(super) fn give(&mut self) {
         let Some((batch, outcomes)) = self.due.take() else { return };
         self.service.spawn(async move {
-            let mut outcomes = outcomes.map(Vec::into_iter);
-            for waiting in batch {
-                let outcome = match &mut outcomes {
-                    Ok(outcomes) => outcomes.next().flatten().ok_or_else(no_account),
-                    Err(error) => Err(error.shared()),
-                };
-                let _ = waiting.reply.send(outcome);
+            match outcomes {
+                Ok(outcomes) => {
+                    for (waiting, outcome) in batch.into_iter().zip(outcomes) {
+                        let _ = waiting.reply.send(outcome);
+                    }
+                }
+                Err(error) => {
+                    for waiting in batch {
+                        let _ = waiting.reply.send(Err(error.shared()));
+                    }
+                }
             }
         });
     }
@@ -173,8 +179,10 @@ struct Desk {
     answers: Answers,
     /// So many batches are run with full care.
     careful_for: u32,
-    /// Kept from batch to batch: what the server knows of its statements is found again.
-    link: Option<Link>,
+    /// No account is waited for until then: something was locked for long.
+    hurries_until: Option<time::Instant>,
+    /// Kept from batch to batch.
+    seat: Option<Seat>,
 }
 
 impl Desk {
@@ -185,7 +193,7 @@ impl Desk {
             let care = if is_family || self.careful_for > 0 { Care::Full } else { Care::Usual };
             match self.try_often(&mut batch, care).await {
                 // One of them may be to blame, and the others are not to suffer for it.
-                Err(StoreError::Failed(_)) if batch.len() > 1 => {
+                Err(error) if batch.len() > 1 && is_of_one(&error) => {
                     for alone in batch.into_iter().filter_map(still_wanted) {
                         let mut alone = vec![alone];
                         let outcomes = self.try_often(&mut alone, Care::Full).await;
@@ -218,6 +226,8 @@ impl Desk {
         let (mut tries, begun) = (0, time::Instant::now());
         loop {
             tries += 1;
+            self.seat.take_if(|seat| seat.link.is_spoilt());
+            let is_kept = self.seat.is_some();
             match self.try_once(batch, care).await {
                 Ok((outcomes, newest)) => {
                     self.tidings.tell(&newest);
@@ -226,42 +236,44 @@ impl Desk {
                 Err(error) if tries < MOST_TRIES && batch::wants_care(&error) => care = Care::Full,
                 Err(error) if again(tries, &error) => {}
                 // Nothing was committed.
-                Err(error) if tries == 1 && is_lost_connection(&error, begun) => {}
+                Err(error) if is_kept && tries == 1 && is_lost_connection(&error, begun) => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
     async fn try_once(&mut self, batch: &mut Vec<Waiting>, care: Care) -> Result<Done, StoreError> {
-        let kept = self.link.take().filter(|link| !link.is_spoilt());
-        let link = if let Some(link) = kept {
-            link
+        let seat = if let Some(seat) = self.seat.take() {
+            seat
         } else {
             self.answers.give();
-            self.links.own_for_creations().await?
+            Seat::on(self.links.own_for_creations().await?).await?
         };
+        let waits = self.hurries_until.is_none_or(|until| until < time::Instant::now());
         let Self { ids, queue, answers, .. } = self;
-        let done = Batch::run(&link, ids, batch, queue, answers, care).await;
+        let done = Batch::run(&seat, ids, batch, queue, answers, Manner { care, waits }).await;
+        if done.as_ref().is_err_and(failures::is_locked) {
+            self.hurries_until = Some(time::Instant::now() + LOCKED);
+        }
         self.careful_for = match &done {
             Err(error) if batch::wants_care(error) => CAREFUL,
             Ok(_) => self.careful_for.saturating_sub(1),
             Err(_) => self.careful_for,
         };
+        // After an error the connection is not used again: when the server has refused to open a
+        // table for copying, the driver does not know how many answers are still to come.
         if done.is_ok() {
-            self.link = Some(link);
+            self.seat = Some(seat);
         }
         done
     }
 }
 
+/// Whether it may be due to one of the batch.
+fn is_of_one(error: &StoreError) -> bool {
+    matches!(error, StoreError::Failed(_)) || failures::is_locked(error)
+}
+
 fn is_lost_connection(error: &StoreError, begun: time::Instant) -> bool {
     failures::is_lost_connection(error) && is_worth_a_second_try(begun)
 }
-
-fn no_account() -> StoreError {
-    StoreError::Failed(Arc::new(NoAccount))
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("the account is not in the database")]
-struct NoAccount;

@@ -104,6 +104,13 @@ pub(super) fn is_worth_another_try(error: &StoreError) -> bool {
     code.is_some_and(|code| again.contains(&code))
 }
 
+/// Whether something was locked by somebody else for too long.
+pub(super) fn is_locked(error: &StoreError) -> bool {
+    let StoreError::Unavailable(cause) = error else { return false };
+    let code = cause.downcast_ref::<Error>().and_then(Error::code);
+    code == Some(&SqlState::LOCK_NOT_AVAILABLE)
+}
+
 /// Whether the connection turned out to be gone. A server that was too slow is no such case.
 pub(super) fn is_lost_connection(error: &StoreError) -> bool {
     let StoreError::Unavailable(cause) = error else { return false };

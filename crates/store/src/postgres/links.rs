@@ -83,7 +83,7 @@ impl Links {
         Ok(Self {
             quick: kept(address.hurried(STATEMENT), STATEMENT, most)?,
             slow: kept(address.planned_once(LIST), LIST, most)?,
-            creations: kept(address.planned_once(STATEMENT), STATEMENT, 1)?,
+            creations: kept(address.for_creations(), STATEMENT, 1)?,
             reads: kept(address.hurried(STATEMENT), STATEMENT, SHARED)?,
             shared: Default::default(),
             turn: AtomicUsize::new(0),

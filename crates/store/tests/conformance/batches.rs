@@ -89,3 +89,53 @@ async fn who_is_done_is_told_though_nobody_behind_waits_any_more() {
     created(first.await.unwrap());
     assert_eq!(told(&store, ours).await, ["first"]);
 }
+
+#[tokio::test]
+async fn an_account_that_somebody_holds_keeps_no_other_waiting() {
+    let address = fresh_database().await;
+    let (store, owner) = (open_postgres(&address).await, client(&address).await);
+    let onlooker = client(&address).await;
+    let (ours, other) = (account(&store, "ours").await, account(&store, "other").await);
+    owner
+        .batch_execute("BEGIN; SELECT 1 FROM account WHERE name = 'ours' FOR UPDATE")
+        .await
+        .unwrap();
+    let first = queued(&store, new(ours, "first")).await;
+    somebody_waits(&onlooker).await;
+    // These are one batch.
+    let second = queued(&store, new(ours, "second")).await;
+    let elsewhere = queued(&store, new(other, "elsewhere")).await;
+
+    assert!(matches!(first.await, Err(StoreError::Unavailable(_))));
+    assert!(matches!(second.await, Err(StoreError::Busy)));
+    created(elsewhere.await.unwrap());
+    owner.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(told(&store, ours).await, [""; 0]);
+    assert_eq!(told(&store, other).await, ["elsewhere"]);
+}
+
+#[tokio::test]
+async fn a_name_that_somebody_is_taking_keeps_no_other_waiting() {
+    let address = fresh_database().await;
+    let (store, owner) = (open_postgres(&address).await, client(&address).await);
+    let onlooker = client(&address).await;
+    let ours = account(&store, "ours").await;
+    let held = created(store.create_template(new(ours, "held")).await.unwrap());
+    let claim = format!("SELECT encode(claim, 'hex') FROM template WHERE id = {}", held.id.get());
+    let claim: String = onlooker.query_one(&claim, &[]).await.unwrap().get(0);
+    let set = |claim: &str| format!("UPDATE template SET claim = {claim} WHERE name = 'held'");
+    onlooker.batch_execute(&set("NULL")).await.unwrap();
+    owner
+        .batch_execute(&format!("BEGIN; {}", set(&format!("decode('{claim}', 'hex')"))))
+        .await
+        .unwrap();
+    let first = queued(&store, new(ours, "held")).await;
+    somebody_waits(&onlooker).await;
+    // These are one batch.
+    let free = queued(&store, new(ours, "free")).await;
+    let second = queued(&store, new(ours, "held")).await;
+
+    assert!(matches!(first.await, Err(StoreError::Unavailable(_))));
+    created(free.await.unwrap());
+    assert!(matches!(second.await, Err(StoreError::Unavailable(_))));
+}

@@ -11,6 +11,10 @@ use crate::{
 const LOCK: &str = "SELECT id, last_seq, last_template, template_limit FROM account \
      WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
 
+/// The same, of those that nobody else has locked.
+const LOCK_FREE: &str = "SELECT id, last_seq, last_template, template_limit FROM account \
+     WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED";
+
 const RECORDS: &str = "SELECT key, payload, template_id, category, status, created_at \
      FROM idempotency WHERE key = ANY($1)";
 
@@ -70,9 +74,22 @@ const RAISE: &str = "UPDATE account SET last_seq = new.seq, last_template = new.
      FROM unnest($1::int8[], $2::int8[], $3::int8[]) AS new (id, seq, template) \
      WHERE account.id = new.id";
 
-/// The statements, read by the server beforehand.
+/// A connection with the statements that its server has read beforehand.
+pub(in crate::postgres) struct Seat {
+    pub(in crate::postgres) link: Link,
+    pub(super) prepared: Prepared,
+}
+
+impl Seat {
+    pub(in crate::postgres) async fn on(link: Link) -> Result<Self, StoreError> {
+        let prepared = Prepared::on(&link).await?;
+        Ok(Self { link, prepared })
+    }
+}
+
 pub(super) struct Prepared {
     pub(super) lock: Statement,
+    pub(super) lock_free: Statement,
     pub(super) records: Statement,
     pub(super) families: Statement,
     pub(super) taken: Statement,
@@ -84,9 +101,10 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    pub(super) async fn on(link: &Link) -> Result<Self, StoreError> {
+    async fn on(link: &Link) -> Result<Self, StoreError> {
         Ok(Self {
             lock: link.prepare(LOCK).await?,
+            lock_free: link.prepare(LOCK_FREE).await?,
             records: link.prepare(RECORDS).await?,
             families: link.prepare(FAMILIES).await?,
             taken: link.prepare(TAKEN).await?,
