@@ -157,9 +157,15 @@ impl Batch<'_> {
     }
 
     /// Refuses what cannot be made and answers what was made before; the others get their ids.
+    ///
+    /// All came at the same time, so that it is for us to say in which order. It is that of their
+    /// claims, in which they are written as well: two batches that want the same ones do not wait for
+    /// one another in a circle, and what is written in the order of its ids is indexed sooner.
     fn decide(&mut self, ids: &Ids, mut known: Known) -> Result<(), StoreError> {
-        for (place, waiting) in self.waiting.iter().enumerate() {
-            let Waiting { new, hashes, .. } = waiting;
+        let mut places: Vec<usize> = (0..self.waiting.len()).collect();
+        places.sort_by_key(|place| self.waiting[*place].hashes.claim);
+        for place in places {
+            let Waiting { new, hashes, .. } = &self.waiting[place];
             let record = hashes.record.zip(new.idempotency);
             let outcome = &mut self.outcomes[place];
             if let Some((key, idempotency)) = record
@@ -253,13 +259,10 @@ impl Batch<'_> {
         committed
     }
 
-    /// In the order of the claims: two batches that want the same ones do not wait for one another.
     async fn copy_templates(&self, copy: BinaryCopyInWriter) -> Result<(), StoreError> {
-        let mut made: Vec<&Made> = self.made.iter().collect();
-        made.sort_unstable_by_key(|it| self.waiting[it.place].hashes.claim);
         let copied = async {
             let mut copy = std::pin::pin!(copy);
-            for Made { place, id, state, .. } in made {
+            for Made { place, id, state, .. } in &self.made {
                 let Waiting { new, hashes, .. } = &self.waiting[*place];
                 let row: Values<'_> = &[
                     &key(id.get()),
