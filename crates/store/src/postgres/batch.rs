@@ -23,7 +23,7 @@ pub(super) use self::statements::Seat;
 use self::statements::{EVENT_TYPES, Prepared, TEMPLATE_TYPES};
 use super::{
     columns::{account_id, actor_key, category, hash, key, millis, number, plain, template_id},
-    creator::{Answers, Queue, Waiting},
+    creator::{Queue, Waiting},
     failures,
     ids::Ids,
     limits::{self, Room},
@@ -117,15 +117,9 @@ impl Batch<'_> {
         ids: &Ids,
         waiting: &mut Vec<Waiting>,
         queue: &mut Queue,
-        before: &mut Answers,
         manner: Manner,
     ) -> Result<Done, StoreError> {
-        let (begun, ()) = tokio::join!(biased; begin(link, prepared, waiting, manner), async {
-            // When the statements are sent.
-            tokio::task::yield_now().await;
-            before.give();
-        });
-        let (accounts, known, copy) = begun?;
+        let (accounts, known, copy) = begin(link, prepared, waiting, manner).await?;
         if manner.care == Care::Usual {
             queue.join(waiting, |late| {
                 let asks_nothing = late.hashes.record.is_none() && late.new.family.is_none();

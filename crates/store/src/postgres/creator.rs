@@ -60,7 +60,7 @@ impl Creator {
             tidings: Arc::clone(tidings),
             ids: Arc::clone(ids),
             queue: Queue { waiting, held: None },
-            answers: Answers { service: runtime::Handle::current(), due: None },
+            service: runtime::Handle::current(),
             careful_for: 0,
             hurries_until: None,
             seat: None,
@@ -138,45 +138,14 @@ fn still_wanted(waiting: Waiting) -> Option<Waiting> {
     Some(waiting)
 }
 
-/// What came of the batch before. It is told when the next one is on its way: so the database has
-/// something to do while those who waited are woken, which others do.
-pub(super) struct Answers {
-    service: runtime::Handle,
-    due: Option<(Vec<Waiting>, Result<Outcomes, StoreError>)>,
-}
-
-impl Answers {
-    pub(super) fn give(&mut self) {
-        let Some((batch, outcomes)) = self.due.take() else { return };
-        self.service.spawn(async move {
-            match outcomes {
-                Ok(outcomes) => {
-                    for (waiting, outcome) in batch.into_iter().zip(outcomes) {
-                        let _ = waiting.reply.send(outcome);
-                    }
-                }
-                Err(error) => {
-                    for waiting in batch {
-                        let _ = waiting.reply.send(Err(error.shared()));
-                    }
-                }
-            }
-        });
-    }
-
-    fn keep(&mut self, batch: Vec<Waiting>, outcomes: Result<Outcomes, StoreError>) {
-        self.give();
-        self.due = Some((batch, outcomes));
-    }
-}
-
 /// What the task that creates has at hand.
 struct Desk {
     links: Arc<Links>,
     tidings: Arc<Tidings>,
     ids: Arc<Ids>,
     queue: Queue,
-    answers: Answers,
+    /// Where those who wait are woken, so that the next batch can begin meanwhile.
+    service: runtime::Handle,
     /// So many batches are run with full care.
     careful_for: u32,
     /// No account is waited for until then: something was locked for long.
@@ -197,10 +166,10 @@ impl Desk {
                     for alone in batch.into_iter().filter_map(still_wanted) {
                         let mut alone = vec![alone];
                         let outcomes = self.try_often(&mut alone, Care::Full).await;
-                        self.answers.keep(alone, outcomes);
+                        self.answer(alone, outcomes);
                     }
                 }
-                outcomes => self.answers.keep(batch, outcomes),
+                outcomes => self.answer(batch, outcomes),
             }
         }
     }
@@ -212,8 +181,6 @@ impl Desk {
             if !batch.is_empty() {
                 return Some(batch);
             }
-            // There is nothing to begin first.
-            self.answers.give();
             self.queue.somebody().await?;
         }
     }
@@ -246,12 +213,11 @@ impl Desk {
         let seat = if let Some(seat) = self.seat.take() {
             seat
         } else {
-            self.answers.give();
             Seat::on(self.links.own_for_creations().await?).await?
         };
         let waits = self.hurries_until.is_none_or(|until| until < time::Instant::now());
-        let Self { ids, queue, answers, .. } = self;
-        let done = Batch::run(&seat, ids, batch, queue, answers, Manner { care, waits }).await;
+        let Self { ids, queue, .. } = self;
+        let done = Batch::run(&seat, ids, batch, queue, Manner { care, waits }).await;
         if done.as_ref().is_err_and(failures::is_locked) {
             self.hurries_until = Some(time::Instant::now() + LOCKED);
         }
@@ -266,6 +232,23 @@ impl Desk {
             self.seat = Some(seat);
         }
         done
+    }
+
+    fn answer(&self, batch: Vec<Waiting>, outcomes: Result<Outcomes, StoreError>) {
+        self.service.spawn(async move {
+            match outcomes {
+                Ok(outcomes) => {
+                    for (waiting, outcome) in batch.into_iter().zip(outcomes) {
+                        let _ = waiting.reply.send(outcome);
+                    }
+                }
+                Err(error) => {
+                    for waiting in batch {
+                        let _ = waiting.reply.send(Err(error.shared()));
+                    }
+                }
+            }
+        });
     }
 }
 
