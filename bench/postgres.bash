@@ -50,11 +50,11 @@ run_postgres() {
     store=sqlite
 }
 
-# The speed of a machine that others use as well changes within a minute: so the ceiling of creates is
-# measured once more, right before them.
+# The speed of a machine that others use as well changes within a minute: so creates
+# are compared with a ceiling that was measured right before them.
 run_ceiling_again() {
     start ceiling
-    measure ceiling/create/256 "$seconds" "${create[@]}" --connections 256
+    measure ceiling-again/create/256 "$seconds" "${create[@]}" --connections 256
     stop
 }
 

@@ -185,10 +185,14 @@ impl PostgresAddress {
         self.with_options("-c plan_cache_mode=force_generic_plan").hurried(deadline)
     }
 
-    /// Creations go together, so that what one of them waits for the others wait for, too.
+    /// Creations go together: what one of them waits for the others wait for, too. Whoever wants them
+    /// to wait longer says so in the address, and that counts.
     pub(super) fn for_creations(&self) -> Config {
-        let millis = LOCKED.as_millis();
-        self.with_options(&format!("-c lock_timeout={millis}")).planned_once(STATEMENT)
+        let mut config = self.config.clone();
+        let given = config.get_options().unwrap_or_default();
+        let options = format!("-c lock_timeout={} {given}", LOCKED.as_millis());
+        config.options(options.trim());
+        Self { config, protection: self.protection.clone() }.planned_once(STATEMENT)
     }
 
     /// The same, with commits that wait for what they wait for now, whatever becomes of the settings

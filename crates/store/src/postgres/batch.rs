@@ -39,15 +39,6 @@ pub(super) type Outcomes = Vec<Result<Creation, StoreError>>;
 /// The outcomes, and the newest events of the accounts concerned.
 pub(super) type Done = (Outcomes, Vec<(AccountId, u64)>);
 
-/// How a batch is run.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Manner {
-    pub(super) care: Care,
-    /// Accounts that somebody else has locked are waited for. Otherwise their creations are refused,
-    /// and the others go on.
-    pub(super) waits: bool,
-}
-
 /// How much is asked before anything is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Care {
@@ -76,7 +67,7 @@ pub(super) struct Batch<'b> {
     prepared: &'b Prepared,
     waiting: &'b [Waiting],
     accounts: Accounts,
-    /// None if its account is not among them.
+    /// None if its account is not in the database.
     outcomes: Vec<Option<Creation>>,
     made: Vec<Made>,
 }
@@ -117,10 +108,10 @@ impl Batch<'_> {
         ids: &Ids,
         waiting: &mut Vec<Waiting>,
         queue: &mut Queue,
-        manner: Manner,
+        care: Care,
     ) -> Result<Done, StoreError> {
-        let (accounts, known, copy) = begin(link, prepared, waiting, manner).await?;
-        if manner.care == Care::Usual {
+        let (accounts, known, copy) = begin(link, prepared, waiting, care).await?;
+        if care == Care::Usual {
             queue.join(waiting, |late| {
                 let asks_nothing = late.hashes.record.is_none() && late.new.family.is_none();
                 asks_nothing && accounts.contains_key(&late.new.account)
@@ -145,8 +136,7 @@ impl Batch<'_> {
         }
         let raised = batch.accounts.iter().filter(|(_, account)| account.raised);
         let newest = raised.map(|(id, account)| (*id, account.last_seq)).collect();
-        let not_locked = || if manner.waits { no_account() } else { StoreError::Busy };
-        let outcomes = batch.outcomes.into_iter().map(|it| it.ok_or_else(not_locked)).collect();
+        let outcomes = batch.outcomes.into_iter().map(|it| it.ok_or_else(no_account)).collect();
         Ok((outcomes, newest))
     }
 
@@ -315,9 +305,8 @@ async fn begin(
     link: &Link,
     prepared: &Prepared,
     waiting: &[Waiting],
-    Manner { care, waits }: Manner,
+    care: Care,
 ) -> Result<(Accounts, Known, BinaryCopyInWriter), StoreError> {
-    let lock = if waits { &prepared.lock } else { &prepared.lock_free };
     let mut owners: Vec<i64> = waiting.iter().map(|it| key(it.new.account.get())).collect();
     owners.sort_unstable();
     owners.dedup();
@@ -334,7 +323,7 @@ async fn begin(
     let (begun, locked, taken, rooms, records, families, copy) = tokio::join!(
         biased;
         link.begin(),
-        link.rows(lock, owners),
+        link.rows(&prepared.lock, owners),
         rows_if(care == Care::Full, link, &prepared.taken, claims),
         rows_if(care == Care::Full, link, &prepared.rooms, rooms),
         rows_if(!keys.is_empty(), link, &prepared.records, key_values),
@@ -343,7 +332,7 @@ async fn begin(
     );
     begun?;
     let mut accounts = Accounts::new();
-    for row in &locked? {
+    for row in &locked.map_err(held)? {
         let limit: Option<i32> = plain(row, "template_limit")?;
         if care == Care::Usual && limit.is_some() {
             return Err(StoreError::Failed(Arc::new(Limited)));
@@ -361,6 +350,20 @@ async fn begin(
         }
     }
     Ok((accounts, known, copy?))
+}
+
+/// Somebody else has locked one of the accounts for too long.
+#[derive(Debug, thiserror::Error)]
+#[error("an account is locked by somebody else")]
+struct Held;
+
+fn held(error: StoreError) -> StoreError {
+    if failures::is_locked(&error) { StoreError::Unavailable(Arc::new(Held)) } else { error }
+}
+
+/// Whether a batch has failed because of one of its accounts.
+pub(super) fn is_held(error: &StoreError) -> bool {
+    matches!(error, StoreError::Unavailable(cause) if cause.downcast_ref::<Held>().is_some())
 }
 
 fn no_account() -> StoreError {

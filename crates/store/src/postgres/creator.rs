@@ -2,6 +2,7 @@
 //! synced once. While it is, the next ones gather.
 
 use std::{
+    collections::{BTreeMap, VecDeque},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -13,8 +14,7 @@ use tokio::{
 };
 
 use super::{
-    address::LOCKED,
-    batch::{self, Batch, Care, Done, Manner, Outcomes, Seat},
+    batch::{self, Batch, Care, Done, Outcomes, Seat},
     failures,
     ids::Ids,
     links::{Links, is_worth_a_second_try},
@@ -62,7 +62,6 @@ impl Creator {
             queue: Queue { waiting, held: None },
             service: runtime::Handle::current(),
             careful_for: 0,
-            hurries_until: None,
             seat: None,
         };
         let work = move || runtime.block_on(desk.work());
@@ -148,8 +147,6 @@ struct Desk {
     service: runtime::Handle,
     /// So many batches are run with full care.
     careful_for: u32,
-    /// No account is waited for until then: something was locked for long.
-    hurries_until: Option<time::Instant>,
     /// Kept from batch to batch.
     seat: Option<Seat>,
 }
@@ -157,19 +154,34 @@ struct Desk {
 impl Desk {
     async fn work(mut self) {
         while let Some(mut batch) = self.next().await {
-            // That a name is taken is told before that its languages have another category.
-            let is_family = batch.iter().any(|it| it.new.family.is_some());
-            let care = if is_family || self.careful_for > 0 { Care::Full } else { Care::Usual };
-            match self.try_often(&mut batch, care).await {
-                // One of them may be to blame, and the others are not to suffer for it.
-                Err(error) if batch.len() > 1 && is_of_one(&error) => {
-                    for alone in batch.into_iter().filter_map(still_wanted) {
-                        let mut alone = vec![alone];
-                        let outcomes = self.try_often(&mut alone, Care::Full).await;
-                        self.answer(alone, outcomes);
-                    }
+            let outcomes = self.try_often(&mut batch).await;
+            let mut parts = VecDeque::from(self.settle(batch, outcomes));
+            while let Some(part) = parts.pop_front() {
+                let mut part: Vec<Waiting> = part.into_iter().filter_map(still_wanted).collect();
+                if part.is_empty() {
+                    continue;
                 }
-                outcomes => self.answer(batch, outcomes),
+                let outcomes = self.try_often(&mut part).await;
+                parts.extend(self.settle(part, outcomes));
+            }
+        }
+    }
+
+    /// Answers those of a batch. If one of them may be to blame for an error, the others are not to
+    /// suffer for it: then the parts that are to be tried again.
+    fn settle(
+        &self,
+        batch: Vec<Waiting>,
+        outcomes: Result<Outcomes, StoreError>,
+    ) -> Vec<Vec<Waiting>> {
+        match &outcomes {
+            Err(error) if batch::is_held(error) && are_of_several(&batch) => by_account(batch),
+            Err(error) if batch.len() > 1 && is_of_one(error) => {
+                batch.into_iter().map(|alone| vec![alone]).collect()
+            }
+            _ => {
+                self.answer(batch, outcomes);
+                Vec::new()
             }
         }
     }
@@ -185,11 +197,10 @@ impl Desk {
         }
     }
 
-    async fn try_often(
-        &mut self,
-        batch: &mut Vec<Waiting>,
-        mut care: Care,
-    ) -> Result<Outcomes, StoreError> {
+    async fn try_often(&mut self, batch: &mut Vec<Waiting>) -> Result<Outcomes, StoreError> {
+        // That a name is taken is told before that its languages have another category.
+        let is_family = batch.iter().any(|it| it.new.family.is_some());
+        let mut care = if is_family || self.careful_for > 0 { Care::Full } else { Care::Usual };
         let (mut tries, begun) = (0, time::Instant::now());
         loop {
             tries += 1;
@@ -215,12 +226,8 @@ impl Desk {
         } else {
             Seat::on(self.links.own_for_creations().await?).await?
         };
-        let waits = self.hurries_until.is_none_or(|until| until < time::Instant::now());
         let Self { ids, queue, .. } = self;
-        let done = Batch::run(&seat, ids, batch, queue, Manner { care, waits }).await;
-        if done.as_ref().is_err_and(failures::is_locked) {
-            self.hurries_until = Some(time::Instant::now() + LOCKED);
-        }
+        let done = Batch::run(&seat, ids, batch, queue, care).await;
         self.careful_for = match &done {
             Err(error) if batch::wants_care(error) => CAREFUL,
             Ok(_) => self.careful_for.saturating_sub(1),
@@ -252,7 +259,20 @@ impl Desk {
     }
 }
 
-/// Whether it may be due to one of the batch.
+fn are_of_several(batch: &[Waiting]) -> bool {
+    batch.windows(2).any(|pair| pair[0].new.account != pair[1].new.account)
+}
+
+fn by_account(batch: Vec<Waiting>) -> Vec<Vec<Waiting>> {
+    let mut parts = BTreeMap::<u64, Vec<Waiting>>::new();
+    for waiting in batch {
+        parts.entry(waiting.new.account.get()).or_default().push(waiting);
+    }
+    parts.into_values().collect()
+}
+
+/// Whether it may be due to one of the batch: to what it is, or to its name, which somebody else has
+/// written and not committed.
 fn is_of_one(error: &StoreError) -> bool {
     matches!(error, StoreError::Failed(_)) || failures::is_locked(error)
 }

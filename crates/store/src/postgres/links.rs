@@ -149,15 +149,25 @@ impl Links {
             }
             Ok(Err(failure)) => failure,
         };
-        self.shared.iter().find_map(Place::good).ok_or(failure)
+        self.any_good().ok_or(failure)
+    }
+
+    fn any_good(&self) -> Option<Arc<Link>> {
+        self.shared.iter().find_map(Place::good)
     }
 
     async fn link_at(&self, place: &Place) -> Result<Arc<Link>, StoreError> {
         if let Some(link) = place.good() {
             return Ok(link);
         }
-        // Whoever is ahead may be making one.
-        let _making = place.making.lock().await;
+        // Whoever is ahead may be making one, which can take long.
+        let _making = match place.making.try_lock() {
+            Ok(making) => making,
+            Err(_) => match self.any_good() {
+                Some(link) => return Ok(link),
+                None => place.making.lock().await,
+            },
+        };
         if let Some(link) = place.good() {
             return Ok(link);
         }

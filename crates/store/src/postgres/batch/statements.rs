@@ -11,10 +11,6 @@ use crate::{
 const LOCK: &str = "SELECT id, last_seq, last_template, template_limit FROM account \
      WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
 
-/// The same, of those that nobody else has locked.
-const LOCK_FREE: &str = "SELECT id, last_seq, last_template, template_limit FROM account \
-     WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED";
-
 const RECORDS: &str = "SELECT key, payload, template_id, category, status, created_at \
      FROM idempotency WHERE key = ANY($1)";
 
@@ -89,7 +85,6 @@ impl Seat {
 
 pub(super) struct Prepared {
     pub(super) lock: Statement,
-    pub(super) lock_free: Statement,
     pub(super) records: Statement,
     pub(super) families: Statement,
     pub(super) taken: Statement,
@@ -104,7 +99,6 @@ impl Prepared {
     async fn on(link: &Link) -> Result<Self, StoreError> {
         Ok(Self {
             lock: link.prepare(LOCK).await?,
-            lock_free: link.prepare(LOCK_FREE).await?,
             records: link.prepare(RECORDS).await?,
             families: link.prepare(FAMILIES).await?,
             taken: link.prepare(TAKEN).await?,
