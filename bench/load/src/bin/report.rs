@@ -18,7 +18,7 @@ struct Row {
 
 const PEERS: [&str; 2] = ["axum-sqlx/create/256", "bun/create/256"];
 
-const ROWS: [Row; 19] = [
+const ROWS: [Row; 20] = [
     row("ceiling/create/64", "bare axum, POST", None, None, None),
     row("galley/create/64", "durable create", Some("ceiling/create/64"), None, None),
     row("galley/create-key/64", "with Idempotency-Key", Some("ceiling/create/64"), None, None),
