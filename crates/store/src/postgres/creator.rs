@@ -154,14 +154,18 @@ struct Desk {
 impl Desk {
     async fn work(mut self) {
         while let Some(mut batch) = self.next().await {
-            let outcomes = self.try_often(&mut batch).await;
+            // That a name is taken is told before that its languages have another category.
+            let is_family = batch.iter().any(|it| it.new.family.is_some());
+            let care = if is_family || self.careful_for > 0 { Care::Full } else { Care::Usual };
+            let outcomes = self.try_often(&mut batch, care).await;
             let mut parts = VecDeque::from(self.settle(batch, outcomes));
             while let Some(part) = parts.pop_front() {
                 let mut part: Vec<Waiting> = part.into_iter().filter_map(still_wanted).collect();
                 if part.is_empty() {
                     continue;
                 }
-                let outcomes = self.try_often(&mut part).await;
+                // With full care nobody joins them, who would suffer in his turn.
+                let outcomes = self.try_often(&mut part, Care::Full).await;
                 parts.extend(self.settle(part, outcomes));
             }
         }
@@ -197,10 +201,11 @@ impl Desk {
         }
     }
 
-    async fn try_often(&mut self, batch: &mut Vec<Waiting>) -> Result<Outcomes, StoreError> {
-        // That a name is taken is told before that its languages have another category.
-        let is_family = batch.iter().any(|it| it.new.family.is_some());
-        let mut care = if is_family || self.careful_for > 0 { Care::Full } else { Care::Usual };
+    async fn try_often(
+        &mut self,
+        batch: &mut Vec<Waiting>,
+        mut care: Care,
+    ) -> Result<Outcomes, StoreError> {
         let (mut tries, begun) = (0, time::Instant::now());
         loop {
             tries += 1;
