@@ -31,8 +31,8 @@ pub(super) const SETTINGS: [&str; 8] = [
     "webhooks_retries=0s 20ms 50ms 100ms 100ms 100ms 100ms 100ms 100ms 100ms",
 ];
 
-/// How long the rest of the deliveries may take.
-const REST: Duration = Duration::from_mins(1);
+/// How long the rest of the deliveries may take: an endpoint that was down is probed once a minute.
+const REST: Duration = Duration::from_mins(2);
 
 pub(super) struct Subscribers {
     receiver: Receiver,
@@ -80,6 +80,7 @@ impl Subscribers {
     /// Waits until nothing is left to be delivered or read; what is left all the same is found by
     /// those who look. Answers what the service lists as failed, for each account.
     pub(super) fn wait_for_the_rest(&self, service: &Service) -> Vec<Vec<u64>> {
+        self.receiver.relent();
         let mut calls = Connection::open(service.address).unwrap();
         let begun = Instant::now();
         while !self.of.iter().all(|it| it.waits_for_nothing(&mut calls)) && begun.elapsed() < REST {
