@@ -20,7 +20,7 @@ pub(super) const STATEMENT: Duration = Duration::from_secs(5);
 pub(super) const LIST: Duration = Duration::from_secs(10);
 
 /// How long creations wait for an account or a name that somebody else has locked.
-pub(super) const LOCKED: Duration = Duration::from_millis(500);
+const LOCKED: Duration = Duration::from_millis(500);
 
 /// How a connection is protected.
 #[derive(Clone, Debug, PartialEq, Eq)]

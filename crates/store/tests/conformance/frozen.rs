@@ -67,6 +67,17 @@ async fn store_behind_a_way(address: &str) -> (Shared, Way, AccountId, TemplateI
     (store, way, account, id)
 }
 
+/// The same, stopped when all connections that reads share are made. So is the clock.
+async fn stopped_while_reads_are_connected(address: &str) -> (Shared, Way, AccountId, TemplateId) {
+    let (store, way, account, id) = store_behind_a_way(address).await;
+    for _ in 0..4 {
+        store.template(account, id).await.unwrap();
+    }
+    way.is_stopped.send_replace(true);
+    time::pause();
+    (store, way, account, id)
+}
+
 /// Whoever does this is told that the database is away, and when.
 fn told<T: Send + 'static>(
     work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
@@ -122,12 +133,7 @@ async fn a_transaction_that_nobody_lets_begin_is_not_begun_again() {
 #[tokio::test]
 async fn reads_let_go_of_a_connection_together_as_soon_as_one_has_waited_too_long() {
     let address = fresh_database().await;
-    let (store, way, account, id) = store_behind_a_way(&address).await;
-    for _ in 0..4 {
-        store.template(account, id).await.unwrap();
-    }
-    way.is_stopped.send_replace(true);
-    time::pause();
+    let (store, _way, account, id) = stopped_while_reads_are_connected(&address).await;
     let begun = Instant::now();
     let early: Vec<_> = (0..8).map(|_| read(&store, account, id)).collect();
     // They are sent, before the others come.
@@ -173,12 +179,7 @@ async fn while_connections_cannot_be_made_nobody_is_told_that_they_are_in_use() 
 #[tokio::test]
 async fn of_reads_that_come_one_by_one_only_the_first_waits_for_an_answer() {
     let address = fresh_database().await;
-    let (store, way, account, id) = store_behind_a_way(&address).await;
-    for _ in 0..4 {
-        store.template(account, id).await.unwrap();
-    }
-    way.is_stopped.send_replace(true);
-    time::pause();
+    let (store, _way, account, id) = stopped_while_reads_are_connected(&address).await;
     let begun = Instant::now();
     let waited = read(&store, account, id).await.unwrap() - begun;
     assert!(waited < Duration::from_secs(7), "{waited:?}");
