@@ -18,7 +18,8 @@ use rustix::{
 use crate::{StoreError, sqlite::connection};
 
 /// What a store has beside it: what is left of another one would be taken for its own.
-const BESIDE: [&str; 7] = ["", "-wal", "-shm", "-journal", "-search", "-search-wal", "-search-shm"];
+const BESIDE: [&str; 8] =
+    ["", "-wal", "-shm", "-journal", "-search", "-search-wal", "-search-shm", "-search-journal"];
 
 /// Where it is written until it is whole.
 const UNTIL_WHOLE: &str = ".restoring";

@@ -89,7 +89,9 @@ fn what_stood_in_the_log_of_a_copy_made_by_hand_is_restored_with_it() {
 #[test]
 fn nothing_is_restored_over_a_store_or_beside_what_is_left_of_one() {
     let (_dir, copy) = backup();
-    for left in ["", "-wal", "-shm", "-journal", "-search", "-search-wal", "-search-shm"] {
+    for left in
+        ["", "-wal", "-shm", "-journal", "-search", "-search-wal", "-search-shm", "-search-journal"]
+    {
         let dir = tempfile::tempdir().unwrap();
         let name = format!("galley.db{left}");
         std::fs::write(dir.path().join(&name), "precious").unwrap();
@@ -107,6 +109,8 @@ fn the_way_to_move_an_old_store_away_that_is_told_works() {
     let mut service = Launch::new(dir.path()).start();
     service.is_well("of_the_old_one");
     service.kill();
+    // It is there when the service is killed while it makes the file of the search.
+    std::fs::write(dir.path().join("galley.db-search-journal"), "").unwrap();
     let complaint = refused(dir.path(), &[copy.to_str().unwrap()]);
     let (_, advice) = complaint.split_once("move it away: ").unwrap();
     let mut shell = std::process::Command::new("sh");
