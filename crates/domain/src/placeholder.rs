@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::{
     rulebook::Format,
-    text::{Fault, shortened},
+    text::{Fault, has_byte, shortened},
     violation::{Rule, Span},
 };
 
@@ -40,16 +40,20 @@ fn inside(text: &str, span: Span) -> Option<&str> {
     text[from..].strip_prefix("{{")?.split_once("}}").map(|(inside, _)| inside)
 }
 
-/// Where the first pair of these braces stands. Texts are short and hold few, if any: looking at every
-/// byte is quicker than getting ready for a search.
+/// Where the first `{{` stands. Most texts hold no brace at all, which is seen at a glance.
+fn first(text: &str) -> Option<usize> {
+    if has_byte(text, |byte| byte == b'{') { find(text, b'{') } else { None }
+}
+
+/// Where the first pair of these braces stands. Texts are short: looking at every byte is quicker than
+/// getting ready for a search.
 fn find(text: &str, brace: u8) -> Option<usize> {
     text.as_bytes().windows(2).position(|pair| pair == [brace, brace])
 }
 
 /// Finds numbered placeholders: how many different ones there are, unless some are faulty.
 pub(crate) fn numbered(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
-    // Most texts hold none; the first look is the only one they get.
-    find(text, b'{')?;
+    first(text)?;
     let before = faults.len();
     let mut found: Vec<(usize, Range<usize>)> = Vec::new();
     let mut from = 0;
@@ -70,7 +74,7 @@ pub(crate) fn numbered(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
 }
 
 fn named(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
-    find(text, b'{')?;
+    first(text)?;
     let before = faults.len();
     let mut from = 0;
     while let Some(start) = find(&text[from..], b'{').map(|at| from + at) {
@@ -129,7 +133,7 @@ fn name_fault(text: &str, bytes: Range<usize>) -> Fault {
 
 /// The first `{{` of a text that may hold none.
 pub(crate) fn forbid(text: &str, why: &str, faults: &mut Vec<Fault>) {
-    if let Some(start) = find(text, b'{') {
+    if let Some(start) = first(text) {
         let end = find(&text[start..], b'}').map_or(start + 2, |at| start + at + 2);
         let hint = "write the text without `{{`".to_owned();
         faults.push(
@@ -140,7 +144,7 @@ pub(crate) fn forbid(text: &str, why: &str, faults: &mut Vec<Fault>) {
 
 /// The first `{{` of an address in front of the placeholder that it may end in.
 pub(crate) fn only_at_end(text: &str, format: Format, faults: &mut Vec<Fault>) {
-    let Some(start) = find(text, b'{') else { return };
+    let Some(start) = first(text) else { return };
     let end = find(&text[start..], b'}').map_or(start + 2, |at| start + at + 2);
     let written = text[start..end].trim_matches(['{', '}']).trim();
     let meant = written.to_lowercase().replace([' ', '-', '.'], "_");

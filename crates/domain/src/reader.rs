@@ -226,7 +226,7 @@ impl<'d> Reader<'d> {
             return None;
         };
         if let Some(word) = words.clone().find(|word| word.eq_ignore_ascii_case(text)) {
-            self.write_string(word);
+            self.write_plain(word);
             return Some(word);
         }
         if let Some(advisor) = &mut self.advisor {
@@ -434,14 +434,25 @@ impl<'d> Reader<'d> {
     }
 
     fn write_string(&mut self, text: &str) {
-        serde_json::to_writer(&mut self.canonical, text).expect("a string is JSON");
+        if text::has_byte(text, |byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+            serde_json::to_writer(&mut self.canonical, text).expect("a string is JSON");
+        } else {
+            self.write_plain(text);
+        }
+    }
+
+    /// A string in which nothing has to be escaped.
+    fn write_plain(&mut self, text: &str) {
+        self.canonical.reserve(text.len() + 2);
+        self.write("\"");
+        self.write(text);
+        self.write("\"");
     }
 
     fn write_key(&mut self, key: &'static str) {
         self.comma();
-        self.write("\"");
-        self.write(key);
-        self.write("\":");
+        self.write_plain(key);
+        self.write(":");
     }
 
     fn comma(&mut self) {

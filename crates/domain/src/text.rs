@@ -145,6 +145,12 @@ pub(crate) fn longer_than(text: &str, max: usize) -> bool {
     text.len() > max && text.chars().nth(max).is_some()
 }
 
+/// Whether a text has such a byte. All of them are looked at, which a processor does many at a time:
+/// stopping at the first one found would make it look at each by itself.
+pub(crate) fn has_byte(text: &str, is_such: impl Fn(u8) -> bool) -> bool {
+    text.bytes().fold(false, |has, byte| has | is_such(byte))
+}
+
 /// What parts lines and paragraphs without being a control character.
 pub(crate) fn is_separator(character: char) -> bool {
     matches!(character, '\u{2028}' | '\u{2029}')
@@ -163,9 +169,8 @@ fn control_characters(text: &str, rule: &Text, faults: &mut Vec<Fault>) {
     };
     // Hardly any text holds one; bytes tell that quickly. 0xC2 begins U+0080 to U+00BF, and 0xE2
     // the separators.
-    let suspect =
-        |byte: u8| byte < 0x20 || byte == 0x7f || byte == 0xc2 || (strict && byte == 0xe2);
-    if !text.bytes().any(suspect) {
+    let is_suspect = |byte: u8| byte < 0x20 || byte == 0x7f || byte == 0xc2 || byte == 0xe2;
+    if !has_byte(text, is_suspect) {
         return;
     }
     if let Some((at, found)) = text.char_indices().find(|(_, found)| refused(*found)) {

@@ -1,6 +1,6 @@
 //! Addresses and phone numbers.
 
-use super::{Fault, shortened};
+use super::{Fault, has_byte, shortened};
 use crate::{
     advice::links,
     placeholder,
@@ -85,9 +85,9 @@ fn no_scheme(hint: String) -> Fault {
 }
 
 fn white_space(text: &str, faults: &mut Vec<Fault>) {
-    let plain = text.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_plain = !has_byte(text, |byte| !byte.is_ascii_graphic());
     let space = || text.char_indices().find(|(_, found)| found.is_whitespace());
-    if !plain && let Some((at, found)) = space() {
+    if !is_plain && let Some((at, found)) = space() {
         let span = Span::of(text, at..at + found.len_utf8());
         let hint = "remove it, or write it as `%20`";
         faults.push(Fault::new(Rule::UrlWhiteSpace, "holds white space").hint(hint).at(span));
