@@ -3,6 +3,7 @@
 //! templates for copying; the second writes these and opens that of events; the third writes those
 //! and commits.
 
+mod copying;
 mod statements;
 
 use std::{
@@ -17,17 +18,23 @@ use galley_domain::{
     template::Category,
 };
 use jiff::Timestamp;
-use tokio_postgres::{Row, Statement, binary_copy::BinaryCopyInWriter};
+use tokio_postgres::{Row, Statement};
 
 pub(super) use self::statements::Seat;
-use self::statements::{EVENT_TYPES, Prepared, TEMPLATE_TYPES};
+use self::{
+    copying::{
+        Value::{self, Bytes, Flag, Number, Text},
+        copy,
+    },
+    statements::Prepared,
+};
 use super::{
     columns::{account_id, actor_key, category, hash, key, millis, number, plain, template_id},
     creator::{Queue, Waiting},
     failures,
     ids::Ids,
     limits::{self, Room},
-    links::{Link, Values},
+    links::{Link, OpenTable, Values},
     media,
     templates::{out_of_ids, record_of},
 };
@@ -123,7 +130,7 @@ impl Batch<'_> {
         let (made, copy) = tokio::join!(
             biased;
             batch.copy_templates(copy),
-            link.copy(&prepared.events, &EVENT_TYPES),
+            link.copy(&prepared.events),
         );
         made?;
         let told = batch.copy_events(copy?);
@@ -243,59 +250,49 @@ impl Batch<'_> {
         committed
     }
 
-    async fn copy_templates(&self, copy: BinaryCopyInWriter) -> Result<(), StoreError> {
-        let copied = async {
-            let mut copy = std::pin::pin!(copy);
-            for Made { place, id, state, .. } in &self.made {
-                let Waiting { new, hashes, .. } = &self.waiting[*place];
-                let row: Values<'_> = &[
-                    &key(id.get()),
-                    &key(new.account.get()),
-                    &new.phone,
-                    &&hashes.claim[..],
-                    &new.template.name(),
-                    &new.template.language(),
-                    &new.template.category().word(),
-                    &new.template.allow_category_change(),
-                    &state.newest.word(),
-                    &1_i64,
-                    &state.approved.map(key),
-                    &1_i64,
-                    &millis(new.at),
-                    &millis(new.at),
-                    &new.template.content(),
-                    &actor_key(new.actor),
-                    &new.family.as_ref().map(|family| &family.0[..]),
-                    &hashes.wording.as_ref().map(|wording| &wording[..]),
-                ];
-                copy.as_mut().write(row).await?;
-            }
-            copy.finish().await
-        };
-        self.link.in_time(copied).await.map(drop)
+    async fn copy_templates(&self, table: OpenTable) -> Result<(), StoreError> {
+        let rows = self.made.iter().map(|Made { place, id, state, .. }| {
+            let Waiting { new, hashes, .. } = &self.waiting[*place];
+            [
+                Number(key(id.get())),
+                Number(key(new.account.get())),
+                Value::of(new.phone.as_deref(), Text),
+                Bytes(&hashes.claim),
+                Text(new.template.name()),
+                Text(new.template.language()),
+                Text(new.template.category().word()),
+                Flag(new.template.allow_category_change()),
+                Text(state.newest.word()),
+                Number(1),
+                Value::of(state.approved.map(key), Number),
+                Number(1),
+                Number(millis(new.at)),
+                Number(millis(new.at)),
+                Text(new.template.content()),
+                Number(actor_key(new.actor)),
+                Value::of(new.family.as_ref(), |family| Bytes(&family.0)),
+                Value::of(hashes.wording.as_ref(), |wording| Bytes(wording)),
+            ]
+        });
+        self.link.in_time(copy(table, rows)).await
     }
 
-    async fn copy_events(&self, copy: BinaryCopyInWriter) -> Result<(), StoreError> {
-        let copied = async {
-            let mut copy = std::pin::pin!(copy);
-            for Made { place, id, seq, state } in &self.made {
-                let new = &self.waiting[*place].new;
-                let row: Values<'_> = &[
-                    &key(new.account.get()),
-                    &key(*seq),
-                    &EventType::Created.word(),
-                    &key(id.get()),
-                    &1_i64,
-                    &millis(new.at),
-                    &actor_key(new.actor),
-                    &new.template.category().word(),
-                    &state.status().word(),
-                ];
-                copy.as_mut().write(row).await?;
-            }
-            copy.finish().await
-        };
-        self.link.in_time(copied).await.map(drop)
+    async fn copy_events(&self, table: OpenTable) -> Result<(), StoreError> {
+        let rows = self.made.iter().map(|Made { place, id, seq, state }| {
+            let new = &self.waiting[*place].new;
+            [
+                Number(key(new.account.get())),
+                Number(key(*seq)),
+                Text(EventType::Created.word()),
+                Number(key(id.get())),
+                Number(1),
+                Number(millis(new.at)),
+                Number(actor_key(new.actor)),
+                Text(new.template.category().word()),
+                Text(state.status().word()),
+            ]
+        });
+        self.link.in_time(copy(table, rows)).await
     }
 }
 
@@ -306,7 +303,7 @@ async fn begin(
     prepared: &Prepared,
     waiting: &[Waiting],
     care: Care,
-) -> Result<(Accounts, Known, BinaryCopyInWriter), StoreError> {
+) -> Result<(Accounts, Known, OpenTable), StoreError> {
     let mut owners: Vec<i64> = waiting.iter().map(|it| key(it.new.account.get())).collect();
     owners.sort_unstable();
     owners.dedup();
@@ -328,7 +325,7 @@ async fn begin(
         rows_if(care == Care::Full, link, &prepared.rooms, rooms),
         rows_if(!keys.is_empty(), link, &prepared.records, key_values),
         rows_if(!families.is_empty(), link, &prepared.families, family_values),
-        link.copy(&prepared.templates, &TEMPLATE_TYPES),
+        link.copy(&prepared.templates),
     );
     begun?;
     let mut accounts = Accounts::new();

@@ -9,16 +9,13 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use tokio::{
     sync::{Mutex as AsyncMutex, Notify},
     time::{Instant, timeout},
 };
-use tokio_postgres::{
-    Config, Error, Row, Statement,
-    binary_copy::BinaryCopyInWriter,
-    types::{ToSql, Type},
-};
+use tokio_postgres::{Config, CopyInSink, Error, Row, Statement, types::ToSql};
 
 use super::{
     address::{LIST, PostgresAddress, STATEMENT},
@@ -43,6 +40,9 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// How many connections reads share.
 pub(super) const SHARED: usize = 4;
+
+/// A table that is open for copying rows into it.
+pub(super) type OpenTable = CopyInSink<Bytes>;
 
 /// The values of a statement.
 pub(super) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -353,13 +353,8 @@ impl Link {
 
     /// Opens a table for copying rows into it. Nothing else can be done on the connection until all
     /// are written.
-    pub(super) async fn copy(
-        &self,
-        statement: &Statement,
-        types: &[Type],
-    ) -> Result<BinaryCopyInWriter, StoreError> {
-        let copy = self.in_time(self.object().copy_in(statement)).await?;
-        Ok(BinaryCopyInWriter::new(copy, types))
+    pub(super) async fn copy(&self, statement: &Statement) -> Result<OpenTable, StoreError> {
+        self.in_time(self.object().copy_in(statement)).await
     }
 
     /// Runs a statement that gives nothing back; answers how many rows it touched.

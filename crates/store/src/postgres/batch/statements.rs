@@ -1,6 +1,6 @@
 //! The statements of a batch of creations.
 
-use tokio_postgres::{Statement, types::Type};
+use tokio_postgres::Statement;
 
 use crate::{
     StoreError,
@@ -23,41 +23,8 @@ const TEMPLATES: &str = "COPY template (id, account_id, phone_id, claim, name, l
      allow_category_change, status, version, live_version, revision, created_at, updated_at, \
      content, actor, family, wording) FROM STDIN BINARY";
 
-pub(super) const TEMPLATE_TYPES: [Type; 18] = [
-    Type::INT8,
-    Type::INT8,
-    Type::TEXT,
-    Type::BYTEA,
-    Type::TEXT,
-    Type::TEXT,
-    Type::TEXT,
-    Type::BOOL,
-    Type::TEXT,
-    Type::INT8,
-    Type::INT8,
-    Type::INT8,
-    Type::INT8,
-    Type::INT8,
-    Type::TEXT,
-    Type::INT8,
-    Type::BYTEA,
-    Type::BYTEA,
-];
-
 const EVENTS: &str = "COPY event (account_id, seq, type, template_id, version, at, actor, \
      category, status) FROM STDIN BINARY";
-
-pub(super) const EVENT_TYPES: [Type; 9] = [
-    Type::INT8,
-    Type::INT8,
-    Type::TEXT,
-    Type::INT8,
-    Type::INT8,
-    Type::INT8,
-    Type::INT8,
-    Type::TEXT,
-    Type::TEXT,
-];
 
 /// One that has run out may still be there.
 const KEEP_RECORDS: &str = "INSERT INTO idempotency (key, payload, template_id, category, status, \
