@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::{
     rulebook::Format,
-    text::{Fault, has_byte, shortened},
+    text::{Fault, has_pair, shortened},
     violation::{Rule, Span},
 };
 
@@ -40,9 +40,9 @@ fn inside(text: &str, span: Span) -> Option<&str> {
     text[from..].strip_prefix("{{")?.split_once("}}").map(|(inside, _)| inside)
 }
 
-/// Where the first `{{` stands. Most texts hold no brace at all, which is seen at a glance.
+/// Where the first `{{` stands. Most texts hold none, which is seen at a glance.
 fn first(text: &str) -> Option<usize> {
-    if has_byte(text, |byte| byte == b'{') { find(text, b'{') } else { None }
+    if has_pair(text, b'{') { find(text, b'{') } else { None }
 }
 
 /// Where the first pair of these braces stands. Texts are short: looking at every byte is quicker than
@@ -53,10 +53,9 @@ fn find(text: &str, brace: u8) -> Option<usize> {
 
 /// Finds numbered placeholders: how many different ones there are, unless some are faulty.
 pub(crate) fn numbered(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
-    first(text)?;
+    let mut from = first(text)?;
     let before = faults.len();
     let mut found: Vec<(usize, Range<usize>)> = Vec::new();
-    let mut from = 0;
     while let Some(start) = find(&text[from..], b'{').map(|at| from + at) {
         let inside = start + 2;
         let close = find(&text[inside..], b'}').map(|at| inside + at);
@@ -74,9 +73,8 @@ pub(crate) fn numbered(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
 }
 
 fn named(text: &str, faults: &mut Vec<Fault>) -> Option<usize> {
-    first(text)?;
+    let mut from = first(text)?;
     let before = faults.len();
-    let mut from = 0;
     while let Some(start) = find(&text[from..], b'{').map(|at| from + at) {
         let inside = start + 2;
         let close = find(&text[inside..], b'}').map(|at| inside + at);

@@ -50,7 +50,7 @@ pub(crate) fn check_in(
     text: &str,
     faults: &mut Vec<Fault>,
 ) -> Option<usize> {
-    if text.trim_ascii_start().is_empty() || text.trim().is_empty() {
+    if text.trim_start().is_empty() {
         faults.push(
             Fault::new(Rule::Empty, "must not be empty or only white space")
                 .hint("write something visible"),
@@ -149,6 +149,13 @@ pub(crate) fn longer_than(text: &str, max: usize) -> bool {
 /// stopping at the first one found would make it look at each by itself.
 pub(crate) fn has_byte(text: &str, is_such: impl Fn(u8) -> bool) -> bool {
     text.bytes().fold(false, |has, byte| has | is_such(byte))
+}
+
+/// Whether that byte stands twice in a row in a text, found out likewise.
+pub(crate) fn has_pair(text: &str, of: u8) -> bool {
+    let bytes = text.as_bytes();
+    let is_it = |(first, second): (&u8, &u8)| *first == of && *second == of;
+    bytes.iter().zip(bytes.get(1..).unwrap_or_default()).fold(false, |has, it| has | is_it(it))
 }
 
 /// What parts lines and paragraphs without being a control character.
