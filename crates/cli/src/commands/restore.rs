@@ -1,6 +1,6 @@
 //! `galley restore PATH`: a store from a copy that `galley backup` has written.
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 use anyhow::bail;
 use galley_store::restore::{RestoreError, restore as restore_store};
@@ -32,11 +32,11 @@ pub(super) fn restore(
     let restored = match restore_store(&backup, store) {
         Ok(restored) => restored,
         Err(RestoreError::Occupied(files)) => {
-            let files: Vec<String> = files.iter().map(|it| it.display().to_string()).collect();
-            let (files, shown) = (files.join(" "), store.display());
+            let files: Vec<String> = files.iter().map(|it| quoted(it)).collect();
+            let (files, away) = (files.join(" "), quoted(&store.with_added_extension("old")));
             bail!(
                 "what is there is never overwritten or mixed with a copy. Stop the service and move it \
-                 away: mkdir {shown}.old && mv {files} {shown}.old/"
+                 away: mkdir {away} && mv {files} {away}/"
             );
         }
         Err(error) => return Err(error.into()),
@@ -51,4 +51,11 @@ pub(super) fn restore(
     told.push(("next", format!("galley {next} --store {address}").into()));
     table::print_one(json, &told);
     Ok(ExitCode::SUCCESS)
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let shown = path.display().to_string();
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "/._-+,:@%".contains(it);
+    if shown.chars().all(is_plain) { shown } else { format!("'{}'", shown.replace('\'', r"'\''")) }
 }

@@ -105,7 +105,7 @@ fn nothing_is_restored_over_a_store_or_beside_what_is_left_of_one() {
 #[test]
 fn the_way_to_move_an_old_store_away_that_is_told_works() {
     let (_dir, copy) = backup();
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempfile::Builder::new().prefix("it's an old one ").tempdir().unwrap();
     let mut service = Launch::new(dir.path()).start();
     service.is_well("of_the_old_one");
     service.kill();

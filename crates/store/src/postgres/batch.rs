@@ -47,13 +47,16 @@ pub(super) type Outcomes = Vec<Result<Creation, StoreError>>;
 pub(super) type Done = (Outcomes, Vec<(AccountId, u64)>);
 
 /// How much is asked before anything is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Care {
     /// Only what nobody else would notice. A name that is taken is met when it is written, and then
     /// nothing of the batch was done.
     Usual,
     /// Everything.
     Full,
+    /// Everything, for a part of a batch that has failed: what is locked has been waited for, and
+    /// nobody joins who would suffer in his turn.
+    Again,
 }
 
 /// Why a batch has to be run once more with full care: one of its accounts has limits.
@@ -319,10 +322,10 @@ async fn begin(
     let claims: Values<'_> = &[&claims];
     let (begun, locked, taken, rooms, records, families, copy) = tokio::join!(
         biased;
-        link.begin(),
+        link.begin_to_create(care == Care::Again),
         link.rows(&prepared.lock, owners),
-        rows_if(care == Care::Full, link, &prepared.taken, claims),
-        rows_if(care == Care::Full, link, &prepared.rooms, rooms),
+        rows_if(care != Care::Usual, link, &prepared.taken, claims),
+        rows_if(care != Care::Usual, link, &prepared.rooms, rooms),
         rows_if(!keys.is_empty(), link, &prepared.records, key_values),
         rows_if(!families.is_empty(), link, &prepared.families, family_values),
         link.copy(&prepared.templates),

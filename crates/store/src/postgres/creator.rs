@@ -25,6 +25,12 @@ use crate::{Creation, NewTemplate, StoreError, Tidings, kept::Hashes};
 /// How many creations one transaction takes at most.
 const LARGEST: usize = 256;
 
+/// So many go together, however many others there are.
+const UNDIVIDED: usize = 96;
+
+/// Into how many pieces a batch is divided when one of its creations is to blame.
+const PIECES: usize = 16;
+
 /// How many batches are run with full care after one that needed it: where names are taken or
 /// accounts have limits, there will be more.
 const CAREFUL: u32 = 256;
@@ -59,7 +65,7 @@ impl Creator {
             links: Arc::clone(links),
             tidings: Arc::clone(tidings),
             ids: Arc::clone(ids),
-            queue: Queue { waiting, held: None },
+            queue: Queue { waiting, held: None, answered: 0 },
             service: runtime::Handle::current(),
             careful_for: 0,
             seat: None,
@@ -95,6 +101,8 @@ pub(super) struct Queue {
     waiting: mpsc::Receiver<Waiting>,
     /// One that could not be taken along, and is the first of the next batch.
     held: Option<Waiting>,
+    /// How many were answered last.
+    answered: usize,
 }
 
 impl Queue {
@@ -112,9 +120,19 @@ impl Queue {
         Some(())
     }
 
+    /// How many a batch takes of which so many are there already: half of all who are about, since those
+    /// who were answered come again. While one half is written, the other is read and checked. If a
+    /// batch took all of them, as it could when a commit has been slow, database and service would wait
+    /// for one another from then on.
+    fn most(&self, there: usize) -> usize {
+        let about = self.answered + there + self.waiting.len();
+        (about / 2).clamp(UNDIVIDED, LARGEST)
+    }
+
     /// Lets those who have come since join a batch, up to the first who may not.
     pub(super) fn join(&mut self, batch: &mut Vec<Waiting>, may_join: impl Fn(&Waiting) -> bool) {
-        while batch.len() < LARGEST && self.held.is_none() {
+        let most = self.most(batch.len());
+        while batch.len() < most && self.held.is_none() {
             let Ok(late) = self.waiting.try_recv() else { return };
             match still_wanted(late) {
                 Some(late) if may_join(&late) => batch.push(late),
@@ -158,14 +176,14 @@ impl Desk {
             let is_family = batch.iter().any(|it| it.new.family.is_some());
             let care = if is_family || self.careful_for > 0 { Care::Full } else { Care::Usual };
             let outcomes = self.try_often(&mut batch, care).await;
+            self.queue.answered = batch.len();
             let mut parts = VecDeque::from(self.settle(batch, outcomes));
             while let Some(part) = parts.pop_front() {
                 let mut part: Vec<Waiting> = part.into_iter().filter_map(still_wanted).collect();
                 if part.is_empty() {
                     continue;
                 }
-                // With full care nobody joins them, who would suffer in his turn.
-                let outcomes = self.try_often(&mut part, Care::Full).await;
+                let outcomes = self.try_often(&mut part, Care::Again).await;
                 parts.extend(self.settle(part, outcomes));
             }
         }
@@ -180,9 +198,7 @@ impl Desk {
     ) -> Vec<Vec<Waiting>> {
         match &outcomes {
             Err(error) if batch::is_held(error) && are_of_several(&batch) => by_account(batch),
-            Err(error) if batch.len() > 1 && is_of_one(error) => {
-                batch.into_iter().map(|alone| vec![alone]).collect()
-            }
+            Err(error) if batch.len() > 1 && is_of_one(error) => in_pieces(batch),
             _ => {
                 self.answer(batch, outcomes);
                 Vec::new()
@@ -216,7 +232,9 @@ impl Desk {
                     self.tidings.tell(&newest);
                     return Ok(outcomes);
                 }
-                Err(error) if tries < MOST_TRIES && batch::wants_care(&error) => care = Care::Full,
+                Err(error) if tries < MOST_TRIES && batch::wants_care(&error) => {
+                    care = care.max(Care::Full);
+                }
                 Err(error) if again(tries, &error) => {}
                 // Nothing was committed.
                 Err(error) if is_kept && tries == 1 && is_lost_connection(&error, begun) => {}
@@ -274,6 +292,14 @@ fn by_account(batch: Vec<Waiting>) -> Vec<Vec<Waiting>> {
         parts.entry(waiting.new.account.get()).or_default().push(waiting);
     }
     parts.into_values().collect()
+}
+
+/// Pieces that become smaller each time, down to one creation by itself.
+fn in_pieces(batch: Vec<Waiting>) -> Vec<Vec<Waiting>> {
+    let size = batch.len().div_ceil(PIECES);
+    let mut rest = batch.into_iter();
+    let piece = || Some(rest.by_ref().take(size).collect()).filter(|it: &Vec<_>| !it.is_empty());
+    std::iter::from_fn(piece).collect()
 }
 
 /// Whether it may be due to one of the batch: to what it is, or to its name, which somebody else has

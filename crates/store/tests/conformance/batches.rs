@@ -2,7 +2,12 @@
 
 use std::{future::Future, pin::Pin, sync::Arc, task::Poll};
 
-use galley_domain::{id::AccountId, template::Category};
+use galley_domain::{
+    id::AccountId,
+    json::Document,
+    rulebook::V1,
+    template::{Category, Template},
+};
 use galley_store::{Creation, NewTemplate, StoreError};
 
 use super::{
@@ -145,6 +150,29 @@ async fn an_account_that_somebody_holds_fails_no_other() {
 }
 
 #[tokio::test]
+async fn several_accounts_that_somebody_holds_fail_no_other() {
+    let address = fresh_database().await;
+    let (store, owner) = (open_postgres(&address).await, client(&address).await);
+    let mut batch = Vec::new();
+    for name in ["held 1", "held 2", "held 3", "held 4"] {
+        batch.push(new(account(&store, name).await, name));
+    }
+    let other = account(&store, "other").await;
+    batch.push(new(other, "free"));
+    owner
+        .batch_execute("BEGIN; SELECT 1 FROM account WHERE name LIKE 'held%' FOR UPDATE")
+        .await
+        .unwrap();
+    let mut batch = together(&store, &address, batch).await;
+    let free = batch.pop().unwrap();
+
+    for held in batch {
+        assert!(is_refused(&held.await));
+    }
+    created(free.await.unwrap());
+}
+
+#[tokio::test]
 async fn a_name_that_somebody_is_taking_fails_no_other() {
     let address = fresh_database().await;
     let (store, owner) = (open_postgres(&address).await, client(&address).await);
@@ -158,11 +186,44 @@ async fn a_name_that_somebody_is_taking_fails_no_other() {
         .batch_execute(&format!("BEGIN; {}", set(&format!("decode('{claim}', 'hex')"))))
         .await
         .unwrap();
-    let batch = vec![new(ours, "free"), new(ours, "held")];
-    let mut batch = together(&store, &address, batch).await.into_iter();
+    let mut batch: Vec<NewTemplate> = (1..64).map(|it| new(ours, &format!("free {it}"))).collect();
+    batch.push(new(ours, "held"));
+    let mut batch = together(&store, &address, batch).await;
 
-    created(batch.next().unwrap().await.unwrap());
-    assert!(is_refused(&batch.next().unwrap().await));
+    assert!(is_refused(&batch.pop().unwrap().await));
+    for free in batch {
+        created(free.await.unwrap());
+    }
+    // Fifteen pieces of four, and those who were together with the one to blame.
+    let transactions = "SELECT count(DISTINCT xmin::text) FROM template WHERE name LIKE 'free%'";
+    assert_eq!(number(&owner, transactions).await, 18);
+}
+
+#[tokio::test]
+async fn a_batch_of_any_size_is_written_as_it_is() {
+    let address = fresh_database().await;
+    let store = open_postgres(&address).await;
+    let ours = account(&store, "ours").await;
+    let large = |name: &str, length: usize| {
+        let document = format!(
+            r#"{{"name":"{name}","language":"en_US","category":"UTILITY","allow_category_change":true,
+            "components":[{{"type":"BODY","text":"{{{{1}}}}","example":{{"body_text":[["{}"]]}}}}]}}"#,
+            name.repeat(length)
+        );
+        let document = Document::parse(document.as_bytes()).unwrap();
+        NewTemplate { template: Template::read(&document, &V1).unwrap(), ..new(ours, name) }
+    };
+    let batch: Vec<NewTemplate> =
+        [("é", 10), ("b", 40_000), ("c", 30_000), ("d", 30_000), ("e", 200_000), ("f", 10)]
+            .map(|(name, length)| large(name, length))
+            .into();
+    let wanted: Vec<Template> = batch.iter().map(|it| it.template.clone()).collect();
+    let batch = together(&store, &address, batch).await;
+
+    for (creation, wanted) in batch.into_iter().zip(wanted) {
+        let id = created(creation.await.unwrap()).id;
+        assert!(store.template(ours, id).await.unwrap().unwrap().template == wanted);
+    }
 }
 
 #[tokio::test]

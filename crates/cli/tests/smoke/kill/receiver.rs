@@ -16,7 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::dice::Dice;
 use crate::http::{BOUND, find};
 
-/// One event in this many is never taken.
+/// One event of an account in this many is not taken until the receiver relents.
 const HOPELESS: u64 = 97;
 
 /// How often the receiver looks at its clock, and when it has stood still for long.
@@ -233,7 +233,8 @@ impl Book {
             body,
             reaction: Reaction::Unheard,
         };
-        let number = arrival.id.rsplit('_').next().and_then(|number| number.parse().ok());
+        // `evt_{account}_{number}_{moment}`
+        let number = arrival.id.split('_').nth(2).and_then(|number| number.parse().ok());
         let hopeless = number.is_some_and(|number: u64| number.is_multiple_of(HOPELESS));
         let reaction = match Reaction::thrown(&mut self.dice) {
             _ if self.relents => Reaction::Taken,
