@@ -5,6 +5,7 @@ Every process of a node has its working directory inside the node's directory: t
 is killed as a whole, and how nothing stays behind.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -146,7 +147,9 @@ class Node:
         # The newest last: who was started meanwhile is found the second time.
         for _ in range(2):
             for process in processes_in(self.directory):
-                os.kill(process, signal.SIGSTOP)
+                # One that has ended since stands still, too.
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGSTOP)
 
     def senders(self):
         """The processes that send the log to the standbys."""
