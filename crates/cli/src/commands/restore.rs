@@ -1,6 +1,6 @@
 //! `galley restore PATH`: a store from a copy that `galley backup` has written.
 
-use std::{path::Path, process::ExitCode};
+use std::{fmt::Display, process::ExitCode};
 
 use anyhow::bail;
 use galley_store::restore::{RestoreError, restore as restore_store};
@@ -23,17 +23,18 @@ pub(super) fn restore(
     let StoreUrl::Sqlite(store) = &settings.store else {
         bail!(
             "{} is PostgreSQL, and `galley restore` makes SQLite stores. A copy that `galley backup` \
-             has written is moved there with `galley migrate --from sqlite:{} --to postgres://…`; one \
+             has written is moved there with `galley migrate --from {} --to postgres://…`; one \
              of PostgreSQL's own goes back with pg_restore",
             settings.store,
-            backup.display()
+            quoted(format_args!("sqlite:{}", backup.display()))
         );
     };
     let restored = match restore_store(&backup, store) {
         Ok(restored) => restored,
         Err(RestoreError::Occupied(files)) => {
-            let files: Vec<String> = files.iter().map(|it| quoted(it)).collect();
-            let (files, away) = (files.join(" "), quoted(&store.with_added_extension("old")));
+            let files: Vec<String> = files.iter().map(|it| quoted(it.display())).collect();
+            let (files, away) =
+                (files.join(" "), quoted(store.with_added_extension("old").display()));
             bail!(
                 "what is there is never overwritten or mixed with a copy. Stop the service and move it \
                  away: mkdir {away} && mv {files} {away}/"
@@ -48,14 +49,14 @@ pub(super) fn restore(
     let schema = format!("version {} of {}", restored.schema, restored.newest_schema);
     told.push(("schema", schema.into()));
     let next = if restored.schema == restored.newest_schema { "doctor" } else { "serve" };
-    told.push(("next", format!("galley {next} --store {address}").into()));
+    told.push(("next", format!("galley {next} --store {}", quoted(&address)).into()));
     table::print_one(json, &told);
     Ok(ExitCode::SUCCESS)
 }
 
-/// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
-    let shown = path.display().to_string();
+/// A path or an address as a shell takes it.
+fn quoted(shown: impl Display) -> String {
+    let shown = shown.to_string();
     let is_plain = |it: char| it.is_ascii_alphanumeric() || "/._-+,:@%".contains(it);
     if shown.chars().all(is_plain) { shown } else { format!("'{}'", shown.replace('\'', r"'\''")) }
 }

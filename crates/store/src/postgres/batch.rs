@@ -54,8 +54,8 @@ pub(super) enum Care {
     Usual,
     /// Everything.
     Full,
-    /// Everything, for a part of a batch that has failed: what is locked has been waited for, and
-    /// nobody joins who would suffer in his turn.
+    /// Everything, for a part of a batch that has failed: it waits less for what is locked, since all
+    /// have waited before, and nobody joins who would suffer in his turn.
     Again,
 }
 

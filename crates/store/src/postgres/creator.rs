@@ -1,4 +1,4 @@
-//! Creations, many at a time: whatever waits goes into one transaction of few statements, which is
+//! Creations, many at a time: those who wait go into one transaction of few statements, which is
 //! synced once. While it is, the next ones gather.
 
 use std::{
@@ -34,6 +34,9 @@ const PIECES: usize = 16;
 /// How many batches are run with full care after one that needed it: where names are taken or
 /// accounts have limits, there will be more.
 const CAREFUL: u32 = 256;
+
+/// So long after it came a creation is tried again whose account somebody else has locked.
+const HELD: Duration = Duration::from_secs(1);
 
 /// How long a creation waits for its turn. It is looked at when the batch ahead of it is done.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -106,7 +109,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Those who wait now, and still want to.
+    /// Those who wait now and still want to, as many as go together.
     fn take(&mut self) -> Vec<Waiting> {
         let mut batch = Vec::with_capacity(LARGEST);
         batch.extend(self.held.take().and_then(still_wanted));
@@ -121,9 +124,9 @@ impl Queue {
     }
 
     /// How many a batch takes of which so many are there already: half of all who are about, since those
-    /// who were answered come again. While one half is written, the other is read and checked. If a
-    /// batch took all of them, as it could when a commit has been slow, database and service would wait
-    /// for one another from then on.
+    /// who were answered come again (and are counted twice if they have). While one half is written, the
+    /// other is read and checked. If a batch took all of them, as it could when a commit has been slow,
+    /// database and service would wait for one another from then on.
     fn most(&self, there: usize) -> usize {
         let about = self.answered + there + self.waiting.len();
         (about / 2).clamp(UNDIVIDED, LARGEST)
@@ -184,7 +187,12 @@ impl Desk {
                     continue;
                 }
                 let outcomes = self.try_often(&mut part, Care::Again).await;
-                parts.extend(self.settle(part, outcomes));
+                if is_held(&outcomes) && part.iter().all(|it| it.since.elapsed() < HELD) {
+                    // Another instance may have locked it only while it waited for somebody else.
+                    parts.push_back(part);
+                } else {
+                    parts.extend(self.settle(part, outcomes));
+                }
             }
         }
     }
@@ -197,7 +205,7 @@ impl Desk {
         outcomes: Result<Outcomes, StoreError>,
     ) -> Vec<Vec<Waiting>> {
         match &outcomes {
-            Err(error) if batch::is_held(error) && are_of_several(&batch) => by_account(batch),
+            Err(_) if is_held(&outcomes) && are_of_several(&batch) => by_account(batch),
             Err(error) if batch.len() > 1 && is_of_one(error) => in_pieces(batch),
             _ => {
                 self.answer(batch, outcomes);
@@ -280,6 +288,10 @@ impl Desk {
             }
         });
     }
+}
+
+fn is_held(outcomes: &Result<Outcomes, StoreError>) -> bool {
+    outcomes.as_ref().err().is_some_and(batch::is_held)
 }
 
 fn are_of_several(batch: &[Waiting]) -> bool {

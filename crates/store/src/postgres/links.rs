@@ -376,10 +376,10 @@ impl Link {
         self.begin_as("ISOLATION LEVEL READ COMMITTED READ WRITE").await
     }
 
-    /// One in which somebody is waited for only a fifth as long, if he has been before.
+    /// One for creations; if they are tried again, locks are waited for only a fifth as long.
     pub(super) async fn begin_to_create(&self, again: bool) -> Result<(), StoreError> {
         const LESS: &str = "ISOLATION LEVEL READ COMMITTED READ WRITE; \
-             SELECT set_config(name, (setting::int / 5)::text, true) FROM pg_settings \
+             SELECT set_config(name, ceil(setting::float8 / 5)::text, true) FROM pg_settings \
              WHERE name = 'lock_timeout'";
         if again { self.begin_as(LESS).await } else { self.begin().await }
     }

@@ -194,9 +194,10 @@ async fn a_name_that_somebody_is_taking_fails_no_other() {
     for free in batch {
         created(free.await.unwrap());
     }
-    // Fifteen pieces of four, and those who were together with the one to blame.
+    // Fifteen pieces of four, and those who were together with the one to blame; some more if the
+    // machine was so slow that they were two batches.
     let transactions = "SELECT count(DISTINCT xmin::text) FROM template WHERE name LIKE 'free%'";
-    assert_eq!(number(&owner, transactions).await, 18);
+    assert!(number(&owner, transactions).await <= 24);
 }
 
 #[tokio::test]
