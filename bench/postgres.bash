@@ -1,10 +1,10 @@
-# The part `postgres` of scripts/bench, which reads this file: galley on a PostgreSQL that has this
-# machine to itself and the load. All functions and settings of scripts/bench are there.
+# The postgres and fill parts of scripts/bench, which sources this file: galley with a PostgreSQL server
+# on the same machine. Uses the functions and variables of scripts/bench.
 
 # The database under test.
 database=
 
-# Where galley keeps its templates: a new file, or the database under test, which is made first.
+# Prints the --store value for galley: a new file, or the database under test.
 store_address() {
     if [[ $store == sqlite ]]; then
         echo "sqlite:$data/galley.db"
@@ -13,36 +13,37 @@ store_address() {
     fi
 }
 
-in_database() { psql -qAt "${GALLEY_TEST_POSTGRES/\/postgres/\/$1}" -c "$2"; }
+# Runs a statement and prints its result: DATABASE SQL.
+run_sql() { psql -qAt "${GALLEY_TEST_POSTGRES/\/postgres/\/$1}" -c "$2"; }
 
-new_database() {
+create_database() {
     store=postgres
     database=bench_$(random_hex)
-    in_database postgres "CREATE DATABASE $database" >/dev/null
+    run_sql postgres "CREATE DATABASE $database" >/dev/null
 }
 
 drop_database() {
     if [[ $store == postgres && -n $database ]]; then
-        [[ $keep == yes ]] || in_database postgres "DROP DATABASE IF EXISTS $database WITH (FORCE)"
+        [[ $keep == yes ]] || run_sql postgres "DROP DATABASE IF EXISTS $database WITH (FORCE)"
         database=
     fi
 }
 
 run_postgres() {
-    ! wants ceiling || run_ceiling_again
-    new_database
+    ! is_selected ceiling || run_second_ceiling
+    create_database
     start galley
     probe galley
     measure postgres/create/256 "$seconds" "${create[@]}" --connections 256
-    resident postgres
+    record_memory postgres
     stop
-    new_database
+    create_database
     start galley
     load seeding "${create[@]}" --requests 10000 --connections 256 --ids-out "$work/ids" >/dev/null
     await_search 10000
     run_reads postgres
     stop
-    new_database
+    create_database
     start galley
     measure postgres/create-key/256 "$seconds" "${create_key[@]}" --connections 256
     stop
@@ -50,56 +51,56 @@ run_postgres() {
     store=sqlite
 }
 
-# The speed of a machine that others use as well changes within a minute: so creates
-# are compared with a ceiling that was measured right before them.
-run_ceiling_again() {
+# The speed of a shared machine changes within a minute, so creates on PostgreSQL are compared with a
+# ceiling run directly before them.
+run_second_ceiling() {
     start ceiling
     measure ceiling-again/create/256 "$seconds" "${create[@]}" --connections 256
     stop
 }
 
-# Two instances on one database, each with half of the connections.
+# Measures two instances on one database, each with half of the connections.
 run_two_instances() {
     local first first_port line
-    new_database
+    create_database
     start galley
     first=$server first_port=$port
     start galley
     line=$(
-        port=$first_port load half --seconds "$seconds" --warmup "$(part_of "$seconds" 10)" \
+        port=$first_port load half --seconds "$seconds" --warmup "$(divide "$seconds" 10)" \
             "${create[@]}" --connections 128 &
-        load half --seconds "$seconds" --warmup "$(part_of "$seconds" 10)" \
+        load half --seconds "$seconds" --warmup "$(divide "$seconds" 10)" \
             "${create[@]}" --connections 128
         wait
     )
-    together postgres-2/create/256 <<<"$line" >>"$results"
-    tail -n 1 "$results" | shown
+    merge_results postgres-2/create/256 <<<"$line" >>"$results"
+    tail -n 1 "$results" | format_result
     kill "$first" && wait "$first" || true
     stop
 }
 
-# The result lines of runs at the same time as one: LABEL.
-together() {
+# Merges the result lines of concurrent runs into one: LABEL.
+merge_results() {
     awk -v label="$1" '
-        function of(name) { match($0, "\"" name "\":[0-9.]+"); return substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 3) }
-        { rate += of("rate"); p50 += of("p50_us"); requests += of("requests"); cores += of("load_cores")
-          if (of("p99_us") > p99) p99 = of("p99_us") }
+        function field(name) { match($0, "\"" name "\":[0-9.]+"); return substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 3) }
+        { rate += field("rate"); p50 += field("p50_us"); requests += field("requests"); cores += field("load_cores")
+          if (field("p99_us") > p99) p99 = field("p99_us") }
         END { printf "{\"label\":\"%s\",\"rate\":%s,\"p50_us\":%d,\"p99_us\":%d,\"requests\":%d,\"statuses\":{\"201\":%d},\"unexpected\":0,\"errors\":0,\"load_cores\":%s}\n", label, rate, p50 / NR, p99, requests, requests, cores }'
 }
 
-# What many templates cost: they are created in tenths, and after each of them it is noted how fast it
-# went and how much the database takes, without what it keeps for the search, which follows later.
+# Creates many templates in ten steps, and reports the rate and the size of the database after each
+# step, without the search index, which follows later.
 run_fill() {
-    local tenth=$((fill / 10)) number line
-    new_database
+    local step_size=$((fill / 10)) step line
+    create_database
     start galley
-    for ((number = 1; number <= 10; number++)); do
-        line=$(load fill "${create[@]}" --vary --requests "$tenth" --connections 256 --seconds 3600)
-        in_database "$database" CHECKPOINT
-        echo "  $((tenth * number)) templates: $(shown <<<"$line" | sed 's/.*fill: //'), $(store_kib) KiB," \
-            "$(($(store_kib) * 1024 / (tenth * number))) bytes each"
+    for ((step = 1; step <= 10; step++)); do
+        line=$(load fill "${create[@]}" --vary --requests "$step_size" --connections 256 --seconds 3600)
+        run_sql "$database" CHECKPOINT
+        echo "  $((step_size * step)) templates: $(format_result <<<"$line" | sed 's/.*fill: //'), $(store_kib) KiB," \
+            "$(($(store_kib) * 1024 / (step_size * step))) bytes per template"
     done
-    echo "  the search has followed $(in_database "$database" 'SELECT sum(seq) FROM followed') and takes $(search_kib) KiB"
+    echo "  search index: $(run_sql "$database" 'SELECT sum(seq) FROM followed') events followed, $(search_kib) KiB"
     stop
     store=sqlite
 }

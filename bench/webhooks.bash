@@ -1,18 +1,18 @@
-# The part `webhooks` of scripts/bench, which reads this file: what deliveries cost those who create,
-# what an endpoint that never answers costs the others, and what events that nobody takes cost the
-# memory. All functions and settings of scripts/bench are there.
+# The webhooks part of scripts/bench, which sources this file: the effect of deliveries on creates, of an
+# endpoint that never responds on other endpoints, and of undelivered events on memory. Uses the
+# functions and variables of scripts/bench.
 
-# How many events wait in the run about memory.
+# Number of undelivered events in the memory run.
 undelivered=1000000
 
-# Starts what receives events: it takes them on /hook, and never answers on /tarpit.
+# Starts the webhook receiver: it accepts events on /hook and never responds on /tarpit.
 start_receiver() {
     receiver_port=$(free_port)
     "$bin/ceiling" --listen "127.0.0.1:$receiver_port" >"$work/receiver.log" 2>&1 &
     receiver=$!
 }
 
-end_receiver() {
+stop_receiver() {
     if [[ -n $receiver ]]; then
         kill "$receiver" 2>/dev/null || true
         wait "$receiver" 2>/dev/null || true
@@ -21,41 +21,41 @@ end_receiver() {
 }
 
 # Registers an endpoint: URL.
-register() {
+register_endpoint() {
     local got
     got=$(status_of POST "${collection%message_templates}webhooks" "$token" "{\"url\":\"$1\"}")
-    [[ $got == 201 ]] || fail "galley answers $got where an endpoint is to be registered"
+    [[ $got == 201 ]] || fail "galley: expected status 201 for the registration of an endpoint, got $got"
 }
 
-# How many events the receiver has taken.
-taken() {
+# Prints the number of events that the receiver has received.
+received_events() {
     local galley_port=$port
     port=$receiver_port
-    answer_of GET /taken "$token" | tail -n 1
+    response_of GET /received "$token" | tail -n 1
     port=$galley_port
 }
 
-# Creates as fast as they come, with these endpoints: NAME, then their paths at the receiver.
+# Measures creates with these endpoints: NAME, then their paths at the receiver.
 run_deliveries() {
     local name=$1 path before
     shift
     start galley
     for path in "$@"; do
-        register "http://127.0.0.1:$receiver_port$path"
+        register_endpoint "http://127.0.0.1:$receiver_port$path"
     done
-    before=$(taken)
+    before=$(received_events)
     measure "webhooks/$name" "$seconds" "${create[@]}" --connections 256
-    awk -v name="$name" -v a="$before" -v b="$(taken)" -v s="$seconds" -v w="$(part_of "$seconds" 10)" \
+    awk -v name="$name" -v a="$before" -v b="$(received_events)" -v s="$seconds" -v w="$(divide "$seconds" 10)" \
         'BEGIN { printf "{\"deliveries\":\"%s\",\"per_second\":%.1f}\n", name, (b - a) / (s + w) }' |
         tee -a "$results"
     stop
 }
 
-# Many events for an endpoint where nobody listens.
+# Measures memory with many events for an unreachable endpoint.
 run_undelivered() {
     local kib
     start galley
-    register "http://127.0.0.1:1/nobody"
+    register_endpoint "http://127.0.0.1:1/unreachable"
     load seeding "${create[@]}" --requests "$undelivered" --connections 256 >/dev/null
     kib=$(awk '/^VmRSS:/ { print $2 }' "/proc/$server/status")
     echo "{\"undelivered\":$undelivered,\"kib\":$kib}" | tee -a "$results"
@@ -71,6 +71,6 @@ run_webhooks() {
         run_deliveries one /hook
         run_deliveries tarpit /hook /tarpit
     done
-    end_receiver
+    stop_receiver
     run_undelivered
 }

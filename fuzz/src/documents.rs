@@ -3,12 +3,10 @@
 use std::sync::LazyLock;
 
 use galley_domain::{
-    edit::Edit,
-    graph_codes,
-    json::Document,
+    document::Document,
     render,
-    rulebook::{Rulebook, V1, WHATSAPP},
-    template::Template,
+    rulebook::{Rulebook, V1, WHATSAPP, graph_codes},
+    template::{Template, edit::Edit},
 };
 
 /// A document under the rulebook `v1`.
@@ -37,8 +35,8 @@ fn document(input: &[u8], rulebook: &'static Rulebook) {
             rendered(&template, rulebook, &nothing);
         }
         Err(violations) => {
-            assert!(!violations.told().is_empty(), "refused without a reason");
-            for violation in violations.told() {
+            assert!(!violations.listed().is_empty(), "refused without a reason");
+            for violation in violations.listed() {
                 graph_codes::of(violation, document.root());
             }
         }
@@ -80,7 +78,7 @@ pub fn values(input: &[u8]) {
 fn rendered(template: &Template, rulebook: &Rulebook, values: &Document<'_>) {
     match render::render(template, rulebook, values) {
         Ok(rendered) => drop(serde_json::to_string(&rendered).expect("it can be written")),
-        Err(violations) => assert!(!violations.told().is_empty(), "refused without a reason"),
+        Err(violations) => assert!(!violations.listed().is_empty(), "refused without a reason"),
     }
 }
 
@@ -91,7 +89,7 @@ fn written(template: &Template) -> String {
         r#"{{"name":{},"language":{},"category":"{}","allow_category_change":{},{}"#,
         quoted(template.name()),
         quoted(template.language()),
-        template.category().word(),
+        template.category().as_str(),
         template.allow_category_change(),
         template.content().trim_start_matches('{'),
     )

@@ -17,7 +17,7 @@ use galley_domain::{
 };
 use galley_server::{AccessLog, App, Clock, Galley, Limits};
 use galley_store::{
-    AccountCreation, CredentialKind, NewAccount, NewCredential, SqliteStore, Store as _,
+    CreateAccountOutcome, CredentialKind, NewAccount, NewCredential, SqliteStore, Store as _,
     sqlite::SqliteOptions,
 };
 use jiff::Timestamp;
@@ -203,7 +203,7 @@ async fn account(store: &SqliteStore, own: &str, rulebook: &'static str) -> io::
         at: Noon.now(),
     };
     match store.create_account(new).await.map_err(io::Error::other)? {
-        AccountCreation::Created(id, _) => Ok(id.to_string()),
+        CreateAccountOutcome::Created(id, _) => Ok(id.to_string()),
         refused => Err(io::Error::other(format!("{refused:?}"))),
     }
 }

@@ -1,14 +1,14 @@
-"""Kills the primary of a PostgreSQL cluster again and again while writers create templates through
-two instances of the service, and looks after each failover whether anything is lost that was
-acknowledged. Then it does the same with asynchronous replication, where something has to be lost:
-a check that does not see that would not see anything.
+"""Repeatedly kills the primary of a PostgreSQL cluster while writers create templates through two
+instances of the service, and checks after each failover that no acknowledged template is lost. Then
+it does the same with asynchronous replication, where templates must be lost. This control shows that
+the check detects losses.
 
-To be run by scripts/cluster-test, which may name the rounds:
+Run it through scripts/cluster-test, optionally with the rounds:
 
   killed  the primary and its Patroni are killed
-  held    the same, after none of its log has reached a standby for a second
-  frozen  they stand still instead, and their connections stay open
-  silent  nobody is killed, but no standby confirms anything for a while
+  held    the same, after the standbys have received no log for a second
+  frozen  the processes are stopped instead, and their connections stay open
+  silent  no process is killed, but no standby confirms anything for a while
 """
 
 import collections
@@ -20,38 +20,38 @@ import threading
 import time
 
 from cluster import Cluster
-from instances import Service, document, everything, wait
+from instances import Service, document, read_all, wait_until
 
 WRITERS, INSTANCES = 8, 2
-# So long after the database the service has to be back, and so long nobody waits for an answer.
-BACK_WITHIN, LONGEST_ANSWER = 15.0, 10.0
-# Between the requests of a writer: enough load to be hit at any moment, and cores left for Patroni.
-PAUSE = 0.02
-# So long the log is held back, and so much is acknowledged meanwhile in the control.
-HELD, SILENT, LOST_AT_LEAST = 1.0, 15.0, 50
-# What an acknowledgement may still need on its way to us when the log is held already.
-ON_ITS_WAY = 0.25
-# Whoever is told one of these knows that nothing was done; after any other failure nobody knows.
-NOTHING_DONE = {"busy", "storage-full", "unavailable"}
-UNKNOWN = ("outcome-unknown", "deadline", "no answer")
+# Limits in seconds: from the recovery of the database to the first 201, and for any response.
+MAX_RECOVERY_SECONDS, MAX_RESPONSE_SECONDS = 15.0, 10.0
+# Delay between the requests of a writer: enough load at any time, and CPU time left for Patroni.
+REQUEST_INTERVAL_SECONDS = 0.02
+# Duration of the held and silent phases, and number of writes acknowledged meanwhile in the control.
+HELD_SECONDS, SILENT_SECONDS, MIN_LOST_WRITES = 1.0, 15.0, 50
+# Time for acknowledgements that were already in flight when the log was held.
+IN_FLIGHT_SECONDS = 0.25
+# Problems that guarantee that nothing was written; after any other failure the outcome is unknown.
+NOT_WRITTEN = {"busy", "storage-full", "unavailable"}
+UNKNOWN = ("outcome-unknown", "deadline", "no response")
 KINDS = ("killed", "held", "frozen", "silent")
-USUAL = ("killed", "held", "frozen", "silent", "killed", "held", "frozen")
+DEFAULT_ROUNDS = ("killed", "held", "frozen", "silent", "killed", "held", "frozen")
 
 
 class Writers:
-    """Create templates one after the other, and remember what they were told. Those with an even
-    number send an Idempotency-Key and repeat what failed until it is acknowledged; the others send
-    none and repeat nothing."""
+    """Threads that create templates in sequence and record the responses. Writers with an even number
+    send an Idempotency-Key and retry until the create is acknowledged; the others send none and never
+    retry."""
 
     def __init__(self, services, prefix):
         self.services, self.prefix = services, prefix
-        self.lock, self.stopped, self.going = threading.Lock(), threading.Event(), threading.Event()
-        self.under_way, self.acknowledged, self.times = 0, {}, []
-        # Names of which nobody knows, names that nothing was done for, keys that were sent again, and
-        # those of them whose first outcome was unknown.
-        self.unknown, self.refused, self.repeated, self.doubtful = set(), set(), {}, set()
-        self.statuses, self.slowest, self.odd = collections.Counter(), 0.0, []
-        self.going.set()
+        self.lock, self.stopped, self.running = threading.Lock(), threading.Event(), threading.Event()
+        self.in_flight, self.acknowledged, self.times = 0, {}, []
+        # Names with unknown outcome, names that were certainly not written, keys that were sent again,
+        # and keys whose first outcome was unknown.
+        self.unknown, self.not_written, self.repeated, self.first_unknown = set(), set(), {}, set()
+        self.statuses, self.slowest, self.unexpected = collections.Counter(), 0.0, []
+        self.running.set()
         self.threads = [threading.Thread(target=self.write, args=(number,), daemon=True) for number in range(WRITERS)]
         for thread in self.threads:
             thread.start()
@@ -59,107 +59,110 @@ class Writers:
     def write(self, writer):
         count, keyed = 0, writer % 2 == 0
         while not self.stopped.is_set():
-            name, count, tries = f"{self.prefix}_{writer}_{count}", count + 1, 0
+            name, count, attempts = f"{self.prefix}_{writer}_{count}", count + 1, 0
             while not self.stopped.is_set():
-                tries += 1
-                answered = self.send(self.services[(writer + count + tries) % INSTANCES], name, keyed, tries)
-                time.sleep(PAUSE)
-                if answered or not keyed:
+                attempts += 1
+                done = self.send(self.services[(writer + count + attempts) % INSTANCES], name, keyed, attempts)
+                time.sleep(REQUEST_INTERVAL_SECONDS)
+                if done or not keyed:
                     break
 
-    def send(self, service, name, keyed, tries):
-        """Whether there was an answer that settles it."""
-        if not self.may_go():
+    def send(self, service, name, keyed, attempts):
+        """Sends a create; returns whether the response is final."""
+        if not self.wait_for_turn():
             return True
-        begun = time.monotonic()
-        status, answer = service.call("POST", "/message_templates", document(name), name if keyed else None)
+        started = time.monotonic()
+        status, response = service.call("POST", "/message_templates", document(name), name if keyed else None)
         ended = time.monotonic()
-        problem = answer.get("type", "").removeprefix("/problems/")
+        problem = response.get("type", "").removeprefix("/problems/")
         with self.lock:
-            self.under_way -= 1
-            self.slowest = max(self.slowest, ended - begun)
-            self.statuses[f"{status or 'no answer'} {problem}".strip()] += 1
+            self.in_flight -= 1
+            self.slowest = max(self.slowest, ended - started)
+            self.statuses[f"{status or 'no response'} {problem}".strip()] += 1
             if status == 201:
-                self.acknowledged[name] = answer["id"]
+                self.acknowledged[name] = response["id"]
                 self.unknown.discard(name)
-                self.times.append((begun, ended))
-                if tries > 1:
-                    self.repeated[name] = answer["id"]
-            elif status == 503 and problem in NOTHING_DONE:
-                # With a key it is sent again, and an earlier try may have been done.
-                (self.unknown if keyed else self.refused).add(name)
+                self.times.append((started, ended))
+                if attempts > 1:
+                    self.repeated[name] = response["id"]
+            elif status == 503 and problem in NOT_WRITTEN:
+                # A create with a key is retried, and an earlier attempt may have been committed.
+                (self.unknown if keyed else self.not_written).add(name)
             else:
                 self.unknown.add(name)
                 if keyed:
-                    self.doubtful.add(name)
+                    self.first_unknown.add(name)
                 if status != 503:
-                    self.odd.append((name, status, answer))
+                    self.unexpected.append((name, status, response))
         return status not in (0, 503)
 
-    def may_go(self):
-        """Waits while the others pause. `False`: nothing is sent any more."""
+    def wait_for_turn(self):
+        """Waits while the writers are paused; returns False once they are stopped."""
         while True:
-            self.going.wait()
+            self.running.wait()
             with self.lock:
                 if self.stopped.is_set():
                     return False
-                if self.going.is_set():
-                    self.under_way += 1
+                if self.running.is_set():
+                    self.in_flight += 1
                     return True
 
     def pause(self):
         with self.lock:
-            self.going.clear()
-        wait(lambda: self.under_way == 0, 30, "the writers pause")
+            self.running.clear()
+        wait_until(lambda: self.in_flight == 0, 30, "the writers have paused")
 
     def resume(self):
         self.slowest = 0.0
-        self.going.set()
+        self.running.set()
 
     def stop(self):
         self.stopped.set()
-        self.going.set()
+        self.running.set()
         for thread in self.threads:
             thread.join()
 
-    def first_after(self, moment):
-        """When the first was acknowledged that was sent after this moment."""
+    def first_after(self, start):
+        """Returns the time of the first acknowledgement of a request sent after the start time."""
         with self.lock:
-            return min((ended for begun, ended in self.times if begun > moment), default=None)
+            return min((ended for started, ended in self.times if started > start), default=None)
 
-    def acknowledged_after(self, moment):
+    def acknowledged_after(self, start):
+        """Returns the number of acknowledgements after the start time."""
         with self.lock:
-            return sum(ended > moment for _, ended in self.times)
+            return sum(ended > start for _, ended in self.times)
 
 
 class Checker:
-    """Looks at everything that is kept, while the writers pause."""
+    """Checks all stored data while the writers are paused."""
 
     def __init__(self, services):
-        self.services, self.read, self.asked = services, set(), set()
+        self.services, self.read, self.replayed = services, set(), set()
 
-    def faults(self, writers, thorough=False):
-        """What is wrong, by name. `thorough`: also reads again what was read before."""
-        kept, events = everything(self.services[0])
+    def errors(self, writers, thorough=False):
+        """Returns the errors by description. `thorough` also rereads templates that were read before."""
+        stored, events = read_all(self.services[0])
         created = collections.Counter(event["template_id"] for event in events if event["type"] == "template.created")
         seqs = [event["seq"] for event in events]
-        ours = {name: ids for name, ids in kept.items() if name.startswith(f"{writers.prefix}_")}
+        created_here = {name: ids for name, ids in stored.items() if name.startswith(f"{writers.prefix}_")}
         lost = {
             name: id for name, id in writers.acknowledged.items()
-            if ours.get(name) != [id] or created[id] != 1 or not self.is_readable(name, id, thorough)
+            if created_here.get(name) != [id] or created[id] != 1 or not self.is_readable(name, id, thorough)
         }
         return {
-            "acknowledged and lost": lost,
-            "kept twice": [name for name, ids in kept.items() if len(ids) > 1],
-            "told that nothing was done, and kept": sorted(writers.refused & ours.keys()),
-            "kept, and made by nobody": sorted(ours.keys() - writers.acknowledged.keys() - writers.unknown - writers.refused),
-            "made anew by a repeated key": [] if lost else self.made_anew(writers),
-            "events not numbered without gaps": [] if seqs == list(range(1, len(seqs) + 1)) else seqs[-20:],
-            "events and templates do not match": sorted(
-                created.keys() ^ {id for ids in kept.values() for id in ids} | {id for id, times in created.items() if times > 1}
+            "acknowledged but lost": lost,
+            "stored twice": [name for name, ids in stored.items() if len(ids) > 1],
+            "reported as not written but stored": sorted(writers.not_written & created_here.keys()),
+            "stored but never requested": sorted(
+                created_here.keys() - writers.acknowledged.keys() - writers.unknown - writers.not_written
             ),
-            "answered in another way": writers.odd,
-            "instances that ended": [it.process.args for it in self.services if it.process.poll() is not None],
+            "created again by a repeated key": [] if lost else self.created_again(writers),
+            "gaps in event numbers": [] if seqs == list(range(1, len(seqs) + 1)) else seqs[-20:],
+            "events and templates do not match": sorted(
+                created.keys() ^ {id for ids in stored.values() for id in ids} | {id for id, times in created.items() if times > 1}
+            ),
+            "unexpected responses": writers.unexpected,
+            "terminated instances": [it.process.args for it in self.services if it.process.poll() is not None],
         }
 
     def is_readable(self, name, id, again):
@@ -169,45 +172,45 @@ class Checker:
         self.read.add(id)
         return status == 200 and template["name"] == name and template["components"] == document(name)["components"]
 
-    def made_anew(self, writers):
-        """Keys that were sent more than once are sent once more, to each instance."""
-        wrong = []
+    def created_again(self, writers):
+        """Sends repeated keys once more to each instance; returns the responses that differ."""
+        errors = []
         for name, id in writers.repeated.items():
-            for service in self.services if name not in self.asked else ():
-                answer = service.call("POST", "/message_templates", document(name), name)
-                if answer[0] != 201 or answer[1]["id"] != id:
-                    wrong.append((name, id, *answer))
-            self.asked.add(name)
-        return wrong
+            for service in self.services if name not in self.replayed else ():
+                response = service.call("POST", "/message_templates", document(name), name)
+                if response[0] != 201 or response[1]["id"] != id:
+                    errors.append((name, id, *response))
+            self.replayed.add(name)
+        return errors
 
 
-class Rounds:
-    """Takes the primary away and brings it back; one line for each time."""
+class FailoverRounds:
+    """Removes the primary and brings it back; prints one line per round."""
 
     HEADER = "round    node   promoted    commits  201 again  node back  acknowledged  unknown  slowest"
 
     def __init__(self, cluster, writers, synchronous):
         self.cluster, self.writers, self.synchronous = cluster, writers, synchronous
-        self.behind, self.slowest, self.faults = 0.0, 0.0, []
+        self.slowest_recovery, self.slowest, self.errors = 0.0, 0.0, []
 
     def run(self, kind):
-        """One of KINDS. Afterwards the writers pause, so that everything can be looked at."""
-        before, known = len(self.writers.acknowledged), len(self.faults)
-        wait(lambda: len(self.writers.acknowledged) > before + 3 * WRITERS, 30, "the writers go on")
+        """Runs one round of a kind in KINDS, and leaves the writers paused for the checks."""
+        before, known = len(self.writers.acknowledged), len(self.errors)
+        wait_until(lambda: len(self.writers.acknowledged) > before + 3 * WRITERS, 30, "the writers continue")
         node = self.cluster.primary()
         line = self.silence(node) if kind == "silent" else self.fail_over(node, kind)
         self.writers.pause()
         slowest = self.writers.slowest
         self.slowest = max(self.slowest, slowest)
-        if slowest > LONGEST_ANSWER:
-            self.faults.append(f"{kind}: an answer took {slowest:.1f} s, longer than {LONGEST_ANSWER} s")
-        times = "  ".join(f"{'–':>9}" if moment is None else f"{moment:7.1f} s" for moment in line)
+        if slowest > MAX_RESPONSE_SECONDS:
+            self.errors.append(f"{kind}: a response took {slowest:.1f} s, longer than {MAX_RESPONSE_SECONDS} s")
+        times = "  ".join(f"{'–':>9}" if seconds is None else f"{seconds:7.1f} s" for seconds in line)
         unknown = sum(count for status, count in self.writers.statuses.items() if status.endswith(UNKNOWN))
         print(
             f"{kind:7}  {node.name:>4}  {times}  {len(self.writers.acknowledged):12}  {unknown:7}  {slowest:5.2f} s", flush=True
         )
-        for fault in self.faults[known:]:
-            print(f"         {fault}", flush=True)
+        for error in self.errors[known:]:
+            print(f"         {error}", flush=True)
 
     def fail_over(self, node, kind):
         others = [it for it in self.cluster.nodes if it is not node]
@@ -215,101 +218,102 @@ class Rounds:
             self.hold(node)
         node.freeze() if kind == "frozen" else node.kill()
         gone = time.monotonic()
-        wait(lambda: self.cluster.primary(others), 60, "another node takes over", 0.1)
+        wait_until(lambda: self.cluster.primary(others), 60, "another node takes over", 0.1)
         promoted = time.monotonic()
         write = "INSERT INTO probe VALUES (now()) RETURNING 1"
-        wait(lambda: self.cluster.sql(write, others), 60, "the new primary commits", 0.1)
+        wait_until(lambda: self.cluster.sql(write, others), 60, "the new primary commits", 0.1)
         commits = time.monotonic()
-        while not self.writers.first_after(gone) and time.monotonic() < commits + BACK_WITHIN:
+        while not self.writers.first_after(gone) and time.monotonic() < commits + MAX_RECOVERY_SECONDS:
             time.sleep(0.05)
         if not self.writers.first_after(gone):
-            self.faults.append(f"{kind}: no 201 within {BACK_WITHIN} s after the new primary commits")
+            self.errors.append(f"{kind}: no 201 within {MAX_RECOVERY_SECONDS} s after the new primary commits")
         if kind == "frozen":
             node.kill()
-        wait(lambda: self.writers.first_after(gone), 60, "the service is back", 0.05)
+        wait_until(lambda: self.writers.first_after(gone), 60, "the service recovers", 0.05)
         again = self.writers.first_after(gone)
-        self.behind = max(self.behind, again - commits)
+        self.slowest_recovery = max(self.slowest_recovery, again - commits)
         node.start()
-        wait(lambda: self.cluster.is_whole(self.synchronous), 120, "the node is a standby again", 0.2)
+        wait_until(lambda: self.cluster.is_complete(self.synchronous), 120, "the node is a standby again", 0.2)
         return promoted - gone, commits - gone, again - gone, time.monotonic() - gone
 
     def hold(self, node):
-        """Lets no log leave the primary any more: what is acknowledged now is nowhere else."""
+        """Stops replication: writes acknowledged from now on exist on the primary only."""
         for sender in self.senders(node):
             os.kill(sender, signal.SIGSTOP)
-        since = time.monotonic() + ON_ITS_WAY
+        since = time.monotonic() + IN_FLIGHT_SECONDS
         if not self.synchronous:
-            wait(lambda: self.writers.acknowledged_after(since) >= LOST_AT_LEAST, 30, "the writers need no standby")
+            wait_until(lambda: self.writers.acknowledged_after(since) >= MIN_LOST_WRITES, 30, "writes are acknowledged without a standby")
             return
-        time.sleep(HELD)
-        if alone := self.writers.acknowledged_after(since):
-            self.faults.append(f"held: {alone} acknowledged that no standby had")
+        time.sleep(HELD_SECONDS)
+        if unreplicated := self.writers.acknowledged_after(since):
+            self.errors.append(f"held: {unreplicated} writes acknowledged without a standby")
 
     def silence(self, node):
-        """Both standbys are there and say nothing for a while; nobody takes over."""
+        """Stops replication for a while; both standbys stay connected, and none takes over."""
         senders = self.senders(node)
         for sender in senders:
             os.kill(sender, signal.SIGSTOP)
-        time.sleep(SILENT)
+        time.sleep(SILENT_SECONDS)
         for sender in senders:
             os.kill(sender, signal.SIGCONT)
-        spoken = time.monotonic()
-        wait(lambda: self.writers.first_after(spoken), BACK_WITHIN, "silent: 201 again after the standbys answer", 0.05)
-        return None, None, SILENT + self.writers.first_after(spoken) - spoken, None
+        resumed = time.monotonic()
+        description = "silent: 201 again after the standbys respond"
+        wait_until(lambda: self.writers.first_after(resumed), MAX_RECOVERY_SECONDS, description, 0.05)
+        return None, None, SILENT_SECONDS + self.writers.first_after(resumed) - resumed, None
 
     def senders(self, node):
         found = node.senders()
         if len(found) != len(self.cluster.nodes) - 1:
-            sys.exit("cluster-test: not every standby is sent the log")
+            sys.exit("cluster-test: not every standby receives the log")
         return found
 
 
-def found(faults):
-    return [f"{what}: {len(items)}, such as {str(items)[:400]}" for what, items in faults.items() if items]
+def format_errors(errors):
+    return [f"{description}: {len(items)}, e.g. {str(items)[:400]}" for description, items in errors.items() if items]
 
 
-def with_synchronous(cluster, services, checker, kinds):
-    """Nothing may be lost."""
-    print(f"\nsynchronous standbys\n{Rounds.HEADER}", flush=True)
+def run_synchronous(cluster, services, checker, kinds):
+    """Runs the rounds with synchronous standbys: no acknowledged write may be lost."""
+    print(f"\nsynchronous standbys\n{FailoverRounds.HEADER}", flush=True)
     writers = Writers(services, "sync")
-    rounds, wrong = Rounds(cluster, writers, True), []
+    rounds, errors = FailoverRounds(cluster, writers, True), []
     for number, kind in enumerate(kinds, 1):
         writers.resume()
         rounds.run(kind)
-        wrong += found(checker.faults(writers, thorough=number == len(kinds)))
-        if wrong:
+        errors += format_errors(checker.errors(writers, thorough=number == len(kinds)))
+        if errors:
             break
     writers.stop()
     counts = ", ".join(f"{count} × {status}" for status, count in sorted(writers.statuses.items()))
     print(
-        f"{number} rounds: {len(writers.acknowledged)} acknowledged, {'see below' if wrong else '0 lost, 0 twice'}; "
-        f"{len(writers.repeated)} by a key that was sent again, {len(writers.doubtful & writers.repeated.keys())} of them after "
-        f"an unknown outcome, each one template; answers: {counts}; "
-        f"201 again at most {rounds.behind:.1f} s after the database, slowest answer {rounds.slowest:.2f} s", flush=True,
+        f"{number} {'round' if number == 1 else 'rounds'}: {len(writers.acknowledged)} acknowledged, {'see below' if errors else '0 lost, 0 duplicates'}; "
+        f"{len(writers.repeated)} with a repeated key, {len(writers.first_unknown & writers.repeated.keys())} of them after "
+        f"an unknown outcome, each one template; responses: {counts}; "
+        f"201 again at most {rounds.slowest_recovery:.1f} s after the database, slowest response {rounds.slowest:.2f} s", flush=True,
     )
-    return wrong + rounds.faults
+    return errors + rounds.errors
 
 
-def with_asynchronous(cluster, services, checker):
-    """Something has to be lost, and nothing else may be wrong."""
+def run_asynchronous(cluster, services, checker):
+    """Runs the control with asynchronous standbys: writes must be lost, without other errors."""
     cluster.set_synchronous(False)
-    print(f"\nthe control: asynchronous standbys\n{Rounds.HEADER}", flush=True)
+    print(f"\ncontrol: asynchronous standbys\n{FailoverRounds.HEADER}", flush=True)
     writers = Writers(services, "async")
-    rounds = Rounds(cluster, writers, False)
+    rounds = FailoverRounds(cluster, writers, False)
     rounds.run("held")
-    faults = checker.faults(writers)
+    errors = checker.errors(writers)
     writers.stop()
-    lost = faults.pop("acknowledged and lost")
+    lost = errors.pop("acknowledged but lost")
     print(f"1 round: {len(writers.acknowledged)} acknowledged, {len(lost)} of them lost", flush=True)
-    return found(faults) + rounds.faults + ([] if lost else ["the control has lost nothing: this test proves nothing"])
+    return format_errors(errors) + rounds.errors + ([] if lost else ["the control lost no write: the test proves nothing"])
 
 
 def main():
-    # Whoever ends this program, in whichever way, ends with it what it has started.
+    # Run the cleanup on SIGTERM as well.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    kinds, begun = sys.argv[1:] or USUAL, time.monotonic()
+    kinds, started = sys.argv[1:] or DEFAULT_ROUNDS, time.monotonic()
     if unknown := set(kinds) - set(KINDS):
-        sys.exit(f"cluster-test: no such round: {', '.join(sorted(unknown))} (there are {', '.join(KINDS)})")
+        sys.exit(f"cluster-test: unknown round: {', '.join(sorted(unknown))} (known: {', '.join(KINDS)})")
     with Cluster() as cluster, tempfile.TemporaryDirectory() as work:
         os.environ["GALLEY_TEST_POSTGRES"] = cluster.address()
         version = cluster.sql("SHOW server_version").split()[0]
@@ -319,18 +323,18 @@ def main():
             for number in range(INSTANCES):
                 services.append(Service(work, number))
             checker = Checker(services)
-            wrong = with_synchronous(cluster, services, checker, kinds)
-            wrong += with_asynchronous(cluster, services, checker)
+            errors = run_synchronous(cluster, services, checker, kinds)
+            errors += run_asynchronous(cluster, services, checker)
         finally:
             for service in services:
                 service.stop(signal.SIGKILL)
-    print(f"\ncluster-test: {time.monotonic() - begun:.0f} s, {'failed' if wrong else 'all is well'}", flush=True)
-    if wrong:
-        sys.exit("\n".join(wrong))
+    print(f"\ncluster-test: {time.monotonic() - started:.0f} s, {'failed' if errors else 'passed'}", flush=True)
+    if errors:
+        sys.exit("\n".join(errors))
 
 
 if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        sys.exit("cluster-test: ended from outside")
+        sys.exit("cluster-test: interrupted")

@@ -1,6 +1,6 @@
-"""Instances of the service on one PostgreSQL, for the suites that kill things.
+"""Starts instances of the service on one PostgreSQL database, for the suites that kill processes.
 
-GALLEY_BIN names the binary to test (default: target/debug/galley).
+GALLEY_BIN is the binary to test (default: target/debug/galley).
 """
 
 import http.client
@@ -17,17 +17,17 @@ KEY, TOKEN, PHONE = "key-of-the-writers", "token-of-the-writers", "15550001111"
 BASE = f"/api/v1.0/{PHONE}/{KEY}"
 
 
-def wait(condition, seconds, what, every=0.005):
-    """Until it is so."""
+def wait_until(condition, seconds, description, interval=0.005):
+    """Waits until the condition holds, and exits with an error after the given time."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
-            sys.exit(f"{what}: not within {seconds} s")
-        time.sleep(every)
+            sys.exit(f"timed out after {seconds} s: {description}")
+        time.sleep(interval)
 
 
 def document(name):
-    """A template to create. Its text tells its name, so that nobody takes it for another."""
+    """Returns a template document. Its text contains its name, so templates cannot be confused."""
     return {
         "name": name, "language": "en_US", "category": "UTILITY", "allow_category_change": False,
         "components": [{"type": "BODY", "text": f"Text of {name}"}],
@@ -35,7 +35,7 @@ def document(name):
 
 
 class Service:
-    """One instance, on a port that the system chooses."""
+    """One instance, on a free port."""
 
     def __init__(self, work, number, settings=None):
         root = pathlib.Path(__file__).resolve().parents[2]
@@ -52,48 +52,48 @@ class Service:
     def wait_for_port(self):
         end = time.monotonic() + 30
         while time.monotonic() < end:
-            found = re.search(r"listening on http://127\.0\.0\.1:(\d+)", self.log.read_text())
-            if found:
-                return int(found.group(1))
+            match = re.search(r"listening on http://127\.0\.0\.1:(\d+)", self.log.read_text())
+            if match:
+                return int(match.group(1))
             if self.process.poll() is not None:
                 break
             time.sleep(0.05)
         self.process.kill()
-        sys.exit(f"the service does not start:\n{self.log.read_text()}")
+        sys.exit(f"the service did not start:\n{self.log.read_text()}")
 
     def call(self, method, path, body=None, key=None):
-        """The status and the document of an answer; status 0 if there is none."""
+        """Sends a request; returns the status and the JSON body, or status 0 without a response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
         if key:
             headers["Idempotency-Key"] = key
         try:
             connection.request(method, BASE + path, json.dumps(body) if body else None, headers)
-            answer = connection.getresponse()
-            text = answer.read()
-            return answer.status, json.loads(text) if text else {}
+            response = connection.getresponse()
+            text = response.read()
+            return response.status, json.loads(text) if text else {}
         except (OSError, http.client.HTTPException, ValueError):
             return 0, {}
         finally:
             connection.close()
 
-    def stop(self, how=signal.SIGTERM):
-        self.process.send_signal(how)
+    def stop(self, signal_number=signal.SIGTERM):
+        self.process.send_signal(signal_number)
         self.process.wait(timeout=30)
 
 
-def everything(service):
-    """The ids of each name, and all events."""
-    kept, events, after = {}, [], ""
+def read_all(service):
+    """Reads all templates, as lists of ids by name, and all events."""
+    stored, events, after = {}, [], ""
     while True:
         _, page = service.call("GET", f"/message_templates?limit=100{after}")
         for template in page["data"]:
-            kept.setdefault(template["name"], []).append(template["id"])
+            stored.setdefault(template["name"], []).append(template["id"])
         if "next" not in page["paging"]:
             break
         after = f"&after={page['paging']['cursors']['after']}"
     while True:
         _, page = service.call("GET", f"/events?limit=100&after={events[-1]['seq'] if events else 0}")
         if not page["data"]:
-            return kept, events
+            return stored, events
         events.extend(page["data"])

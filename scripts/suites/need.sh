@@ -1,7 +1,7 @@
-# To be sourced: what a script needs from the system, and how it gets it.
+# Sourced by other scripts: checks for required commands and installs missing packages.
 
-# Takes pairs of a command and the Debian package that has it. Installs what is missing where that
-# is allowed; otherwise says exactly what it is.
+# Checks that commands exist: COMMAND:PACKAGE…, where PACKAGE is the Debian package of the command.
+# Installs missing packages as root; otherwise prints their names and exits.
 need() {
     local missing=()
     local pair
@@ -10,17 +10,17 @@ need() {
     done
     ((${#missing[@]} == 0)) && return
     if [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
-        install_quietly "${missing[@]}"
+        install_without_services "${missing[@]}"
         return
     fi
     echo "${0#"$PWD/"} needs these Debian packages: ${missing[*]}" >&2
-    echo "Install them (or their like), or run the tests that need none of them: cargo test --workspace" >&2
+    echo "Install them (or their equivalents), or run the tests that do not need them: cargo test --workspace" >&2
     exit 1
 }
 
-# Debian starts the services that it installs. Nobody has asked for them here, and on a machine
-# that decides such things itself (policy-rc.d) its decision stands.
-install_quietly() (
+# Installs packages without starting their services, which Debian does by default. An existing
+# policy-rc.d is respected.
+install_without_services() (
     policy=/usr/sbin/policy-rc.d
     if [[ ! -e $policy ]]; then
         trap 'rm -f "$policy"' EXIT

@@ -1,8 +1,8 @@
-"""Three instances on one PostgreSQL under mixed load, of which one is killed every few seconds.
-Nothing that was acknowledged may be lost, names are unique, events are numbered without gaps and
-tell each template's story in its order, and every event reaches the endpoint.
+"""Runs three instances on one PostgreSQL database under mixed load and kills one of them every few
+seconds. Checks that no acknowledged write is lost, that names are unique, that events are numbered
+without gaps and in order for each template, and that every event is delivered.
 
-To be run by scripts/suites/with-postgres. GALLEY_MINUTE says how many seconds it takes (default: 60).
+Run it through scripts/suites/with-postgres. GALLEY_MINUTE is the duration in seconds (default: 60).
 """
 
 import http.server
@@ -15,9 +15,9 @@ import tempfile
 import threading
 import time
 
-from instances import Service, document, everything, wait
+from instances import Service, document, read_all, wait_until
 
-WRITERS, INSTANCES, BETWEEN_KILLS = 6, 3, 4
+WRITERS, INSTANCES, KILL_INTERVAL_SECONDS = 6, 3, 4
 SETTINGS = {
     "GALLEY_WEBHOOKS_ALLOW_PRIVATE": "true",
     "GALLEY_WEBHOOKS_PER_SECOND": "1000",
@@ -26,20 +26,20 @@ SETTINGS = {
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
-    """Takes every event; some only at the second try."""
+    """Webhook receiver that accepts every event, and fails some attempts at random."""
 
-    seen, order, lock, requests = {}, [], threading.Lock(), 0
+    received, order, lock, requests = {}, [], threading.Lock(), 0
 
     def do_POST(self):
         event = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with Receiver.lock:
             Receiver.requests += 1
-            good = random.random() > 0.05
-            if good:
-                if event["seq"] not in Receiver.seen:
+            accepted = random.random() > 0.05
+            if accepted:
+                if event["seq"] not in Receiver.received:
                     Receiver.order.append(event)
-                Receiver.seen.setdefault(event["seq"], []).append(event)
-        self.send_response(204 if good else 500)
+                Receiver.received.setdefault(event["seq"], []).append(event)
+        self.send_response(204 if accepted else 500)
         self.end_headers()
 
     def log_message(self, *_):
@@ -47,13 +47,13 @@ class Receiver(http.server.BaseHTTPRequestHandler):
 
 
 class Writer(threading.Thread):
-    """Makes templates, edits them, pauses them, deletes some; remembers what was acknowledged."""
+    """Creates templates, edits them and deletes some; records what was acknowledged."""
 
     def __init__(self, number, services, stopped):
         super().__init__()
         self.number, self.services, self.stopped = number, services, stopped
-        self.alive, self.deleted, self.maybe, self.odd, self.acknowledged = {}, set(), set(), [], 0
-        self.dice = random.Random(number)
+        self.existing, self.deleted, self.unknown, self.unexpected, self.acknowledged = {}, set(), set(), [], 0
+        self.random = random.Random(number)
 
     def run(self):
         count = 0
@@ -62,41 +62,41 @@ class Writer(threading.Thread):
             id = self.create(name)
             if id is None:
                 continue
-            for _ in range(self.dice.randrange(3)):
-                body = {"components": [{"type": "BODY", "text": f"Another text {self.dice.random()}"}]}
+            for _ in range(self.random.randrange(3)):
+                body = {"components": [{"type": "BODY", "text": f"Another text {self.random.random()}"}]}
                 self.change("PATCH", f"/message_templates/{id}", body, name)
-            if self.dice.random() < 0.3:
+            if self.random.random() < 0.3:
                 self.change("DELETE", f"/message_templates/{id}", None, name)
 
     def call(self, *request):
-        return self.dice.choice(self.services).call(*request)
+        return self.random.choice(self.services).call(*request)
 
     def create(self, name):
         while not self.stopped.is_set():
-            status, answer = self.call("POST", "/message_templates", document(name), name)
+            status, response = self.call("POST", "/message_templates", document(name), name)
             if status == 201:
                 self.acknowledged += 1
-                self.alive[name] = answer["id"]
-                return answer["id"]
+                self.existing[name] = response["id"]
+                return response["id"]
             if status not in (0, 503):
-                self.odd.append((name, status, answer))
+                self.unexpected.append((name, status, response))
                 return None
-        self.maybe.add(name)
+        self.unknown.add(name)
         return None
 
     def change(self, method, path, body, name):
-        status, answer = self.call(method, path, body)
+        status, response = self.call(method, path, body)
         if status in (200, 204):
             self.acknowledged += 1
             if method == "DELETE":
                 self.deleted.add(name)
-                self.alive.pop(name, None)
+                self.existing.pop(name, None)
         elif status in (0, 503) and method == "DELETE":
-            # It may have happened.
-            self.maybe.add(name)
-            self.alive.pop(name, None)
+            # The deletion may have been committed.
+            self.unknown.add(name)
+            self.existing.pop(name, None)
         elif status not in (0, 503):
-            self.odd.append((name, status, answer))
+            self.unexpected.append((name, status, response))
 
 
 def main():
@@ -113,16 +113,16 @@ def main():
 
 
 def run(services, work, seconds, url):
-    status, answer = services[0].call("POST", "/webhooks", {"url": url})
+    status, response = services[0].call("POST", "/webhooks", {"url": url})
     if status != 201:
-        sys.exit(f"postgres-instances: no endpoint: {answer}")
+        sys.exit(f"postgres-instances: the endpoint could not be registered: {response}")
     stopped, kills = threading.Event(), 0
     writers = [Writer(number, services, stopped) for number in range(WRITERS)]
     for writer in writers:
         writer.start()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        time.sleep(BETWEEN_KILLS)
+        time.sleep(KILL_INTERVAL_SECONDS)
         victim = kills % INSTANCES
         services[victim].stop(signal.SIGKILL)
         kills += 1
@@ -130,65 +130,65 @@ def run(services, work, seconds, url):
     stopped.set()
     for writer in writers:
         writer.join()
-    kept, events = everything(services[0])
+    stored, events = read_all(services[0])
     newest = len(events)
-    wait(lambda: len(Receiver.seen) >= newest, 60, "every event is delivered")
-    judge(writers, kept, events, kills)
+    wait_until(lambda: len(Receiver.received) >= newest, 60, "every event is delivered")
+    check(writers, stored, events, kills)
 
 
-def judge(writers, kept, events, kills):
-    alive = {name: id for writer in writers for name, id in writer.alive.items()}
+def check(writers, stored, events, kills):
+    existing = {name: id for writer in writers for name, id in writer.existing.items()}
     deleted = set().union(*(writer.deleted for writer in writers))
-    maybe = set().union(*(writer.maybe for writer in writers))
-    lost = {name: id for name, id in alive.items() if kept.get(name) != [id]}
-    back = deleted & kept.keys()
-    strangers = kept.keys() - alive.keys() - maybe
+    unknown = set().union(*(writer.unknown for writer in writers))
+    lost = {name: id for name, id in existing.items() if stored.get(name) != [id]}
+    undeleted = deleted & stored.keys()
+    unrequested = stored.keys() - existing.keys() - unknown
     seqs = [event["seq"] for event in events]
-    faults = [
-        (lost, "acknowledged and lost"),
-        (back, "deleted and back"),
-        (strangers, "made by nobody"),
-        (seqs != list(range(1, len(seqs) + 1)), "events are not numbered without gaps"),
-        (story_faults(events), "stories out of order"),
-        (sorted(Receiver.seen) != seqs, "events not delivered"),
-        (delivery_faults(), "delivered in another order"),
-        ([odd for writer in writers for odd in writer.odd], "refused"),
+    checks = [
+        (lost, "acknowledged but lost"),
+        (undeleted, "deleted but still stored"),
+        (unrequested, "stored but never requested"),
+        (seqs != list(range(1, len(seqs) + 1)), "gaps in event numbers"),
+        (history_errors(events), "template events out of order"),
+        (sorted(Receiver.received) != seqs, "events not delivered"),
+        (delivery_order_errors(), "events delivered out of order"),
+        ([it for writer in writers for it in writer.unexpected], "unexpected responses"),
     ]
-    twice = sum(len(taken) - 1 for taken in Receiver.seen.values())
+    duplicates = sum(len(events) - 1 for events in Receiver.received.values())
     print(
         f"postgres-instances: {kills} kills among {INSTANCES} instances, {WRITERS} writers, "
         f"{sum(writer.acknowledged for writer in writers)} writes acknowledged, {len(lost)} lost, "
-        f"{len(events)} events without a gap, all delivered ({twice} more than once, {Receiver.requests} requests)"
+        f"{len(events)} events without a gap, all delivered ({duplicates} duplicate deliveries, {Receiver.requests} requests)"
     )
-    found = [f"{what}: {str(fault)[:500]}" for fault, what in faults if fault]
-    if found:
-        sys.exit("postgres-instances: " + "\n".join(found))
+    errors = [f"{description}: {str(details)[:500]}" for details, description in checks if details]
+    if errors:
+        sys.exit("postgres-instances: " + "\n".join(errors))
 
 
-def story_faults(events):
-    """Each template is made first, its versions count up, and nothing comes after its end."""
-    faults, versions, ended = [], {}, set()
+def history_errors(events):
+    """Returns events that violate the order: created first, versions increase, none after deletion."""
+    errors, versions, deleted = [], {}, set()
     for event in events:
         id, kind = event["template_id"], event["type"]
-        begun = id in versions
-        if (kind == "template.created") == begun or id in ended:
-            faults.append(event)
+        exists = id in versions
+        if (kind == "template.created") == exists or id in deleted:
+            errors.append(event)
         if kind == "template.edited" and event["version"] != versions.get(id, 0) + 1:
-            faults.append(event)
+            errors.append(event)
         versions[id] = event["version"]
         if kind == "template.deleted":
-            ended.add(id)
-    return faults
+            deleted.add(id)
+    return errors
 
 
-def delivery_faults():
-    """Each event of a template came for the first time behind those before it."""
-    faults, last = [], {}
+def delivery_order_errors():
+    """Returns events that were first delivered after a later event of the same template."""
+    errors, last = [], {}
     for event in Receiver.order:
         if event["seq"] < last.get(event["template_id"], 0):
-            faults.append(event)
+            errors.append(event)
         last[event["template_id"]] = event["seq"]
-    return faults
+    return errors
 
 
 if __name__ == "__main__":

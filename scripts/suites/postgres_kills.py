@@ -1,8 +1,7 @@
-"""Kills PostgreSQL again and again while writers create templates through two instances of the
-service, and looks afterwards whether anything that was acknowledged is lost.
+"""Repeatedly kills PostgreSQL while writers create templates through two instances of the service,
+and then checks that no acknowledged template is lost.
 
-To be run by scripts/suites/with-postgres. GALLEY_PG_KILLS says how often the server is killed
-(default: 20).
+Run it through scripts/suites/with-postgres. GALLEY_PG_KILLS is the number of kills (default: 20).
 """
 
 import os
@@ -15,11 +14,11 @@ import tempfile
 import threading
 import time
 
-from instances import Service, document, everything, wait
+from instances import Service, document, read_all, wait_until
 
 WRITERS = 8
-# So long after the database the service has to be back, and so long nobody waits for an answer.
-BACK_WITHIN, LONGEST_ANSWER = 3.0, 8.0
+# Limits in seconds: from the restart of the database to the first 201, and for any response.
+MAX_RECOVERY_SECONDS, MAX_RESPONSE_SECONDS = 3.0, 8.0
 
 
 def main():
@@ -34,12 +33,12 @@ def main():
 
 
 class Writers:
-    """Create templates one after the other; what is refused for a while is sent again, with its key."""
+    """Threads that create templates in sequence, and retry failed requests with the same key."""
 
     def __init__(self, services):
         self.services, self.stopped = services, threading.Event()
-        self.lock, self.acknowledged, self.tries = threading.Lock(), {}, 0
-        self.unknown, self.slowest, self.odd, self.last = 0, 0.0, [], 0.0
+        self.lock, self.acknowledged, self.requests = threading.Lock(), {}, 0
+        self.unknown, self.slowest, self.unexpected, self.last_acknowledged = 0, 0.0, [], 0.0
         self.threads = [threading.Thread(target=self.write, args=(number,)) for number in range(WRITERS)]
         for thread in self.threads:
             thread.start()
@@ -50,18 +49,18 @@ class Writers:
             name, count = f"t_{writer}_{count}", count + 1
             while True:
                 service = self.services[(writer + count) % len(self.services)]
-                begun = time.monotonic()
-                status, answer = service.call("POST", "/message_templates", document(name), name)
-                took = time.monotonic() - begun
+                started = time.monotonic()
+                status, response = service.call("POST", "/message_templates", document(name), name)
+                elapsed = time.monotonic() - started
                 with self.lock:
-                    self.tries += 1
-                    self.slowest = max(self.slowest, took)
-                    self.unknown += answer.get("type") == "/problems/outcome-unknown"
+                    self.requests += 1
+                    self.slowest = max(self.slowest, elapsed)
+                    self.unknown += response.get("type") == "/problems/outcome-unknown"
                     if status == 201:
-                        self.acknowledged[name] = answer["id"]
-                        self.last = time.monotonic()
+                        self.acknowledged[name] = response["id"]
+                        self.last_acknowledged = time.monotonic()
                     elif status not in (0, 503):
-                        self.odd.append((name, status, answer))
+                        self.unexpected.append((name, status, response))
                 if status not in (0, 503) or self.stopped.is_set():
                     break
 
@@ -72,7 +71,7 @@ class Writers:
 
 
 def kill_server():
-    """All of it at once, as when a machine goes."""
+    """Kills all server processes at once, as a machine failure would."""
     pid = int(pathlib.Path(os.environ["GALLEY_TEST_PGDATA"], "postmaster.pid").read_text().split()[0])
     children = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout.split()
     for process in [pid, *map(int, children)]:
@@ -83,46 +82,47 @@ def kill_server():
 
 
 def start_server():
+    """Restarts the server; returns the time at which it is up."""
     start = shlex.split(os.environ["GALLEY_TEST_PGCTL"]) + ["start"]
     for _ in range(50):
         if subprocess.run(start, cwd="/", capture_output=True).returncode == 0:
             return time.monotonic()
-        time.sleep(0.1)  # what was killed may not be gone yet
-    sys.exit("the server does not start again")
+        time.sleep(0.1)  # killed processes may still exist
+    sys.exit("the server did not restart")
 
 
 def run(services, kills):
-    writers, longest_back = Writers(services), 0.0
+    writers, longest_recovery = Writers(services), 0.0
     for number in range(kills):
         before = len(writers.acknowledged)
-        wait(lambda: len(writers.acknowledged) > before + 20, 30, "the writers go on")
+        wait_until(lambda: len(writers.acknowledged) > before + 20, 30, "the writers continue")
         kill_server()
         up = start_server()
-        wait(lambda: writers.last > up, 30, "the service is back")
-        longest_back = max(longest_back, writers.last - up)
+        wait_until(lambda: writers.last_acknowledged > up, 30, "the service recovers")
+        longest_recovery = max(longest_recovery, writers.last_acknowledged - up)
     writers.stop()
-    kept, events = everything(services[0])
+    stored, events = read_all(services[0])
     seqs = [event["seq"] for event in events]
-    lost = {name: id for name, id in writers.acknowledged.items() if kept.get(name) != [id]}
-    twice = [name for name, ids in kept.items() if len(ids) > 1]
+    lost = {name: id for name, id in writers.acknowledged.items() if stored.get(name) != [id]}
+    duplicates = [name for name, ids in stored.items() if len(ids) > 1]
     gaps = seqs != list(range(1, len(seqs) + 1))
     print(
-        f"postgres-kills: {kills} kills, {WRITERS} writers on {len(services)} instances, {writers.tries} requests, "
-        f"{len(writers.acknowledged)} acknowledged, {writers.unknown} of unknown outcome, {len(lost)} lost, "
-        f"{len(twice)} twice, {len(seqs)} events; back {longest_back:.2f} s after the database at the latest, "
-        f"slowest answer {writers.slowest:.2f} s"
+        f"postgres-kills: {kills} kills, {WRITERS} writers on {len(services)} instances, {writers.requests} requests, "
+        f"{len(writers.acknowledged)} acknowledged, {writers.unknown} with unknown outcome, {len(lost)} lost, "
+        f"{len(duplicates)} duplicates, {len(seqs)} events; slowest recovery {longest_recovery:.2f} s after the restart, "
+        f"slowest response {writers.slowest:.2f} s"
     )
-    faults = [
-        (lost, "acknowledged and lost"),
-        (twice, "kept twice"),
-        (gaps, "events are not numbered without gaps"),
-        (writers.odd, "refused"),
-        (longest_back > BACK_WITHIN, f"not back within {BACK_WITHIN} s"),
-        (writers.slowest > LONGEST_ANSWER, f"an answer took longer than {LONGEST_ANSWER} s"),
+    checks = [
+        (lost, "acknowledged but lost"),
+        (duplicates, "stored twice"),
+        (gaps, "gaps in event numbers"),
+        (writers.unexpected, "unexpected responses"),
+        (longest_recovery > MAX_RECOVERY_SECONDS, f"recovery took longer than {MAX_RECOVERY_SECONDS} s"),
+        (writers.slowest > MAX_RESPONSE_SECONDS, f"a response took longer than {MAX_RESPONSE_SECONDS} s"),
     ]
-    found = [f"{what}: {str(fault)[:500]}" for fault, what in faults if fault]
-    if found:
-        sys.exit("postgres-kills: " + "\n".join(found))
+    errors = [f"{description}: {str(details)[:500]}" for details, description in checks if details]
+    if errors:
+        sys.exit("postgres-kills: " + "\n".join(errors))
 
 
 if __name__ == "__main__":

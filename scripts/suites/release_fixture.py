@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Fills a store by means of a release of Galley, and writes down what is in it and what the release
-answered: a fixture for the tests that later releases open it. See crates/cli/tests/fixtures/README.md.
+"""Creates a fixture with a release of Galley: fills a store and records its contents and the responses
+of the release. Tests check that later releases open it. See crates/cli/tests/fixtures/README.md.
 
 usage: GALLEY_BIN=… scripts/suites/release_fixture.py NAME                               (SQLite)
        GALLEY_BIN=… scripts/suites/with-postgres scripts/suites/release_fixture.py NAME  (PostgreSQL)
@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 
-from instances import KEY, PHONE, TOKEN, Service, wait
+from instances import KEY, PHONE, TOKEN, Service, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(64))
@@ -34,7 +34,7 @@ SETTINGS = {
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
-    """Takes every event but those of a template whose name asks for a failure."""
+    """Webhook receiver that rejects events of templates whose name contains "fails"."""
 
     def do_POST(self):
         event = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -46,38 +46,38 @@ class Receiver(http.server.BaseHTTPRequestHandler):
 
 
 class Account:
-    """Who calls, and what was read by whom."""
+    """Client of one account. Records the readings of all accounts."""
 
     readings, searches = [], []
 
     def __init__(self, service, key, token, phone=PHONE):
         self.service, self.token = service, token
         self.base = f"/api/v1.0/{phone}/{key}"
-        self.made = []
+        self.created = []
 
     def send(self, method, path, body=None, **headers):
-        """The status and the bytes of an answer."""
+        """Sends a request; returns the status and the bytes of the response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=20)
         headers = {"Authorization": f"Bearer {self.token}", **headers}
         if not isinstance(body, bytes):
             headers["Content-Type"] = "application/json"
             body = None if body is None else json.dumps(body)
         connection.request(method, path, body, headers)
-        answer = connection.getresponse()
-        return answer.status, answer.read()
+        response = connection.getresponse()
+        return response.status, response.read()
 
     def call(self, method, path, body=None, **headers):
-        """Has to succeed. Paths are of API v1.0 unless they name a version of the Graph API."""
+        """Sends a request that must succeed. Paths belong to API v1.0 unless they start with a Graph version."""
         path = path if path.startswith("/v23.0") else self.base + path
-        status, answer = self.send(method, path, body, **headers)
+        status, response = self.send(method, path, body, **headers)
         if status >= 300:
-            sys.exit(f"{method} {path}: {status} {answer.decode()}")
-        return json.loads(answer) if answer else {}
+            sys.exit(f"{method} {path}: {status} {response.decode()}")
+        return json.loads(response) if response else {}
 
     def create(self, name, text, **members):
-        answer = self.call("POST", "/message_templates", document(name, text, **members))
-        self.made.append(answer["id"])
-        return answer["id"]
+        id = self.call("POST", "/message_templates", document(name, text, **members))["id"]
+        self.created.append(id)
+        return id
 
     def edit(self, id, **members):
         self.call("PATCH", f"/message_templates/{id}", members)
@@ -86,7 +86,7 @@ class Account:
         self.call("POST", f"/message_templates/{id}/review", {"decision": decision, **members})
 
     def read(self, *paths, into=None):
-        """Notes what these answer; of a refusal only what it is."""
+        """Records the responses to these paths; of an error only its type."""
         for path in paths:
             path = path if path.startswith("/v23.0") else self.base + path
             status, answer = self.send("GET", path)
@@ -97,9 +97,9 @@ class Account:
             (Account.readings if into is None else into).append(reading)
 
     def search(self, words, id):
-        """Notes what is found when the release has come as far as to find it."""
+        """Records the search result once the search index has caught up."""
         path = f"/message_templates?q={words}"
-        wait(lambda: id in str(self.call("GET", path)), 20, f"{words} is found")
+        wait_until(lambda: id in str(self.call("GET", path)), 20, f"the search finds {words}")
         self.read(path, into=Account.searches)
 
 
@@ -112,7 +112,7 @@ def document(name, text, language="en_US", category="MARKETING", **members):
 
 
 def galley(work, store, *arguments):
-    """What a command answers in JSON; nothing if this release does not know it."""
+    """Runs a command and returns its JSON output, or None if this release does not support it."""
     command = [os.environ["GALLEY_BIN"], *arguments, "--store", store, "--json"]
     run = subprocess.run(command, cwd=work, env={}, capture_output=True, text=True)
     if run.returncode == 2:
@@ -123,25 +123,25 @@ def galley(work, store, *arguments):
 
 
 def fill(service, run):
-    """A bit of everything. What a release does not know is left out."""
+    """Creates data of every kind that the release supports."""
     shop = Account(service, KEY, TOKEN)
     text = {"type": "BODY", "text": "Grüße {{1}}, your order is on its way 😀."}
     components = [text | {"example": {"body_text": [["Ada"]]}}]
     first = document("order_shipped", "", category="UTILITY", components=components)
     answer = shop.call("POST", "/message_templates", first, **{"Idempotency-Key": "order-1"})
-    shop.made.append(answer["id"])
-    told = {"made_by": version(), "key": KEY, "token": TOKEN, "phone": PHONE}
-    # Only the very bytes are the same request.
-    told["replay"] = {"idempotency_key": "order-1", "body": json.dumps(first), "answer": answer}
-    told["edit"] = shop.create("opening_hours", "We are open on Sundays.")
-    told["delete"] = shop.create("farewell", "Good-bye, and thank you.")
+    shop.created.append(answer["id"])
+    facts = {"made_by": version(), "key": KEY, "token": TOKEN, "phone": PHONE}
+    # A request is a replay only if its bytes are identical.
+    facts["replay"] = {"idempotency_key": "order-1", "body": json.dumps(first), "answer": answer}
+    facts["edit"] = shop.create("opening_hours", "We are open on Sundays.")
+    facts["delete"] = shop.create("farewell", "Good-bye, and thank you.")
     shop.create("with_buttons", "", components=[
         {"type": "HEADER", "format": "TEXT", "text": "A header"},
         {"type": "BODY", "text": "One line\nand another: 'quotes', \"more\" and \\ signs; -- no comment."},
         {"type": "FOOTER", "text": "A footer"},
         {"type": "BUTTONS", "buttons": [{"type": "QUICK_REPLY", "text": "Yes"}]},
     ])
-    # Other credentials: rotated, revoked, of an account that is shut out.
+    # Other credentials: revoked, rotated, and those of a disabled account.
     old = run("key", "create", "default")
     run("key", "revoke", str(old["id"]))
     fresh = run("token", "rotate", str(run("token", "create", "default")["id"]), "--overlap", "0s")
@@ -151,21 +151,21 @@ def fill(service, run):
     run("account", "create", "desk", "--review", "manual", "--phone", "15550002222", *secrets)
     desk = Account(service, "key-of-the-desk", "token-of-the-desk", "15550002222")
     desk.create("parcel_waits", "A parcel waits for you.")
-    later = run("events", "default", "--limit", "1") is not None
-    if later:
-        fill_later(service, shop, desk, run, told)
-    readings(shop, desk, old, fresh, later)
-    # Every creation was an event before there were others.
-    told["events"] = newest(shop) if later else len(shop.made)
-    return told
+    has_events = run("events", "default", "--limit", "1") is not None
+    if has_events:
+        fill_later(service, shop, desk, run, facts)
+    record_readings(shop, desk, old, fresh, has_events)
+    # In the first release every create was an event, and there were no others.
+    facts["events"] = newest_event(shop) if has_events else len(shop.created)
+    return facts
 
 
-def newest(account):
+def newest_event(account):
     return int(account.call("GET", "/events?after=latest")["paging"]["cursors"]["after"])
 
 
-def fill_later(service, shop, desk, run, told):
-    """What came behind the first release: the life of a template, webhooks, WhatsApp."""
+def fill_later(service, shop, desk, run, facts):
+    """Creates data for features after the first release: the lifecycle, webhooks, WhatsApp."""
     receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
     threading.Thread(target=receiver.serve_forever, daemon=True).start()
     endpoint = shop.call("POST", "/webhooks", {"url": f"http://127.0.0.1:{receiver.server_port}/"})
@@ -174,7 +174,7 @@ def fill_later(service, shop, desk, run, told):
     shop.create("fails_to_arrive", "Nobody takes this event.")
     shop.edit(edited, components=[{"type": "BODY", "text": "The second text."}], category="UTILITY")
     shop.edit(edited, restore_version=1)
-    wait(lambda: all_is_done(shop, hooks), 30, "events are delivered")
+    wait_until(lambda: all_delivered(shop, hooks), 30, "events are delivered")
     shop.call("PATCH", hooks, {"disabled": True})
     paused, disabled = shop.create("paused", "Not for now."), shop.create("disabled", "Never again.")
     shop.review(paused, "pause", reason="Customers asked for fewer messages.")
@@ -202,29 +202,29 @@ def fill_later(service, shop, desk, run, told):
     shop.read("/webhooks", f"{hooks}/deliveries", f"/message_templates/{edited}/versions")
     shop.read(f"/message_templates/{edited}?version=2", "/message_templates?status=paused")
     desk.read(f"/message_templates/{approved}/versions", "/message_templates?status=pending")
-    told["endpoint"] = {name: endpoint[name] for name in ("id", "secret")}
-    told["endpoint"]["behind"] = shop.call("GET", hooks)["behind"]
+    facts["endpoint"] = {name: endpoint[name] for name in ("id", "secret")}
+    facts["endpoint"]["behind"] = shop.call("GET", hooks)["behind"]
     shown = json.dumps(waba.call("GET", f"/v23.0/{id}/message_templates"))
     sample = re.search(r"https://galley.example(/media/[^\"]+)", shown).group(1)
-    told["media"] = {"path": sample, "bytes": list(PICTURE)}
+    facts["media"] = {"path": sample, "bytes": list(PICTURE)}
 
 
-def all_is_done(account, hooks):
+def all_delivered(account, hooks):
     deliveries = account.call("GET", f"{hooks}/deliveries")["data"]
     return len(deliveries) >= 5 and all(it["status"] != "waiting" for it in deliveries)
 
 
-def readings(shop, desk, old, fresh, later):
-    """What everybody reads, and what nobody may."""
+def record_readings(shop, desk, old, fresh, has_events):
+    """Records what each account reads, and the errors for credentials without access."""
     Account(shop.service, old["key"], TOKEN).read("/message_templates/1")
     Account(shop.service, KEY, fresh["token"]).read("/message_templates/1")
     Account(shop.service, "key-of-the-closed", "token-of-the-closed", "15550009999").read("/message_templates/1")
     for account in (shop, desk):
-        account.read(*(f"/message_templates/{id}" for id in account.made))
-        if later:
+        account.read(*(f"/message_templates/{id}" for id in account.created))
+        if has_events:
             account.read("/message_templates?limit=100", "/events?after=0&limit=100")
-    if later:
-        desk.search("parcel", desk.made[0])
+    if has_events:
+        desk.search("parcel", desk.created[0])
 
 
 def version():
@@ -232,9 +232,9 @@ def version():
 
 
 def dump_sqlite(file):
-    """The statements that make the file; `iterdump` leaves out whose file it is, and its version."""
+    """Returns the statements that recreate the file. `iterdump` omits application id and version."""
     with contextlib.closing(sqlite3.connect(file)) as store:
-        # Tables come in the order of their names, and may refer to those behind them.
+        # Tables are sorted by name and may reference later ones.
         yield "PRAGMA foreign_keys = OFF;"
         for name in ("application_id", "user_version"):
             yield f"PRAGMA {name} = {store.execute(f'PRAGMA {name}').fetchone()[0]};"
@@ -242,7 +242,7 @@ def dump_sqlite(file):
 
 
 def dump_postgres(store):
-    """As `pg_dump` writes it, without what only `psql` reads, and without owners."""
+    """Returns the output of `pg_dump` without psql commands and owners."""
     control = next(word for word in shlex.split(os.environ["GALLEY_TEST_PGCTL"]) if word.endswith("/pg_ctl"))
     dump = [str(pathlib.Path(control).with_name("pg_dump")), "--inserts", "--no-owner", "--no-privileges", store]
     text = subprocess.run(dump, check=True, capture_output=True, text=True).stdout
@@ -252,20 +252,20 @@ def dump_postgres(store):
 
 def main():
     (name,) = sys.argv[1:]
-    into = ROOT / "crates/cli/tests/fixtures"
+    directory = ROOT / "crates/cli/tests/fixtures"
     on_postgres = "GALLEY_TEST_POSTGRES" in os.environ
     with tempfile.TemporaryDirectory() as work:
         file = f"{work}/galley.db"
         store = os.environ["GALLEY_TEST_POSTGRES"] if on_postgres else f"sqlite:{file}"
         service = Service(work, 0, {**SETTINGS, "GALLEY_STORE": store})
         try:
-            told = fill(service, lambda *arguments: galley(work, store, *arguments))
+            facts = fill(service, lambda *arguments: galley(work, store, *arguments))
         finally:
             service.stop()
         lines = list(dump_postgres(store) if on_postgres else dump_sqlite(file))
-    told |= {"readings": Account.readings, "searches": Account.searches}
-    (into / f"{name}.sql").write_text("\n".join(lines) + "\n")
-    (into / f"{name}.json").write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    facts |= {"readings": Account.readings, "searches": Account.searches}
+    (directory / f"{name}.sql").write_text("\n".join(lines) + "\n")
+    (directory / f"{name}.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
-"""What schemathesis cannot know about the service: which refusals a good request may meet, how to
-keep requests from getting into each other's way, and which templates and endpoints there are to work
-on."""
+"""Schemathesis hooks: which errors a valid request may get, how to keep requests from interfering with
+each other, and which templates and endpoints exist."""
 
 import atexit
 import collections
@@ -13,21 +12,21 @@ import requests
 import schemathesis
 from schemathesis.core.parameters import ParameterLocation
 
-# Rules that JSON Schema cannot express. A document that meets the schema may break these and no
-# others.
-BEYOND_THE_SCHEMA = {
-    # Placeholders count from {{1}} without gaps: a pattern would have to list every set of them.
+# Rules that JSON Schema cannot express. A document that matches the schema may violate these rules
+# only.
+RULES_BEYOND_SCHEMA = {
+    # Placeholders are numbered from {{1}} without gaps: a pattern would have to list every set of them.
     "placeholder-gap",
-    # One sample for each different placeholder: a schema cannot count inside a string.
+    # One sample per distinct placeholder: a schema cannot count inside a string.
     "samples-count",
-    # Which IPv6 addresses and which letters beyond ASCII make a host: patterns that say so exist,
-    # but not in a form that every usual engine reads.
+    # Valid IPv6 addresses and non-ASCII characters in a host: such patterns exist, but not in a form
+    # that all common regex engines support.
     "url-host",
 }
 
-# What is wrong with values depends on the template: which it takes, in which order, how long they
-# may be, and where they end an address.
-UP_TO_THE_TEMPLATE = {
+# Rules for values that depend on the template: which values it takes, in which order, how long they
+# may be, and whether they end a URL.
+RULES_OF_TEMPLATE = {
     "value-missing",
     "value-superfluous",
     "wrong-type",
@@ -39,191 +38,191 @@ UP_TO_THE_TEMPLATE = {
     "url-white-space",
 }
 
-# Where events may be sent is for the guard to say: a schema cannot tell all spellings of a host, and
-# fragments and backslashes, which other addresses may have, are nothing to send to.
-UP_TO_THE_GUARD = {"webhook-address", "webhook-format", "webhook-handshake", "url-host"}
+# Rules of the SSRF protection: a schema cannot express all spellings of a host, and webhook URLs must
+# not contain fragments and backslashes, which other URLs may have.
+RULES_OF_SSRF_PROTECTION = {"webhook-address", "webhook-format", "webhook-handshake", "url-host"}
 
-# About one of so many requests is sent as it was generated.
-UNTOUCHED = 8
+# About one in this number of requests is sent as generated.
+UNMODIFIED_INTERVAL = 8
 
 TAGS = re.compile(r'\*|[, \t]*(?:W/)?"[!#-~\x80-\xff]*"(?:[, \t]*,[, \t]*(?:W/)?"[!#-~\x80-\xff]*")*[, \t]*')
-OUR_TAG = re.compile(r'"[0-9]+"')
+GALLEY_TAG = re.compile(r'"[0-9]+"')
 PLACEHOLDER = re.compile(r"\{\{([1-9][0-9]{0,2})\}\}")
 
-# The decisions that lead to a status, and those that are possible there.
-WAY_TO = {"PENDING": [], "APPROVED": ["approve"], "REJECTED": ["reject"], "PAUSED": ["approve", "pause"], "DISABLED": ["disable"]}
+# The decisions that lead to a status, and the decisions possible in it.
+DECISIONS_TO = {"PENDING": [], "APPROVED": ["approve"], "REJECTED": ["reject"], "PAUSED": ["approve", "pause"], "DISABLED": ["disable"]}
 POSSIBLE = {"PENDING": ["approve", "approve", "reject"], "APPROVED": ["pause"], "PAUSED": ["resume"]}
 STATUS_FOR = {"approve": "PENDING", "reject": "PENDING", "pause": "APPROVED", "resume": "PAUSED"}
 
 FILES = ["photo.jpg", "film.mp4", "bill.pdf", "LIST.XLSX", "notes.txt?day=1#top"]
 
-# An account has 20 endpoints at most: the suite takes old ones away before it makes others.
-MOST_ENDPOINTS = 18
+# An account has at most 20 endpoints: the suite deletes old ones before it creates more.
+MAX_ENDPOINTS = 18
 
 numbers = itertools.count(1)
-# By kind: ids of templates and endpoints that are there, oldest first, and of those that were deleted.
-living, gone = {"template": {}, "webhook": {}}, {"template": set(), "webhook": set()}
-# Those that were there before scenarios began, and those that faulty requests are aimed at.
+# Ids of existing templates and endpoints by kind, oldest first, and of deleted ones.
+existing, deleted = {"template": {}, "webhook": {}}, {"template": set(), "webhook": set()}
+# Ids that existed before the scenarios started, and ids that invalid requests are sent to.
 earlier, targets = {"template": set(), "webhook": set()}, {"template": set(), "webhook": set()}
-# How often each operation was answered with each status.
-answers = collections.Counter()
+# Number of responses by operation and status.
+responses = collections.Counter()
 
 
-# --- what may be answered to a good request ---------------------------------------------------
+# --- errors that a valid request may get -------------------------------------------------------
 
 
 def rules_within(allowed):
     return lambda case, problem: {it["rule"] for it in problem["violations"]} <= allowed
 
 
-def nothing_there(case, problem):
-    return case.path_parameters["id"] not in living[kind_of(case)]
+def id_is_unknsend(case, problem):
+    return case.path_parameters["id"] not in existing[kind_of(case)]
 
 
-def words_beyond_ascii(case, problem):
+def query_is_not_ascii(case, problem):
     return "`q`" in problem["detail"] and not case.query["q"].isascii()
 
 
-def another_revision(case, problem):
+def names_a_revision(case, problem):
     return case.headers.get("If-Match", "*") != "*"
 
 
-def another_move(case, problem):
-    wanted = case.body["decision"].lower() if "decision" in case.body else "edit"
-    return wanted not in problem["possible"] and "delete" in problem["possible"]
+def transition_is_invalid(case, problem):
+    requested = case.body["decision"].lower() if "decision" in case.body else "edit"
+    return requested not in problem["possible"] and "delete" in problem["possible"]
 
 
-def no_live_version(case, problem):
-    return "live_version" not in own("GET", f"/message_templates/{case.path_parameters['id']}").json()
+def has_no_live_version(case, problem):
+    return "live_version" not in send("GET", f"/message_templates/{case.path_parameters['id']}").json()
 
 
-def ahead_of_the_newest(case, problem):
+def is_ahead_of_newest_event(case, problem):
     return "ahead of the newest event" in problem["detail"] and int(case.query["after"]) > 0
 
 
-def not_forced(case, problem):
+def is_not_forced(case, problem):
     return not (isinstance(case.body, dict) and case.body.get("force"))
 
 
-def anyhow(case, problem):
+def always(case, problem):
     return True
 
 
-REFUSALS = {
-    "listTemplates": {"bad-request": words_beyond_ascii},
+ALLOWED_PROBLEMS = {
+    "listTemplates": {"bad-request": query_is_not_ascii},
     "createTemplate": {
-        "invalid-template": rules_within(BEYOND_THE_SCHEMA),
-        # Neither which names are free nor which keys were used can be described.
-        "name-taken": anyhow,
-        "idempotency-key-reused": anyhow,
+        "invalid-template": rules_within(RULES_BEYOND_SCHEMA),
+        # A schema cannot describe which names are free and which keys were used.
+        "name-taken": always,
+        "idempotency-key-reused": always,
     },
-    "validateTemplate": {"template-unknown": lambda case, problem: case.query["template"] not in living["template"]},
+    "validateTemplate": {"template-unknown": lambda case, problem: case.query["template"] not in existing["template"]},
     "showTemplate": {
-        "template-unknown": nothing_there,
+        "template-unknown": id_is_unknown,
         "version-unknown": lambda case, problem: case.query["version"] != 1,
     },
     "editTemplate": {
-        "template-unknown": nothing_there,
+        "template-unknown": id_is_unknown,
         "version-unknown": lambda case, problem: case.body["restore_version"] != 1,
-        "invalid-template": rules_within(BEYOND_THE_SCHEMA),
-        "revision-outdated": another_revision,
+        "invalid-template": rules_within(RULES_BEYOND_SCHEMA),
+        "revision-outdated": names_a_revision,
         "category-locked": lambda case, problem: case.body.keys() & {"category", "restore_version"},
-        "move-not-possible": another_move,
+        "move-not-possible": transition_is_invalid,
     },
-    "deleteTemplate": {"template-unknown": nothing_there, "revision-outdated": another_revision},
-    "listVersions": {"template-unknown": nothing_there},
+    "deleteTemplate": {"template-unknown": id_is_unknown, "revision-outdated": names_a_revision},
+    "listVersions": {"template-unknown": id_is_unknown},
     "reviewTemplate": {
-        "template-unknown": nothing_there,
-        "revision-outdated": another_revision,
-        "move-not-possible": another_move,
+        "template-unknown": id_is_unknown,
+        "revision-outdated": names_a_revision,
+        "move-not-possible": transition_is_invalid,
     },
     "renderTemplate": {
-        "template-unknown": nothing_there,
-        "not-live": no_live_version,
-        "invalid-values": rules_within(UP_TO_THE_TEMPLATE),
+        "template-unknown": id_is_unknown,
+        "not-live": has_no_live_version,
+        "invalid-values": rules_within(RULES_OF_TEMPLATE),
     },
-    "listEvents": {"bad-request": ahead_of_the_newest},
-    "createWebhook": {"invalid-webhook": rules_within(UP_TO_THE_GUARD)},
-    "showWebhook": {"webhook-unknown": nothing_there},
-    "editWebhook": {"webhook-unknown": nothing_there, "invalid-webhook": rules_within(UP_TO_THE_GUARD)},
-    "deleteWebhook": {"webhook-unknown": nothing_there},
-    "rotateSecret": {"webhook-unknown": nothing_there, "rotation-open": not_forced},
-    "listDeliveries": {"webhook-unknown": nothing_there},
+    "listEvents": {"bad-request": is_ahead_of_newest_event},
+    "createWebhook": {"invalid-webhook": rules_within(RULES_OF_SSRF_PROTECTION)},
+    "showWebhook": {"webhook-unknown": id_is_unknown},
+    "editWebhook": {"webhook-unknown": id_is_unknown, "invalid-webhook": rules_within(RULES_OF_SSRF_PROTECTION)},
+    "deleteWebhook": {"webhook-unknown": id_is_unknown},
+    "rotateSecret": {"webhook-unknown": id_is_unknown, "rotation-open": is_not_forced},
+    "listDeliveries": {"webhook-unknown": id_is_unknown},
     "replayEvents": {
-        "webhook-unknown": nothing_there,
+        "webhook-unknown": id_is_unknown,
         "event-unknown": lambda case, problem: case.body["event"] > newest_event(),
-        # How many days a month has, and when the last year ends, is not in the pattern.
+        # The pattern does not know the length of months and the last valid year.
         "invalid-webhook": rules_within({"moment-form"}),
     },
-    "docsFile": {"not-found": anyhow},
+    "docsFile": {"not-found": always},
 }
 
 
 @schemathesis.check
-def only_the_inexpressible_is_refused(ctx, response, case):
-    """A request that meets the description is refused only for what it cannot express."""
-    if response.status_code < 400 or not is_good(case):
+def valid_requests_get_only_allowed_problems(ctx, response, case):
+    """A request that matches the description fails only for reasons that it cannot express."""
+    if response.status_code < 400 or not is_valid(case):
         return
     problem = response.json()
     kind = problem["type"].rpartition("/")[2]
-    may_be = REFUSALS.get(operation_of(case), {}).get(kind)
-    assert may_be is not None, f"the description allows what is refused as {kind}: {problem['detail']}"
-    assert may_be(case, problem), f"there is no reason for {kind}: {problem}"
+    is_allowed = ALLOWED_PROBLEMS.get(operation_of(case), {}).get(kind)
+    assert is_allowed is not None, f"the description allows a request that fails with {kind}: {problem['detail']}"
+    assert is_allowed(case, problem), f"unexpected {kind}: {problem}"
 
 
-# --- what is sent -----------------------------------------------------------------------------
+# --- requests ----------------------------------------------------------------------------------
 
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Gives most good requests a name, an Idempotency-Key and a template of their own.
+    """Gives most valid requests a unique name and Idempotency-Key, and an existing template.
 
-    Generated names are short and repeat: without this nearly every creation after the first few
-    would be answered 409 or 422, and the rules behind the name would never be reached. Likewise,
-    generated ids, tags and version numbers are hardly ever those of something. Some requests are
-    left alone, so that these answers are seen as well.
+    Generated names are short and repeat. Without this hook nearly every create after the first few
+    would fail with 409 or 422, and the rules after the name would never be reached. Likewise,
+    generated ids, tags and version numbers hardly ever exist. Some requests are left unmodified, so
+    that these errors occur as well.
     """
-    drop_odd_tags(case)
+    drop_invalid_tags(case)
     drop_empty_lists(case)
-    wait_for_nothing(case)
+    disable_waiting(case)
     if operation_of(case) == "createWebhook":
-        make_room()
-    if not is_good(case):
-        aim_at_one(case)
+        limit_endpoints()
+    if not is_valid(case):
+        use_existing_id(case)
         return
     number, choice, phase = next(numbers), choice_for(case), case.meta.phase.name
     if phase == "stateful":
-        continue_life(case, number, choice)
-    elif phase != "fuzzing" or choice % UNTOUCHED:
-        make_fresh(case, number, choice)
+        continue_scenario(case, number, choice)
+    elif phase != "fuzzing" or choice % UNMODIFIED_INTERVAL:
+        make_unique(case, number, choice)
         if "id" in case.path_parameters:
-            aim(case, MAKE[operation_of(case)](case, choice), choice)
+            target(case, CREATE[operation_of(case)](case, choice), choice)
 
 
 @schemathesis.hook
 def after_call(context, case, response):
-    """Keeps count, and remembers which templates and endpoints there are."""
+    """Counts responses and records which templates and endpoints exist."""
     operation, status = operation_of(case), response.status_code
     if case.method.upper() == case.operation.method.upper():
-        answers[operation, status] += 1
+        responses[operation, status] += 1
     if (operation, status) in (("createTemplate", 201), ("createWebhook", 201)):
-        living[kind_of(case)][response.json()["id"]] = True
+        existing[kind_of(case)][response.json()["id"]] = True
     if (operation, status) in (("deleteTemplate", 204), ("deleteWebhook", 204)):
-        bury(kind_of(case), case.path_parameters["id"])
+        record_deleted(kind_of(case), case.path_parameters["id"])
 
 
 @atexit.register
-def write_answers():
+def write_responses():
     with open(os.environ["SUITE_ANSWERS"], "w") as file:
-        for (operation, status), count in sorted(answers.items()):
+        for (operation, status), count in sorted(responses.items()):
             print(operation, status, count, file=file)
 
 
-def drop_odd_tags(case):
-    """The coverage phase cannot write what the pattern of these optional headers asks for, and
-    sends something else in its place, also with requests that it takes for good ones and with
-    those that are meant to break something else."""
-    if breaks(case, ParameterLocation.HEADER):
+def drop_invalid_tags(case):
+    """Removes headers that do not match their pattern. The coverage phase cannot generate values for
+    the pattern of these optional headers and sends other values, even in requests that it considers
+    valid or that violate something else."""
+    if violates(case, ParameterLocation.HEADER):
         return
     for header in ("If-Match", "If-None-Match"):
         if header in case.headers and not TAGS.fullmatch(case.headers[header]):
@@ -231,58 +230,58 @@ def drop_odd_tags(case):
 
 
 def drop_empty_lists(case):
-    """A list without items leaves nothing in a query: a request whose only fault it would be arrives
-    as a good one, and is judged as such once the list is gone."""
+    """Removes empty lists from the query. They leave no trace in a query, so a request whose only
+    violation they are arrives as a valid one and must count as such."""
     for name in [name for name, value in case.query.items() if value == []]:
         del case.query[name]
 
 
-def wait_for_nothing(case):
-    """Nothing happens while a request of the suite waits: a wait that makes sense is cut short."""
+def disable_waiting(case):
+    """Sets a valid `wait` to 0: nothing happens while a request of the suite waits."""
     if str(case.query.get("wait")) in map(str, range(26)):
         case.query["wait"] = 0
 
 
-def make_room(most=MOST_ENDPOINTS - 1):
-    """Takes the oldest endpoints away until there are no more than these."""
-    while len(living["webhook"]) > most:
-        oldest = next(iter(living["webhook"]))
-        own("DELETE", f"/webhooks/{oldest}")
-        bury("webhook", oldest)
+def limit_endpoints(maximum=MAX_ENDPOINTS - 1):
+    """Deletes the oldest endpoints until at most `maximum` are left."""
+    while len(existing["webhook"]) > maximum:
+        oldest = next(iter(existing["webhook"]))
+        send("DELETE", f"/webhooks/{oldest}")
+        record_deleted("webhook", oldest)
 
 
-def bury(kind, id):
-    living[kind].pop(id, None)
-    gone[kind].add(id)
+def record_deleted(kind, id):
+    existing[kind].pop(id, None)
+    deleted[kind].add(id)
 
 
-def breaks(case, location):
-    """Whether a request is meant to break something there."""
-    if is_good(case):
+def violates(case, location):
+    """Whether a request is meant to violate the description at this location."""
+    if is_valid(case):
         return False
     data = case.meta.phase.data if case.meta is not None else None
-    broken = getattr(data, "parameter_location", None)
-    return broken is None or broken == location
+    violated = getattr(data, "parameter_location", None)
+    return violated is None or violated == location
 
 
-def aim_at_one(case):
-    """A request that is at fault elsewhere is told so only if there is something with its id."""
-    if "id" in case.path_parameters and not breaks(case, ParameterLocation.PATH):
-        # Lists show it, so that anything may have become of it.
+def use_existing_id(case):
+    """Sets an existing id: a request with another violation would otherwise get 404."""
+    if "id" in case.path_parameters and not violates(case, ParameterLocation.PATH):
+        # Other requests find the id in lists and may have changed or deleted it.
         kind = kind_of(case)
-        if not targets[kind] & living[kind].keys():
-            made = make("APPROVED") if kind == "template" else make_endpoint(case, 0)
-            targets[kind].add(made.json()["id"])
-        case.path_parameters["id"] = min(targets[kind] & living[kind].keys())
+        if not targets[kind] & existing[kind].keys():
+            created = create_template("APPROVED") if kind == "template" else create_endpoint(case, 0)
+            targets[kind].add(created.json()["id"])
+        case.path_parameters["id"] = min(targets[kind] & existing[kind].keys())
 
 
-def make_fresh(case, number, choice):
-    """Gives a creation a name and a key that nobody has used, and makes numbers those of something."""
+def make_unique(case, number, choice):
+    """Sets an unused name and Idempotency-Key, and replaces ids and event numbers by existing ones."""
     operation = operation_of(case)
     if isinstance(case.body, dict) and isinstance(case.body.get("name"), str):
-        case.body["name"] = fresh(case.body["name"], number)
+        case.body["name"] = append_number(case.body["name"], number)
     if operation == "validateTemplate" and "template" in case.query and choice % 3:
-        case.query["template"] = make("APPROVED").json()["id"]
+        case.query["template"] = create_template("APPROVED").json()["id"]
     if operation == "listEvents" and str(case.query.get("after", "latest")) != "latest":
         case.query["after"] = int(case.query["after"]) % (newest_event() + 1)
     if operation in ("createWebhook", "editWebhook") and choice % 3 and case.body.get("url") is not None:
@@ -292,102 +291,101 @@ def make_fresh(case, number, choice):
     if operation == "replayEvents" and case.body.get("since") is not None and choice % 2:
         case.body["since"] = f"2026-11-15T09:30:00.{choice % 1000}+01:00"
     if "Idempotency-Key" in case.headers:
-        case.headers["Idempotency-Key"] = fresh(case.headers["Idempotency-Key"], number)
+        case.headers["Idempotency-Key"] = append_number(case.headers["Idempotency-Key"], number)
 
 
-def aim(case, template, choice):
-    """Points a request at a template, and in most cases at the revision that it has; or at an
-    endpoint."""
+def target(case, template, choice):
+    """Sends a request to a template, in most cases with its current revision; or to an endpoint."""
     case.path_parameters["id"] = template.json()["id"]
     if kind_of(case) == "webhook":
         return
     tag = template.headers["ETag"]
     for header in ("If-Match", "If-None-Match"):
-        left_alone = case.meta.phase.name == "fuzzing" and choice % 4 == 0
-        if header in case.headers and not left_alone:
+        unmodified = case.meta.phase.name == "fuzzing" and choice % 4 == 0
+        if header in case.headers and not unmodified:
             case.headers[header] = [tag, "*", tag, f'"x", {tag}'][choice % 4]
-    # Few deletions are sent with a tag: some of them are to have one that is not the template's, but
-    # not an example, of which there may be no other.
-    is_one_of_many = case.meta.phase.name in ("fuzzing", "stateful")
-    if operation_of(case) == "deleteTemplate" and "If-Match" in case.headers and is_one_of_many and choice % 6 == 0:
+    # Few deletions have a tag. Some of those get a wrong one, except in the example phase, which may
+    # send only one.
+    is_repeated = case.meta.phase.name in ("fuzzing", "stateful")
+    if operation_of(case) == "deleteTemplate" and "If-Match" in case.headers and is_repeated and choice % 6 == 0:
         case.headers["If-Match"] = '"0"'
 
 
-def continue_life(case, number, choice):
-    """Makes a step of a scenario sensible where it leads. A scenario that is played again has to
-    go the same way again, whatever others have done in the meantime: it works on templates of its
-    own, and only links lead from one step to the next."""
+def continue_scenario(case, number, choice):
+    """Adapts a step of a scenario to the current state. A replayed scenario must take the same path
+    again, regardless of other scenarios: it uses its own templates, and only links lead from one step
+    to the next."""
     operation, kind, id = operation_of(case), kind_of(case), case.path_parameters.get("id")
     if not any(earlier.values()):
-        for each in earlier:
-            earlier[each].update(living[each], gone[each], ["none"])
-    make_fresh(case, number, choice)
+        for name in earlier:
+            earlier[name].update(existing[name], deleted[name], ["none"])
+    make_unique(case, number, choice)
     if operation == "listTemplates":
-        case.query = {"name": make("PENDING").json()["name"]}
+        case.query = {"name": create_template("PENDING").json()["name"]}
     elif operation == "listWebhooks":
-        # Links lead to the first: it is always a new one.
-        make_room(0)
-        make_endpoint(case, choice)
-    elif id in living[kind].keys() - earlier[kind]:
-        thing = own("GET", f"/{COLLECTION[kind]}/{id}")
-        SUIT.get(operation, lambda *_: None)(case, thing.json(), choice)
-        if choice % 4 and not OUR_TAG.fullmatch(case.headers.get("If-Match", '"1"')):
-            case.headers["If-Match"] = thing.headers["ETag"]
-    elif id is not None and id not in gone[kind] - earlier[kind]:
-        aim(case, MAKE[operation](case, choice), choice)
+        # Links lead to the first endpoint, so it must be a new one.
+        limit_endpoints(0)
+        create_endpoint(case, choice)
+    elif id in existing[kind].keys() - earlier[kind]:
+        resource = send("GET", f"/{COLLECTION[kind]}/{id}")
+        ADAPT.get(operation, lambda *_: None)(case, resource.json(), choice)
+        if choice % 4 and not GALLEY_TAG.fullmatch(case.headers.get("If-Match", '"1"')):
+            case.headers["If-Match"] = resource.headers["ETag"]
+    elif id is not None and id not in deleted[kind] - earlier[kind]:
+        target(case, CREATE[operation](case, choice), choice)
 
 
-def make_for_reading(case, choice):
-    template = make("APPROVED")
+def create_for_reading(case, choice):
+    template = create_template("APPROVED")
     if "version" in case.query:
         case.query["version"] = 1 + choice % 2
     edit = {"category": "UTILITY"}
-    return own("PATCH", f"/message_templates/{template.json()['id']}", edit)
+    return send("PATCH", f"/message_templates/{template.json()['id']}", edit)
 
 
-def make_for_edit(case, choice):
+def create_for_edit(case, choice):
     if case.body.get("restore_version"):
         case.body["restore_version"] = 1
     status = ["PENDING", "APPROVED", "REJECTED", "PAUSED", "DISABLED"][choice % 5]
-    return make(status, allow_category_change=choice % 3 > 0)
+    return create_template(status, allow_category_change=choice % 3 > 0)
 
 
-def make_for_deletion(case, choice):
-    return make(list(WAY_TO)[choice % len(WAY_TO)])
+def create_for_deletion(case, choice):
+    return create_template(list(DECISIONS_TO)[choice % len(DECISIONS_TO)])
 
 
-def make_for_review(case, choice):
+def create_for_review(case, choice):
     status = STATUS_FOR.get(case.body["decision"].lower(), "APPROVED")
-    return make(status if choice % 5 else "DISABLED")
+    return create_template(status if choice % 5 else "DISABLED")
 
 
-def make_for_rendering(case, choice):
-    """A template that takes these very values, as far as there can be one."""
+def create_for_rendering(case, choice):
+    """Creates a template that takes these values, as far as possible."""
     values = case.body
-    if choice % UNTOUCHED:
-        keep_what_v1_takes(values)
+    if choice % UNMODIFIED_INTERVAL:
+        keep_v1_values(values)
     components = []
-    header, body = strings(values.get("header")), strings(values.get("body"))
+    header, body = leading_values(values.get("header")), leading_values(values.get("body"))
     if header and choice % 3 == 0:
         values["header"] = [f"https://shop.example/{FILES[choice % len(FILES)]}"]
         components.append({"type": "HEADER", "format": "MEDIA", "example": {"media_url": "https://shop.example/"}})
     elif header:
-        components.append({"type": "HEADER", "format": "TEXT", "text": places(header)})
+        components.append({"type": "HEADER", "format": "TEXT", "text": placeholders(header)})
     samples = {"example": {"body_text": [["x"] * len(body)]}} if body else {}
-    components.append({"type": "BODY", "text": places(body) or "Hello", **samples})
+    components.append({"type": "BODY", "text": placeholders(body) or "Hello", **samples})
     buttons = values.get("buttons")
-    taken = [int(key) for key in buttons or [] if buttons[key] is not None] if isinstance(buttons, dict) else []
-    if taken:
+    filled = [int(key) for key in buttons or [] if buttons[key] is not None] if isinstance(buttons, dict) else []
+    if filled:
         code, link = {"type": "COPY_CODE", "example": "x"}, {"type": "URL", "text": "Go", "url": "https://shop.example/{{1}}"}
         rest = {"type": "QUICK_REPLY", "text": "Yes"}
-        shown = [([code, link][choice % 2] if index in taken else rest) for index in range(max(taken) + 1)]
-        components.append({"type": "BUTTONS", "buttons": shown})
-    return make("APPROVED" if choice % 7 else "PENDING", components=components)
+        listed = [([code, link][choice % 2] if index in filled else rest) for index in range(max(filled) + 1)]
+        components.append({"type": "BUTTONS", "buttons": listed})
+    return create_template("APPROVED" if choice % 7 else "PENDING", components=components)
 
 
-def keep_what_v1_takes(values):
-    """The account of the suite has the rulebook `v1`: what only templates of the other one take is
-    refused, which a few requests are enough to see."""
+def keep_v1_values(values):
+    """Removes values that only templates of the rulebook `whatsapp` take. The suite's account has the
+    rulebook `v1`, and a few requests are enough to test the error."""
     values.pop("cards", None)
     values.pop("offer", None)
     for member in ("header", "body"):
@@ -399,72 +397,71 @@ def keep_what_v1_takes(values):
             del buttons[key]
 
 
-def make_endpoint(case, choice):
-    """An endpoint; one whose secret was rotated, now and then."""
-    make_room()
-    made = own("POST", "/webhooks", {"url": f"https://hooks.example/{next(numbers)}"})
-    id = made.json()["id"]
-    living["webhook"][id] = True
+def create_endpoint(case, choice):
+    """Creates an endpoint; for rotations, sometimes one whose secret was rotated already."""
+    limit_endpoints()
+    created = send("POST", "/webhooks", {"url": f"https://hooks.example/{next(numbers)}"})
+    id = created.json()["id"]
+    existing["webhook"][id] = True
     if operation_of(case) == "rotateSecret" and choice % 3 == 0:
-        own("POST", f"/webhooks/{id}/rotate")
+        send("POST", f"/webhooks/{id}/rotate")
     if operation_of(case) == "listDeliveries":
-        make_delivery(case, id)
-    return made
+        create_delivery(case, id)
+    return created
 
 
-def make_delivery(case, id):
-    """Something for the list to show. In a scenario it has to be shown: from an empty page no link
-    leads on."""
+def create_delivery(case, id):
+    """Creates a delivery. In a scenario it must be on the page, because an empty page has no links."""
     newest_event()
-    own("POST", f"/webhooks/{id}/replay", {"event": 1})
-    if is_good(case) and case.meta.phase.name == "stateful":
+    send("POST", f"/webhooks/{id}/replay", {"event": 1})
+    if is_valid(case) and case.meta.phase.name == "stateful":
         case.query.pop("after", None)
         if "status" in case.query:
             case.query["status"] = "Waiting"
 
 
-MAKE = {
-    "showWebhook": make_endpoint,
-    "editWebhook": make_endpoint,
-    "deleteWebhook": make_endpoint,
-    "rotateSecret": make_endpoint,
-    "listDeliveries": make_endpoint,
-    "replayEvents": make_endpoint,
-    "showTemplate": make_for_reading,
-    "listVersions": make_for_reading,
-    "editTemplate": make_for_edit,
-    "deleteTemplate": make_for_deletion,
-    "reviewTemplate": make_for_review,
-    "renderTemplate": make_for_rendering,
+CREATE = {
+    "showWebhook": create_endpoint,
+    "editWebhook": create_endpoint,
+    "deleteWebhook": create_endpoint,
+    "rotateSecret": create_endpoint,
+    "listDeliveries": create_endpoint,
+    "replayEvents": create_endpoint,
+    "showTemplate": create_for_reading,
+    "listVersions": create_for_reading,
+    "editTemplate": create_for_edit,
+    "deleteTemplate": create_for_deletion,
+    "reviewTemplate": create_for_review,
+    "renderTemplate": create_for_rendering,
 }
 
 
-def suit_reading(case, template, choice):
+def adapt_reading(case, template, choice):
     if case.query.get("version", 1) > template["version"]:
         case.query["version"] = 1 + choice % 2
 
 
-def suit_versions(case, template, choice):
-    # Behind the first version there is nothing, and no link leads on from there.
+def adapt_versions(case, template, choice):
+    # The page after the first version is empty and has no links.
     if str(case.query.get("after")) == "1":
         del case.query["after"]
 
 
-def suit_edit(case, template, choice):
+def adapt_edit(case, template, choice):
     if case.body.get("restore_version"):
         case.body["restore_version"] = 1
 
 
-def suit_review(case, template, choice):
+def adapt_review(case, template, choice):
     possible = POSSIBLE.get(template["status"])
     if possible:
         case.body["decision"] = possible[choice % len(possible)]
 
 
-def suit_rendering(case, template, choice):
+def adapt_rendering(case, template, choice):
     if "live_version" not in template:
         return
-    live = own("GET", f"/message_templates/{template['id']}?version={template['live_version']}").json()
+    live = send("GET", f"/message_templates/{template['id']}?version={template['live_version']}").json()
     values = {"buttons": {}}
     for component in live["components"]:
         count = max((int(it) for it in PLACEHOLDER.findall(component.get("text", ""))), default=0)
@@ -479,30 +476,30 @@ def suit_rendering(case, template, choice):
     case.body.update(values)
 
 
-def suit_deliveries(case, webhook, choice):
-    make_delivery(case, webhook["id"])
+def adapt_deliveries(case, webhook, choice):
+    create_delivery(case, webhook["id"])
 
 
-def suit_rotation(case, webhook, choice):
+def adapt_rotation(case, webhook, choice):
     if "former_secret_until" in webhook and choice % 3 and isinstance(case.body, dict):
         case.body["force"] = True
 
 
-SUIT = {
-    "listDeliveries": suit_deliveries,
-    "rotateSecret": suit_rotation,
-    "showTemplate": suit_reading,
-    "listVersions": suit_versions,
-    "editTemplate": suit_edit,
-    "reviewTemplate": suit_review,
-    "renderTemplate": suit_rendering,
+ADAPT = {
+    "listDeliveries": adapt_deliveries,
+    "rotateSecret": adapt_rotation,
+    "showTemplate": adapt_reading,
+    "listVersions": adapt_versions,
+    "editTemplate": adapt_edit,
+    "reviewTemplate": adapt_review,
+    "renderTemplate": adapt_rendering,
 }
 
 
 # --- helpers ----------------------------------------------------------------------------------
 
 
-def is_good(case):
+def is_valid(case):
     return case.meta is not None and case.meta.generation.mode.is_positive
 
 
@@ -510,15 +507,15 @@ COLLECTION = {"template": "message_templates", "webhook": "webhooks"}
 
 
 def kind_of(case):
-    """What a request is about."""
+    """Returns the kind of resource that a request addresses."""
     return "webhook" if "/webhooks" in case.operation.path else "template"
 
 
 def newest_event():
-    """The number of the newest event; there is one at least."""
-    cursor = own("GET", "/events?after=latest").json()["paging"]["cursors"]["after"]
+    """Returns the number of the newest event; creates one if there is none."""
+    cursor = send("GET", "/events?after=latest").json()["paging"]["cursors"]["after"]
     if cursor == "0":
-        make("PENDING")
+        create_template("PENDING")
         return newest_event()
     return int(cursor)
 
@@ -528,30 +525,30 @@ def operation_of(case):
 
 
 def choice_for(case):
-    """A number that says what to make of a request. It comes from the request alone: a scenario
-    that is played again has to go the same way again."""
+    """Returns a number that selects how to modify a request. It depends on the request only, because a
+    replayed scenario must take the same path again."""
     sent = sorted(item for item in case.headers.items() if item[0] != "Authorization")
     return zlib.crc32(repr((case.body, sorted(case.query.items()), sent)).encode())
 
 
-def fresh(text, number):
-    """The text with a number at its end; a long text keeps its length, since it may be a limit."""
-    tail = f"~{number}"
-    return (text[: -len(tail)] if len(text) > 100 else text) + tail
+def append_number(text, number):
+    """Appends a number to the text. A long text keeps its length, which may be a limit."""
+    suffix = f"~{number}"
+    return (text[: -len(suffix)] if len(text) > 100 else text) + suffix
 
 
-def strings(values):
-    """The values before the first that is left out."""
+def leading_values(values):
+    """Returns the values before the first null."""
     values = values if isinstance(values, list) else []
     return list(itertools.takewhile(lambda value: value is not None, values))
 
 
-def places(values):
+def placeholders(values):
     return "".join(f"{{{{{number}}}}}" for number, _ in enumerate(values, 1))
 
 
-def make(status, allow_category_change=True, components=None):
-    """A new template in that status, as the service shows it."""
+def create_template(status, allow_category_change=True, components=None):
+    """Creates a template with this status; returns the response to a read of it."""
     template = {
         "name": f"made by the suite {next(numbers)}",
         "language": "en_US",
@@ -559,11 +556,11 @@ def make(status, allow_category_change=True, components=None):
         "allow_category_change": allow_category_change,
         "components": components or [{"type": "BODY", "text": "Hello"}],
     }
-    made = own("POST", "/message_templates", template).json()["id"]
-    living["template"][made] = True
-    for decision in WAY_TO[status]:
-        own("POST", f"/message_templates/{made}/review", {"decision": decision})
-    return own("GET", f"/message_templates/{made}")
+    id = send("POST", "/message_templates", template).json()["id"]
+    existing["template"][id] = True
+    for decision in DECISIONS_TO[status]:
+        send("POST", f"/message_templates/{id}/review", {"decision": decision})
+    return send("GET", f"/message_templates/{id}")
 
 
 session = requests.Session()
@@ -571,8 +568,8 @@ session.trust_env = False
 session.headers["Authorization"] = f"Bearer {os.environ['SUITE_TOKEN']}"
 
 
-def own(method, path, body=None):
-    """A request of the suite itself; it has to succeed."""
+def send(method, path, body=None):
+    """Sends a request of the suite itself, which must succeed."""
     base = "{SUITE_ADDRESS}/api/v1.0/{SUITE_PHONE}/{SUITE_KEY}".format(**os.environ)
     response = session.request(method, base + path, json=body, timeout=10)
     assert response.ok, f"{method} {path} {body}: {response.text}"

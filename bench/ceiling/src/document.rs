@@ -1,6 +1,6 @@
-//! The request bodies as plain typed structs, the way any service would write them with serde.
+//! The request bodies as plain typed structs, as any service would define them with serde.
 
-#![expect(dead_code, reason = "the fields are there to be parsed, which is what is measured")]
+#![expect(dead_code, reason = "the fields exist to be parsed; the benchmark measures the parsing")]
 
 use std::collections::BTreeMap;
 

@@ -1,11 +1,9 @@
-//! `ceiling`: the least that any axum service does for a create, a read and a render, with nothing
-//! kept.
+//! `ceiling`: the minimum work of any axum service for a create, a read and a render, without storage.
 //!
-//! A create parses the same JSON into typed structs and answers the same bytes as the service; so does
-//! a render; a read answers a body of the same size. What the service loses against this is the price
-//! of its promises.
+//! A create or a render parses the same JSON into typed structs and returns the same bytes as Galley.
+//! A read returns a body of the same size. The difference to Galley is the cost of its guarantees.
 //!
-//! It also takes events, for the runs about webhooks.
+//! It is also the webhook receiver of the webhook benchmark.
 
 mod document;
 
@@ -26,7 +24,7 @@ use serde_json::{Value, json};
 
 use crate::document::{Document, Values};
 
-/// Serves the bare routes until it is ended.
+/// Serves the bare routes until it is terminated.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Address to listen on.
@@ -35,22 +33,22 @@ struct Arguments {
 }
 
 struct Shared {
-    /// Ids have the 16 digits that the service's have.
-    next: AtomicU64,
-    read: Bytes,
-    rendered: Bytes,
-    /// How many events were taken.
-    taken: AtomicU64,
+    /// The next id; it has 16 digits, like Galley's ids.
+    next_id: AtomicU64,
+    read_body: Bytes,
+    render_body: Bytes,
+    /// Number of webhook events received.
+    received: AtomicU64,
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let listen = Arguments::parse().listen;
     let shared = Arc::new(Shared {
-        next: AtomicU64::new(1_000_000_000_000_000),
-        read: Bytes::from(read_answer()?),
-        rendered: Bytes::from_static(include_bytes!("../../rendered.json").trim_ascii_end()),
-        taken: AtomicU64::new(0),
+        next_id: AtomicU64::new(1_000_000_000_000_000),
+        read_body: Bytes::from(read_body()?),
+        render_body: Bytes::from_static(include_bytes!("../../rendered.json").trim_ascii_end()),
+        received: AtomicU64::new(0),
     });
     let router = Router::new()
         .route("/readyz", get(|| async { "ready" }))
@@ -59,11 +57,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .route("/api/v1.0/{phone_number_id}/{key}/message_templates/{id}/render", post(render))
         .route("/hook", post(hook))
         .route("/tarpit", post(std::future::pending::<StatusCode>))
-        .route("/taken", get(taken))
+        .route("/received", get(received))
         .with_state(shared);
     let listener = tokio::net::TcpListener::bind(listen).await?.tap_io(|stream| {
-        // A socket that is already gone shows itself at the first read.
-        let _gone = stream.set_nodelay(true);
+        // A socket that is already closed reports its error at the first read.
+        let _ignored = stream.set_nodelay(true);
     });
     axum::serve(listener, router).await?;
     Ok(())
@@ -74,7 +72,7 @@ async fn create(
     Path((_phone_number_id, _key)): Path<(String, String)>,
     Json(document): Json<Document>,
 ) -> impl IntoResponse {
-    let id = shared.next.fetch_add(1, Ordering::Relaxed);
+    let id = shared.next_id.fetch_add(1, Ordering::Relaxed);
     let category = document.category;
     (
         StatusCode::CREATED,
@@ -90,7 +88,7 @@ async fn read(
     State(shared): State<Arc<Shared>>,
     Path((_phone_number_id, _key, _id)): Path<(String, String, String)>,
 ) -> impl IntoResponse {
-    ([(CONTENT_TYPE, "application/json"), (ETAG, "\"1\"")], shared.read.clone())
+    ([(CONTENT_TYPE, "application/json"), (ETAG, "\"1\"")], shared.read_body.clone())
 }
 
 async fn render(
@@ -98,21 +96,21 @@ async fn render(
     Path((_phone_number_id, _key, _id)): Path<(String, String, String)>,
     Json(_values): Json<Values>,
 ) -> impl IntoResponse {
-    ([(CONTENT_TYPE, "application/json")], shared.rendered.clone())
+    ([(CONTENT_TYPE, "application/json")], shared.render_body.clone())
 }
 
 async fn hook(State(shared): State<Arc<Shared>>, _event: Bytes) -> StatusCode {
-    shared.taken.fetch_add(1, Ordering::Relaxed);
+    shared.received.fetch_add(1, Ordering::Relaxed);
     StatusCode::NO_CONTENT
 }
 
-async fn taken(State(shared): State<Arc<Shared>>) -> String {
-    shared.taken.load(Ordering::Relaxed).to_string()
+async fn received(State(shared): State<Arc<Shared>>) -> String {
+    shared.received.load(Ordering::Relaxed).to_string()
 }
 
-/// The sample as the service shows it when it is read back.
-fn read_answer() -> Result<String, serde_json::Error> {
-    let mut answer: Value = serde_json::from_str(include_str!("../../sample.json"))?;
+/// Returns the sample as Galley returns it for a read.
+fn read_body() -> Result<String, serde_json::Error> {
+    let mut body: Value = serde_json::from_str(include_str!("../../sample.json"))?;
     for (member, value) in [
         ("id", json!("1000000000000000")),
         ("status", json!("APPROVED")),
@@ -122,7 +120,7 @@ fn read_answer() -> Result<String, serde_json::Error> {
         ("created_at", json!("2026-01-01T00:00:00.000Z")),
         ("updated_at", json!("2026-01-01T00:00:00.000Z")),
     ] {
-        answer[member] = value;
+        body[member] = value;
     }
-    serde_json::to_string(&answer)
+    serde_json::to_string(&body)
 }

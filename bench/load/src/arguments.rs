@@ -5,59 +5,59 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 
-/// Sends one kind of request over keep-alive connections as fast as they are answered.
+/// Sends one kind of request over keep-alive connections, as fast as the server responds.
 #[derive(Debug, Parser)]
 #[command(args_override_self = true)]
 pub struct Arguments {
-    /// Where the server listens, as HOST:PORT.
+    /// Address of the server, as HOST:PORT.
     #[arg(long, value_name = "HOST:PORT")]
     pub url: String,
-    /// Path of every request. `{id}` in it stands for one of the ids, which is otherwise appended.
+    /// Path of every request. `{id}` in it is replaced by an id; without `{id}`, the id is appended.
     #[arg(long)]
     pub path: String,
-    /// What is sent.
+    /// Kind of request to send.
     #[arg(long, value_enum)]
     pub mode: Mode,
-    /// Connections, each with one request under way.
+    /// Number of connections, each with one request in flight.
     #[arg(long, default_value_t = 64)]
     pub connections: usize,
-    /// Measured seconds (8); with --requests, the most that all of them may take (600).
+    /// Measured seconds (default 8); with --requests, the time limit for all of them (default 600).
     #[arg(long)]
     pub seconds: Option<f64>,
-    /// Send so many requests, all of them measured, instead of sending for some seconds.
+    /// Send this number of requests and measure all of them, instead of sending for a fixed time.
     #[arg(long, value_name = "COUNT")]
     pub requests: Option<u64>,
-    /// Seconds before the measurement begins; none with --requests.
+    /// Warm-up seconds before the measurement; ignored with --requests.
     #[arg(long, default_value_t = 1.0)]
     pub warmup: f64,
-    /// Event loops; by default one for every two cores, which leaves the server the rest.
+    /// Number of event loops; by default one per two cores, which leaves the rest to the server.
     #[arg(long)]
     pub threads: Option<usize>,
     /// Bearer token.
     #[arg(long)]
     pub token: Option<String>,
-    /// JSON document to send; create modes give it a new name each time.
+    /// JSON document to send; create modes give it a new name in each request.
     #[arg(long, value_name = "FILE")]
     pub document: Option<PathBuf>,
-    /// In create mode: another language, another category and other words each time.
+    /// In create mode: use a random language, category and words in each request.
     #[arg(long)]
     pub vary: bool,
-    /// Ids for the path, one a line: random ones, or with --requests one after the other.
+    /// File with ids for the path, one per line; chosen at random, or in order with --requests.
     #[arg(long, value_name = "FILE")]
     pub ids: Option<PathBuf>,
-    /// Where to write the ids of what was created, one a line.
+    /// Write the ids of created templates to this file, one per line.
     #[arg(long, value_name = "FILE")]
     pub ids_out: Option<PathBuf>,
-    /// Where to write the names of what was created, one a line.
+    /// Write the names of created templates to this file, one per line.
     #[arg(long, value_name = "FILE")]
     pub names_out: Option<PathBuf>,
-    /// The status that every answer has to have (201 in create modes, otherwise 200).
+    /// Expected status of every response (default: 201 in create modes, otherwise 200).
     #[arg(long, value_name = "STATUS")]
     pub expect: Option<u16>,
-    /// Process of the server, to say how much processor time each request took it.
+    /// Process id of the server, to report its CPU time per request.
     #[arg(long, value_name = "PID")]
     pub server: Option<u32>,
-    /// Name of this measurement in the result.
+    /// Label of this measurement in the result.
     #[arg(long, default_value = "load")]
     pub label: String,
     /// Print the result as one line of JSON.
@@ -65,41 +65,41 @@ pub struct Arguments {
     pub json: bool,
 }
 
-/// The kinds of request.
+/// Kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
     /// POST the document under a new random name.
     Create,
-    /// The same with a new random Idempotency-Key.
+    /// Like `create`, with a new random Idempotency-Key.
     CreateIdempotent,
-    /// POST the document as it is.
+    /// POST the document unchanged.
     Post,
     /// GET the path.
     Get,
 }
 
 impl Arguments {
-    /// The status every answer has to have.
-    pub fn expected(&self) -> u16 {
+    /// Expected status of every response.
+    pub fn expected_status(&self) -> u16 {
         self.expect.unwrap_or(match self.mode {
             Mode::Create | Mode::CreateIdempotent => 201,
             Mode::Post | Mode::Get => 200,
         })
     }
 
-    /// The time that the requests have, without the warm-up.
-    pub fn time(&self) -> Duration {
-        let usual = if self.requests.is_some() { 600.0 } else { 8.0 };
-        Duration::from_secs_f64(self.seconds.unwrap_or(usual))
+    /// Duration of the measurement, without the warm-up.
+    pub fn duration(&self) -> Duration {
+        let default = if self.requests.is_some() { 600.0 } else { 8.0 };
+        Duration::from_secs_f64(self.seconds.unwrap_or(default))
     }
 
-    /// The time before that. All of a certain number of requests count.
+    /// Duration of the warm-up. There is none when the number of requests is fixed.
     pub fn warmup(&self) -> Duration {
         if self.requests.is_some() { Duration::ZERO } else { Duration::from_secs_f64(self.warmup) }
     }
 
-    /// How many event loops to run, never more than there are connections.
-    pub fn loops(&self) -> usize {
+    /// Number of event loops, at most one per connection.
+    pub fn loop_count(&self) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.unwrap_or(cores / 2).clamp(1, self.connections.max(1))
     }

@@ -1,4 +1,4 @@
-//! `load`: sends requests to one server for some seconds and says how fast they were answered.
+//! `load`: sends requests to one server and reports throughput and latency.
 
 use std::fs;
 use std::net::{TcpStream, ToSocketAddrs};
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether every answer was the wanted one.
+/// Runs the load; returns whether every response had the expected status.
 fn run(arguments: &Arguments) -> Result<bool, String> {
     let plan = Plan::new(arguments)?;
     let address = arguments
@@ -32,9 +32,9 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         .to_socket_addrs()
         .map_err(|e| format!("{}: {e}", arguments.url))?
         .next()
-        .ok_or("the URL names no address")?;
-    // Connecting is not measured: a server with a short queue of new connections can make it take
-    // a second, and that second must not be taken from the warm-up.
+        .ok_or("the URL resolves to no address")?;
+    // Connecting is not measured: with a short accept queue it can take a second, which must not
+    // count as warm-up.
     let streams: Vec<_> = (0..arguments.connections)
         .map(|_| worker::connect(address))
         .collect::<Result<_, _>>()
@@ -45,53 +45,54 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     let task = Task {
         address,
         plan: &plan,
-        expected: arguments.expected(),
-        keep_ids: arguments.ids_out.is_some(),
-        keep_names: arguments.names_out.is_some(),
+        expected_status: arguments.expected_status(),
+        record_ids: arguments.ids_out.is_some(),
+        record_names: arguments.names_out.is_some(),
         requests: arguments.requests,
         sent: &AtomicU64::new(0),
         from,
-        until: from + arguments.time(),
+        until: from + arguments.duration(),
     };
-    let mut tally = run_loops(task, streams, arguments.loops())?;
-    let took = started.elapsed().as_secs_f64();
-    let load_cores = (cpu_seconds("self") - cpu) / took;
+    let mut tally = run_loops(task, streams, arguments.loop_count())?;
+    let elapsed = started.elapsed().as_secs_f64();
+    let load_cores = (cpu_seconds("self") - cpu) / elapsed;
     let server = server_seconds().zip(server).map(|(after, before)| after - before);
 
     for (file, lines) in [(&arguments.ids_out, &tally.ids), (&arguments.names_out, &tally.names)] {
         let Some(file) = file else { continue };
         fs::write(file, lines).map_err(|e| format!("{}: {e}", file.display()))?;
     }
-    let seconds = if arguments.requests.is_some() { took } else { arguments.time().as_secs_f64() };
-    tally.expect_all(arguments.requests);
+    let seconds =
+        if arguments.requests.is_some() { elapsed } else { arguments.duration().as_secs_f64() };
+    tally.count_missing(arguments.requests);
     let mut summary = Summary::new(arguments.label.clone(), seconds, load_cores, &mut tally);
     if let Some(server) = server {
-        summary.share_out(server);
+        summary.set_server_time(server);
     }
     if arguments.json {
         println!("{}", serde_json::to_string(&summary).map_err(|e| e.to_string())?);
     } else {
         println!("{summary}");
     }
-    if let Some(complaint) = &tally.complaint {
-        eprintln!("load: {}: {complaint}", summary.label);
+    if let Some(error) = &tally.first_error {
+        eprintln!("load: {}: {error}", summary.label);
     }
-    Ok(summary.clean())
+    Ok(summary.is_clean())
 }
 
-/// Shares the connections out to `loops` threads and adds up what they saw.
+/// Distributes the connections over `loops` threads and merges their tallies.
 fn run_loops(task: Task<'_>, mut streams: Vec<TcpStream>, loops: usize) -> Result<Tally, String> {
     let share = streams.len().div_ceil(loops).max(1);
     thread::scope(|scope| {
         let mut threads = Vec::new();
         while !streams.is_empty() {
             let rest = streams.split_off(share.min(streams.len()));
-            let mine = std::mem::replace(&mut streams, rest);
-            threads.push(scope.spawn(move || worker::run(task, mine)));
+            let chunk = std::mem::replace(&mut streams, rest);
+            threads.push(scope.spawn(move || worker::run(task, chunk)));
         }
         let mut total = Tally::default();
         for thread in threads {
-            let tally = thread.join().map_err(|_| "a thread of the load generator panicked")?;
+            let tally = thread.join().map_err(|_| "a load generator thread panicked")?;
             total.merge(tally.map_err(|e| format!("{}: {e}", task.address))?);
         }
         Ok(total)

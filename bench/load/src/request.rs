@@ -1,4 +1,4 @@
-//! Requests as ready bytes: a request is written once, and each sending only fills in what is new.
+//! Prebuilt request bytes: a request is built once, and each send fills in only what changes.
 
 use std::fs;
 use std::io::Write;
@@ -6,109 +6,110 @@ use std::io::Write;
 use serde_json::Value;
 
 use crate::arguments::{Arguments, Mode};
-use crate::variety::Variety;
+use crate::document_generator::DocumentGenerator;
 
-/// Length of a random name and of a random Idempotency-Key.
-pub const RANDOM: usize = 24;
+/// Length of a random name or Idempotency-Key, in characters.
+pub const RANDOM_LEN: usize = 24;
 
-/// Stands where random characters go until a request is sent.
-pub(crate) const HOLE: &str = "~~~~~~~~~~~~~~~~~~~~~~~~";
+/// Marks where random characters are filled in before each send.
+pub(crate) const SLOT: &str = "~~~~~~~~~~~~~~~~~~~~~~~~";
 
-/// Stands in a path where an id goes.
-const ID: &str = "{id}";
+/// Marks where an id is inserted into the path.
+const ID_MARKER: &str = "{id}";
 
-/// 32 letters, so that 5 random bits choose one without a division.
+/// 32 letters: 5 random bits select one without a division.
 const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// What every connection sends: shared and never changed.
+/// The immutable request template shared by all connections.
 #[derive(Debug)]
 pub struct Plan {
     bytes: Vec<u8>,
-    holes: Vec<usize>,
-    /// What comes behind `bytes` when every request has a document of its own.
-    variety: Option<Variety>,
+    slots: Vec<usize>,
+    /// Generates the body after `bytes` when every request has its own document.
+    generator: Option<DocumentGenerator>,
     ids: Vec<String>,
     id_at: usize,
-    /// Whether ids are taken one after the other.
-    in_turn: bool,
+    /// Whether ids are used in order instead of at random.
+    sequential_ids: bool,
 }
 
-/// A request of one connection, kept and reused.
+/// The reusable request buffer of one connection.
 #[derive(Debug)]
 pub struct Request {
     bytes: Vec<u8>,
     name_at: usize,
     id_len: usize,
-    /// Where a document of its own is written before its length is known.
+    /// Buffer for a generated document, whose length is needed before it is sent.
     document: Vec<u8>,
 }
 
 impl Plan {
-    /// Reads the files that the arguments name and writes the request down.
+    /// Reads the files named in the arguments and builds the request.
     pub fn new(arguments: &Arguments) -> Result<Self, String> {
-        let (body, variety) = body(arguments)?;
+        let (body, generator) = body(arguments)?;
         let ids = ids(arguments)?;
         let get = arguments.mode == Mode::Get;
         let method = if get { "GET" } else { "POST" };
         let path = arguments.path.trim_end_matches('/');
-        let (before, behind) = match path.split_once(ID) {
-            Some(_) if ids.is_empty() => return Err(format!("{ID} in the path needs --ids")),
-            Some((before, behind)) => (before.to_owned(), behind),
+        let (before, after) = match path.split_once(ID_MARKER) {
+            Some(_) if ids.is_empty() => {
+                return Err(format!("{ID_MARKER} in the path needs --ids"));
+            }
+            Some((before, after)) => (before.to_owned(), after),
             None if ids.is_empty() => (path.to_owned(), ""),
             None => (format!("{path}/"), ""),
         };
 
         let start = format!("{method} {before}");
         let id_at = start.len();
-        let mut head =
-            vec![format!("{start}{behind} HTTP/1.1"), format!("Host: {}", arguments.url)];
+        let mut head = vec![format!("{start}{after} HTTP/1.1"), format!("Host: {}", arguments.url)];
         head.extend(arguments.token.iter().map(|token| format!("Authorization: Bearer {token}")));
         if arguments.mode == Mode::CreateIdempotent {
-            head.push(format!("Idempotency-Key: {HOLE}"));
+            head.push(format!("Idempotency-Key: {SLOT}"));
         }
         if !get {
             head.push("Content-Type: application/json".to_owned());
         }
-        if !get && variety.is_none() {
+        if !get && generator.is_none() {
             head.push(format!("Content-Length: {}", body.len()));
         }
-        let end = if variety.is_some() { "\r\n" } else { "\r\n\r\n" };
+        let end = if generator.is_some() { "\r\n" } else { "\r\n\r\n" };
         let text = format!("{}{end}{body}", head.join("\r\n"));
-        let holes = text.match_indices(HOLE).map(|(at, _)| at).collect();
-        let in_turn = arguments.requests.is_some();
-        Ok(Self { bytes: text.into_bytes(), holes, variety, ids, id_at, in_turn })
+        let slots = text.match_indices(SLOT).map(|(at, _)| at).collect();
+        let sequential_ids = arguments.requests.is_some();
+        Ok(Self { bytes: text.into_bytes(), slots, generator, ids, id_at, sequential_ids })
     }
 
-    /// A request for one connection.
+    /// Returns a new request buffer for one connection.
     pub fn request(&self) -> Request {
-        // The name is behind the key.
-        let name_at = self.holes.last().copied().unwrap_or(0);
+        // The name comes after the Idempotency-Key.
+        let name_at = self.slots.last().copied().unwrap_or(0);
         Request { bytes: self.bytes.clone(), name_at, id_len: 0, document: Vec::new() }
     }
 }
 
 impl Request {
-    /// Gives the request a new name, key, id or document. `number` counts all requests from 0 on.
-    pub fn renew(&mut self, plan: &Plan, number: u64, random: &mut fastrand::Rng) {
-        for &hole in &plan.holes {
-            fill(&mut self.bytes[hole..hole + RANDOM], random);
+    /// Fills in a new name, key, id or document. `number` is the index of the request, from 0.
+    pub fn prepare(&mut self, plan: &Plan, number: u64, random: &mut fastrand::Rng) {
+        for &slot in &plan.slots {
+            fill_random(&mut self.bytes[slot..slot + RANDOM_LEN], random);
         }
-        if let Some(variety) = &plan.variety {
+        if let Some(generator) = &plan.generator {
             self.document.clear();
-            let name_at = variety.write(&mut self.document, number, random);
+            let name_at = generator.write(&mut self.document, number, random);
             self.bytes.truncate(plan.bytes.len() + self.id_len);
             write!(self.bytes, "Content-Length: {}\r\n\r\n", self.document.len())
-                .expect("a vector takes every byte");
+                .expect("writing to a Vec cannot fail");
             self.name_at = self.bytes.len() + name_at;
             self.bytes.extend_from_slice(&self.document);
         }
         if !plan.ids.is_empty() {
-            let place = if plan.in_turn {
+            let index = if plan.sequential_ids {
                 usize::try_from(number).unwrap_or(0) % plan.ids.len()
             } else {
                 random.usize(..plan.ids.len())
             };
-            let id = plan.ids[place].as_bytes();
+            let id = plan.ids[index].as_bytes();
             let old = plan.id_at..plan.id_at + self.id_len;
             if old.len() == id.len() {
                 self.bytes[old].copy_from_slice(id);
@@ -119,20 +120,20 @@ impl Request {
         }
     }
 
-    /// The bytes to send.
+    /// Returns the bytes to send.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The name in them, in create modes.
+    /// Returns the template name in the request, in create modes.
     pub fn name(&self) -> &[u8] {
-        self.bytes.get(self.name_at..self.name_at + RANDOM).unwrap_or_default()
+        self.bytes.get(self.name_at..self.name_at + RANDOM_LEN).unwrap_or_default()
     }
 }
 
-/// Twelve letters come from one draw of 60 bits.
-pub(crate) fn fill(hole: &mut [u8], random: &mut fastrand::Rng) {
-    for half in hole.chunks_mut(12) {
+/// Fills the slot with random letters; 60 random bits give twelve letters.
+pub(crate) fn fill_random(slot: &mut [u8], random: &mut fastrand::Rng) {
+    for half in slot.chunks_mut(12) {
         let mut bits = random.u64(..);
         for letter in half {
             *letter = LETTERS[usize::try_from(bits & 31).unwrap_or(0)];
@@ -141,10 +142,10 @@ pub(crate) fn fill(hole: &mut [u8], random: &mut fastrand::Rng) {
     }
 }
 
-/// The document as compact JSON, with a hole for its name in create modes, or as one that varies.
-fn body(arguments: &Arguments) -> Result<(String, Option<Variety>), String> {
+/// Returns the body as compact JSON, with a slot for its name in create modes, or a generator.
+fn body(arguments: &Arguments) -> Result<(String, Option<DocumentGenerator>), String> {
     if arguments.vary && arguments.mode != Mode::Create {
-        return Err("--vary is for create mode".to_owned());
+        return Err("--vary is only valid in create mode".to_owned());
     }
     if arguments.mode == Mode::Get {
         return Ok((String::new(), None));
@@ -157,10 +158,10 @@ fn body(arguments: &Arguments) -> Result<(String, Option<Variety>), String> {
     let mut document: Value =
         serde_json::from_str(&text).map_err(|e| format!("{}: {e}", file.display()))?;
     if arguments.vary {
-        return Ok((String::new(), Some(Variety::new(document)?)));
+        return Ok((String::new(), Some(DocumentGenerator::new(document)?)));
     }
     let name = document.get_mut("name").ok_or("the document has no `name`")?;
-    *name = Value::from(HOLE);
+    *name = Value::from(SLOT);
     Ok((document.to_string(), None))
 }
 
@@ -168,7 +169,7 @@ fn ids(arguments: &Arguments) -> Result<Vec<String>, String> {
     let Some(file) = &arguments.ids else { return Ok(Vec::new()) };
     let text = fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
     let ids: Vec<String> = text.lines().map(str::to_owned).filter(|id| !id.is_empty()).collect();
-    if ids.is_empty() { Err(format!("{} holds no ids", file.display())) } else { Ok(ids) }
+    if ids.is_empty() { Err(format!("{} contains no ids", file.display())) } else { Ok(ids) }
 }
 
 #[cfg(test)]
@@ -198,8 +199,8 @@ mod tests {
         String::from_utf8(request.name().to_vec()).unwrap()
     }
 
-    /// A plan with these ids.
-    fn with_ids(mode: &str, ids: &str, extra: &[&str]) -> Plan {
+    /// Returns a plan with these ids.
+    fn plan_with_ids(mode: &str, ids: &str, extra: &[&str]) -> Plan {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let file = std::env::temp_dir().join(format!("load-ids-{}-{count}", std::process::id()));
@@ -214,28 +215,28 @@ mod tests {
         let plan = plan("create-idempotent", &[]);
         let mut request = plan.request();
         let mut random = fastrand::Rng::with_seed(7);
-        request.renew(&plan, 0, &mut random);
+        request.prepare(&plan, 0, &mut random);
         let first = text(&request);
-        request.renew(&plan, 0, &mut random);
+        request.prepare(&plan, 0, &mut random);
         let second = text(&request);
         assert_ne!(first, second);
         assert_eq!(first.len(), second.len());
         let (head, body) = first.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("Content-Length: {}", body.len())));
-        assert!(!first.contains(HOLE));
+        assert!(!first.contains(SLOT));
         assert!(second.contains(&format!("\"name\":\"{}\"", name(&request))));
         let document: Value = serde_json::from_str(body).unwrap();
-        assert_eq!(document["name"].as_str().unwrap().len(), RANDOM);
+        assert_eq!(document["name"].as_str().unwrap().len(), RANDOM_LEN);
         assert_eq!(document["components"].as_array().unwrap().len(), 4);
     }
 
     #[test]
-    fn a_varied_create_knows_its_length_and_its_name() {
+    fn a_varied_create_has_the_right_length_and_name() {
         let plan = plan("create", &["--vary"]);
         let mut request = plan.request();
         let mut random = fastrand::Rng::with_seed(7);
         for number in 0..200 {
-            request.renew(&plan, number, &mut random);
+            request.prepare(&plan, number, &mut random);
             let text = text(&request);
             let (head, body) = text.split_once("\r\n\r\n").unwrap();
             assert!(head.ends_with(&format!("Content-Length: {}", body.len())), "{text}");
@@ -246,11 +247,11 @@ mod tests {
 
     #[test]
     fn a_get_appends_ids_of_any_length() {
-        let plan = with_ids("get", "7\n123456\n", &[]);
+        let plan = plan_with_ids("get", "7\n123456\n", &[]);
         let mut request = plan.request();
         let mut random = fastrand::Rng::with_seed(7);
         for _ in 0..20 {
-            request.renew(&plan, 0, &mut random);
+            request.prepare(&plan, 0, &mut random);
             let text = text(&request);
             let line = text.lines().next().unwrap();
             assert!(line == "GET /p/7 HTTP/1.1" || line == "GET /p/123456 HTTP/1.1", "{line}");
@@ -258,16 +259,16 @@ mod tests {
     }
 
     #[test]
-    fn an_id_goes_where_the_path_says_and_each_has_its_turn_in_a_counted_run() {
+    fn ids_are_inserted_at_the_marker_and_used_in_order_in_a_counted_run() {
         let mut random = fastrand::Rng::with_seed(7);
         for (mode, path, expected) in [
             ("get", "/p?after={id}&limit=9", "GET /p?after=ID&limit=9 HTTP/1.1"),
             ("post", "/p/{id}/review", "POST /p/ID/review HTTP/1.1"),
         ] {
-            let plan = with_ids(mode, "7\n123456\n", &["--requests", "4", "--path", path]);
+            let plan = plan_with_ids(mode, "7\n123456\n", &["--requests", "4", "--path", path]);
             let mut request = plan.request();
             for (number, id) in ["7", "123456", "7", "123456"].iter().enumerate() {
-                request.renew(&plan, number as u64, &mut random);
+                request.prepare(&plan, number as u64, &mut random);
                 let text = text(&request);
                 assert_eq!(text.lines().next().unwrap(), expected.replace("ID", id));
             }
@@ -275,13 +276,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_is_refused() {
-        let refused = |line: &[&str]| {
+    fn invalid_arguments_are_rejected() {
+        let error = |line: &[&str]| {
             let line = [&["load", "--url", "h:1"], line].concat();
             Plan::new(&Arguments::parse_from(line)).unwrap_err()
         };
         let get = ["--mode", "get", "--path"];
-        assert!(refused(&[&get[..], &["/p/{id}"]].concat()).contains("--ids"));
-        assert!(refused(&[&get[..], &["/p", "--vary"]].concat()).contains("create mode"));
+        assert!(error(&[&get[..], &["/p/{id}"]].concat()).contains("--ids"));
+        assert!(error(&[&get[..], &["/p", "--vary"]].concat()).contains("create mode"));
     }
 }

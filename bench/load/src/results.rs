@@ -1,4 +1,4 @@
-//! The result lines of a whole benchmark, gathered by what they are about.
+//! Parses the result lines of a benchmark and groups them by kind.
 
 use std::collections::BTreeMap;
 
@@ -12,43 +12,43 @@ use crate::summary::Summary;
 enum Line {
     /// A run of the load generator.
     Run(Summary),
-    /// Memory that a server held after one.
+    /// Resident memory of a server after a run.
     Memory { memory: String, kib: f64 },
-    /// The median of something measured without a server, as it was printed.
+    /// Median of a micro-benchmark, with its unit.
     Micro { micro: String, median: String },
-    /// How many events an endpoint got in a second, while so many were created.
+    /// Events per second that an endpoint received during a create run.
     Deliveries { deliveries: String, per_second: f64 },
-    /// Memory that a server held with so many events undelivered.
+    /// Resident memory of a server with this number of undelivered events.
     Undelivered { undelivered: u64, kib: f64 },
-    /// What a server with many templates takes.
-    Holding(Holding),
+    /// Resources of a server in the growth benchmark.
+    Footprint(Footprint),
 }
 
-/// What a server takes for so many templates.
+/// Time, memory and disk space of a server with a given number of templates.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Holding {
-    /// How many it holds.
+pub struct Footprint {
+    /// Number of templates.
     pub templates: u64,
-    /// Seconds that making them took.
+    /// Seconds to create them.
     pub seeded_s: f64,
-    /// Seconds after which the search knew the last of them.
+    /// Seconds until the search index had caught up.
     pub followed_s: f64,
-    /// Memory of its own then, without mapped files.
+    /// Anonymous memory at that time, without mapped files.
     pub seeded_kib: f64,
-    /// The same after the runs with few connections.
+    /// Anonymous memory after the runs with few connections.
     pub runs_kib: f64,
-    /// The same after the run with many.
+    /// Anonymous memory after the run with many connections.
     pub crowd_kib: f64,
-    /// The file with the templates, its log folded into it.
+    /// Size of the store after a checkpoint.
     pub store_kib: f64,
-    /// The file that is searched, likewise.
+    /// Size of the search index after a checkpoint.
     pub search_kib: f64,
-    /// The write-ahead logs of both, while the server ran.
+    /// Size of both write-ahead logs while the server ran.
     pub logs_kib: f64,
 }
 
-/// The median.
-fn middle(mut values: Vec<f64>) -> Option<f64> {
+/// Returns the median of the values.
+fn median_of(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let middle = values.len() / 2;
     if values.len() % 2 == 1 {
@@ -58,37 +58,37 @@ fn middle(mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
-/// All that was measured.
+/// All results of a benchmark.
 #[derive(Debug, Default)]
 pub struct Results {
-    /// Runs by their label, one for each round.
+    /// Runs by label, one per round.
     pub runs: BTreeMap<String, Vec<Summary>>,
-    /// MiB by server, the most of all rounds.
+    /// Resident memory by server in MiB, the maximum of all rounds.
     pub memory: BTreeMap<String, f64>,
-    /// Microseconds of what was measured without a server.
+    /// Medians of micro-benchmarks in microseconds, by name.
     pub micro: BTreeMap<String, f64>,
-    /// Events that an endpoint got in a second, one for each round.
+    /// Events per second that an endpoint received, one value per round.
     pub deliveries: BTreeMap<String, Vec<f64>>,
-    /// MiB by the number of events undelivered.
+    /// Resident memory in MiB by number of undelivered events.
     pub undelivered: BTreeMap<u64, f64>,
-    /// What a server takes, by the number of templates.
-    pub holdings: BTreeMap<u64, Holding>,
+    /// Resources by number of templates.
+    pub footprints: BTreeMap<u64, Footprint>,
 }
 
 impl Results {
-    /// Reads the lines.
-    pub fn read(text: &str) -> Result<Self, String> {
+    /// Parses the result lines.
+    pub fn parse(text: &str) -> Result<Self, String> {
         let mut results = Self::default();
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             match serde_json::from_str(line).map_err(|e| format!("{e}: {line}"))? {
                 Line::Run(run) => results.runs.entry(run.label.clone()).or_default().push(run),
-                // The largest value over all rounds is the one that has to fit.
+                // The target applies to the maximum of all rounds.
                 Line::Memory { memory, kib } => {
-                    let most = results.memory.entry(memory).or_insert(0.0);
-                    *most = most.max(kib / 1024.0);
+                    let max = results.memory.entry(memory).or_insert(0.0);
+                    *max = max.max(kib / 1024.0);
                 }
                 Line::Micro { micro, median } => {
-                    let us = microseconds(&median).ok_or(format!("not a time: {median}"))?;
+                    let us = microseconds(&median).ok_or(format!("not a duration: {median}"))?;
                     results.micro.insert(micro, us);
                 }
                 Line::Deliveries { deliveries, per_second } => {
@@ -97,39 +97,39 @@ impl Results {
                 Line::Undelivered { undelivered, kib } => {
                     results.undelivered.insert(undelivered, kib / 1024.0);
                 }
-                Line::Holding(it) => drop(results.holdings.insert(it.templates, it)),
+                Line::Footprint(it) => drop(results.footprints.insert(it.templates, it)),
             }
         }
         Ok(results)
     }
 
-    /// The median of one figure over all rounds.
+    /// Returns the median of one figure over all rounds.
     pub fn median(&self, label: &str, figure: impl Fn(&Summary) -> f64) -> Option<f64> {
-        middle(self.runs.get(label)?.iter().map(figure).collect())
+        median_of(self.runs.get(label)?.iter().map(figure).collect())
     }
 
-    /// The median of the events that an endpoint got in a second.
+    /// Returns the median of the events per second that an endpoint received.
     pub fn delivered(&self, run: &str) -> Option<f64> {
-        middle(self.deliveries.get(run)?.clone())
+        median_of(self.deliveries.get(run)?.clone())
     }
 
-    /// The median of the rate.
+    /// Returns the median rate in requests per second.
     pub fn rate(&self, label: &str) -> Option<f64> {
         self.median(label, |run| run.rate)
     }
 
-    /// The median of a latency, in milliseconds.
+    /// Returns the median of a latency in milliseconds.
     pub fn ms(&self, label: &str, figure: impl Fn(&Summary) -> u32) -> Option<f64> {
         Some(self.median(label, |run| f64::from(figure(run)))? / 1000.0)
     }
 }
 
-/// What a verdict says.
-pub fn verdict(met: bool) -> &'static str {
+/// Returns the word for a target that was met or missed.
+pub fn met_or_missed(met: bool) -> &'static str {
     if met { "met" } else { "MISSED" }
 }
 
-/// A time with its unit, as `1.234 µs`.
+/// Parses a time with its unit, such as `1.234 µs`, into microseconds.
 fn microseconds(text: &str) -> Option<f64> {
     let (number, unit) = text.trim().split_once(' ')?;
     let factor = match unit {
@@ -154,30 +154,30 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_median_is_the_middle_of_all_rounds() {
+    fn the_median_is_taken_over_all_rounds() {
         let text = run("a", 3.0, 1_000) + &run("a", 1.0, 3_000) + &run("b", 7.0, 1);
-        let results = Results::read(&text).unwrap();
+        let results = Results::parse(&text).unwrap();
         assert_eq!((results.rate("a"), results.rate("b")), (Some(2.0), Some(7.0)));
         assert_eq!(results.ms("a", |run| run.p99_us), Some(4.0));
         assert_eq!(results.rate("c"), None);
     }
 
     #[test]
-    fn the_most_memory_counts() {
+    fn memory_is_the_maximum_of_all_rounds() {
         let text = "{\"memory\":\"galley\",\"kib\":2048}\n{\"memory\":\"galley\",\"kib\":1024}\n";
-        assert_eq!(Results::read(text).unwrap().memory.get("galley"), Some(&2.0));
-        assert!(Results::read("{}").is_err());
+        assert_eq!(Results::parse(text).unwrap().memory.get("galley"), Some(&2.0));
+        assert!(Results::parse("{}").is_err());
     }
 
     #[test]
-    fn times_are_read_in_every_unit() {
+    fn durations_are_parsed_in_every_unit() {
         for (text, expected) in
             [("1.5 µs", Some(1.5)), ("250 ns", Some(0.25)), ("2 ms", Some(2_000.0)), ("7", None)]
         {
             assert_eq!(microseconds(text), expected, "{text}");
         }
         let line = "{\"micro\":\"render\",\"median\":\"2.5 µs\"}";
-        assert_eq!(Results::read(line).unwrap().micro.get("render"), Some(&2.5));
-        assert!(Results::read("{\"micro\":\"render\",\"median\":\"\"}").is_err());
+        assert_eq!(Results::parse(line).unwrap().micro.get("render"), Some(&2.5));
+        assert!(Results::parse("{\"micro\":\"render\",\"median\":\"\"}").is_err());
     }
 }

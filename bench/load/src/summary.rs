@@ -1,4 +1,4 @@
-//! What a run found: counts and latencies while it runs, one summary when it is over.
+//! Counts and latencies of a run, and the summary of its figures.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,27 +6,27 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// What one event loop saw.
+/// Counters of one event loop.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// Latency of every answer inside the measured time, in microseconds.
+    /// Latency of every response within the measured time, in microseconds.
     pub latencies: Vec<u32>,
-    /// Answers of each status, warm-up and leftovers included.
+    /// Number of responses by status, including the warm-up and late responses.
     pub statuses: BTreeMap<u16, u64>,
-    /// Answers with a status that was not wanted.
+    /// Responses with an unexpected status.
     pub unexpected: u64,
-    /// Connections that failed and answers that could not be read.
+    /// Failed connections and unreadable responses.
     pub errors: u64,
-    /// The first answer or failure that was not wanted, so that somebody can find the cause.
-    pub complaint: Option<String>,
-    /// Ids of what was created, a line each.
+    /// Description of the first unexpected response or failed connection.
+    pub first_error: Option<String>,
+    /// Ids of created templates, one per line.
     pub ids: Vec<u8>,
-    /// Names of what was created, a line each.
+    /// Names of created templates, one per line.
     pub names: Vec<u8>,
 }
 
 impl Tally {
-    /// Adds what another loop saw.
+    /// Adds the counters of another loop.
     pub fn merge(&mut self, other: Self) {
         self.latencies.extend(other.latencies);
         for (status, count) in other.statuses {
@@ -34,17 +34,17 @@ impl Tally {
         }
         self.unexpected += other.unexpected;
         self.errors += other.errors;
-        self.complaint = self.complaint.take().or(other.complaint);
+        self.first_error = self.first_error.take().or(other.first_error);
         self.ids.extend(other.ids);
         self.names.extend(other.names);
     }
 
-    /// Makes every request that the time did not suffice for an error.
-    pub fn expect_all(&mut self, requests: Option<u64>) {
+    /// Counts every request that was not answered in time as an error.
+    pub fn count_missing(&mut self, requests: Option<u64>) {
         let missing = requests.unwrap_or(0).saturating_sub(self.latencies.len() as u64);
         if missing > 0 {
             self.errors += missing;
-            self.complaint.get_or_insert_with(|| format!("{missing} requests were not answered"));
+            self.first_error.get_or_insert_with(|| format!("{missing} requests got no response"));
         }
     }
 }
@@ -52,31 +52,31 @@ impl Tally {
 /// The figures of one run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Summary {
-    /// What was measured, as `server/kind/connections`.
+    /// Label of the run: `server/kind/connections`.
     pub label: String,
-    /// Answers a second in the measured time.
+    /// Responses per second in the measured time.
     pub rate: f64,
     /// Median latency in microseconds.
     pub p50_us: u32,
-    /// 99th percentile of the latency in microseconds.
+    /// 99th percentile latency in microseconds.
     pub p99_us: u32,
-    /// Answers in the measured time.
+    /// Number of responses in the measured time.
     pub requests: usize,
-    /// Answers of each status, warm-up included; as text, as the members of JSON are.
+    /// Number of responses by status, including the warm-up; JSON requires string keys.
     pub statuses: BTreeMap<String, u64>,
-    /// Answers with a status that was not wanted.
+    /// Responses with an unexpected status.
     pub unexpected: u64,
-    /// Connections that failed and answers that could not be read.
+    /// Failed connections and unreadable responses.
     pub errors: u64,
-    /// Cores that the load generator itself used, to see whether it held the server back.
+    /// CPU cores used by the load generator, to detect whether it was the bottleneck.
     pub load_cores: f64,
-    /// Microseconds of processor time that the server used for each request, if it was watched.
+    /// CPU time of the server per request in microseconds, if measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_us: Option<f64>,
 }
 
 impl Summary {
-    /// Sums up a run of `seconds` measured seconds.
+    /// Summarises a run of `seconds` measured seconds.
     pub fn new(label: String, seconds: f64, load_cores: f64, tally: &mut Tally) -> Self {
         tally.latencies.sort_unstable();
         let requests = tally.latencies.len();
@@ -96,16 +96,16 @@ impl Summary {
         }
     }
 
-    /// Shares processor seconds that the server used out to all that it answered.
-    pub fn share_out(&mut self, server_seconds: f64) {
+    /// Sets the CPU time per request from the CPU seconds that the server used in total.
+    pub fn set_server_time(&mut self, server_seconds: f64) {
         let answered: u64 = self.statuses.values().sum();
         #[expect(clippy::cast_precision_loss, reason = "a count of requests is far below 2^52")]
         let answered = answered.max(1) as f64;
         self.server_us = Some(server_seconds * 1e6 / answered);
     }
 
-    /// Whether every answer was the wanted one, and there were any.
-    pub fn clean(&self) -> bool {
+    /// Whether there were responses and all of them were as expected.
+    pub fn is_clean(&self) -> bool {
         self.unexpected == 0 && self.errors == 0 && self.requests > 0
     }
 }
@@ -134,10 +134,10 @@ fn percentile(sorted: &[u32], percent: usize) -> u32 {
     sorted.get(rank - 1).copied().unwrap_or(0)
 }
 
-/// Processor seconds that a process has used (`self` is this one), where the system tells (Linux).
+/// Returns the CPU seconds that a process has used (`self` for this one); Linux only.
 pub fn cpu_seconds(process: &str) -> f64 {
-    // The command in parentheses may hold spaces, so the fields are counted from its end;
-    // user and system time are the 12th and 13th after it, in hundredths of a second.
+    // The command in parentheses may contain spaces, so fields are counted from its end. User and
+    // system time are the 12th and 13th field after it, in hundredths of a second.
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks: f64 = fields
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_values_that_occurred() {
+    fn percentiles_are_observed_values() {
         let values: Vec<u32> = (1..=200).collect();
         assert_eq!(percentile(&values, 50), 100);
         assert_eq!(percentile(&values, 99), 198);
@@ -165,29 +165,29 @@ mod tests {
     #[test]
     fn a_run_with_an_unexpected_status_is_not_clean() {
         let mut tally = Tally { latencies: vec![1, 2, 3], ..Tally::default() };
-        assert!(Summary::new("x".into(), 1.0, 0.0, &mut tally).clean());
+        assert!(Summary::new("x".into(), 1.0, 0.0, &mut tally).is_clean());
         tally.unexpected = 1;
-        assert!(!Summary::new("x".into(), 1.0, 0.0, &mut tally).clean());
+        assert!(!Summary::new("x".into(), 1.0, 0.0, &mut tally).is_clean());
     }
 
     #[test]
-    fn what_a_server_used_is_shared_out_to_all_answers_the_warm_up_included() {
+    fn server_time_is_divided_by_all_responses_including_the_warm_up() {
         let mut tally = Tally { latencies: vec![1, 2], ..Tally::default() };
         tally.statuses.insert(200, 4);
         let mut summary = Summary::new("x".into(), 1.0, 0.0, &mut tally);
         assert!(!serde_json::to_string(&summary).unwrap().contains("server_us"));
-        summary.share_out(0.002);
+        summary.set_server_time(0.002);
         assert_eq!(summary.server_us, Some(500.0));
     }
 
     #[test]
-    fn a_run_with_fewer_answers_than_asked_for_is_not_clean() {
+    fn a_run_with_missing_responses_is_not_clean() {
         let mut tally = Tally { latencies: vec![1, 2, 3], ..Tally::default() };
-        tally.expect_all(None);
-        tally.expect_all(Some(3));
-        assert_eq!((tally.errors, &tally.complaint), (0, &None));
-        tally.expect_all(Some(5));
+        tally.count_missing(None);
+        tally.count_missing(Some(3));
+        assert_eq!((tally.errors, &tally.first_error), (0, &None));
+        tally.count_missing(Some(5));
         assert_eq!(tally.errors, 2);
-        assert_eq!(tally.complaint.as_deref(), Some("2 requests were not answered"));
+        assert_eq!(tally.first_error.as_deref(), Some("2 requests got no response"));
     }
 }

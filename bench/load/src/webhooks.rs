@@ -1,22 +1,22 @@
-//! What deliveries cost, as a table.
+//! The table of the webhook benchmark.
 
 use std::fmt::Write as _;
 
-use crate::results::{Results, verdict};
+use crate::results::{Results, met_or_missed};
 
-/// The share of creates that has to be left with an endpoint.
-const WANTED: f64 = 0.9;
+/// Target: creates with an endpoint as a share of creates without one.
+const TARGET_SHARE: f64 = 0.9;
 
-/// MiB that a server may hold with many events undelivered.
-const WANTED_MEMORY: f64 = 128.0;
+/// Target: resident memory with many undelivered events, in MiB.
+const TARGET_MEMORY_MIB: f64 = 128.0;
 
 const ROWS: [(&str, &str); 3] = [
     ("none", "creates, no endpoint"),
     ("one", "creates, one endpoint"),
-    ("tarpit", "one more that never answers"),
+    ("tarpit", "plus one that never responds"),
 ];
 
-/// The table; empty if nothing of it was measured.
+/// Returns the table; empty without measurements.
 pub fn table(results: &Results) -> String {
     let mut table = String::new();
     let base = results.rate("webhooks/none");
@@ -24,7 +24,7 @@ pub fn table(results: &Results) -> String {
         let Some(rate) = results.rate(&format!("webhooks/{name}")) else { continue };
         if table.is_empty() {
             table.push_str(
-                "webhooks                              creates/s    share  delivered/s  wanted\n",
+                "webhooks                              creates/s    share  delivered/s  target\n",
             );
         }
         let share = base.map(|base| rate / base);
@@ -35,19 +35,27 @@ pub fn table(results: &Results) -> String {
             share.map_or(String::from("-"), |share| format!("{share:.3}")),
         );
         if let Some(share) = share.filter(|_| name != "none") {
-            let _ = write!(table, "  {WANTED:.2} of none: {}", verdict(share >= WANTED));
+            let _ = write!(
+                table,
+                "  {TARGET_SHARE:.2} of none: {}",
+                met_or_missed(share >= TARGET_SHARE)
+            );
         }
         if let Some(one) = results.delivered("one").filter(|_| name == "tarpit") {
-            let same = delivered >= WANTED * one;
-            let _ = write!(table, ", {WANTED:.2} of the deliveries of one: {}", verdict(same));
+            let same = delivered >= TARGET_SHARE * one;
+            let _ = write!(
+                table,
+                ", {TARGET_SHARE:.2} of the deliveries of one: {}",
+                met_or_missed(same)
+            );
         }
         table.push('\n');
     }
     for (events, mib) in &results.undelivered {
         let _ = writeln!(
             table,
-            "{events} events undelivered: {mib:.1} MiB resident   wanted < {WANTED_MEMORY} MiB: {}",
-            verdict(*mib < WANTED_MEMORY)
+            "{events} undelivered events: {mib:.1} MiB resident   target < {TARGET_MEMORY_MIB} MiB: {}",
+            met_or_missed(*mib < TARGET_MEMORY_MIB)
         );
     }
     table
@@ -68,16 +76,16 @@ mod tests {
             + &run("one", 95.0)
             + &run("tarpit", 80.0)
             + "{\"deliveries\":\"one\",\"per_second\":50.0}\n{\"deliveries\":\"tarpit\",\"per_second\":40.0}\n{\"undelivered\":1000000,\"kib\":204800}\n";
-        let table = table(&Results::read(&text).unwrap());
+        let table = table(&Results::parse(&text).unwrap());
         assert!(table.contains("0.950         50.0  0.90 of none: met"), "{table}");
         let tarpit =
             "0.800         40.0  0.90 of none: MISSED, 0.90 of the deliveries of one: MISSED";
         assert!(table.contains(tarpit), "{table}");
-        assert!(table.contains("200.0 MiB resident   wanted < 128 MiB: MISSED"), "{table}");
+        assert!(table.contains("200.0 MiB resident   target < 128 MiB: MISSED"), "{table}");
     }
 
     #[test]
-    fn nothing_measured_is_nothing_to_show() {
+    fn there_is_no_table_without_measurements() {
         assert_eq!(table(&Results::default()), "");
     }
 }

@@ -1,7 +1,7 @@
-//! One event loop: a thread that keeps one request under way on each of its connections.
+//! The event loop: a thread that keeps one request in flight on each of its connections.
 //!
-//! It works on the sockets directly, without a runtime or an HTTP client, because on a machine with
-//! few cores whatever the load generator uses is taken from the server that it measures.
+//! It uses sockets directly, without a runtime or an HTTP client: on a machine with few cores, the
+//! load generator takes its CPU time from the server under test.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{self, SocketAddr};
@@ -13,35 +13,35 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
 use crate::request::{Plan, Request};
-use crate::response;
+use crate::response::{self, Response};
 use crate::summary::Tally;
 
-/// How long to wait for requests that are under way when the time is up.
-const GRACE: Duration = Duration::from_secs(10);
+/// How long to wait for responses in flight after the measured time.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Failures after which a loop gives up instead of reconnecting for ever.
-const MOST_ERRORS: u64 = 100;
+/// Number of errors after which a loop stops reconnecting.
+const MAX_ERRORS: u64 = 100;
 
-/// What a loop has to do.
+/// The work of an event loop.
 #[derive(Debug, Clone, Copy)]
 pub struct Task<'a> {
-    /// Where the server is.
+    /// Address of the server.
     pub address: SocketAddr,
-    /// What to send.
+    /// The requests to send.
     pub plan: &'a Plan,
-    /// The status that every answer has to have.
-    pub expected: u16,
-    /// Whether the ids of the answers are kept.
-    pub keep_ids: bool,
-    /// Whether the names of what was created are kept.
-    pub keep_names: bool,
-    /// How many requests all loops send together, if not as many as the time allows.
+    /// Expected status of every response.
+    pub expected_status: u16,
+    /// Whether to record the ids in the responses.
+    pub record_ids: bool,
+    /// Whether to record the names of created templates.
+    pub record_names: bool,
+    /// Total number of requests of all loops; `None` for as many as the time allows.
     pub requests: Option<u64>,
-    /// How many they have sent.
+    /// Number of requests that all loops have sent.
     pub sent: &'a AtomicU64,
-    /// When the measured time begins.
+    /// Start of the measured time.
     pub from: Instant,
-    /// When the measured time ends.
+    /// End of the measured time.
     pub until: Instant,
 }
 
@@ -55,7 +55,7 @@ struct Connection {
     idle: bool,
 }
 
-/// A connection to the server.
+/// Connects to the server.
 pub fn connect(address: SocketAddr) -> io::Result<net::TcpStream> {
     let stream = net::TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
@@ -63,7 +63,7 @@ pub fn connect(address: SocketAddr) -> io::Result<net::TcpStream> {
     Ok(stream)
 }
 
-/// Sends requests on the given connections until the time is up.
+/// Sends requests on the given connections until the measured time ends.
 pub fn run(task: Task<'_>, streams: Vec<net::TcpStream>) -> io::Result<Tally> {
     let mut poll = Poll::new()?;
     let mut tally = Tally::default();
@@ -78,11 +78,11 @@ pub fn run(task: Task<'_>, streams: Vec<net::TcpStream>) -> io::Result<Tally> {
         connection.send(&task, &mut random)?;
         busy -= usize::from(connection.idle);
     }
-    while busy > 0 && tally.errors < MOST_ERRORS {
-        let left = (task.until + GRACE).saturating_duration_since(Instant::now());
+    while busy > 0 && tally.errors < MAX_ERRORS {
+        let left = (task.until + DRAIN_TIMEOUT).saturating_duration_since(Instant::now());
         if left.is_zero() {
             tally.errors += busy as u64;
-            tally.complaint.get_or_insert_with(|| format!("{busy} requests were never answered"));
+            tally.first_error.get_or_insert_with(|| format!("{busy} requests got no response"));
             break;
         }
         match poll.poll(&mut events, Some(left)) {
@@ -96,7 +96,7 @@ pub fn run(task: Task<'_>, streams: Vec<net::TcpStream>) -> io::Result<Tally> {
             }
             if let Err(error) = connection.advance(event, &task, &mut random, &mut tally) {
                 tally.errors += 1;
-                tally.complaint.get_or_insert_with(|| format!("connection: {error}"));
+                tally.first_error.get_or_insert_with(|| format!("connection: {error}"));
                 let stream = connect(task.address)?;
                 *connection = Connection::new(stream, &task, &poll, event.token())?;
                 connection.send(&task, &mut random)?;
@@ -122,14 +122,14 @@ impl Connection {
         })
     }
 
-    /// Begins a new request, if there is one left to send.
+    /// Sends the next request, if any is left.
     fn send(&mut self, task: &Task<'_>, random: &mut fastrand::Rng) -> io::Result<()> {
         let number = task.sent.fetch_add(1, Ordering::Relaxed);
         if task.requests.is_some_and(|requests| number >= requests) {
             self.idle = true;
             return Ok(());
         }
-        self.request.renew(task.plan, number, random);
+        self.request.prepare(task.plan, number, random);
         self.written = 0;
         self.filled = 0;
         self.sent = Instant::now();
@@ -161,9 +161,9 @@ impl Connection {
         if !event.is_readable() {
             return Ok(());
         }
-        // One read takes a whole answer as a rule. Reading on until the socket is empty would cost
-        // a second system call for each request and is not needed: after a complete answer nothing
-        // more is due before the next request, and new bytes make a new event.
+        // One read usually returns a whole response. Reading until the socket is empty would cost a
+        // second system call per request and is unnecessary: after a complete response nothing more
+        // arrives before the next request, and new bytes trigger a new event.
         loop {
             match self.stream.read(&mut self.input[self.filled..]) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
@@ -172,7 +172,7 @@ impl Connection {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             }
-            let Some(answer) =
+            let Some(response) =
                 response::parse(&self.input[..self.filled]).map_err(io::Error::other)?
             else {
                 if self.filled == self.input.len() {
@@ -180,11 +180,11 @@ impl Connection {
                 }
                 continue;
             };
-            if answer.length != self.filled {
-                return Err(io::Error::other("bytes after the end of an answer"));
+            if response.length != self.filled {
+                return Err(io::Error::other("bytes after the end of a response"));
             }
             let now = Instant::now();
-            record(task, &self.request, &answer, now, self.sent, tally);
+            record(task, &self.request, &response, now, self.sent, tally);
             if now < task.until {
                 return self.send(task, random);
             }
@@ -197,28 +197,28 @@ impl Connection {
 fn record(
     task: &Task<'_>,
     request: &Request,
-    answer: &response::Response<'_>,
+    response: &Response<'_>,
     now: Instant,
     sent: Instant,
     tally: &mut Tally,
 ) {
-    *tally.statuses.entry(answer.status).or_default() += 1;
-    if answer.status == task.expected {
-        if task.keep_ids
-            && let Some(id) = response::id(answer.body)
+    *tally.statuses.entry(response.status).or_default() += 1;
+    if response.status == task.expected_status {
+        if task.record_ids
+            && let Some(id) = response::id(response.body)
         {
             tally.ids.extend_from_slice(id);
             tally.ids.push(b'\n');
         }
-        if task.keep_names {
+        if task.record_names {
             tally.names.extend_from_slice(request.name());
             tally.names.push(b'\n');
         }
     } else {
         tally.unexpected += 1;
-        tally.complaint.get_or_insert_with(|| {
-            let body = &answer.body[..answer.body.len().min(1000)];
-            format!("status {}: {}", answer.status, String::from_utf8_lossy(body))
+        tally.first_error.get_or_insert_with(|| {
+            let body = &response.body[..response.body.len().min(1000)];
+            format!("status {}: {}", response.status, String::from_utf8_lossy(body))
         });
     }
     if now >= task.from && now < task.until {
@@ -236,27 +236,27 @@ mod tests {
     use super::*;
     use crate::arguments::Arguments;
 
-    /// Answers every request on each of so many connections until it is closed; says how many.
-    fn server(connections: usize) -> (SocketAddr, thread::JoinHandle<usize>) {
+    /// Accepts this number of connections and responds to every request; returns the total.
+    fn start_server(connections: usize) -> (SocketAddr, thread::JoinHandle<usize>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let answer_all = |mut stream: net::TcpStream| {
+        let respond_all = |mut stream: net::TcpStream| {
             let (mut answered, mut input) = (0, [0; 4096]);
-            // A short request comes in one piece.
+            // A short request arrives in one read.
             while stream.read(&mut input).is_ok_and(|count| count > 0) {
                 answered += 1;
-                let answer = format!(
+                let response = format!(
                     "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{{\"id\":\"{answered}\"}}",
                     9 + answered.to_string().len()
                 );
-                stream.write_all(answer.as_bytes()).unwrap();
+                stream.write_all(response.as_bytes()).unwrap();
             }
             answered
         };
         let accept = move || {
             let threads: Vec<_> = (0..connections)
                 .map(|_| listener.accept().unwrap().0)
-                .map(|stream| thread::spawn(move || answer_all(stream)))
+                .map(|stream| thread::spawn(move || respond_all(stream)))
                 .collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).sum()
         };
@@ -264,18 +264,18 @@ mod tests {
     }
 
     #[test]
-    fn a_counted_run_sends_exactly_so_many_requests_also_fewer_than_it_has_connections() {
+    fn a_counted_run_sends_exactly_the_given_number_of_requests() {
         for requests in [1, 3, 1_000] {
-            let (address, server) = server(8);
+            let (address, server) = start_server(8);
             let line = ["load", "--url", "h:1", "--path", "/p", "--mode", "get"];
             let plan = Plan::new(&Arguments::parse_from(line)).unwrap();
             let now = Instant::now();
             let task = Task {
                 address,
                 plan: &plan,
-                expected: 200,
-                keep_ids: true,
-                keep_names: false,
+                expected_status: 200,
+                record_ids: true,
+                record_names: false,
                 requests: Some(requests),
                 sent: &AtomicU64::new(0),
                 from: now,
@@ -283,7 +283,7 @@ mod tests {
             };
             let streams = (0..8).map(|_| connect(address).unwrap()).collect();
             let tally = run(task, streams).unwrap();
-            assert_eq!((tally.errors, tally.complaint), (0, None));
+            assert_eq!((tally.errors, tally.first_error), (0, None));
             assert_eq!(tally.statuses.get(&200), Some(&requests));
             assert_eq!(tally.latencies.len() as u64, requests);
             assert_eq!(tally.ids.split(|&byte| byte == b'\n').count() as u64, requests + 1);

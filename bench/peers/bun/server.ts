@@ -16,21 +16,21 @@ if (!options.listen || !options.database || !key || !token) {
   process.exit(2);
 }
 
-// The rules that matter.
+// The most important rules.
 
-const MARK = /\{\{(.*?)\}\}/gs;
-const text = (most: number) => z.string().max(most).regex(/\S/, "is empty");
+const PLACEHOLDER = /\{\{(.*?)\}\}/gs;
+const text = (maxLength: number) => z.string().max(maxLength).regex(/\S/, "is empty");
 const url = z.string().max(2000).regex(/^https?:\/\/[^\s/?#@]+([/?#]\S*)?$/, "is not an http or https URL");
 
-/** How many different placeholders a text has, or what is wrong with them. */
+/** The number of distinct placeholders in a text, or an error message. */
 function placeholders(text: string): number | string {
   const numbers = new Set<number>();
-  for (const [, number] of text.matchAll(MARK)) {
-    if (!/^[1-9][0-9]{0,2}$/.test(number!)) return "a placeholder is a number such as {{1}}";
+  for (const [, number] of text.matchAll(PLACEHOLDER)) {
+    if (!/^[1-9][0-9]{0,2}$/.test(number!)) return "a placeholder must be a number such as {{1}}";
     numbers.add(Number(number));
   }
-  if (text.replace(MARK, "").includes("{{")) return "a placeholder is not closed";
-  return Math.max(0, ...numbers) === numbers.size ? numbers.size : "placeholders count from 1 without gaps";
+  if (text.replace(PLACEHOLDER, "").includes("{{")) return "a placeholder is not closed";
+  return Math.max(0, ...numbers) === numbers.size ? numbers.size : "placeholders must be numbered from 1 without gaps";
 }
 
 const Header = z.discriminatedUnion("format", [
@@ -48,7 +48,7 @@ const Body = z
     if (typeof count === "string") {
       context.addIssue({ code: "custom", path: ["text"], message: count });
     } else if (count > 0 && body.example?.body_text[0]?.length !== count) {
-      context.addIssue({ code: "custom", path: ["example"], message: "one sample for each placeholder" });
+      context.addIssue({ code: "custom", path: ["example"], message: "needs one sample per placeholder" });
     }
   });
 const Footer = z.object({ type: z.literal("FOOTER"), text: text(1024) });
@@ -58,28 +58,28 @@ const Button = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("PHONE_NUMBER"),
     text: text(128),
-    phone_number: z.string().regex(/^\+?[1-9][0-9]{6,14}$/, "is 7 to 15 digits with a country code"),
+    phone_number: z.string().regex(/^\+?[1-9][0-9]{6,14}$/, "must have 7 to 15 digits including the country code"),
   }),
   z.object({ type: z.literal("COPY_CODE"), example: text(128) }),
 ]);
 const Buttons = z.object({ type: z.literal("BUTTONS"), buttons: z.array(Button).min(1).max(20) });
 
 const Template = z.object({
-  name: z.string().min(1).max(512).regex(/^\S(.*\S)?$/s, "has white space at an end"),
+  name: z.string().min(1).max(512).regex(/^\S(.*\S)?$/s, "has leading or trailing white space"),
   language: z.string().regex(/^[a-z]{2}_[A-Z]{2}$/, "is not a language_REGION such as en_US"),
   category: z.enum(["MARKETING", "UTILITY", "AUTHENTICATION"]),
   allow_category_change: z.boolean(),
   components: z
     .array(z.discriminatedUnion("type", [Header, Body, Footer, Buttons]))
     .superRefine((components, context) => {
-      for (const [type, least] of [["BODY", 1], ["HEADER", 0], ["FOOTER", 0], ["BUTTONS", 0]] as const) {
+      for (const [type, min] of [["BODY", 1], ["HEADER", 0], ["FOOTER", 0], ["BUTTONS", 0]] as const) {
         const count = components.filter((component) => component.type === type).length;
-        if (count < least || count > 1) context.addIssue({ code: "custom", message: `${count} of type ${type}` });
+        if (count < min || count > 1) context.addIssue({ code: "custom", message: `${count} of type ${type}` });
       }
     }),
 });
 
-// The database: one transaction for each create, the same settings and tables as the other peer.
+// The database: one transaction per create, with the same settings and tables as the other peer.
 
 const db = new Database(options.database, { create: true, strict: true });
 db.run("PRAGMA journal_mode = WAL");
@@ -139,10 +139,10 @@ app.post("/api/v1.0/:phone_number_id/:key/message_templates", async (c) => {
   }
   const template = Template.safeParse(body);
   if (!template.success) {
-    return c.json({ title: "rules are broken", status: 422, violations: template.error.issues }, 422);
+    return c.json({ title: "invalid document", status: 422, violations: template.error.issues }, 422);
   }
   const id = create.immediate(account, c.req.param("phone_number_id"), template.data);
-  if (id === undefined) return c.json({ title: "the name is taken", status: 409 }, 409);
+  if (id === undefined) return c.json({ title: "name is already in use", status: 409 }, 409);
   return c.json({ id: String(id), status: "APPROVED", category: template.data.category }, 201, {
     Location: `message_templates/${id}`,
   });

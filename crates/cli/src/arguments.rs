@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use galley_domain::rulebook::Rulebook;
-use galley_domain::template::{Category, Status};
+use galley_domain::{rulebook::Category, template::Status};
 
 pub(crate) use webhooks::{
     Endpoint, EndpointChange, EventsOptions, ListenOptions, ReplayChoice, WebhookCommand,
@@ -243,11 +243,11 @@ pub(crate) struct TemplateFilter {
 }
 
 fn status(word: &str) -> Result<Status, String> {
-    Status::named(word).ok_or_else(|| format!("one of {}", Status::WORDS.join(", ")))
+    Status::parse(word).ok_or_else(|| format!("one of {}", Status::VALUES.join(", ")))
 }
 
 fn category(word: &str) -> Result<Category, String> {
-    Category::named(word).ok_or_else(|| format!("one of {}", Category::WORDS.join(", ")))
+    Category::parse(word).ok_or_else(|| format!("one of {}", Category::VALUES.join(", ")))
 }
 
 #[derive(Debug, Subcommand)]
@@ -382,6 +382,6 @@ pub(crate) struct ConvertOptions {
 
 fn rulebook(name: &str) -> Result<&'static Rulebook, String> {
     let names = || Rulebook::ALL.iter().map(|rulebook| rulebook.name).collect::<Vec<_>>();
-    Rulebook::named(name)
+    Rulebook::by_name(name)
         .ok_or_else(|| format!("there are these rulebooks: {}", names().join(", ")))
 }

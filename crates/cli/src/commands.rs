@@ -22,7 +22,7 @@ use galley_server::Clock as _;
 use galley_store::{
     Account, CredentialKind, SqliteStore, Store,
     postgres::{PostgresOptions, PostgresStore},
-    sqlite::{Acknowledge, OlderSchema, SqliteOptions},
+    sqlite::{Acknowledge, SchemaPolicy, SqliteOptions},
 };
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let outcome = runtime.block_on(async {
         match command {
             Command::Serve { .. } => serve::serve(&settings, &written).await,
-            Command::Doctor => doctor::examine(&settings, common.json).await,
+            Command::Doctor => doctor::check_integrity(&settings, common.json).await,
             Command::Backup { path } => backup::backup(&settings, &path, common.json).await,
             Command::Restore(options) => restore::restore(&settings, &options, common.json),
             Command::Migrate(options) => migrate::migrate(&settings, &options, common.json).await,
@@ -113,9 +113,9 @@ impl Desk {
         let store = match command {
             Command::Account(AccountCommand::Create { .. }) => {
                 let SqliteOptions { queue, acknowledge, .. } = SqliteOptions::default();
-                open(settings, queue, acknowledge, OlderSchema::RefusedUnlessEmpty).await?
+                open(settings, queue, acknowledge, SchemaPolicy::RefusedUnlessEmpty).await?
             }
-            _ => open_existing(settings, OlderSchema::Refused).await?,
+            _ => open_existing(settings, SchemaPolicy::Refused).await?,
         };
         Ok(Self { store, now: SystemClock::new().now(), json: common.json })
     }
@@ -136,7 +136,7 @@ async fn open(
     settings: &Settings,
     queue: usize,
     acknowledge: Acknowledge,
-    older_schema: OlderSchema,
+    older_schema: SchemaPolicy,
 ) -> anyhow::Result<Arc<dyn Store>> {
     let store: Arc<dyn Store> = match &settings.store {
         StoreUrl::Sqlite(path) => {
@@ -168,7 +168,7 @@ fn exists(settings: &Settings) -> bool {
 /// Opens a store that has to be there. Only the service itself brings an older one up to date.
 async fn open_existing(
     settings: &Settings,
-    older_schema: OlderSchema,
+    older_schema: SchemaPolicy,
 ) -> anyhow::Result<Arc<dyn Store>> {
     if !exists(settings) {
         bail!("there is no store {}; --store names another", settings.store);

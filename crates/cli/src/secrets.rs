@@ -1,8 +1,8 @@
 //! Secrets from the system's random source.
 
 use anyhow::{Context as _, bail};
-use galley_domain::credential;
-use galley_server::webhooks::Random;
+use galley_domain::account;
+use galley_server::delivery::Random;
 
 /// URL-safe, and a power of two, so that every letter is as likely as any other.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -42,10 +42,10 @@ fn bytes<const N: usize>() -> anyhow::Result<[u8; N]> {
 
 /// Takes a secret that somebody gives, because their clients have it built in.
 pub(crate) fn given(what: &str, secret: String) -> anyhow::Result<String> {
-    if !credential::is_secret(&secret) {
+    if !account::is_secret(&secret) {
         bail!(
             "the {what} has to be 1 to {} of the characters A-Z a-z 0-9 . _ ~ + -",
-            credential::LONGEST_SECRET
+            account::MAX_SECRET_BYTES
         );
     }
     if is_weak(&secret) {

@@ -6,7 +6,7 @@ mod webhooks;
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, bail};
-use galley_domain::{credential, suggest};
+use galley_domain::{account, document::suggest};
 use galley_server::{Limits, LogFormat};
 use galley_store::postgres::{AddressError, PostgresAddress};
 use jiff::SignedDuration;
@@ -266,14 +266,14 @@ impl Meaning<'_> {
         let mut secret = |name: &str, longest: usize| {
             // Compose files hand on what is not set as empty.
             let value = self.written.variable(name).filter(|value| !value.is_empty())?.to_owned();
-            if !credential::is_segment(&value) || value.len() > longest {
+            if !account::is_segment(&value) || value.len() > longest {
                 let allowed = format!("1 to {longest} of the characters A-Z a-z 0-9 . _ ~ + -");
                 self.complaints.push(format!("{name}: {allowed}"));
             }
             Some(value)
         };
-        let phone = secret("GALLEY_BOOTSTRAP_PHONE", credential::LONGEST_SEGMENT);
-        let mut secret = |name: &str| secret(name, credential::LONGEST_SECRET);
+        let phone = secret("GALLEY_BOOTSTRAP_PHONE", account::MAX_SEGMENT_BYTES);
+        let mut secret = |name: &str| secret(name, account::MAX_SECRET_BYTES);
         match (secret("GALLEY_BOOTSTRAP_KEY"), secret("GALLEY_BOOTSTRAP_TOKEN")) {
             (Some(key), Some(token)) => Some(Bootstrap { key, token, phone }),
             (None, None) if phone.is_none() => None,

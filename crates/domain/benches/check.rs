@@ -1,7 +1,7 @@
 //! What reading and checking the sample document costs, beside `serde_json` into a plain struct.
 
 use galley_domain::{
-    json::Document,
+    document::Document,
     rulebook::{V1, WHATSAPP},
     template::Template,
 };

@@ -2,7 +2,7 @@
 //! the same for a template of the `whatsapp` rulebook.
 
 use galley_domain::{
-    json::Document,
+    document::Document,
     render::render,
     rulebook::{V1, WHATSAPP},
     template::Template,

@@ -10,12 +10,11 @@ mod to_v1;
 mod to_whatsapp;
 
 use crate::{
-    advice::{Advice, Warning, Warnings},
-    json::{Document, Json, Member},
+    document::{Document, Json, Member},
     rulebook::{Rulebook, V1, WHATSAPP},
+    string_enum::string_enum,
     template::{Checked, Template},
-    violation::{Rule, Span, Violation, Violations},
-    words::words,
+    violation::{Rule, Span, Violation, Violations, Warning, WarningRule, Warnings},
 };
 use ledger::Ledger;
 use piece::{Piece, member, text};
@@ -80,7 +79,7 @@ pub struct Note {
     pub span: Option<Span>,
 }
 
-words!(
+string_enum!(
     /// What a note means for the result.
     Level {
         /// The other rulebook cannot say it: it is gone.
@@ -208,9 +207,9 @@ pub fn convert(document: &Document<'_>, direction: Direction) -> Result<Conversi
         vec![
             member("name", text(name)),
             member("language", text(language)),
-            member("category", text(template.category().word())),
-            member("allow_category_change", Json::Flag(template.allow_category_change())),
-            member("components", Json::List(components)),
+            member("category", text(template.category().as_str())),
+            member("allow_category_change", Json::Bool(template.allow_category_change())),
+            member("components", Json::Array(components)),
         ],
         false,
     );
@@ -220,7 +219,7 @@ pub fn convert(document: &Document<'_>, direction: Direction) -> Result<Conversi
 
 /// Points at every field that nobody knows.
 fn fields(warnings: &Warnings, ledger: &mut Ledger) {
-    let unknown = warnings.told().iter().filter(|it| it.rule == Advice::UnknownField);
+    let unknown = warnings.listed().iter().filter(|it| it.rule == WarningRule::UnknownField);
     for Warning { pointer, message, hint, .. } in unknown {
         if !pointer.strip_prefix('/').is_some_and(|field| OF_ANSWERS.contains(&field)) {
             ledger.note(Issue::FieldLost, pointer.clone(), message.clone(), hint.clone());
@@ -231,7 +230,7 @@ fn fields(warnings: &Warnings, ledger: &mut Ledger) {
 /// Adds what the other rulebook refuses of the result; answers how much more there is.
 fn remaining(document: &Document<'_>, to: &Rulebook, ledger: &mut Ledger) -> usize {
     let Err(violations) = Template::read(document, to) else { return 0 };
-    for violation in violations.told() {
+    for violation in violations.listed() {
         let Violation { rule, message, hint, span, .. } = violation.clone();
         let pointer = ledger.in_source(&violation.pointer);
         // What is known to be missing has been told better.
@@ -241,5 +240,5 @@ fn remaining(document: &Document<'_>, to: &Rulebook, ledger: &mut Ledger) -> usi
         let level = Level::Incomplete;
         ledger.notes.push(Note { pointer, id: rule.id(), level, message, hint, span });
     }
-    violations.more()
+    violations.omitted()
 }

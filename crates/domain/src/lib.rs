@@ -1,36 +1,21 @@
-//! What a message template is: how a document is read, which rules it has to meet, and what it
-//! becomes once it has met them. Everything here is pure: no I/O, no clock, no randomness.
+//! The rules of message templates. Everything in this crate is pure: no I/O, no clock, no
+//! randomness.
 //!
-//! The way of a document: bytes → [`json::Document`] → [`template::Template::read`] with a
-//! [`rulebook::Rulebook`] → a [`template::Template`], or every [`violation::Violation`] at once.
+//! A request body becomes a [`document::Document`]. [`template::Template::read`] checks it against a
+//! [`rulebook::Rulebook`] and returns a [`template::Template`] or every
+//! [`violation::Violation`].
+//!
+//! Modules depend only on those listed before them; a test enforces this.
 
-pub mod advice;
+pub mod account;
 pub mod convert;
-pub mod credential;
-pub mod delivery;
-pub mod edit;
-pub mod graph_codes;
+pub mod document;
 pub mod id;
-pub mod json;
-mod language;
-pub mod lifecycle;
-pub mod lifecycle_page;
-mod marks;
-mod moment;
-mod phrase;
-mod placeholder;
-mod reader;
+pub mod reference;
 pub mod render;
-pub mod review;
 pub mod rulebook;
-pub mod rules_page;
-pub mod sample;
-pub mod schema;
-pub mod search;
-pub mod suggest;
+mod string_enum;
 pub mod template;
-mod text;
+mod validation;
 pub mod violation;
 pub mod webhook;
-pub mod wording;
-mod words;

@@ -17,10 +17,10 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use crate::{
-    json::{Document, Json},
-    reader::Reader,
-    rulebook::{Part, Rulebook, WHATSAPP},
+    document::{Document, Json},
+    rulebook::{ObjectSchema, Rulebook, WHATSAPP},
     template::Template,
+    validation::reader::Reader,
     violation::Violations,
 };
 use intake::{Intake, Need, Place};
@@ -44,7 +44,7 @@ pub struct Rendered<'a> {
 }
 
 /// No table says what values look like: that is up to the template.
-static VALUES: Part = Part { title: "the values of a template", fields: &[] };
+static VALUES: ObjectSchema = ObjectSchema { title: "the values of a template", fields: &[] };
 
 /// Puts values into a template, or tells everything that is wrong with them.
 ///
@@ -138,7 +138,7 @@ fn header<'a>(component: Option<&Json<'a>>, intake: &mut Intake<'a, '_>) -> Fill
 fn body<'a>(component: Option<&Json<'a>>, intake: &mut Intake<'a, '_>) -> Filled<'a> {
     let example = component.and_then(|body| body.get("example"));
     let samples = match list(example, "body_text") {
-        [Json::List(samples)] => samples,
+        [Json::Array(samples)] => samples,
         _ => &[][..],
     };
     words("body", BODY_MAX, component, samples, intake)
@@ -160,7 +160,7 @@ fn words<'a>(
     };
     let need = |index: usize| Need {
         what: format!("the value of `{{{{{}}}}}` in the {member}", index + 1),
-        sample: samples.get(index).and_then(Json::as_text),
+        sample: samples.get(index).and_then(Json::as_str),
     };
     let values = intake.list(member, count, need, |value| value::plain(value, usize::MAX));
     let Some(values) = values.into_iter().collect::<Option<Vec<&str>>>() else {
@@ -193,20 +193,20 @@ fn attachment<'a>(sample: Option<&str>, intake: &mut Intake<'a, '_>) -> Filled<'
 /// treated as absent.
 fn list<'t, 'a>(object: Option<&'t Json<'a>>, key: &str) -> &'t [Json<'a>] {
     match object.and_then(|object| object.get(key)) {
-        Some(Json::List(items)) => items,
+        Some(Json::Array(items)) => items,
         _ => &[],
     }
 }
 
 /// A string to look at.
 fn word<'t>(object: &'t Json<'_>, key: &str) -> Option<&'t str> {
-    object.get(key)?.as_text()
+    object.get(key)?.as_str()
 }
 
 /// A string to keep: borrowed from the template unless it held escapes.
 fn text<'a>(object: &Json<'a>, key: &str) -> Option<Cow<'a, str>> {
     match object.get(key)? {
-        Json::Text(text) => Some(text.clone()),
+        Json::String(text) => Some(text.clone()),
         _ => None,
     }
 }

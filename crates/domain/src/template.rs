@@ -1,12 +1,18 @@
 //! Templates: read once at the door, valid for ever after.
 
+pub mod edit;
+pub mod lifecycle;
+pub mod message_text;
+pub mod review;
+pub mod sample;
+pub mod search_terms;
+
 use crate::{
-    advice::Warnings,
-    json::{Document, Json},
-    reader::Reader,
-    rulebook::{Field, Rulebook},
-    violation::{Report, Violations},
-    words::words,
+    document::{Document, Json},
+    rulebook::{Category, Field, Rulebook},
+    string_enum::string_enum,
+    validation::reader::Reader,
+    violation::{ViolationCollector, Violations, Warnings},
 };
 
 /// A template whose every rule held when it came in. [`Template::read`] is the door for
@@ -32,14 +38,14 @@ pub struct Checked {
 impl Template {
     /// Reads a document: a template, or everything that is wrong with it.
     pub fn read(document: &Document<'_>, rulebook: &Rulebook) -> Result<Self, Violations> {
-        let also = |report: &mut Report| rulebook.check(document.root(), report);
+        let also = |report: &mut ViolationCollector| rulebook.check(document.root(), report);
         let content = Reader::read(document, rulebook.template, is_content, also)?;
         Ok(Self::of(document, content))
     }
 
     /// Reads a document as [`Template::read`] does and collects warnings on the way.
     pub fn check(document: &Document<'_>, rulebook: &Rulebook) -> Checked {
-        let also = |report: &mut Report| rulebook.check(document.root(), report);
+        let also = |report: &mut ViolationCollector| rulebook.check(document.root(), report);
         let (content, mut warnings) = Reader::check(document, rulebook.template, is_content, also);
         rulebook.advise(document.root(), &mut warnings);
         Checked { template: content.map(|content| Self::of(document, content)), warnings }
@@ -48,17 +54,17 @@ impl Template {
     /// The template of a document in which every rule holds.
     fn of(document: &Document<'_>, content: String) -> Self {
         let text = |key: &str| {
-            let value = document.root().get(key).and_then(Json::as_text);
+            let value = document.root().get(key).and_then(Json::as_str);
             value.expect("the rulebook requires it")
         };
         Self {
             name: text("name").to_owned(),
             language: text("language").to_owned(),
-            category: Category::named(text("category")).expect("the rulebook lists its words"),
+            category: Category::parse(text("category")).expect("the rulebook lists its words"),
             // Where the rulebook lets it be left out, that means yes.
             allow_category_change: !matches!(
                 document.root().get("allow_category_change"),
-                Some(Json::Flag(false))
+                Some(Json::Bool(false))
             ),
             content,
         }
@@ -107,19 +113,7 @@ pub(crate) fn is_content(field: &Field) -> bool {
     !["name", "language", "category", "allow_category_change"].contains(&field.name)
 }
 
-words!(
-    /// What a template is sent for.
-    Category {
-        /// Offers, news, invitations.
-        Marketing "MARKETING",
-        /// Something the customer asked for or is in the middle of.
-        Utility "UTILITY",
-        /// One-time codes.
-        Authentication "AUTHENTICATION",
-    }
-);
-
-words!(
+string_enum!(
     /// Where a template stands.
     Status {
         /// It waits for a reviewer.
@@ -135,7 +129,7 @@ words!(
     }
 );
 
-words!(
+string_enum!(
     /// How a new template gets its first status.
     Review {
         /// A valid template is approved at once.
@@ -161,16 +155,12 @@ mod tests {
 
     #[test]
     fn words_are_found_by_their_letters_and_by_their_number() {
-        for word in Status::WORDS {
-            let status = Status::named(&word.to_lowercase()).unwrap();
-            assert_eq!((status.word(), Status::numbered(status.number())), (*word, Some(status)));
+        for word in Status::VALUES {
+            let status = Status::parse(&word.to_lowercase()).unwrap();
+            assert_eq!((status.as_str(), Status::from_code(status.code())), (*word, Some(status)));
         }
-        assert_eq!((Status::named("LIVE"), Status::numbered(9)), (None, None));
-        assert_eq!(Status::Approved.number(), 1, "numbers are kept in rows and never change");
-        assert_eq!(
-            Category::Authentication.number(),
-            2,
-            "numbers are kept in rows and never change"
-        );
+        assert_eq!((Status::parse("LIVE"), Status::from_code(9)), (None, None));
+        assert_eq!(Status::Approved.code(), 1, "numbers are kept in rows and never change");
+        assert_eq!(Category::Authentication.code(), 2, "numbers are kept in rows and never change");
     }
 }

@@ -1,9 +1,16 @@
 //! Violations: which rule is broken, where, and how to mend it.
 
+mod text;
+mod warning;
+
+pub(crate) use text::{TextViolation, shortened};
+pub(crate) use warning::TextWarning;
+pub use warning::{Warning, WarningRule, Warnings};
+
 use serde::{Serialize, Serializer};
 
 /// How many violations one answer tells; the rest are only counted.
-pub const MOST_TOLD: usize = 100;
+pub const MAX_LISTED: usize = 100;
 
 /// One broken rule at one place of a document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -49,12 +56,12 @@ pub struct Violations {
 
 impl Violations {
     /// The violations that are told, in the order they were found.
-    pub fn told(&self) -> &[Violation] {
+    pub fn listed(&self) -> &[Violation] {
         &self.told
     }
 
     /// How many more there are.
-    pub fn more(&self) -> usize {
+    pub fn omitted(&self) -> usize {
         self.more
     }
 }
@@ -62,8 +69,8 @@ impl Violations {
 impl Violations {
     /// These, unless there are none.
     pub fn of(mut told: Vec<Violation>) -> Option<Self> {
-        let more = told.len().saturating_sub(MOST_TOLD);
-        told.truncate(MOST_TOLD);
+        let more = told.len().saturating_sub(MAX_LISTED);
+        told.truncate(MAX_LISTED);
         (!told.is_empty()).then_some(Self { told, more })
     }
 
@@ -71,8 +78,8 @@ impl Violations {
     #[must_use]
     pub fn and(mut self, others: Vec<Violation>) -> Self {
         self.told.extend(others);
-        self.more += self.told.len().saturating_sub(MOST_TOLD);
-        self.told.truncate(MOST_TOLD);
+        self.more += self.told.len().saturating_sub(MAX_LISTED);
+        self.told.truncate(MAX_LISTED);
         self
     }
 }
@@ -89,15 +96,15 @@ fn broken(count: usize) -> String {
 
 /// Collects violations while a document is read.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
+pub(crate) struct ViolationCollector {
     told: Vec<Violation>,
     more: usize,
 }
 
-impl Report {
+impl ViolationCollector {
     /// Adds one, or only counts it when enough have been told.
     pub(crate) fn add(&mut self, violation: impl FnOnce() -> Violation) {
-        if self.told.len() < MOST_TOLD {
+        if self.told.len() < MAX_LISTED {
             self.told.push(violation());
         } else {
             self.more += 1;
@@ -310,8 +317,8 @@ mod tests {
 
     #[test]
     fn after_a_hundred_violations_the_rest_is_counted() {
-        let mut report = Report::default();
-        for n in 0..MOST_TOLD + 7 {
+        let mut report = ViolationCollector::default();
+        for n in 0..MAX_LISTED + 7 {
             report.add(|| Violation {
                 pointer: format!("/{n}"),
                 rule: Rule::Empty,
@@ -321,6 +328,6 @@ mod tests {
             });
         }
         let violations = report.verdict(Some(())).unwrap_err();
-        assert_eq!((violations.told().len(), violations.more()), (MOST_TOLD, 7));
+        assert_eq!((violations.listed().len(), violations.omitted()), (MAX_LISTED, 7));
     }
 }

@@ -1,30 +1,32 @@
 //! What is sent about endpoints that events are delivered to: the documents that register and
 //! change one, rotate its secret, and have events delivered once more; and how they are sent events.
 
+pub mod delivery;
 mod format;
 
 use jiff::Timestamp;
 
 use crate::{
-    json::{Document, Json},
-    lifecycle::EventType,
-    moment,
-    reader::Reader,
-    rulebook::{Field, Form, Part, Presence, Rulebook, Shape, Text, WHATSAPP},
-    violation::{Report, Rule, Violation, Violations},
+    document::{Document, Json},
+    rulebook::{
+        Field, FieldType, ObjectSchema, Presence, Rulebook, StringFormat, StringRule, WHATSAPP,
+    },
+    template::lifecycle::EventType,
+    validation::{reader::Reader, timestamp},
+    violation::{Rule, Violation, ViolationCollector, Violations},
 };
 
 pub use format::{Format, INVALID_FORMAT, Update, rejection_word, status_word};
 
-const fn text_of(max: usize, form: Form) -> Shape {
-    Shape::Text(Text { max, whatsapp_max: None, multiline: false, form })
+const fn text_of(max: usize, form: StringFormat) -> FieldType {
+    FieldType::String(StringRule { max, whatsapp_max: None, multiline: false, form })
 }
 
 const fn url(presence: Presence) -> Field {
     Field {
         name: "url",
         presence,
-        shape: text_of(2_000, Form::Url),
+        shape: text_of(2_000, StringFormat::Url),
         about: "Where events are sent. It begins with `https://`, unless the operator allows http.",
     }
 }
@@ -32,7 +34,7 @@ const fn url(presence: Presence) -> Field {
 const EVENTS: Field = Field {
     name: "events",
     presence: Presence::Optional,
-    shape: Shape::Words(EventType::WORDS),
+    shape: FieldType::Choices(EventType::VALUES),
     about: "Which types of event are sent; an empty list, like none at all, means every type.",
 };
 
@@ -40,12 +42,12 @@ const EVENTS: Field = Field {
 const VERIFY_TOKEN: Field = Field {
     name: "verify_token",
     presence: Presence::Optional,
-    shape: text_of(256, Form::Free),
+    shape: text_of(256, StringFormat::Free),
     about: "With the format `whatsapp`: what the address is asked with, as `hub.verify_token`, before anything is kept. It is kept nowhere.",
 };
 
 /// The form of the document that registers an endpoint.
-pub static REGISTRATION: Part = Part {
+pub static REGISTRATION: ObjectSchema = ObjectSchema {
     title: "an endpoint",
     fields: &[
         url(Presence::Required),
@@ -53,27 +55,27 @@ pub static REGISTRATION: Part = Part {
         Field {
             name: "format",
             presence: Presence::Optional,
-            shape: Shape::Choice(Format::WORDS),
+            shape: FieldType::Choice(Format::VALUES),
             about: "How events are sent: `galley`, as the feed has them, unless something else is said; `whatsapp`, as Meta sends them, for accounts with the rulebook `whatsapp`. It never changes.",
         },
         VERIFY_TOKEN,
         Field {
             name: "secret",
             presence: Presence::Optional,
-            shape: text_of(256, Form::Secret),
+            shape: text_of(256, StringFormat::Secret),
             about: "With the format `whatsapp`: the app secret that receivers know already. Without it one is made.",
         },
     ],
 };
 
 /// The form of the document that subscribes an address, as the Graph API has it.
-pub static SUBSCRIPTION: Part = Part {
+pub static SUBSCRIPTION: ObjectSchema = ObjectSchema {
     title: "a subscription",
     fields: &[
         Field {
             name: "override_callback_uri",
             presence: Presence::Optional,
-            shape: text_of(200, Form::Url),
+            shape: text_of(200, StringFormat::Url),
             about: "Where changes of templates are sent.",
         },
         VERIFY_TOKEN,
@@ -81,7 +83,7 @@ pub static SUBSCRIPTION: Part = Part {
 };
 
 /// The form of the document that changes one.
-pub static CHANGE: Part = Part {
+pub static CHANGE: ObjectSchema = ObjectSchema {
     title: "a change of an endpoint",
     fields: &[
         url(Presence::Optional),
@@ -90,37 +92,37 @@ pub static CHANGE: Part = Part {
         Field {
             name: "disabled",
             presence: Presence::Optional,
-            shape: Shape::Flag,
+            shape: FieldType::Bool,
             about: "`true` switches it off; `false` switches it on again, and it goes on where it was.",
         },
     ],
 };
 
 /// The form of the document that rotates a secret.
-pub static ROTATION: Part = Part {
+pub static ROTATION: ObjectSchema = ObjectSchema {
     title: "a rotation",
     fields: &[Field {
         name: "force",
         presence: Presence::Optional,
-        shape: Shape::Flag,
+        shape: FieldType::Bool,
         about: "`true` rotates although the rotation before has not ended: the oldest secret is worth nothing from now on.",
     }],
 };
 
 /// The form of the document that has events delivered once more.
-pub static REPLAY: Part = Part {
+pub static REPLAY: ObjectSchema = ObjectSchema {
     title: "a replay",
     fields: &[
         Field {
             name: "event",
             presence: Presence::Optional,
-            shape: Shape::Number,
+            shape: FieldType::PositiveInteger,
             about: "The `seq` of one event.",
         },
         Field {
             name: "since",
             presence: Presence::Optional,
-            shape: text_of(40, Form::Moment),
+            shape: text_of(40, StringFormat::Moment),
             about: "Every event since this moment.",
         },
     ],
@@ -128,11 +130,11 @@ pub static REPLAY: Part = Part {
 
 /// A text that only its owner and its receiver know. It stays out of logs.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Hidden(pub String);
+pub struct Redacted(pub String);
 
-impl std::fmt::Debug for Hidden {
+impl std::fmt::Debug for Redacted {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str("Hidden(…)")
+        out.write_str("Redacted(…)")
     }
 }
 
@@ -146,9 +148,9 @@ pub struct Registration {
     /// How.
     pub format: Format,
     /// What the address is asked with; there with every format that asks.
-    pub verify_token: Option<Hidden>,
+    pub verify_token: Option<Redacted>,
     /// A secret that the receiver knows already.
-    pub secret: Option<Hidden>,
+    pub secret: Option<Redacted>,
 }
 
 /// An address to be subscribed by way of the Graph API.
@@ -157,7 +159,7 @@ pub struct Subscription {
     /// Where changes are sent.
     pub url: String,
     /// What the address is asked with.
-    pub verify_token: Hidden,
+    pub verify_token: Redacted,
 }
 
 /// What of an endpoint is to change.
@@ -166,7 +168,7 @@ pub struct Change {
     /// Another address.
     pub url: Option<String>,
     /// What that address, or else the present one, is asked with.
-    pub verify_token: Option<Hidden>,
+    pub verify_token: Option<Redacted>,
     /// Other types; an empty list: all of them.
     pub events: Option<Vec<EventType>>,
     /// Switched off, or on again.
@@ -194,11 +196,11 @@ impl Registration {
     /// wrong with it.
     pub fn read(document: &Document<'_>, rulebook: &str) -> Result<Self, Violations> {
         let root = document.root();
-        let format = text(root, "format").and_then(|word| Format::named(&word));
+        let format = text(root, "format").and_then(|word| Format::parse(&word));
         let format = format.unwrap_or(Format::Galley);
-        let also = |report: &mut Report| {
+        let also = |report: &mut ViolationCollector| {
             let whatsapp = format == Format::Whatsapp;
-            if whatsapp && Rulebook::named(rulebook) != Some(&WHATSAPP) {
+            if whatsapp && Rulebook::by_name(rulebook) != Some(&WHATSAPP) {
                 let message = "belongs to accounts with the rulebook `whatsapp`, and this is none";
                 misfit(report, "/format", message, "leave it out");
             }
@@ -213,8 +215,8 @@ impl Registration {
             url: text(root, "url").expect("the table asks for it"),
             events: events(root).unwrap_or_default(),
             format,
-            verify_token: text(root, "verify_token").map(Hidden),
-            secret: text(root, "secret").map(Hidden),
+            verify_token: text(root, "verify_token").map(Redacted),
+            secret: text(root, "secret").map(Redacted),
         })
     }
 }
@@ -225,10 +227,11 @@ impl Subscription {
     pub fn read(document: &Document<'_>) -> Result<Option<Self>, Violations> {
         let root = document.root();
         let named = root.get("override_callback_uri").is_some();
-        let also = |report: &mut Report| ask_for_token(report, Format::Whatsapp, named, root);
+        let also =
+            |report: &mut ViolationCollector| ask_for_token(report, Format::Whatsapp, named, root);
         Reader::read(document, &SUBSCRIPTION, |_| true, also)?;
         let url = text(root, "override_callback_uri");
-        let verify_token = text(root, "verify_token").map(Hidden);
+        let verify_token = text(root, "verify_token").map(Redacted);
         Ok(url.zip(verify_token).map(|(url, verify_token)| Self { url, verify_token }))
     }
 }
@@ -238,7 +241,7 @@ impl Change {
     /// with it.
     pub fn read(document: &Document<'_>, format: Format) -> Result<Self, Violations> {
         let root = document.root();
-        let also = |report: &mut Report| {
+        let also = |report: &mut ViolationCollector| {
             if given(root, &CHANGE) == Some(0) {
                 let hint = "send `url`, `verify_token`, `events` or `disabled`";
                 whole(report, Rule::NothingToChange, "changes nothing", hint);
@@ -248,7 +251,7 @@ impl Change {
         Reader::read(document, &CHANGE, |_| true, also)?;
         Ok(Self {
             url: text(root, "url"),
-            verify_token: text(root, "verify_token").map(Hidden),
+            verify_token: text(root, "verify_token").map(Redacted),
             events: events(root),
             disabled: flag(root, "disabled"),
         })
@@ -256,7 +259,7 @@ impl Change {
 }
 
 /// A token is needed for an address that is asked, and of no use for any other.
-fn ask_for_token(report: &mut Report, format: Format, address: bool, root: &Json<'_>) {
+fn ask_for_token(report: &mut ViolationCollector, format: Format, address: bool, root: &Json<'_>) {
     let hint = "it is what the receiver compares `hub.verify_token` with";
     match (format, root.get("verify_token")) {
         (Format::Whatsapp, None) if address && matches!(root, Json::Object(_)) => {
@@ -271,7 +274,7 @@ fn ask_for_token(report: &mut Report, format: Format, address: bool, root: &Json
 }
 
 /// Adds what does not fit the format of an endpoint.
-fn misfit(report: &mut Report, pointer: &str, message: &str, hint: &str) {
+fn misfit(report: &mut ViolationCollector, pointer: &str, message: &str, hint: &str) {
     report.add(|| Violation {
         pointer: pointer.to_owned(),
         rule: Rule::WebhookFormat,
@@ -306,20 +309,20 @@ impl Replay {
                 whole(report, Rule::ReplayWhat, message, "send either `event` or `since`");
             },
         )?;
-        let since = || root.get("since").and_then(Json::as_text).and_then(moment::read);
-        let event = root.get("event").and_then(Json::as_number).map(Self::Event);
+        let since = || root.get("since").and_then(Json::as_str).and_then(timestamp::read);
+        let event = root.get("event").and_then(Json::as_u64).map(Self::Event);
         Ok(event.or_else(|| since().map(Self::Since)).expect("one of them is there"))
     }
 }
 
 /// How many of its fields the document has; none if it is no object.
-fn given(root: &Json<'_>, part: &'static Part) -> Option<usize> {
+fn given(root: &Json<'_>, part: &'static ObjectSchema) -> Option<usize> {
     let count = || part.fields.iter().filter(|field| root.get(field.name).is_some()).count();
     matches!(root, Json::Object(_)).then(count)
 }
 
 /// Adds what is wrong with the document as a whole.
-fn whole(report: &mut Report, rule: Rule, message: &str, hint: &str) {
+fn whole(report: &mut ViolationCollector, rule: Rule, message: &str, hint: &str) {
     report.add(|| Violation {
         pointer: String::new(),
         rule,
@@ -330,21 +333,21 @@ fn whole(report: &mut Report, rule: Rule, message: &str, hint: &str) {
 }
 
 fn text(root: &Json<'_>, key: &str) -> Option<String> {
-    root.get(key).and_then(Json::as_text).map(str::to_owned)
+    root.get(key).and_then(Json::as_str).map(str::to_owned)
 }
 
 fn flag(root: &Json<'_>, key: &str) -> Option<bool> {
     match root.get(key)? {
-        Json::Flag(flag) => Some(*flag),
+        Json::Bool(flag) => Some(*flag),
         _ => None,
     }
 }
 
 /// The types that are listed, each once.
 fn events(root: &Json<'_>) -> Option<Vec<EventType>> {
-    let Json::List(items) = root.get("events")? else { return None };
+    let Json::Array(items) = root.get("events")? else { return None };
     let mut events = Vec::with_capacity(items.len());
-    for event in items.iter().filter_map(|item| item.as_text().and_then(EventType::named)) {
+    for event in items.iter().filter_map(|item| item.as_str().and_then(EventType::parse)) {
         if !events.contains(&event) {
             events.push(event);
         }

@@ -4,10 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use galley_domain::{
-    edit::Edit,
-    json::Document,
-    rulebook::V1,
-    template::{Category, Template},
+    document::Document,
+    rulebook::{Category, V1},
+    template::{Template, edit::Edit},
     violation::{Rule, Violations},
 };
 
@@ -22,9 +21,11 @@ fn read(document: &str) -> Result<Edit, Violations> {
 fn told(document: &str) -> Vec<String> {
     match read(document) {
         Ok(_) => Vec::new(),
-        Err(violations) => {
-            violations.told().iter().map(|it| format!("{} {}", it.pointer, it.rule.id())).collect()
-        }
+        Err(violations) => violations
+            .listed()
+            .iter()
+            .map(|it| format!("{} {}", it.pointer, it.rule.id()))
+            .collect(),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::{fs, path::Path};
 
-use galley_domain::{lifecycle_page, rules_page};
+use galley_domain::reference::{lifecycle_page, rules_page};
 
 fn is_up_to_date(name: &str, written: &str) {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);

@@ -4,10 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use galley_domain::{
-    json::Document,
+    document::Document,
     render,
-    rulebook::V1,
-    template::{Category, Template},
+    rulebook::{Category, V1},
+    template::Template,
     violation::{Rule, Violation, Violations},
 };
 use serde_json::{Value, json};
@@ -61,13 +61,13 @@ fn told(template: &Template, values: &str) -> Vec<String> {
     let line = |it: &Violation| format!("{} {}", it.pointer, it.rule.id());
     match try_render(template, values) {
         Ok(_) => Vec::new(),
-        Err(violations) => violations.told().iter().map(line).collect(),
+        Err(violations) => violations.listed().iter().map(line).collect(),
     }
 }
 
 fn only_violation(template: &Template, values: &str) -> Value {
     let violations = try_render(template, values).unwrap_err();
-    let [violation] = violations.told() else { panic!("{violations:?}") };
+    let [violation] = violations.listed() else { panic!("{violations:?}") };
     serde_json::to_value(violation).unwrap()
 }
 
@@ -381,7 +381,7 @@ fn a_filled_text_may_be_as_long_as_the_rulebook_lets_it_be_without_values() {
         let text = |length| format!("{start}{}", "\u{e9}".repeat(length - start.len()));
         template(&part(&text(limit)));
         let refused = read(&part(&text(limit + 1))).unwrap_err();
-        assert_eq!(refused.told()[0].rule, Rule::TooLong, "{place}");
+        assert_eq!(refused.listed()[0].rule, Rule::TooLong, "{place}");
         let fixed = open.strip_suffix("{{1}}").unwrap_or_default();
         let filled_to = |length| values(text(length).strip_prefix(fixed).unwrap()).to_string();
         let open = template(&part(open));
@@ -395,11 +395,11 @@ fn hostile_values_cannot_make_a_long_answer() {
     let hi = body("Hi {{1}}", &["Ada"]);
     let list = format!(r#"{{"body":[{}"x"]}}"#, r#""x","#.repeat(50_000));
     let violations = try_render(&hi, &list).unwrap_err();
-    assert_eq!((violations.told().len(), violations.more()), (100, 49_900));
+    assert_eq!((violations.listed().len(), violations.omitted()), (100, 49_900));
     let key = "~/\u{1}".repeat(30_000);
     let keys = json!({"body": ["x"], &key: 1, "buttons": {&key: 1}}).to_string();
     let violations = try_render(&full(), &keys).unwrap_err();
-    let answer = serde_json::to_string(violations.told()).unwrap();
+    let answer = serde_json::to_string(violations.listed()).unwrap();
     assert!(answer.len() < 4_000, "{answer}");
     let repeated = body(&"{{1}}".repeat(800), &["Ada"]);
     let value = json!({"body": ["x".repeat(200_000)]}).to_string();

@@ -4,10 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use galley_domain::{
-    json::Document,
+    document::Document,
     render,
-    rulebook::V1,
-    template::{Category, Template},
+    rulebook::{Category, V1},
+    template::Template,
     violation::{Rule, Violations},
 };
 use proptest::prelude::*;
@@ -122,7 +122,7 @@ proptest! {
         for template in [stored(&usual), stored(&components.into())] {
             match try_render(&template, &values) {
                 Ok(rendered) => prop_assert!(!rendered.to_string().contains(":null")),
-                Err(violations) => for it in violations.told() {
+                Err(violations) => for it in violations.listed() {
                     let there = values.pointer(&it.pointer).is_some();
                     prop_assert!(there || it.rule == Rule::ValueMissing, "{it:?}");
                     prop_assert!(!it.message.is_empty() && it.hint.is_some(), "{it:?}");

@@ -4,10 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use galley_domain::{
-    json::Document,
+    document::Document,
     render,
-    rulebook::WHATSAPP,
-    template::{Category, Template},
+    rulebook::{Category, WHATSAPP},
+    template::Template,
     violation::{Rule, Violations},
 };
 use proptest::prelude::*;
@@ -175,7 +175,7 @@ fn look(values: &Value, rendered: Result<Value, Violations>) -> Result<(), TestC
     match rendered {
         Ok(rendered) => prop_assert!(is_short(&rendered["texts"], 1_024), "{}", rendered),
         Err(violations) => {
-            for it in violations.told() {
+            for it in violations.listed() {
                 let there = values.pointer(&it.pointer).is_some();
                 prop_assert!(there || it.rule == Rule::ValueMissing, "{it:?}");
                 prop_assert!(!it.message.is_empty() && it.hint.is_some(), "{it:?}");

@@ -4,9 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use galley_domain::{
-    json::Document,
-    rulebook::V1,
-    template::{Category, Template},
+    document::Document,
+    rulebook::{Category, V1},
+    template::Template,
     violation::{Rule, Violation, Violations},
 };
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ fn read(document: &str) -> Result<Template, Violations> {
 fn told(document: &str) -> Vec<String> {
     match read(document) {
         Ok(_) => Vec::new(),
-        Err(violations) => violations.told().iter().map(line).collect(),
+        Err(violations) => violations.listed().iter().map(line).collect(),
     }
 }
 
@@ -243,7 +243,7 @@ fn every_violation_is_told_at_once_and_each_says_how_to_mend_it() {
     });
     let violations = read(&document.to_string()).unwrap_err();
     assert_eq!(
-        violations.told().iter().map(line).collect::<Vec<_>>(),
+        violations.listed().iter().map(line).collect::<Vec<_>>(),
         [
             "/name empty",
             "/language language-form",
@@ -257,8 +257,8 @@ fn every_violation_is_told_at_once_and_each_says_how_to_mend_it() {
             "/components/3/buttons/2 wrong-type",
         ]
     );
-    assert!(violations.told().iter().all(|it| it.hint.is_some()));
-    let hint = |index: usize| violations.told()[index].hint.clone().unwrap();
+    assert!(violations.listed().iter().all(|it| it.hint.is_some()));
+    let hint = |index: usize| violations.listed()[index].hint.clone().unwrap();
     assert_eq!(hint(1), "did you mean `en_US`?");
     assert_eq!(hint(2), "`catgory` stands there: did you mean `category`?");
     assert_eq!(hint(8), "did you mean `https://shop.example`?");
@@ -287,7 +287,7 @@ fn only_the_first_items_of_a_list_over_its_limit_are_read() {
 fn a_hundred_violations_are_told_and_the_rest_counted() {
     let text = "{{x}}".repeat(150);
     let violations = read(&body(&text, &Value::Null)).unwrap_err();
-    assert_eq!((violations.told().len(), violations.more()), (100, 50));
+    assert_eq!((violations.listed().len(), violations.omitted()), (100, 50));
 }
 
 #[test]
@@ -402,6 +402,6 @@ fn a_long_key_cannot_make_a_long_pointer() {
     let key = "k".repeat(100_000);
     let document = format!(r#"{{"{key}":{{"a":1,"a":2}}}}"#);
     let violations = read(&document).unwrap_err();
-    assert!(violations.told().iter().all(|it| it.pointer.len() <= 300));
-    assert!(violations.told().iter().any(|it| it.rule == Rule::DuplicateKey));
+    assert!(violations.listed().iter().all(|it| it.pointer.len() <= 300));
+    assert!(violations.listed().iter().any(|it| it.rule == Rule::DuplicateKey));
 }

@@ -6,10 +6,10 @@
 use std::time::{Duration, Instant};
 
 use galley_domain::{
-    advice::{Advice, Warning, Warnings},
-    json::Document,
+    document::Document,
     rulebook::V1,
     template::{Checked, Template},
+    violation::{Warning, WarningRule, Warnings},
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn warnings(document: &Value) -> Warnings {
 }
 
 fn told(document: &Value) -> Vec<String> {
-    warnings(document).told().iter().map(line).collect()
+    warnings(document).listed().iter().map(line).collect()
 }
 
 fn line(warning: &Warning) -> String {
@@ -78,102 +78,102 @@ fn media(mut header: Value) -> Value {
     and(&header)
 }
 
-/// Advice, a document that does not take it, what is then told, and the nearest that does.
-fn table() -> Vec<(Advice, Value, &'static str, Value)> {
+/// A warning, a document that does not take it, what is then told, and the nearest that does.
+fn table() -> Vec<(WarningRule, Value, &'static str, Value)> {
     let url = |url: &str| button(&json!({"type": "URL", "text": "t", "url": url}));
     vec![
         (
-            Advice::UnknownField,
+            WarningRule::UnknownField,
             top("colour", &json!("red")),
             "/colour unknown-field",
             top("colour", &Value::Null),
         ),
         (
-            Advice::UnknownField,
+            WarningRule::UnknownField,
             with(&json!([{"type": "BODY", "text": "b", "txt": 1}])),
             "/components/0/txt unknown-field",
             with(&json!([{"type": "BODY", "text": "b"}])),
         ),
         (
-            Advice::UnusedField,
+            WarningRule::UnusedField,
             button(&json!({"type": "COPY_CODE", "text": "t", "example": "A"})),
             "/components/1/buttons/0/text unused-field",
             button(&json!({"type": "COPY_CODE", "example": "A"})),
         ),
         (
-            Advice::UnusedField,
+            WarningRule::UnusedField,
             media(json!({"text": "t"})),
             "/components/1/text unused-field",
             media(json!({})),
         ),
         (
-            Advice::UnusedField,
+            WarningRule::UnusedField,
             with(&json!([{"type": "BODY", "text": "b", "format": "TEXT"}])),
             "/components/0/format unused-field",
             header("h"),
         ),
         (
-            Advice::UnusedField,
+            WarningRule::UnusedField,
             with(&json!([{"type": "BODY", "text": "b", "example": {"body_text": [["a"]]}}])),
             "/components/0/example unused-field",
             body("b {{1}} b"),
         ),
         (
-            Advice::InvisibleCharacter,
+            WarningRule::InvisibleCharacter,
             body("é\u{200b}\u{200b}b"),
             "/components/0/text invisible-character 1..3",
             body("é b 👩\u{200d}🚀"),
         ),
         (
-            Advice::InvisibleCharacter,
+            WarningRule::InvisibleCharacter,
             top("name", &json!("n\u{2060}")),
             "/name invisible-character 1..2",
             top("name", &json!("n")),
         ),
         (
-            Advice::BidiCharacter,
+            WarningRule::BidiCharacter,
             header("a\u{202e}b"),
             "/components/1/text bidi-character 1..2",
             header("ab"),
         ),
         (
-            Advice::BodyBeginsWithPlaceholder,
+            WarningRule::BodyBeginsWithPlaceholder,
             body("{{1}}, hello"),
             "/components/0/text body-begins-with-placeholder 0..5",
             body("Hello {{1}}, hello"),
         ),
         (
-            Advice::BodyEndsWithPlaceholder,
+            WarningRule::BodyEndsWithPlaceholder,
             body("Hello {{1}}."),
             "/components/0/text body-ends-with-placeholder 6..11",
             header("Hello {{1}}."),
         ),
         (
-            Advice::PlaceholdersSideBySide,
+            WarningRule::PlaceholdersSideBySide,
             body("é {{1}} {{2}} b"),
             "/components/0/text placeholders-side-by-side 2..13",
             body("é {{1}}, {{2}} b"),
         ),
         (
-            Advice::OverWhatsappLimit,
+            WarningRule::OverWhatsappLimit,
             header(&"é".repeat(62)),
             "/components/1/text over-whatsapp-limit 60..62",
             header(&"é".repeat(60)),
         ),
         (
-            Advice::OpenHost,
+            WarningRule::OpenHost,
             suffixed("https://é.b{{1}}"),
             "/components/1/buttons/0/url open-host 11..16",
             suffixed("https://é.b/{{1}}"),
         ),
         (
-            Advice::LinkShortener,
+            WarningRule::LinkShortener,
             url("https://bit.ly/x"),
             "/components/1/buttons/0/url link-shortener 0..16",
             url("https://bit.ly.example/x"),
         ),
         (
-            Advice::LinkShortener,
+            WarningRule::LinkShortener,
             body("é: tinyurl.com/x!"),
             "/components/0/text link-shortener 3..16",
             body("é: shop.example/x!"),
@@ -193,9 +193,9 @@ fn every_advice_is_given_for_the_smallest_document_and_not_for_the_nearest() {
 
 #[test]
 fn no_advice_is_without_its_row() {
-    let rows: Vec<Advice> = table().into_iter().map(|(advice, ..)| advice).collect();
+    let rows: Vec<WarningRule> = table().into_iter().map(|(advice, ..)| advice).collect();
     let without: Vec<&str> =
-        Advice::ALL.iter().filter(|advice| !rows.contains(advice)).map(|it| it.id()).collect();
+        WarningRule::ALL.iter().filter(|advice| !rows.contains(advice)).map(|it| it.id()).collect();
     assert_eq!(
         without,
         [
@@ -215,17 +215,17 @@ fn no_advice_is_without_its_row() {
 fn a_warning_is_written_like_a_violation_and_has_its_hint() {
     let document = top("nam", &json!(1));
     assert_eq!(
-        serde_json::to_value(warnings(&document).told()).unwrap(),
+        serde_json::to_value(warnings(&document).listed()).unwrap(),
         json!([{"pointer": "/nam", "rule": "unknown-field",
             "message": "is unknown to a template: neither checked nor kept",
             "hint": "did you mean `name`?"}])
     );
     let document = top("nam\u{2060}e", &json!(1));
     let message = "is unknown to a template, as its name holds the word joiner U+2060: neither checked nor kept";
-    assert_eq!(warnings(&document).told()[0].message, message);
+    assert_eq!(warnings(&document).listed()[0].message, message);
     let document = body("Hello {{1}}.");
     assert_eq!(
-        serde_json::to_value(warnings(&document).told()).unwrap(),
+        serde_json::to_value(warnings(&document).listed()).unwrap(),
         json!([{"pointer": "/components/0/text", "rule": "body-ends-with-placeholder",
             "message": "ends with a placeholder; punctuation does not count",
             "hint": "put a word behind `{{1}}`: WhatsApp refuses it otherwise",
@@ -235,7 +235,7 @@ fn a_warning_is_written_like_a_violation_and_has_its_hint() {
 
 #[test]
 fn a_hint_names_what_is_known_or_who_uses_the_field() {
-    let hint = |document: &Value| warnings(document).told()[0].hint.clone();
+    let hint = |document: &Value| warnings(document).listed()[0].hint.clone();
     assert_eq!(
         hint(&with(&json!([{"type": "BODY", "text": "b", "colour": 1}]))),
         "leave it out; known here: `type`, `text`, `example`"
@@ -318,13 +318,13 @@ fn a_hostile_document_gets_a_small_answer_in_little_time() {
         let begun = Instant::now();
         let warnings = check(document).warnings;
         assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
-        assert!(warnings.told().len() <= 100);
-        let answer = serde_json::to_string(warnings.told()).unwrap();
+        assert!(warnings.listed().len() <= 100);
+        let answer = serde_json::to_string(warnings.listed()).unwrap();
         assert!(answer.len() < 100_000, "{} bytes", answer.len());
     }
     let many: Vec<_> = (0..150).map(|number| (format!("k{number}"), json!(0))).collect();
     let warnings = warnings(&Value::Object(many.into_iter().collect()));
-    assert_eq!((warnings.told().len(), warnings.more()), (100, 50));
+    assert_eq!((warnings.listed().len(), warnings.omitted()), (100, 50));
 }
 
 /// Strings that come near to what warnings are about.
@@ -407,7 +407,7 @@ fn judge(document: &Value) -> Result<(), TestCaseError> {
     let parsed = Document::parse(text.as_bytes()).unwrap();
     let Checked { template, warnings } = Template::check(&parsed, &V1);
     prop_assert_eq!(template, Template::read(&parsed, &V1));
-    for warning in warnings.told() {
+    for warning in warnings.listed() {
         let place = document.pointer(&warning.pointer);
         prop_assert!(place.is_some(), "{:?} in {}", warning, document);
         prop_assert!(!warning.hint.is_empty());

@@ -6,8 +6,8 @@
 use std::fmt::Debug;
 
 use galley_domain::{
-    json::Document,
-    lifecycle::EventType,
+    document::Document,
+    template::lifecycle::EventType,
     violation::{Rule, Violation, Violations},
     webhook::{Change, Format, Registration, Replay, Rotation, Subscription},
 };
@@ -17,7 +17,7 @@ fn with<T>(text: &str, read: impl FnOnce(&Document<'_>) -> T) -> T {
 }
 
 fn told<T: Debug>(read: Result<T, Violations>) -> Vec<Violation> {
-    read.map_or_else(|violations| violations.told().to_vec(), |_| Vec::new())
+    read.map_or_else(|violations| violations.listed().to_vec(), |_| Vec::new())
 }
 
 /// Which document.
@@ -174,7 +174,7 @@ fn more_types_than_there_are_is_one_violation() {
         let words = vec![r#""template.created""#; count].join(",");
         format!(r#"{{"url":"https://a.b","events":[{words}]}}"#)
     };
-    let most = EventType::WORDS.len();
+    let most = EventType::VALUES.len();
     assert_eq!(violations(Kind::Registration, &list(most)), [""; 0]);
     assert_eq!(violations(Kind::Registration, &list(50_000)), ["/events too-many"]);
 }

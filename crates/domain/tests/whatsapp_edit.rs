@@ -3,10 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use galley_domain::{
-    edit::Edit,
-    json::Document,
-    rulebook::WHATSAPP,
-    template::{Category, Template},
+    document::Document,
+    rulebook::{Category, WHATSAPP},
+    template::{Template, edit::Edit},
 };
 
 const TEMPLATE: &str = r#"{"name":"n","language":"en_US","category":"UTILITY","parameter_format":"NAMED",
@@ -20,7 +19,7 @@ fn read(edit: &str) -> Result<(Option<String>, Option<Category>), Vec<String>> {
         Ok(Edit::Replace { content, category }) => Ok((content, category)),
         Ok(Edit::Restore(version)) => panic!("{version}"),
         Err(violations) => Err(violations
-            .told()
+            .listed()
             .iter()
             .map(|it| format!("{} {}", it.pointer, it.rule.id()))
             .collect()),
@@ -82,7 +81,7 @@ fn what_only_a_review_refuses_is_a_warning() {
     assert!(checked.template.is_ok());
     let told: Vec<String> = checked
         .warnings
-        .told()
+        .listed()
         .iter()
         .map(|it| format!("{} {}", it.pointer, it.rule.id()))
         .collect();
@@ -102,5 +101,5 @@ fn what_only_a_review_refuses_is_a_warning() {
         {"type":"BODY","text":"{{1}} one two three","example":{"body_text":"a"}},
         {"type":"BUTTONS","buttons":[{"type":"URL","text":"Go","url":"https://wa.me/1"}]}]}"#;
     let checked = Template::check(&Document::parse(document.as_bytes()).unwrap(), &WHATSAPP);
-    assert_eq!((checked.template.is_err(), checked.warnings.told()), (true, &[][..]));
+    assert_eq!((checked.template.is_err(), checked.warnings.listed()), (true, &[][..]));
 }

@@ -1,87 +1,83 @@
 //! Where templates are kept. One trait of intent methods, one implementation per database; what
 //! the conformance suite (`tests/conformance.rs`) does not say is not promised.
 
-mod health;
-mod kept;
+mod encoding;
+mod endpoint_health;
+mod event_notifier;
+mod id_range;
+mod media_type;
 pub mod migrate;
 pub mod postgres;
 mod records;
 pub mod restore;
-mod sniff;
 pub mod sqlite;
-mod stretch;
-mod template_records;
-mod tidings;
-mod upload_records;
-mod webhook_records;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use galley_domain::{
-    edit::Edit,
     id::{AccountId, TemplateId, WebhookId},
-    lifecycle::Trigger,
-    template::Review,
-    wording::Wording,
+    template::{Review, edit::Edit, lifecycle::Trigger, message_text::MessageText},
 };
 use jiff::Timestamp;
 
+pub use event_notifier::EventNotifier;
 pub use records::{
-    Account, AccountCreation, AccountLimits, Actor, Credential, CredentialAddition, CredentialId,
-    CredentialKind, Finding, Indexing, Limit, NewAccount, NewCredential, PhoneAddition, SecretHash,
-    Sweep,
+    Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, CreateAccountOutcome,
+    Credential, CredentialId, CredentialKind, Finding, IndexProgress, Limit, NewAccount,
+    NewCredential, RetentionCursor, SecretHash,
+};
+pub use records::{AppendOutcome, BeginUploadOutcome, Media, NewUpload, Upload};
+pub use records::{
+    Attempt, AttemptRecorded, CreateWebhookOutcome, Deliveries, Delivery, DeliveryLease,
+    DueDelivery, DueWebhooks, NewWebhook, Replay, ReplayOutcome, Rotation, StoredSecret, Webhook,
+    WebhookChange,
+};
+pub use records::{
+    ChangeOutcome, CreateOutcome, CreatedTemplate, Decision, DeleteOutcome, Event, EventSubject,
+    Feed, Idempotency, IdempotencyRecord, ListQuery, NameConflict, NameFilter, NewTemplate, Page,
+    StoredTemplate, TemplateChange, TranslationGroup, UpsertOutcome, Version,
 };
 pub use sqlite::SqliteStore;
-pub use template_records::{
-    About, Change, Changed, Creation, Decision, Deletion, Event, Family, Feed, Idempotency,
-    Listing, Named, NewTemplate, Page, Receipt, Record, StoredTemplate, Taken, Upsertion, Version,
-};
-pub use tidings::Tidings;
-pub use upload_records::{Appended, Media, NewUpload, Upload, UploadCreation};
-pub use webhook_records::{
-    Attempt, Deliveries, Delivery, DueDelivery, DueWebhooks, KeptSecret, NewWebhook, Recorded,
-    Replay, Replayed, Rotation, Take, Webhook, WebhookChange, WebhookCreation,
-};
 
 /// How long the answer to an Idempotency-Key is kept.
 pub const IDEMPOTENCY_HOURS: i64 = 24;
 
 /// How many templates an account that is held to limits may make in an hour.
-pub const CREATIONS_PER_HOUR: usize = 100;
+pub const MAX_CREATES_PER_HOUR: usize = 100;
 
 /// How often such an account may edit an APPROVED template in 24 hours.
-pub const EDITS_PER_DAY: usize = 1;
+pub const MAX_EDITS_PER_DAY: usize = 1;
 
 /// And how often in 30 days.
-pub const EDITS_PER_MONTH: usize = 10;
+pub const MAX_EDITS_PER_MONTH: usize = 10;
 
 /// How far the templates of a list are counted.
-pub const MOST_COUNTED: u64 = 1_000_000;
+pub const MAX_LIST_COUNT: u64 = 1_000_000;
 
 /// How far the templates that words find are counted.
-pub const MOST_FOUND: u64 = 10_000;
+pub const MAX_SEARCH_COUNT: u64 = 10_000;
 
 /// How many bytes an upload may announce; it has to announce one at least.
-pub const LARGEST_UPLOAD: u64 = 16 * 1_024 * 1_024;
+pub const MAX_UPLOAD_BYTES: u64 = 16 * 1_024 * 1_024;
 
 /// How many unfinished uploads an account may have.
-pub const MOST_UPLOADS: u32 = 64;
+pub const MAX_OPEN_UPLOADS: u32 = 64;
 
 /// How long an upload may take; after that it is forgotten if it is not finished.
-pub const UPLOAD_HOURS: i64 = 24;
+pub const UPLOAD_LIFETIME_HOURS: i64 = 24;
 
 /// How many bytes of an upload are written at once: few enough that nobody waits long behind them.
-pub const UPLOAD_PIECE: usize = 256 * 1_024;
+pub const UPLOAD_CHUNK_BYTES: usize = 256 * 1_024;
 
 /// What a file takes of its account's room is counted in these, beside its name.
-pub const MEDIA_PAGE: u64 = 4_096;
+pub const MEDIA_QUOTA_UNIT_BYTES: u64 = 4_096;
 
 /// How long a whole file can wait for a template that names it; after that it is forgotten.
-pub const UNUSED_DAYS: i64 = 7;
+pub const UNUSED_MEDIA_DAYS: i64 = 7;
 
 /// How many endpoints an account may have.
-pub const MOST_WEBHOOKS: usize = 20;
+pub const MAX_WEBHOOKS: usize = 20;
 
 /// Every method is one fact and one transaction: it happens whole, events and records included,
 /// or not at all; when it has answered, it is durable. "Not there" is an answer, not an error.
@@ -89,37 +85,41 @@ pub const MOST_WEBHOOKS: usize = 20;
 pub trait Store: Send + Sync {
     /// Keeps a new template with its `template.created` event and, if a key was given, the
     /// record that lets the same request be answered again.
-    async fn create_template(&self, new: NewTemplate) -> Result<Creation, StoreError>;
+    async fn create_template(&self, new: NewTemplate) -> Result<CreateOutcome, StoreError>;
 
     /// Gives a template a new version: `template.edited` and, with another category,
     /// `template.category_changed`.
-    async fn edit_template(&self, change: Change, edit: Edit) -> Result<Changed, StoreError>;
+    async fn edit_template(
+        &self,
+        change: TemplateChange,
+        edit: Edit,
+    ) -> Result<ChangeOutcome, StoreError>;
 
     /// Moves a template along the table of moves, with the event of that move.
     async fn review_template(
         &self,
-        change: Change,
+        change: TemplateChange,
         trigger: Trigger,
         reason: Option<String>,
-    ) -> Result<Changed, StoreError>;
+    ) -> Result<ChangeOutcome, StoreError>;
 
     /// Makes each of these templates, or gives the one that has its claim the same content and
     /// category: all of them, or none if one is refused. One that is so already stays as it is.
-    async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<Upsertion, StoreError>;
+    async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<UpsertOutcome, StoreError>;
 
     /// Takes a template away; its name is free at once, its history stays. Answers what it was.
-    async fn delete_template(&self, change: Change) -> Result<Changed, StoreError>;
+    async fn delete_template(&self, change: TemplateChange) -> Result<ChangeOutcome, StoreError>;
 
     /// Takes all languages of a name away, each with its event; or none, if one of them has to
     /// stay.
-    async fn delete_family(
+    async fn delete_translations(
         &self,
         account: AccountId,
         name: &str,
         review: Review,
         actor: Actor,
         at: Timestamp,
-    ) -> Result<Deletion, StoreError>;
+    ) -> Result<DeleteOutcome, StoreError>;
 
     /// Takes all of these templates away, each with its event; or none, if one of them is unknown
     /// or has to stay.
@@ -130,10 +130,10 @@ pub trait Store: Send + Sync {
         review: Review,
         actor: Actor,
         at: Timestamp,
-    ) -> Result<Deletion, StoreError>;
+    ) -> Result<DeleteOutcome, StoreError>;
 
     /// All languages of a name, oldest first. Only templates that were made with their
-    /// [`Family`] are found.
+    /// [`TranslationGroup`] are found.
     async fn family(
         &self,
         account: AccountId,
@@ -165,27 +165,31 @@ pub trait Store: Send + Sync {
     ) -> Result<Option<Vec<Version>>, StoreError>;
 
     /// A page of an account's templates. What was acknowledged before is there, except that
-    /// searched words follow by [`Store::follow_for_search`].
-    async fn list(&self, listing: Listing) -> Result<Page, StoreError>;
+    /// searched words follow by [`Store::update_search_index`].
+    async fn list(&self, listing: ListQuery) -> Result<Page, StoreError>;
 
-    /// How many templates a list has on all its pages. Counted up to [`MOST_COUNTED`], or up to
-    /// [`MOST_FOUND`] if words are searched.
-    async fn count_templates(&self, listing: Listing) -> Result<u64, StoreError>;
+    /// How many templates a list has on all its pages. Counted up to [`MAX_LIST_COUNT`], or up to
+    /// [`MAX_SEARCH_COUNT`] if words are searched.
+    async fn count_templates(&self, listing: ListQuery) -> Result<u64, StoreError>;
 
     /// Whether a name is taken.
-    async fn taken(&self, account: AccountId, claim: &str) -> Result<Option<Taken>, StoreError>;
+    async fn taken(
+        &self,
+        account: AccountId,
+        claim: &str,
+    ) -> Result<Option<NameConflict>, StoreError>;
 
     /// The oldest template of the account, other than `except`, that has these words. Only those
     /// are compared that were created with a family.
-    async fn with_wording(
+    async fn template_with_text(
         &self,
         account: AccountId,
-        wording: &Wording,
+        wording: &MessageText,
         except: Option<TemplateId>,
     ) -> Result<Option<TemplateId>, StoreError>;
 
     /// Brings the words that are searched a step nearer to the newest events.
-    async fn follow_for_search(&self) -> Result<Indexing, StoreError>;
+    async fn update_search_index(&self) -> Result<IndexProgress, StoreError>;
 
     /// What an Idempotency-Key of this account made in the last 24 hours.
     async fn record(
@@ -193,7 +197,7 @@ pub trait Store: Send + Sync {
         account: AccountId,
         key: [u8; 16],
         at: Timestamp,
-    ) -> Result<Option<Record>, StoreError>;
+    ) -> Result<Option<IdempotencyRecord>, StoreError>;
 
     /// The account's events behind `after`, oldest first; without it, from the oldest that is
     /// kept. Never skips one: who comes too late is told.
@@ -208,18 +212,18 @@ pub trait Store: Send + Sync {
     async fn newest_event(&self, account: AccountId) -> Result<u64, StoreError>;
 
     /// Tells when there are new events, committed by this process or found by
-    /// [`Store::look_for_events`].
-    fn tidings(&self) -> &Tidings;
+    /// [`Store::poll_events`].
+    fn event_notifier(&self) -> &EventNotifier;
 
     /// Looks for what other processes have committed, for those who wait.
-    async fn look_for_events(&self) -> Result<(), StoreError>;
+    async fn poll_events(&self) -> Result<(), StoreError>;
 
     /// Forgets some events that are older than `since` and that no endpoint waits for, oldest
     /// first, with their deliveries. Answers how many.
-    async fn forget_events(&self, since: Timestamp) -> Result<usize, StoreError>;
+    async fn delete_expired_events(&self, since: Timestamp) -> Result<usize, StoreError>;
 
     /// Registers an endpoint. It gets the events that come after this.
-    async fn create_webhook(&self, new: NewWebhook) -> Result<WebhookCreation, StoreError>;
+    async fn create_webhook(&self, new: NewWebhook) -> Result<CreateWebhookOutcome, StoreError>;
 
     /// The endpoints of an account, oldest first.
     async fn webhooks(&self, account: AccountId) -> Result<Vec<Webhook>, StoreError>;
@@ -246,7 +250,7 @@ pub trait Store: Send + Sync {
         &self,
         account: AccountId,
         id: WebhookId,
-        secret: KeptSecret,
+        secret: StoredSecret,
         until: Timestamp,
         anyway: bool,
         at: Timestamp,
@@ -270,26 +274,26 @@ pub trait Store: Send + Sync {
         id: WebhookId,
         what: Replay,
         at: Timestamp,
-    ) -> Result<Replayed, StoreError>;
+    ) -> Result<ReplayOutcome, StoreError>;
 
     /// The endpoints, of whatever account, that have something to do.
     async fn due_webhooks(&self, at: Timestamp) -> Result<DueWebhooks, StoreError>;
 
     /// Takes one delivery of an endpoint, for nobody else until `lease`. Of the events of one
     /// template only the first that is not yet done can be taken.
-    async fn take_delivery(
+    async fn lease_delivery(
         &self,
         id: WebhookId,
         at: Timestamp,
         lease: Timestamp,
-    ) -> Result<Take, StoreError>;
+    ) -> Result<DeliveryLease, StoreError>;
 
     /// Writes down what came of an attempt, and what follows from it for the endpoint: one that
     /// is given up gets its `webhook.disabled` event.
-    async fn record_attempt(&self, attempt: Attempt) -> Result<Recorded, StoreError>;
+    async fn record_attempt(&self, attempt: Attempt) -> Result<AttemptRecorded, StoreError>;
 
     /// Announces a file that will be sent piece by piece.
-    async fn begin_upload(&self, new: NewUpload) -> Result<UploadCreation, StoreError>;
+    async fn begin_upload(&self, new: NewUpload) -> Result<BeginUploadOutcome, StoreError>;
 
     /// How far an upload has come.
     async fn upload(
@@ -301,7 +305,7 @@ pub trait Store: Send + Sync {
 
     /// Adds bytes to an upload, which have to begin where it ends and to fit into the `room` that
     /// the account has for all its files. The one method that is not one transaction: every
-    /// [`UPLOAD_PIECE`] bytes are, so that after a failure some of them may be there;
+    /// [`UPLOAD_CHUNK_BYTES`] bytes are, so that after a failure some of them may be there;
     /// [`Store::upload`] tells how many.
     async fn append_upload(
         &self,
@@ -311,7 +315,7 @@ pub trait Store: Send + Sync {
         bytes: &[u8],
         room: u64,
         at: Timestamp,
-    ) -> Result<Appended, StoreError>;
+    ) -> Result<AppendOutcome, StoreError>;
 
     /// Forgets an upload that is not finished, or that no template has named. `false`: there is none.
     async fn cancel_upload(
@@ -334,12 +338,12 @@ pub trait Store: Send + Sync {
     /// disabled.
     async fn media(&self, handle: &str) -> Result<Option<Media>, StoreError>;
 
-    /// Some bytes of such a file from a place on: one at least and [`UPLOAD_PIECE`] at most, or
+    /// Some bytes of such a file from a place on: one at least and [`UPLOAD_CHUNK_BYTES`] at most, or
     /// none if there are none.
     async fn media_chunk(&self, handle: &str, place: u64) -> Result<Vec<u8>, StoreError>;
 
     /// Makes an account with its phone numbers and first credentials.
-    async fn create_account(&self, new: NewAccount) -> Result<AccountCreation, StoreError>;
+    async fn create_account(&self, new: NewAccount) -> Result<CreateAccountOutcome, StoreError>;
 
     /// Every account, oldest first.
     async fn accounts(&self) -> Result<Vec<Account>, StoreError>;
@@ -368,7 +372,7 @@ pub trait Store: Send + Sync {
         account: AccountId,
         phone: &str,
         at: Timestamp,
-    ) -> Result<PhoneAddition, StoreError>;
+    ) -> Result<AddPhoneOutcome, StoreError>;
 
     /// The phone numbers of an account.
     async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError>;
@@ -382,7 +386,7 @@ pub trait Store: Send + Sync {
         account: AccountId,
         new: NewCredential,
         at: Timestamp,
-    ) -> Result<CredentialAddition, StoreError>;
+    ) -> Result<AddCredentialOutcome, StoreError>;
 
     /// Adds a credential like `old`, and lets `old` end at `old_ends_at` if it would live longer.
     async fn rotate_credential(
@@ -391,7 +395,7 @@ pub trait Store: Send + Sync {
         new: NewCredential,
         old_ends_at: Timestamp,
         at: Timestamp,
-    ) -> Result<CredentialAddition, StoreError>;
+    ) -> Result<AddCredentialOutcome, StoreError>;
 
     /// Ends a credential. `false`: there is none, or it was revoked before.
     async fn revoke_credential(&self, id: CredentialId, at: Timestamp) -> Result<bool, StoreError>;
@@ -413,13 +417,17 @@ pub trait Store: Send + Sync {
     /// Forgets some of the idempotency records that are older than 24 hours, going on from
     /// where the last sweep stopped. A sweep that begins also forgets uploads that were not
     /// finished in time, and whole files that no template named in time.
-    async fn sweep(&self, from: Sweep, at: Timestamp) -> Result<Sweep, StoreError>;
+    async fn delete_expired_records(
+        &self,
+        from: RetentionCursor,
+        at: Timestamp,
+    ) -> Result<RetentionCursor, StoreError>;
 
     /// Answers when the store can be read.
     async fn ping(&self) -> Result<(), StoreError>;
 
     /// The start-up checks and a full check of what is kept, for `galley doctor`.
-    async fn examine(&self) -> Result<Vec<Finding>, StoreError>;
+    async fn check_integrity(&self) -> Result<Vec<Finding>, StoreError>;
 
     /// Writes a consistent copy to a new file while the service goes on.
     async fn backup(&self, path: &std::path::Path) -> Result<(), StoreError>;

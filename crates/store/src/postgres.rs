@@ -6,26 +6,26 @@ mod address;
 mod batch;
 mod changes;
 mod columns;
-mod creator;
+mod create_queue;
 mod credentials;
 mod deliveries;
+mod errors;
 mod events;
-mod failures;
-mod families;
-mod forget;
-mod hosts;
+mod failover;
 mod ids;
 mod limits;
-mod links;
 mod list;
+mod maintenance;
 mod media;
+mod pool;
 mod reader;
+mod retention;
 pub(crate) mod schema;
 mod search;
 mod templates;
 mod tls;
 mod transaction;
-mod upkeep;
+mod translations;
 mod uploads;
 mod upsert;
 mod versions;
@@ -35,28 +35,27 @@ use std::{path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use galley_domain::{
-    edit::Edit,
     id::{AccountId, TemplateId, WebhookId},
-    lifecycle::Trigger,
-    template::Review,
-    wording::Wording,
+    template::{Review, edit::Edit, lifecycle::Trigger, message_text::MessageText},
 };
 use jiff::Timestamp;
 
 use crate::{
-    Account, AccountCreation, AccountLimits, Actor, Appended, Attempt, Change, Changed, Creation,
-    Credential, CredentialAddition, CredentialId, CredentialKind, Deletion, Deliveries, Delivery,
-    DueWebhooks, Family, Feed, Finding, Indexing, KeptSecret, Listing, Media, NewAccount,
-    NewCredential, NewTemplate, NewUpload, NewWebhook, Page, PhoneAddition, Record, Recorded,
-    Replay, Replayed, Rotation, SecretHash, Store, StoreError, StoredTemplate, Sweep, Take, Taken,
-    Tidings, Upload, UploadCreation, Upsertion, Version, Webhook, WebhookChange, WebhookCreation,
-    kept::{Hashes, claim_key},
-    sqlite::OlderSchema,
+    Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, AppendOutcome, Attempt,
+    AttemptRecorded, BeginUploadOutcome, ChangeOutcome, CreateAccountOutcome, CreateOutcome,
+    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, DeleteOutcome, Deliveries,
+    Delivery, DeliveryLease, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord,
+    IndexProgress, ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate,
+    NewUpload, NewWebhook, Page, Replay, ReplayOutcome, RetentionCursor, Rotation, SecretHash,
+    Store, StoreError, StoredSecret, StoredTemplate, TemplateChange, TranslationGroup, Upload,
+    UpsertOutcome, Version, Webhook, WebhookChange,
+    encoding::{Hashes, claim_key},
+    sqlite::SchemaPolicy,
 };
 pub use address::{AddressError, PostgresAddress};
-use creator::Creator;
+use create_queue::Creator;
 use ids::Ids;
-use links::Links;
+use pool::Links;
 use reader::Reader;
 use transaction::transact;
 
@@ -68,12 +67,12 @@ pub struct PostgresOptions {
     /// How many connections writes have at most, and how many lists and searches.
     pub connections: usize,
     /// What becomes of an older schema.
-    pub older_schema: OlderSchema,
+    pub older_schema: SchemaPolicy,
 }
 
 impl Default for PostgresOptions {
     fn default() -> Self {
-        Self { queue: 1_024, connections: 8, older_schema: OlderSchema::default() }
+        Self { queue: 1_024, connections: 8, older_schema: SchemaPolicy::default() }
     }
 }
 
@@ -81,7 +80,7 @@ impl Default for PostgresOptions {
 pub struct PostgresStore {
     address: PostgresAddress,
     links: Arc<Links>,
-    tidings: Arc<Tidings>,
+    event_notifier: Arc<EventNotifier>,
     creator: Creator,
     reader: Reader,
     ids: Arc<Ids>,
@@ -97,11 +96,11 @@ impl PostgresStore {
         let synchronous_commit = schema::prepare(address, options.older_schema).await?;
         let pinned = address.committing_as(&synchronous_commit);
         let links = Arc::new(Links::to(&pinned, options.connections)?);
-        let tidings = Arc::<Tidings>::default();
+        let event_notifier = Arc::<EventNotifier>::default();
         let ids = Arc::<Ids>::default();
-        let creator = Creator::start(&links, &tidings, &ids, options.queue)?;
+        let creator = Creator::start(&links, &event_notifier, &ids, options.queue)?;
         let reader = Reader::start(&links);
-        Ok(Self { address: address.clone(), links, tidings, creator, reader, ids })
+        Ok(Self { address: address.clone(), links, event_notifier, creator, reader, ids })
     }
 }
 
@@ -111,42 +110,47 @@ struct NoBackup;
 
 #[async_trait]
 impl Store for PostgresStore {
-    async fn create_template(&self, new: NewTemplate) -> Result<Creation, StoreError> {
+    async fn create_template(&self, new: NewTemplate) -> Result<CreateOutcome, StoreError> {
         self.creator.create(new).await
     }
 
-    async fn edit_template(&self, change: Change, edit: Edit) -> Result<Changed, StoreError> {
+    async fn edit_template(
+        &self,
+        change: TemplateChange,
+        edit: Edit,
+    ) -> Result<ChangeOutcome, StoreError> {
         transact!(self, tx => changes::edit(tx, &change, &edit))
     }
 
     async fn review_template(
         &self,
-        change: Change,
+        change: TemplateChange,
         trigger: Trigger,
         reason: Option<String>,
-    ) -> Result<Changed, StoreError> {
+    ) -> Result<ChangeOutcome, StoreError> {
         transact!(self, tx => changes::review(tx, &change, trigger, reason.as_deref()))
     }
 
-    async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<Upsertion, StoreError> {
+    async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<UpsertOutcome, StoreError> {
         let news: Vec<_> = news.into_iter().map(|new| (Hashes::of(&new), new)).collect();
         transact!(self, tx => upsert::all(tx, &self.ids, &news))
     }
 
-    async fn delete_template(&self, change: Change) -> Result<Changed, StoreError> {
+    async fn delete_template(&self, change: TemplateChange) -> Result<ChangeOutcome, StoreError> {
         transact!(self, tx => changes::delete(tx, &change))
     }
 
-    async fn delete_family(
+    async fn delete_translations(
         &self,
         account: AccountId,
         name: &str,
         review: Review,
         actor: Actor,
         at: Timestamp,
-    ) -> Result<Deletion, StoreError> {
-        let (family, by) = (Family::of(account, name), changes::By { account, review, actor, at });
-        transact!(self, tx => changes::delete_family(tx, family, by))
+    ) -> Result<DeleteOutcome, StoreError> {
+        let (family, by) =
+            (TranslationGroup::of(account, name), changes::By { account, review, actor, at });
+        transact!(self, tx => changes::delete_translations(tx, family, by))
     }
 
     async fn delete_templates(
@@ -156,7 +160,7 @@ impl Store for PostgresStore {
         review: Review,
         actor: Actor,
         at: Timestamp,
-    ) -> Result<Deletion, StoreError> {
+    ) -> Result<DeleteOutcome, StoreError> {
         let by = changes::By { account, review, actor, at };
         transact!(self, tx => changes::delete_all(tx, &ids, by))
     }
@@ -166,7 +170,7 @@ impl Store for PostgresStore {
         account: AccountId,
         name: &str,
     ) -> Result<Vec<StoredTemplate>, StoreError> {
-        families::members(&self.links, account, Family::of(account, name)).await
+        translations::members(&self.links, account, TranslationGroup::of(account, name)).await
     }
 
     async fn template(
@@ -198,28 +202,32 @@ impl Store for PostgresStore {
         Ok(is_there.then_some(page))
     }
 
-    async fn list(&self, listing: Listing) -> Result<Page, StoreError> {
+    async fn list(&self, listing: ListQuery) -> Result<Page, StoreError> {
         list::page(&self.links, &listing).await
     }
 
-    async fn count_templates(&self, listing: Listing) -> Result<u64, StoreError> {
+    async fn count_templates(&self, listing: ListQuery) -> Result<u64, StoreError> {
         list::count(&self.links, &listing).await
     }
 
-    async fn taken(&self, account: AccountId, claim: &str) -> Result<Option<Taken>, StoreError> {
+    async fn taken(
+        &self,
+        account: AccountId,
+        claim: &str,
+    ) -> Result<Option<NameConflict>, StoreError> {
         templates::taken(&self.links, account, claim_key(claim)).await
     }
 
-    async fn with_wording(
+    async fn template_with_text(
         &self,
         account: AccountId,
-        wording: &Wording,
+        wording: &MessageText,
         except: Option<TemplateId>,
     ) -> Result<Option<TemplateId>, StoreError> {
-        templates::with_wording(&self.links, account, wording, except).await
+        templates::template_with_text(&self.links, account, wording, except).await
     }
 
-    async fn follow_for_search(&self) -> Result<Indexing, StoreError> {
+    async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
         transact!(self, tx => search::step(tx))
     }
 
@@ -228,7 +236,7 @@ impl Store for PostgresStore {
         account: AccountId,
         key: [u8; 16],
         at: Timestamp,
-    ) -> Result<Option<Record>, StoreError> {
+    ) -> Result<Option<IdempotencyRecord>, StoreError> {
         let found = templates::record(&self.links, account, key, at).await?;
         if found.is_some() {
             self.confirm(account).await?;
@@ -249,22 +257,22 @@ impl Store for PostgresStore {
         events::newest(&self.links, account).await
     }
 
-    fn tidings(&self) -> &Tidings {
-        &self.tidings
+    fn event_notifier(&self) -> &EventNotifier {
+        &self.event_notifier
     }
 
-    async fn look_for_events(&self) -> Result<(), StoreError> {
-        let wanted = self.tidings.wanted();
+    async fn poll_events(&self) -> Result<(), StoreError> {
+        let wanted = self.event_notifier.wanted();
         let newest = events::newest_of(&self.links, &wanted).await?;
-        self.tidings.tell(&newest);
+        self.event_notifier.tell(&newest);
         Ok(())
     }
 
-    async fn forget_events(&self, since: Timestamp) -> Result<usize, StoreError> {
+    async fn delete_expired_events(&self, since: Timestamp) -> Result<usize, StoreError> {
         self.forget_something(since).await
     }
 
-    async fn create_webhook(&self, new: NewWebhook) -> Result<WebhookCreation, StoreError> {
+    async fn create_webhook(&self, new: NewWebhook) -> Result<CreateWebhookOutcome, StoreError> {
         transact!(self, tx => webhooks::create(tx, &new))
     }
 
@@ -294,7 +302,7 @@ impl Store for PostgresStore {
         &self,
         account: AccountId,
         id: WebhookId,
-        secret: KeptSecret,
+        secret: StoredSecret,
         until: Timestamp,
         anyway: bool,
         at: Timestamp,
@@ -322,7 +330,7 @@ impl Store for PostgresStore {
         id: WebhookId,
         what: Replay,
         at: Timestamp,
-    ) -> Result<Replayed, StoreError> {
+    ) -> Result<ReplayOutcome, StoreError> {
         transact!(self, tx => deliveries::replay(tx, account, id, what, at))
     }
 
@@ -330,20 +338,20 @@ impl Store for PostgresStore {
         deliveries::due_webhooks(&self.links, at).await
     }
 
-    async fn take_delivery(
+    async fn lease_delivery(
         &self,
         id: WebhookId,
         at: Timestamp,
         lease: Timestamp,
-    ) -> Result<Take, StoreError> {
+    ) -> Result<DeliveryLease, StoreError> {
         transact!(self, tx => deliveries::take(tx, id, at, lease))
     }
 
-    async fn record_attempt(&self, attempt: Attempt) -> Result<Recorded, StoreError> {
+    async fn record_attempt(&self, attempt: Attempt) -> Result<AttemptRecorded, StoreError> {
         transact!(self, tx => deliveries::record(tx, &attempt))
     }
 
-    async fn begin_upload(&self, new: NewUpload) -> Result<UploadCreation, StoreError> {
+    async fn begin_upload(&self, new: NewUpload) -> Result<BeginUploadOutcome, StoreError> {
         transact!(self, tx => uploads::begin(tx, &new))
     }
 
@@ -364,7 +372,7 @@ impl Store for PostgresStore {
         bytes: &[u8],
         room: u64,
         at: Timestamp,
-    ) -> Result<Appended, StoreError> {
+    ) -> Result<AppendOutcome, StoreError> {
         let piece = uploads::Piece { account, id, offset, bytes, later: 0, room, at };
         self.append_piece_by_piece(piece).await
     }
@@ -395,7 +403,7 @@ impl Store for PostgresStore {
         media::chunk(&self.links, handle, place).await
     }
 
-    async fn create_account(&self, new: NewAccount) -> Result<AccountCreation, StoreError> {
+    async fn create_account(&self, new: NewAccount) -> Result<CreateAccountOutcome, StoreError> {
         transact!(self, tx => accounts::create(tx, &new))
     }
 
@@ -428,7 +436,7 @@ impl Store for PostgresStore {
         account: AccountId,
         phone: &str,
         at: Timestamp,
-    ) -> Result<PhoneAddition, StoreError> {
+    ) -> Result<AddPhoneOutcome, StoreError> {
         transact!(self, tx => accounts::add_phone(tx, account, phone, at))
     }
 
@@ -445,7 +453,7 @@ impl Store for PostgresStore {
         account: AccountId,
         new: NewCredential,
         at: Timestamp,
-    ) -> Result<CredentialAddition, StoreError> {
+    ) -> Result<AddCredentialOutcome, StoreError> {
         transact!(self, tx => credentials::add(tx, account, &new, at))
     }
 
@@ -455,7 +463,7 @@ impl Store for PostgresStore {
         new: NewCredential,
         old_ends_at: Timestamp,
         at: Timestamp,
-    ) -> Result<CredentialAddition, StoreError> {
+    ) -> Result<AddCredentialOutcome, StoreError> {
         transact!(self, tx => credentials::rotate(tx, old, &new, old_ends_at, at))
     }
 
@@ -479,18 +487,22 @@ impl Store for PostgresStore {
         credentials::epoch(&self.links).await
     }
 
-    async fn sweep(&self, from: Sweep, at: Timestamp) -> Result<Sweep, StoreError> {
-        let (removed, next) = upkeep::sweep_records(&self.links, from.at, at).await?;
+    async fn delete_expired_records(
+        &self,
+        from: RetentionCursor,
+        at: Timestamp,
+    ) -> Result<RetentionCursor, StoreError> {
+        let (removed, next) = maintenance::sweep_records(&self.links, from.at, at).await?;
         let uploads = if from.at.is_none() { self.forget_uploads(at).await? } else { 0 };
-        Ok(Sweep { at: next, removed, uploads })
+        Ok(RetentionCursor { at: next, removed, uploads })
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
         credentials::epoch(&self.links).await.map(drop)
     }
 
-    async fn examine(&self) -> Result<Vec<Finding>, StoreError> {
-        upkeep::examine(&self.address).await
+    async fn check_integrity(&self) -> Result<Vec<Finding>, StoreError> {
+        maintenance::check_integrity(&self.address).await
     }
 
     async fn backup(&self, _: &Path) -> Result<(), StoreError> {

@@ -3,26 +3,26 @@
 
 mod accounts;
 mod changes;
+mod checkpoint;
 mod columns;
 pub(crate) mod connection;
 mod credentials;
 mod deliveries;
 mod events;
-mod families;
-mod fold;
-mod follow;
-mod forget;
 mod idempotency;
 mod limits;
 mod list;
+mod maintenance;
 mod media;
 pub(crate) mod options;
-mod readers;
-mod recent;
+mod reader_pool;
+mod retention;
 mod search;
+mod search_indexer;
 mod snapshots;
+mod template_cache;
 mod templates;
-mod upkeep;
+mod translations;
 mod uploads;
 mod upsert;
 mod versions;
@@ -33,26 +33,25 @@ use std::{path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use galley_domain::{
-    edit::Edit,
     id::{AccountId, TemplateId, WebhookId},
-    lifecycle::Trigger,
-    template::Review,
-    wording::Wording,
+    template::{Review, edit::Edit, lifecycle::Trigger, message_text::MessageText},
 };
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
 
 use crate::{
-    Account, AccountCreation, AccountLimits, Actor, Appended, Attempt, Change, Changed, Creation,
-    Credential, CredentialAddition, CredentialId, CredentialKind, Deletion, Deliveries, Delivery,
-    DueWebhooks, Family, Feed, Finding, Indexing, KeptSecret, Listing, Media, NewAccount,
-    NewCredential, NewTemplate, NewUpload, NewWebhook, Page, PhoneAddition, Record, Recorded,
-    Replay, Replayed, Rotation, SecretHash, Store, StoreError, StoredTemplate, Sweep, Take, Taken,
-    Tidings, Upload, UploadCreation, Upsertion, Version, Webhook, WebhookChange, WebhookCreation,
-    kept::{Hashes, claim_key},
+    Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, AppendOutcome, Attempt,
+    AttemptRecorded, BeginUploadOutcome, ChangeOutcome, CreateAccountOutcome, CreateOutcome,
+    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, DeleteOutcome, Deliveries,
+    Delivery, DeliveryLease, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord,
+    IndexProgress, ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate,
+    NewUpload, NewWebhook, Page, Replay, ReplayOutcome, RetentionCursor, Rotation, SecretHash,
+    Store, StoreError, StoredSecret, StoredTemplate, TemplateChange, TranslationGroup, Upload,
+    UpsertOutcome, Version, Webhook, WebhookChange,
+    encoding::{Hashes, claim_key},
 };
-pub use options::{Acknowledge, OlderSchema, SqliteOptions};
-use readers::Readers;
+pub use options::{Acknowledge, SchemaPolicy, SqliteOptions};
+use reader_pool::Readers;
 use snapshots::Snapshots;
 use writer::Writer;
 
@@ -62,7 +61,7 @@ pub struct SqliteStore {
     // the file when it closes.
     readers: Arc<Readers>,
     snapshots: Arc<Snapshots>,
-    tidings: Arc<Tidings>,
+    event_notifier: Arc<EventNotifier>,
     /// Whoever holds one may write a piece of an upload.
     turns: Semaphore,
     writer: Writer,
@@ -74,57 +73,62 @@ impl SqliteStore {
     pub fn open(path: &Path, options: &SqliteOptions) -> Result<Self, StoreError> {
         let connection = connection::open_for_writing(path, options.older_schema)?;
         let snapshots = Arc::new(Snapshots::of(path));
-        let tidings = Arc::<Tidings>::default();
-        let (seen, told) = (Arc::clone(&snapshots), Arc::clone(&tidings));
+        let event_notifier = Arc::<EventNotifier>::default();
+        let (seen, told) = (Arc::clone(&snapshots), Arc::clone(&event_notifier));
         let writer = Writer::start(path.to_owned(), connection, seen, told, options)?;
         let (readers, turns) = (Arc::new(Readers::of(path)), Semaphore::new(uploads::AT_ONCE));
-        Ok(Self { readers, snapshots, tidings, turns, writer })
+        Ok(Self { readers, snapshots, event_notifier, turns, writer })
     }
 }
 
 #[async_trait]
 impl Store for SqliteStore {
-    async fn create_template(&self, new: NewTemplate) -> Result<Creation, StoreError> {
+    async fn create_template(&self, new: NewTemplate) -> Result<CreateOutcome, StoreError> {
         // Hashing is done here, where many threads can do it, and not by the one writer.
         let hashes = Hashes::of(&new);
         self.writer.write(move |batch| templates::create(batch, &new, &hashes)).await
     }
 
-    async fn edit_template(&self, change: Change, edit: Edit) -> Result<Changed, StoreError> {
+    async fn edit_template(
+        &self,
+        change: TemplateChange,
+        edit: Edit,
+    ) -> Result<ChangeOutcome, StoreError> {
         self.writer.write(move |batch| changes::edit(batch, &change, &edit)).await
     }
 
     async fn review_template(
         &self,
-        change: Change,
+        change: TemplateChange,
         trigger: Trigger,
         reason: Option<String>,
-    ) -> Result<Changed, StoreError> {
+    ) -> Result<ChangeOutcome, StoreError> {
         let review = move |batch: &mut writer::Batch<'_>| {
             changes::review(batch, &change, trigger, reason.as_deref())
         };
         self.writer.write(review).await
     }
 
-    async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<Upsertion, StoreError> {
+    async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<UpsertOutcome, StoreError> {
         let news: Vec<_> = news.into_iter().map(|new| (Hashes::of(&new), new)).collect();
         self.writer.write(move |batch| upsert::all(batch, &news)).await
     }
 
-    async fn delete_template(&self, change: Change) -> Result<Changed, StoreError> {
+    async fn delete_template(&self, change: TemplateChange) -> Result<ChangeOutcome, StoreError> {
         self.writer.write(move |batch| changes::delete(batch, &change)).await
     }
 
-    async fn delete_family(
+    async fn delete_translations(
         &self,
         account: AccountId,
         name: &str,
         review: Review,
         actor: Actor,
         at: Timestamp,
-    ) -> Result<Deletion, StoreError> {
-        let (family, by) = (Family::of(account, name), changes::By { account, review, actor, at });
-        self.writer.write(move |batch| changes::delete_family(batch, family, by)).await
+    ) -> Result<DeleteOutcome, StoreError> {
+        let (family, by) =
+            (TranslationGroup::of(account, name), changes::By { account, review, actor, at });
+        self.writer.write(move |batch| changes::delete_translations(batch, family, by)).await
     }
 
     async fn delete_templates(
@@ -134,7 +138,7 @@ impl Store for SqliteStore {
         review: Review,
         actor: Actor,
         at: Timestamp,
-    ) -> Result<Deletion, StoreError> {
+    ) -> Result<DeleteOutcome, StoreError> {
         let by = changes::By { account, review, actor, at };
         self.writer.write(move |batch| changes::delete_all(batch, &ids, by)).await
     }
@@ -144,11 +148,11 @@ impl Store for SqliteStore {
         account: AccountId,
         name: &str,
     ) -> Result<Vec<StoredTemplate>, StoreError> {
-        let family = Family::of(account, name);
+        let family = TranslationGroup::of(account, name);
         let members = move |readers: &Readers| {
-            readers.read(|connection| families::members(connection, account, family))
+            readers.read(|connection| translations::members(connection, account, family))
         };
-        readers::aside(&self.readers, members).await
+        reader_pool::aside(&self.readers, members).await
     }
 
     async fn template(
@@ -178,34 +182,38 @@ impl Store for SqliteStore {
         let page = move |readers: &Readers| {
             readers.read(|connection| versions::page(connection, account, id, before, limit))
         };
-        readers::aside(&self.readers, page).await
+        reader_pool::aside(&self.readers, page).await
     }
 
-    async fn list(&self, listing: Listing) -> Result<Page, StoreError> {
-        readers::aside(&self.readers, move |readers| readers.list(&listing)).await
+    async fn list(&self, listing: ListQuery) -> Result<Page, StoreError> {
+        reader_pool::aside(&self.readers, move |readers| readers.list(&listing)).await
     }
 
-    async fn count_templates(&self, listing: Listing) -> Result<u64, StoreError> {
-        readers::aside(&self.readers, move |readers| readers.count(&listing)).await
+    async fn count_templates(&self, listing: ListQuery) -> Result<u64, StoreError> {
+        reader_pool::aside(&self.readers, move |readers| readers.count(&listing)).await
     }
 
-    async fn taken(&self, account: AccountId, claim: &str) -> Result<Option<Taken>, StoreError> {
+    async fn taken(
+        &self,
+        account: AccountId,
+        claim: &str,
+    ) -> Result<Option<NameConflict>, StoreError> {
         let claim = claim_key(claim);
         self.snapshots.read(|connection| templates::taken(connection, account, &claim))
     }
 
-    async fn with_wording(
+    async fn template_with_text(
         &self,
         account: AccountId,
-        wording: &Wording,
+        wording: &MessageText,
         except: Option<TemplateId>,
     ) -> Result<Option<TemplateId>, StoreError> {
         self.snapshots
-            .read(|connection| templates::with_wording(connection, account, wording, except))
+            .read(|connection| templates::template_with_text(connection, account, wording, except))
     }
 
-    async fn follow_for_search(&self) -> Result<Indexing, StoreError> {
-        readers::aside(&self.readers, Readers::follow_for_search).await
+    async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
+        reader_pool::aside(&self.readers, Readers::update_search_index).await
     }
 
     async fn record(
@@ -213,7 +221,7 @@ impl Store for SqliteStore {
         account: AccountId,
         key: [u8; 16],
         at: Timestamp,
-    ) -> Result<Option<Record>, StoreError> {
+    ) -> Result<Option<IdempotencyRecord>, StoreError> {
         self.snapshots.read(|connection| idempotency::record(connection, account, key, at))
     }
 
@@ -226,34 +234,36 @@ impl Store for SqliteStore {
         let page = move |readers: &Readers| {
             readers.read(|connection| events::page(connection, account, after, limit))
         };
-        readers::aside(&self.readers, page).await
+        reader_pool::aside(&self.readers, page).await
     }
 
     async fn newest_event(&self, account: AccountId) -> Result<u64, StoreError> {
         self.snapshots.read(|connection| events::newest(connection, account))
     }
 
-    fn tidings(&self) -> &Tidings {
-        &self.tidings
+    fn event_notifier(&self) -> &EventNotifier {
+        &self.event_notifier
     }
 
-    async fn look_for_events(&self) -> Result<(), StoreError> {
-        for account in self.tidings.wanted() {
+    async fn poll_events(&self) -> Result<(), StoreError> {
+        for account in self.event_notifier.wanted() {
             let newest = self.newest_event(account).await?;
-            self.tidings.tell(&[(account, newest)]);
+            self.event_notifier.tell(&[(account, newest)]);
         }
         Ok(())
     }
 
-    async fn forget_events(&self, since: Timestamp) -> Result<usize, StoreError> {
-        let find = move |readers: &Readers| readers.read(|store| forget::find(store, since));
-        match readers::aside(&self.readers, find).await? {
-            Some(old) => self.writer.write(move |batch| forget::forget(batch, &old, since)).await,
+    async fn delete_expired_events(&self, since: Timestamp) -> Result<usize, StoreError> {
+        let find = move |readers: &Readers| readers.read(|store| retention::find(store, since));
+        match reader_pool::aside(&self.readers, find).await? {
+            Some(old) => {
+                self.writer.write(move |batch| retention::forget(batch, &old, since)).await
+            }
             None => Ok(0),
         }
     }
 
-    async fn create_webhook(&self, new: NewWebhook) -> Result<WebhookCreation, StoreError> {
+    async fn create_webhook(&self, new: NewWebhook) -> Result<CreateWebhookOutcome, StoreError> {
         self.writer.write(move |batch| webhooks::create(batch, &new)).await
     }
 
@@ -283,7 +293,7 @@ impl Store for SqliteStore {
         &self,
         account: AccountId,
         id: WebhookId,
-        secret: KeptSecret,
+        secret: StoredSecret,
         until: Timestamp,
         anyway: bool,
         at: Timestamp,
@@ -305,7 +315,7 @@ impl Store for SqliteStore {
         let page = move |readers: &Readers| {
             readers.read(|connection| deliveries::page(connection, account, id, &wanted))
         };
-        readers::aside(&self.readers, page).await
+        reader_pool::aside(&self.readers, page).await
     }
 
     async fn replay(
@@ -314,12 +324,12 @@ impl Store for SqliteStore {
         id: WebhookId,
         what: Replay,
         at: Timestamp,
-    ) -> Result<Replayed, StoreError> {
+    ) -> Result<ReplayOutcome, StoreError> {
         // Looking for the first event of a time can take a while: not in the writer.
         let find = move |readers: &Readers| {
             readers.read(|connection| deliveries::first_to_replay(connection, account, what))
         };
-        let first = readers::aside(&self.readers, find).await?;
+        let first = reader_pool::aside(&self.readers, find).await?;
         self.writer
             .write(move |batch| deliveries::replay(batch, account, id, what, first, at))
             .await
@@ -329,20 +339,20 @@ impl Store for SqliteStore {
         self.snapshots.read(|connection| deliveries::due_webhooks(connection, at))
     }
 
-    async fn take_delivery(
+    async fn lease_delivery(
         &self,
         id: WebhookId,
         at: Timestamp,
         lease: Timestamp,
-    ) -> Result<Take, StoreError> {
+    ) -> Result<DeliveryLease, StoreError> {
         self.writer.write(move |batch| deliveries::take(batch, id, at, lease)).await
     }
 
-    async fn record_attempt(&self, attempt: Attempt) -> Result<Recorded, StoreError> {
+    async fn record_attempt(&self, attempt: Attempt) -> Result<AttemptRecorded, StoreError> {
         self.writer.write(move |batch| deliveries::record(batch, &attempt)).await
     }
 
-    async fn begin_upload(&self, new: NewUpload) -> Result<UploadCreation, StoreError> {
+    async fn begin_upload(&self, new: NewUpload) -> Result<BeginUploadOutcome, StoreError> {
         self.writer.write(move |batch| uploads::begin(batch, &new)).await
     }
 
@@ -363,7 +373,7 @@ impl Store for SqliteStore {
         bytes: &[u8],
         room: u64,
         at: Timestamp,
-    ) -> Result<Appended, StoreError> {
+    ) -> Result<AppendOutcome, StoreError> {
         let (id, later) = (id.to_owned(), 0);
         let piece = uploads::Piece { account, id, offset, bytes: Vec::new(), later, room, at };
         self.append_piece_by_piece(piece, bytes).await
@@ -394,10 +404,10 @@ impl Store for SqliteStore {
     async fn media_chunk(&self, handle: &str, place: u64) -> Result<Vec<u8>, StoreError> {
         let handle = handle.to_owned();
         let read = move |readers: &Readers| readers.read(|it| media::chunk(it, &handle, place));
-        readers::aside_for_media(&self.readers, read).await
+        reader_pool::aside_for_media(&self.readers, read).await
     }
 
-    async fn create_account(&self, new: NewAccount) -> Result<AccountCreation, StoreError> {
+    async fn create_account(&self, new: NewAccount) -> Result<CreateAccountOutcome, StoreError> {
         self.writer.write(move |batch| accounts::create(batch, &new)).await
     }
 
@@ -430,7 +440,7 @@ impl Store for SqliteStore {
         account: AccountId,
         phone: &str,
         at: Timestamp,
-    ) -> Result<PhoneAddition, StoreError> {
+    ) -> Result<AddPhoneOutcome, StoreError> {
         let phone = phone.to_owned();
         self.writer.write(move |batch| accounts::add_phone(batch, account, &phone, at)).await
     }
@@ -448,7 +458,7 @@ impl Store for SqliteStore {
         account: AccountId,
         new: NewCredential,
         at: Timestamp,
-    ) -> Result<CredentialAddition, StoreError> {
+    ) -> Result<AddCredentialOutcome, StoreError> {
         self.writer.write(move |batch| credentials::add(batch, account, &new, at)).await
     }
 
@@ -458,7 +468,7 @@ impl Store for SqliteStore {
         new: NewCredential,
         old_ends_at: Timestamp,
         at: Timestamp,
-    ) -> Result<CredentialAddition, StoreError> {
+    ) -> Result<AddCredentialOutcome, StoreError> {
         self.writer.write(move |batch| credentials::rotate(batch, old, &new, old_ends_at, at)).await
     }
 
@@ -482,7 +492,11 @@ impl Store for SqliteStore {
         self.snapshots.read(credentials::epoch)
     }
 
-    async fn sweep(&self, from: Sweep, at: Timestamp) -> Result<Sweep, StoreError> {
+    async fn delete_expired_records(
+        &self,
+        from: RetentionCursor,
+        at: Timestamp,
+    ) -> Result<RetentionCursor, StoreError> {
         self.sweep_on(from, at).await
     }
 
@@ -490,11 +504,11 @@ impl Store for SqliteStore {
         self.readers.read(|connection| credentials::epoch(connection).map(|_| ()))
     }
 
-    async fn examine(&self) -> Result<Vec<Finding>, StoreError> {
-        self.readers.read(upkeep::examine)
+    async fn check_integrity(&self) -> Result<Vec<Finding>, StoreError> {
+        self.readers.read(maintenance::check_integrity)
     }
 
     async fn backup(&self, path: &Path) -> Result<(), StoreError> {
-        self.readers.read(|connection| upkeep::backup(connection, path))
+        self.readers.read(|connection| maintenance::backup(connection, path))
     }
 }

@@ -1,18 +1,21 @@
-//! `report`: reads the result lines of a whole benchmark and prints medians, ratios and what is wanted.
+//! `report`: reads the result lines of a benchmark and prints medians, ratios and targets.
 
 use std::io::{self, Read};
 use std::process::ExitCode;
 
 use load::growth;
-use load::results::{Results, verdict};
+use load::results::{Results, met_or_missed};
 use load::webhooks;
 
-/// A row of the table: what it shows, what it is compared with, and what is wanted of it.
+/// A row of the table, with its baseline and targets.
 struct Row {
     label: &'static str,
-    what: &'static str,
+    description: &'static str,
+    /// Label of the ceiling run to compare with.
     base: Option<&'static str>,
+    /// Target: share of the ceiling.
     share: Option<f64>,
+    /// Target: multiple of the best peer.
     multiple: Option<f64>,
 }
 
@@ -55,26 +58,26 @@ const ROWS: [Row; 20] = [
     row("ceiling/render/256", "bare axum, POST of values", None, None, None),
     row("galley/render/256", "render", Some("ceiling/render/256"), None, None),
     row("postgres/render/256", "on PostgreSQL", Some("ceiling/render/256"), None, None),
-    row("galley/slow-sync/256", "create, 5 ms in each sync", None, None, None),
-    row("axum-sqlx/slow-sync/256", "create, 5 ms in each sync", None, None, None),
+    row("galley/slow-sync/256", "create, 5 ms per sync", None, None, None),
+    row("axum-sqlx/slow-sync/256", "create, 5 ms per sync", None, None, None),
 ];
 
 const fn row(
     label: &'static str,
-    what: &'static str,
+    description: &'static str,
     base: Option<&'static str>,
     share: Option<f64>,
     multiple: Option<f64>,
 ) -> Row {
-    Row { label, what, base, share, multiple }
+    Row { label, description, base, share, multiple }
 }
 
-/// MiB that a server may hold after its runs.
-const WANTED_MEMORY: f64 = 64.0;
+/// Target: resident memory of a server after its runs, in MiB.
+const TARGET_MEMORY_MIB: f64 = 64.0;
 
-/// What is measured without a server, what it is, and the microseconds that it may take.
+/// Micro-benchmarks: name, description, and target in microseconds.
 const MICRO: [(&str, &str, f64); 1] =
-    [("render/values_to_answer", "render without a server, values to answer", 10.0)];
+    [("render/values_to_answer", "render without a server, values to response", 10.0)];
 
 fn main() -> ExitCode {
     let mut text = String::new();
@@ -82,7 +85,7 @@ fn main() -> ExitCode {
         eprintln!("report: {error}");
         return ExitCode::from(2);
     }
-    match Results::read(&text) {
+    match Results::parse(&text) {
         Ok(results) => {
             print(&results);
             ExitCode::SUCCESS
@@ -94,12 +97,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Share of the ceiling with as many connections.
+/// Returns the share of the ceiling with the same number of connections.
 fn share(results: &Results, row: &Row) -> Option<f64> {
     Some(results.rate(row.label)? / results.rate(row.base?)?)
 }
 
-/// Multiple of the best peer that was measured in the same way.
+/// Returns the multiple of the best peer in the same kind of run.
 fn multiple(results: &Results, row: &Row) -> Option<f64> {
     let peers: &[&str] = match row.label {
         "galley/create/256" | "galley/create-key/256" => &PEERS,
@@ -115,14 +118,15 @@ fn print(results: &Results) {
         print_rows(results);
     }
     for (server, mib) in &results.memory {
-        let verdict = verdict(*mib < WANTED_MEMORY);
+        let result = met_or_missed(*mib < TARGET_MEMORY_MIB);
         println!(
-            "{server:<24} resident memory after creates, most of all rounds: {mib:.1} MiB   wanted < {WANTED_MEMORY} MiB: {verdict}"
+            "{server:<24} resident memory after creates, maximum of all rounds: {mib:.1} MiB   target < {TARGET_MEMORY_MIB} MiB: {result}"
         );
     }
-    for (name, what, most) in MICRO {
+    for (name, description, target) in MICRO {
         let Some(us) = results.micro.get(name) else { continue };
-        println!("{name:<24} {what}: {us:.2} µs   wanted < {most} µs: {}", verdict(*us < most));
+        let result = met_or_missed(*us < target);
+        println!("{name:<24} {description}: {us:.2} µs   target < {target} µs: {result}");
     }
     let webhooks = webhooks::table(results);
     if !webhooks.is_empty() {
@@ -136,8 +140,16 @@ fn print(results: &Results) {
 
 fn print_rows(results: &Results) {
     println!(
-        "{:<24} {:<26} {:>8} {:>17} {:>9} {:>9} {:>6} {:>8} {:>8}  wanted",
-        "run", "what", "req/s", "lowest-highest", "p50 ms", "p99 ms", "load", "ceiling", "peer"
+        "{:<24} {:<26} {:>8} {:>17} {:>9} {:>9} {:>6} {:>8} {:>8}  target",
+        "run",
+        "description",
+        "req/s",
+        "lowest-highest",
+        "p50 ms",
+        "p99 ms",
+        "load",
+        "ceiling",
+        "peer"
     );
     for row in &ROWS {
         let Some(runs) = results.runs.get(row.label) else { continue };
@@ -146,7 +158,7 @@ fn print_rows(results: &Results) {
         let line = format!(
             "{:<24} {:<26} {:>8.0} {:>17} {:>9.2} {:>9.2} {:>6.2} {:>8} {:>8}  {}",
             row.label,
-            row.what,
+            row.description,
             results.rate(row.label).unwrap_or(0.0),
             format!(
                 "{:.0}-{:.0}",
@@ -158,20 +170,20 @@ fn print_rows(results: &Results) {
             results.median(row.label, |run| run.load_cores).unwrap_or(0.0),
             share.map_or(String::from("-"), |share| format!("{share:.3}")),
             multiple.map_or(String::from("-"), |multiple| format!("{multiple:.1}x")),
-            wanted(row, share, multiple),
+            targets(row, share, multiple),
         );
         println!("{}", line.trim_end());
     }
 }
 
-/// The wanted figures of a row with a verdict on each that could be computed.
-fn wanted(row: &Row, share: Option<f64>, multiple: Option<f64>) -> String {
+/// Returns the targets of a row, and whether each one that could be computed was met.
+fn targets(row: &Row, share: Option<f64>, multiple: Option<f64>) -> String {
     let mut parts = Vec::new();
-    if let (Some(wanted), Some(share)) = (row.share, share) {
-        parts.push(format!("{wanted:.2} of ceiling: {}", verdict(share >= wanted)));
+    if let (Some(target), Some(share)) = (row.share, share) {
+        parts.push(format!("{target:.2} of ceiling: {}", met_or_missed(share >= target)));
     }
-    if let (Some(wanted), Some(multiple)) = (row.multiple, multiple) {
-        parts.push(format!("{wanted:.0}x best peer: {}", verdict(multiple >= wanted)));
+    if let (Some(target), Some(multiple)) = (row.multiple, multiple) {
+        parts.push(format!("{target:.0}x best peer: {}", met_or_missed(multiple >= target)));
     }
     parts.join(", ")
 }
@@ -200,27 +212,27 @@ mod tests {
             + &run("galley/create/256", 110.0)
             + &run("axum-sqlx/create/256", 20.0)
             + &run("bun/create/256", 25.0);
-        let results = Results::read(&text).unwrap();
+        let results = Results::parse(&text).unwrap();
         let row = find("galley/create/256");
         assert_eq!(share(&results, row), Some(0.5));
         assert_eq!(multiple(&results, row), Some(4.0));
         assert_eq!(
-            wanted(row, share(&results, row), multiple(&results, row)),
+            targets(row, share(&results, row), multiple(&results, row)),
             "0.40 of ceiling: met, 4x best peer: met"
         );
-        assert_eq!(wanted(row, Some(0.39), None), "0.40 of ceiling: MISSED");
+        assert_eq!(targets(row, Some(0.39), None), "0.40 of ceiling: MISSED");
     }
 
     #[test]
-    fn a_read_and_a_render_are_compared_with_a_bare_one_of_their_kind() {
+    fn reads_and_renders_are_compared_with_the_ceiling_of_the_same_kind() {
         let text = run("ceiling/read/256", 100.0)
             + &run("galley/read/256", 69.0)
             + &run("ceiling/render/256", 50.0)
             + &run("galley/render/256", 30.0);
-        let results = Results::read(&text).unwrap();
+        let results = Results::parse(&text).unwrap();
         let read = find("galley/read/256");
-        assert_eq!(wanted(read, share(&results, read), None), "0.70 of ceiling: MISSED");
-        assert_eq!(wanted(read, Some(0.7), None), "0.70 of ceiling: met");
+        assert_eq!(targets(read, share(&results, read), None), "0.70 of ceiling: MISSED");
+        assert_eq!(targets(read, Some(0.7), None), "0.70 of ceiling: met");
         assert_eq!(share(&results, find("galley/render/256")), Some(0.6));
     }
 }

@@ -1,10 +1,10 @@
-//! Keys and tokens: kept as hashes in the database, read into memory when the peer starts.
+//! Keys and tokens: stored as hashes in the database, loaded into memory at start.
 
 use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
 
-/// What is kept of a key or a token.
+/// The stored hash of a key or a token.
 pub(crate) type Hash = [u8; 32];
 
 /// The credentials of all accounts.
@@ -17,7 +17,7 @@ impl Credentials {
         Self { accounts }
     }
 
-    /// The account that both the key and the token belong to.
+    /// Returns the account that owns both the key and the token.
     pub(crate) fn account(&self, key: &str, token: &str) -> Option<i64> {
         let account = |kind: &str, secret| self.accounts.get(&(kind.to_owned(), hash(secret)));
         let (by_key, by_token) = (account("key", key)?, account("token", token)?);

@@ -23,19 +23,19 @@ use crate::credentials::Credentials;
 use crate::rules::Document;
 use crate::store::{Created, Store};
 
-/// Serves the peer until it is ended.
+/// Serves the peer until it is terminated.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Address to listen on.
     #[arg(long, value_name = "HOST:PORT")]
     listen: SocketAddr,
-    /// Database file; made when it is not there.
+    /// Database file; created if it does not exist.
     #[arg(long, value_name = "FILE")]
     database: PathBuf,
-    /// API key of the one account.
+    /// API key of the only account.
     #[arg(long, env = "PEER_KEY", hide_env_values = true)]
     key: String,
-    /// Access token of the one account.
+    /// Access token of the only account.
     #[arg(long, env = "PEER_TOKEN", hide_env_values = true)]
     token: String,
 }
@@ -57,8 +57,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .route("/api/v1.0/{phone_number_id}/{key}/message_templates", post(create))
         .with_state(Arc::new(Service { store, credentials }));
     let listener = tokio::net::TcpListener::bind(arguments.listen).await?.tap_io(|stream| {
-        // A socket that is already gone shows itself at the first read.
-        let _gone = stream.set_nodelay(true);
+        // A socket that is already closed reports its error at the first read.
+        let _ignored = stream.set_nodelay(true);
     });
     axum::serve(listener, router).await?;
     Ok(())
@@ -76,8 +76,8 @@ async fn create(
         .and_then(|value| value.strip_prefix("Bearer "));
     let account = token.and_then(|token| service.credentials.account(&key, token));
     let Some(account) = account else {
-        let answer = problem(StatusCode::UNAUTHORIZED, "unknown key or token", &[]);
-        return ([(WWW_AUTHENTICATE, "Bearer")], answer).into_response();
+        let response = problem(StatusCode::UNAUTHORIZED, "unknown key or token", &[]);
+        return ([(WWW_AUTHENTICATE, "Bearer")], response).into_response();
     };
     let document: Document = match serde_json::from_slice(&body) {
         Ok(document) => document,
@@ -89,7 +89,7 @@ async fn create(
     };
     let violations = rules::check(&document);
     if !violations.is_empty() {
-        return problem(StatusCode::UNPROCESSABLE_ENTITY, "rules are broken", &violations);
+        return problem(StatusCode::UNPROCESSABLE_ENTITY, "invalid document", &violations);
     }
     match service.store.create(account, &phone_number_id, &document).await {
         Ok(Created::Template(id)) => (
@@ -100,10 +100,10 @@ async fn create(
             })),
         )
             .into_response(),
-        Ok(Created::NameTaken) => problem(StatusCode::CONFLICT, "the name is taken", &[]),
+        Ok(Created::NameInUse) => problem(StatusCode::CONFLICT, "name is already in use", &[]),
         Err(error) => {
             eprintln!("create: {error}");
-            problem(StatusCode::INTERNAL_SERVER_ERROR, "the store failed", &[])
+            problem(StatusCode::INTERNAL_SERVER_ERROR, "internal server error", &[])
         }
     }
 }

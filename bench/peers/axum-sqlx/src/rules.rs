@@ -1,4 +1,4 @@
-//! The document as typed structs, and the rules that matter.
+//! The document as typed structs, and the most important rules.
 
 use std::collections::BTreeSet;
 
@@ -49,36 +49,36 @@ pub(crate) struct Button {
     pub(crate) example: Option<String>,
 }
 
-/// Every broken rule, in words.
+/// Returns a message for every violated rule.
 pub(crate) fn check(document: &Document) -> Vec<String> {
-    let mut broken = Vec::new();
+    let mut violations = Vec::new();
     let name = document.name.chars().count();
     if !(1..=512).contains(&name) || document.name.trim() != document.name {
-        broken.push("name: 1 to 512 characters without white space at either end".to_owned());
+        violations.push("name: 1 to 512 characters without white space at either end".to_owned());
     }
     if !is_language(&document.language) {
-        broken.push("language: a language_REGION such as en_US".to_owned());
+        violations.push("language: a language_REGION such as en_US".to_owned());
     }
     if !matches!(document.category.as_str(), "MARKETING" | "UTILITY" | "AUTHENTICATION") {
-        broken.push("category: MARKETING, UTILITY or AUTHENTICATION".to_owned());
+        violations.push("category: MARKETING, UTILITY or AUTHENTICATION".to_owned());
     }
-    for (kind, least) in [("BODY", 1), ("HEADER", 0), ("FOOTER", 0), ("BUTTONS", 0)] {
+    for (kind, min) in [("BODY", 1), ("HEADER", 0), ("FOOTER", 0), ("BUTTONS", 0)] {
         let count = document.components.iter().filter(|component| component.kind == kind).count();
-        if !(least..=1).contains(&count) {
-            broken.push(format!("components: {count} of type {kind}"));
+        if !(min..=1).contains(&count) {
+            violations.push(format!("components: {count} of type {kind}"));
         }
     }
     for (index, component) in document.components.iter().enumerate() {
         if let Err(rule) = check_component(component) {
-            broken.push(format!("components/{index}: {rule}"));
+            violations.push(format!("components/{index}: {rule}"));
         }
         for (at, button) in component.buttons.iter().flatten().enumerate() {
             if let Err(rule) = check_button(button) {
-                broken.push(format!("components/{index}/buttons/{at}: {rule}"));
+                violations.push(format!("components/{index}/buttons/{at}: {rule}"));
             }
         }
     }
-    broken
+    violations
 }
 
 fn check_component(component: &Component) -> Result<(), &'static str> {
@@ -91,7 +91,7 @@ fn check_component(component: &Component) -> Result<(), &'static str> {
                 Some(url) if is_url(url) => Ok(()),
                 _ => Err("a MEDIA header needs example.media_url, an http or https URL"),
             },
-            _ => Err("format is TEXT or MEDIA"),
+            _ => Err("format must be TEXT or MEDIA"),
         },
         "BODY" => {
             let count = placeholders(text_of(text, 4096)?)?;
@@ -99,15 +99,15 @@ fn check_component(component: &Component) -> Result<(), &'static str> {
             match samples {
                 _ if count == 0 => Ok(()),
                 [row] if row.len() == count && row.iter().all(|value| !value.is_empty()) => Ok(()),
-                _ => Err("example.body_text holds one list with a sample for each placeholder"),
+                _ => Err("example.body_text must be one list with a sample for each placeholder"),
             }
         }
         "FOOTER" => text_of(text, 1024).map(drop),
         "BUTTONS" => match component.buttons.as_deref() {
             Some(buttons) if (1..=20).contains(&buttons.len()) => Ok(()),
-            _ => Err("1 to 20 buttons"),
+            _ => Err("BUTTONS needs 1 to 20 buttons"),
         },
-        _ => Err("type is HEADER, BODY, FOOTER or BUTTONS"),
+        _ => Err("type must be HEADER, BODY, FOOTER or BUTTONS"),
     }
 }
 
@@ -117,45 +117,45 @@ fn check_button(button: &Button) -> Result<(), &'static str> {
         "QUICK_REPLY" => {}
         "URL" => {
             if !button.url.as_deref().is_some_and(is_url) {
-                return Err("url is an http or https URL");
+                return Err("url must be an http or https URL");
             }
         }
         "PHONE_NUMBER" => {
             if !button.phone_number.as_deref().is_some_and(is_phone_number) {
-                return Err("phone_number is 7 to 15 digits with a country code");
+                return Err("phone_number must have 7 to 15 digits including the country code");
             }
         }
-        _ => return Err("type is QUICK_REPLY, URL, PHONE_NUMBER or COPY_CODE"),
+        _ => return Err("type must be QUICK_REPLY, URL, PHONE_NUMBER or COPY_CODE"),
     }
     text_of(button.text.as_deref(), 128).map(drop)
 }
 
-fn text_of(text: Option<&str>, most: usize) -> Result<&str, &'static str> {
+fn text_of(text: Option<&str>, max_chars: usize) -> Result<&str, &'static str> {
     match text {
-        Some(text) if !text.trim().is_empty() && text.chars().count() <= most => Ok(text),
+        Some(text) if !text.trim().is_empty() && text.chars().count() <= max_chars => Ok(text),
         Some(_) => Err("the text is empty or too long"),
         None => Err("the text is missing"),
     }
 }
 
-/// How many different placeholders a text has; they count from 1 without gaps.
+/// Returns the number of distinct placeholders in a text, which must be numbered from 1 without gaps.
 fn placeholders(text: &str) -> Result<usize, &'static str> {
     let mut numbers = BTreeSet::new();
     let mut rest = text;
     while let Some((_, after)) = rest.split_once("{{") {
         let (number, after) = after.split_once("}}").ok_or("a placeholder is not closed")?;
         if number.starts_with(['0', '+']) {
-            return Err("a placeholder is a number such as {{1}}");
+            return Err("a placeholder must be a number such as {{1}}");
         }
         let number: usize =
-            number.parse().map_err(|_| "a placeholder is a number such as {{1}}")?;
+            number.parse().map_err(|_| "a placeholder must be a number such as {{1}}")?;
         numbers.insert(number);
         rest = after;
     }
     if numbers.last().is_none_or(|last| *last == numbers.len()) {
         Ok(numbers.len())
     } else {
-        Err("placeholders count from 1 without gaps")
+        Err("placeholders must be numbered from 1 without gaps")
     }
 }
 
@@ -189,12 +189,12 @@ mod tests {
     }
 
     #[test]
-    fn the_sample_breaks_no_rule() {
+    fn the_sample_has_no_violations() {
         assert_eq!(check(&sample()), Vec::<String>::new());
     }
 
     #[test]
-    fn a_gap_between_placeholders_and_a_bad_number_are_both_told() {
+    fn a_placeholder_gap_and_an_invalid_phone_number_are_both_reported() {
         let mut document = sample();
         document.components[1].text = Some("{{1}} and {{3}}".to_owned());
         if let Some(buttons) = &mut document.components[3].buttons {

@@ -1,4 +1,4 @@
-//! The peer's database: SQLite through sqlx, one transaction for each create.
+//! The peer's database: SQLite through sqlx, one transaction per create.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -44,7 +44,7 @@ pub(crate) struct Store {
 
 pub(crate) enum Created {
     Template(i64),
-    NameTaken,
+    NameInUse,
 }
 
 impl Store {
@@ -56,8 +56,8 @@ impl Store {
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
             .busy_timeout(Duration::from_secs(5));
-        // SQLite lets one connection write at a time. One connection with a fair queue in front
-        // of it was measured to be faster than two or eight that wait for each other's locks.
+        // SQLite allows one writer at a time. One connection behind a fair queue measured faster than
+        // two or eight connections that wait for each other's locks.
         let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await?;
         sqlx::raw_sql(SCHEMA).execute(&pool).await?;
         Ok(Self { pool })
@@ -77,13 +77,13 @@ impl Store {
             sqlx::query_as("SELECT kind, hash, account FROM credentials")
                 .fetch_all(&self.pool)
                 .await?;
-        let known = rows.into_iter().filter_map(|(kind, hash, account)| {
+        let credentials = rows.into_iter().filter_map(|(kind, hash, account)| {
             Some(((kind, Hash::try_from(hash).ok()?), account))
         });
-        Ok(known.collect())
+        Ok(credentials.collect())
     }
 
-    /// Keeps a template and the event that tells of it, both or neither.
+    /// Stores a template and its event in one transaction.
     pub(crate) async fn create(
         &self,
         account: i64,
@@ -107,7 +107,7 @@ impl Store {
         .bind(components)
         .fetch_optional(&mut *transaction)
         .await?;
-        let Some(id) = inserted else { return Ok(Created::NameTaken) };
+        let Some(id) = inserted else { return Ok(Created::NameInUse) };
         sqlx::query("INSERT INTO events (template, type) VALUES (?, 'template.created')")
             .bind(id)
             .execute(&mut *transaction)

@@ -2,7 +2,9 @@
 
 use clap::{Args, Subcommand};
 use galley_domain::{
-    delivery::DeliveryStatus, json::LARGEST_NUMBER, lifecycle::EventType, webhook::Format,
+    document::MAX_SAFE_INTEGER,
+    template::lifecycle::EventType,
+    webhook::{Format, delivery::DeliveryStatus},
 };
 
 #[derive(Debug, Args)]
@@ -13,7 +15,7 @@ pub(crate) struct EventsOptions {
     /// The account's name or id.
     pub(crate) account: String,
     /// Those behind the event of this number (default: the newest ones; with 0 the first ones).
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(..=LARGEST_NUMBER))]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(..=MAX_SAFE_INTEGER))]
     pub(crate) after: Option<u64>,
     /// So many at most; with --follow: so many of the newest to begin with (default: 25).
     #[arg(long, value_name = "NUMBER")]
@@ -35,7 +37,7 @@ pub(crate) enum WebhookCommand {
         #[arg(long = "event", value_name = "TYPE", value_parser = event)]
         events: Vec<EventType>,
         /// How: galley, as the feed has them; or whatsapp, as Meta sends changes of templates.
-        #[arg(long, default_value = Format::Galley.word(), value_parser = format)]
+        #[arg(long, default_value = Format::Galley.as_str(), value_parser = format)]
         format: Format,
         /// With the format whatsapp: what the receiver knows. The address is asked with it now.
         #[arg(long, value_name = "TOKEN")]
@@ -81,7 +83,7 @@ pub(crate) enum WebhookCommand {
         #[arg(long, value_parser = delivery_status)]
         status: Option<DeliveryStatus>,
         /// Only those of events before this number.
-        #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=LARGEST_NUMBER))]
+        #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=MAX_SAFE_INTEGER))]
         before: Option<u64>,
         /// So many at most.
         #[arg(long, value_name = "NUMBER", default_value_t = 25)]
@@ -127,7 +129,7 @@ pub(crate) struct EndpointChange {
 #[group(required = true, multiple = false)]
 pub(crate) struct ReplayChoice {
     /// The event of this number.
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=LARGEST_NUMBER))]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=MAX_SAFE_INTEGER))]
     pub(crate) event: Option<u64>,
     /// Every event since then: a moment like 2026-11-15T09:30:00Z, or how long ago, like 2h.
     #[arg(long, value_name = "WHEN")]
@@ -154,14 +156,14 @@ pub(crate) struct ListenOptions {
 }
 
 fn event(word: &str) -> Result<EventType, String> {
-    EventType::named(word).ok_or_else(|| format!("one of {}", EventType::WORDS.join(", ")))
+    EventType::parse(word).ok_or_else(|| format!("one of {}", EventType::VALUES.join(", ")))
 }
 
 fn format(word: &str) -> Result<Format, String> {
-    Format::named(word).ok_or_else(|| format!("one of {}", Format::WORDS.join(", ")))
+    Format::parse(word).ok_or_else(|| format!("one of {}", Format::VALUES.join(", ")))
 }
 
 fn delivery_status(word: &str) -> Result<DeliveryStatus, String> {
-    DeliveryStatus::named(word)
-        .ok_or_else(|| format!("one of {}", DeliveryStatus::WORDS.join(", ")))
+    DeliveryStatus::parse(word)
+        .ok_or_else(|| format!("one of {}", DeliveryStatus::VALUES.join(", ")))
 }

@@ -1,9 +1,9 @@
 //! `galley account …` and `galley phone …`.
 
 use anyhow::{Context as _, bail};
-use galley_domain::{credential, rulebook::Rulebook, template::Review};
+use galley_domain::{account, rulebook::Rulebook, template::Review};
 use galley_store::{
-    AccountCreation, AccountLimits, CredentialKind, NewAccount, NewCredential, PhoneAddition,
+    AccountLimits, AddPhoneOutcome, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential,
 };
 use serde_json::Value;
 
@@ -50,15 +50,15 @@ fn new_account(
     if name.chars().any(char::is_control) {
         bail!("an account's name holds no control characters");
     }
-    if let Some(odd) = phones.iter().find(|phone| !credential::is_segment(phone)) {
+    if let Some(odd) = phones.iter().find(|phone| !account::is_segment(phone)) {
         bail!(
             "{odd:?} cannot be a phone number id: 1 to 256 of the characters A-Z a-z 0-9 . _ ~ + -"
         );
     }
     let known = || Rulebook::ALL.iter().map(|it| it.name).collect::<Vec<_>>().join(", ");
-    let rulebook = Rulebook::named(rulebook)
+    let rulebook = Rulebook::by_name(rulebook)
         .with_context(|| format!("there is no rulebook {rulebook:?}; known: {}", known()))?;
-    let review = Review::named(review)
+    let review = Review::parse(review)
         .with_context(|| format!("review is auto or manual, not {review:?}"))?;
     Ok(NewAccount {
         name,
@@ -77,13 +77,15 @@ fn new_account(
 async fn create(desk: &Desk, new: NewAccount, key: String, token: String) -> anyhow::Result<()> {
     let (name, phones) = (new.name.clone(), new.phones.clone());
     let id = match desk.store.create_account(new).await? {
-        AccountCreation::Created(id, _) => id,
-        AccountCreation::NameTaken => bail!("an account named {name:?} exists already"),
-        AccountCreation::PhoneTaken(phone) => {
+        CreateAccountOutcome::Created(id, _) => id,
+        CreateAccountOutcome::NameTaken => bail!("an account named {name:?} exists already"),
+        CreateAccountOutcome::PhoneTaken(phone) => {
             bail!("the phone number {phone} belongs to another account")
         }
-        AccountCreation::SecretTaken(kind) => bail!("this {} is in use already", kind.word()),
-        AccountCreation::NotFirst => bail!("there are accounts already"),
+        CreateAccountOutcome::SecretTaken(kind) => {
+            bail!("this {} is in use already", kind.as_str())
+        }
+        CreateAccountOutcome::NotFirst => bail!("there are accounts already"),
     };
     let phone = match phones.into_iter().next() {
         Some(phone) => phone,
@@ -111,7 +113,7 @@ async fn list(desk: &Desk) -> anyhow::Result<()> {
             account.id.to_string().into(),
             account.name.into(),
             account.rulebook.into(),
-            account.review.word().into(),
+            account.review.as_str().into(),
             account.created_at.to_string().into(),
             account.disabled_at.map_or(Value::Null, |at| at.to_string().into()),
         ]
@@ -134,7 +136,7 @@ async fn show(desk: &Desk, wanted: &str) -> anyhow::Result<()> {
             ("id", account.id.to_string().into()),
             ("name", account.name.clone().into()),
             ("rulebook", account.rulebook.clone().into()),
-            ("review", account.review.word().into()),
+            ("review", account.review.as_str().into()),
             ("template_limit", template_limit(account.limits)),
             ("takes_any_phone", account.takes_any_phone.into()),
             ("phones", phones.into()),
@@ -181,18 +183,18 @@ async fn set_disabled(desk: &Desk, wanted: &str, disabled: bool) -> anyhow::Resu
 pub(super) async fn phone(desk: &Desk, command: PhoneCommand) -> anyhow::Result<()> {
     match command {
         PhoneCommand::Add { account, phone } => {
-            if !credential::is_segment(&phone) {
+            if !account::is_segment(&phone) {
                 bail!(
                     "{phone:?} cannot be a phone number id: 1 to 256 of the characters A-Z a-z 0-9 . _ ~ + -"
                 );
             }
             let account = desk.account(&account).await?;
             match desk.store.add_phone(account.id, &phone, desk.now).await? {
-                PhoneAddition::Added | PhoneAddition::Owned => {}
-                PhoneAddition::Taken => {
+                AddPhoneOutcome::Added | AddPhoneOutcome::Owned => {}
+                AddPhoneOutcome::Taken => {
                     bail!("the phone number {phone} belongs to another account")
                 }
-                PhoneAddition::NoAccount => bail!("the account is gone"),
+                AddPhoneOutcome::NoAccount => bail!("the account is gone"),
             }
             let members =
                 [("account_id", account.id.to_string().into()), ("phone_number_id", phone.into())];

@@ -3,7 +3,7 @@
 use std::{path::Path, process::ExitCode};
 
 use anyhow::{Context as _, bail};
-use galley_store::sqlite::OlderSchema;
+use galley_store::sqlite::SchemaPolicy;
 
 use crate::{settings::Settings, table};
 
@@ -15,7 +15,7 @@ pub(super) async fn backup(
     if path.exists() {
         bail!("{} exists already; a backup goes into a new file", path.display());
     }
-    let store = super::open_existing(settings, OlderSchema::LeftAlone).await?;
+    let store = super::open_existing(settings, SchemaPolicy::LeftAlone).await?;
     store
         .backup(path)
         .await

@@ -8,7 +8,7 @@ use std::{io, process::ExitCode};
 use anyhow::{Context as _, bail};
 use galley_domain::{
     convert::{self, Direction},
-    json::Json,
+    document::Json,
 };
 use serde_json::{Value, json};
 
@@ -105,7 +105,7 @@ fn converted(input: Input, bytes: &[u8], direction: Direction, others: &mut Othe
     let is_json = report.of(Severity::Fault).next().is_none();
     let is_list = is_json && report.text.trim_start().starts_with('[');
     let document =
-        documents.and_then(|mut it| if is_list { Some(Json::List(it)) } else { it.pop() });
+        documents.and_then(|mut it| if is_list { Some(Json::Array(it)) } else { it.pop() });
     Converted { input, report, document }
 }
 
@@ -201,8 +201,8 @@ fn note(finding: &lint::check::Finding) -> Value {
 
 fn level(severity: Severity) -> &'static str {
     match severity {
-        Severity::Lost => convert::Level::Lost.word(),
-        Severity::Changed => convert::Level::Changed.word(),
-        _ => convert::Level::Incomplete.word(),
+        Severity::Lost => convert::Level::Lost.as_str(),
+        Severity::Changed => convert::Level::Changed.as_str(),
+        _ => convert::Level::Incomplete.as_str(),
     }
 }

@@ -1,9 +1,9 @@
 //! `galley key …` and `galley token …`.
 
 use anyhow::{Context as _, bail};
-use galley_domain::credential::{Scope, Scopes};
+use galley_domain::account::{Scope, Scopes};
 use galley_store::{
-    Credential, CredentialAddition, CredentialId, CredentialKind, NewCredential, SecretHash,
+    AddCredentialOutcome, Credential, CredentialId, CredentialKind, NewCredential, SecretHash,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -30,7 +30,7 @@ pub(super) async fn run(
         CredentialCommand::Rotate { id, overlap, choice } => {
             let old = find(desk, kind, id).await?;
             if old.revoked_at.is_some() {
-                bail!("the {} {id} is revoked; create a new one", kind.word());
+                bail!("the {} {id} is revoked; create a new one", kind.as_str());
             }
             let (secret, new) = chosen(desk, kind, choice, old.scopes)?;
             let end = from_now(desk, "--overlap", &overlap)?;
@@ -57,13 +57,13 @@ fn chosen(
     let scopes = match choice.scopes {
         Some(_) if kind == CredentialKind::Key => bail!("scopes belong to tokens, not to keys"),
         Some(words) => Scopes::parse(&words).map_err(|unknown| {
-            let known: Vec<_> = Scope::ALL.iter().map(|it| it.word()).collect();
+            let known: Vec<_> = Scope::ALL.iter().map(|it| it.as_str()).collect();
             anyhow::anyhow!("there is no scope {unknown:?}; known: {}", known.join(", "))
         })?,
         None => scopes,
     };
     let secret = match choice.secret {
-        Some(secret) => secrets::given(kind.word(), secret)?,
+        Some(secret) => secrets::given(kind.as_str(), secret)?,
         None => secrets::random(if kind == CredentialKind::Key { "gk_" } else { "gt_" })?,
     };
     let end = choice.expires_in.map(|text| from_now(desk, "--expires-in", &text)).transpose()?;
@@ -80,17 +80,17 @@ fn from_now(desk: &Desk, flag: &str, text: &str) -> anyhow::Result<Timestamp> {
 fn report(
     desk: &Desk,
     kind: CredentialKind,
-    addition: CredentialAddition,
+    addition: AddCredentialOutcome,
     secret: String,
 ) -> anyhow::Result<()> {
     let id = match addition {
-        CredentialAddition::Added(id) => id,
-        CredentialAddition::SecretTaken => bail!("this {} is in use already", kind.word()),
-        CredentialAddition::NoOwner => bail!("the account is gone"),
+        AddCredentialOutcome::Added(id) => id,
+        AddCredentialOutcome::SecretTaken => bail!("this {} is in use already", kind.as_str()),
+        AddCredentialOutcome::NoOwner => bail!("the account is gone"),
     };
-    table::print_one(desk.json, &[("id", id.0.into()), (kind.word(), secret.into())]);
+    table::print_one(desk.json, &[("id", id.0.into()), (kind.as_str(), secret.into())]);
     if !desk.json {
-        table::say(&format!("\nThe {} is shown this once.", kind.word()));
+        table::say(&format!("\nThe {} is shown this once.", kind.as_str()));
     }
     Ok(())
 }
@@ -103,7 +103,7 @@ async fn find(desk: &Desk, kind: CredentialKind, id: u64) -> anyhow::Result<Cred
             return Ok(found);
         }
     }
-    bail!("there is no {word} {id}; `galley {word} list ACCOUNT` shows them", word = kind.word())
+    bail!("there is no {word} {id}; `galley {word} list ACCOUNT` shows them", word = kind.as_str())
 }
 
 async fn list(desk: &Desk, kind: CredentialKind, account: &str) -> anyhow::Result<()> {

@@ -2,13 +2,14 @@
 
 use std::process::ExitCode;
 
-use galley_store::sqlite::OlderSchema;
+use galley_store::sqlite::SchemaPolicy;
 
 use crate::{settings::Settings, table};
 
-pub(super) async fn examine(settings: &Settings, json: bool) -> anyhow::Result<ExitCode> {
+pub(super) async fn check_integrity(settings: &Settings, json: bool) -> anyhow::Result<ExitCode> {
     // Opening alone runs the start-up checks and refuses what they refuse.
-    let findings = super::open_existing(settings, OlderSchema::LeftAlone).await?.examine().await?;
+    let findings =
+        super::open_existing(settings, SchemaPolicy::LeftAlone).await?.check_integrity().await?;
     let good = findings.iter().all(|finding| finding.good);
     let verdict = |good: bool| if good { "good" } else { "BAD" };
     let rows = findings.into_iter();

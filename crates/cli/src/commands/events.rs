@@ -4,7 +4,7 @@ use std::{pin::pin, time::Duration};
 
 use anyhow::bail;
 use galley_domain::id::AccountId;
-use galley_store::{About, Event, Feed};
+use galley_store::{Event, EventSubject, Feed};
 
 use super::Desk;
 use crate::{arguments::EventsOptions, table};
@@ -44,13 +44,13 @@ async fn read(desk: &Desk, account: AccountId, options: &EventsOptions) -> anyho
         let page = usize::try_from(left.min(PAGE))?;
         let events = match desk.store.events(account, Some(after), page).await? {
             Feed::Events(events) => events,
-            Feed::Forgotten(oldest) => bail!(
+            Feed::Expired(oldest) => bail!(
                 "event {} is not kept any more; the oldest that is has the number {oldest}: go on \
                  with --after {}",
                 after + 1,
                 oldest.saturating_sub(1)
             ),
-            Feed::Ahead(newest) => {
+            Feed::CursorAhead(newest) => {
                 bail!("there has been no event {after} yet; the newest has the number {newest}")
             }
         };
@@ -81,7 +81,7 @@ async fn read(desk: &Desk, account: AccountId, options: &EventsOptions) -> anyho
 async fn newest(desk: &Desk, account: AccountId, wanted: u64) -> anyhow::Result<u64> {
     let after = desk.store.newest_event(account).await?.saturating_sub(wanted);
     Ok(match desk.store.events(account, Some(after), 1).await? {
-        Feed::Forgotten(oldest) => oldest.saturating_sub(1),
+        Feed::Expired(oldest) => oldest.saturating_sub(1),
         _ => after,
     })
 }
@@ -103,13 +103,15 @@ fn show<T: AsRef<str>>(cells: &[T; 8]) -> bool {
 
 fn cells(event: &Event) -> [String; 8] {
     let (about, name, status) = match &event.about {
-        About::Template { id, name, status, .. } => (id.to_string(), &**name, status.word()),
-        About::Webhook { id, origin } => (id.to_string(), &**origin, ""),
+        EventSubject::Template { id, name, status, .. } => {
+            (id.to_string(), &**name, status.as_str())
+        }
+        EventSubject::Webhook { id, origin } => (id.to_string(), &**origin, ""),
     };
     [
         event.seq.to_string(),
         event.at.to_string(),
-        event.kind.word().to_owned(),
+        event.kind.as_str().to_owned(),
         about,
         name.to_owned(),
         status.to_owned(),

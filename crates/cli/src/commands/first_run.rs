@@ -1,7 +1,7 @@
 //! The first account of an empty store: from the environment, or at random and shown once.
 
 use galley_domain::{rulebook::V1, template::Review};
-use galley_store::{AccountCreation, CredentialKind, NewAccount, NewCredential, Store};
+use galley_store::{CreateAccountOutcome, CredentialKind, NewAccount, NewCredential, Store};
 use jiff::Timestamp;
 
 use crate::{secrets, settings::Bootstrap};
@@ -40,7 +40,7 @@ pub(super) async fn prepare(
         only_as_first: true,
         at,
     };
-    let made = matches!(store.create_account(new).await?, AccountCreation::Created(..));
+    let made = matches!(store.create_account(new).await?, CreateAccountOutcome::Created(..));
     Ok((made && bootstrap.is_none()).then_some(Welcome { key, token }))
 }
 

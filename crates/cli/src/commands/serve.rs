@@ -4,7 +4,7 @@ use std::{io::Write as _, net::SocketAddr, process::ExitCode, sync::Arc, time::D
 
 use anyhow::{Context as _, bail};
 use galley_server::{
-    AccessLog, App, Clock as _, Galley, LogFormat, Stop, webhooks::deliver_webhooks_forever,
+    AccessLog, App, Clock as _, Galley, LogFormat, Stop, workers::deliver_webhooks_forever,
 };
 use galley_store::sqlite::{Acknowledge, SqliteOptions};
 use tokio::{
@@ -54,11 +54,11 @@ pub(super) async fn serve(settings: &Settings, written: &Written) -> anyhow::Res
     let instance = secrets::instance()?;
     let app = App::new(store, clock, limits, access, webhooks, instance, &public_url);
     // They hold on to the store, which so is closed when the runtime ends, within its time.
-    tokio::spawn(galley_server::sweep_forever(app.clone()));
-    tokio::spawn(galley_server::follow_for_search_forever(app.clone()));
-    tokio::spawn(galley_server::look_for_events_forever(app.clone()));
+    tokio::spawn(galley_server::workers::run_record_retention(app.clone()));
+    tokio::spawn(galley_server::workers::run_search_indexer(app.clone()));
+    tokio::spawn(galley_server::workers::run_event_poller(app.clone()));
     let kept = settings.webhooks.events_kept;
-    tokio::spawn(galley_server::forget_events_forever(app.clone(), kept));
+    tokio::spawn(galley_server::workers::run_event_retention(app.clone(), kept));
     let delivering =
         settings.webhooks.deliver.then(|| tokio::spawn(deliver_webhooks_forever(app.clone())));
     tracing::info!(

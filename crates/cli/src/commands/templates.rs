@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use galley_domain::{
+    document::Document,
     id::TemplateId,
-    json::Document,
-    lifecycle::Trigger,
-    review::Decision,
-    rulebook::Rulebook,
-    template::{Category, Status},
+    rulebook::{Category, Rulebook},
+    template::{Status, lifecycle::Trigger, review::Decision},
 };
-use galley_store::{Account, Actor, Change, Changed, Listing, Named, StoredTemplate};
+use galley_store::{
+    Account, Actor, ChangeOutcome, ListQuery, NameFilter, StoredTemplate, TemplateChange,
+};
 use serde_json::{Value, json};
 
 use super::{Desk, credentials::moment};
@@ -76,16 +76,16 @@ async fn list(
     account: &Account,
     filter: &TemplateFilter,
 ) -> anyhow::Result<Vec<StoredTemplate>> {
-    let rulebook = Rulebook::named(&account.rulebook)
+    let rulebook = Rulebook::by_name(&account.rulebook)
         .with_context(|| format!("this galley does not know the rulebook {}", account.rulebook))?;
-    let name = filter.name.as_deref().map(|name| Named::under(rulebook, account.id, name));
+    let name = filter.name.as_deref().map(|name| NameFilter::under(rulebook, account.id, name));
     let wanted = filter.limit.unwrap_or(MOST_SHOWN);
-    let mut listing = Listing {
+    let mut listing = ListQuery {
         name,
         statuses: filter.status.into_iter().collect(),
         categories: filter.category.into_iter().collect(),
         languages: filter.language.clone().into_iter().collect(),
-        ..Listing::of(account.id, wanted.min(PAGE))
+        ..ListQuery::of(account.id, wanted.min(PAGE))
     };
     let mut templates: Vec<StoredTemplate> = Vec::new();
     loop {
@@ -106,8 +106,8 @@ fn print<'a>(desk: &Desk, templates: &[StoredTemplate], owner: impl Fn(usize) ->
             owner(index).name.clone().into(),
             it.template.name().into(),
             it.template.language().into(),
-            it.template.category().word().into(),
-            it.state.status().word().into(),
+            it.template.category().as_str().into(),
+            it.state.status().as_str().into(),
             it.state.version.into(),
             it.state.live_version().map_or(Value::Null, Value::from),
             it.updated_at.to_string().into(),
@@ -157,10 +157,10 @@ async fn show(desk: &Desk, id: &str, version: Option<u64>) -> anyhow::Result<()>
             ("account", account.name.into()),
             ("name", stored.template.name().into()),
             ("language", stored.template.language().into()),
-            ("category", stored.template.category().word().into()),
-            ("previous_category", optional(stored.previous_category.map(Category::word))),
+            ("category", stored.template.category().as_str().into()),
+            ("previous_category", optional(stored.previous_category.map(Category::as_str))),
             ("allow_category_change", stored.template.allow_category_change().into()),
-            ("status", stored.state.status().word().into()),
+            ("status", stored.state.status().as_str().into()),
             ("reason", optional(stored.reason.as_deref())),
             ("phone_number_id", optional(stored.phone.as_deref())),
             ("version", stored.state.version.into()),
@@ -178,10 +178,10 @@ async fn decide(desk: &Desk, trigger: Trigger, verdict: Verdict) -> anyhow::Resu
     let Verdict { id, version, reason } = verdict;
     if let Some(reason) = &reason {
         // The same rules as on the API.
-        let document = json!({"decision": trigger.word(), "reason": reason}).to_string();
+        let document = json!({"decision": trigger.as_str(), "reason": reason}).to_string();
         let read = Decision::read(&Document::parse(document.as_bytes())?);
         if let Err(violations) = read {
-            let told: Vec<&str> = violations.told().iter().map(|it| &*it.message).collect();
+            let told: Vec<&str> = violations.listed().iter().map(|it| &*it.message).collect();
             bail!("the reason {}", told.join(", and "));
         }
     }
@@ -192,7 +192,7 @@ async fn decide(desk: &Desk, trigger: Trigger, verdict: Verdict) -> anyhow::Resu
     {
         bail!("the newest version of {id} is {seen}, not {version}: look at it first");
     }
-    let change = Change {
+    let change = TemplateChange {
         account: account.id,
         id: stored.id,
         // The version that was compared is the one that is decided on.
@@ -202,24 +202,24 @@ async fn decide(desk: &Desk, trigger: Trigger, verdict: Verdict) -> anyhow::Resu
         at: desk.now,
     };
     let now = match desk.store.review_template(change, trigger, reason).await? {
-        Changed::Done(now) => now,
-        Changed::NotPossible(refusal) => {
-            let possible: Vec<&str> = refusal.possible.iter().map(|it| it.word()).collect();
+        ChangeOutcome::Done(now) => now,
+        ChangeOutcome::InvalidTransition(refusal) => {
+            let possible: Vec<&str> = refusal.possible.iter().map(|it| it.as_str()).collect();
             bail!(
                 "{id} is {}: it cannot {} now; possible are {}",
-                refusal.status.word(),
-                trigger.word(),
+                refusal.status.as_str(),
+                trigger.as_str(),
                 possible.join(", ")
             )
         }
-        Changed::Outdated(_) => bail!("{id} has changed this very moment: look at it again"),
+        ChangeOutcome::Outdated(_) => bail!("{id} has changed this very moment: look at it again"),
         _ => bail!("there is no template {id} any more"),
     };
     table::print_one(
         desk.json,
         &[
             ("id", now.id.to_string().into()),
-            ("status", now.state.status().word().into()),
+            ("status", now.state.status().as_str().into()),
             ("version", now.state.version.into()),
             ("live_version", now.state.live_version().map_or(Value::Null, Value::from)),
         ],

@@ -5,13 +5,15 @@ mod listen;
 
 use anyhow::{Context as _, bail};
 use galley_domain::{
+    document::Document,
     id::{AccountId, WebhookId},
-    json::Document,
     violation::Violations,
     webhook::{Change, Registration},
 };
-use galley_server::webhooks::{NewSecret, both_secrets_until};
-use galley_store::{MOST_WEBHOOKS, NewWebhook, Rotation, Webhook, WebhookChange, WebhookCreation};
+use galley_server::delivery::{NewSecret, both_secrets_until};
+use galley_store::{
+    CreateWebhookOutcome, MAX_WEBHOOKS, NewWebhook, Rotation, Webhook, WebhookChange,
+};
 use serde_json::{Value, json};
 
 use super::{Desk, credentials::moment};
@@ -34,7 +36,7 @@ pub(super) async fn webhook(
         WebhookCommand::Add { account, url, events, format, verify_token, secret } => {
             let account = desk.account(&account).await?;
             let document = json!({
-                "url": url, "format": format.word(), "verify_token": verify_token, "secret": secret,
+                "url": url, "format": format.as_str(), "verify_token": verify_token, "secret": secret,
             });
             let document = document.to_string();
             let read =
@@ -54,9 +56,11 @@ pub(super) async fn webhook(
                 at: desk.now,
             };
             match desk.store.create_webhook(new).await? {
-                WebhookCreation::Created(webhook) => print_with_secret(desk, &webhook, &secret),
+                CreateWebhookOutcome::Created(webhook) => {
+                    print_with_secret(desk, &webhook, &secret)
+                }
                 _ => bail!(
-                    "the account has {MOST_WEBHOOKS} webhooks, and that is the most; `galley \
+                    "the account has {MAX_WEBHOOKS} webhooks, and that is the most; `galley \
                      webhook remove` makes room"
                 ),
             }
@@ -131,7 +135,7 @@ async fn admit(
 
 /// What is wrong, in the words of the command line.
 fn refusal(violations: &Violations) -> anyhow::Error {
-    let told = violations.told().iter().map(|it| {
+    let told = violations.listed().iter().map(|it| {
         let what = match &*it.pointer {
             "/url" => "the URL",
             "/verify_token" => "--verify-token",
@@ -201,7 +205,7 @@ async fn list(desk: &Desk, account: &str) -> anyhow::Result<()> {
             it.id.to_string().into(),
             it.url.clone().into(),
             types(desk, &it),
-            it.format.word().into(),
+            it.format.as_str().into(),
             state(&it).into(),
             it.behind.into(),
             it.created_at.to_string().into(),
@@ -233,14 +237,14 @@ fn members(desk: &Desk, webhook: &Webhook) -> Vec<(&'static str, Value)> {
         ("id", webhook.id.to_string().into()),
         ("url", webhook.url.clone().into()),
         ("events", types(desk, webhook)),
-        ("format", webhook.format.word().into()),
+        ("format", webhook.format.as_str().into()),
         ("state", state(webhook).into()),
         ("behind", webhook.behind.into()),
         ("former_secret_until", moment(former.filter(|until| *until > desk.now))),
         ("failing_since", moment(webhook.failing_since)),
         ("resting_until", moment(webhook.resting_until)),
         ("disabled_at", moment(disabled_at)),
-        ("disabled_because", because.map_or(Value::Null, |it| it.word().into())),
+        ("disabled_because", because.map_or(Value::Null, |it| it.as_str().into())),
         ("created_at", moment(Some(webhook.created_at))),
         ("updated_at", moment(Some(webhook.updated_at))),
     ]
@@ -251,7 +255,7 @@ fn types(desk: &Desk, webhook: &Webhook) -> Value {
     match (&*webhook.events, desk.json) {
         ([], true) => Value::Null,
         ([], false) => "all".into(),
-        (some, _) => some.iter().map(|it| it.word()).collect(),
+        (some, _) => some.iter().map(|it| it.as_str()).collect(),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use galley_domain::delivery::Schedule;
-use galley_server::webhooks::{
+use galley_domain::webhook::delivery::Schedule;
+use galley_server::delivery::{
     Guard, HttpOutgoing, Keyring, Rules, Setup, SystemResolver, trusted_roots,
 };
 

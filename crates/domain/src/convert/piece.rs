@@ -28,7 +28,7 @@ impl<'s> Piece<'s> {
 
     /// A word or text; nothing is as good as none.
     pub(super) fn text(&self, field: &str) -> &'s str {
-        self.get(field).and_then(Json::as_text).unwrap_or_default()
+        self.get(field).and_then(Json::as_str).unwrap_or_default()
     }
 
     /// A field in the very form that it was written in.
@@ -63,7 +63,7 @@ impl<'s> Piece<'s> {
 
 /// The items of a list.
 pub(super) fn items<'s>(list: Option<&'s Json<'s>>) -> &'s [Json<'s>] {
-    if let Some(Json::List(items)) = list { items } else { &[] }
+    if let Some(Json::Array(items)) = list { items } else { &[] }
 }
 
 pub(super) fn member(key: &'static str, value: Json<'static>) -> Member<'static> {
@@ -75,7 +75,7 @@ pub(super) fn object(members: impl IntoIterator<Item = Member<'static>>) -> Json
 }
 
 pub(super) fn text(text: impl Into<Cow<'static, str>>) -> Json<'static> {
-    Json::Text(text.into())
+    Json::String(text.into())
 }
 
 /// A field as the source has it, if it has it.
@@ -87,10 +87,10 @@ pub(super) fn copied(piece: &Piece<'_>, field: &'static str) -> Option<Member<'s
 pub(super) fn owned(value: &Json<'_>) -> Json<'static> {
     match value {
         Json::Null => Json::Null,
-        Json::Flag(flag) => Json::Flag(*flag),
+        Json::Bool(flag) => Json::Bool(*flag),
         Json::Number(number) => Json::Number(number.clone()),
-        Json::Text(text) => Json::Text(Cow::Owned(text.clone().into_owned())),
-        Json::List(items) => Json::List(items.iter().map(owned).collect()),
+        Json::String(text) => Json::String(Cow::Owned(text.clone().into_owned())),
+        Json::Array(items) => Json::Array(items.iter().map(owned).collect()),
         Json::Object(members) => Json::Object(
             members
                 .iter()

@@ -7,14 +7,15 @@ use super::{
     text,
 };
 use crate::{
-    language, placeholder,
     render::media::{self, Kind},
-    rulebook::{Form, Format, Text},
-    text::{check, shortened},
+    rulebook::{ParameterFormat, StringFormat, StringRule},
+    validation::{formats::check, languages, placeholders},
+    violation::shortened,
 };
 
 /// What `v1` takes for the address of a sample.
-const ADDRESS: Text = Text { max: 2_000, whatsapp_max: None, multiline: false, form: Form::Url };
+const ADDRESS: StringRule =
+    StringRule { max: 2_000, whatsapp_max: None, multiline: false, form: StringFormat::Url };
 
 /// WhatsApp's own label of a `COPY_CODE` button.
 const COPY_LABEL: &str = "Copy offer code";
@@ -22,11 +23,11 @@ const COPY_LABEL: &str = "Copy offer code";
 /// A language with its region, if there is a usual one.
 pub(super) fn language(code: &str, ledger: &mut Ledger) -> String {
     let mut faults = Vec::new();
-    language::check(code, &mut faults);
+    languages::check(code, &mut faults);
     if faults.is_empty() {
         return code.to_owned();
     }
-    let Some(nearest) = language::suggestion(code) else { return code.to_owned() };
+    let Some(nearest) = languages::suggestion(code) else { return code.to_owned() };
     let message = format!("becomes `{nearest}`: on v1 a language has a region");
     let hint = "write another region if that is not the one of the texts";
     ledger.note(Issue::LanguageChanged, "/language", message, hint);
@@ -35,8 +36,8 @@ pub(super) fn language(code: &str, ledger: &mut Ledger) -> String {
 
 pub(super) fn components(source: &Piece<'_>, ledger: &mut Ledger) -> Vec<Json<'static>> {
     settings(source, &["parameter_format", "components"], ledger);
-    let named = source.text("parameter_format") == Format::Named.word();
-    let format = if named { Format::Named } else { Format::Positional };
+    let named = source.text("parameter_format") == ParameterFormat::Named.as_str();
+    let format = if named { ParameterFormat::Named } else { ParameterFormat::Positional };
     let mut made = Vec::new();
     for (index, piece) in source.items("components").iter().enumerate() {
         if let Some(component) = component(piece, format, ledger) {
@@ -47,7 +48,11 @@ pub(super) fn components(source: &Piece<'_>, ledger: &mut Ledger) -> Vec<Json<'s
     made
 }
 
-fn component(piece: &Piece<'_>, format: Format, ledger: &mut Ledger) -> Option<Json<'static>> {
+fn component(
+    piece: &Piece<'_>,
+    format: ParameterFormat,
+    ledger: &mut Ledger,
+) -> Option<Json<'static>> {
     match (piece.text("type"), piece.text("format")) {
         ("HEADER", "TEXT") => Some(words(piece, "header_text", format, ledger)),
         ("HEADER", "IMAGE") => Some(attachment(piece, Kind::Image, ledger)),
@@ -81,7 +86,7 @@ fn component(piece: &Piece<'_>, format: Format, ledger: &mut Ledger) -> Option<J
 fn settings(piece: &Piece<'_>, taken: &[&str], ledger: &mut Ledger) {
     for (field, value) in piece.members().filter(|(field, _)| !taken.contains(field)) {
         // What is switched off is as good as not there.
-        if !matches!(value, Json::Flag(false)) {
+        if !matches!(value, Json::Bool(false)) {
             let message = "is a setting that v1 does not have";
             ledger.note(Issue::SettingLost, piece.place(field), message, "nothing replaces it");
         }
@@ -92,7 +97,7 @@ fn settings(piece: &Piece<'_>, taken: &[&str], ledger: &mut Ledger) {
 fn words(
     piece: &Piece<'_>,
     samples: &'static str,
-    format: Format,
+    format: ParameterFormat,
     ledger: &mut Ledger,
 ) -> Json<'static> {
     settings(piece, &["type", "format", "text", "example"], ledger);
@@ -100,9 +105,9 @@ fn words(
     let mut fields: Vec<Member<'static>> = fields.collect();
     let example = piece.below("example");
     let values = match format {
-        Format::Positional => example.get(samples).map(owned),
-        Format::Named => {
-            let names = placeholder::names(piece.text("text"));
+        ParameterFormat::Positional => example.get(samples).map(owned),
+        ParameterFormat::Named => {
+            let names = placeholders::names(piece.text("text"));
             let numbered = numbered(piece, &names, ledger);
             if let Some(field) = fields.iter_mut().find(|it| it.key == "text") {
                 field.value = text(numbered);
@@ -111,13 +116,13 @@ fn words(
             let value = |name: &&str| {
                 let sample = given
                     .iter()
-                    .find(|it| it.get("param_name").and_then(Json::as_text) == Some(*name));
+                    .find(|it| it.get("param_name").and_then(Json::as_str) == Some(*name));
                 sample?.get("example").map(owned)
             };
             let values: Vec<Json<'static>> = names.iter().filter_map(value).collect();
             let nested = samples == "body_text";
-            let list = |values| if nested { vec![Json::List(values)] } else { values };
-            (!values.is_empty()).then(|| Json::List(list(values)))
+            let list = |values| if nested { vec![Json::Array(values)] } else { values };
+            (!values.is_empty()).then(|| Json::Array(list(values)))
         }
     };
     let example = values.map(|values| member("example", object([member(samples, values)])));
@@ -145,7 +150,7 @@ fn attachment(piece: &Piece<'_>, kind: Kind, ledger: &mut Ledger) -> Json<'stati
     let fields = [member("type", text("HEADER")), member("format", text("MEDIA"))];
     let place = piece.place("example/header_handle");
     let handle = items(piece.below("example").get("header_handle")).first();
-    let handle = handle.and_then(Json::as_text).unwrap_or_default();
+    let handle = handle.and_then(Json::as_str).unwrap_or_default();
     let mut faults = Vec::new();
     check(&ADDRESS, handle, &mut faults);
     if !faults.is_empty() {
@@ -165,7 +170,11 @@ fn attachment(piece: &Piece<'_>, kind: Kind, ledger: &mut Ledger) -> Json<'stati
     object(fields.into_iter().chain([member("example", example)]))
 }
 
-fn buttons(piece: &Piece<'_>, format: Format, ledger: &mut Ledger) -> Option<Json<'static>> {
+fn buttons(
+    piece: &Piece<'_>,
+    format: ParameterFormat,
+    ledger: &mut Ledger,
+) -> Option<Json<'static>> {
     let mut made = Vec::new();
     for (index, button) in piece.items("buttons").iter().enumerate() {
         if let Some(button) = self::button(button, format, ledger) {
@@ -173,11 +182,15 @@ fn buttons(piece: &Piece<'_>, format: Format, ledger: &mut Ledger) -> Option<Jso
             ledger.buttons.push(index);
         }
     }
-    let buttons = || [member("type", text("BUTTONS")), member("buttons", Json::List(made))];
+    let buttons = || [member("type", text("BUTTONS")), member("buttons", Json::Array(made))];
     (!ledger.buttons.is_empty()).then(|| object(buttons()))
 }
 
-fn button(piece: &Piece<'_>, format: Format, ledger: &mut Ledger) -> Option<Json<'static>> {
+fn button(
+    piece: &Piece<'_>,
+    format: ParameterFormat,
+    ledger: &mut Ledger,
+) -> Option<Json<'static>> {
     let kind = piece.text("type");
     let copied = |fields: &[&'static str]| -> Vec<Member<'static>> {
         fields.iter().filter_map(|field| copied(piece, field)).collect()
@@ -213,12 +226,12 @@ fn button(piece: &Piece<'_>, format: Format, ledger: &mut Ledger) -> Option<Json
 fn address(
     piece: &Piece<'_>,
     mut fields: Vec<Member<'static>>,
-    format: Format,
+    format: ParameterFormat,
     ledger: &mut Ledger,
 ) -> Json<'static> {
     settings(piece, &["type", "text", "url", "example"], ledger);
     let url = piece.text("url");
-    let base = placeholder::base(url, format);
+    let base = placeholders::base(url, format);
     let numbered = base.map_or(url.to_owned(), |base| format!("{base}{{{{1}}}}"));
     if numbered != url {
         let name = shortened(&url[base.map_or(0, str::len)..]).into_owned();

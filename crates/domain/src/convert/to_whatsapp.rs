@@ -8,9 +8,9 @@ use super::{
 };
 use crate::{
     render::media::{self, Kind},
-    rulebook::languages,
-    template::Category,
-    text::shortened,
+    rulebook::Category,
+    validation::languages::whatsapp,
+    violation::shortened,
 };
 
 /// Letters of Latin alphabets, and what they are without their marks.
@@ -75,8 +75,8 @@ fn without_marks(lower: &str) -> String {
 
 /// One of WhatsApp's codes, if there is one near.
 pub(super) fn language(code: &str, ledger: &mut Ledger) -> String {
-    let known = languages::CODES.binary_search(&code).is_ok();
-    let Some(nearest) = languages::meant(code).filter(|_| !known) else { return code.to_owned() };
+    let known = whatsapp::CODES.binary_search(&code).is_ok();
+    let Some(nearest) = whatsapp::meant(code).filter(|_| !known) else { return code.to_owned() };
     let message = format!("becomes `{nearest}`: WhatsApp has no `{code}`");
     let hint = "write another of WhatsApp's codes if that is not the language of the texts";
     ledger.note(Issue::LanguageChanged, "/language", message, hint);
@@ -104,7 +104,7 @@ pub(super) fn components(
             ledger.note(Issue::ButtonReplaced, "/components", message, OTP_HINT);
         }
         let button = object([member("type", text("OTP")), member("otp_type", text("COPY_CODE"))]);
-        let buttons = member("buttons", Json::List(vec![button]));
+        let buttons = member("buttons", Json::Array(vec![button]));
         made.push(object([member("type", text("BUTTONS")), buttons]));
     }
     made
@@ -118,7 +118,7 @@ fn component(piece: &Piece<'_>, ledger: &mut Ledger) -> Json<'static> {
             let buttons = piece.items("buttons");
             ledger.buttons = (0..buttons.len()).collect();
             let buttons = buttons.iter().map(button).collect();
-            object([member("type", text(kind.to_owned())), member("buttons", Json::List(buttons))])
+            object([member("type", text(kind.to_owned())), member("buttons", Json::Array(buttons))])
         }
         _ => {
             let fields = ["type", "format", "text", "example"];
@@ -144,7 +144,7 @@ fn attachment(piece: &Piece<'_>, ledger: &mut Ledger) -> Json<'static> {
     let message = "is an address; WhatsApp takes the handle of a sample that was uploaded";
     let hint = "upload the file and write its handle in `header_handle`, where the address is now";
     ledger.note(Issue::SampleUpload, place, message, hint);
-    let handle = Json::List(vec![text(url.to_owned())]);
+    let handle = Json::Array(vec![text(url.to_owned())]);
     let format = format.map(|format| member("format", text(format)));
     let example = member("example", object([member("header_handle", handle)]));
     object([member("type", text("HEADER"))].into_iter().chain(format).chain([example]))

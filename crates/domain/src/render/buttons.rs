@@ -7,7 +7,7 @@ use super::{
     message::{Button, Component, Parameter},
     text, value, word,
 };
-use crate::{json::Json, text::shortened};
+use crate::{document::Json, violation::shortened};
 
 /// The buttons as they are shown, and the parts of the message for those that take values.
 pub(super) fn fill<'a>(
@@ -49,8 +49,8 @@ fn need<'t>(button: &'t Json<'_>) -> Need<'t> {
         _ => "the code that is copied".to_owned(),
     };
     let sample = match button.get("example") {
-        Some(Json::List(samples)) => samples.first().and_then(Json::as_text),
-        sample => sample.and_then(Json::as_text),
+        Some(Json::Array(samples)) => samples.first().and_then(Json::as_str),
+        sample => sample.and_then(Json::as_str),
     };
     Need { what, sample }
 }

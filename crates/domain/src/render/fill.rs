@@ -2,7 +2,7 @@
 
 /// The highest placeholder of a text, which is how many values it takes.
 pub(super) fn placeholders(text: &str) -> usize {
-    let number = |piece| if let Piece::Place(number) = piece { number } else { 0 };
+    let number = |piece| if let ObjectView::Place(number) = piece { number } else { 0 };
     Pieces { rest: text, names: &[] }.map(number).max().unwrap_or(0)
 }
 
@@ -23,8 +23,8 @@ pub(super) fn fill_named(
 ) -> Result<String, usize> {
     let lengths: Vec<usize> = values.iter().map(|value| value.chars().count()).collect();
     let length = Pieces { rest: text, names }.map(|piece| match piece {
-        Piece::Words(words) => words.chars().count(),
-        Piece::Place(number) => lengths.get(number - 1).copied().unwrap_or(0),
+        ObjectView::Words(words) => words.chars().count(),
+        ObjectView::Place(number) => lengths.get(number - 1).copied().unwrap_or(0),
     });
     let length = length.sum();
     if length > max {
@@ -34,8 +34,8 @@ pub(super) fn fill_named(
     let mut filled = String::with_capacity(text.len() + bytes);
     for piece in (Pieces { rest: text, names }) {
         filled.push_str(match piece {
-            Piece::Words(words) => words,
-            Piece::Place(number) => values.get(number - 1).copied().unwrap_or(""),
+            ObjectView::Words(words) => words,
+            ObjectView::Place(number) => values.get(number - 1).copied().unwrap_or(""),
         });
     }
     Ok(filled)
@@ -43,7 +43,8 @@ pub(super) fn fill_named(
 
 /// How many characters of a text stay whatever its values are.
 pub(super) fn fixed(text: &str, names: &[&str]) -> usize {
-    let length = |piece| if let Piece::Words(words) = piece { words.chars().count() } else { 0 };
+    let length =
+        |piece| if let ObjectView::Words(words) = piece { words.chars().count() } else { 0 };
     Pieces { rest: text, names }.map(length).sum()
 }
 
@@ -54,28 +55,28 @@ struct Pieces<'t> {
     names: &'t [&'t str],
 }
 
-enum Piece<'t> {
+enum ObjectView<'t> {
     Words(&'t str),
     /// The place of a value, counted from 1.
     Place(usize),
 }
 
 impl<'t> Iterator for Pieces<'t> {
-    type Item = Piece<'t>;
+    type Item = ObjectView<'t>;
 
-    fn next(&mut self) -> Option<Piece<'t>> {
+    fn next(&mut self) -> Option<ObjectView<'t>> {
         if self.rest.is_empty() {
             return None;
         }
         if let Some((number, rest)) = placeholder(self.rest, self.names) {
             self.rest = rest;
-            return Some(Piece::Place(number));
+            return Some(ObjectView::Place(number));
         }
         let mut braces = self.rest.match_indices("{{").map(|(at, _)| at);
         let end = braces.find(|at| placeholder(&self.rest[*at..], self.names).is_some());
         let (words, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         self.rest = rest;
-        Some(Piece::Words(words))
+        Some(ObjectView::Words(words))
     }
 }
 

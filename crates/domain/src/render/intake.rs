@@ -1,10 +1,8 @@
 //! Takes the values out of the document that was sent, and notes whatever is wrong with them.
 
 use crate::{
-    json::Json,
-    suggest,
-    text::{Fault, shortened},
-    violation::{Report, Rule, Violation},
+    document::{Json, suggest},
+    violation::{Rule, TextViolation, Violation, ViolationCollector, shortened},
 };
 
 /// The members of the document.
@@ -12,7 +10,7 @@ const MEMBERS: [&str; 3] = ["header", "body", "buttons"];
 
 pub(super) struct Intake<'v, 'r> {
     root: &'v Json<'v>,
-    report: &'r mut Report,
+    report: &'r mut ViolationCollector,
 }
 
 /// A value that has to be there.
@@ -35,7 +33,7 @@ pub(super) enum Place<'p> {
 }
 
 impl<'v, 'r> Intake<'v, 'r> {
-    pub(super) fn new(root: &'v Json<'v>, report: &'r mut Report) -> Self {
+    pub(super) fn new(root: &'v Json<'v>, report: &'r mut ViolationCollector) -> Self {
         Self { root, report }
     }
 
@@ -48,7 +46,7 @@ impl<'v, 'r> Intake<'v, 'r> {
                     None => "values stand in `header`, `body` and `buttons`".to_owned(),
                 };
                 let message = format!("`{}` is no place for values", shortened(key));
-                Fault::new(Rule::ValueSuperfluous, message).hint(hint)
+                TextViolation::new(Rule::ValueSuperfluous, message).hint(hint)
             });
         }
     }
@@ -57,14 +55,14 @@ impl<'v, 'r> Intake<'v, 'r> {
     pub(super) fn nothing(&mut self, member: &'static str) {
         let empty = match self.root.get(member) {
             None => true,
-            Some(Json::List(items)) => !items.iter().any(is_there),
+            Some(Json::Array(items)) => !items.iter().any(is_there),
             Some(object @ Json::Object(_)) => keys(object).next().is_none(),
             Some(_) => false,
         };
         if !empty {
             self.fault(Place::Member(member), || {
                 let message = format!("this template takes no values in `{member}`");
-                Fault::new(Rule::ValueSuperfluous, message).hint("leave it out")
+                TextViolation::new(Rule::ValueSuperfluous, message).hint("leave it out")
             });
         }
     }
@@ -75,11 +73,11 @@ impl<'v, 'r> Intake<'v, 'r> {
         member: &'static str,
         count: usize,
         need: impl Fn(usize) -> Need<'t>,
-        check: impl Fn(&str) -> Vec<Fault>,
+        check: impl Fn(&str) -> Vec<TextViolation>,
     ) -> Vec<Option<&'v str>> {
         let items = match self.root.get(member) {
             None => &[][..],
-            Some(Json::List(items)) => items,
+            Some(Json::Array(items)) => items,
             Some(other) => {
                 self.wrong_type(Place::Member(member), "a list of strings", other);
                 return vec![None; count];
@@ -96,7 +94,7 @@ impl<'v, 'r> Intake<'v, 'r> {
             if is_there(item) {
                 self.fault(Place::Item(member, index), || {
                     let message = format!("is too many: `{member}` takes {count}");
-                    Fault::new(Rule::ValueSuperfluous, message).hint("remove it")
+                    TextViolation::new(Rule::ValueSuperfluous, message).hint("remove it")
                 });
             }
         }
@@ -132,7 +130,7 @@ impl<'v, 'r> Intake<'v, 'r> {
                 };
                 let hint =
                     format!("counted from 0, these take a value: `{}`", numbers.join("`, `"));
-                Fault::new(Rule::ValueSuperfluous, message).hint(hint)
+                TextViolation::new(Rule::ValueSuperfluous, message).hint(hint)
             });
         }
         let string = |index: usize| {
@@ -145,7 +143,7 @@ impl<'v, 'r> Intake<'v, 'r> {
     }
 
     /// Notes what was found at a place.
-    pub(super) fn faults(&mut self, place: Place<'_>, faults: Vec<Fault>) {
+    pub(super) fn faults(&mut self, place: Place<'_>, faults: Vec<TextViolation>) {
         for fault in faults {
             self.fault(place, || fault);
         }
@@ -158,14 +156,14 @@ impl<'v, 'r> Intake<'v, 'r> {
         need: impl FnOnce() -> Need<'t>,
     ) -> Option<&'v str> {
         match value {
-            Some(Json::Text(text)) => return Some(text),
+            Some(Json::String(text)) => return Some(text),
             None | Some(Json::Null) => self.fault(place, || {
                 let Need { what, sample } = need();
                 let hint = match sample {
                     Some(sample) => format!("like `{}`", shortened(sample)),
                     None => "write a string here".to_owned(),
                 };
-                Fault::new(Rule::ValueMissing, format!("is missing: {what}")).hint(hint)
+                TextViolation::new(Rule::ValueMissing, format!("is missing: {what}")).hint(hint)
             }),
             Some(other) => self.wrong_type(place, "a string", other),
         }
@@ -183,14 +181,14 @@ impl<'v, 'r> Intake<'v, 'r> {
                 _ => format!("write {expected}"),
             };
             let message = format!("must be {expected}, not {}", found.kind());
-            Fault::new(Rule::WrongType, message).hint(hint)
+            TextViolation::new(Rule::WrongType, message).hint(hint)
         });
     }
 
     /// Notes a fault; it is only made when there is room to tell it.
-    fn fault(&mut self, place: Place<'_>, fault: impl FnOnce() -> Fault) {
+    fn fault(&mut self, place: Place<'_>, fault: impl FnOnce() -> TextViolation) {
         self.report.add(|| {
-            let Fault { rule, message, hint, span } = fault();
+            let TextViolation { rule, message, hint, span } = fault();
             Violation { pointer: place.pointer(), rule, message, hint, span }
         });
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use crate::{json::Json, template::Template};
+use crate::{document::Json, template::Template};
 
 /// The texts of a message; parts that the template does not have are absent.
 #[derive(Debug, Default, Serialize)]

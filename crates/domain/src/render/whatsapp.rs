@@ -17,12 +17,11 @@ use super::{
     text, word,
 };
 use crate::{
-    json::Json,
-    moment,
-    rulebook::{BODY_MAX, CODE_MAX, Format, OFFER_CODE_MAX},
-    template::{Category, Template},
-    text::{Fault, shortened},
-    violation::{Report, Rule, Violation},
+    document::Json,
+    rulebook::{BODY_MAX, CODE_MAX, Category, OFFER_CODE_MAX, ParameterFormat},
+    template::Template,
+    validation::timestamp,
+    violation::{Rule, TextViolation, Violation, ViolationCollector, shortened},
 };
 use parts::Parts;
 use spot::Spot;
@@ -53,10 +52,10 @@ pub(super) fn whole<'a>(
     template: &'a Template,
     content: &Json<'a>,
     values: &'a Json<'a>,
-    report: &mut Report,
+    report: &mut ViolationCollector,
 ) -> Rendered<'a> {
-    let format = word(content, "parameter_format").and_then(Format::named);
-    let format = format.unwrap_or(Format::Positional);
+    let format = word(content, "parameter_format").and_then(ParameterFormat::parse);
+    let format = format.unwrap_or(ParameterFormat::Positional);
     let root = Spot::root(values);
     root.only(&["header", "body", "buttons", "cards", "offer"], report);
     let parts = Parts::of(content, report);
@@ -93,10 +92,10 @@ fn body_max(parts: &Parts<'_, '_>) -> Limit {
 /// A message or one of its cards: what is read, and what is sent.
 fn message<'a>(
     parts: &Parts<'_, 'a>,
-    format: Format,
+    format: ParameterFormat,
     body_max: Limit,
     spot: &Spot<'a, '_>,
-    report: &mut Report,
+    report: &mut ViolationCollector,
 ) -> (Texts<'a>, Vec<Component<'a>>) {
     let mut sent = Vec::new();
     let header = parts.header.map(|component| {
@@ -168,9 +167,9 @@ fn message<'a>(
 /// may be more, since the template shows what two of them look like.
 fn cards<'a>(
     carousel: Option<&Json<'a>>,
-    format: Format,
+    format: ParameterFormat,
     spot: &Spot<'a, '_>,
-    report: &mut Report,
+    report: &mut ViolationCollector,
 ) -> Vec<(Texts<'a>, Card<'a>)> {
     let Some(carousel) = carousel else { return Vec::new() };
     let defined = list(Some(carousel), "cards");
@@ -210,7 +209,7 @@ fn cards<'a>(
 fn offer<'a>(
     component: Option<&Json<'a>>,
     spot: &Spot<'a, '_>,
-    report: &mut Report,
+    report: &mut ViolationCollector,
 ) -> Option<Offer<'a>> {
     let component = component?;
     let details = component.get("limited_time_offer");
@@ -218,7 +217,7 @@ fn offer<'a>(
         unknown("component", Some("LIMITED_TIME_OFFER"), report);
         return None;
     };
-    let ends = matches!(details.and_then(|it| it.get("has_expiration")), Some(Json::Flag(true)));
+    let ends = matches!(details.and_then(|it| it.get("has_expiration")), Some(Json::Bool(true)));
     let expiration_time_ms = if ends {
         end(spot, report)
     } else {
@@ -229,18 +228,18 @@ fn offer<'a>(
 }
 
 /// A moment in milliseconds since 1970, or as RFC 3339 writes it.
-fn end(spot: &Spot<'_, '_>, report: &mut Report) -> Option<i64> {
+fn end(spot: &Spot<'_, '_>, report: &mut ViolationCollector) -> Option<i64> {
     match spot.value() {
         None => {
             let what = "the moment when the offer ends".to_owned();
             spot.missing(|| Need { what, sample: Some("2026-11-15T09:30:00Z") }, report);
             None
         }
-        Some(Json::Text(written)) => {
+        Some(Json::String(written)) => {
             let mut faults = Vec::new();
-            moment::check(written, &mut faults);
+            timestamp::check(written, &mut faults);
             spot.faults(faults, report);
-            moment::read(written).map(jiff::Timestamp::as_millisecond)
+            timestamp::read(written).map(jiff::Timestamp::as_millisecond)
         }
         Some(Json::Number(_)) => spot.integer(EARLIEST_END, LATEST_END, report),
         Some(_) => {
@@ -252,12 +251,13 @@ fn end(spot: &Spot<'_, '_>, report: &mut Report) -> Option<i64> {
 }
 
 /// A part of the template itself that cannot be filled: no value can mend that.
-fn unknown(what: &str, word: Option<&str>, report: &mut Report) {
+fn unknown(what: &str, word: Option<&str>, report: &mut ViolationCollector) {
     report.add(|| {
         let word = shortened(word.unwrap_or("?"));
         let message = format!("the template holds a {what} `{word}` that cannot be rendered");
         let hint = "edit the template by today's rules; no value helps".to_owned();
-        let Fault { rule, message, hint, span } = Fault::new(Rule::PartUnknown, message).hint(hint);
+        let TextViolation { rule, message, hint, span } =
+            TextViolation::new(Rule::PartUnknown, message).hint(hint);
         Violation { pointer: String::new(), rule, message, hint, span }
     });
 }

@@ -2,22 +2,22 @@
 //! What is known of its rules comes from its published pages and from answers that people saw;
 //! where the two leave a doubt, nothing is refused.
 
-mod advice;
 mod authentication;
 mod buttons;
 mod cards;
 mod checks;
 mod features;
-pub(crate) mod languages;
-mod special;
+mod placement;
+mod warnings;
 
 use super::{
-    Field, Form, Kind, List, Part,
+    Field, FieldType, ObjectSchema,
     Presence::{Never, OnlyWithPlaceholders, Optional, OrItsOnlyItem, Otherwise, Required},
-    Rulebook, Samples, Shape, Tagged, Text, Variant,
-    draft::{MOST_BUTTONS, MOST_CARDS, MOST_COMPONENTS},
+    Rulebook, SampleFormat, StringFormat, StringRule, TaggedList, TaggedObject, Variant,
+    VariantContent,
+    view::{MOST_BUTTONS, MOST_CARDS, MOST_COMPONENTS},
 };
-use crate::{template::Category, violation::Rule};
+use crate::{rulebook::Category, violation::Rule};
 
 /// The rulebook of WhatsApp's platform.
 pub static WHATSAPP: Rulebook = Rulebook {
@@ -25,7 +25,7 @@ pub static WHATSAPP: Rulebook = Rulebook {
     template: &TEMPLATE,
     edit: &EDIT,
     checks: checks::ALL,
-    advise: advice::look,
+    advise: warnings::look,
     rules: RULES,
     // Unique within the account, once for each language. It begins with a character that no name
     // may hold, so that it never equals a claim that is a name.
@@ -64,19 +64,19 @@ const RULES: &[Rule] = &{
     rules
 };
 
-const fn text(max: usize, form: Form) -> Shape {
-    Shape::Text(row(max, false, form))
+const fn text(max: usize, form: StringFormat) -> FieldType {
+    FieldType::String(row(max, false, form))
 }
 
-const fn row(max: usize, multiline: bool, form: Form) -> Text {
-    Text { max, whatsapp_max: None, multiline, form }
+const fn row(max: usize, multiline: bool, form: StringFormat) -> StringRule {
+    StringRule { max, whatsapp_max: None, multiline, form }
 }
 
-const fn optional(name: &'static str, shape: Shape, about: &'static str) -> Field {
+const fn optional(name: &'static str, shape: FieldType, about: &'static str) -> Field {
     Field { name, presence: Optional, shape, about }
 }
 
-const fn required(name: &'static str, shape: Shape, about: &'static str) -> Field {
+const fn required(name: &'static str, shape: FieldType, about: &'static str) -> Field {
     Field { name, presence: Required, shape, about }
 }
 
@@ -97,9 +97,9 @@ const OPTION_MAX: usize = 4_096;
 /// A list in which no kind repeats is no longer than there are kinds.
 const _: () = assert!(COMPONENT.variants.len() == MOST_COMPONENTS);
 
-const CATEGORY: Shape = Shape::Choice(Category::WORDS);
-const LIFETIME: Shape = Shape::Integer(-1, LONGEST_LIFE);
-const COMPONENTS: Shape = Shape::List(List {
+const CATEGORY: FieldType = FieldType::Choice(Category::VALUES);
+const LIFETIME: FieldType = FieldType::Integer(-1, LONGEST_LIFE);
+const COMPONENTS: FieldType = FieldType::TaggedList(TaggedList {
     min: 0,
     max: MOST_COMPONENTS,
     item: &COMPONENT,
@@ -112,52 +112,52 @@ const TRACKING_ABOUT: &str = "Whether clicks on its addresses are not counted.";
 
 const FEATURES: Field = optional(
     "degrees_of_freedom_spec",
-    Shape::Object(&features::SPECIFICATION),
+    FieldType::Object(&features::SPECIFICATION),
     "What WhatsApp may improve by itself.",
 );
 
 /// An option of sending, which only WhatsApp can judge.
 const fn unread(name: &'static str, about: &'static str) -> Field {
-    optional(name, Shape::Anything(OPTION_MAX), about)
+    optional(name, FieldType::AnyJson(OPTION_MAX), about)
 }
 
-static TEMPLATE: Part = Part {
+static TEMPLATE: ObjectSchema = ObjectSchema {
     title: "a template",
     fields: &[
         required(
             "name",
-            text(512, Form::Identifier),
+            text(512, StringFormat::Identifier),
             "What the template is called: lower-case letters, digits and `_`. Within an account there is one of a name in each language.",
         ),
         required(
             "language",
-            text(8, Form::Locale),
+            text(8, StringFormat::Locale),
             "The language it is written in: one of WhatsApp's codes, such as `en_US`, `de` or `pt_BR`.",
         ),
         required("category", CATEGORY, "What it is sent for."),
         optional(
             "allow_category_change",
-            Shape::Flag,
+            FieldType::Bool,
             "Whether the category may be changed after creation; `true` when it is left out.",
         ),
         Field {
             name: "parameter_format",
             presence: Otherwise("POSITIONAL"),
-            shape: Shape::Format,
+            shape: FieldType::ParameterFormat,
             about: "How placeholders are written: `{{1}}`, `{{2}}` … or `{{first_name}}`.",
         },
         optional(
             "sub_category",
-            Shape::Choice(&["ORDER_DETAILS", "ORDER_STATUS", "RICH_ORDER_STATUS", "CUSTOM"]),
+            FieldType::Choice(&["ORDER_DETAILS", "ORDER_STATUS", "RICH_ORDER_STATUS", "CUSTOM"]),
             "What kind of its category it is.",
         ),
         optional(
             "display_format",
-            Shape::Choice(&["ORDER_DETAILS"]),
+            FieldType::Choice(&["ORDER_DETAILS"]),
             "Lets a template with an ORDER_DETAILS button be MARKETING, whatever its header.",
         ),
         optional("message_send_ttl_seconds", LIFETIME, LIFETIME_ABOUT),
-        optional("cta_url_link_tracking_opted_out", Shape::Flag, TRACKING_ABOUT),
+        optional("cta_url_link_tracking_opted_out", FieldType::Bool, TRACKING_ABOUT),
         FEATURES,
         unread("product_set_id", "The products of a catalogue that it is about."),
         unread("send_type", "How it is going to be sent."),
@@ -168,7 +168,7 @@ static TEMPLATE: Part = Part {
         Field {
             name: "library_template_name",
             presence: Never(Rule::NotCovered),
-            shape: Shape::Anything(OPTION_MAX),
+            shape: FieldType::AnyJson(OPTION_MAX),
             about: "Leave it out, and send the components themselves: Meta's library is not covered here.",
         },
         required(
@@ -179,17 +179,17 @@ static TEMPLATE: Part = Part {
     ],
 };
 
-static EDIT: Part = Part {
+static EDIT: ObjectSchema = ObjectSchema {
     title: "an edit",
     fields: &[
         optional("category", CATEGORY, "The new category."),
         optional(
             "parameter_format",
-            Shape::Format,
+            FieldType::ParameterFormat,
             "How placeholders are written from now on; as before when it is left out.",
         ),
         optional("message_send_ttl_seconds", LIFETIME, LIFETIME_ABOUT),
-        optional("cta_url_link_tracking_opted_out", Shape::Flag, TRACKING_ABOUT),
+        optional("cta_url_link_tracking_opted_out", FieldType::Bool, TRACKING_ABOUT),
         FEATURES,
         optional(
             "components",
@@ -199,51 +199,55 @@ static EDIT: Part = Part {
     ],
 };
 
-static COMPONENT: Tagged = Tagged {
+static COMPONENT: TaggedObject = TaggedObject {
     title: "component",
     tag: "type",
     about: "Which piece of the message this is.",
     variants: &[
-        Variant { word: "HEADER", kind: Kind::Tagged(&HEADER) },
-        Variant { word: "BODY", kind: Kind::Part(&BODY) },
-        Variant { word: "FOOTER", kind: Kind::Part(&FOOTER) },
-        Variant { word: "BUTTONS", kind: Kind::Part(&buttons::BUTTONS) },
-        Variant { word: "CAROUSEL", kind: Kind::Part(&cards::CAROUSEL) },
-        Variant { word: "LIMITED_TIME_OFFER", kind: Kind::Part(&OFFER) },
-        Variant { word: "CALL_PERMISSION_REQUEST", kind: Kind::Part(&CALL_PERMISSION) },
+        Variant { word: "HEADER", kind: VariantContent::Tagged(&HEADER) },
+        Variant { word: "BODY", kind: VariantContent::Fields(&BODY) },
+        Variant { word: "FOOTER", kind: VariantContent::Fields(&FOOTER) },
+        Variant { word: "BUTTONS", kind: VariantContent::Fields(&buttons::BUTTONS) },
+        Variant { word: "CAROUSEL", kind: VariantContent::Fields(&cards::CAROUSEL) },
+        Variant { word: "LIMITED_TIME_OFFER", kind: VariantContent::Fields(&OFFER) },
+        Variant { word: "CALL_PERMISSION_REQUEST", kind: VariantContent::Fields(&CALL_PERMISSION) },
     ],
 };
 
-static HEADER: Tagged = Tagged {
+static HEADER: TaggedObject = TaggedObject {
     title: "header",
     tag: "format",
     about: "Whether the header is a text, an attachment, a place or a product.",
     variants: &[
-        Variant { word: "TEXT", kind: Kind::Part(&TEXT_HEADER) },
-        Variant { word: "IMAGE", kind: Kind::Part(&IMAGE_HEADER) },
-        Variant { word: "VIDEO", kind: Kind::Part(&VIDEO_HEADER) },
-        Variant { word: "DOCUMENT", kind: Kind::Part(&DOCUMENT_HEADER) },
-        Variant { word: "GIF", kind: Kind::Part(&GIF_HEADER) },
-        Variant { word: "LOCATION", kind: Kind::Part(&LOCATION_HEADER) },
-        Variant { word: "PRODUCT", kind: Kind::Part(&PRODUCT_HEADER) },
+        Variant { word: "TEXT", kind: VariantContent::Fields(&TEXT_HEADER) },
+        Variant { word: "IMAGE", kind: VariantContent::Fields(&IMAGE_HEADER) },
+        Variant { word: "VIDEO", kind: VariantContent::Fields(&VIDEO_HEADER) },
+        Variant { word: "DOCUMENT", kind: VariantContent::Fields(&DOCUMENT_HEADER) },
+        Variant { word: "GIF", kind: VariantContent::Fields(&GIF_HEADER) },
+        Variant { word: "LOCATION", kind: VariantContent::Fields(&LOCATION_HEADER) },
+        Variant { word: "PRODUCT", kind: VariantContent::Fields(&PRODUCT_HEADER) },
     ],
 };
 
-static TEXT_HEADER: Part = Part {
+static TEXT_HEADER: ObjectSchema = ObjectSchema {
     title: "a HEADER of format TEXT",
     fields: &[
-        required("text", text(60, Form::Headline), "The headline; may hold one placeholder."),
+        required(
+            "text",
+            text(60, StringFormat::Headline),
+            "The headline; may hold one placeholder.",
+        ),
         samples(&TEXT_HEADER_EXAMPLE),
     ],
 };
 
-static TEXT_HEADER_EXAMPLE: Part = Part {
+static TEXT_HEADER_EXAMPLE: ObjectSchema = ObjectSchema {
     title: "the example of a text header",
     fields: &[
         Field {
             name: "header_text",
             presence: OnlyWithPlaceholders,
-            shape: Shape::Samples(Samples::LoosePlain),
+            shape: FieldType::Samples(SampleFormat::LoosePlain),
             about: "The sample value of `{{1}}`.",
         },
         named_samples("header_text_named_params"),
@@ -251,11 +255,11 @@ static TEXT_HEADER_EXAMPLE: Part = Part {
 };
 
 /// Samples of a text, which stand there exactly when the text has placeholders.
-const fn samples(part: &'static Part) -> Field {
+const fn samples(part: &'static ObjectSchema) -> Field {
     Field {
         name: "example",
         presence: OnlyWithPlaceholders,
-        shape: Shape::Object(part),
+        shape: FieldType::Object(part),
         about: "Samples for its placeholders.",
     }
 }
@@ -264,98 +268,105 @@ const fn named_samples(name: &'static str) -> Field {
     Field {
         name,
         presence: OnlyWithPlaceholders,
-        shape: Shape::Samples(Samples::Named),
+        shape: FieldType::Samples(SampleFormat::Named),
         about: "Under NAMED: a `param_name` and an `example` for each placeholder.",
     }
 }
 
 const ATTACHMENT: Field =
-    required("example", Shape::Object(&ATTACHMENT_EXAMPLE), "A sample of the attachment.");
+    required("example", FieldType::Object(&ATTACHMENT_EXAMPLE), "A sample of the attachment.");
 
-static ATTACHMENT_EXAMPLE: Part = Part {
+static ATTACHMENT_EXAMPLE: ObjectSchema = ObjectSchema {
     title: "the example of an attachment",
     fields: &[required(
         "header_handle",
         // The handle of a file that was sent in pieces has several lines.
-        Shape::One(row(8_192, true, Form::Free)),
+        FieldType::OneString(row(8_192, true, StringFormat::Free)),
         "The handle that the upload of the sample answered.",
     )],
 };
 
-static IMAGE_HEADER: Part = Part { title: "a HEADER of format IMAGE", fields: &[ATTACHMENT] };
-static VIDEO_HEADER: Part = Part { title: "a HEADER of format VIDEO", fields: &[ATTACHMENT] };
-static DOCUMENT_HEADER: Part = Part { title: "a HEADER of format DOCUMENT", fields: &[ATTACHMENT] };
-static GIF_HEADER: Part = Part { title: "a HEADER of format GIF", fields: &[ATTACHMENT] };
-static LOCATION_HEADER: Part = Part { title: "a HEADER of format LOCATION", fields: &[] };
-static PRODUCT_HEADER: Part = Part { title: "a HEADER of format PRODUCT", fields: &[] };
+static IMAGE_HEADER: ObjectSchema =
+    ObjectSchema { title: "a HEADER of format IMAGE", fields: &[ATTACHMENT] };
+static VIDEO_HEADER: ObjectSchema =
+    ObjectSchema { title: "a HEADER of format VIDEO", fields: &[ATTACHMENT] };
+static DOCUMENT_HEADER: ObjectSchema =
+    ObjectSchema { title: "a HEADER of format DOCUMENT", fields: &[ATTACHMENT] };
+static GIF_HEADER: ObjectSchema =
+    ObjectSchema { title: "a HEADER of format GIF", fields: &[ATTACHMENT] };
+static LOCATION_HEADER: ObjectSchema =
+    ObjectSchema { title: "a HEADER of format LOCATION", fields: &[] };
+static PRODUCT_HEADER: ObjectSchema =
+    ObjectSchema { title: "a HEADER of format PRODUCT", fields: &[] };
 
-static BODY: Part = Part {
+static BODY: ObjectSchema = ObjectSchema {
     title: "a BODY component",
     fields: &[
         optional(
             "text",
-            Shape::Text(row(BODY_MAX, true, Form::Message)),
+            FieldType::String(row(BODY_MAX, true, StringFormat::Message)),
             "The message itself; may hold placeholders. Required, except in an AUTHENTICATION template, which has none.",
         ),
         samples(&BODY_EXAMPLE),
         optional(
             "add_security_recommendation",
-            Shape::Flag,
+            FieldType::Bool,
             "In an AUTHENTICATION template: whether it says to keep the code secret.",
         ),
     ],
 };
 
-static BODY_EXAMPLE: Part = Part {
+static BODY_EXAMPLE: ObjectSchema = ObjectSchema {
     title: "the example of a body",
     fields: &[
         Field {
             name: "body_text",
             presence: OnlyWithPlaceholders,
-            shape: Shape::Samples(Samples::Loose),
+            shape: FieldType::Samples(SampleFormat::Loose),
             about: "Under POSITIONAL: a list that holds one list with one sample value for each different placeholder, in their order. A plain list is taken, too, and for one placeholder the value by itself.",
         },
         named_samples("body_text_named_params"),
     ],
 };
 
-static FOOTER: Part = Part {
+static FOOTER: ObjectSchema = ObjectSchema {
     title: "a FOOTER component",
     fields: &[
         optional(
             "text",
-            text(60, Form::Plain),
+            text(60, StringFormat::Plain),
             "The small print below the body. Required, except in an AUTHENTICATION template, which has none.",
         ),
         optional(
             "code_expiration_minutes",
-            Shape::Integer(1, 90),
+            FieldType::Integer(1, 90),
             "In an AUTHENTICATION template: for how many minutes the code is good.",
         ),
         Field {
             name: "example",
             presence: Never(Rule::SamplesNotAllowed),
-            shape: Shape::Anything(OPTION_MAX),
+            shape: FieldType::AnyJson(OPTION_MAX),
             about: "Leave it out: a footer has no placeholders.",
         },
     ],
 };
 
-static OFFER: Part = Part {
+static OFFER: ObjectSchema = ObjectSchema {
     title: "a LIMITED_TIME_OFFER component",
     fields: &[required(
         "limited_time_offer",
-        Shape::Object(&OFFER_DETAILS),
+        FieldType::Object(&OFFER_DETAILS),
         "What is offered, and whether it ends.",
     )],
 };
 
-static OFFER_DETAILS: Part = Part {
+static OFFER_DETAILS: ObjectSchema = ObjectSchema {
     title: "a limited-time offer",
     fields: &[
-        required("text", text(16, Form::WithoutPlaceholders), "What the offer is called."),
-        optional("has_expiration", Shape::Flag, "Whether the time that is left is shown."),
+        required("text", text(16, StringFormat::WithoutPlaceholders), "What the offer is called."),
+        optional("has_expiration", FieldType::Bool, "Whether the time that is left is shown."),
     ],
 };
 
-static CALL_PERMISSION: Part = Part { title: "a CALL_PERMISSION_REQUEST component", fields: &[] };
+static CALL_PERMISSION: ObjectSchema =
+    ObjectSchema { title: "a CALL_PERMISSION_REQUEST component", fields: &[] };

@@ -1,9 +1,12 @@
 //! The form in which an endpoint is sent events: ours, or that of WhatsApp's Graph API; and which
 //! event becomes what there.
 
-use crate::{lifecycle::EventType, template::Status, words::words};
+use crate::{
+    string_enum::string_enum,
+    template::{Status, lifecycle::EventType},
+};
 
-words!(
+string_enum!(
     /// How an endpoint is sent events. It never changes.
     Format {
         /// The event as the feed has it, signed as Standard Webhooks says.
@@ -13,7 +16,7 @@ words!(
     }
 );
 
-words!(
+string_enum!(
     /// A change as the Graph API tells it, by the name of its field.
     Update {
         /// The status is another one, or the template is gone.
@@ -75,7 +78,7 @@ impl Update {
 /// The `event` of a status update: what the template is now. One that is approved under a pause is
 /// still paused.
 pub fn status_word(event: EventType, status: Status) -> &'static str {
-    if event == EventType::Deleted { "DELETED" } else { status.word() }
+    if event == EventType::Deleted { "DELETED" } else { status.as_str() }
 }
 
 /// The word for a rejection; a reviewer who writes one of them, alone or before a colon, means it.
@@ -101,13 +104,13 @@ mod tests {
     #[test]
     fn each_event_is_sent_in_our_form_and_becomes_what_the_table_says_in_the_other() {
         let told = |event: &str, status: Option<Status>| -> Vec<&str> {
-            let event = EventType::named(event).unwrap();
+            let event = EventType::parse(event).unwrap();
             assert!(Format::Galley.sends(event, status));
             let updates = Update::of(event, status);
             assert_eq!(Format::Whatsapp.sends(event, status), !updates.is_empty());
-            updates.iter().map(|update| update.word()).collect()
+            updates.iter().map(|update| update.as_str()).collect()
         };
-        for event in EventType::WORDS {
+        for event in EventType::VALUES {
             for status in ALL {
                 let expected: &[&str] = match (*event, status) {
                     ("webhook.disabled", _) | ("template.created", Some(Status::Pending)) => &[],

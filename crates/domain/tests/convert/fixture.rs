@@ -2,7 +2,7 @@
 
 use galley_domain::{
     convert::{self, Conversion, Direction, Note},
-    json::Document,
+    document::Document,
     violation::Violations,
 };
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub(crate) fn converted(document: &Value, direction: Direction) -> (Value, Vec<S
     assert_eq!(conversion.more, 0);
     let line = |note: &Note| {
         assert!(note.hint.is_some(), "{note:?} says what to do");
-        format!("{} {} {}", note.level.word(), note.id, note.pointer)
+        format!("{} {} {}", note.level.as_str(), note.id, note.pointer)
     };
     (written(&conversion), conversion.notes.iter().map(line).collect())
 }

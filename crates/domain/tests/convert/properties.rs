@@ -3,7 +3,7 @@
 
 use galley_domain::{
     convert::{Direction, Issue, Level, Note},
-    json::Document,
+    document::Document,
     rulebook::{Rulebook, V1, WHATSAPP},
     template::Template,
 };

@@ -183,7 +183,7 @@ fn what_its_own_rulebook_refuses_is_not_converted() {
     let document = json!({"name": "n"});
     for direction in [ToWhatsapp, ToV1] {
         let refused = try_convert(&document, direction).unwrap_err();
-        assert!(refused.told().iter().any(|it| it.rule.id() == "required"));
+        assert!(refused.listed().iter().any(|it| it.rule.id() == "required"));
     }
 }
 

@@ -223,7 +223,7 @@ fn pieces_to_v1() -> Vec<Row> {
 fn every_issue_is_told_of_the_smallest_document_and_not_of_the_nearest() {
     let mut seen = HashSet::new();
     for (direction, (issue, pointer, has, has_not)) in rows() {
-        let line = format!("{} {} {pointer}", issue.level().word(), issue.id());
+        let line = format!("{} {} {pointer}", issue.level().as_str(), issue.id());
         let (_, told) = converted(&has, direction);
         assert!(told.contains(&line), "{line} is not among {told:?}");
         let (_, told) = converted(&has_not, direction);
@@ -239,7 +239,7 @@ fn every_issue_stands_on_its_page_and_is_called_like_no_rule() {
     let page = include_str!("../../../../docs/convert.md");
     for issue in Issue::ALL {
         assert!(Rule::ALL.iter().all(|rule| rule.id() != issue.id()), "{}", issue.id());
-        let row = format!("| `{}` | {} | {} |", issue.id(), issue.level().word(), issue.about());
+        let row = format!("| `{}` | {} | {} |", issue.id(), issue.level().as_str(), issue.about());
         assert!(page.contains(&row), "{row}");
     }
 }

@@ -1,10 +1,10 @@
 //! Templates to begin with, and what becomes of them and some values.
 
 use galley_domain::{
-    json::Document,
+    document::Document,
     render,
-    rulebook::WHATSAPP,
-    template::{Category, Template},
+    rulebook::{Category, WHATSAPP},
+    template::Template,
     violation::{Violation, Violations},
 };
 use serde_json::{Value, json};
@@ -152,7 +152,7 @@ pub(crate) fn told(template: &Template, values: &Value) -> Vec<String> {
 pub(crate) fn told_text(template: &Template, values: &str) -> Vec<String> {
     match try_text(template, values) {
         Ok(_) => Vec::new(),
-        Err(violations) => violations.told().iter().map(line).collect(),
+        Err(violations) => violations.listed().iter().map(line).collect(),
     }
 }
 

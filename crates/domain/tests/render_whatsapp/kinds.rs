@@ -1,9 +1,8 @@
 //! No part is passed over: each kind of the rulebook's table is known, and what the table does not
 //! have is told.
 
-use galley_domain::{
-    rulebook::{Kind, Part, Shape, Tagged, WHATSAPP},
-    template::Category,
+use galley_domain::rulebook::{
+    Category, FieldType, ObjectSchema, TaggedObject, VariantContent, WHATSAPP,
 };
 use serde_json::{Value, json};
 
@@ -11,11 +10,11 @@ use super::fixture::{stored, told};
 
 /// Every object that the table lets a document hold below this part, each as a pair of the list
 /// that it stands in and the least that tells its kind.
-fn kinds(part: &'static Part, found: &mut Vec<(&'static str, Value)>) {
+fn kinds(part: &'static ObjectSchema, found: &mut Vec<(&'static str, Value)>) {
     for field in part.fields {
         match &field.shape {
-            Shape::List(list) => variants(field.name, list.item, &json!({}), found),
-            Shape::Parts(parts) if field.name == "cards" => kinds(parts.item, found),
+            FieldType::TaggedList(list) => variants(field.name, list.item, &json!({}), found),
+            FieldType::ObjectList(parts) if field.name == "cards" => kinds(parts.item, found),
             _ => {}
         }
     }
@@ -23,7 +22,7 @@ fn kinds(part: &'static Part, found: &mut Vec<(&'static str, Value)>) {
 
 fn variants(
     list: &'static str,
-    tagged: &'static Tagged,
+    tagged: &'static TaggedObject,
     tags: &Value,
     found: &mut Vec<(&'static str, Value)>,
 ) {
@@ -31,8 +30,8 @@ fn variants(
         let mut piece = tags.clone();
         piece[tagged.tag] = json!(variant.word);
         match &variant.kind {
-            Kind::Tagged(inner) => variants(list, inner, &piece, found),
-            Kind::Part(part) => {
+            VariantContent::Tagged(inner) => variants(list, inner, &piece, found),
+            VariantContent::Fields(part) => {
                 found.push((list, piece));
                 kinds(part, found);
             }

@@ -92,7 +92,7 @@ fn where_the_body_is_all_there_is_its_values_are_bounded_together() {
     assert_eq!(told(&hi, &values(32_768)), [""; 0]);
     assert_eq!(told(&hi, &values(32_769)), ["/body too-long"]);
     let violations = try_text(&hi, &values(32_770).to_string()).unwrap_err();
-    let message = &violations.told()[0].message;
+    let message = &violations.listed()[0].message;
     assert!(message.contains("32770 characters") && message.contains("at most 32768"), "{message}");
     for beside in [
         json!({"type": "FOOTER", "text": "f"}),
@@ -137,14 +137,14 @@ fn hostile_values_cannot_make_a_long_answer() {
     let hi = template(&json!([body("Hello there {{1}} my friend")]));
     let list = format!(r#"{{"body":[{}"x"]}}"#, r#""x","#.repeat(50_000));
     let violations = try_text(&hi, &list).unwrap_err();
-    assert_eq!((violations.told().len(), violations.more()), (100, 49_900));
+    assert_eq!((violations.listed().len(), violations.omitted()), (100, 49_900));
     let key = "~/\u{1}".repeat(30_000);
     let keys = json!({"body": ["x"], &key: 1, "buttons": {&key: 1}}).to_string();
-    let answer = serde_json::to_string(try_text(&hi, &keys).unwrap_err().told()).unwrap();
+    let answer = serde_json::to_string(try_text(&hi, &keys).unwrap_err().listed()).unwrap();
     assert!(answer.len() < 4_000, "{answer}");
     let content =
         json!({"components": [{"type": "BODY", "text": "{{1}}".repeat(200)}]}).to_string();
-    let repeated = stored(galley_domain::template::Category::Utility, &content);
+    let repeated = stored(galley_domain::rulebook::Category::Utility, &content);
     assert_eq!(told(&repeated, &json!({"body": ["x".repeat(200_000)]})), ["/body too-long"]);
 }
 
@@ -156,7 +156,7 @@ fn strangers_among_the_buttons_take_no_longer_than_strangers_elsewhere() {
     let took = |values: &str| {
         let once = || {
             let begun = Instant::now();
-            assert_eq!(try_text(&reply, values).unwrap_err().more(), 19_900);
+            assert_eq!(try_text(&reply, values).unwrap_err().omitted(), 19_900);
             begun.elapsed()
         };
         (0..3).map(|_| once()).min().unwrap()

@@ -9,7 +9,7 @@ use super::fixture::{
 
 fn only(template: &galley_domain::template::Template, values: &Value) -> Value {
     let violations = try_render(template, values).unwrap_err();
-    let [violation] = violations.told() else { panic!("{violations:?}") };
+    let [violation] = violations.listed() else { panic!("{violations:?}") };
     serde_json::to_value(violation).unwrap()
 }
 

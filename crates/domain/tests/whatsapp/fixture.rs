@@ -1,9 +1,8 @@
 //! Documents to begin with, and what is told of them.
 
 use galley_domain::{
-    graph_codes,
-    json::Document,
-    rulebook::WHATSAPP,
+    document::Document,
+    rulebook::{WHATSAPP, graph_codes},
     template::Template,
     violation::{Violation, Violations},
 };
@@ -16,7 +15,7 @@ pub(crate) fn read(document: &str) -> Result<Template, Violations> {
 pub(crate) fn told(document: &str) -> Vec<String> {
     match read(document) {
         Ok(_) => Vec::new(),
-        Err(violations) => violations.told().iter().map(line).collect(),
+        Err(violations) => violations.listed().iter().map(line).collect(),
     }
 }
 
@@ -28,7 +27,7 @@ pub(crate) fn codes(document: &str) -> Vec<(u32, u32)> {
         let graph = graph_codes::of(violation, parsed.root());
         (graph.code, graph.subcode.unwrap_or(0))
     };
-    violations.told().iter().map(code).collect()
+    violations.listed().iter().map(code).collect()
 }
 
 pub(crate) fn line(violation: &Violation) -> String {

@@ -282,7 +282,7 @@ fn a_claim_never_equals_a_name_and_differs_by_account_name_and_language() {
 
 #[test]
 fn what_was_meant_is_told() {
-    let hint = |document: &str| read(document).unwrap_err().told()[0].hint.clone().unwrap();
+    let hint = |document: &str| read(document).unwrap_err().listed()[0].hint.clone().unwrap();
     assert_eq!(hint(&top("language", json!("en-US"))), "did you mean `en_US`?");
     assert_eq!(hint(&top("language", json!("pt"))), "did you mean `pt_BR`?");
     assert_eq!(hint(&top("name", json!("Order Update"))), "did you mean `order_update`?");

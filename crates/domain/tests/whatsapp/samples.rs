@@ -1,7 +1,7 @@
 //! Documents of the shapes that Meta's pages and published clients send: all of them are taken, and
 //! kept in one spelling.
 
-use galley_domain::{edit::Edit, json::Document, rulebook::WHATSAPP};
+use galley_domain::{document::Document, rulebook::WHATSAPP, template::edit::Edit};
 use serde_json::{Value, json};
 
 use super::fixture::*;
@@ -221,7 +221,7 @@ fn a_template_of_the_library_is_refused_for_what_it_is() {
     let document = json!({"name": "n", "language": "en_US", "category": "UTILITY",
         "library_template_name": "shipment_update_1", "library_template_button_inputs": []});
     let violations = read(&document.to_string()).unwrap_err();
-    assert_eq!(line(&violations.told()[0]), "/library_template_name not-covered");
+    assert_eq!(line(&violations.listed()[0]), "/library_template_name not-covered");
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn named_samples_without_the_format_are_told_of_it() {
     let sample = json!([{"param_name": "{{a}}", "example": "x"}]);
     let hints = |document: &str| -> Vec<String> {
         let violations = read(document).unwrap_err();
-        violations.told().iter().filter_map(|it| it.hint.clone()).collect()
+        violations.listed().iter().filter_map(|it| it.hint.clone()).collect()
     };
     assert_eq!(hints(&named("Hi {{a}} and bye", &sample)), ["write it without braces: `a`"]);
     let body = json!([{"type": "BODY", "text": "Hi {{a}} and bye",

@@ -1,7 +1,9 @@
 //! Warnings that only documents of the `whatsapp` rulebook get: for each advice the smallest document
 //! that gets it, where it is told, and the nearest one that does not.
 
-use galley_domain::{advice::Advice, json::Document, rulebook::WHATSAPP, template::Template};
+use galley_domain::{
+    document::Document, rulebook::WHATSAPP, template::Template, violation::WarningRule,
+};
 use serde_json::{Value, json};
 
 use super::fixture::*;
@@ -9,14 +11,14 @@ use super::fixture::*;
 fn warned(document: &str) -> Vec<String> {
     let checked = Template::check(&Document::parse(document.as_bytes()).unwrap(), &WHATSAPP);
     assert!(checked.template.is_ok(), "{document}: {:?}", checked.template);
-    checked.warnings.told().iter().map(|it| format!("{} {}", it.pointer, it.rule.id())).collect()
+    checked.warnings.listed().iter().map(|it| format!("{} {}", it.pointer, it.rule.id())).collect()
 }
 
 fn bare(text: &str) -> String {
     with(&json!([{"type": "BODY", "text": text}]))
 }
 
-fn table() -> Vec<(Advice, String, &'static str, String)> {
+fn table() -> Vec<(WarningRule, String, &'static str, String)> {
     let labelled = |kind: &str, label: &str| match kind {
         "COPY_CODE" => button(&json!({"type": kind, "text": label, "example": "A"})),
         "SPM" => with(&json!([{"type": "HEADER", "format": "PRODUCT"},
@@ -35,62 +37,62 @@ fn table() -> Vec<(Advice, String, &'static str, String)> {
     let emoji = |count: usize| bare(&format!("Hi {}", "👍🏽".repeat(count)));
     vec![
         (
-            Advice::BracesUnpaired,
+            WarningRule::BracesUnpaired,
             bare("a {1}} b"),
             "/components/0/text braces-unpaired",
             bare("a {1} b"),
         ),
         (
-            Advice::BracesUnpaired,
+            WarningRule::BracesUnpaired,
             header("a }} b"),
             "/components/1/text braces-unpaired",
             header("a } } b"),
         ),
         (
-            Advice::BracesUnpaired,
+            WarningRule::BracesUnpaired,
             body("one {{1}} }} two three", &json!("x")),
             "/components/0/text braces-unpaired",
             body("one {{1}} two three", &json!("x")),
         ),
         (
-            Advice::ManyLineBreaks,
+            WarningRule::ManyLineBreaks,
             bare("a\r\n\r\n\r\nb"),
             "/components/0/text many-line-breaks",
             bare("a\r\n\r\nb\n\nc"),
         ),
-        (Advice::ManyEmoji, emoji(11), "/components/0/text many-emoji", emoji(10)),
+        (WarningRule::ManyEmoji, emoji(11), "/components/0/text many-emoji", emoji(10)),
         (
-            Advice::LabelNotShown,
+            WarningRule::LabelNotShown,
             labelled("COPY_CODE", "Grab it"),
             "/components/1/buttons/0/text label-not-shown",
             labelled("COPY_CODE", "Copy Offer Code"),
         ),
         (
-            Advice::LabelNotShown,
+            WarningRule::LabelNotShown,
             labelled("CATALOG", "See"),
             "/components/1/buttons/0/text label-not-shown",
             labelled("CATALOG", "View catalog"),
         ),
         (
-            Advice::LabelNotShown,
+            WarningRule::LabelNotShown,
             labelled("MPM", "See"),
             "/components/2/buttons/0/text label-not-shown",
             labelled("MPM", "View items"),
         ),
         (
-            Advice::LabelNotShown,
+            WarningRule::LabelNotShown,
             labelled("SPM", "See"),
             "/components/2/buttons/0/text label-not-shown",
             labelled("SPM", "View"),
         ),
         (
-            Advice::CodeSample,
+            WarningRule::CodeSample,
             button(&json!({"type": "COPY_CODE", "example": "SAVE-25"})),
             "/components/1/buttons/0/example code-sample",
             button(&json!({"type": "COPY_CODE", "example": "SAVE25"})),
         ),
         (
-            Advice::OpenHost,
+            WarningRule::OpenHost,
             button(
                 &json!({"type": "URL", "text": "t", "url": "https://a.b{{1}}", "example": ["x"]}),
             ),
@@ -99,7 +101,7 @@ fn table() -> Vec<(Advice, String, &'static str, String)> {
                 &json!({"type": "URL", "text": "t", "url": "https://a.b?{{1}}", "example": ["x"]}),
             ),
         ),
-        (Advice::ProductCards, products(3), "/components/1/cards product-cards", products(2)),
+        (WarningRule::ProductCards, products(3), "/components/1/cards product-cards", products(2)),
     ]
 }
 
@@ -122,7 +124,7 @@ fn a_kind_of_object_that_stands_in_several_places_is_named_once() {
     document["package_name"] = json!("com.shop");
     let text = document.to_string();
     let checked = Template::check(&Document::parse(text.as_bytes()).unwrap(), &WHATSAPP);
-    let hint = &checked.warnings.told()[0].hint;
+    let hint = &checked.warnings.listed()[0].hint;
     assert_eq!(hint.matches("an app").count(), 1, "{hint}");
 }
 

@@ -14,7 +14,7 @@ use axum::{
 use galley_domain::template::Review;
 use galley_server::{AccessLog, App, Clock, Galley, Limits, LogFormat};
 use galley_store::{
-    AccountCreation, CredentialKind, NewAccount, NewCredential, SqliteStore, Store,
+    CreateAccountOutcome, CredentialKind, NewAccount, NewCredential, SqliteStore, Store,
     sqlite::SqliteOptions,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -146,7 +146,7 @@ impl TestApp {
             at: self.clock.now(),
         };
         let made = self.store.create_account(new).await.unwrap();
-        assert!(matches!(made, AccountCreation::Created(..)), "{made:?}");
+        assert!(matches!(made, CreateAccountOutcome::Created(..)), "{made:?}");
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {

@@ -6,11 +6,11 @@ use std::{collections::BTreeSet, time::Duration};
 
 use axum::http::Method;
 use galley_domain::{
-    credential::{Scope, Scopes},
+    account::{Scope, Scopes},
     id::{AccountId, TemplateId},
 };
 use galley_server::{Clock as _, openapi};
-use galley_store::{CredentialAddition, CredentialKind, Feed, NewCredential, Webhook};
+use galley_store::{AddCredentialOutcome, CredentialKind, Feed, NewCredential, Webhook};
 use serde_json::{Value, json};
 
 use super::{
@@ -90,7 +90,7 @@ fn is_graph(operation: &Operation<'_>) -> bool {
 /// The scope that an operation asks for.
 fn scope(operation: &Operation<'_>) -> Option<Scope> {
     let word = operation.description.pointer("/security/0/accessToken/0")?.as_str()?;
-    Some(Scope::ALL.into_iter().find(|scope| scope.word() == word).unwrap())
+    Some(Scope::ALL.into_iter().find(|scope| scope.as_str() == word).unwrap())
 }
 
 /// A service in which everybody is there, the owner with a template and an endpoint, and a call
@@ -129,7 +129,7 @@ impl<'o> Stage<'o> {
         let created = app.create(&template).await;
         assert_eq!(created.status, 201, "{created:?}");
         let id = created.json()["id"].as_str().unwrap().to_owned();
-        while app.store.follow_for_search().await.unwrap().more {}
+        while app.store.update_search_index().await.unwrap().more {}
         let endpoint = json!({"url": "https://shop.example/hooks"});
         let registered = app.base(Method::POST, "/webhooks", &endpoint).await;
         assert_eq!(registered.status, 201, "{registered:?}");
@@ -245,7 +245,7 @@ async fn add_credentials(app: &TestApp, owner: AccountId, scope: Scope) {
     let now = app.clock.now();
     let scoped = |secret, wanted: &dyn Fn(Scope) -> bool| {
         let words: Vec<&str> =
-            Scope::ALL.into_iter().filter(|it| wanted(*it)).map(Scope::word).collect();
+            Scope::ALL.into_iter().filter(|it| wanted(*it)).map(Scope::as_str).collect();
         NewCredential {
             scopes: Scopes::parse(&words.join(",")).unwrap(),
             ..credential(Token, secret)
@@ -260,10 +260,10 @@ async fn add_credentials(app: &TestApp, owner: AccountId, scope: Scope) {
     for new in added {
         let revoked = new.hash == credential(new.kind, "revoked").hash;
         match app.store.add_credential(owner, new, now).await.unwrap() {
-            CredentialAddition::Added(id) if revoked => {
+            AddCredentialOutcome::Added(id) if revoked => {
                 assert!(app.store.revoke_credential(id, now).await.unwrap());
             }
-            CredentialAddition::Added(_) => {}
+            AddCredentialOutcome::Added(_) => {}
             other => panic!("{other:?}"),
         }
     }

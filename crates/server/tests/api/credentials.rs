@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use axum::http::Method;
-use galley_domain::credential::Scopes;
-use galley_store::{CredentialAddition, CredentialId, CredentialKind, NewCredential, SecretHash};
+use galley_domain::account::Scopes;
+use galley_store::{AddCredentialOutcome, CredentialId, CredentialKind, NewCredential, SecretHash};
 
 use super::app::{Answer, KEY, PHONE, TOKEN, TestApp, credential, hello, path, request};
 
@@ -16,7 +16,7 @@ async fn add(app: &TestApp, new: NewCredential) -> CredentialId {
     use galley_server::Clock as _;
     let account = app.store.accounts().await.unwrap()[0].id;
     match app.store.add_credential(account, new, app.clock.now()).await.unwrap() {
-        CredentialAddition::Added(id) => id,
+        AddCredentialOutcome::Added(id) => id,
         other => panic!("{other:?}"),
     }
 }

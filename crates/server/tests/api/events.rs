@@ -155,7 +155,7 @@ async fn whoever_comes_too_late_is_told_what_is_left_and_how_to_go_on() {
         app.clock.advance(Duration::from_hours(24));
     }
     let since = app.clock.now() - jiff::SignedDuration::from_hours(36);
-    assert_eq!(app.store.forget_events(since).await.unwrap(), 2);
+    assert_eq!(app.store.delete_expired_events(since).await.unwrap(), 2);
     for query in ["?after=0", "?after=1", "?after=1&wait=25"] {
         let problem = events(&app, query).await.problem(410, "events-forgotten");
         assert_eq!(problem["oldest"], 3, "{query}");
@@ -165,7 +165,7 @@ async fn whoever_comes_too_late_is_told_what_is_left_and_how_to_go_on() {
         assert_eq!(seqs(&events(&app, query).await), [3], "{query}");
     }
     // Nothing is left at all: a reader still learns where he is, and loses nothing from then on.
-    app.store.forget_events(app.clock.now()).await.unwrap();
+    app.store.delete_expired_events(app.clock.now()).await.unwrap();
     let answer = events(&app, "").await;
     assert_eq!((seqs(&answer), cursor(&answer)), (vec![], "3".to_owned()));
     assert_eq!(events(&app, "?after=2").await.problem(410, "events-forgotten")["oldest"], 4);
@@ -207,7 +207,7 @@ async fn what_happens_between_looking_and_waiting_is_not_missed() {
         let begun = Instant::now();
         let meanwhile = async {
             faults.held().await;
-            let mut news = app.store.tidings().of(account);
+            let mut news = app.store.event_notifier().of(account);
             app.made(&format!("the event {expected}")).await;
             // Everybody who could be told has been told.
             news.wait_for(|newest| *newest == expected).await.unwrap();

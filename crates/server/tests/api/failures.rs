@@ -11,20 +11,19 @@ use std::{
 
 use axum::http::Method;
 use galley_domain::{
-    edit::Edit,
     id::{AccountId, TemplateId, WebhookId},
-    lifecycle::Trigger,
-    template::Review,
-    wording::Wording,
+    template::{Review, edit::Edit, lifecycle::Trigger, message_text::MessageText},
 };
 use galley_server::Limits;
 use galley_store::{
-    Account, AccountCreation, AccountLimits, Actor, Appended, Attempt, Change, Changed, Creation,
-    Credential, CredentialAddition, CredentialId, CredentialKind, Deletion, Deliveries, Delivery,
-    DueWebhooks, Feed, Finding, Indexing, KeptSecret, Listing, Media, NewAccount, NewCredential,
-    NewTemplate, NewUpload, NewWebhook, Page, PhoneAddition, Record, Recorded, Replay, Replayed,
-    Rotation, SecretHash, Store, StoreError, StoredTemplate, Sweep, Take, Taken, Tidings, Upload,
-    UploadCreation, Upsertion, Version, Webhook, WebhookChange, WebhookCreation,
+    Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, AppendOutcome, Attempt,
+    AttemptRecorded, BeginUploadOutcome, ChangeOutcome, CreateAccountOutcome, CreateOutcome,
+    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, DeleteOutcome, Deliveries,
+    Delivery, DeliveryLease, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord,
+    IndexProgress, ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate,
+    NewUpload, NewWebhook, Page, Replay, ReplayOutcome, RetentionCursor, Rotation, SecretHash,
+    Store, StoreError, StoredSecret, StoredTemplate, TemplateChange, Upload, UpsertOutcome,
+    Version, Webhook, WebhookChange,
 };
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -105,8 +104,8 @@ impl Faults {
 macro_rules! stumbling {
     ($($method:ident $(<$($life:lifetime),+>)? ($($argument:ident: $kind:ty),*) -> $answer:ty;)+) => {
         impl Store for Faulty {
-            fn tidings(&self) -> &Tidings {
-                self.inner.tidings()
+            fn event_notifier(&self) -> &EventNotifier {
+                self.inner.event_notifier()
             }
 
             $(
@@ -132,80 +131,80 @@ macro_rules! stumbling {
 }
 
 stumbling! {
-    create_template(new: NewTemplate) -> Creation;
-    edit_template(change: Change, edit: Edit) -> Changed;
-    review_template(change: Change, trigger: Trigger, reason: Option<String>) -> Changed;
-    upsert_templates(news: Vec<NewTemplate>) -> Upsertion;
-    delete_template(change: Change) -> Changed;
-    delete_family<'name>(
+    create_template(new: NewTemplate) -> CreateOutcome;
+    edit_template(change: TemplateChange, edit: Edit) -> ChangeOutcome;
+    review_template(change: TemplateChange, trigger: Trigger, reason: Option<String>) -> ChangeOutcome;
+    upsert_templates(news: Vec<NewTemplate>) -> UpsertOutcome;
+    delete_template(change: TemplateChange) -> ChangeOutcome;
+    delete_translations<'name>(
         account: AccountId, name: &'name str, review: Review, actor: Actor, at: Timestamp
-    ) -> Deletion;
+    ) -> DeleteOutcome;
     delete_templates(
         account: AccountId, ids: Vec<TemplateId>, review: Review, actor: Actor, at: Timestamp
-    ) -> Deletion;
+    ) -> DeleteOutcome;
     family<'name>(account: AccountId, name: &'name str) -> Vec<StoredTemplate>;
     template(account: AccountId, id: TemplateId) -> Option<Arc<StoredTemplate>>;
     version(account: AccountId, id: TemplateId, number: u64) -> Option<Version>;
     versions(
         account: AccountId, id: TemplateId, before: Option<u64>, limit: usize
     ) -> Option<Vec<Version>>;
-    list(listing: Listing) -> Page;
-    count_templates(listing: Listing) -> u64;
-    taken<'claim>(account: AccountId, claim: &'claim str) -> Option<Taken>;
-    with_wording<'words>(
-        account: AccountId, wording: &'words Wording, except: Option<TemplateId>
+    list(listing: ListQuery) -> Page;
+    count_templates(listing: ListQuery) -> u64;
+    taken<'claim>(account: AccountId, claim: &'claim str) -> Option<NameConflict>;
+    template_with_text<'words>(
+        account: AccountId, wording: &'words MessageText, except: Option<TemplateId>
     ) -> Option<TemplateId>;
-    follow_for_search() -> Indexing;
-    record(account: AccountId, key: [u8; 16], at: Timestamp) -> Option<Record>;
+    update_search_index() -> IndexProgress;
+    record(account: AccountId, key: [u8; 16], at: Timestamp) -> Option<IdempotencyRecord>;
     events(account: AccountId, after: Option<u64>, limit: usize) -> Feed;
     newest_event(account: AccountId) -> u64;
-    look_for_events() -> ();
-    forget_events(since: Timestamp) -> usize;
-    create_webhook(new: NewWebhook) -> WebhookCreation;
+    poll_events() -> ();
+    delete_expired_events(since: Timestamp) -> usize;
+    create_webhook(new: NewWebhook) -> CreateWebhookOutcome;
     webhooks(account: AccountId) -> Vec<Webhook>;
     webhook(account: AccountId, id: WebhookId) -> Option<Webhook>;
     change_webhook(
         account: AccountId, id: WebhookId, change: WebhookChange, at: Timestamp
     ) -> Option<Webhook>;
     rotate_webhook(
-        account: AccountId, id: WebhookId, secret: KeptSecret, until: Timestamp, anyway: bool,
+        account: AccountId, id: WebhookId, secret: StoredSecret, until: Timestamp, anyway: bool,
         at: Timestamp
     ) -> Rotation;
     delete_webhook(account: AccountId, id: WebhookId) -> bool;
     deliveries(account: AccountId, id: WebhookId, wanted: Deliveries) -> Option<Vec<Delivery>>;
-    replay(account: AccountId, id: WebhookId, what: Replay, at: Timestamp) -> Replayed;
+    replay(account: AccountId, id: WebhookId, what: Replay, at: Timestamp) -> ReplayOutcome;
     due_webhooks(at: Timestamp) -> DueWebhooks;
-    take_delivery(id: WebhookId, at: Timestamp, lease: Timestamp) -> Take;
-    record_attempt(attempt: Attempt) -> Recorded;
-    begin_upload(new: NewUpload) -> UploadCreation;
+    lease_delivery(id: WebhookId, at: Timestamp, lease: Timestamp) -> DeliveryLease;
+    record_attempt(attempt: Attempt) -> AttemptRecorded;
+    begin_upload(new: NewUpload) -> BeginUploadOutcome;
     upload<'id>(account: AccountId, id: &'id str, at: Timestamp) -> Option<Upload>;
     append_upload<'id, 'bytes>(
         account: AccountId, id: &'id str, offset: u64, bytes: &'bytes [u8], room: u64,
         at: Timestamp
-    ) -> Appended;
+    ) -> AppendOutcome;
     cancel_upload<'id>(account: AccountId, id: &'id str, at: Timestamp) -> bool;
     sample<'handle>(account: AccountId, handle: &'handle str, at: Timestamp) -> Option<Media>;
     media<'handle>(handle: &'handle str) -> Option<Media>;
     media_chunk<'handle>(handle: &'handle str, place: u64) -> Vec<u8>;
-    create_account(new: NewAccount) -> AccountCreation;
+    create_account(new: NewAccount) -> CreateAccountOutcome;
     accounts() -> Vec<Account>;
     account(id: AccountId) -> Option<Account>;
     set_account_disabled(id: AccountId, disabled_at: Option<Timestamp>) -> bool;
     set_account_limits(id: AccountId, limits: Option<AccountLimits>) -> bool;
-    add_phone<'phone>(account: AccountId, phone: &'phone str, at: Timestamp) -> PhoneAddition;
+    add_phone<'phone>(account: AccountId, phone: &'phone str, at: Timestamp) -> AddPhoneOutcome;
     phones(account: AccountId) -> Vec<String>;
     phone_owner<'phone>(phone: &'phone str) -> Option<AccountId>;
-    add_credential(account: AccountId, new: NewCredential, at: Timestamp) -> CredentialAddition;
+    add_credential(account: AccountId, new: NewCredential, at: Timestamp) -> AddCredentialOutcome;
     rotate_credential(
         old: CredentialId, new: NewCredential, old_ends_at: Timestamp, at: Timestamp
-    ) -> CredentialAddition;
+    ) -> AddCredentialOutcome;
     revoke_credential(id: CredentialId, at: Timestamp) -> bool;
     credentials(account: AccountId) -> Vec<Credential>;
     credential(kind: CredentialKind, hash: SecretHash) -> Option<Credential>;
     credential_epoch() -> u64;
-    sweep(from: Sweep, at: Timestamp) -> Sweep;
+    delete_expired_records(from: RetentionCursor, at: Timestamp) -> RetentionCursor;
     ping() -> ();
-    examine() -> Vec<Finding>;
+    check_integrity() -> Vec<Finding>;
     backup<'path>(path: &'path Path) -> ();
 }
 

@@ -82,7 +82,7 @@ async fn a_search_finds_words_by_their_beginning_once_it_has_followed() {
     let mut german = hello("bestellung");
     german["components"][0]["text"] = json!("Grüße, {{1}}: Ihre ORDER ist da");
     app.create(&german).await;
-    while app.store.follow_for_search().await.unwrap().more {}
+    while app.store.update_search_index().await.unwrap().more {}
     assert_eq!(names(&list(&app, "?q=ord").await), ["bestellung", "order_shipped"]);
     assert_eq!(names(&list(&app, "?q=GR%C3%9C").await), ["bestellung"]);
     assert_eq!(names(&list(&app, "?q=ship+hel").await), ["order_shipped"]);
@@ -121,7 +121,7 @@ async fn a_list_tells_nothing_of_another_account() {
     let app = TestApp::start().await;
     app.made("mine").await;
     app.account("second", &["222"], "key-2", "token-2").await;
-    while app.store.follow_for_search().await.unwrap().more {}
+    while app.store.update_search_index().await.unwrap().more {}
     for query in ["", "?name=mine", "?q=mine", "?status=APPROVED"] {
         let theirs = format!("{}{query}", path("222", "key-2"));
         let answer = app.send(request(Method::GET, &theirs, "token-2", "")).await;

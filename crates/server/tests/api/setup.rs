@@ -12,8 +12,8 @@ use std::{
 };
 
 use async_trait::async_trait;
-use galley_domain::delivery::Schedule;
-use galley_server::webhooks::{
+use galley_domain::webhook::delivery::Schedule;
+use galley_server::delivery::{
     Admitted, Failure, FailureKind, Guard, Keyring, Outcome, Outgoing, Page, Post, Random, Resolve,
     Rules, Setup,
 };

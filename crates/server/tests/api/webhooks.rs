@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use axum::http::Method;
 use galley_domain::{
-    delivery::{Reply, Verdict},
     id::{AccountId, WebhookId},
+    webhook::delivery::{Reply, Verdict},
 };
 use galley_server::Clock as _;
-use galley_store::{Attempt, DueDelivery, Take};
+use galley_store::{Attempt, DeliveryLease, DueDelivery};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -323,9 +323,9 @@ async fn take(app: &TestApp, id: &str) -> Option<Box<DueDelivery>> {
     let now = app.clock.now();
     let lease = now + SignedDuration::from_secs(20);
     let id: WebhookId = id.parse().unwrap();
-    match app.store.take_delivery(id, now, lease).await.unwrap() {
-        Take::Due(due) => Some(due),
-        Take::Nothing(_) => None,
+    match app.store.lease_delivery(id, now, lease).await.unwrap() {
+        DeliveryLease::Due(due) => Some(due),
+        DeliveryLease::Nothing(_) => None,
     }
 }
 
@@ -447,7 +447,7 @@ async fn an_event_that_is_not_kept_any_more_cannot_be_sent_again() {
     app.clock.advance(Duration::from_hours(1));
     app.made("second").await;
     let id = id_of_one(&app).await;
-    assert_eq!(app.store.forget_events(app.clock.now()).await.unwrap(), 1);
+    assert_eq!(app.store.delete_expired_events(app.clock.now()).await.unwrap(), 1);
     let replay =
         async |what: Value| call(&app, Method::POST, &format!("/{id}/replay"), &what).await;
     let problem = replay(json!({"event": 1})).await.problem(410, "events-forgotten");

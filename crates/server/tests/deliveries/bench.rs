@@ -8,24 +8,23 @@ use std::{
 
 use async_trait::async_trait;
 use galley_domain::{
-    delivery::Schedule,
+    document::Document,
     id::{AccountId, TemplateId, WebhookId},
-    json::Document,
-    lifecycle::Trigger,
     rulebook::{Rulebook, V1},
-    template::{Review, Template},
-    webhook::Format,
+    template::{Review, Template, lifecycle::Trigger},
+    webhook::{Format, delivery::Schedule},
 };
+use galley_server::workers::{Step, deliver_one};
 use galley_server::{
     AccessLog, App, Clock, Limits,
-    webhooks::{
+    delivery::{
         Admitted, Failure, FailureKind, Guard, Keyring, Outcome, Outgoing, Page, Post, Random,
-        Resolve, Rules, Secret, Setup, Signed, Step, deliver_one, verify,
+        Resolve, Rules, Secret, Setup, Signed, verify,
     },
 };
 use galley_store::{
-    AccountCreation, Actor, Change, Changed, Creation, NewAccount, NewTemplate, NewWebhook,
-    SqliteStore, Store, Webhook, WebhookCreation, sqlite::SqliteOptions,
+    Actor, ChangeOutcome, CreateAccountOutcome, CreateOutcome, CreateWebhookOutcome, NewAccount,
+    NewTemplate, NewWebhook, SqliteStore, Store, TemplateChange, Webhook, sqlite::SqliteOptions,
 };
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::mpsc;
@@ -83,7 +82,8 @@ impl Bench {
             only_as_first: false,
             at: clock.now(),
         };
-        let AccountCreation::Created(account, _) = store.create_account(account).await.unwrap()
+        let CreateAccountOutcome::Created(account, _) =
+            store.create_account(account).await.unwrap()
         else {
             panic!("the store is new")
         };
@@ -97,7 +97,7 @@ impl Bench {
             at: clock.now(),
         };
         let webhook = match store.create_webhook(new).await.unwrap() {
-            WebhookCreation::Created(webhook) => webhook.id,
+            CreateWebhookOutcome::Created(webhook) => webhook.id,
             other => panic!("{other:?}"),
         };
         let receiver = Arc::default();
@@ -151,14 +151,14 @@ impl Bench {
             at: self.now(),
         };
         match self.store.create_template(new).await.unwrap() {
-            Creation::Created(receipt) => receipt.id,
+            CreateOutcome::Created(receipt) => receipt.id,
             other => panic!("{other:?}"),
         }
     }
 
     /// A change of a template, now.
-    pub(crate) fn change(&self, id: TemplateId, review: Review) -> Change {
-        Change {
+    pub(crate) fn change(&self, id: TemplateId, review: Review) -> TemplateChange {
+        TemplateChange {
             account: self.account,
             id,
             expected: None,
@@ -172,7 +172,7 @@ impl Bench {
     pub(crate) async fn decide(&self, id: TemplateId, trigger: Trigger) {
         let change = self.change(id, Review::Auto);
         let changed = self.store.review_template(change, trigger, None).await.unwrap();
-        assert!(matches!(changed, Changed::Done(_)), "{changed:?}");
+        assert!(matches!(changed, ChangeOutcome::Done(_)), "{changed:?}");
     }
 
     pub(crate) async fn endpoint(&self) -> Webhook {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use galley_domain::{delivery::Because, lifecycle::EventType};
-use galley_server::webhooks::Step;
-use galley_store::{About, Feed, WebhookChange};
+use galley_domain::{template::lifecycle::EventType, webhook::delivery::DisableReason};
+use galley_server::workers::Step;
+use galley_store::{EventSubject, Feed, WebhookChange};
 
 use super::bench::{Bench, silence, status};
 
@@ -22,11 +22,11 @@ async fn an_endpoint_that_answers_410_is_disabled_at_once_and_an_event_says_so()
     bench.create("one").await;
     bench.create("two").await;
     bench.receiver.answer(status(410));
-    assert_eq!(bench.step().await, Step::Disabled(Because::Gone));
+    assert_eq!(bench.step().await, Step::Disabled(DisableReason::Gone));
     assert_eq!(bench.step().await, Step::Idle(None));
     let event = last_event(&bench).await;
     let origin = "https://shop.example".to_owned();
-    let about = About::Webhook { id: bench.webhook, origin };
+    let about = EventSubject::Webhook { id: bench.webhook, origin };
     assert_eq!((event.kind, event.about), (EventType::WebhookDisabled, about));
     assert_eq!(event.reason.as_deref(), Some("gone"));
 
@@ -59,7 +59,7 @@ async fn an_endpoint_that_fails_for_five_days_is_disabled_and_one_that_recovers_
         }
         assert!(bench.now() < begun + Duration::from_hours(6 * 24), "it is never given up");
     };
-    assert_eq!(step, Step::Disabled(Because::Failing));
+    assert_eq!(step, Step::Disabled(DisableReason::Failing));
     let took = bench.now().duration_since(begun);
     assert!(took.as_hours() >= 120, "{took:?}");
     assert_eq!(last_event(&bench).await.reason.as_deref(), Some("failing"));

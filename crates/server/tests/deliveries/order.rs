@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use galley_domain::lifecycle::Trigger;
-use galley_server::webhooks::Step;
+use galley_domain::template::lifecycle::Trigger;
+use galley_server::workers::Step;
 
 use super::bench::{Bench, body, status};
 

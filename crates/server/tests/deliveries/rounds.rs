@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use galley_domain::lifecycle::Trigger;
-use galley_server::webhooks::deliver_webhooks_forever;
+use galley_domain::template::lifecycle::Trigger;
+use galley_server::workers::deliver_webhooks_forever;
 use tokio::time::timeout;
 
 use super::bench::{Bench, status};

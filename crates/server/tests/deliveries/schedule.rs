@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use galley_domain::delivery::DeliveryStatus;
-use galley_server::webhooks::{Outcome, RetryAfter, Step};
+use galley_domain::webhook::delivery::DeliveryStatus;
+use galley_server::delivery::{Outcome, RetryAfter};
+use galley_server::workers::Step;
 use galley_store::{Deliveries, Delivery};
 
 use super::bench::{Bench, silence, status};
@@ -103,8 +104,8 @@ async fn an_attempt_that_nobody_wrote_down_is_made_again_after_its_lease() {
     bench.create("hello").await;
     // Somebody takes the event, and is killed.
     let lease = bench.now() + Duration::from_secs(20);
-    let taken = bench.store.take_delivery(bench.webhook, bench.now(), lease).await.unwrap();
-    assert!(matches!(taken, galley_store::Take::Due(_)));
+    let taken = bench.store.lease_delivery(bench.webhook, bench.now(), lease).await.unwrap();
+    assert!(matches!(taken, galley_store::DeliveryLease::Due(_)));
     assert_eq!(bench.step().await, Step::Idle(Some(lease)));
     bench.wait_until(lease);
     assert_eq!(bench.settle().await, [Step::Delivered]);

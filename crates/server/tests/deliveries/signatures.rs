@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use galley_server::webhooks::{Secret, Step};
+use galley_server::delivery::Secret;
+use galley_server::workers::Step;
 use galley_store::Rotation;
 
 use super::bench::{Bench, is_signed, keyring};
@@ -34,7 +35,7 @@ async fn a_secret_that_cannot_be_opened_costs_the_endpoint_nothing() {
     let bench = Bench::start().await;
     bench.create("hello").await;
     // The service was started with another key, and somebody rotated with it.
-    let other = galley_server::webhooks::Keyring::new(Some("another key, by mistake")).unwrap();
+    let other = galley_server::delivery::Keyring::new(Some("another key, by mistake")).unwrap();
     let sealed = other.seal(bench.account.get(), &bench.secret, [5; 24]);
     let now = bench.now();
     let rotated = bench.store.rotate_webhook(bench.account, bench.webhook, sealed, now, true, now);

@@ -5,22 +5,21 @@ use std::{sync::Arc, time::Duration};
 
 use axum::http::StatusCode;
 use galley_domain::{
-    edit::Edit,
+    document::Document,
     id::TemplateId,
-    json::Document,
-    lifecycle::Trigger,
-    rulebook::WHATSAPP,
-    template::{Category, Review, Template},
-    webhook::{Format, Hidden},
+    rulebook::{Category, WHATSAPP},
+    template::{Review, Template, edit::Edit, lifecycle::Trigger},
+    webhook::{Format, Redacted},
 };
+use galley_server::workers::Step;
 use galley_server::{
     Clock,
-    webhooks::{
+    delivery::{
         Checked, HttpOutgoing, NoHandshake, NotAdmitted, Outgoing, Received, Receiver, Secret,
-        Step, both_secrets_until,
+        both_secrets_until,
     },
 };
-use galley_store::{Actor, Changed, Creation, NewTemplate, Rotation};
+use galley_store::{Actor, ChangeOutcome, CreateOutcome, NewTemplate, Rotation};
 use jiff::Timestamp;
 use rustls::RootCertStore;
 use serde_json::{Value, json};
@@ -68,7 +67,7 @@ impl Line {
         let outgoing = HttpOutgoing::new(nearby(), timeout, RootCertStore::empty());
         let outgoing: Arc<dyn Outgoing> = Arc::new(outgoing);
         let asked = async |token: &str| {
-            setup(Arc::clone(&outgoing)).admit(&url, Some(&Hidden(token.to_owned()))).await
+            setup(Arc::clone(&outgoing)).admit(&url, Some(&Redacted(token.to_owned()))).await
         };
         assert!(matches!(
             asked("another").await,
@@ -96,7 +95,7 @@ impl Line {
             at: self.bench.now(),
         };
         match self.bench.store.create_template(new).await.unwrap() {
-            Creation::Created(receipt) => receipt.id,
+            CreateOutcome::Created(receipt) => receipt.id,
             other => panic!("{other:?}"),
         }
     }
@@ -107,14 +106,14 @@ impl Line {
         let edit = Edit::Replace { content, category };
         let change = self.bench.change(id, review);
         let changed = self.bench.store.edit_template(change, edit).await.unwrap();
-        assert!(matches!(changed, Changed::Done(_)), "{changed:?}");
+        assert!(matches!(changed, ChangeOutcome::Done(_)), "{changed:?}");
     }
 
     async fn decide(&self, id: TemplateId, trigger: Trigger, reason: Option<&str>) {
         let change = self.bench.change(id, Review::Manual);
         let reason = reason.map(str::to_owned);
         let changed = self.bench.store.review_template(change, trigger, reason).await.unwrap();
-        assert!(matches!(changed, Changed::Done(_)), "{changed:?}");
+        assert!(matches!(changed, ChangeOutcome::Done(_)), "{changed:?}");
     }
 
     /// Delivers what is due; answers the changes that arrived, each as its field and its value.

@@ -6,9 +6,9 @@ use axum::{
     body::Body,
     http::{Method, Request},
 };
-use galley_domain::credential::{Scope, Scopes};
+use galley_domain::account::{Scope, Scopes};
 use galley_server::Clock as _;
-use galley_store::{CredentialAddition, CredentialKind, NewCredential};
+use galley_store::{AddCredentialOutcome, CredentialKind, NewCredential};
 use serde_json::{Value, json};
 
 use super::service::{OTHER, PUBLIC, STRANGER, Service, TOKEN, hello};
@@ -49,7 +49,7 @@ fn the_calls_are_those_of_the_api_description() {
             let path = path.split('?').next().unwrap().replace("/v23.0/", "");
             let (node, rest) = path.split_once('}').unwrap();
             assert!(["{waba", "{id"].contains(&node));
-            format!("{method} {{node}}{rest} {}", scope.word())
+            format!("{method} {{node}}{rest} {}", scope.as_str())
         })
         .collect();
     described.sort();
@@ -66,7 +66,7 @@ async fn add(service: &Service, secret: &str, scopes: Scopes, dies: bool) {
         ..NewCredential::lasting(CredentialKind::Token, secret)
     };
     let added = service.store.add_credential(service.shop, new, now).await.unwrap();
-    assert!(matches!(added, CredentialAddition::Added(_)), "{added:?}");
+    assert!(matches!(added, AddCredentialOutcome::Added(_)), "{added:?}");
 }
 
 #[tokio::test]
@@ -74,11 +74,11 @@ async fn every_call_is_for_those_alone_whom_it_names() {
     for (method, pattern, scope) in CALLS {
         let service = Service::start().await;
         let id = service.made("hello", "en_US").await;
-        let others = Scope::ALL.into_iter().filter(|it| it != scope).map(Scope::word);
+        let others = Scope::ALL.into_iter().filter(|it| it != scope).map(Scope::as_str);
         let others: Vec<&str> = others.collect();
         add(&service, "expired", Scopes::ALL, true).await;
         add(&service, "without", Scopes::parse(&others.join(",")).unwrap(), false).await;
-        add(&service, "with", Scopes::parse(scope.word()).unwrap(), false).await;
+        add(&service, "with", Scopes::parse(scope.as_str()).unwrap(), false).await;
         let waba = service.shop.to_string();
         let path = pattern.replace("{waba}", &waba).replace("{id}", &id);
         let method: Method = method.parse().unwrap();

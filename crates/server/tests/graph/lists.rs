@@ -20,7 +20,7 @@ async fn stocked() -> Service {
         }
         service.create(&document).await.good();
     }
-    while service.store.follow_for_search().await.unwrap().more {}
+    while service.store.update_search_index().await.unwrap().more {}
     service
 }
 

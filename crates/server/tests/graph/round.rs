@@ -206,7 +206,7 @@ async fn one_template_in_many_languages_is_made_or_edited_by_one_call() {
 /// What has happened in the shop's account.
 pub(crate) async fn events(service: &Service) -> Vec<&'static str> {
     match service.store.events(service.shop, None, 100).await.unwrap() {
-        Feed::Events(events) => events.iter().map(|event| event.kind.word()).collect(),
+        Feed::Events(events) => events.iter().map(|event| event.kind.as_str()).collect(),
         other => panic!("{other:?}"),
     }
 }

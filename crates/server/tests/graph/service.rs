@@ -22,7 +22,7 @@ use galley_domain::{
 };
 use galley_server::{AccessLog, App, Clock, Galley, Limits, LogFormat};
 use galley_store::{
-    AccountCreation, CredentialKind, NewAccount, NewCredential, SqliteStore, Store,
+    CreateAccountOutcome, CredentialKind, NewAccount, NewCredential, SqliteStore, Store,
     sqlite::SqliteOptions,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -132,7 +132,7 @@ impl Service {
                 at: clock.now(),
             };
             match store.create_account(new).await.unwrap() {
-                AccountCreation::Created(id, _) => accounts.push(id),
+                CreateAccountOutcome::Created(id, _) => accounts.push(id),
                 refused => panic!("{refused:?}"),
             }
         }

@@ -13,7 +13,7 @@ use axum::{
     http::{Method, Request, header},
 };
 use galley_server::{Clock as _, Limits};
-use galley_store::{NewUpload, UploadCreation};
+use galley_store::{BeginUploadOutcome, NewUpload};
 use hyper::body::Frame;
 use serde_json::{Value, json};
 
@@ -161,7 +161,7 @@ async fn announced(service: &Service, id: &str, length: usize) -> String {
         room: 1 << 20,
         at: service.clock.now(),
     };
-    assert_eq!(service.store.begin_upload(new).await.unwrap(), UploadCreation::Begun);
+    assert_eq!(service.store.begin_upload(new).await.unwrap(), BeginUploadOutcome::Begun);
     format!("upload:{id}")
 }
 

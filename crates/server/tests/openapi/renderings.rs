@@ -1,7 +1,7 @@
 //! Templates and values of the kinds that no example shows: what is rendered from them is
 //! described all the same.
 
-use galley_domain::{json::Document, render, rulebook::WHATSAPP, template::Template};
+use galley_domain::{document::Document, render, rulebook::WHATSAPP, template::Template};
 use serde_json::{Value, json};
 
 /// What is answered to each of them.

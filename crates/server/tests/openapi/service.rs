@@ -21,7 +21,7 @@ use galley_domain::{
 };
 use galley_server::{AccessLog, App, Clock, Galley, Limits};
 use galley_store::{
-    AccountCreation, CredentialKind, NewAccount, NewCredential, SqliteStore, Store as _,
+    CreateAccountOutcome, CredentialKind, NewAccount, NewCredential, SqliteStore, Store as _,
     sqlite::SqliteOptions,
 };
 use jiff::Timestamp;
@@ -83,7 +83,7 @@ impl Service {
                 at: Noon.now(),
             });
             match made.await.unwrap() {
-                AccountCreation::Created(id, _) => ids.push(id),
+                CreateAccountOutcome::Created(id, _) => ids.push(id),
                 refused => panic!("{refused:?}"),
             }
         }

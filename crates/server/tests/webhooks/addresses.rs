@@ -8,7 +8,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use galley_server::webhooks::{
+use galley_server::delivery::{
     Guard, HttpOutgoing, Refused, Resolve, Rules, SystemResolver, is_public,
 };
 use rustls::RootCertStore;
@@ -124,7 +124,7 @@ async fn one_address_that_is_not_public_refuses_the_whole_name() {
         let refused = guard.admit(&url).await.unwrap_err();
         assert_eq!(refused, Refused::PrivateAddress("example.com".to_owned()), "{addresses:?}");
         let outgoing = HttpOutgoing::new(guard, PATIENT, RootCertStore::empty());
-        assert_eq!(failure(&outgoing, &url).await.kind.word(), "refused", "{addresses:?}");
+        assert_eq!(failure(&outgoing, &url).await.kind.as_str(), "refused", "{addresses:?}");
     }
     assert_eq!(receiver.connections(), 0);
     let told = Refused::PrivateAddress("example.com".to_owned()).to_string();
@@ -153,7 +153,7 @@ async fn a_name_that_moves_to_a_private_address_is_refused_at_the_next_attempt()
     let checked = SocketAddr::new("93.184.216.34".parse().unwrap(), receiver.port());
     assert_eq!(admitted.addresses, [checked]);
     let outgoing = HttpOutgoing::new(guard, PATIENT, RootCertStore::empty());
-    assert_eq!(failure(&outgoing, &url).await.kind.word(), "refused");
+    assert_eq!(failure(&outgoing, &url).await.kind.as_str(), "refused");
     assert_eq!(receiver.connections(), 0);
     assert!(resolver.0.lock().unwrap().is_empty());
 }
@@ -186,10 +186,10 @@ async fn a_name_without_addresses_is_unresolved_and_a_lookup_without_end_ends() 
         let refused = guard.admit(url).await.unwrap_err();
         assert_eq!(refused, Refused::Unresolved("example.com".to_owned()));
         let outgoing = HttpOutgoing::new(guard, PATIENT, RootCertStore::empty());
-        assert_eq!(failure(&outgoing, url).await.kind.word(), "unresolved");
+        assert_eq!(failure(&outgoing, url).await.kind.as_str(), "unresolved");
     }
     let outgoing = HttpOutgoing::new(strict(Arc::new(Mute)), HASTY, RootCertStore::empty());
-    assert_eq!(failure(&outgoing, url).await.kind.word(), "timeout");
+    assert_eq!(failure(&outgoing, url).await.kind.as_str(), "timeout");
 }
 
 #[tokio::test]

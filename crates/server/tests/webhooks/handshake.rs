@@ -2,8 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use galley_domain::{delivery::Schedule, webhook::Hidden};
-use galley_server::webhooks::{
+use galley_domain::webhook::{Redacted, delivery::Schedule};
+use galley_server::delivery::{
     Failure, FailureKind, Guard, Keyring, NoHandshake, NotAdmitted, Outgoing as _, Page, Random,
     Refused, Setup,
 };
@@ -35,7 +35,7 @@ async fn register(guard: Guard, url: &str) -> Result<(), NotAdmitted> {
         timeout: PATIENT,
         deliver: false,
     };
-    setup.admit(url, Some(&Hidden("a token".to_owned()))).await
+    setup.admit(url, Some(&Redacted("a token".to_owned()))).await
 }
 
 fn page(status: &str, body: &str) -> Reply {

@@ -8,7 +8,7 @@ use super::receiver::{HASTY, OK, PATIENT, Receiver, Reply, failure, nearby, ok, 
 async fn a_receiver_that_never_answers_costs_the_timeout() {
     let silent = Receiver::start(vec![vec![Reply::Say(String::new())]]).await;
     let failure = failure(&nearby(HASTY), &silent.url()).await;
-    assert_eq!(failure.kind.word(), "timeout");
+    assert_eq!(failure.kind.as_str(), "timeout");
     assert_eq!(failure.to_string(), "timeout: The receiver did not answer within 50ms.");
 }
 
@@ -17,7 +17,7 @@ async fn where_nobody_listens_is_unreachable() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     drop(listener);
-    assert_eq!(failure(&nearby(PATIENT), &url).await.kind.word(), "unreachable");
+    assert_eq!(failure(&nearby(PATIENT), &url).await.kind.as_str(), "unreachable");
 }
 
 #[tokio::test]
@@ -32,7 +32,7 @@ async fn an_end_before_the_answer_is_broken_and_is_not_tried_again() {
     ] {
         let receiver = Receiver::start(vec![vec![reply.clone()], vec![ok()]]).await;
         let failure = failure(&nearby(PATIENT), &receiver.url()).await;
-        assert_eq!(failure.kind.word(), "broken", "{reply:?}");
+        assert_eq!(failure.kind.as_str(), "broken", "{reply:?}");
         assert_eq!(receiver.connections(), 1, "{reply:?}");
     }
 }
@@ -43,7 +43,7 @@ async fn a_header_without_end_is_cut_off() {
         let first = if again == "\r\n" { "" } else { "HTTP/1.1 200 OK\r\nX: y" };
         let receiver = Receiver::start(vec![vec![Reply::Endless(first, again)]]).await;
         let failure = failure(&nearby(PATIENT), &receiver.url()).await;
-        assert_eq!(failure.kind.word(), "broken", "{again:?}");
+        assert_eq!(failure.kind.as_str(), "broken", "{again:?}");
     }
 }
 
@@ -51,7 +51,7 @@ async fn a_header_without_end_is_cut_off() {
 async fn interim_answers_without_end_cost_the_timeout() {
     let interim = Reply::Endless("", "HTTP/1.1 100 Continue\r\n\r\n");
     let receiver = Receiver::start(vec![vec![interim]]).await;
-    assert_eq!(failure(&nearby(HASTY), &receiver.url()).await.kind.word(), "timeout");
+    assert_eq!(failure(&nearby(HASTY), &receiver.url()).await.kind.as_str(), "timeout");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use galley_server::webhooks::{Guard, HttpOutgoing, RetryAfter, Rules};
+use galley_server::delivery::{Guard, HttpOutgoing, RetryAfter, Rules};
 use rustls::RootCertStore;
 
 use super::receiver::{Names, PATIENT, Receiver, Reply, answer, failure, nearby, ok, status};
@@ -139,7 +139,7 @@ async fn a_kept_connection_that_breaks_within_its_answer_is_a_failed_attempt() {
     let receiver = Receiver::start(vec![vec![ok(), half], vec![ok()]]).await;
     let outgoing = nearby(PATIENT);
     assert_eq!(status(&outgoing, &receiver.url()).await, 200);
-    assert_eq!(failure(&outgoing, &receiver.url()).await.kind.word(), "broken");
+    assert_eq!(failure(&outgoing, &receiver.url()).await.kind.as_str(), "broken");
     assert_eq!(receiver.connections(), 1);
 }
 
@@ -150,7 +150,7 @@ async fn the_retry_after_a_dead_connection_happens_once() {
         Receiver::start(vec![vec![ok(), Reply::SayAndClose("")], close(), close()]).await;
     let outgoing = nearby(PATIENT);
     assert_eq!(status(&outgoing, &receiver.url()).await, 200);
-    assert_eq!(failure(&outgoing, &receiver.url()).await.kind.word(), "broken");
+    assert_eq!(failure(&outgoing, &receiver.url()).await.kind.as_str(), "broken");
     assert_eq!(receiver.connections(), 2);
 }
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use galley_server::webhooks::{
+use galley_server::delivery::{
     Failure, Guard, HttpOutgoing, Outcome, Outgoing as _, Post, Resolve, RetryAfter, Rules,
 };
 use hyper::{body::Bytes, header::HeaderValue};

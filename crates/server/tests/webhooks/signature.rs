@@ -2,7 +2,7 @@
 
 use std::slice::from_ref;
 
-use galley_server::webhooks::{
+use galley_server::delivery::{
     ID_HEADER, NotASecret, NotVerified, SIGNATURE_HEADER, Secret, Signed, TIMESTAMP_HEADER, sign,
     verify,
 };

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 
-use galley_server::webhooks::{HttpOutgoing, Refused};
+use galley_server::delivery::{HttpOutgoing, Refused};
 use rustls::RootCertStore;
 
 use super::receiver::{Names, PATIENT, Receiver, failure, lenient, nearby, ok, status, strict};
@@ -219,7 +219,7 @@ async fn no_spelling_of_a_forbidden_address_leads_to_a_connection() {
         let refused = guard.admit(&url).await.expect_err(&url);
         assert_eq!(name_of(&refused), expected, "{url:?}");
         let failure = failure(&outgoing, &url).await;
-        assert_eq!(failure.kind.word(), "refused", "{url:?}");
+        assert_eq!(failure.kind.as_str(), "refused", "{url:?}");
         assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "{url:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use galley_server::webhooks::{HttpOutgoing, trusted_roots};
+use galley_server::delivery::{HttpOutgoing, trusted_roots};
 use rustls::{
     RootCertStore, ServerConfig,
     pki_types::{CertificateDer, PrivatePkcs8KeyDer},
@@ -42,7 +42,7 @@ async fn a_certificate_that_nobody_vouches_for_is_refused() {
     let receiver = Receiver::start_tls(tls, vec![vec![ok()]; 2]).await;
     let outgoing = HttpOutgoing::new(lenient(), PATIENT, trusted_roots());
     let failure = failure(&outgoing, &format!("https://{NAME}:{}/", receiver.port())).await;
-    assert_eq!(failure.kind.word(), "tls", "{failure:?}");
+    assert_eq!(failure.kind.as_str(), "tls", "{failure:?}");
     assert!(failure.detail.contains("certificate"), "{failure:?}");
     assert!(receiver.requests().is_empty());
 }
@@ -69,7 +69,7 @@ async fn a_certificate_for_another_name_is_refused() {
     let outgoing = trusting(certificate);
     for host in [NAME, "127.0.0.1"] {
         let failure = failure(&outgoing, &format!("https://{host}:{}/", receiver.port())).await;
-        assert_eq!(failure.kind.word(), "tls", "{host}: {failure:?}");
+        assert_eq!(failure.kind.as_str(), "tls", "{host}: {failure:?}");
     }
     assert!(receiver.requests().is_empty());
 }
@@ -93,7 +93,7 @@ async fn a_receiver_without_tls_is_refused() {
     });
     let outgoing = HttpOutgoing::new(lenient(), PATIENT, RootCertStore::empty());
     let failure = failure(&outgoing, &url).await;
-    assert_eq!(failure.kind.word(), "tls", "{failure:?}");
+    assert_eq!(failure.kind.as_str(), "tls", "{failure:?}");
 }
 
 #[test]

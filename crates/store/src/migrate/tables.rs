@@ -230,7 +230,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::sqlite::{OlderSchema, connection::open_for_writing};
+    use crate::sqlite::{SchemaPolicy, connection::open_for_writing};
 
     type Schema = BTreeMap<String, Vec<String>>;
 
@@ -249,7 +249,7 @@ mod tests {
     fn every_table_and_column_of_a_sqlite_store_is_copied() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
-        let store = open_for_writing(&path, OlderSchema::Renewed).unwrap();
+        let store = open_for_writing(&path, SchemaPolicy::Renewed).unwrap();
         // What is generated (hidden 2 or 3) is kept nowhere.
         let mut columns = store
             .prepare(

@@ -13,20 +13,20 @@ use super::{
         account_id, at as moment_at, column, key, maybe, millis, moment, number, plain, sought,
     },
     credentials,
-    links::{Links, Values},
+    pool::{Links, Values},
     templates::out_of_ids,
     transaction::Transaction,
 };
 use crate::{
-    Account, AccountCreation, AccountLimits, CredentialAddition, NewAccount, NewCredential,
-    PhoneAddition, StoreError,
+    Account, AccountLimits, AddCredentialOutcome, AddPhoneOutcome, CreateAccountOutcome,
+    NewAccount, NewCredential, StoreError,
 };
 
 /// Writes an account with its phones and credentials; refuses before it writes anything.
 pub(super) async fn create(
     transaction: &mut Transaction,
     new: &NewAccount,
-) -> Result<AccountCreation, StoreError> {
+) -> Result<CreateAccountOutcome, StoreError> {
     credentials::hold(transaction).await?;
     if let Some(refusal) = refusal(transaction, new).await? {
         return Ok(refusal);
@@ -38,7 +38,7 @@ pub(super) async fn create(
         &key(id.get()),
         &new.name,
         &new.rulebook,
-        &new.review.word(),
+        &new.review.as_str(),
         &new.phones.is_empty(),
         &millis(new.at),
     ];
@@ -55,29 +55,29 @@ pub(super) async fn create(
     let mut ids = Vec::new();
     for credential in &new.credentials {
         match credentials::insert(transaction, id, credential, new.at).await? {
-            CredentialAddition::Added(credential) => ids.push(credential),
+            AddCredentialOutcome::Added(credential) => ids.push(credential),
             refused => unreachable!("looked at before anything was written: {refused:?}"),
         }
     }
-    Ok(AccountCreation::Created(id, ids))
+    Ok(CreateAccountOutcome::Created(id, ids))
 }
 
 async fn refusal(
     transaction: &Transaction,
     new: &NewAccount,
-) -> Result<Option<AccountCreation>, StoreError> {
+) -> Result<Option<CreateAccountOutcome>, StoreError> {
     let any = "SELECT 1 FROM account LIMIT 1";
     if new.only_as_first && transaction.query_one(any, &[]).await?.is_some() {
-        return Ok(Some(AccountCreation::NotFirst));
+        return Ok(Some(CreateAccountOutcome::NotFirst));
     }
     let named = "SELECT 1 FROM account WHERE name = $1";
     if transaction.query_one(named, &[&new.name]).await?.is_some() {
-        return Ok(Some(AccountCreation::NameTaken));
+        return Ok(Some(CreateAccountOutcome::NameTaken));
     }
     for phone in &new.phones {
         let owned = "SELECT 1 FROM phone WHERE id = $1";
         if transaction.query_one(owned, &[phone]).await?.is_some() {
-            return Ok(Some(AccountCreation::PhoneTaken(phone.clone())));
+            return Ok(Some(CreateAccountOutcome::PhoneTaken(phone.clone())));
         }
     }
     for (index, credential) in new.credentials.iter().enumerate() {
@@ -86,7 +86,7 @@ async fn refusal(
         if new.credentials[..index].iter().any(twice)
             || credentials::is_taken(transaction, credential).await?
         {
-            return Ok(Some(AccountCreation::SecretTaken(credential.kind)));
+            return Ok(Some(CreateAccountOutcome::SecretTaken(credential.kind)));
         }
     }
     Ok(None)
@@ -112,7 +112,7 @@ fn account(row: &Row) -> Result<Account, StoreError> {
         id: account_id(row, "id")?,
         name: plain(row, "name")?,
         rulebook: plain(row, "rulebook")?,
-        review: column(row, "review", |word: String| Review::named(&word))?,
+        review: column(row, "review", |word: String| Review::parse(&word))?,
         takes_any_phone: plain(row, "takes_any_phone")?,
         created_at: moment_at(row, "created_at")?,
         disabled_at: moment(row, "disabled_at")?,
@@ -159,18 +159,18 @@ pub(super) async fn add_phone(
     account: AccountId,
     phone: &str,
     at: Timestamp,
-) -> Result<PhoneAddition, StoreError> {
+) -> Result<AddPhoneOutcome, StoreError> {
     let insert = "INSERT INTO phone (id, account_id, created_at) SELECT $1, id, $3 FROM account \
                   WHERE id = $2 ON CONFLICT (id) DO NOTHING";
     let values: Values<'_> = &[&phone, &key(account.get()), &millis(at)];
     if transaction.execute(insert, values).await? > 0 {
-        return Ok(PhoneAddition::Added);
+        return Ok(AddPhoneOutcome::Added);
     }
     let Some(row) = transaction.query_one(OWNER, &[&phone]).await? else {
-        return Ok(PhoneAddition::NoAccount);
+        return Ok(AddPhoneOutcome::NoAccount);
     };
     let is_own = account_id(&row, "account_id")? == account;
-    Ok(if is_own { PhoneAddition::Owned } else { PhoneAddition::Taken })
+    Ok(if is_own { AddPhoneOutcome::Owned } else { AddPhoneOutcome::Taken })
 }
 
 const OWNER: &str = "SELECT account_id FROM phone WHERE id = $1";

@@ -13,9 +13,11 @@ use std::{
 
 use galley_domain::{
     id::{AccountId, TemplateId},
-    lifecycle::{EventType, State},
-    sample,
-    template::Category,
+    rulebook::Category,
+    template::{
+        lifecycle::{EventType, State},
+        sample,
+    },
 };
 use jiff::Timestamp;
 use tokio_postgres::{Row, Statement};
@@ -30,18 +32,21 @@ use self::{
 };
 use super::{
     columns::{account_id, actor_key, category, hash, key, millis, number, plain, template_id},
-    creator::{Queue, Waiting},
-    failures,
+    create_queue::{Queue, Waiting},
+    errors,
     ids::Ids,
     limits::{self, Room},
-    links::{Link, OpenTable, Values},
     media,
+    pool::{Link, OpenTable, Values},
     templates::{out_of_ids, record_of},
 };
-use crate::{Creation, Receipt, Record, StoreError, Taken, kept::oldest_record};
+use crate::{
+    CreateOutcome, CreatedTemplate, IdempotencyRecord, NameConflict, StoreError,
+    encoding::oldest_record,
+};
 
 /// What came of each creation.
-pub(super) type Outcomes = Vec<Result<Creation, StoreError>>;
+pub(super) type Outcomes = Vec<Result<CreateOutcome, StoreError>>;
 
 /// The outcomes, and the newest events of the accounts concerned.
 pub(super) type Done = (Outcomes, Vec<(AccountId, u64)>);
@@ -68,7 +73,7 @@ struct Limited;
 pub(super) fn wants_care(error: &StoreError) -> bool {
     let is_limited =
         matches!(error, StoreError::Failed(cause) if cause.downcast_ref::<Limited>().is_some());
-    is_limited || failures::is_taken_name(error)
+    is_limited || errors::is_taken_name(error)
 }
 
 /// A batch whose accounts are locked.
@@ -78,7 +83,7 @@ pub(super) struct Batch<'b> {
     waiting: &'b [Waiting],
     accounts: Accounts,
     /// None if its account is not in the database.
-    outcomes: Vec<Option<Creation>>,
+    outcomes: Vec<Option<CreateOutcome>>,
     made: Vec<Made>,
 }
 
@@ -102,7 +107,7 @@ struct Made {
 
 /// What was there before the batch, and what its first ones add for those behind them.
 struct Known {
-    records: HashMap<[u8; 16], Record>,
+    records: HashMap<[u8; 16], IdempotencyRecord>,
     families: HashMap<[u8; 16], Category>,
     taken: HashMap<[u8; 16], Owner>,
 }
@@ -170,7 +175,7 @@ impl Batch<'_> {
             }
             let Some(account) = self.accounts.get_mut(&new.account) else { continue };
             if let Some(owner) = known.taken.get(&hashes.claim) {
-                *outcome = Some(Creation::NameTaken(owner.told_to(new.account)));
+                *outcome = Some(CreateOutcome::NameInUse(owner.told_to(new.account)));
                 continue;
             }
             let category = new.template.category();
@@ -178,11 +183,11 @@ impl Batch<'_> {
             if let Some(Entry::Occupied(other)) = &family
                 && *other.get() != category
             {
-                *outcome = Some(Creation::CategoryDiffers(*other.get()));
+                *outcome = Some(CreateOutcome::CategoryDiffers(*other.get()));
                 continue;
             }
             if let Some(limit) = account.room.as_mut().and_then(Room::take) {
-                *outcome = Some(Creation::Limited(limit));
+                *outcome = Some(CreateOutcome::Limited(limit));
                 continue;
             }
             family.map(|family| family.or_insert(category));
@@ -191,13 +196,13 @@ impl Batch<'_> {
             account.raised = true;
             let id = TemplateId::new(account.last_template).ok_or_else(out_of_ids)?;
             let state = State::first(new.review);
-            let receipt = Receipt { id, status: state.status(), category };
+            let receipt = CreatedTemplate { id, status: state.status(), category };
             known.taken.insert(hashes.claim, Owner { id, account: new.account });
             if let Some((key, idempotency)) = record {
                 let payload = idempotency.payload;
-                known.records.insert(key, Record { payload, receipt });
+                known.records.insert(key, IdempotencyRecord { payload, receipt });
             }
-            *outcome = Some(Creation::Created(receipt));
+            *outcome = Some(CreateOutcome::Created(receipt));
             self.made.push(Made { place, id, seq: account.last_seq, state });
         }
         Ok(())
@@ -247,9 +252,9 @@ impl Batch<'_> {
             self.link.rows(&self.prepared.raise, raise),
             self.link.commit(),
         );
-        told.map_err(failures::beside_commit)?;
-        kept.map_err(failures::beside_commit)?;
-        raised.map_err(failures::beside_commit)?;
+        told.map_err(errors::beside_commit)?;
+        kept.map_err(errors::beside_commit)?;
+        raised.map_err(errors::beside_commit)?;
         committed
     }
 
@@ -263,9 +268,9 @@ impl Batch<'_> {
                 Bytes(&hashes.claim),
                 Text(new.template.name()),
                 Text(new.template.language()),
-                Text(new.template.category().word()),
+                Text(new.template.category().as_str()),
                 Flag(new.template.allow_category_change()),
-                Text(state.newest.word()),
+                Text(state.newest.as_str()),
                 Number(1),
                 Value::of(state.approved.map(key), Number),
                 Number(1),
@@ -286,13 +291,13 @@ impl Batch<'_> {
             [
                 Number(key(new.account.get())),
                 Number(key(*seq)),
-                Text(EventType::Created.word()),
+                Text(EventType::Created.as_str()),
                 Number(key(id.get())),
                 Number(1),
                 Number(millis(new.at)),
                 Number(actor_key(new.actor)),
-                Text(new.template.category().word()),
-                Text(state.status().word()),
+                Text(new.template.category().as_str()),
+                Text(state.status().as_str()),
             ]
         });
         self.link.in_time(copy(table, rows)).await
@@ -358,7 +363,7 @@ async fn begin(
 struct Held;
 
 fn held(error: StoreError) -> StoreError {
-    if failures::is_locked(&error) { StoreError::Unavailable(Arc::new(Held)) } else { error }
+    if errors::is_locked(&error) { StoreError::Unavailable(Arc::new(Held)) } else { error }
 }
 
 /// Whether a batch has failed because of one of its accounts.
@@ -420,8 +425,8 @@ struct Owner {
 
 impl Owner {
     /// By which template is told to its own account only.
-    fn told_to(&self, account: AccountId) -> Taken {
-        Taken { own: (self.account == account).then_some(self.id) }
+    fn told_to(&self, account: AccountId) -> NameConflict {
+        NameConflict { own: (self.account == account).then_some(self.id) }
     }
 }
 
@@ -445,8 +450,8 @@ impl<'b> Records<'b> {
                 records.keys.push(record);
                 records.payloads.push(&idempotency.payload);
                 records.ids.push(key(id.get()));
-                records.categories.push(new.template.category().number().into());
-                records.statuses.push(state.status().number().into());
+                records.categories.push(new.template.category().code().into());
+                records.statuses.push(state.status().code().into());
                 records.moments.push(millis(new.at));
             }
         }

@@ -2,28 +2,31 @@
 //! then, and refuses before it changes anything.
 
 use galley_domain::{
-    edit::Edit,
     id::{AccountId, TemplateId},
-    lifecycle::{EventType, Hold, State, Trigger},
-    sample,
-    template::{Category, Review, Status},
-    wording::Wording,
+    rulebook::Category,
+    template::{
+        Review, Status,
+        edit::Edit,
+        lifecycle::{EventType, Hold, State, Trigger},
+        message_text::MessageText,
+        sample,
+    },
 };
 use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::{
     columns::{actor_key, key, millis},
-    events,
-    families::{self, Standing},
-    limits,
-    links::Values,
-    media, templates,
+    events, limits, media,
+    pool::Values,
+    templates,
     transaction::Transaction,
+    translations::{self, Standing},
     versions,
 };
 use crate::{
-    Actor, Change, Changed, Deletion, Family, StoreError, StoredTemplate, kept::wording_key,
+    Actor, ChangeOutcome, DeleteOutcome, StoreError, StoredTemplate, TemplateChange,
+    TranslationGroup, encoding::wording_key,
 };
 
 /// A template that may change: where it stood, and where the table of moves takes it.
@@ -36,31 +39,31 @@ struct Ready {
 /// Looks whether the change may happen to the template as it is now.
 async fn look(
     transaction: &Transaction,
-    change: &Change,
+    change: &TemplateChange,
     trigger: Trigger,
-) -> Result<Result<Ready, Changed>, StoreError> {
+) -> Result<Result<Ready, ChangeOutcome>, StoreError> {
     let Some(before) = templates::one_in(transaction, change.account, change.id).await? else {
-        return Ok(Err(Changed::NoTemplate));
+        return Ok(Err(ChangeOutcome::NoTemplate));
     };
     if let Some(expected) = &change.expected
         && !expected.contains(&before.revision)
     {
-        return Ok(Err(Changed::Outdated(before.revision)));
+        return Ok(Err(ChangeOutcome::Outdated(before.revision)));
     }
     Ok(match before.state.after(trigger, change.review) {
         Ok((next, event)) => Ok(Ready { before, next, event }),
-        Err(refusal) => Err(Changed::NotPossible(refusal)),
+        Err(refusal) => Err(ChangeOutcome::InvalidTransition(refusal)),
     })
 }
 
 /// Moves the newest version to its predecessors and puts a new one in its place.
 pub(super) async fn edit(
     transaction: &mut Transaction,
-    change: &Change,
+    change: &TemplateChange,
     edit: &Edit,
-) -> Result<Changed, StoreError> {
+) -> Result<ChangeOutcome, StoreError> {
     if !transaction.lock(change.account).await? {
-        return Ok(Changed::NoTemplate);
+        return Ok(ChangeOutcome::NoTemplate);
     }
     let Ready { before, next, event } = match look(transaction, change, Trigger::Edit).await? {
         Ok(ready) => ready,
@@ -72,7 +75,7 @@ pub(super) async fn edit(
         Edit::Restore(number) => {
             match versions::one_in(transaction, change.account, change.id, *number).await? {
                 Some(version) => (Some(version.content), version.category),
-                None => return Ok(Changed::NoVersion),
+                None => return Ok(ChangeOutcome::NoVersion),
             }
         }
     };
@@ -84,20 +87,20 @@ pub(super) async fn edit(
     let counts =
         before.state.status() == Status::Approved && transaction.limits(change.account).is_some();
     if counts && let Some(limit) = limits::of_edits(transaction, change).await? {
-        return Ok(Changed::Limited(limit));
+        return Ok(ChangeOutcome::Limited(limit));
     }
     let mut told = vec![event];
     told.extend((category != old).then_some(EventType::CategoryChanged));
     let words = content.as_deref().unwrap_or(before.template.content());
-    let wording = Wording::of_content(category, words);
+    let wording = MessageText::of_content(category, words);
     let wording = wording.map(|wording| wording_key(change.account, &wording).to_vec());
     let values: Values<'_> = &[
         &key(change.id.get()),
         &key(next.version),
-        &next.newest.word(),
+        &next.newest.as_str(),
         &next.approved.map(key),
-        &category.word(),
-        &(category != old).then_some(old.word()),
+        &category.as_str(),
+        &(category != old).then_some(old.as_str()),
         &content,
         &millis(change.at),
         &actor_key(change.actor),
@@ -129,19 +132,19 @@ pub(super) async fn edit(
 /// What stands against another category.
 async fn category_refusal(
     transaction: &Transaction,
-    change: &Change,
+    change: &TemplateChange,
     before: &StoredTemplate,
-) -> Result<Option<Changed>, StoreError> {
+) -> Result<Option<ChangeOutcome>, StoreError> {
     let category = before.template.category();
     if !before.template.allow_category_change() {
-        return Ok(Some(Changed::CategoryLocked(category)));
+        return Ok(Some(ChangeOutcome::CategoryLocked(category)));
     }
-    Ok(match families::standing(transaction, change.account, change.id).await? {
+    Ok(match translations::standing(transaction, change.account, change.id).await? {
         Standing::NoFamily => None,
-        Standing::AmongOthers => Some(Changed::FamilyCategory(category)),
+        Standing::AmongOthers => Some(ChangeOutcome::FamilyCategory(category)),
         Standing::Alone => {
             let is_live = before.state.live_version().is_some();
-            is_live.then_some(Changed::LiveCategory(category))
+            is_live.then_some(ChangeOutcome::LiveCategory(category))
         }
     })
 }
@@ -149,12 +152,12 @@ async fn category_refusal(
 /// Moves a template along the table: a decision on its newest version, or a hold.
 pub(super) async fn review(
     transaction: &mut Transaction,
-    change: &Change,
+    change: &TemplateChange,
     trigger: Trigger,
     reason: Option<&str>,
-) -> Result<Changed, StoreError> {
+) -> Result<ChangeOutcome, StoreError> {
     if !transaction.lock(change.account).await? {
-        return Ok(Changed::NoTemplate);
+        return Ok(ChangeOutcome::NoTemplate);
     }
     let Ready { before, next, event } = match look(transaction, change, trigger).await? {
         Ok(ready) => ready,
@@ -162,9 +165,9 @@ pub(super) async fn review(
     };
     let values: Values<'_> = &[
         &key(change.id.get()),
-        &next.newest.word(),
+        &next.newest.as_str(),
         &next.approved.map(key),
-        &next.hold.map(Hold::word),
+        &next.hold.map(Hold::as_str),
         &matches!(trigger, Trigger::Approve | Trigger::Reject),
         &reason,
         &millis(change.at),
@@ -187,22 +190,22 @@ pub(super) async fn review(
 /// Gives the claim up, so that the name is free; everything else stays as history.
 pub(super) async fn delete(
     transaction: &mut Transaction,
-    change: &Change,
-) -> Result<Changed, StoreError> {
+    change: &TemplateChange,
+) -> Result<ChangeOutcome, StoreError> {
     if !transaction.lock(change.account).await? {
-        return Ok(Changed::NoTemplate);
+        return Ok(ChangeOutcome::NoTemplate);
     }
     let Ready { before, next, event } = match look(transaction, change, Trigger::Delete).await? {
         Ok(ready) => ready,
         Err(refusal) => return Ok(refusal),
     };
     take_away(transaction, change, &before, &next, event).await?;
-    Ok(Changed::Done(Box::new(before)))
+    Ok(ChangeOutcome::Done(Box::new(before)))
 }
 
 async fn take_away(
     transaction: &mut Transaction,
-    change: &Change,
+    change: &TemplateChange,
     before: &StoredTemplate,
     next: &State,
     event: EventType,
@@ -225,15 +228,15 @@ pub(super) struct By {
 }
 
 /// Deletes every language of a name.
-pub(super) async fn delete_family(
+pub(super) async fn delete_translations(
     transaction: &mut Transaction,
-    family: Family,
+    family: TranslationGroup,
     by: By,
-) -> Result<Deletion, StoreError> {
+) -> Result<DeleteOutcome, StoreError> {
     if !transaction.lock(by.account).await? {
-        return Ok(Deletion::Done(Vec::new()));
+        return Ok(DeleteOutcome::Done(Vec::new()));
     }
-    let ids = families::ids(transaction, by.account, family).await?;
+    let ids = translations::ids(transaction, by.account, family).await?;
     delete_locked(transaction, &ids, by).await
 }
 
@@ -242,11 +245,11 @@ pub(super) async fn delete_all(
     transaction: &mut Transaction,
     ids: &[TemplateId],
     by: By,
-) -> Result<Deletion, StoreError> {
+) -> Result<DeleteOutcome, StoreError> {
     if !transaction.lock(by.account).await?
         && let Some(first) = ids.first()
     {
-        return Ok(Deletion::NoTemplate(*first));
+        return Ok(DeleteOutcome::NoTemplate(*first));
     }
     delete_locked(transaction, ids, by).await
 }
@@ -256,24 +259,26 @@ async fn delete_locked(
     transaction: &mut Transaction,
     ids: &[TemplateId],
     by: By,
-) -> Result<Deletion, StoreError> {
+) -> Result<DeleteOutcome, StoreError> {
     let By { account, review, actor, at } = by;
-    let mut ready: Vec<(Change, Ready)> = Vec::new();
+    let mut ready: Vec<(TemplateChange, Ready)> = Vec::new();
     for id in ids {
         if ready.iter().any(|(change, _)| change.id == *id) {
             continue;
         }
-        let change = Change { account, id: *id, expected: None, review, actor, at };
+        let change = TemplateChange { account, id: *id, expected: None, review, actor, at };
         match look(transaction, &change, Trigger::Delete).await? {
             Ok(found) => ready.push((change, found)),
-            Err(Changed::NotPossible(refusal)) => return Ok(Deletion::NotPossible(*id, refusal)),
-            Err(_) => return Ok(Deletion::NoTemplate(*id)),
+            Err(ChangeOutcome::InvalidTransition(refusal)) => {
+                return Ok(DeleteOutcome::InvalidTransition(*id, refusal));
+            }
+            Err(_) => return Ok(DeleteOutcome::NoTemplate(*id)),
         }
     }
     for (change, Ready { before, next, event }) in &ready {
         take_away(transaction, change, before, next, *event).await?;
     }
-    Ok(Deletion::Done(ready.iter().map(|(change, _)| change.id).collect()))
+    Ok(DeleteOutcome::Done(ready.iter().map(|(change, _)| change.id).collect()))
 }
 
 /// The revision of a template after a change that is told by these events: each raises it by one.
@@ -282,15 +287,15 @@ fn raised(before: &StoredTemplate, told: &[EventType]) -> i64 {
 }
 
 /// The template as it is now.
-fn changed(now: Option<&Row>) -> Result<Changed, StoreError> {
+fn changed(now: Option<&Row>) -> Result<ChangeOutcome, StoreError> {
     let now = now.map(templates::stored).transpose()?;
-    Ok(now.map_or(Changed::NoTemplate, |now| Changed::Done(Box::new(now))))
+    Ok(now.map_or(ChangeOutcome::NoTemplate, |now| ChangeOutcome::Done(Box::new(now))))
 }
 
 /// Appends the events of a change.
 async fn tell(
     transaction: &mut Transaction,
-    change: &Change,
+    change: &TemplateChange,
     next: &State,
     category: Category,
     told: &[EventType],

@@ -4,14 +4,15 @@ use std::{borrow::Cow, fmt::Display, sync::Arc};
 
 use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
-    template::{Category, Status},
+    rulebook::Category,
+    template::Status,
 };
 use jiff::Timestamp;
 use tokio_postgres::{Row, row::RowIndex, types::FromSqlOwned};
 
 use crate::{Actor, StoreError};
 
-pub(super) use crate::kept::{actor_key, key, millis};
+pub(super) use crate::encoding::{actor_key, key, millis};
 
 /// A text that is looked for, whatever somebody has written. PostgreSQL keeps no text with U+0000
 /// and takes none: what is sought with one is not there, and neither is what this makes of it,
@@ -99,18 +100,18 @@ pub(super) fn category(
     row: &Row,
     name: impl RowIndex + Display + Copy,
 ) -> Result<Category, StoreError> {
-    column(row, name, |word: String| Category::named(&word))
+    column(row, name, |word: String| Category::parse(&word))
 }
 
 pub(super) fn status(
     row: &Row,
     name: impl RowIndex + Display + Copy,
 ) -> Result<Status, StoreError> {
-    column(row, name, |word: String| Status::named(&word))
+    column(row, name, |word: String| Status::parse(&word))
 }
 
 pub(super) fn actor(row: &Row, name: impl RowIndex + Display + Copy) -> Result<Actor, StoreError> {
-    column(row, name, crate::kept::actor)
+    column(row, name, crate::encoding::actor)
 }
 
 /// A hash of sixteen bytes.

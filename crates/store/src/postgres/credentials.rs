@@ -1,16 +1,16 @@
 //! Keys and tokens, as SQL.
 
-use galley_domain::{credential::Scopes, id::AccountId};
+use galley_domain::{account::Scopes, id::AccountId};
 use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::{
     columns::{account_id, at as moment_at, column, key, millis, moment, number},
-    links::{Links, Values},
+    pool::{Links, Values},
     transaction::Transaction,
 };
 use crate::{
-    Credential, CredentialAddition, CredentialId, CredentialKind, NewCredential, SecretHash,
+    AddCredentialOutcome, Credential, CredentialId, CredentialKind, NewCredential, SecretHash,
     StoreError,
 };
 
@@ -37,7 +37,7 @@ pub(super) async fn add(
     account: AccountId,
     new: &NewCredential,
     at: Timestamp,
-) -> Result<CredentialAddition, StoreError> {
+) -> Result<AddCredentialOutcome, StoreError> {
     hold(transaction).await?;
     insert(transaction, account, new, at).await
 }
@@ -48,24 +48,24 @@ pub(super) async fn insert(
     account: AccountId,
     new: &NewCredential,
     at: Timestamp,
-) -> Result<CredentialAddition, StoreError> {
+) -> Result<AddCredentialOutcome, StoreError> {
     let known = "SELECT 1 FROM account WHERE id = $1";
     if transaction.query_one(known, &[&key(account.get())]).await?.is_none() {
-        return Ok(CredentialAddition::NoOwner);
+        return Ok(AddCredentialOutcome::NoOwner);
     }
     let insert = "INSERT INTO credential (account_id, kind, hash, scopes, created_at, expires_at) \
                   VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (kind, hash) DO NOTHING RETURNING id";
     let values: Values<'_> = &[
         &key(account.get()),
-        &new.kind.word(),
+        &new.kind.as_str(),
         &&new.hash.0[..],
         &new.scopes.to_string(),
         &millis(at),
         &new.expires_at.map(millis),
     ];
     Ok(match transaction.query_one(insert, values).await? {
-        Some(row) => CredentialAddition::Added(CredentialId(number(&row, 0)?)),
-        None => CredentialAddition::SecretTaken,
+        Some(row) => AddCredentialOutcome::Added(CredentialId(number(&row, 0)?)),
+        None => AddCredentialOutcome::SecretTaken,
     })
 }
 
@@ -74,7 +74,7 @@ pub(super) async fn is_taken(
     new: &NewCredential,
 ) -> Result<bool, StoreError> {
     let taken = "SELECT 1 FROM credential WHERE kind = $1 AND hash = $2";
-    let row = transaction.query_one(taken, &[&new.kind.word(), &&new.hash.0[..]]).await?;
+    let row = transaction.query_one(taken, &[&new.kind.as_str(), &&new.hash.0[..]]).await?;
     Ok(row.is_some())
 }
 
@@ -84,14 +84,14 @@ pub(super) async fn rotate(
     new: &NewCredential,
     old_ends_at: Timestamp,
     at: Timestamp,
-) -> Result<CredentialAddition, StoreError> {
+) -> Result<AddCredentialOutcome, StoreError> {
     hold(transaction).await?;
     let owner = "SELECT account_id FROM credential WHERE id = $1";
     let Some(row) = transaction.query_one(owner, &[&key(old.0)]).await? else {
-        return Ok(CredentialAddition::NoOwner);
+        return Ok(AddCredentialOutcome::NoOwner);
     };
     let addition = insert(transaction, account_id(&row, 0)?, new, at).await?;
-    if matches!(addition, CredentialAddition::Added(_)) {
+    if matches!(addition, AddCredentialOutcome::Added(_)) {
         let end = "UPDATE credential SET expires_at = least(coalesce(expires_at, $2), $2) \
                    WHERE id = $1";
         transaction.execute(end, &[&key(old.0), &millis(old_ends_at)]).await?;
@@ -127,7 +127,7 @@ pub(super) async fn by_hash(
     hash: SecretHash,
 ) -> Result<Option<Credential>, StoreError> {
     let statement = format!("SELECT {COLUMNS} FROM credential WHERE kind = $1 AND hash = $2");
-    let row = links.read_one(&statement, &[&kind.word(), &&hash.0[..]]).await?;
+    let row = links.read_one(&statement, &[&kind.as_str(), &&hash.0[..]]).await?;
     row.as_ref().map(credential).transpose()
 }
 
@@ -135,7 +135,7 @@ fn credential(row: &Row) -> Result<Credential, StoreError> {
     Ok(Credential {
         id: CredentialId(number(row, "id")?),
         account: account_id(row, "account_id")?,
-        kind: column(row, "kind", |word: String| CredentialKind::named(&word))?,
+        kind: column(row, "kind", |word: String| CredentialKind::parse(&word))?,
         scopes: column(row, "scopes", |words: String| Scopes::parse(&words).ok())?,
         created_at: moment_at(row, "created_at")?,
         expires_at: moment(row, "expires_at")?,

@@ -3,11 +3,12 @@
 //! many instances deliver, each event is taken by one.
 
 use galley_domain::{
-    delivery::{DeliveryStatus, PATIENCE, Verdict},
     id::{AccountId, TemplateId, WebhookId},
-    lifecycle::EventType,
-    template::Status,
-    webhook::Format,
+    template::{Status, lifecycle::EventType},
+    webhook::{
+        Format,
+        delivery::{DeliveryStatus, PATIENCE, Verdict},
+    },
 };
 use jiff::{SignedDuration, Timestamp};
 use tokio_postgres::Row;
@@ -15,15 +16,15 @@ use tokio_postgres::Row;
 use super::{
     columns::{column, key, maybe, millis, moment, number, plain, webhook_id},
     events,
-    links::{Links, Values},
+    pool::{Links, Values},
     transaction::Transaction,
     versions, webhooks,
 };
 use crate::{
-    About, Attempt, Deliveries, Delivery, DueDelivery, DueWebhooks, Event, Recorded, Replay,
-    Replayed, StoreError, Take, Version, Webhook,
-    health::{Course, Turn},
-    kept::later,
+    Attempt, AttemptRecorded, Deliveries, Delivery, DeliveryLease, DueDelivery, DueWebhooks, Event,
+    EventSubject, Replay, ReplayOutcome, StoreError, Version, Webhook,
+    encoding::later,
+    endpoint_health::{Course, Turn},
 };
 
 /// How many events one step looks at to make deliveries of them.
@@ -78,15 +79,15 @@ pub(super) async fn take(
     id: WebhookId,
     at: Timestamp,
     lease: Timestamp,
-) -> Result<Take, StoreError> {
+) -> Result<DeliveryLease, StoreError> {
     let Some((webhook, newest)) = working(transaction, id).await? else {
-        return Ok(Take::Nothing(None));
+        return Ok(DeliveryLease::Nothing(None));
     };
     if let Some(until) = webhook.resting_until.filter(|until| *until > at) {
-        return Ok(Take::Nothing(Some(until)));
+        return Ok(DeliveryLease::Nothing(Some(until)));
     }
     if let Some(until) = being_probed(transaction, id, at).await? {
-        return Ok(Take::Nothing(Some(until)));
+        return Ok(DeliveryLease::Nothing(Some(until)));
     }
     let mut first = first_due(transaction, id, at).await?;
     let (mut cursor, mut steps, mut made) = (webhook.cursor, 0, 0);
@@ -99,7 +100,7 @@ pub(super) async fn take(
     let Some((seq, attempts)) = first else {
         // There may be more to look at: the next step goes on.
         let next = if cursor < newest { Some(at) } else { next_due(transaction, id, at).await? };
-        return Ok(Take::Nothing(next));
+        return Ok(DeliveryLease::Nothing(next));
     };
     let whole = match events::one_in(transaction, webhook.account, seq).await? {
         Some(event) => with_version(transaction, &webhook, event).await?,
@@ -108,11 +109,11 @@ pub(super) async fn take(
     let Some((event, version)) = whole else {
         // Nothing can be delivered of an event that is gone, or of one whose version is.
         forget(transaction, id, seq, at).await?;
-        return Ok(Take::Nothing(Some(at)));
+        return Ok(DeliveryLease::Nothing(Some(at)));
     };
     let lend = "UPDATE delivery SET leased_until = $3 WHERE webhook_id = $1 AND seq = $2";
     transaction.execute(lend, &[&key(id.get()), &key(seq), &millis(lease)]).await?;
-    Ok(Take::Due(Box::new(DueDelivery { webhook, event, version, attempts, lease })))
+    Ok(DeliveryLease::Due(Box::new(DueDelivery { webhook, event, version, attempts, lease })))
 }
 
 /// The endpoint, if anything is delivered to it at all, and the number of its account's newest
@@ -138,7 +139,9 @@ async fn with_version(
 ) -> Result<Option<(Event, Option<Version>)>, StoreError> {
     let edit = matches!(event.kind, EventType::Edited | EventType::CategoryChanged);
     match event.about {
-        About::Template { id, version, .. } if edit && webhook.format == Format::Whatsapp => {
+        EventSubject::Template { id, version, .. }
+            if edit && webhook.format == Format::Whatsapp =>
+        {
             let version = versions::told(transaction, id, version).await?;
             Ok(version.map(|version| (event, Some(version))))
         }
@@ -206,8 +209,8 @@ async fn fan_out(
     let values: Values<'_> = &[&key(webhook.account.get()), &key(cursor), &key(to)];
     let (mut seqs, mut templates): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
     for row in transaction.query(statement, values).await? {
-        let kind = column(&row, "type", |word: String| EventType::named(&word))?;
-        let status = Status::named(&plain::<String>(&row, "status")?);
+        let kind = column(&row, "type", |word: String| EventType::parse(&word))?;
+        let status = Status::parse(&plain::<String>(&row, "status")?);
         let wanted = webhook.events.is_empty() || webhook.events.contains(&kind);
         if wanted && webhook.format.sends(kind, status) {
             seqs.push(plain(&row, "seq")?);
@@ -271,9 +274,9 @@ pub(super) async fn replay(
     id: WebhookId,
     what: Replay,
     at: Timestamp,
-) -> Result<Replayed, StoreError> {
+) -> Result<ReplayOutcome, StoreError> {
     let Some(webhook) = webhooks::lock_own(transaction, account, id).await? else {
-        return Ok(Replayed::NoWebhook);
+        return Ok(ReplayOutcome::NoWebhook);
     };
     match what {
         Replay::Since(since) => replay_since(transaction, &webhook, since).await,
@@ -281,17 +284,21 @@ pub(super) async fn replay(
             let Some(event) = events::one_in(transaction, account, seq).await? else {
                 let oldest = events::oldest(transaction, account).await?;
                 let past = (1..oldest).contains(&seq);
-                return Ok(if past { Replayed::Forgotten(oldest) } else { Replayed::NoEvent });
+                return Ok(if past {
+                    ReplayOutcome::Forgotten(oldest)
+                } else {
+                    ReplayOutcome::NoEvent
+                });
             };
             let (template, status) = match event.about {
-                About::Template { id, status, .. } => (id.get(), Some(status)),
-                About::Webhook { .. } => (0, None),
+                EventSubject::Template { id, status, .. } => (id.get(), Some(status)),
+                EventSubject::Webhook { .. } => (0, None),
             };
             if !webhook.format.sends(event.kind, status) {
-                return Ok(Replayed::Queued(0));
+                return Ok(ReplayOutcome::Queued(0));
             }
             replay_one(transaction, id, seq, template, at).await?;
-            Ok(Replayed::Queued(1))
+            Ok(ReplayOutcome::Queued(1))
         }
     }
 }
@@ -318,24 +325,24 @@ async fn replay_since(
     transaction: &Transaction,
     webhook: &Webhook,
     since: Timestamp,
-) -> Result<Replayed, StoreError> {
+) -> Result<ReplayOutcome, StoreError> {
     let before = since.saturating_sub(MARGIN).unwrap_or(Timestamp::MIN);
     let values: Values<'_> = &[&key(webhook.account.get()), &millis(since), &millis(before)];
     let Some(row) = transaction.query_one(FIRST_SINCE, values).await? else {
-        return Ok(Replayed::Queued(0));
+        return Ok(ReplayOutcome::Queued(0));
     };
     let first = maybe(&row, "first", |seq: i64| u64::try_from(seq).ok())?;
-    let Some(first) = first else { return Ok(Replayed::Queued(0)) };
+    let Some(first) = first else { return Ok(ReplayOutcome::Queued(0)) };
     let cursor = webhook.cursor.min(first - 1);
     let update = "UPDATE webhook SET cursor = $2 WHERE id = $1";
     transaction.execute(update, &[&key(webhook.id.get()), &key(cursor)]).await?;
-    Ok(Replayed::Queued(number(&row, "newest")? - cursor))
+    Ok(ReplayOutcome::Queued(number(&row, "newest")? - cursor))
 }
 
 pub(super) async fn record(
     transaction: &mut Transaction,
     attempt: &Attempt,
-) -> Result<Recorded, StoreError> {
+) -> Result<AttemptRecorded, StoreError> {
     let (status, due_at) = match attempt.verdict {
         Verdict::Delivered => (DeliveryStatus::Delivered, None),
         Verdict::Again(delay) => (DeliveryStatus::Waiting, Some(later(attempt.at, delay))),
@@ -350,22 +357,22 @@ pub(super) async fn record(
         &key(attempt.webhook.get()),
         &key(attempt.seq),
         &millis(attempt.lease),
-        &status.word(),
+        &status.as_str(),
         &due_at.map(millis),
         &millis(attempt.at),
         &attempt.answer.map(i32::from),
         &attempt.failure,
     ];
     let Some(row) = transaction.query_one(update, values).await? else {
-        return Ok(Recorded::Late);
+        return Ok(AttemptRecorded::Late);
     };
     if status != DeliveryStatus::Waiting {
         call_next(transaction, attempt.webhook, plain(&row, 0)?, attempt.at).await?;
     }
-    let Some(webhook) = webhook else { return Ok(Recorded::Late) };
+    let Some(webhook) = webhook else { return Ok(AttemptRecorded::Late) };
     // What the old address had to say is nothing to the new one.
     if webhook.url != attempt.url {
-        return Ok(Recorded::Kept);
+        return Ok(AttemptRecorded::Kept);
     }
     note_health(transaction, &webhook, attempt).await
 }
@@ -388,11 +395,11 @@ async fn note_health(
     transaction: &mut Transaction,
     webhook: &Webhook,
     attempt: &Attempt,
-) -> Result<Recorded, StoreError> {
+) -> Result<AttemptRecorded, StoreError> {
     let id = key(webhook.id.get());
     let statement = "SELECT failures, failed_at FROM webhook WHERE id = $1";
     let Some(row) = transaction.query_one(statement, &[&id]).await? else {
-        return Ok(Recorded::Late);
+        return Ok(AttemptRecorded::Late);
     };
     let course = Course {
         failures: column(&row, "failures", |kept: i32| u32::try_from(kept).ok())?,
@@ -417,12 +424,12 @@ async fn note_health(
             // Behind the row of the endpoint, which is locked already.
             transaction.lock(webhook.account).await?;
             webhooks::disable(transaction, webhook.id, because, attempt.at).await?;
-            events::append_disabled(transaction, webhook, because.word(), attempt.at).await?;
-            return Ok(Recorded::Disabled(because));
+            events::append_disabled(transaction, webhook, because.as_str(), attempt.at).await?;
+            return Ok(AttemptRecorded::Disabled(because));
         }
         Turn::Same | Turn::Disabled(_) => {}
     }
-    Ok(Recorded::Kept)
+    Ok(AttemptRecorded::Kept)
 }
 
 async fn forget(
@@ -456,7 +463,7 @@ pub(super) async fn page(
     );
     let before = wanted.before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
     let limit = i64::try_from(wanted.limit).unwrap_or(i64::MAX);
-    let status = wanted.status.map(DeliveryStatus::word);
+    let status = wanted.status.map(DeliveryStatus::as_str);
     let values: Values<'_> = &[&key(account.get()), &key(id.get()), &before, &limit, &status];
     let rows = links.read(&statement, values).await?;
     rows.iter().map(delivery).collect::<Result<_, _>>().map(Some)
@@ -465,9 +472,9 @@ pub(super) async fn page(
 fn delivery(row: &Row) -> Result<Delivery, StoreError> {
     Ok(Delivery {
         seq: number(row, "seq")?,
-        kind: column(row, "type", |word: String| EventType::named(&word))?,
+        kind: column(row, "type", |word: String| EventType::parse(&word))?,
         template: TemplateId::new(number(row, "template_id")?),
-        status: column(row, "status", |word: String| DeliveryStatus::named(&word))?,
+        status: column(row, "status", |word: String| DeliveryStatus::parse(&word))?,
         attempts: attempts(row)?,
         attempted_at: moment(row, "attempted_at")?,
         due_at: moment(row, "due_at")?,

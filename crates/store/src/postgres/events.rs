@@ -3,8 +3,8 @@
 
 use galley_domain::{
     id::{AccountId, TemplateId},
-    lifecycle::EventType,
-    template::{Category, Status},
+    rulebook::Category,
+    template::{Status, lifecycle::EventType},
 };
 use jiff::Timestamp;
 use tokio_postgres::Row;
@@ -14,10 +14,10 @@ use super::{
         account_id, actor, actor_key, at as moment_at, category, column, key, millis, number,
         plain, status, template_id, webhook_id,
     },
-    links::{Links, Values},
+    pool::{Links, Values},
     transaction::Transaction,
 };
-use crate::{About, Actor, Event, Feed, StoreError, Webhook, kept::origin};
+use crate::{Actor, Event, EventSubject, Feed, StoreError, Webhook, encoding::origin};
 
 const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, \
      category, status, reason) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
@@ -43,13 +43,13 @@ pub(super) async fn append(
     let values: Values<'_> = &[
         &key(event.account.get()),
         &key(seq),
-        &event.kind.word(),
+        &event.kind.as_str(),
         &key(event.template.get()),
         &key(event.version),
         &millis(event.at),
         &actor_key(event.actor),
-        &event.category.word(),
-        &event.status.word(),
+        &event.category.as_str(),
+        &event.status.as_str(),
         &event.reason,
     ];
     transaction.execute(APPEND, values).await.map(drop)
@@ -69,7 +69,7 @@ pub(super) async fn append_disabled(
     let values: Values<'_> = &[
         &key(webhook.account.get()),
         &key(seq),
-        &EventType::WebhookDisabled.word(),
+        &EventType::WebhookDisabled.as_str(),
         &millis(at),
         &actor_key(Actor::Service),
         &reason,
@@ -111,8 +111,8 @@ pub(super) async fn page(
     let Some(after) = after else { return Ok(Feed::Events(events)) };
     let next = events.first().map_or(newest + 1, |first| first.seq);
     Ok(match after.saturating_add(1) {
-        expected if expected < next => Feed::Forgotten(next),
-        expected if expected > next => Feed::Ahead(next - 1),
+        expected if expected < next => Feed::Expired(next),
+        expected if expected > next => Feed::CursorAhead(next - 1),
         _ => Feed::Events(events),
     })
 }
@@ -161,11 +161,11 @@ pub(super) async fn oldest(
 }
 
 fn event(row: &Row) -> Result<Event, StoreError> {
-    let kind = column(row, "type", |word: String| EventType::named(&word))?;
+    let kind = column(row, "type", |word: String| EventType::parse(&word))?;
     let about = if kind == EventType::WebhookDisabled {
-        About::Webhook { id: webhook_id(row, "webhook_id")?, origin: plain(row, "origin")? }
+        EventSubject::Webhook { id: webhook_id(row, "webhook_id")?, origin: plain(row, "origin")? }
     } else {
-        About::Template {
+        EventSubject::Template {
             id: template_id(row, "template_id")?,
             version: number(row, "version")?,
             name: plain(row, "name")?,

@@ -7,10 +7,12 @@ use tokio_postgres::Row;
 
 use super::{
     columns::{key, millis, plain},
-    links::{Link, Values},
+    pool::{Link, Values},
     transaction::Transaction,
 };
-use crate::{CREATIONS_PER_HOUR, Change, EDITS_PER_DAY, EDITS_PER_MONTH, Limit, StoreError};
+use crate::{
+    Limit, MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, StoreError, TemplateChange,
+};
 
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -32,7 +34,7 @@ pub(super) const ROOMS: &str = "SELECT a.id, a.template_limit, (SELECT count(*) 
 /// The last values that [`ROOMS`] needs.
 pub(super) fn last_hour(at: Timestamp) -> (i64, i64) {
     let since = millis(at.saturating_sub(HOUR).unwrap_or(Timestamp::MIN));
-    (since, i64::try_from(CREATIONS_PER_HOUR).unwrap_or(i64::MAX))
+    (since, i64::try_from(MAX_CREATES_PER_HOUR).unwrap_or(i64::MAX))
 }
 
 impl Room {
@@ -49,7 +51,7 @@ impl Room {
 
     /// Of a row of [`ROOMS`].
     pub(super) fn read(row: &Row) -> Result<Self, StoreError> {
-        let most = i64::try_from(CREATIONS_PER_HOUR).unwrap_or(i64::MAX);
+        let most = i64::try_from(MAX_CREATES_PER_HOUR).unwrap_or(i64::MAX);
         let limit: i32 = plain(row, "template_limit")?;
         let this_hour: i64 = plain(row, "this_hour")?;
         let templates: i64 = plain(row, "templates")?;
@@ -78,38 +80,38 @@ pub(super) async fn count_creation(
     seq: i64,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    Counted { account, template: None }.add(link, CREATIONS_PER_HOUR, seq, at).await
+    Counted { account, template: None }.add(link, MAX_CREATES_PER_HOUR, seq, at).await
 }
 
 /// The limit that keeps an APPROVED template from being edited. The month comes first: waiting for
 /// a day is of no use then.
 pub(super) async fn of_edits(
     transaction: &Transaction,
-    change: &Change,
+    change: &TemplateChange,
 ) -> Result<Option<Limit>, StoreError> {
     let what = Counted { account: change.account, template: Some(change.id) };
     let link = transaction.link();
-    if what.left(link, EDITS_PER_MONTH, change.at, MONTH).await? <= 0 {
+    if what.left(link, MAX_EDITS_PER_MONTH, change.at, MONTH).await? <= 0 {
         return Ok(Some(Limit::EditsPerMonth));
     }
-    let day = what.left(link, EDITS_PER_DAY, change.at, DAY).await? <= 0;
+    let day = what.left(link, MAX_EDITS_PER_DAY, change.at, DAY).await? <= 0;
     Ok(day.then_some(Limit::EditsPerDay))
 }
 
 /// Counts an edit of an APPROVED template; its event is there already.
 pub(super) async fn count_edit(
     transaction: &Transaction,
-    change: &Change,
+    change: &TemplateChange,
 ) -> Result<(), StoreError> {
     let what = Counted { account: change.account, template: Some(change.id) };
     let seq = key(transaction.newest_seq(change.account));
-    what.add(transaction.link(), EDITS_PER_MONTH, seq, change.at).await
+    what.add(transaction.link(), MAX_EDITS_PER_MONTH, seq, change.at).await
 }
 
 /// Nobody asks for the edits of a template that is gone.
 pub(super) async fn forget_edits(
     transaction: &Transaction,
-    change: &Change,
+    change: &TemplateChange,
 ) -> Result<(), StoreError> {
     let forget = "DELETE FROM counted WHERE account_id = $1 AND template_id = $2";
     let what: Values<'_> = &[&key(change.account.get()), &key(change.id.get())];

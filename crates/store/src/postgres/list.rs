@@ -7,13 +7,13 @@ use tokio_postgres::Row;
 
 use super::{
     columns::{key, number, sought},
-    links::{Link, Links, Values},
+    pool::{Link, Links, Values},
     search::Query,
     templates,
 };
 use crate::{
-    Listing, MOST_COUNTED, MOST_FOUND, Named, Page, StoreError, StoredTemplate, kept::claim_key,
-    stretch::Stretch,
+    ListQuery, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page, StoreError, StoredTemplate,
+    encoding::claim_key, id_range::IdRange,
 };
 
 /// How many templates words are asked for at least: some may be gone since.
@@ -66,17 +66,17 @@ struct Filters {
 }
 
 impl Filters {
-    fn of(listing: &Listing) -> Self {
+    fn of(listing: &ListQuery) -> Self {
         Self {
-            statuses: listing.statuses.iter().map(|it| it.word()).collect(),
-            categories: listing.categories.iter().map(|it| it.word()).collect(),
+            statuses: listing.statuses.iter().map(|it| it.as_str()).collect(),
+            categories: listing.categories.iter().map(|it| it.as_str()).collect(),
             languages: listing.languages.iter().map(|it| sought(it).into_owned()).collect(),
         }
     }
 }
 
 /// One page, all of it from one moment.
-pub(super) async fn page(links: &Links, listing: &Listing) -> Result<Page, StoreError> {
+pub(super) async fn page(links: &Links, listing: &ListQuery) -> Result<Page, StoreError> {
     let link = links.own_for_long().await?;
     link.begin_snapshot().await?;
     let read = read(&link, listing).await;
@@ -84,12 +84,12 @@ pub(super) async fn page(links: &Links, listing: &Listing) -> Result<Page, Store
     read
 }
 
-async fn read(link: &Link, listing: &Listing) -> Result<Page, StoreError> {
-    let stretch = Stretch::of(listing);
+async fn read(link: &Link, listing: &ListQuery) -> Result<Page, StoreError> {
+    let stretch = IdRange::of(listing);
     let mut templates = find(link, listing, stretch, listing.limit + 1).await?;
     let on = templates.len() > listing.limit;
     templates.truncate(listing.limit);
-    let back = match Stretch::behind(listing) {
+    let back = match IdRange::behind(listing) {
         Some(behind) => !find(link, listing, behind, 1).await?.is_empty(),
         None => false,
     };
@@ -103,8 +103,8 @@ async fn read(link: &Link, listing: &Listing) -> Result<Page, StoreError> {
 /// The first templates on a stretch that are what the list asks for.
 async fn find(
     link: &Link,
-    listing: &Listing,
-    stretch: Stretch,
+    listing: &ListQuery,
+    stretch: IdRange,
     wanted: usize,
 ) -> Result<Vec<StoredTemplate>, StoreError> {
     if listing.name.is_some() {
@@ -124,10 +124,10 @@ fn read_all(rows: &[Row]) -> Result<Vec<StoredTemplate>, StoreError> {
 }
 
 /// The few templates that have the name.
-async fn named(link: &Link, listing: &Listing, stretch: Stretch) -> Result<Vec<Row>, StoreError> {
+async fn named(link: &Link, listing: &ListQuery, stretch: IdRange) -> Result<Vec<Row>, StoreError> {
     let (column, hash) = match &listing.name {
-        Some(Named::Claim(claim)) => ("claim", claim_key(claim)),
-        Some(Named::Family(family)) => ("family", family.0),
+        Some(NameFilter::Claim(claim)) => ("claim", claim_key(claim)),
+        Some(NameFilter::TranslationGroup(family)) => ("family", family.0),
         None => return Ok(Vec::new()),
     };
     let statement = format!(
@@ -148,8 +148,8 @@ async fn named(link: &Link, listing: &Listing, stretch: Stretch) -> Result<Vec<R
 /// The nearest ids on each shelf that the list takes from, and of all these the nearest.
 async fn on_shelves(
     link: &Link,
-    listing: &Listing,
-    stretch: Stretch,
+    listing: &ListQuery,
+    stretch: IdRange,
     wanted: usize,
 ) -> Result<Vec<Row>, StoreError> {
     let order = stretch.order();
@@ -171,8 +171,8 @@ async fn on_shelves(
 /// The words say which templates come in question; their rows say which are meant.
 async fn searched(
     link: &Link,
-    listing: &Listing,
-    mut stretch: Stretch,
+    listing: &ListQuery,
+    mut stretch: IdRange,
     wanted: usize,
 ) -> Result<Vec<StoredTemplate>, StoreError> {
     let (query, step) = (Query::of(listing), wanted.max(FEW));
@@ -194,8 +194,8 @@ async fn searched(
 /// The templates with these ids that are what the list asks for, in the order they are walked.
 async fn fetch(
     link: &Link,
-    listing: &Listing,
-    stretch: Stretch,
+    listing: &ListQuery,
+    stretch: IdRange,
     ids: &[TemplateId],
 ) -> Result<Vec<StoredTemplate>, StoreError> {
     let statement = format!(
@@ -212,10 +212,10 @@ async fn fetch(
 }
 
 /// How many templates the list has, as far as that is counted.
-pub(super) async fn count(links: &Links, listing: &Listing) -> Result<u64, StoreError> {
+pub(super) async fn count(links: &Links, listing: &ListQuery) -> Result<u64, StoreError> {
     let link = links.own_for_long().await?;
     if listing.name.is_some() {
-        let found = find(&link, listing, Stretch::ALL, usize::MAX).await?;
+        let found = find(&link, listing, IdRange::ALL, usize::MAX).await?;
         return Ok(found.len() as u64);
     }
     if listing.words.is_empty() {
@@ -226,7 +226,7 @@ pub(super) async fn count(links: &Links, listing: &Listing) -> Result<u64, Store
                   ORDER BY template_id DESC LIMIT $7) AS newest \
                   WHERE words @@ (SELECT $6::text::tsquery)";
     let count = count_found(&link, listing, newest).await?;
-    if count == MOST_FOUND {
+    if count == MAX_SEARCH_COUNT {
         return Ok(count);
     }
     let all = "SELECT template_id FROM found_by WHERE words @@ (SELECT $6::text::tsquery) LIMIT $7";
@@ -234,16 +234,16 @@ pub(super) async fn count(links: &Links, listing: &Listing) -> Result<u64, Store
 }
 
 /// How many of those that are found so are what the list asks for, as far as that is counted.
-async fn count_found(link: &Link, listing: &Listing, found: &str) -> Result<u64, StoreError> {
+async fn count_found(link: &Link, listing: &ListQuery, found: &str) -> Result<u64, StoreError> {
     let statement = format!(
         "WITH found AS MATERIALIZED ({found}) SELECT count(*) FROM (SELECT 1 FROM found \
          JOIN template ON id = template_id WHERE {OWNED} AND claim IS NOT NULL AND {FILTERS} \
          LIMIT $5) AS counted"
     );
     let Filters { statuses, categories, languages } = Filters::of(listing);
-    let (account, most) = (key(listing.account.get()), key(MOST_FOUND));
+    let (account, most) = (key(listing.account.get()), key(MAX_SEARCH_COUNT));
     // Some may be gone since, but not every other.
-    let (query, among) = (Query::of(listing), key(2 * MOST_FOUND));
+    let (query, among) = (Query::of(listing), key(2 * MAX_SEARCH_COUNT));
     let values: Values<'_> =
         &[&account, &statuses, &categories, &languages, &most, &query.text(), &among];
     let rows = link.query(&statement, values).await?;
@@ -251,9 +251,9 @@ async fn count_found(link: &Link, listing: &Listing, found: &str) -> Result<u64,
 }
 
 /// Without filters the index alone tells; else the shelves that the list takes from are counted.
-async fn count_on_shelves(link: &Link, listing: &Listing) -> Result<u64, StoreError> {
+async fn count_on_shelves(link: &Link, listing: &ListQuery) -> Result<u64, StoreError> {
     let Filters { statuses, categories, languages } = Filters::of(listing);
-    let (account, most) = (key(listing.account.get()), key(MOST_COUNTED));
+    let (account, most) = (key(listing.account.get()), key(MAX_LIST_COUNT));
     let rows = if statuses.is_empty() && categories.is_empty() && languages.is_empty() {
         let statement = "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND \
                          claim IS NOT NULL LIMIT $2) AS counted";

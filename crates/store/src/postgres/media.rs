@@ -7,11 +7,11 @@ use tokio_postgres::Row;
 use super::{
     PostgresStore,
     columns::{account_id, key, millis, number, plain, sought},
-    links::{Link, Links, Values},
+    pool::{Link, Links, Values},
     transaction::{Transaction, transact},
     uploads::{find, over, recount},
 };
-use crate::{Media, StoreError, UNUSED_DAYS, kept::charge};
+use crate::{Media, StoreError, UNUSED_MEDIA_DAYS, encoding::charge};
 
 /// How many files one sweep forgets at most.
 const MOST_FORGOTTEN: usize = 256;
@@ -47,7 +47,7 @@ impl PostgresStore {
 
 /// Files that no template named until this moment are not to be named any more.
 fn unused(at: Timestamp) -> Timestamp {
-    at.saturating_sub(SignedDuration::from_hours(24 * UNUSED_DAYS)).unwrap_or(Timestamp::MIN)
+    at.saturating_sub(SignedDuration::from_hours(24 * UNUSED_MEDIA_DAYS)).unwrap_or(Timestamp::MIN)
 }
 
 /// And those of this moment can be forgotten.

@@ -20,7 +20,7 @@ use tokio_postgres::Row;
 use super::{
     address::STATEMENT,
     columns::{account_id, key, template_id},
-    links::{Links, SHARED, TooLong},
+    pool::{Links, SHARED, TooLong},
     templates,
 };
 use crate::{StoreError, StoredTemplate};

@@ -7,12 +7,12 @@ use tokio_postgres::{Client, Config, GenericClient, error::SqlState};
 
 use super::{
     address::PostgresAddress,
-    hosts::{CREATE, HostByHost},
+    failover::{CREATE, HostByHost},
     tls::Tls,
 };
 use crate::{
     StoreError,
-    sqlite::{OlderSchema, options::Step},
+    sqlite::{SchemaPolicy, options::Step},
 };
 
 /// Every migration, oldest first; the schema's version is how many have run.
@@ -37,7 +37,7 @@ enum Refusal {
     #[error(
         "the database has schema {found}, older than the {known} of this program: `galley serve` brings it up to date"
     )]
-    OlderSchema { found: usize, known: usize },
+    SchemaPolicy { found: usize, known: usize },
     #[error(
         "the database commits without waiting for its disk (synchronous_commit = {0}): what is acknowledged could be lost"
     )]
@@ -65,7 +65,7 @@ pub(super) fn newest() -> usize {
 /// it is trusted with.
 pub(super) async fn prepare(
     address: &PostgresAddress,
-    older: OlderSchema,
+    older: SchemaPolicy,
 ) -> Result<String, StoreError> {
     let mut client = connect(&address.patient(), Tls::of(address)?).await?;
     let synchronous_commit = check_server(&client).await?;
@@ -86,12 +86,12 @@ pub(crate) async fn prepare_to_fill(address: &PostgresAddress) -> Result<Client,
     let row = client.query_one("SELECT count(*) FROM galley_schema", &[]).await?;
     let is_new = row.try_get::<_, i64>(0)? == 0;
     // Tables are made where there are none; those of somebody else are only looked at.
-    let older = if is_new { OlderSchema::Renewed } else { OlderSchema::Refused };
+    let older = if is_new { SchemaPolicy::Renewed } else { SchemaPolicy::Refused };
     bring_up_to_date(&mut client, older).await?;
     Ok(client)
 }
 
-async fn bring_up_to_date(client: &mut Client, older: OlderSchema) -> Result<(), StoreError> {
+async fn bring_up_to_date(client: &mut Client, older: SchemaPolicy) -> Result<(), StoreError> {
     // Whoever finds all as it should be needs no right to change it, and leaves nothing behind.
     if is_settled(found(client).await?, older)? {
         return Ok(());
@@ -114,13 +114,13 @@ async fn bring_up_to_date(client: &mut Client, older: OlderSchema) -> Result<(),
 }
 
 /// Whether a database with so many migrations is used as it is; if not, the others are to run.
-fn is_settled(found: usize, older: OlderSchema) -> Result<bool, Refusal> {
+fn is_settled(found: usize, older: SchemaPolicy) -> Result<bool, Refusal> {
     let known = newest();
     if found > known {
         return Err(Refusal::NewerSchema { found, known });
     }
     match older.step(found, known) {
-        Step::Refuse => Err(Refusal::OlderSchema { found, known }),
+        Step::Refuse => Err(Refusal::SchemaPolicy { found, known }),
         Step::Leave => Ok(true),
         Step::Renew => Ok(false),
     }

@@ -7,14 +7,14 @@ use galley_domain::id::{AccountId, TemplateId};
 
 use super::{
     columns::{account_id, key, maybe, number, plain, sought},
-    links::{Link, Values},
+    pool::{Link, Values},
     templates,
     transaction::Transaction,
 };
 use crate::{
-    Indexing, Listing, StoreError, StoredTemplate,
-    kept::{entry, filter, owner},
-    stretch::Stretch,
+    IndexProgress, ListQuery, StoreError, StoredTemplate,
+    encoding::{entry, filter, owner},
+    id_range::IdRange,
 };
 
 /// How many events or templates one step looks at.
@@ -47,7 +47,7 @@ struct Near {
 }
 
 impl Query {
-    pub(super) fn of(listing: &Listing) -> Self {
+    pub(super) fn of(listing: &ListQuery) -> Self {
         let owner = owner(listing.account);
         let beginning = |word: &String| format!("{}:*", quoted(&format!("{owner}{word}")));
         let mut terms: Vec<String> = listing.words.iter().map(beginning).collect();
@@ -58,8 +58,8 @@ impl Query {
             (!spelt.is_empty()).then(|| format!("({})", spelt.join(" | ")))
         };
         let filters = [
-            any_of('s', listing.statuses.iter().map(|status| status.word()).collect()),
-            any_of('c', listing.categories.iter().map(|category| category.word()).collect()),
+            any_of('s', listing.statuses.iter().map(|status| status.as_str()).collect()),
+            any_of('c', listing.categories.iter().map(|category| category.as_str()).collect()),
             any_of('l', listing.languages.iter().map(String::as_str).collect()),
         ];
         terms.extend(filters.into_iter().flatten());
@@ -75,7 +75,7 @@ impl Query {
     pub(super) async fn ids(
         &self,
         link: &Link,
-        stretch: Stretch,
+        stretch: IdRange,
         wanted: usize,
     ) -> Result<Vec<TemplateId>, StoreError> {
         let mut found: Vec<TemplateId> = Vec::new();
@@ -101,7 +101,7 @@ impl Query {
     }
 
     /// Looks at the first templates on a stretch, one by one.
-    async fn near(&self, link: &Link, stretch: Stretch, most: i64) -> Result<Near, StoreError> {
+    async fn near(&self, link: &Link, stretch: IdRange, most: i64) -> Result<Near, StoreError> {
         let (order, last) = (stretch.order(), if stretch.backwards { "max" } else { "min" });
         let statement = format!(
             "SELECT array_agg(template_id ORDER BY template_id {order}) FILTER (WHERE \
@@ -120,7 +120,7 @@ impl Query {
     async fn by_words(
         &self,
         link: &Link,
-        stretch: Stretch,
+        stretch: IdRange,
         wanted: usize,
     ) -> Result<Option<Vec<TemplateId>>, StoreError> {
         let statement = format!(
@@ -142,7 +142,7 @@ impl Query {
     async fn by_walking(
         &self,
         link: &Link,
-        stretch: Stretch,
+        stretch: IdRange,
         wanted: usize,
     ) -> Result<Vec<TemplateId>, StoreError> {
         // The inner query has to stay one of its own, or the index of words is asked once more.
@@ -170,7 +170,7 @@ fn quoted(word: &str) -> String {
 }
 
 /// Follows one account that has new events, or goes on with one that is walked.
-pub(super) async fn step(transaction: &mut Transaction) -> Result<Indexing, StoreError> {
+pub(super) async fn step(transaction: &mut Transaction) -> Result<IndexProgress, StoreError> {
     let behind = transaction
         .query(
             "SELECT a.id FROM account a LEFT JOIN followed f ON f.account_id = a.id \
@@ -182,10 +182,10 @@ pub(super) async fn step(transaction: &mut Transaction) -> Result<Indexing, Stor
     for row in &behind {
         let account = account_id(row, 0)?;
         if let Some(seen) = follow(transaction, account).await? {
-            return Ok(Indexing { seen, more: true });
+            return Ok(IndexProgress { seen, more: true });
         }
     }
-    Ok(Indexing { seen: 0, more: false })
+    Ok(IndexProgress { seen: 0, more: false })
 }
 
 /// One step of one account; none if somebody else is at it, or has just been.

@@ -4,21 +4,24 @@ use std::sync::Arc;
 
 use galley_domain::{
     id::{AccountId, TemplateId},
-    lifecycle::{Hold, State},
-    template::{Category, Template},
-    wording::Wording,
+    rulebook::Category,
+    template::{
+        Template,
+        lifecycle::{Hold, State},
+        message_text::MessageText,
+    },
 };
 use tokio_postgres::Row;
 
 use super::{
     PostgresStore,
     columns::{account_id, at, category, column, key, maybe, number, plain, status, template_id},
-    links::Links,
+    pool::Links,
     transaction::{Transaction, transact},
 };
 use crate::{
-    Receipt, Record, StoreError, StoredTemplate, Taken,
-    kept::{oldest_record, record_key, wording_key},
+    CreatedTemplate, IdempotencyRecord, NameConflict, StoreError, StoredTemplate,
+    encoding::{oldest_record, record_key, wording_key},
 };
 
 macro_rules! columns {
@@ -68,14 +71,14 @@ pub(super) fn stored(row: &Row) -> Result<StoredTemplate, StoreError> {
         version: number(row, "version")?,
         newest: status(row, "status")?,
         approved: maybe(row, "live_version", |version: i64| u64::try_from(version).ok())?,
-        hold: maybe(row, "hold", |word: String| Hold::named(&word))?,
+        hold: maybe(row, "hold", |word: String| Hold::parse(&word))?,
     };
     Ok(StoredTemplate {
         id: template_id(row, "id")?,
         phone: plain(row, "phone_id")?,
         template,
         state,
-        previous_category: maybe(row, "previous_category", |word: String| Category::named(&word))?,
+        previous_category: maybe(row, "previous_category", |word: String| Category::parse(&word))?,
         reason: plain(row, "reason")?,
         revision: number(row, "revision")?,
         created_at: at(row, "created_at")?,
@@ -88,18 +91,18 @@ pub(super) async fn taken(
     links: &Links,
     account: AccountId,
     claim: [u8; 16],
-) -> Result<Option<Taken>, StoreError> {
+) -> Result<Option<NameConflict>, StoreError> {
     let statement = "SELECT id, account_id FROM template WHERE claim = $1";
     let Some(row) = links.read_one(statement, &[&&claim[..]]).await? else { return Ok(None) };
     let own = account_id(&row, "account_id")? == account;
-    Ok(Some(Taken { own: own.then_some(template_id(&row, "id")?) }))
+    Ok(Some(NameConflict { own: own.then_some(template_id(&row, "id")?) }))
 }
 
 /// The oldest other template of the account that has these words.
-pub(super) async fn with_wording(
+pub(super) async fn template_with_text(
     links: &Links,
     account: AccountId,
-    wording: &Wording,
+    wording: &MessageText,
     except: Option<TemplateId>,
 ) -> Result<Option<TemplateId>, StoreError> {
     let statement = "SELECT id FROM template WHERE wording = $1 AND account_id = $2 AND \
@@ -115,7 +118,7 @@ pub(super) async fn record(
     account: AccountId,
     idempotency_key: [u8; 16],
     at: jiff::Timestamp,
-) -> Result<Option<Record>, StoreError> {
+) -> Result<Option<IdempotencyRecord>, StoreError> {
     let statement = "SELECT payload, template_id, category, status FROM idempotency \
                      WHERE key = $1 AND created_at > $2";
     let hash = record_key(account, idempotency_key);
@@ -132,16 +135,19 @@ impl PostgresStore {
     }
 }
 
-pub(super) fn record_of(row: &Row) -> Result<Record, StoreError> {
+pub(super) fn record_of(row: &Row) -> Result<IdempotencyRecord, StoreError> {
     let numbered = |number: i16| u8::try_from(number).ok();
-    let receipt = Receipt {
+    let receipt = CreatedTemplate {
         id: template_id(row, "template_id")?,
         status: column(row, "status", |it| {
-            numbered(it).and_then(galley_domain::template::Status::numbered)
+            numbered(it).and_then(galley_domain::template::Status::from_code)
         })?,
-        category: column(row, "category", |it| numbered(it).and_then(Category::numbered))?,
+        category: column(row, "category", |it| numbered(it).and_then(Category::from_code))?,
     };
-    Ok(Record { payload: column(row, "payload", |it: Vec<u8>| it.try_into().ok())?, receipt })
+    Ok(IdempotencyRecord {
+        payload: column(row, "payload", |it: Vec<u8>| it.try_into().ok())?,
+        receipt,
+    })
 }
 
 /// There are no more ids.

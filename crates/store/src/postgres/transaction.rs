@@ -10,8 +10,8 @@ use tokio_postgres::Row;
 use super::{
     accounts,
     columns::{key, number},
-    failures,
-    links::{Link, Links, Values, is_worth_a_second_try},
+    errors,
+    pool::{Link, Links, Values, is_worth_a_second_try},
 };
 use crate::{AccountLimits, StoreError};
 
@@ -30,7 +30,7 @@ macro_rules! transact {
             match $work.await {
                 Ok(done) => {
                     let newest = open.commit().await?;
-                    $store.tidings.tell(&newest);
+                    $store.event_notifier.tell(&newest);
                     break Ok(done);
                 }
                 Err(error) => {
@@ -47,7 +47,7 @@ pub(super) use transact;
 
 /// Whether to try once more.
 pub(super) fn again(tries: u32, error: &StoreError) -> bool {
-    let may_succeed = failures::is_worth_another_try(error) || failures::is_collision(error);
+    let may_succeed = errors::is_worth_another_try(error) || errors::is_collision(error);
     tries < MOST_TRIES && may_succeed
 }
 

@@ -8,12 +8,12 @@ use tokio_postgres::Row;
 use super::{
     PostgresStore,
     columns::{at as moment_at, key, millis, number, plain, sought},
-    links::{Links, Values},
+    pool::{Links, Values},
     transaction::{Transaction, transact},
 };
 use crate::{
-    Appended, LARGEST_UPLOAD, MOST_UPLOADS, NewUpload, StoreError, UPLOAD_HOURS, UPLOAD_PIECE,
-    Upload, UploadCreation, kept::charge, sniff,
+    AppendOutcome, BeginUploadOutcome, MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, NewUpload, StoreError,
+    UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, Upload, encoding::charge, media_type,
 };
 
 /// A chunk that is shorter is made longer by the next piece, so that an upload in many small pieces
@@ -39,17 +39,17 @@ impl PostgresStore {
     pub(super) async fn append_piece_by_piece(
         &self,
         whole: Piece<'_>,
-    ) -> Result<Appended, StoreError> {
+    ) -> Result<AppendOutcome, StoreError> {
         let (mut offset, mut bytes) = (whole.offset, whole.bytes);
         loop {
-            let (now, rest) = bytes.split_at(bytes.len().min(UPLOAD_PIECE));
+            let (now, rest) = bytes.split_at(bytes.len().min(UPLOAD_CHUNK_BYTES));
             let piece = Piece { offset, bytes: now, later: rest.len() as u64, ..whole };
-            let done: Result<Appended, StoreError> = transact!(self, tx => append(tx, &piece));
+            let done: Result<AppendOutcome, StoreError> = transact!(self, tx => append(tx, &piece));
             let done = done?;
-            if let Appended::OtherType { .. } = done {
+            if let AppendOutcome::OtherType { .. } = done {
                 self.forget_unwanted(whole.account, whole.id, whole.at).await?;
             }
-            if rest.is_empty() || !matches!(done, Appended::Received(_)) {
+            if rest.is_empty() || !matches!(done, AppendOutcome::Received(_)) {
                 return Ok(done);
             }
             (offset, bytes) = (offset.saturating_add(now.len() as u64), rest);
@@ -59,7 +59,10 @@ impl PostgresStore {
 
 /// Unfinished uploads of this moment or earlier are over.
 pub(super) fn over(at: Timestamp) -> i64 {
-    millis(at.saturating_sub(SignedDuration::from_hours(UPLOAD_HOURS)).unwrap_or(Timestamp::MIN))
+    millis(
+        at.saturating_sub(SignedDuration::from_hours(UPLOAD_LIFETIME_HOURS))
+            .unwrap_or(Timestamp::MIN),
+    )
 }
 
 /// What all files of an account take of its room.
@@ -83,21 +86,21 @@ pub(super) async fn recount(
 pub(super) async fn begin(
     transaction: &mut Transaction,
     new: &NewUpload,
-) -> Result<UploadCreation, StoreError> {
-    if !(1..=LARGEST_UPLOAD).contains(&new.length) {
-        return Ok(UploadCreation::WrongLength);
+) -> Result<BeginUploadOutcome, StoreError> {
+    if !(1..=MAX_UPLOAD_BYTES).contains(&new.length) {
+        return Ok(BeginUploadOutcome::WrongLength);
     }
     transaction.lock(new.account).await?;
     let account = key(new.account.get());
     let unfinished = "SELECT count(*) FROM upload WHERE account_id = $1 AND created_at > $2 AND \
                       received < length";
     let row = transaction.query_one(unfinished, &[&account, &over(new.at)]).await?;
-    if row.map_or(Ok(0), |row| number(&row, 0))? >= u64::from(MOST_UPLOADS) {
-        return Ok(UploadCreation::TooMany);
+    if row.map_or(Ok(0), |row| number(&row, 0))? >= u64::from(MAX_OPEN_UPLOADS) {
+        return Ok(BeginUploadOutcome::TooMany);
     }
     let kept = kept(transaction, new.account).await?;
     if kept.saturating_add(charge(new.length, &new.file_name)) > new.room {
-        return Ok(UploadCreation::NoRoom(kept));
+        return Ok(BeginUploadOutcome::NoRoom(kept));
     }
     let insert = "INSERT INTO upload (account_id, id, handle, file_name, file_type, length, \
                   created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING";
@@ -111,10 +114,10 @@ pub(super) async fn begin(
         &millis(new.at),
     ];
     if transaction.execute(insert, values).await? == 0 {
-        return Ok(UploadCreation::Taken);
+        return Ok(BeginUploadOutcome::Taken);
     }
     recount(transaction, account, 0, charge(0, &new.file_name)).await?;
-    Ok(UploadCreation::Begun)
+    Ok(BeginUploadOutcome::Begun)
 }
 
 /// An upload of an account whose time is not over.
@@ -157,35 +160,41 @@ fn upload(row: &Row) -> Result<Upload, StoreError> {
 }
 
 /// Adds a piece; refuses it if those that follow would not fit.
-async fn append(transaction: &mut Transaction, piece: &Piece<'_>) -> Result<Appended, StoreError> {
+async fn append(
+    transaction: &mut Transaction,
+    piece: &Piece<'_>,
+) -> Result<AppendOutcome, StoreError> {
     transaction.lock(piece.account).await?;
     let found = find(transaction, piece.account, piece.id, piece.at).await?;
-    let Some((upload, before)) = found else { return Ok(Appended::NoUpload) };
+    let Some((upload, before)) = found else { return Ok(AppendOutcome::NoUpload) };
     if piece.offset != before.received {
-        return Ok(Appended::Misplaced(before.received));
+        return Ok(AppendOutcome::Misplaced(before.received));
     }
     let received = before.received + piece.bytes.len() as u64;
     if received + piece.later > before.length {
-        return Ok(Appended::TooLong(before.length));
+        return Ok(AppendOutcome::TooLong(before.length));
     }
     if let (true, Some(handle)) = (piece.bytes.is_empty(), before.handle) {
-        return Ok(Appended::Complete { handle, sniffed: before.sniffed });
+        return Ok(AppendOutcome::Complete { handle, sniffed: before.sniffed });
     }
     let (held, holds) =
         (charge(before.received, &before.file_name), charge(received, &before.file_name));
     let kept = kept(transaction, piece.account).await?;
     if kept.saturating_sub(held).saturating_add(holds) > piece.room && holds > held {
-        return Ok(Appended::NoRoom(kept));
+        return Ok(AppendOutcome::NoRoom(kept));
     }
     let whole = received == before.length;
-    let sniffed =
-        if whole { sniff::sniff(&head(transaction, upload, piece.bytes).await?) } else { None };
-    if whole && sniff::contradicts(sniffed, &before.file_type) {
+    let sniffed = if whole {
+        media_type::sniff(&head(transaction, upload, piece.bytes).await?)
+    } else {
+        None
+    };
+    if whole && media_type::contradicts(sniffed, &before.file_type) {
         let (announced, shown) = (before.file_type, sniffed.map(str::to_owned));
-        return Ok(Appended::OtherType { announced, shown });
+        return Ok(AppendOutcome::OtherType { announced, shown });
     }
     if piece.bytes.is_empty() {
-        return Ok(Appended::Received(received));
+        return Ok(AppendOutcome::Received(received));
     }
     write(transaction, upload, piece).await?;
     let update = "UPDATE upload SET received = $2, sniffed = $3, finished_at = $4 \
@@ -195,10 +204,11 @@ async fn append(transaction: &mut Transaction, piece: &Piece<'_>) -> Result<Appe
     let row = transaction.query_one(update, values).await?;
     recount(transaction, key(piece.account.get()), held, holds).await?;
     match row.filter(|_| whole) {
-        Some(row) => {
-            Ok(Appended::Complete { handle: plain(&row, 0)?, sniffed: sniffed.map(str::to_owned) })
-        }
-        None => Ok(Appended::Received(received)),
+        Some(row) => Ok(AppendOutcome::Complete {
+            handle: plain(&row, 0)?,
+            sniffed: sniffed.map(str::to_owned),
+        }),
+        None => Ok(AppendOutcome::Received(received)),
     }
 }
 
@@ -212,7 +222,7 @@ async fn write(
                 ORDER BY place DESC LIMIT 1";
     if let Some(row) = transaction.query_one(last, &[&upload]).await? {
         let length = usize::try_from(plain::<i32>(&row, "length")?).unwrap_or(usize::MAX);
-        if length < SHORT_CHUNK && length + piece.bytes.len() <= UPLOAD_PIECE {
+        if length < SHORT_CHUNK && length + piece.bytes.len() <= UPLOAD_CHUNK_BYTES {
             let place: i64 = plain(&row, "place")?;
             let update = "UPDATE upload_chunk SET bytes = bytes || $3 \
                           WHERE upload = $1 AND place = $2";
@@ -231,16 +241,16 @@ async fn head(
     upload: i64,
     behind: &[u8],
 ) -> Result<Vec<u8>, StoreError> {
-    let enough = i32::try_from(sniff::ENOUGH).unwrap_or(i32::MAX);
+    let enough = i32::try_from(media_type::ENOUGH).unwrap_or(i32::MAX);
     let first = "SELECT substr(bytes, 1, $2) FROM upload_chunk WHERE upload = $1 ORDER BY place \
                  LIMIT 64";
     let mut head: Vec<u8> = Vec::new();
     for row in transaction.query(first, &[&upload, &enough]).await? {
-        if head.len() >= sniff::ENOUGH {
+        if head.len() >= media_type::ENOUGH {
             break;
         }
         head.extend(plain::<Vec<u8>>(&row, 0)?);
     }
-    head.extend(behind.iter().take(sniff::ENOUGH));
+    head.extend(behind.iter().take(media_type::ENOUGH));
     Ok(head)
 }

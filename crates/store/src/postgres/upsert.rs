@@ -1,11 +1,13 @@
 //! Making or editing several templates at once, as SQL.
 
 use galley_domain::{
-    edit::Edit,
     id::TemplateId,
-    lifecycle::{EventType, State},
-    sample,
-    template::Category,
+    rulebook::Category,
+    template::{
+        edit::Edit,
+        lifecycle::{EventType, State},
+        sample,
+    },
 };
 
 use super::{
@@ -14,13 +16,14 @@ use super::{
     events,
     ids::Ids,
     limits::{self, Room},
-    links::Values,
     media,
+    pool::Values,
     templates::{self, out_of_ids},
     transaction::Transaction,
 };
 use crate::{
-    Change, Changed, Creation, NewTemplate, Receipt, StoreError, Taken, Upsertion, kept::Hashes,
+    ChangeOutcome, CreateOutcome, CreatedTemplate, NameConflict, NewTemplate, StoreError,
+    TemplateChange, UpsertOutcome, encoding::Hashes,
 };
 
 /// All of them, or none.
@@ -28,7 +31,7 @@ pub(super) async fn all(
     transaction: &mut Transaction,
     ids: &Ids,
     news: &[(Hashes, NewTemplate)],
-) -> Result<Upsertion, StoreError> {
+) -> Result<UpsertOutcome, StoreError> {
     let mut receipts = Vec::with_capacity(news.len());
     for (hashes, new) in news {
         match one(transaction, ids, hashes, new).await? {
@@ -39,7 +42,7 @@ pub(super) async fn all(
             }
         }
     }
-    Ok(Upsertion::Done(receipts))
+    Ok(UpsertOutcome::Done(receipts))
 }
 
 async fn one(
@@ -47,14 +50,14 @@ async fn one(
     ids: &Ids,
     hashes: &Hashes,
     new: &NewTemplate,
-) -> Result<Result<Receipt, Box<Upsertion>>, StoreError> {
+) -> Result<Result<CreatedTemplate, Box<UpsertOutcome>>, StoreError> {
     transaction.lock(new.account).await?;
     let own = "SELECT id FROM template WHERE claim = $1 AND account_id = $2";
     let row = transaction.query_one(own, &[&&hashes.claim[..], &key(new.account.get())]).await?;
     let Some(row) = row else {
         return Ok(match create(transaction, ids, hashes, new).await? {
-            Creation::Created(receipt) => Ok(receipt),
-            refusal => Err(Box::new(Upsertion::NotCreated(refusal))),
+            CreateOutcome::Created(receipt) => Ok(receipt),
+            refusal => Err(Box::new(UpsertOutcome::NotCreated(refusal))),
         });
     };
     let id = template_id(&row, 0)?;
@@ -62,10 +65,10 @@ async fn one(
     if let Some(stored) = templates::one_in(transaction, new.account, id).await?
         && (stored.template.content(), stored.template.category()) == (content, category)
     {
-        return Ok(Ok(Receipt { id, status: stored.state.status(), category }));
+        return Ok(Ok(CreatedTemplate { id, status: stored.state.status(), category }));
     }
     let edit = Edit::Replace { content: Some(content.to_owned()), category: Some(category) };
-    let change = Change {
+    let change = TemplateChange {
         account: new.account,
         id,
         expected: None,
@@ -74,8 +77,10 @@ async fn one(
         at: new.at,
     };
     Ok(match changes::edit(transaction, &change, &edit).await? {
-        Changed::Done(stored) => Ok(Receipt { id, status: stored.state.status(), category }),
-        refusal => Err(Box::new(Upsertion::NotEdited(id, refusal))),
+        ChangeOutcome::Done(stored) => {
+            Ok(CreatedTemplate { id, status: stored.state.status(), category })
+        }
+        refusal => Err(Box::new(UpsertOutcome::NotEdited(id, refusal))),
     })
 }
 
@@ -85,19 +90,19 @@ async fn create(
     ids: &Ids,
     hashes: &Hashes,
     new: &NewTemplate,
-) -> Result<Creation, StoreError> {
+) -> Result<CreateOutcome, StoreError> {
     if let Some(known) = category_of_family(transaction, new).await?
         && known != new.template.category()
     {
-        return Ok(Creation::CategoryDiffers(known));
+        return Ok(CreateOutcome::CategoryDiffers(known));
     }
     let mut room = Room::of(transaction.link(), new.account, new.at).await?;
     if let Some(limit) = room.as_mut().and_then(Room::take) {
-        return Ok(Creation::Limited(limit));
+        return Ok(CreateOutcome::Limited(limit));
     }
     let state = State::first(new.review);
     let Some(id) = insert(transaction, ids, hashes, new, &state).await? else {
-        return Ok(Creation::NameTaken(Taken { own: None }));
+        return Ok(CreateOutcome::NameInUse(NameConflict { own: None }));
     };
     let (status, category) = (state.status(), new.template.category());
     let created = events::NewEvent {
@@ -118,7 +123,7 @@ async fn create(
     }
     let samples = sample::named_in(new.template.content());
     media::note_use(transaction.link(), new.account, samples, new.at).await?;
-    Ok(Creation::Created(Receipt { id, status, category }))
+    Ok(CreateOutcome::Created(CreatedTemplate { id, status, category }))
 }
 
 async fn category_of_family(
@@ -179,9 +184,9 @@ async fn insert_as(
         &&hashes.claim[..],
         &template.name(),
         &template.language(),
-        &template.category().word(),
+        &template.category().as_str(),
         &template.allow_category_change(),
-        &state.newest.word(),
+        &state.newest.as_str(),
         &state.approved.map(key),
         &millis(new.at),
         &template.content(),

@@ -2,13 +2,13 @@
 
 use galley_domain::{
     id::{AccountId, TemplateId},
-    template::Category,
+    rulebook::Category,
 };
 use tokio_postgres::Row;
 
 use super::{
     columns::{actor, at, category, key, maybe, moment, number, plain, status},
-    links::{Links, Values},
+    pool::{Links, Values},
     transaction::Transaction,
 };
 use crate::{Decision, StoreError, Version};
@@ -100,7 +100,7 @@ fn version(row: &Row) -> Result<Version, StoreError> {
         number: number(row, "version")?,
         status: status(row, "status")?,
         category: category(row, "category")?,
-        previous_category: maybe(row, "previous_category", |it: String| Category::named(&it))?,
+        previous_category: maybe(row, "previous_category", |it: String| Category::parse(&it))?,
         content: plain(row, "content")?,
         created_at: at(row, "created_at")?,
         created_by: actor(row, "actor")?,

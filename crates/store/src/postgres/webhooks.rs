@@ -1,10 +1,9 @@
 //! Endpoints, as SQL: registered, changed, taken away.
 
 use galley_domain::{
-    delivery::Because,
     id::{AccountId, WebhookId},
-    lifecycle::EventType,
-    webhook::Format,
+    template::lifecycle::EventType,
+    webhook::{Format, delivery::DisableReason},
 };
 use jiff::Timestamp;
 use tokio_postgres::Row;
@@ -13,12 +12,12 @@ use super::{
     columns::{
         account_id, at as moment_at, column, key, maybe, millis, moment, number, plain, webhook_id,
     },
-    links::{Links, Values},
+    pool::{Links, Values},
     transaction::Transaction,
 };
 use crate::{
-    KeptSecret, MOST_WEBHOOKS, NewWebhook, Rotation, StoreError, Webhook, WebhookChange,
-    WebhookCreation,
+    CreateWebhookOutcome, MAX_WEBHOOKS, NewWebhook, Rotation, StoreError, StoredSecret, Webhook,
+    WebhookChange,
 };
 
 /// Everything of an endpoint. Columns are named, here as everywhere: a newer release may add some
@@ -42,20 +41,20 @@ const SELECT: &str = concat!(
 pub(super) async fn create(
     transaction: &mut Transaction,
     new: &NewWebhook,
-) -> Result<WebhookCreation, StoreError> {
+) -> Result<CreateWebhookOutcome, StoreError> {
     if !transaction.lock(new.account).await? {
-        return Ok(WebhookCreation::TooMany);
+        return Ok(CreateWebhookOutcome::TooMany);
     }
     let account = key(new.account.get());
     let statement = "SELECT id, subscribed FROM webhook WHERE account_id = $1";
     let there = transaction.query(statement, &[&account]).await?;
     for other in &there {
         if new.subscribed && plain(other, "subscribed")? {
-            return Ok(WebhookCreation::Subscribed(webhook_id(other, "id")?));
+            return Ok(CreateWebhookOutcome::Subscribed(webhook_id(other, "id")?));
         }
     }
-    if there.len() >= MOST_WEBHOOKS {
-        return Ok(WebhookCreation::TooMany);
+    if there.len() >= MAX_WEBHOOKS {
+        return Ok(CreateWebhookOutcome::TooMany);
     }
     let newest = key(transaction.newest_seq(new.account));
     let insert = concat!(
@@ -71,12 +70,14 @@ pub(super) async fn create(
         &new.secret.0,
         &newest,
         &millis(new.at),
-        &new.format.word(),
+        &new.format.as_str(),
         &new.subscribed,
     ];
     let rows = transaction.query(insert, values).await?;
     let made = rows.iter().map(webhook).next().transpose()?;
-    Ok(made.map_or(WebhookCreation::TooMany, |made| WebhookCreation::Created(Box::new(made))))
+    Ok(made.map_or(CreateWebhookOutcome::TooMany, |made| {
+        CreateWebhookOutcome::Created(Box::new(made))
+    }))
 }
 
 pub(super) async fn of_account(
@@ -131,7 +132,7 @@ pub(super) async fn change(
     transaction.execute(update, &[&key(id.get()), &change.url, &events, &millis(at)]).await?;
     match change.disabled {
         Some(true) if before.disabled.is_none() => {
-            disable(transaction, id, Because::SwitchedOff, at).await?;
+            disable(transaction, id, DisableReason::SwitchedOff, at).await?;
         }
         Some(false) if before.disabled.is_some() => enable(transaction, &before).await?,
         _ => {}
@@ -147,12 +148,12 @@ pub(super) async fn change(
 pub(super) async fn disable(
     transaction: &Transaction,
     id: WebhookId,
-    because: Because,
+    because: DisableReason,
     at: Timestamp,
 ) -> Result<(), StoreError> {
     let update = "UPDATE webhook SET disabled_at = $2, disabled_because = $3, \
                   resting_until = NULL WHERE id = $1";
-    let values: Values<'_> = &[&key(id.get()), &millis(at), &because.word()];
+    let values: Values<'_> = &[&key(id.get()), &millis(at), &because.as_str()];
     transaction.execute(update, values).await.map(drop)
 }
 
@@ -176,7 +177,7 @@ async fn forgive(transaction: &Transaction, id: WebhookId) -> Result<(), StoreEr
 
 /// Another secret for an endpoint.
 pub(super) struct NewSecret {
-    pub(super) secret: KeptSecret,
+    pub(super) secret: StoredSecret,
     pub(super) until: Timestamp,
     pub(super) anyway: bool,
     pub(super) at: Timestamp,
@@ -219,25 +220,25 @@ pub(super) async fn delete(
 }
 
 fn words(events: &[EventType]) -> String {
-    let words: Vec<_> = events.iter().map(|it| it.word()).collect();
+    let words: Vec<_> = events.iter().map(|it| it.as_str()).collect();
     words.join(",")
 }
 
 fn webhook(row: &Row) -> Result<Webhook, StoreError> {
-    let because = maybe(row, "disabled_because", |word: String| Because::named(&word))?;
+    let because = maybe(row, "disabled_because", |word: String| DisableReason::parse(&word))?;
     let former: Option<Vec<u8>> = plain(row, "former_secret")?;
-    let former = former.map(KeptSecret);
+    let former = former.map(StoredSecret);
     Ok(Webhook {
         id: webhook_id(row, "id")?,
         account: account_id(row, "account_id")?,
         url: plain(row, "url")?,
         events: column(row, "events", |words: String| {
             let words = words.split(',').filter(|word| !word.is_empty());
-            words.map(EventType::named).collect()
+            words.map(EventType::parse).collect()
         })?,
-        format: column(row, "format", |word: String| Format::named(&word))?,
+        format: column(row, "format", |word: String| Format::parse(&word))?,
         subscribed: plain(row, "subscribed")?,
-        secret: KeptSecret(plain(row, "secret")?),
+        secret: StoredSecret(plain(row, "secret")?),
         former_secret: former.zip(moment(row, "former_until")?),
         cursor: number(row, "cursor")?,
         behind: number(row, "behind")?,

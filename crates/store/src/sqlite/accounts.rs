@@ -10,8 +10,8 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    Account, AccountCreation, CredentialAddition, NewAccount, NewCredential, PhoneAddition,
-    StoreError,
+    Account, AddCredentialOutcome, AddPhoneOutcome, CreateAccountOutcome, NewAccount,
+    NewCredential, StoreError,
 };
 
 const COLUMNS: &str = "id, name, rulebook, review, takes_any_phone, created_at, disabled_at, \
@@ -21,7 +21,7 @@ const COLUMNS: &str = "id, name, rulebook, review, takes_any_phone, created_at, 
 pub(super) fn create(
     batch: &mut Batch<'_>,
     new: &NewAccount,
-) -> Result<AccountCreation, StoreError> {
+) -> Result<CreateAccountOutcome, StoreError> {
     if let Some(refusal) = refusal(batch.connection(), new)? {
         return Ok(refusal);
     }
@@ -33,7 +33,7 @@ pub(super) fn create(
             key(id.get()),
             new.name,
             new.rulebook,
-            new.review.word(),
+            new.review.as_str(),
             new.phones.is_empty(),
             millis(new.at),
         ],
@@ -44,29 +44,29 @@ pub(super) fn create(
     let mut ids = Vec::new();
     for credential in &new.credentials {
         match credentials::add(batch, id, credential, new.at)? {
-            CredentialAddition::Added(credential) => ids.push(credential),
+            AddCredentialOutcome::Added(credential) => ids.push(credential),
             refused => unreachable!("looked at before anything was written: {refused:?}"),
         }
     }
-    Ok(AccountCreation::Created(id, ids))
+    Ok(CreateAccountOutcome::Created(id, ids))
 }
 
 fn refusal(
     connection: &Connection,
     new: &NewAccount,
-) -> Result<Option<AccountCreation>, StoreError> {
+) -> Result<Option<CreateAccountOutcome>, StoreError> {
     let exists = |query: &str, value: &dyn rusqlite::ToSql| -> Result<bool, StoreError> {
         Ok(connection.prepare_cached(query)?.exists([value])?)
     };
     if new.only_as_first && exists("SELECT 1 FROM account WHERE ?1", &true)? {
-        return Ok(Some(AccountCreation::NotFirst));
+        return Ok(Some(CreateAccountOutcome::NotFirst));
     }
     if exists("SELECT 1 FROM account WHERE name = ?1", &new.name)? {
-        return Ok(Some(AccountCreation::NameTaken));
+        return Ok(Some(CreateAccountOutcome::NameTaken));
     }
     for phone in &new.phones {
         if exists("SELECT 1 FROM phone WHERE id = ?1", phone)? {
-            return Ok(Some(AccountCreation::PhoneTaken(phone.clone())));
+            return Ok(Some(CreateAccountOutcome::PhoneTaken(phone.clone())));
         }
     }
     for (index, credential) in new.credentials.iter().enumerate() {
@@ -75,7 +75,7 @@ fn refusal(
         if new.credentials[..index].iter().any(twice)
             || credentials::by_hash(connection, credential.kind, credential.hash)?.is_some()
         {
-            return Ok(Some(AccountCreation::SecretTaken(credential.kind)));
+            return Ok(Some(CreateAccountOutcome::SecretTaken(credential.kind)));
         }
     }
     Ok(None)
@@ -104,7 +104,7 @@ fn account(row: &Row<'_>) -> Result<Account, StoreError> {
         id: account_id(row, "id")?,
         name: row.get("name")?,
         rulebook: row.get("rulebook")?,
-        review: column(row, "review", |word: String| Review::named(&word))?,
+        review: column(row, "review", |word: String| Review::parse(&word))?,
         takes_any_phone: row.get("takes_any_phone")?,
         created_at: moment(row, "created_at")?.unwrap_or_default(),
         disabled_at: moment(row, "disabled_at")?,
@@ -134,20 +134,20 @@ pub(super) fn add_phone(
     account: AccountId,
     phone: &str,
     at: Timestamp,
-) -> Result<PhoneAddition, StoreError> {
+) -> Result<AddPhoneOutcome, StoreError> {
     match phone_owner(batch.connection(), phone)? {
-        Some(owner) if owner == account => return Ok(PhoneAddition::Owned),
-        Some(_) => return Ok(PhoneAddition::Taken),
+        Some(owner) if owner == account => return Ok(AddPhoneOutcome::Owned),
+        Some(_) => return Ok(AddPhoneOutcome::Taken),
         None => {}
     }
     if one(batch.connection(), account)?.is_none() {
-        return Ok(PhoneAddition::NoAccount);
+        return Ok(AddPhoneOutcome::NoAccount);
     }
     batch.connection().execute(
         "INSERT INTO phone (id, account_id, created_at) VALUES (?1, ?2, ?3)",
         params![phone, key(account.get()), millis(at)],
     )?;
-    Ok(PhoneAddition::Added)
+    Ok(AddPhoneOutcome::Added)
 }
 
 pub(super) fn phones(

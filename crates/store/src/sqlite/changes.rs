@@ -2,25 +2,29 @@
 //! changes it, and refuses before it changes anything.
 
 use galley_domain::{
-    edit::Edit,
     id::{AccountId, TemplateId},
-    lifecycle::{EventType, Hold, State, Trigger},
-    sample,
-    template::{Category, Review, Status},
-    wording::Wording,
+    rulebook::Category,
+    template::{
+        Review, Status,
+        edit::Edit,
+        lifecycle::{EventType, Hold, State, Trigger},
+        message_text::MessageText,
+        sample,
+    },
 };
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::{
     columns::{actor_key, key, millis},
-    events,
-    families::{self, Standing},
-    limits, media, templates, versions,
+    events, limits, media, templates,
+    translations::{self, Standing},
+    versions,
     writer::Batch,
 };
 use crate::{
-    Actor, Change, Changed, Deletion, Family, StoreError, StoredTemplate, kept::wording_key,
+    Actor, ChangeOutcome, DeleteOutcome, StoreError, StoredTemplate, TemplateChange,
+    TranslationGroup, encoding::wording_key,
 };
 
 /// A template that may change: where it stood, and where the table of moves takes it.
@@ -33,29 +37,29 @@ struct Ready {
 /// Looks whether the change may happen to the template as it is now.
 fn look(
     batch: &Batch<'_>,
-    change: &Change,
+    change: &TemplateChange,
     trigger: Trigger,
-) -> Result<Result<Ready, Changed>, StoreError> {
+) -> Result<Result<Ready, ChangeOutcome>, StoreError> {
     let Some(before) = templates::one(batch.connection(), change.account, change.id)? else {
-        return Ok(Err(Changed::NoTemplate));
+        return Ok(Err(ChangeOutcome::NoTemplate));
     };
     if let Some(expected) = &change.expected
         && !expected.contains(&before.revision)
     {
-        return Ok(Err(Changed::Outdated(before.revision)));
+        return Ok(Err(ChangeOutcome::Outdated(before.revision)));
     }
     Ok(match before.state.after(trigger, change.review) {
         Ok((next, event)) => Ok(Ready { before, next, event }),
-        Err(refusal) => Err(Changed::NotPossible(refusal)),
+        Err(refusal) => Err(ChangeOutcome::InvalidTransition(refusal)),
     })
 }
 
 /// Moves the newest version to its predecessors and puts a new one in its place.
 pub(super) fn edit(
     batch: &mut Batch<'_>,
-    change: &Change,
+    change: &TemplateChange,
     edit: &Edit,
-) -> Result<Changed, StoreError> {
+) -> Result<ChangeOutcome, StoreError> {
     let Ready { before, next, event } = match look(batch, change, Trigger::Edit)? {
         Ok(ready) => ready,
         Err(refusal) => return Ok(refusal),
@@ -66,7 +70,7 @@ pub(super) fn edit(
         Edit::Restore(number) => {
             match versions::one(batch.connection(), change.account, change.id, *number)? {
                 Some(version) => (Some(version.content), version.category),
-                None => return Ok(Changed::NoVersion),
+                None => return Ok(ChangeOutcome::NoVersion),
             }
         }
     };
@@ -78,10 +82,10 @@ pub(super) fn edit(
     let counts =
         before.state.status() == Status::Approved && batch.limits(change.account)?.is_some();
     if counts && let Some(limit) = limits::of_edits(batch.connection(), change)? {
-        return Ok(Changed::Limited(limit));
+        return Ok(ChangeOutcome::Limited(limit));
     }
     let words = content.as_deref().unwrap_or(before.template.content());
-    let wording = Wording::of_content(category, words);
+    let wording = MessageText::of_content(category, words);
     batch
         .connection()
         .prepare_cached(
@@ -103,10 +107,10 @@ pub(super) fn edit(
         .execute(params![
             key(change.id.get()),
             key(next.version),
-            next.newest.word(),
+            next.newest.as_str(),
             next.approved.map(key),
-            category.word(),
-            (category != old).then_some(old.word()),
+            category.as_str(),
+            (category != old).then_some(old.as_str()),
             content,
             millis(change.at),
             actor_key(change.actor),
@@ -126,19 +130,19 @@ pub(super) fn edit(
 /// What stands against another category.
 fn category_refusal(
     connection: &Connection,
-    change: &Change,
+    change: &TemplateChange,
     before: &StoredTemplate,
-) -> Result<Option<Changed>, StoreError> {
+) -> Result<Option<ChangeOutcome>, StoreError> {
     let category = before.template.category();
     if !before.template.allow_category_change() {
-        return Ok(Some(Changed::CategoryLocked(category)));
+        return Ok(Some(ChangeOutcome::CategoryLocked(category)));
     }
-    Ok(match families::standing(connection, change.account, change.id)? {
+    Ok(match translations::standing(connection, change.account, change.id)? {
         Standing::NoFamily => None,
-        Standing::AmongOthers => Some(Changed::FamilyCategory(category)),
+        Standing::AmongOthers => Some(ChangeOutcome::FamilyCategory(category)),
         Standing::Alone => {
             let is_live = before.state.live_version().is_some();
-            is_live.then_some(Changed::LiveCategory(category))
+            is_live.then_some(ChangeOutcome::LiveCategory(category))
         }
     })
 }
@@ -146,10 +150,10 @@ fn category_refusal(
 /// Moves a template along the table: a decision on its newest version, or a hold.
 pub(super) fn review(
     batch: &mut Batch<'_>,
-    change: &Change,
+    change: &TemplateChange,
     trigger: Trigger,
     reason: Option<&str>,
-) -> Result<Changed, StoreError> {
+) -> Result<ChangeOutcome, StoreError> {
     let Ready { before, next, event } = match look(batch, change, trigger)? {
         Ok(ready) => ready,
         Err(refusal) => return Ok(refusal),
@@ -162,9 +166,9 @@ pub(super) fn review(
         )?
         .execute(params![
             key(change.id.get()),
-            next.newest.word(),
+            next.newest.as_str(),
             next.approved.map(key),
-            next.hold.map(Hold::word),
+            next.hold.map(Hold::as_str),
         ])?;
     if decides {
         connection
@@ -183,18 +187,21 @@ pub(super) fn review(
 }
 
 /// Gives the claim up, so that the name is free; everything else stays as history.
-pub(super) fn delete(batch: &mut Batch<'_>, change: &Change) -> Result<Changed, StoreError> {
+pub(super) fn delete(
+    batch: &mut Batch<'_>,
+    change: &TemplateChange,
+) -> Result<ChangeOutcome, StoreError> {
     let Ready { before, next, event } = match look(batch, change, Trigger::Delete)? {
         Ok(ready) => ready,
         Err(refusal) => return Ok(refusal),
     };
     take_away(batch, change, &before, &next, event)?;
-    Ok(Changed::Done(Box::new(before)))
+    Ok(ChangeOutcome::Done(Box::new(before)))
 }
 
 fn take_away(
     batch: &mut Batch<'_>,
-    change: &Change,
+    change: &TemplateChange,
     before: &StoredTemplate,
     next: &State,
     event: EventType,
@@ -218,12 +225,12 @@ pub(super) struct By {
 }
 
 /// Deletes every language of a name.
-pub(super) fn delete_family(
+pub(super) fn delete_translations(
     batch: &mut Batch<'_>,
-    family: Family,
+    family: TranslationGroup,
     by: By,
-) -> Result<Deletion, StoreError> {
-    let ids = families::ids(batch.connection(), by.account, family)?;
+) -> Result<DeleteOutcome, StoreError> {
+    let ids = translations::ids(batch.connection(), by.account, family)?;
     delete_all(batch, &ids, by)
 }
 
@@ -232,36 +239,38 @@ pub(super) fn delete_all(
     batch: &mut Batch<'_>,
     ids: &[TemplateId],
     by: By,
-) -> Result<Deletion, StoreError> {
+) -> Result<DeleteOutcome, StoreError> {
     let By { account, review, actor, at } = by;
-    let mut ready: Vec<(Change, Ready)> = Vec::new();
+    let mut ready: Vec<(TemplateChange, Ready)> = Vec::new();
     for id in ids {
         if ready.iter().any(|(change, _)| change.id == *id) {
             continue;
         }
-        let change = Change { account, id: *id, expected: None, review, actor, at };
+        let change = TemplateChange { account, id: *id, expected: None, review, actor, at };
         match look(batch, &change, Trigger::Delete)? {
             Ok(found) => ready.push((change, found)),
-            Err(Changed::NotPossible(refusal)) => return Ok(Deletion::NotPossible(*id, refusal)),
-            Err(_) => return Ok(Deletion::NoTemplate(*id)),
+            Err(ChangeOutcome::InvalidTransition(refusal)) => {
+                return Ok(DeleteOutcome::InvalidTransition(*id, refusal));
+            }
+            Err(_) => return Ok(DeleteOutcome::NoTemplate(*id)),
         }
     }
     for (change, Ready { before, next, event }) in &ready {
         take_away(batch, change, before, next, *event)?;
     }
-    Ok(Deletion::Done(ready.iter().map(|(change, _)| change.id).collect()))
+    Ok(DeleteOutcome::Done(ready.iter().map(|(change, _)| change.id).collect()))
 }
 
 /// Tells the events, raises the revision by their number, and answers the template as it is now.
 fn finish(
     batch: &mut Batch<'_>,
-    change: &Change,
+    change: &TemplateChange,
     before: &StoredTemplate,
     next: &State,
     category: Category,
     told: &[EventType],
     reason: Option<&str>,
-) -> Result<Changed, StoreError> {
+) -> Result<ChangeOutcome, StoreError> {
     let revision = before.revision + told.len() as u64;
     batch
         .connection()
@@ -282,5 +291,5 @@ fn finish(
         events::append(batch, &event)?;
     }
     let now = templates::one(batch.connection(), change.account, change.id)?;
-    Ok(now.map_or(Changed::NoTemplate, |now| Changed::Done(Box::new(now))))
+    Ok(now.map_or(ChangeOutcome::NoTemplate, |now| ChangeOutcome::Done(Box::new(now))))
 }

@@ -4,14 +4,15 @@ use std::{fmt::Debug, sync::Arc};
 
 use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
-    template::{Category, Status},
+    rulebook::Category,
+    template::Status,
 };
 use jiff::Timestamp;
 use rusqlite::{Row, RowIndex, types::FromSql};
 
 use crate::{Actor, StoreError};
 
-pub(super) use crate::kept::{actor_key, key, millis};
+pub(super) use crate::encoding::{actor_key, key, millis};
 
 /// Reads a column, by name or (quicker) by place, and turns it into what it means; a row that
 /// makes no sense is damage.
@@ -91,13 +92,13 @@ fn word<T>(
 }
 
 pub(super) fn category(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Category, StoreError> {
-    word(row, name, Category::named)
+    word(row, name, Category::parse)
 }
 
 pub(super) fn status(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Status, StoreError> {
-    word(row, name, Status::named)
+    word(row, name, Status::parse)
 }
 
 pub(super) fn actor(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Actor, StoreError> {
-    column(row, name, crate::kept::actor)
+    column(row, name, crate::encoding::actor)
 }

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::{OlderSchema, options::Step};
+use super::{SchemaPolicy, options::Step};
 use crate::StoreError;
 
 /// SQLite below this version can corrupt a database in WAL mode (a race between a checkpoint
@@ -48,7 +48,7 @@ pub(super) enum Refusal {
     #[error(
         "the file has schema {found}, older than the {known} of this program: `galley serve` brings it up to date; `galley backup` copies it as it is"
     )]
-    OlderSchema { found: usize, known: usize },
+    SchemaPolicy { found: usize, known: usize },
     #[error("SQLite did not take the setting {setting}: it is {found}")]
     Setting { setting: &'static str, found: String },
 }
@@ -62,7 +62,7 @@ impl From<Refusal> for StoreError {
 /// A connection for the writer: makes the file and brings its schema up to date where needed.
 pub(crate) fn open_for_writing(
     path: &Path,
-    older_schema: OlderSchema,
+    older_schema: SchemaPolicy,
 ) -> Result<Connection, StoreError> {
     if rusqlite::version_number() < OLDEST_SQLITE {
         return Err(Refusal::OldSqlite(rusqlite::version()).into());
@@ -161,7 +161,7 @@ pub(crate) fn open_alone(path: &Path) -> Result<Connection, StoreError> {
     )?;
     let (found, known) = (check_owner(&connection)?, MIGRATIONS.len());
     if found < known {
-        return Err(Refusal::OlderSchema { found, known }.into());
+        return Err(Refusal::SchemaPolicy { found, known }.into());
     }
     Ok(connection)
 }
@@ -196,7 +196,7 @@ pub(crate) fn schema_version(connection: &Connection) -> Result<usize, StoreErro
     Ok(usize::try_from(version).unwrap_or(usize::MAX))
 }
 
-fn migrate(connection: &mut Connection, older_schema: OlderSchema) -> Result<(), StoreError> {
+fn migrate(connection: &mut Connection, older_schema: SchemaPolicy) -> Result<(), StoreError> {
     // Immediate: of two processes that start together, the second waits and finds the work done.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let owner: i32 = transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
@@ -211,7 +211,7 @@ fn migrate(connection: &mut Connection, older_schema: OlderSchema) -> Result<(),
     }
     let step = older_schema.step(found, MIGRATIONS.len());
     if step == Step::Refuse {
-        return Err(Refusal::OlderSchema { found, known: MIGRATIONS.len() }.into());
+        return Err(Refusal::SchemaPolicy { found, known: MIGRATIONS.len() }.into());
     }
     if step == Step::Renew {
         for migration in &MIGRATIONS[found..] {
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     fn refusal(path: &Path) -> String {
-        match open_for_writing(path, OlderSchema::Renewed).unwrap_err() {
+        match open_for_writing(path, SchemaPolicy::Renewed).unwrap_err() {
             StoreError::Failed(cause) => cause.to_string(),
             other => panic!("{other:?}"),
         }
@@ -252,7 +252,7 @@ mod tests {
         use std::os::unix::fs::MetadataExt as _;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
-        let _open = open_for_writing(&path, OlderSchema::Renewed).unwrap();
+        let _open = open_for_writing(&path, SchemaPolicy::Renewed).unwrap();
         for name in ["galley.db", "galley.db-wal"] {
             let mode = std::fs::metadata(dir.path().join(name)).unwrap().mode();
             assert_eq!(mode & 0o777, 0o600, "{name}");
@@ -263,7 +263,7 @@ mod tests {
     fn a_schema_from_the_future_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
-        open_for_writing(&path, OlderSchema::Renewed)
+        open_for_writing(&path, SchemaPolicy::Renewed)
             .unwrap()
             .pragma_update(None, "user_version", 9_999)
             .unwrap();
@@ -289,7 +289,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
         first_schema(&path);
-        let connection = open_for_writing(&path, OlderSchema::Renewed).unwrap();
+        let connection = open_for_writing(&path, SchemaPolicy::Renewed).unwrap();
         assert_eq!(schema_version(&connection).unwrap(), MIGRATIONS.len());
         let (actor, shelf): (i64, String) = connection
             .query_row("SELECT actor, shelf FROM template", [], |row| {
@@ -312,10 +312,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
         first_schema(&path);
-        let refused = open_for_writing(&path, OlderSchema::Refused).unwrap_err();
+        let refused = open_for_writing(&path, SchemaPolicy::Refused).unwrap_err();
         let StoreError::Failed(cause) = refused else { panic!("{refused:?}") };
         assert!(cause.to_string().contains("schema 1, older"), "{cause}");
-        let left = open_for_writing(&path, OlderSchema::LeftAlone).unwrap();
+        let left = open_for_writing(&path, SchemaPolicy::LeftAlone).unwrap();
         assert_eq!(schema_version(&left).unwrap(), 1);
     }
 
@@ -336,7 +336,7 @@ mod tests {
     fn the_sqlite_inside_is_new_enough_and_durable() {
         let dir = tempfile::tempdir().unwrap();
         let connection =
-            open_for_writing(&dir.path().join("galley.db"), OlderSchema::Renewed).unwrap();
+            open_for_writing(&dir.path().join("galley.db"), SchemaPolicy::Renewed).unwrap();
         assert!(rusqlite::version_number() >= OLDEST_SQLITE);
         assert!(settings(&connection).unwrap().iter().all(|(_, _, good)| *good));
     }

@@ -1,6 +1,6 @@
 //! Keys and tokens, as SQL.
 
-use galley_domain::{credential::Scopes, id::AccountId};
+use galley_domain::{account::Scopes, id::AccountId};
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
@@ -10,7 +10,7 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    Credential, CredentialAddition, CredentialId, CredentialKind, NewCredential, SecretHash,
+    AddCredentialOutcome, Credential, CredentialId, CredentialKind, NewCredential, SecretHash,
     StoreError,
 };
 
@@ -21,16 +21,16 @@ pub(super) fn add(
     account: AccountId,
     new: &NewCredential,
     at: Timestamp,
-) -> Result<CredentialAddition, StoreError> {
+) -> Result<AddCredentialOutcome, StoreError> {
     if accounts::one(batch.connection(), account)?.is_none() {
-        return Ok(CredentialAddition::NoOwner);
+        return Ok(AddCredentialOutcome::NoOwner);
     }
     let added = batch.connection().execute(
         "INSERT INTO credential (account_id, kind, hash, scopes, created_at, expires_at) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (kind, hash) DO NOTHING",
         params![
             key(account.get()),
-            new.kind.word(),
+            new.kind.as_str(),
             new.hash.0,
             new.scopes.to_string(),
             millis(at),
@@ -38,10 +38,10 @@ pub(super) fn add(
         ],
     )?;
     if added == 0 {
-        return Ok(CredentialAddition::SecretTaken);
+        return Ok(AddCredentialOutcome::SecretTaken);
     }
     let id = u64::try_from(batch.connection().last_insert_rowid()).unwrap_or_default();
-    Ok(CredentialAddition::Added(CredentialId(id)))
+    Ok(AddCredentialOutcome::Added(CredentialId(id)))
 }
 
 pub(super) fn rotate(
@@ -50,12 +50,12 @@ pub(super) fn rotate(
     new: &NewCredential,
     old_ends_at: Timestamp,
     at: Timestamp,
-) -> Result<CredentialAddition, StoreError> {
+) -> Result<AddCredentialOutcome, StoreError> {
     let Some(owner) = by_id(batch.connection(), old)? else {
-        return Ok(CredentialAddition::NoOwner);
+        return Ok(AddCredentialOutcome::NoOwner);
     };
     let addition = add(batch, owner.account, new, at)?;
-    if matches!(addition, CredentialAddition::Added(_)) {
+    if matches!(addition, AddCredentialOutcome::Added(_)) {
         batch.connection().execute(
             "UPDATE credential SET expires_at = min(coalesce(expires_at, ?2), ?2) WHERE id = ?1",
             params![key(old.0), millis(old_ends_at)],
@@ -99,7 +99,7 @@ pub(super) fn by_hash(
 ) -> Result<Option<Credential>, StoreError> {
     let query = format!("SELECT {COLUMNS} FROM credential WHERE kind = ?1 AND hash = ?2");
     let mut query = connection.prepare_cached(&query)?;
-    let mut rows = query.query(params![kind.word(), hash.0])?;
+    let mut rows = query.query(params![kind.as_str(), hash.0])?;
     rows.next()?.map(credential).transpose()
 }
 
@@ -114,7 +114,7 @@ fn credential(row: &Row<'_>) -> Result<Credential, StoreError> {
     Ok(Credential {
         id: CredentialId(number(row, "id")?),
         account: accounts::account_id(row, "account_id")?,
-        kind: column(row, "kind", |word: String| CredentialKind::named(&word))?,
+        kind: column(row, "kind", |word: String| CredentialKind::parse(&word))?,
         scopes: column(row, "scopes", |words: String| Scopes::parse(&words).ok())?,
         created_at: moment(row, "created_at")?.unwrap_or_default(),
         expires_at: moment(row, "expires_at")?,

@@ -1,11 +1,12 @@
 //! Deliveries, as SQL: events become deliveries of an endpoint, are taken, tried, and done.
 
 use galley_domain::{
-    delivery::{DeliveryStatus, PATIENCE, Verdict},
     id::{AccountId, TemplateId, WebhookId},
-    lifecycle::EventType,
-    template::Status,
-    webhook::Format,
+    template::{Status, lifecycle::EventType},
+    webhook::{
+        Format,
+        delivery::{DeliveryStatus, PATIENCE, Verdict},
+    },
 };
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -16,10 +17,10 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    About, Attempt, Deliveries, Delivery, DueDelivery, DueWebhooks, Event, Recorded, Replay,
-    Replayed, StoreError, Take, Version, Webhook,
-    health::{Course, Turn},
-    kept::later,
+    Attempt, AttemptRecorded, Deliveries, Delivery, DeliveryLease, DueDelivery, DueWebhooks, Event,
+    EventSubject, Replay, ReplayOutcome, StoreError, Version, Webhook,
+    encoding::later,
+    endpoint_health::{Course, Turn},
 };
 
 /// How many events one step looks at to make deliveries of them.
@@ -66,13 +67,15 @@ pub(super) fn take(
     id: WebhookId,
     at: Timestamp,
     lease: Timestamp,
-) -> Result<Take, StoreError> {
-    let Some(webhook) = working(batch.connection(), id)? else { return Ok(Take::Nothing(None)) };
+) -> Result<DeliveryLease, StoreError> {
+    let Some(webhook) = working(batch.connection(), id)? else {
+        return Ok(DeliveryLease::Nothing(None));
+    };
     if let Some(until) = webhook.resting_until.filter(|until| *until > at) {
-        return Ok(Take::Nothing(Some(until)));
+        return Ok(DeliveryLease::Nothing(Some(until)));
     }
     if let Some(until) = being_probed(batch.connection(), id, at)? {
-        return Ok(Take::Nothing(Some(until)));
+        return Ok(DeliveryLease::Nothing(Some(until)));
     }
     let mut first = first_due(batch.connection(), id, at)?;
     let (mut cursor, mut steps, mut made) = (webhook.cursor, 0, 0);
@@ -86,20 +89,20 @@ pub(super) fn take(
     let Some((seq, attempts)) = first else {
         // There may be more to look at: the next step goes on.
         let next = if cursor < newest { Some(at) } else { next_due(batch.connection(), id, at)? };
-        return Ok(Take::Nothing(next));
+        return Ok(DeliveryLease::Nothing(next));
     };
     let event = events::one(batch.connection(), webhook.account, seq)?;
     let whole = event.map(|event| with_version(batch.connection(), &webhook, event)).transpose()?;
     let Some((event, version)) = whole.flatten() else {
         // Nothing can be delivered of an event that is gone, or of one whose version is.
         forget(batch.connection(), id, seq, at)?;
-        return Ok(Take::Nothing(Some(at)));
+        return Ok(DeliveryLease::Nothing(Some(at)));
     };
     batch
         .connection()
         .prepare_cached("UPDATE delivery SET leased_until = ?3 WHERE webhook_id = ?1 AND seq = ?2")?
         .execute([key(id.get()), key(seq), millis(lease)])?;
-    Ok(Take::Due(Box::new(DueDelivery { webhook, event, version, attempts, lease })))
+    Ok(DeliveryLease::Due(Box::new(DueDelivery { webhook, event, version, attempts, lease })))
 }
 
 /// An event with the version that the endpoint is told of; none if that is gone.
@@ -110,7 +113,9 @@ fn with_version(
 ) -> Result<Option<(Event, Option<Version>)>, StoreError> {
     let edit = matches!(event.kind, EventType::Edited | EventType::CategoryChanged);
     match event.about {
-        About::Template { id, version, .. } if edit && webhook.format == Format::Whatsapp => {
+        EventSubject::Template { id, version, .. }
+            if edit && webhook.format == Format::Whatsapp =>
+        {
             let version = versions::told(connection, id, version)?;
             Ok(version.map(|version| (event, Some(version))))
         }
@@ -188,8 +193,8 @@ fn fan_out(
     let mut rows = query.query([key(webhook.account.get()), key(cursor), key(to)])?;
     let mut made = 0;
     while let Some(row) = rows.next()? {
-        let kind = column(row, "type", |word: String| EventType::named(&word))?;
-        let status = row.get_ref("status")?.as_str().ok().and_then(Status::named);
+        let kind = column(row, "type", |word: String| EventType::parse(&word))?;
+        let status = row.get_ref("status")?.as_str().ok().and_then(Status::parse);
         let wanted = webhook.events.is_empty() || webhook.events.contains(&kind);
         if wanted && webhook.format.sends(kind, status) {
             enqueue(connection, webhook.id, row.get("seq")?, row.get("template_id")?, at)?;
@@ -274,43 +279,46 @@ pub(super) fn replay(
     what: Replay,
     first: Option<u64>,
     at: Timestamp,
-) -> Result<Replayed, StoreError> {
+) -> Result<ReplayOutcome, StoreError> {
     let Some(webhook) = webhooks::one(batch.connection(), account, id)? else {
-        return Ok(Replayed::NoWebhook);
+        return Ok(ReplayOutcome::NoWebhook);
     };
     match (what, first) {
-        (Replay::Since(_), None) => Ok(Replayed::Queued(0)),
+        (Replay::Since(_), None) => Ok(ReplayOutcome::Queued(0)),
         (Replay::Since(_), Some(first)) => {
             let cursor = webhook.cursor.min(first - 1);
             batch
                 .connection()
                 .prepare_cached("UPDATE webhook SET cursor = ?2 WHERE id = ?1")?
                 .execute([key(id.get()), key(cursor)])?;
-            Ok(Replayed::Queued(batch.newest_seq(account)? - cursor))
+            Ok(ReplayOutcome::Queued(batch.newest_seq(account)? - cursor))
         }
         (Replay::One(_), Some(seq)) => {
             let Some(event) = events::one(batch.connection(), account, seq)? else {
-                return Ok(Replayed::NoEvent);
+                return Ok(ReplayOutcome::NoEvent);
             };
             let (template, status) = match event.about {
-                About::Template { id, status, .. } => (id.get(), Some(status)),
-                About::Webhook { .. } => (0, None),
+                EventSubject::Template { id, status, .. } => (id.get(), Some(status)),
+                EventSubject::Webhook { .. } => (0, None),
             };
             if !webhook.format.sends(event.kind, status) {
-                return Ok(Replayed::Queued(0));
+                return Ok(ReplayOutcome::Queued(0));
             }
             replay_one(batch.connection(), id, seq, template, at)?;
-            Ok(Replayed::Queued(1))
+            Ok(ReplayOutcome::Queued(1))
         }
         (Replay::One(seq), None) => {
             let oldest = events::oldest(batch.connection(), account)?;
             let past = (1..oldest).contains(&seq);
-            Ok(if past { Replayed::Forgotten(oldest) } else { Replayed::NoEvent })
+            Ok(if past { ReplayOutcome::Forgotten(oldest) } else { ReplayOutcome::NoEvent })
         }
     }
 }
 
-pub(super) fn record(batch: &mut Batch<'_>, attempt: &Attempt) -> Result<Recorded, StoreError> {
+pub(super) fn record(
+    batch: &mut Batch<'_>,
+    attempt: &Attempt,
+) -> Result<AttemptRecorded, StoreError> {
     let (id, seq) = (key(attempt.webhook.get()), key(attempt.seq));
     let (status, due_at) = match attempt.verdict {
         Verdict::Delivered => (DeliveryStatus::Delivered, None),
@@ -329,7 +337,7 @@ pub(super) fn record(batch: &mut Batch<'_>, attempt: &Attempt) -> Result<Recorde
                 id,
                 seq,
                 millis(attempt.lease),
-                status.word(),
+                status.as_str(),
                 due_at.map(millis),
                 millis(attempt.at),
                 attempt.answer,
@@ -338,16 +346,16 @@ pub(super) fn record(batch: &mut Batch<'_>, attempt: &Attempt) -> Result<Recorde
             |row| row.get(0),
         )
         .optional()?;
-    let Some(template) = template else { return Ok(Recorded::Late) };
+    let Some(template) = template else { return Ok(AttemptRecorded::Late) };
     if status != DeliveryStatus::Waiting {
         call_next(batch.connection(), attempt.webhook, template, attempt.at)?;
     }
     let Some(webhook) = webhooks::by_id(batch.connection(), attempt.webhook)? else {
-        return Ok(Recorded::Late);
+        return Ok(AttemptRecorded::Late);
     };
     // What the old address had to say is nothing to the new one.
     if webhook.url != attempt.url {
-        return Ok(Recorded::Kept);
+        return Ok(AttemptRecorded::Kept);
     }
     note_health(batch, &webhook, attempt)
 }
@@ -388,7 +396,7 @@ fn note_health(
     batch: &mut Batch<'_>,
     webhook: &Webhook,
     attempt: &Attempt,
-) -> Result<Recorded, StoreError> {
+) -> Result<AttemptRecorded, StoreError> {
     let id = key(webhook.id.get());
     let course = course(batch.connection(), webhook)?;
     match course.after(attempt.reply, attempt.at) {
@@ -409,12 +417,12 @@ fn note_health(
         }
         Turn::Disabled(because) if webhook.disabled.is_none() => {
             webhooks::disable(batch.connection(), webhook.id, because, attempt.at)?;
-            events::append_disabled(batch, webhook, because.word(), attempt.at)?;
-            return Ok(Recorded::Disabled(because));
+            events::append_disabled(batch, webhook, because.as_str(), attempt.at)?;
+            return Ok(AttemptRecorded::Disabled(because));
         }
         Turn::Same | Turn::Disabled(_) => {}
     }
-    Ok(Recorded::Kept)
+    Ok(AttemptRecorded::Kept)
 }
 
 fn forget(
@@ -450,7 +458,7 @@ pub(super) fn page(
         key(id.get()),
         wanted.before.map_or(i64::MAX, |before| i64::try_from(before).unwrap_or(i64::MAX)),
         i64::try_from(wanted.limit).unwrap_or(i64::MAX),
-        wanted.status.map(DeliveryStatus::word),
+        wanted.status.map(DeliveryStatus::as_str),
     ])?;
     let mut deliveries = Vec::new();
     while let Some(row) = rows.next()? {
@@ -462,9 +470,9 @@ pub(super) fn page(
 fn delivery(row: &Row<'_>) -> Result<Delivery, StoreError> {
     Ok(Delivery {
         seq: number(row, "seq")?,
-        kind: column(row, "type", |word: String| EventType::named(&word))?,
+        kind: column(row, "type", |word: String| EventType::parse(&word))?,
         template: TemplateId::new(number(row, "template_id")?),
-        status: column(row, "status", |word: String| DeliveryStatus::named(&word))?,
+        status: column(row, "status", |word: String| DeliveryStatus::parse(&word))?,
         attempts: row.get("attempts")?,
         attempted_at: moment(row, "attempted_at")?,
         due_at: moment(row, "due_at")?,

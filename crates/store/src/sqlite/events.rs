@@ -3,8 +3,8 @@
 
 use galley_domain::{
     id::{AccountId, TemplateId},
-    lifecycle::EventType,
-    template::{Category, Status},
+    rulebook::Category,
+    template::{Status, lifecycle::EventType},
 };
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
@@ -15,7 +15,7 @@ use super::{
     },
     writer::Batch,
 };
-use crate::{About, Actor, Event, Feed, StoreError, Webhook, kept::origin};
+use crate::{Actor, Event, EventSubject, Feed, StoreError, Webhook, encoding::origin};
 
 pub(super) const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, \
      at, actor, category, status, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
@@ -38,13 +38,13 @@ pub(super) fn append(batch: &mut Batch<'_>, event: &NewEvent<'_>) -> Result<(), 
     batch.templates.append.execute(params![
         key(event.account.get()),
         key(seq),
-        event.kind.word(),
+        event.kind.as_str(),
         key(event.template.get()),
         key(event.version),
         millis(event.at),
         actor_key(event.actor),
-        event.category.word(),
-        event.status.word(),
+        event.category.as_str(),
+        event.status.as_str(),
         event.reason,
     ])?;
     Ok(())
@@ -68,7 +68,7 @@ pub(super) fn append_disabled(
         .execute(params![
             key(webhook.account.get()),
             key(seq),
-            EventType::WebhookDisabled.word(),
+            EventType::WebhookDisabled.as_str(),
             millis(at),
             actor_key(Actor::Service),
             reason,
@@ -107,8 +107,8 @@ pub(super) fn page(
         None => newest(&moment, account)? + 1,
     };
     Ok(match after.saturating_add(1) {
-        expected if expected < next => Feed::Forgotten(next),
-        expected if expected > next => Feed::Ahead(next - 1),
+        expected if expected < next => Feed::Expired(next),
+        expected if expected > next => Feed::CursorAhead(next - 1),
         _ => Feed::Events(events),
     })
 }
@@ -142,11 +142,11 @@ pub(super) fn oldest(connection: &Connection, account: AccountId) -> Result<u64,
 }
 
 fn event(row: &Row<'_>) -> Result<Event, StoreError> {
-    let kind = column(row, "type", |word: String| EventType::named(&word))?;
+    let kind = column(row, "type", |word: String| EventType::parse(&word))?;
     let about = if kind == EventType::WebhookDisabled {
-        About::Webhook { id: webhook_id(row, "webhook_id")?, origin: row.get("origin")? }
+        EventSubject::Webhook { id: webhook_id(row, "webhook_id")?, origin: row.get("origin")? }
     } else {
-        About::Template {
+        EventSubject::Template {
             id: template_id(row, "template_id")?,
             version: number(row, "version")?,
             name: row.get("name")?,

@@ -1,16 +1,13 @@
 //! What Idempotency-Keys made, as SQL.
 
-use galley_domain::{
-    id::AccountId,
-    template::{Category, Status},
-};
+use galley_domain::{id::AccountId, rulebook::Category, template::Status};
 use jiff::Timestamp;
 use rusqlite::{CachedStatement, Connection, params};
 
 use super::columns::{column, key, millis, template_id};
 use crate::{
-    Idempotency, Receipt, Record, StoreError,
-    kept::{oldest_record, record_key},
+    CreatedTemplate, Idempotency, IdempotencyRecord, StoreError,
+    encoding::{oldest_record, record_key},
 };
 
 pub(super) const FIND: &str = "SELECT payload, template_id, category, status FROM idempotency \
@@ -25,7 +22,7 @@ pub(super) fn record(
     account: AccountId,
     idempotency_key: [u8; 16],
     at: Timestamp,
-) -> Result<Option<Record>, StoreError> {
+) -> Result<Option<IdempotencyRecord>, StoreError> {
     let key = record_key(account, idempotency_key);
     find(&mut connection.prepare_cached(FIND)?, key, at)
 }
@@ -34,30 +31,30 @@ pub(super) fn find(
     find: &mut CachedStatement<'_>,
     record_key: [u8; 16],
     at: Timestamp,
-) -> Result<Option<Record>, StoreError> {
+) -> Result<Option<IdempotencyRecord>, StoreError> {
     let mut rows = find.query(params![record_key, oldest_record(at)])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    let receipt = Receipt {
+    let receipt = CreatedTemplate {
         id: template_id(row, "template_id")?,
-        status: column(row, "status", Status::numbered)?,
-        category: column(row, "category", Category::numbered)?,
+        status: column(row, "status", Status::from_code)?,
+        category: column(row, "category", Category::from_code)?,
     };
-    Ok(Some(Record { payload: row.get("payload")?, receipt }))
+    Ok(Some(IdempotencyRecord { payload: row.get("payload")?, receipt }))
 }
 
 pub(super) fn keep(
     keep: &mut CachedStatement<'_>,
     record_key: [u8; 16],
     idempotency: &Idempotency,
-    receipt: &Receipt,
+    receipt: &CreatedTemplate,
     at: Timestamp,
 ) -> Result<(), StoreError> {
     keep.execute(params![
         record_key,
         idempotency.payload,
         key(receipt.id.get()),
-        receipt.category.number(),
-        receipt.status.number(),
+        receipt.category.code(),
+        receipt.status.code(),
         millis(at),
     ])?;
     Ok(())

@@ -12,7 +12,8 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    AccountLimits, CREATIONS_PER_HOUR, Change, EDITS_PER_DAY, EDITS_PER_MONTH, Limit, StoreError,
+    AccountLimits, Limit, MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, StoreError,
+    TemplateChange,
 };
 
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
@@ -50,7 +51,7 @@ pub(super) fn of_creations(
     at: Timestamp,
 ) -> Result<Option<Limit>, StoreError> {
     let what = Counted { account, template: None };
-    if what.reaches(connection, CREATIONS_PER_HOUR, at, HOUR)? {
+    if what.reaches(connection, MAX_CREATES_PER_HOUR, at, HOUR)? {
         return Ok(Some(Limit::CreationsPerHour));
     }
     let mut query = connection.prepare_cached(
@@ -68,31 +69,31 @@ pub(super) fn count_creation(
     account: AccountId,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    Counted { account, template: None }.add(batch, CREATIONS_PER_HOUR, at)
+    Counted { account, template: None }.add(batch, MAX_CREATES_PER_HOUR, at)
 }
 
 /// The limit that keeps an APPROVED template from being edited. The month comes first: waiting for
 /// a day is of no use then.
 pub(super) fn of_edits(
     connection: &Connection,
-    change: &Change,
+    change: &TemplateChange,
 ) -> Result<Option<Limit>, StoreError> {
     let what = Counted { account: change.account, template: Some(change.id) };
-    if what.reaches(connection, EDITS_PER_MONTH, change.at, MONTH)? {
+    if what.reaches(connection, MAX_EDITS_PER_MONTH, change.at, MONTH)? {
         return Ok(Some(Limit::EditsPerMonth));
     }
-    let day = what.reaches(connection, EDITS_PER_DAY, change.at, DAY)?;
+    let day = what.reaches(connection, MAX_EDITS_PER_DAY, change.at, DAY)?;
     Ok(day.then_some(Limit::EditsPerDay))
 }
 
 /// Counts an edit of an APPROVED template; its event is there already.
-pub(super) fn count_edit(batch: &mut Batch<'_>, change: &Change) -> Result<(), StoreError> {
+pub(super) fn count_edit(batch: &mut Batch<'_>, change: &TemplateChange) -> Result<(), StoreError> {
     let what = Counted { account: change.account, template: Some(change.id) };
-    what.add(batch, EDITS_PER_MONTH, change.at)
+    what.add(batch, MAX_EDITS_PER_MONTH, change.at)
 }
 
 /// Nobody asks for the edits of a template that is gone.
-pub(super) fn forget_edits(batch: &Batch<'_>, change: &Change) -> Result<(), StoreError> {
+pub(super) fn forget_edits(batch: &Batch<'_>, change: &TemplateChange) -> Result<(), StoreError> {
     batch
         .connection()
         .prepare_cached("DELETE FROM counted WHERE account_id = ?1 AND template_id = ?2")?

@@ -4,17 +4,18 @@
 
 use galley_domain::{
     id::{AccountId, TemplateId},
-    template::{Category, Status},
+    rulebook::Category,
+    template::Status,
 };
 use rusqlite::{Connection, params};
 
 use super::{
     columns::{key, template_id},
-    families, search, templates,
+    search, templates, translations,
 };
 use crate::{
-    Listing, MOST_COUNTED, MOST_FOUND, Named, Page, StoreError, StoredTemplate, kept::claim_key,
-    stretch::Stretch,
+    ListQuery, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page, StoreError, StoredTemplate,
+    encoding::claim_key, id_range::IdRange,
 };
 
 /// How many templates that words find are looked at in one go when they are counted.
@@ -27,15 +28,15 @@ const FEW: usize = 16;
 pub(super) fn page(
     connection: &Connection,
     words: Option<&Connection>,
-    listing: &Listing,
+    listing: &ListQuery,
 ) -> Result<Page, StoreError> {
     // All of it from one moment, though it takes several statements.
     let moment = connection.unchecked_transaction()?;
-    let stretch = Stretch::of(listing);
+    let stretch = IdRange::of(listing);
     let mut templates = find(&moment, words, listing, stretch, listing.limit + 1)?;
     let on = templates.len() > listing.limit;
     templates.truncate(listing.limit);
-    let back = match Stretch::behind(listing) {
+    let back = match IdRange::behind(listing) {
         Some(behind) => !find(&moment, words, listing, behind, 1)?.is_empty(),
         None => false,
     };
@@ -50,8 +51,8 @@ pub(super) fn page(
 fn find(
     connection: &Connection,
     words: Option<&Connection>,
-    listing: &Listing,
-    stretch: Stretch,
+    listing: &ListQuery,
+    stretch: IdRange,
     wanted: usize,
 ) -> Result<Vec<StoredTemplate>, StoreError> {
     if let Some(mut ids) = named(connection, listing)? {
@@ -75,15 +76,17 @@ fn find(
 /// The few templates that have the name, if one is asked for.
 fn named(
     connection: &Connection,
-    listing: &Listing,
+    listing: &ListQuery,
 ) -> Result<Option<Vec<TemplateId>>, StoreError> {
     Ok(match &listing.name {
-        Some(Named::Claim(claim)) => {
+        Some(NameFilter::Claim(claim)) => {
             let claim = claim_key(claim);
             let taken = templates::taken(connection, listing.account, &claim)?;
             Some(taken.and_then(|taken| taken.own).into_iter().collect())
         }
-        Some(Named::Family(family)) => Some(families::ids(connection, listing.account, *family)?),
+        Some(NameFilter::TranslationGroup(family)) => {
+            Some(translations::ids(connection, listing.account, *family)?)
+        }
         None => None,
     })
 }
@@ -91,7 +94,7 @@ fn named(
 /// The templates with these ids that are what the list asks for.
 fn fetch(
     connection: &Connection,
-    listing: &Listing,
+    listing: &ListQuery,
     ids: impl IntoIterator<Item = TemplateId>,
 ) -> Result<Vec<StoredTemplate>, StoreError> {
     let mut found = Vec::new();
@@ -106,8 +109,8 @@ fn fetch(
 fn search(
     connection: &Connection,
     words: &Connection,
-    listing: &Listing,
-    mut stretch: Stretch,
+    listing: &ListQuery,
+    mut stretch: IdRange,
     wanted: usize,
 ) -> Result<Vec<StoredTemplate>, StoreError> {
     let mut found = Vec::new();
@@ -134,11 +137,11 @@ fn search(
 pub(super) fn count(
     connection: &Connection,
     words: Option<&Connection>,
-    listing: &Listing,
+    listing: &ListQuery,
 ) -> Result<u64, StoreError> {
     let moment = connection.unchecked_transaction()?;
     if listing.name.is_some() {
-        let found = find(&moment, words, listing, Stretch::ALL, usize::MAX)?;
+        let found = find(&moment, words, listing, IdRange::ALL, usize::MAX)?;
         return Ok(found.len() as u64);
     }
     if listing.words.is_empty() {
@@ -151,14 +154,14 @@ pub(super) fn count(
 }
 
 /// Counts in the index alone.
-fn count_shelves(connection: &Connection, listing: &Listing) -> Result<u64, StoreError> {
+fn count_shelves(connection: &Connection, listing: &ListQuery) -> Result<u64, StoreError> {
     let mut query = connection.prepare_cached(
         "SELECT count(*) FROM (SELECT 1 FROM template INDEXED BY template_on_shelf \
          WHERE account_id = ?1 AND shelf = ?2 AND claim IS NOT NULL LIMIT ?3)",
     )?;
     let mut count = 0;
     for shelf in shelves(connection, listing.account)?.iter().filter(|it| listing.takes_from(it)) {
-        let values = params![key(listing.account.get()), shelf, key(MOST_COUNTED - count)];
+        let values = params![key(listing.account.get()), shelf, key(MAX_LIST_COUNT - count)];
         let here: i64 = query.query_row(values, |row| row.get(0))?;
         count += u64::try_from(here).unwrap_or(0);
     }
@@ -169,13 +172,13 @@ fn count_shelves(connection: &Connection, listing: &Listing) -> Result<u64, Stor
 fn count_found(
     connection: &Connection,
     words: &Connection,
-    listing: &Listing,
+    listing: &ListQuery,
 ) -> Result<u64, StoreError> {
     let mut shelf = connection.prepare_cached(
         "SELECT shelf FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL",
     )?;
     let query = search::Query::new(words, listing)?;
-    let (mut stretch, mut count) = (Stretch::ALL, 0);
+    let (mut stretch, mut count) = (IdRange::ALL, 0);
     loop {
         let ids = query.ids(words, stretch, STEP)?;
         for id in &ids {
@@ -185,7 +188,7 @@ fn count_found(
             {
                 count += 1;
             }
-            if count == MOST_FOUND {
+            if count == MAX_SEARCH_COUNT {
                 return Ok(count);
             }
         }
@@ -196,7 +199,7 @@ fn count_found(
     }
 }
 
-impl Listing {
+impl ListQuery {
     /// Whether a template passes every filter but the words.
     fn takes(&self, template: &StoredTemplate) -> bool {
         let kept = &template.template;
@@ -210,8 +213,8 @@ impl Listing {
         let mut parts = named.split(' ');
         let mut part = || parts.next().unwrap_or_default();
         let (status, category, language) = (part(), part(), part());
-        agrees(&self.statuses, |wanted: &Status| wanted.word() == status)
-            && agrees(&self.categories, |wanted: &Category| wanted.word() == category)
+        agrees(&self.statuses, |wanted: &Status| wanted.as_str() == status)
+            && agrees(&self.categories, |wanted: &Category| wanted.as_str() == category)
             && agrees(&self.languages, |wanted| wanted == language)
     }
 }
@@ -224,8 +227,8 @@ fn agrees<T>(wanted: &[T], meets: impl Fn(&T) -> bool) -> bool {
 /// The first ids of a stretch on all shelves that the list takes from.
 fn nearest(
     connection: &Connection,
-    listing: &Listing,
-    stretch: Stretch,
+    listing: &ListQuery,
+    stretch: IdRange,
     wanted: usize,
 ) -> Result<Vec<TemplateId>, StoreError> {
     let mut query = connection.prepare_cached(if stretch.backwards {

@@ -10,7 +10,7 @@ use super::{
     uploads::{find, over, recount},
     writer::Batch,
 };
-use crate::{Media, StoreError, UNUSED_DAYS, kept::charge};
+use crate::{Media, StoreError, UNUSED_MEDIA_DAYS, encoding::charge};
 
 /// How many steps one sweep takes at most.
 const MOST_STEPS: usize = 256;
@@ -56,7 +56,7 @@ impl SqliteStore {
 
 /// Files that no template named until this moment are not to be named any more.
 fn unused(at: Timestamp) -> Timestamp {
-    at.saturating_sub(SignedDuration::from_hours(24 * UNUSED_DAYS)).unwrap_or(Timestamp::MIN)
+    at.saturating_sub(SignedDuration::from_hours(24 * UNUSED_MEDIA_DAYS)).unwrap_or(Timestamp::MIN)
 }
 
 /// And those of this moment can be forgotten.

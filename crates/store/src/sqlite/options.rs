@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::fold;
+use super::checkpoint;
 use crate::StoreError;
 
 /// When a write is answered.
@@ -18,7 +18,7 @@ pub enum Acknowledge {
 
 /// What becomes of a schema that is older than this program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OlderSchema {
+pub enum SchemaPolicy {
     /// It is brought up to date; a store is made where there is none.
     #[default]
     Renewed,
@@ -41,7 +41,7 @@ pub(crate) enum Step {
     Refuse,
 }
 
-impl OlderSchema {
+impl SchemaPolicy {
     /// What is done about a store on which `found` of the `known` migrations have run.
     pub(crate) fn step(self, found: usize, known: usize) -> Step {
         match self {
@@ -62,7 +62,7 @@ pub struct SqliteOptions {
     /// When a write is answered.
     pub acknowledge: Acknowledge,
     /// What becomes of an older schema.
-    pub older_schema: OlderSchema,
+    pub older_schema: SchemaPolicy,
     /// How many pages the log has when it is folded into the file.
     pub fold_pages: u32,
 }
@@ -72,8 +72,8 @@ impl Default for SqliteOptions {
         Self {
             queue: 1_024,
             acknowledge: Acknowledge::default(),
-            older_schema: OlderSchema::default(),
-            fold_pages: fold::WORTH_IT,
+            older_schema: SchemaPolicy::default(),
+            fold_pages: checkpoint::WORTH_IT,
         }
     }
 }

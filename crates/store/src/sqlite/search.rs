@@ -9,9 +9,9 @@ use rusqlite::{Connection, params};
 
 use super::columns::{column, key};
 use crate::{
-    Listing, StoreError,
-    kept::{filter, owner},
-    stretch::Stretch,
+    ListQuery, StoreError,
+    encoding::{filter, owner},
+    id_range::IdRange,
 };
 
 /// The layout of the file; another one is made anew.
@@ -55,7 +55,7 @@ fn at(place: u64) -> Option<TemplateId> {
 pub(super) struct Query(String);
 
 impl Query {
-    pub(super) fn new(words: &Connection, listing: &Listing) -> Result<Self, StoreError> {
+    pub(super) fn new(words: &Connection, listing: &ListQuery) -> Result<Self, StoreError> {
         let owner = owner(listing.account);
         let mut terms = Vec::new();
         for word in &listing.words {
@@ -67,8 +67,8 @@ impl Query {
             (!spelt.is_empty()).then(|| format!("({})", spelt.join(" OR ")))
         };
         let filters = [
-            any_of('s', listing.statuses.iter().map(|status| status.word()).collect()),
-            any_of('c', listing.categories.iter().map(|category| category.word()).collect()),
+            any_of('s', listing.statuses.iter().map(|status| status.as_str()).collect()),
+            any_of('c', listing.categories.iter().map(|category| category.as_str()).collect()),
             any_of('l', listing.languages.iter().map(String::as_str).collect()),
         ];
         terms.extend(filters.into_iter().flatten());
@@ -79,7 +79,7 @@ impl Query {
     pub(super) fn ids(
         &self,
         words: &Connection,
-        stretch: Stretch,
+        stretch: IdRange,
         limit: usize,
     ) -> Result<Vec<TemplateId>, StoreError> {
         let mut query = words.prepare_cached(if stretch.backwards {

@@ -21,7 +21,7 @@ use std::{
 use galley_domain::id::{AccountId, TemplateId};
 use rusqlite::Connection;
 
-use super::{connection, recent::Recent, templates};
+use super::{connection, template_cache::Recent, templates};
 use crate::{StoreError, StoredTemplate};
 
 /// How long nobody looks for what other processes have committed.

@@ -2,22 +2,26 @@
 
 use galley_domain::{
     id::{AccountId, TemplateId},
-    lifecycle::{EventType, Hold, State},
-    sample,
-    template::{Category, Template},
-    wording::Wording,
+    rulebook::Category,
+    template::{
+        Template,
+        lifecycle::{EventType, Hold, State},
+        message_text::MessageText,
+        sample,
+    },
 };
 use jiff::Timestamp;
 use rusqlite::{CachedStatement, Connection, Row, params};
 
 use super::{
     columns::{actor_key, category, column, key, maybe, millis, number, status, template_id},
-    events, families, idempotency, limits, media,
+    events, idempotency, limits, media, translations,
     writer::Batch,
 };
 use crate::{
-    AccountLimits, Creation, NewTemplate, Receipt, StoreError, StoredTemplate, Taken,
-    kept::{Hashes, wording_key},
+    AccountLimits, CreateOutcome, CreatedTemplate, NameConflict, NewTemplate, StoreError,
+    StoredTemplate,
+    encoding::{Hashes, wording_key},
 };
 
 /// The statements of a creation, prepared once for all the writes of a transaction.
@@ -52,7 +56,7 @@ pub(super) fn create(
     batch: &mut Batch<'_>,
     new: &NewTemplate,
     hashes: &Hashes,
-) -> Result<Creation, StoreError> {
+) -> Result<CreateOutcome, StoreError> {
     if let (Some(idempotency), Some(key)) = (&new.idempotency, hashes.record)
         && let Some(record) = idempotency::find(&mut batch.templates.find_record, key, new.at)?
     {
@@ -72,9 +76,9 @@ pub(super) fn create(
         hashes.claim,
         template.name(),
         template.language(),
-        template.category().word(),
+        template.category().as_str(),
         template.allow_category_change(),
-        state.newest.word(),
+        state.newest.as_str(),
         state.approved.map(key),
         millis(new.at),
         template.content(),
@@ -84,13 +88,13 @@ pub(super) fn create(
     ])?;
     if inserted == 0 {
         let taken = taken(batch.connection(), new.account, &hashes.claim)?;
-        return Ok(Creation::NameTaken(taken.unwrap_or(Taken { own: None })));
+        return Ok(CreateOutcome::NameInUse(taken.unwrap_or(NameConflict { own: None })));
     }
     if hashes.names_samples {
         let named = sample::named_in(template.content());
         media::note_use(batch.connection(), new.account, named, new.at)?;
     }
-    let receipt = Receipt { id, status: state.status(), category: template.category() };
+    let receipt = CreatedTemplate { id, status: state.status(), category: template.category() };
     let created = events::NewEvent {
         account: new.account,
         kind: EventType::Created,
@@ -109,7 +113,7 @@ pub(super) fn create(
     if let (Some(idempotency), Some(key)) = (&new.idempotency, hashes.record) {
         idempotency::keep(&mut batch.templates.keep_record, key, idempotency, &receipt, new.at)?;
     }
-    Ok(Creation::Created(receipt))
+    Ok(CreateOutcome::Created(receipt))
 }
 
 /// What stands against a creation beyond a taken name, which the insert itself finds out. Where
@@ -119,29 +123,29 @@ fn refusal(
     new: &NewTemplate,
     hashes: &Hashes,
     limits: Option<AccountLimits>,
-) -> Result<Option<Creation>, StoreError> {
+) -> Result<Option<CreateOutcome>, StoreError> {
     if new.family.is_none() && limits.is_none() {
         return Ok(None);
     }
     if let Some(taken) = taken(connection, new.account, &hashes.claim)? {
-        return Ok(Some(Creation::NameTaken(taken)));
+        return Ok(Some(CreateOutcome::NameInUse(taken)));
     }
     if let Some(family) = new.family
-        && let Some(category) = families::category(connection, new.account, family)?
+        && let Some(category) = translations::category(connection, new.account, family)?
         && category != new.template.category()
     {
-        return Ok(Some(Creation::CategoryDiffers(category)));
+        return Ok(Some(CreateOutcome::CategoryDiffers(category)));
     }
     let Some(limits) = limits else { return Ok(None) };
     let reached = limits::of_creations(connection, new.account, limits, new.at)?;
-    Ok(reached.map(Creation::Limited))
+    Ok(reached.map(CreateOutcome::Limited))
 }
 
 /// The oldest other template of the account that has these words.
-pub(super) fn with_wording(
+pub(super) fn template_with_text(
     connection: &Connection,
     account: AccountId,
-    wording: &Wording,
+    wording: &MessageText,
     except: Option<TemplateId>,
 ) -> Result<Option<TemplateId>, StoreError> {
     let mut query = connection.prepare_cached(
@@ -159,13 +163,13 @@ pub(super) fn taken(
     connection: &Connection,
     account: AccountId,
     claim: &[u8; 16],
-) -> Result<Option<Taken>, StoreError> {
+) -> Result<Option<NameConflict>, StoreError> {
     let mut query =
         connection.prepare_cached("SELECT id, account_id FROM template WHERE claim = ?1")?;
     let mut rows = query.query([claim])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let own = number(row, "account_id")? == account.get();
-    Ok(Some(Taken { own: own.then_some(template_id(row, "id")?) }))
+    Ok(Some(NameConflict { own: own.then_some(template_id(row, "id")?) }))
 }
 
 /// One template with everything of its newest version; deleted ones are not found.
@@ -192,14 +196,14 @@ fn stored(row: &Row<'_>) -> Result<StoredTemplate, StoreError> {
         version: number(row, 7)?,
         newest: status(row, 8)?,
         approved: maybe(row, 9, |version: i64| u64::try_from(version).ok())?,
-        hold: maybe(row, 10, |word: String| Hold::named(&word))?,
+        hold: maybe(row, 10, |word: String| Hold::parse(&word))?,
     };
     Ok(StoredTemplate {
         id: template_id(row, 0)?,
         phone: row.get(1)?,
         template,
         state,
-        previous_category: maybe(row, 11, |word: String| Category::named(&word))?,
+        previous_category: maybe(row, 11, |word: String| Category::parse(&word))?,
         reason: row.get(12)?,
         revision: number(row, 13)?,
         created_at: column(row, 14, |at: i64| Timestamp::from_millisecond(at).ok())?,

@@ -11,8 +11,8 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    Appended, LARGEST_UPLOAD, MOST_UPLOADS, NewUpload, StoreError, UPLOAD_HOURS, UPLOAD_PIECE,
-    Upload, UploadCreation, kept::charge, sniff,
+    AppendOutcome, BeginUploadOutcome, MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, NewUpload, StoreError,
+    UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, Upload, encoding::charge, media_type,
 };
 
 /// How many pieces may wait for the writer at once: all of them may stand in one transaction.
@@ -41,19 +41,19 @@ impl SqliteStore {
         &self,
         mut piece: Piece,
         mut bytes: &[u8],
-    ) -> Result<Appended, StoreError> {
+    ) -> Result<AppendOutcome, StoreError> {
         let (account, id, room, at) = (piece.account, piece.id.clone(), piece.room, piece.at);
         let mut offset = piece.offset;
         loop {
-            let (now, later) = bytes.split_at(bytes.len().min(UPLOAD_PIECE));
+            let (now, later) = bytes.split_at(bytes.len().min(UPLOAD_CHUNK_BYTES));
             (piece.bytes, piece.later) = (now.to_vec(), later.len() as u64);
             let turn = self.turns.acquire().await;
             let done = self.writer.write(move |batch| append(batch, &piece)).await?;
             drop(turn);
-            if let Appended::OtherType { .. } = done {
+            if let AppendOutcome::OtherType { .. } = done {
                 self.forget_unwanted(account, &id, at).await?;
             }
-            if later.is_empty() || !matches!(done, Appended::Received(_)) {
+            if later.is_empty() || !matches!(done, AppendOutcome::Received(_)) {
                 return Ok(done);
             }
             (offset, bytes) = (offset.saturating_add(now.len() as u64), later);
@@ -65,7 +65,10 @@ impl SqliteStore {
 
 /// Unfinished uploads of this moment or earlier are over.
 pub(super) fn over(at: Timestamp) -> i64 {
-    millis(at.saturating_sub(SignedDuration::from_hours(UPLOAD_HOURS)).unwrap_or(Timestamp::MIN))
+    millis(
+        at.saturating_sub(SignedDuration::from_hours(UPLOAD_LIFETIME_HOURS))
+            .unwrap_or(Timestamp::MIN),
+    )
 }
 
 /// What all files of an account take of its room.
@@ -88,9 +91,12 @@ pub(super) fn recount(
     Ok(())
 }
 
-pub(super) fn begin(batch: &mut Batch<'_>, new: &NewUpload) -> Result<UploadCreation, StoreError> {
-    if !(1..=LARGEST_UPLOAD).contains(&new.length) {
-        return Ok(UploadCreation::WrongLength);
+pub(super) fn begin(
+    batch: &mut Batch<'_>,
+    new: &NewUpload,
+) -> Result<BeginUploadOutcome, StoreError> {
+    if !(1..=MAX_UPLOAD_BYTES).contains(&new.length) {
+        return Ok(BeginUploadOutcome::WrongLength);
     }
     let connection = batch.connection();
     let mut unfinished = connection.prepare_cached(
@@ -99,12 +105,12 @@ pub(super) fn begin(batch: &mut Batch<'_>, new: &NewUpload) -> Result<UploadCrea
     )?;
     let values = [key(new.account.get()), over(new.at)];
     let unfinished: u32 = unfinished.query_row(values, |row| row.get(0))?;
-    if unfinished >= MOST_UPLOADS {
-        return Ok(UploadCreation::TooMany);
+    if unfinished >= MAX_OPEN_UPLOADS {
+        return Ok(BeginUploadOutcome::TooMany);
     }
     let kept = kept(connection, new.account)?;
     if kept.saturating_add(charge(new.length, &new.file_name)) > new.room {
-        return Ok(UploadCreation::NoRoom(kept));
+        return Ok(BeginUploadOutcome::NoRoom(kept));
     }
     let begun = connection
         .prepare_cached(
@@ -121,10 +127,10 @@ pub(super) fn begin(batch: &mut Batch<'_>, new: &NewUpload) -> Result<UploadCrea
             millis(new.at),
         ])?;
     if begun == 0 {
-        return Ok(UploadCreation::Taken);
+        return Ok(BeginUploadOutcome::Taken);
     }
     recount(connection, key(new.account.get()), 0, charge(0, &new.file_name))?;
-    Ok(UploadCreation::Begun)
+    Ok(BeginUploadOutcome::Begun)
 }
 
 /// An upload of an account whose time is not over.
@@ -169,34 +175,35 @@ fn upload(row: &Row<'_>) -> Result<Upload, StoreError> {
 }
 
 /// Adds a piece; refuses it if those that follow would not fit.
-fn append(batch: &mut Batch<'_>, piece: &Piece) -> Result<Appended, StoreError> {
+fn append(batch: &mut Batch<'_>, piece: &Piece) -> Result<AppendOutcome, StoreError> {
     let connection = batch.connection();
     let found = find(connection, piece.account, &piece.id, piece.at)?;
-    let Some((upload, before)) = found else { return Ok(Appended::NoUpload) };
+    let Some((upload, before)) = found else { return Ok(AppendOutcome::NoUpload) };
     if piece.offset != before.received {
-        return Ok(Appended::Misplaced(before.received));
+        return Ok(AppendOutcome::Misplaced(before.received));
     }
     let received = before.received + piece.bytes.len() as u64;
     if received + piece.later > before.length {
-        return Ok(Appended::TooLong(before.length));
+        return Ok(AppendOutcome::TooLong(before.length));
     }
     if let (true, Some(handle)) = (piece.bytes.is_empty(), before.handle) {
-        return Ok(Appended::Complete { handle, sniffed: before.sniffed });
+        return Ok(AppendOutcome::Complete { handle, sniffed: before.sniffed });
     }
     let (held, holds) =
         (charge(before.received, &before.file_name), charge(received, &before.file_name));
     let kept = kept(connection, piece.account)?;
     if kept.saturating_sub(held).saturating_add(holds) > piece.room && holds > held {
-        return Ok(Appended::NoRoom(kept));
+        return Ok(AppendOutcome::NoRoom(kept));
     }
     let whole = received == before.length;
-    let sniffed = if whole { sniff::sniff(&head(connection, upload, &piece.bytes)?) } else { None };
-    if whole && sniff::contradicts(sniffed, &before.file_type) {
+    let sniffed =
+        if whole { media_type::sniff(&head(connection, upload, &piece.bytes)?) } else { None };
+    if whole && media_type::contradicts(sniffed, &before.file_type) {
         let (announced, shown) = (before.file_type, sniffed.map(str::to_owned));
-        return Ok(Appended::OtherType { announced, shown });
+        return Ok(AppendOutcome::OtherType { announced, shown });
     }
     if piece.bytes.is_empty() {
-        return Ok(Appended::Received(received));
+        return Ok(AppendOutcome::Received(received));
     }
     write(connection, upload, piece)?;
     connection
@@ -206,10 +213,10 @@ fn append(batch: &mut Batch<'_>, piece: &Piece) -> Result<Appended, StoreError> 
         .execute(params![upload, key(received), sniffed, whole.then_some(millis(piece.at)),])?;
     recount(connection, key(piece.account.get()), held, holds)?;
     if !whole {
-        return Ok(Appended::Received(received));
+        return Ok(AppendOutcome::Received(received));
     }
     let handle = media::handle(connection, upload)?;
-    Ok(Appended::Complete { handle, sniffed: sniffed.map(str::to_owned) })
+    Ok(AppendOutcome::Complete { handle, sniffed: sniffed.map(str::to_owned) })
 }
 
 /// Writes the bytes into a chunk of their own, or behind the last one.
@@ -223,7 +230,7 @@ fn write(connection: &Connection, upload: i64, piece: &Piece) -> Result<(), Stor
         .optional()?;
     let short = last.filter(|(_, length)| {
         let length = usize::try_from(*length).unwrap_or(usize::MAX);
-        length < SHORT_CHUNK && length + piece.bytes.len() <= UPLOAD_PIECE
+        length < SHORT_CHUNK && length + piece.bytes.len() <= UPLOAD_CHUNK_BYTES
     });
     let Some((place, _)) = short else {
         connection
@@ -246,13 +253,13 @@ fn head(connection: &Connection, upload: i64, behind: &[u8]) -> Result<Vec<u8>, 
     let mut query = connection.prepare_cached(
         "SELECT substr(bytes, 1, ?2) FROM upload_chunk WHERE upload = ?1 ORDER BY place",
     )?;
-    let mut rows = query.query([upload, i64::try_from(sniff::ENOUGH).unwrap_or(i64::MAX)])?;
+    let mut rows = query.query([upload, i64::try_from(media_type::ENOUGH).unwrap_or(i64::MAX)])?;
     let mut head = Vec::new();
-    while head.len() < sniff::ENOUGH
+    while head.len() < media_type::ENOUGH
         && let Some(row) = rows.next()?
     {
         head.extend(row.get::<_, Vec<u8>>(0)?);
     }
-    head.extend(behind.iter().take(sniff::ENOUGH));
+    head.extend(behind.iter().take(media_type::ENOUGH));
     Ok(head)
 }

@@ -2,7 +2,7 @@
 
 use galley_domain::{
     id::{AccountId, TemplateId},
-    template::Category,
+    rulebook::Category,
 };
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
@@ -86,7 +86,7 @@ fn read(row: &Row<'_>) -> Result<Version, StoreError> {
         number: number(row, "version")?,
         status: status(row, "status")?,
         category: category(row, "category")?,
-        previous_category: maybe(row, "previous_category", |it: String| Category::named(&it))?,
+        previous_category: maybe(row, "previous_category", |it: String| Category::parse(&it))?,
         content: row.get("content")?,
         created_at: column(row, "created_at", |at: i64| Timestamp::from_millisecond(at).ok())?,
         created_by: actor(row, "actor")?,

@@ -1,10 +1,9 @@
 //! Endpoints, as SQL: registered, changed, taken away.
 
 use galley_domain::{
-    delivery::Because,
     id::{AccountId, WebhookId},
-    lifecycle::EventType,
-    webhook::Format,
+    template::lifecycle::EventType,
+    webhook::{Format, delivery::DisableReason},
 };
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
@@ -15,8 +14,8 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    KeptSecret, MOST_WEBHOOKS, NewWebhook, Rotation, StoreError, Webhook, WebhookChange,
-    WebhookCreation,
+    CreateWebhookOutcome, MAX_WEBHOOKS, NewWebhook, Rotation, StoreError, StoredSecret, Webhook,
+    WebhookChange,
 };
 
 /// Everything of an endpoint, with how far behind it is.
@@ -26,14 +25,14 @@ const SELECT: &str = "SELECT w.*, max(a.last_seq - w.cursor, 0) AS behind \
 pub(super) fn create(
     batch: &mut Batch<'_>,
     new: &NewWebhook,
-) -> Result<WebhookCreation, StoreError> {
+) -> Result<CreateWebhookOutcome, StoreError> {
     let account = key(new.account.get());
     let there = of_account(batch.connection(), new.account)?;
     if let Some(other) = there.iter().find(|other| new.subscribed && other.subscribed) {
-        return Ok(WebhookCreation::Subscribed(other.id));
+        return Ok(CreateWebhookOutcome::Subscribed(other.id));
     }
-    if there.len() >= MOST_WEBHOOKS {
-        return Ok(WebhookCreation::TooMany);
+    if there.len() >= MAX_WEBHOOKS {
+        return Ok(CreateWebhookOutcome::TooMany);
     }
     // What happened earlier in this transaction is not written to the account's row yet.
     let newest = batch.newest_seq(new.account)?;
@@ -50,13 +49,13 @@ pub(super) fn create(
             new.secret.0,
             key(newest),
             millis(new.at),
-            new.format.word(),
+            new.format.as_str(),
             new.subscribed,
         ])?;
     let id = u64::try_from(batch.connection().last_insert_rowid()).ok().and_then(WebhookId::new);
     let made = id.map(|id| one(batch.connection(), new.account, id)).transpose()?.flatten();
     let made = made.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-    Ok(WebhookCreation::Created(Box::new(Webhook { behind: 0, ..made })))
+    Ok(CreateWebhookOutcome::Created(Box::new(Webhook { behind: 0, ..made })))
 }
 
 pub(super) fn of_account(
@@ -110,7 +109,7 @@ pub(super) fn change(
         ])?;
     match change.disabled {
         Some(true) if before.disabled.is_none() => {
-            disable(batch.connection(), id, Because::SwitchedOff, at)?;
+            disable(batch.connection(), id, DisableReason::SwitchedOff, at)?;
         }
         Some(false) if before.disabled.is_some() => enable(batch, &before)?,
         _ => {}
@@ -126,7 +125,7 @@ pub(super) fn change(
 pub(super) fn disable(
     connection: &Connection,
     id: WebhookId,
-    because: Because,
+    because: DisableReason,
     at: Timestamp,
 ) -> Result<(), StoreError> {
     connection
@@ -134,7 +133,7 @@ pub(super) fn disable(
             "UPDATE webhook SET disabled_at = ?2, disabled_because = ?3, resting_until = NULL \
              WHERE id = ?1",
         )?
-        .execute(params![key(id.get()), millis(at), because.word()])?;
+        .execute(params![key(id.get()), millis(at), because.as_str()])?;
     Ok(())
 }
 
@@ -193,7 +192,7 @@ pub(super) fn rotate(
 
 /// Another secret for an endpoint.
 pub(super) struct NewSecret {
-    pub(super) secret: KeptSecret,
+    pub(super) secret: StoredSecret,
     pub(super) until: Timestamp,
     pub(super) anyway: bool,
     pub(super) at: Timestamp,
@@ -218,25 +217,25 @@ pub(super) fn delete(
 }
 
 fn words(events: &[EventType]) -> String {
-    let words: Vec<_> = events.iter().map(|it| it.word()).collect();
+    let words: Vec<_> = events.iter().map(|it| it.as_str()).collect();
     words.join(",")
 }
 
 fn webhook(row: &Row<'_>) -> Result<Webhook, StoreError> {
-    let because = maybe(row, "disabled_because", |word: String| Because::named(&word))?;
+    let because = maybe(row, "disabled_because", |word: String| DisableReason::parse(&word))?;
     let former: Option<Vec<u8>> = row.get("former_secret")?;
-    let former = former.map(KeptSecret);
+    let former = former.map(StoredSecret);
     Ok(Webhook {
         id: webhook_id(row, "id")?,
         account: account_id(row, "account_id")?,
         url: row.get("url")?,
         events: column(row, "events", |words: String| {
             let words = words.split(',').filter(|word| !word.is_empty());
-            words.map(EventType::named).collect()
+            words.map(EventType::parse).collect()
         })?,
-        format: column(row, "format", |word: String| Format::named(&word))?,
+        format: column(row, "format", |word: String| Format::parse(&word))?,
         subscribed: row.get("subscribed")?,
-        secret: KeptSecret(row.get("secret")?),
+        secret: StoredSecret(row.get("secret")?),
         former_secret: former.zip(moment(row, "former_until")?),
         cursor: number(row, "cursor")?,
         behind: number(row, "behind")?,

@@ -23,15 +23,14 @@ use rusqlite::{Connection, params};
 use tokio::sync::oneshot;
 
 use super::{
-    Acknowledge, OlderSchema, SqliteOptions,
+    Acknowledge, SchemaPolicy, SqliteOptions,
+    checkpoint::Folder,
     columns::{key, millis, number},
-    connection,
-    fold::Folder,
-    limits,
+    connection, limits,
     snapshots::Snapshots,
     templates,
 };
-use crate::{AccountLimits, StoreError, Tidings};
+use crate::{AccountLimits, EventNotifier, StoreError};
 
 /// How many writes one transaction takes at most: enough to share a sync, few enough that the
 /// first of them does not wait long.
@@ -51,14 +50,14 @@ impl Writer {
         path: PathBuf,
         connection: Connection,
         snapshots: Arc<Snapshots>,
-        tidings: Arc<Tidings>,
+        event_notifier: Arc<EventNotifier>,
         options: &SqliteOptions,
     ) -> Result<Self, StoreError> {
         let (queue, waiting) = sync_channel(options.queue);
         let mut desk = Desk {
             folder: Folder::start(&path, options.fold_pages)?,
             snapshots,
-            tidings,
+            event_notifier,
             connection: Some(connection),
             acknowledge: options.acknowledge,
             older_schema: options.older_schema,
@@ -263,11 +262,11 @@ struct Desk {
     folder: Folder,
     /// Dropped before the connection, too.
     snapshots: Arc<Snapshots>,
-    tidings: Arc<Tidings>,
+    event_notifier: Arc<EventNotifier>,
     path: PathBuf,
     connection: Option<Connection>,
     acknowledge: Acknowledge,
-    older_schema: OlderSchema,
+    older_schema: SchemaPolicy,
 }
 
 impl Desk {
@@ -348,7 +347,7 @@ impl Desk {
         };
         answer_all(jobs, &outcome);
         // Also when the outcome is unknown: whoever waits will look.
-        self.tidings.tell(newest);
+        self.event_notifier.tell(newest);
         if outcome.is_err() {
             // After a failed sync nobody knows what is on disk: a new connection finds out.
             self.connection = None;
@@ -439,7 +438,7 @@ mod tests {
     async fn a_write_that_fails_or_panics_fails_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
-        let connection = connection::open_for_writing(&path, OlderSchema::Renewed).unwrap();
+        let connection = connection::open_for_writing(&path, SchemaPolicy::Renewed).unwrap();
         let account = "INSERT INTO account VALUES (1, 'a', 'v1', 'auto', 1, 0, NULL, 0, NULL, 0)";
         connection.execute(account, []).unwrap();
         let writer = Writer::start(

@@ -1,6 +1,6 @@
 //! Cases about accounts and their phone numbers.
 
-use galley_store::{AccountCreation, CredentialKind, NewAccount, PhoneAddition};
+use galley_store::{AddPhoneOutcome, CreateAccountOutcome, CredentialKind, NewAccount};
 
 use super::fixture::{Shared, account, new_account, noon, secret};
 
@@ -10,7 +10,7 @@ pub(crate) async fn an_account_is_made_whole_or_not_at_all(store: &Shared) {
         credentials: vec![secret(CredentialKind::Key, "k"), secret(CredentialKind::Token, "t")],
         ..new_account("first")
     };
-    let AccountCreation::Created(id, credentials) = store.create_account(first).await.unwrap()
+    let CreateAccountOutcome::Created(id, credentials) = store.create_account(first).await.unwrap()
     else {
         panic!("the first is made")
     };
@@ -22,24 +22,24 @@ pub(crate) async fn an_account_is_made_whole_or_not_at_all(store: &Shared) {
     assert!(!store.account(id).await.unwrap().unwrap().takes_any_phone);
 
     let named = store.create_account(new_account("first")).await.unwrap();
-    assert_eq!(named, AccountCreation::NameTaken);
+    assert_eq!(named, CreateAccountOutcome::NameTaken);
     let phoned =
         NewAccount { phones: vec!["333".to_owned(), "111".to_owned()], ..new_account("second") };
     assert_eq!(
         store.create_account(phoned).await.unwrap(),
-        AccountCreation::PhoneTaken("111".to_owned())
+        CreateAccountOutcome::PhoneTaken("111".to_owned())
     );
     let keyed =
         NewAccount { credentials: vec![secret(CredentialKind::Key, "k")], ..new_account("third") };
     assert_eq!(
         store.create_account(keyed).await.unwrap(),
-        AccountCreation::SecretTaken(CredentialKind::Key)
+        CreateAccountOutcome::SecretTaken(CredentialKind::Key)
     );
     let twice = vec![secret(CredentialKind::Key, "x"), secret(CredentialKind::Key, "x")];
     let doubled = NewAccount { credentials: twice, ..new_account("fourth") };
     assert_eq!(
         store.create_account(doubled).await.unwrap(),
-        AccountCreation::SecretTaken(CredentialKind::Key)
+        CreateAccountOutcome::SecretTaken(CredentialKind::Key)
     );
     assert_eq!(store.accounts().await.unwrap().len(), 1);
     assert_eq!(store.phone_owner("333").await.unwrap(), None);
@@ -49,24 +49,24 @@ pub(crate) async fn the_first_account_is_made_once(store: &Shared) {
     let first = |name: &str| NewAccount { only_as_first: true, ..new_account(name) };
     assert!(matches!(
         store.create_account(first("a")).await.unwrap(),
-        AccountCreation::Created(..)
+        CreateAccountOutcome::Created(..)
     ));
-    assert_eq!(store.create_account(first("b")).await.unwrap(), AccountCreation::NotFirst);
+    assert_eq!(store.create_account(first("b")).await.unwrap(), CreateAccountOutcome::NotFirst);
     assert!(matches!(
         store.create_account(new_account("b")).await.unwrap(),
-        AccountCreation::Created(..)
+        CreateAccountOutcome::Created(..)
     ));
 }
 
 pub(crate) async fn a_phone_number_has_one_owner(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     assert!(store.account(mine).await.unwrap().unwrap().takes_any_phone);
-    assert_eq!(store.add_phone(mine, "111", noon(0)).await.unwrap(), PhoneAddition::Added);
-    assert_eq!(store.add_phone(mine, "111", noon(0)).await.unwrap(), PhoneAddition::Owned);
-    assert_eq!(store.add_phone(theirs, "111", noon(0)).await.unwrap(), PhoneAddition::Taken);
+    assert_eq!(store.add_phone(mine, "111", noon(0)).await.unwrap(), AddPhoneOutcome::Added);
+    assert_eq!(store.add_phone(mine, "111", noon(0)).await.unwrap(), AddPhoneOutcome::Owned);
+    assert_eq!(store.add_phone(theirs, "111", noon(0)).await.unwrap(), AddPhoneOutcome::Taken);
     assert_eq!(store.phone_owner("111").await.unwrap(), Some(mine));
     let nobody = galley_domain::id::AccountId::new(12_345).unwrap();
-    assert_eq!(store.add_phone(nobody, "222", noon(0)).await.unwrap(), PhoneAddition::NoAccount);
+    assert_eq!(store.add_phone(nobody, "222", noon(0)).await.unwrap(), AddPhoneOutcome::NoAccount);
 }
 
 pub(crate) async fn a_disabled_account_says_since_when(store: &Shared) {

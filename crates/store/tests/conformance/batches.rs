@@ -3,12 +3,12 @@
 use std::{future::Future, pin::Pin, sync::Arc, task::Poll};
 
 use galley_domain::{
+    document::Document,
     id::AccountId,
-    json::Document,
-    rulebook::V1,
-    template::{Category, Template},
+    rulebook::{Category, V1},
+    template::Template,
 };
-use galley_store::{Creation, NewTemplate, StoreError};
+use galley_store::{CreateOutcome, NewTemplate, StoreError};
 
 use super::{
     fixture::{
@@ -18,7 +18,7 @@ use super::{
     one_database::{number, somebody_waits},
 };
 
-type UnderWay = Pin<Box<dyn Future<Output = Result<Creation, StoreError>> + Send>>;
+type UnderWay = Pin<Box<dyn Future<Output = Result<CreateOutcome, StoreError>> + Send>>;
 
 /// A creation that has queued and has no answer yet.
 async fn queued(store: &Shared, new: NewTemplate) -> UnderWay {
@@ -73,7 +73,7 @@ async fn who_comes_while_a_batch_waits_for_its_account_is_made_with_it() {
     let first = created(first.await.unwrap());
     created(second.await.unwrap());
     match taken.await.unwrap() {
-        Creation::NameTaken(taken) => assert_eq!(taken.own, Some(first.id)),
+        CreateOutcome::NameInUse(taken) => assert_eq!(taken.own, Some(first.id)),
         other => panic!("{other:?}"),
     }
     for creation in [keyed, elsewhere, last] {
@@ -124,7 +124,7 @@ async fn together(store: &Shared, address: &str, others: Vec<NewTemplate>) -> Ve
     batch
 }
 
-fn is_refused(creation: &Result<Creation, StoreError>) -> bool {
+fn is_refused(creation: &Result<CreateOutcome, StoreError>) -> bool {
     matches!(creation, Err(StoreError::Unavailable(_) | StoreError::Busy))
 }
 
@@ -243,5 +243,5 @@ async fn what_a_key_made_is_not_told_while_somebody_holds_its_account() {
     }
     owner.batch_execute("ROLLBACK").await.unwrap();
     let again = store.create_template(with_key(ours, "made", 1, 1)).await.unwrap();
-    assert!(matches!(again, Creation::Replayed(_)), "{again:?}");
+    assert!(matches!(again, CreateOutcome::Replayed(_)), "{again:?}");
 }

@@ -1,13 +1,17 @@
 //! Cases about edits, reviews, deletions and versions.
 
 use galley_domain::{
-    edit::Edit,
     id::{AccountId, TemplateId},
-    lifecycle::{EventType, Hold, Trigger},
-    template::{Category, Review, Status},
+    rulebook::Category,
+    template::{
+        Review, Status,
+        edit::Edit,
+        lifecycle::{EventType, Hold, Trigger},
+    },
 };
 use galley_store::{
-    Actor, Change, Changed, Creation, Decision, Event, NewTemplate, StoredTemplate, Taken,
+    Actor, ChangeOutcome, CreateOutcome, Decision, Event, NameConflict, NewTemplate,
+    StoredTemplate, TemplateChange,
 };
 
 use super::fixture::{
@@ -26,11 +30,11 @@ fn category(category: Category) -> Edit {
     Edit::Replace { content: None, category: Some(category) }
 }
 
-async fn edited(store: &Shared, change: Change, edit: Edit) -> StoredTemplate {
+async fn edited(store: &Shared, change: TemplateChange, edit: Edit) -> StoredTemplate {
     done(store.edit_template(change, edit).await.unwrap())
 }
 
-async fn moved(store: &Shared, change: Change, trigger: Trigger) -> StoredTemplate {
+async fn moved(store: &Shared, change: TemplateChange, trigger: Trigger) -> StoredTemplate {
     done(store.review_template(change, trigger, None).await.unwrap())
 }
 
@@ -40,7 +44,7 @@ async fn told(store: &Shared, account: AccountId) -> Vec<(&'static str, u64, &'s
     assert!(events.iter().zip(1..).all(|(event, seq)| event.seq == seq), "{events:?}");
     let told = |event: &Event| {
         let (version, _, status) = about(event);
-        (event.kind.word(), version, status.word())
+        (event.kind.as_str(), version, status.as_str())
     };
     events.iter().map(told).collect()
 }
@@ -95,7 +99,7 @@ pub(crate) async fn a_locked_category_is_refused_and_nothing_changes(store: &Sha
     let before = store.template(account, id).await.unwrap();
     let refused =
         store.edit_template(change(account, id), category(Category::Marketing)).await.unwrap();
-    assert_eq!(refused, Changed::CategoryLocked(Category::Utility));
+    assert_eq!(refused, ChangeOutcome::CategoryLocked(Category::Utility));
     assert_eq!(store.template(account, id).await.unwrap(), before);
     assert_eq!(told(store, account).await.len(), 1);
     let same = edited(store, change(account, id), category(Category::Utility)).await;
@@ -103,7 +107,7 @@ pub(crate) async fn a_locked_category_is_refused_and_nothing_changes(store: &Sha
 }
 
 fn fixed(name: &str) -> galley_domain::template::Template {
-    use galley_domain::{json::Document, rulebook::V1, template::Template};
+    use galley_domain::{document::Document, rulebook::V1, template::Template};
     let document = format!(
         r#"{{"name":"{name}","language":"en_US","category":"UTILITY","allow_category_change":false,
         "components":[{{"type":"BODY","text":"b"}}]}}"#
@@ -121,20 +125,22 @@ pub(crate) async fn an_older_version_comes_back_as_the_newest(store: &Shared) {
     assert_eq!(back.template.category(), Category::Utility);
     assert_eq!(back.previous_category, Some(Category::Marketing));
     let unknown = store.edit_template(change(account, id), Edit::Restore(5)).await.unwrap();
-    assert_eq!(unknown, Changed::NoVersion);
+    assert_eq!(unknown, ChangeOutcome::NoVersion);
     assert_eq!(store.template(account, id).await.unwrap(), Some(back.into()));
 }
 
 pub(crate) async fn a_change_of_an_outdated_revision_is_refused(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
-    let at =
-        |revisions: &[u64]| Change { expected: Some(revisions.to_vec()), ..change(account, id) };
+    let at = |revisions: &[u64]| TemplateChange {
+        expected: Some(revisions.to_vec()),
+        ..change(account, id)
+    };
     edited(store, at(&[7, 1]), content("second")).await;
     let edit = store.edit_template(at(&[1]), content("third")).await.unwrap();
     let review = store.review_template(at(&[1]), Trigger::Approve, None).await.unwrap();
     let delete = store.delete_template(at(&[])).await.unwrap();
-    assert_eq!([edit, review, delete], [const { Changed::Outdated(2) }; 3]);
+    assert_eq!([edit, review, delete], [const { ChangeOutcome::Outdated(2) }; 3]);
     assert_eq!(told(store, account).await.len(), 2);
 }
 
@@ -152,7 +158,7 @@ pub(crate) async fn a_review_moves_along_the_table_and_tells_why(store: &Shared)
 
     let now = edited(store, change(account, id), content("better")).await;
     assert_eq!((now.reason, now.state.status()), (None, Status::Pending));
-    let operator = Change { actor: Actor::Operator, ..change(account, id) };
+    let operator = TemplateChange { actor: Actor::Operator, ..change(account, id) };
     let approved = moved(store, operator, Trigger::Approve).await;
     assert_eq!(
         (approved.state.status(), approved.state.live_version()),
@@ -172,7 +178,7 @@ pub(crate) async fn a_move_that_the_table_does_not_have_changes_nothing(store: &
     let id = create(store, new(account, "hello")).await;
     let before = store.template(account, id).await.unwrap();
     let refused = store.review_template(change(account, id), Trigger::Approve, None).await.unwrap();
-    let Changed::NotPossible(refusal) = refused else { panic!("{refused:?}") };
+    let ChangeOutcome::InvalidTransition(refusal) = refused else { panic!("{refused:?}") };
     assert_eq!(refusal.status, Status::Approved);
     assert!(refusal.possible.contains(&Trigger::Pause), "{refusal:?}");
     assert_eq!(store.template(account, id).await.unwrap(), before);
@@ -204,7 +210,7 @@ pub(crate) async fn a_deleted_template_is_gone_its_name_free_and_its_events_kept
     assert_eq!(store.versions(account, id, None, 10).await.unwrap(), None);
     let again = store.delete_template(change(account, id)).await.unwrap();
     let edit = store.edit_template(change(account, id), content("third")).await.unwrap();
-    assert_eq!([again, edit], [const { Changed::NoTemplate }; 2]);
+    assert_eq!([again, edit], [const { ChangeOutcome::NoTemplate }; 2]);
     assert_eq!(store.taken(account, "hello").await.unwrap(), None);
     let next = create(store, new(account, "hello")).await;
     assert_ne!(next, id);
@@ -223,7 +229,7 @@ pub(crate) async fn no_account_changes_or_sees_what_is_anothers(store: &Shared) 
     let edit = store.edit_template(theirs.clone(), content("second")).await.unwrap();
     let review = store.review_template(theirs.clone(), Trigger::Pause, None).await.unwrap();
     let delete = store.delete_template(theirs.clone()).await.unwrap();
-    assert_eq!([edit, review, delete], [const { Changed::NoTemplate }; 3]);
+    assert_eq!([edit, review, delete], [const { ChangeOutcome::NoTemplate }; 3]);
     assert_eq!(store.version(theirs.account, id, 1).await.unwrap(), None);
     assert_eq!(store.versions(theirs.account, id, None, 10).await.unwrap(), None);
     assert_eq!(store.template(mine, id).await.unwrap(), before);
@@ -274,7 +280,7 @@ pub(crate) async fn of_many_edits_of_one_revision_one_wins(store: &Shared) {
     let tasks: Vec<_> = (0..24)
         .map(|number| {
             let store = std::sync::Arc::clone(store);
-            let change = Change { expected: Some(vec![1]), ..change(account, id) };
+            let change = TemplateChange { expected: Some(vec![1]), ..change(account, id) };
             tokio::spawn(async move {
                 store.edit_template(change, content(&number.to_string())).await.unwrap()
             })
@@ -283,8 +289,8 @@ pub(crate) async fn of_many_edits_of_one_revision_one_wins(store: &Shared) {
     let (mut won, mut lost) = (Vec::new(), 0);
     for task in tasks {
         match task.await.unwrap() {
-            Changed::Done(template) => won.push(template),
-            Changed::Outdated(2) => lost += 1,
+            ChangeOutcome::Done(template) => won.push(template),
+            ChangeOutcome::Outdated(2) => lost += 1,
             other => panic!("{other:?}"),
         }
     }
@@ -311,7 +317,7 @@ pub(crate) async fn a_review_against_an_edit_ends_as_one_of_both_orders(store: &
             async move { other.edit_template(change(account, id), content("second")).await.unwrap() },
         )
     };
-    let judge = async |(id, review): (TemplateId, Changed), edit: Changed| {
+    let judge = async |(id, review): (TemplateId, ChangeOutcome), edit: ChangeOutcome| {
         last = id;
         let (review, edit) = (done(review), done(edit));
         let end = store.template(account, id).await.unwrap().unwrap();
@@ -338,13 +344,13 @@ pub(crate) async fn a_deletion_against_an_edit_ends_as_one_of_both_orders(store:
             other.edit_template(change(account, id), content("second")).await.unwrap()
         })
     };
-    let judge = async |(id, delete): (TemplateId, Changed), edit: Changed| {
+    let judge = async |(id, delete): (TemplateId, ChangeOutcome), edit: ChangeOutcome| {
         let was = done(delete);
         match edit {
-            Changed::Done(edited) => {
+            ChangeOutcome::Done(edited) => {
                 assert_eq!((was.state.version, was.revision), (2, edited.revision));
             }
-            Changed::NoTemplate => assert_eq!(was.state.version, 1),
+            ChangeOutcome::NoTemplate => assert_eq!(was.state.version, 1),
             other => panic!("{other:?}"),
         }
         assert_eq!(store.template(account, id).await.unwrap(), None);
@@ -364,10 +370,10 @@ pub(crate) async fn a_creation_against_a_deletion_of_its_name_ends_as_one_of_bot
             other.create_template(new(account, &name)).await.unwrap()
         })
     };
-    let judge = async |(id, delete): (TemplateId, Changed), creation: Creation| {
+    let judge = async |(id, delete): (TemplateId, ChangeOutcome), creation: CreateOutcome| {
         assert_eq!(done(delete).id, id);
         let name = match creation {
-            Creation::NameTaken(Taken { own }) => {
+            CreateOutcome::NameInUse(NameConflict { own }) => {
                 assert_eq!(own, Some(id));
                 return;
             }

@@ -1,13 +1,13 @@
 //! Cases about keys and tokens.
 
-use galley_domain::credential::Scopes;
-use galley_store::{CredentialAddition, CredentialId, CredentialKind, NewCredential, SecretHash};
+use galley_domain::account::Scopes;
+use galley_store::{AddCredentialOutcome, CredentialId, CredentialKind, NewCredential, SecretHash};
 
 use super::fixture::{Shared, account, new, noon, secret};
 
-fn added(addition: CredentialAddition) -> CredentialId {
+fn added(addition: AddCredentialOutcome) -> CredentialId {
     match addition {
-        CredentialAddition::Added(id) => id,
+        AddCredentialOutcome::Added(id) => id,
         other => panic!("{other:?}"),
     }
 }
@@ -27,7 +27,7 @@ pub(crate) async fn a_credential_is_found_by_its_secret_and_kind(store: &Shared)
     assert_eq!(store.credential(CredentialKind::Key, SecretHash::of("s")).await.unwrap(), None);
     let twin =
         store.add_credential(account, secret(CredentialKind::Token, "s"), noon(0)).await.unwrap();
-    assert_eq!(twin, CredentialAddition::SecretTaken);
+    assert_eq!(twin, AddCredentialOutcome::SecretTaken);
     added(store.add_credential(account, secret(CredentialKind::Key, "s"), noon(0)).await.unwrap());
 }
 
@@ -50,7 +50,7 @@ pub(crate) async fn rotation_adds_one_and_ends_the_old_one(store: &Shared) {
     let nobody = store
         .rotate_credential(CredentialId(999), secret(CredentialKind::Key, "x"), noon(1), noon(0))
         .await;
-    assert_eq!(nobody.unwrap(), CredentialAddition::NoOwner);
+    assert_eq!(nobody.unwrap(), AddCredentialOutcome::NoOwner);
 }
 
 pub(crate) async fn revocation_happens_once(store: &Shared) {

@@ -3,13 +3,13 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use galley_domain::{
-    delivery::{Because, DeliveryStatus, Reply, Verdict},
     id::{AccountId, TemplateId, WebhookId},
-    lifecycle::{EventType, Trigger},
+    template::lifecycle::{EventType, Trigger},
+    webhook::delivery::{DeliveryStatus, DisableReason, Reply, Verdict},
 };
 use galley_store::{
-    About, Actor, Attempt, Deliveries, DueDelivery, NewTemplate, NewWebhook, Recorded, Replay,
-    Replayed, Take, WebhookChange,
+    Actor, Attempt, AttemptRecorded, Deliveries, DeliveryLease, DueDelivery, EventSubject,
+    NewTemplate, NewWebhook, Replay, ReplayOutcome, WebhookChange,
 };
 
 use super::{
@@ -23,9 +23,9 @@ const NONE: [u64; 0] = [];
 
 /// Takes what is due so many milliseconds after noon.
 pub(crate) async fn take(store: &Shared, id: WebhookId, at: i64) -> Option<DueDelivery> {
-    match store.take_delivery(id, noon(at), noon(at + LEASE)).await.unwrap() {
-        Take::Due(due) => Some(*due),
-        Take::Nothing(_) => None,
+    match store.lease_delivery(id, noon(at), noon(at + LEASE)).await.unwrap() {
+        DeliveryLease::Due(due) => Some(*due),
+        DeliveryLease::Nothing(_) => None,
     }
 }
 
@@ -45,11 +45,11 @@ fn attempt(due: &DueDelivery, at: i64, reply: Reply, verdict: Verdict) -> Attemp
 
 pub(crate) async fn deliver(store: &Shared, due: &DueDelivery, at: i64) {
     let taken = attempt(due, at, Reply::Taken, Verdict::Delivered);
-    assert_eq!(store.record_attempt(taken).await.unwrap(), Recorded::Kept);
+    assert_eq!(store.record_attempt(taken).await.unwrap(), AttemptRecorded::Kept);
 }
 
 /// Fails, to be tried again after so many seconds.
-async fn fail(store: &Shared, due: &DueDelivery, at: i64, seconds: u64) -> Recorded {
+async fn fail(store: &Shared, due: &DueDelivery, at: i64, seconds: u64) -> AttemptRecorded {
     let again = Verdict::Again(Duration::from_secs(seconds));
     store.record_attempt(attempt(due, at, REFUSED, again)).await.unwrap()
 }
@@ -83,7 +83,7 @@ pub(crate) async fn statuses(
 ) -> BTreeMap<u64, &'static str> {
     let all = Deliveries { status: None, before: None, limit: 1_000 };
     let all = store.deliveries(account, id, all).await.unwrap().unwrap();
-    all.iter().map(|it| (it.seq, it.status.word())).collect()
+    all.iter().map(|it| (it.seq, it.status.as_str())).collect()
 }
 
 pub(crate) async fn every_event_after_the_registration_is_delivered_in_order(store: &Shared) {
@@ -100,8 +100,8 @@ pub(crate) async fn every_event_after_the_registration_is_delivered_in_order(sto
     let rest = deliver_all(store, webhook.id, 1_000).await;
     assert_eq!(rest, (3..=601).collect::<Vec<_>>());
     assert_eq!(store.webhook(account, webhook.id).await.unwrap().unwrap().behind, 0);
-    let nothing = store.take_delivery(webhook.id, noon(9_000), noon(9_999)).await.unwrap();
-    assert_eq!(nothing, Take::Nothing(None));
+    let nothing = store.lease_delivery(webhook.id, noon(9_000), noon(9_999)).await.unwrap();
+    assert_eq!(nothing, DeliveryLease::Nothing(None));
 }
 
 pub(crate) async fn only_the_types_that_are_wanted_are_delivered(store: &Shared) {
@@ -117,9 +117,11 @@ pub(crate) async fn only_the_types_that_are_wanted_are_delivered(store: &Shared)
     done(store.review_template(change(account, last), Trigger::Pause, None).await.unwrap());
     let mut steps = 0;
     let due = loop {
-        match store.take_delivery(few, noon(5_000), noon(9_000)).await.unwrap() {
-            Take::Due(due) => break due,
-            Take::Nothing(next) => assert_eq!(next, Some(noon(5_000)), "there is more to look at"),
+        match store.lease_delivery(few, noon(5_000), noon(9_000)).await.unwrap() {
+            DeliveryLease::Due(due) => break due,
+            DeliveryLease::Nothing(next) => {
+                assert_eq!(next, Some(noon(5_000)), "there is more to look at")
+            }
         }
         steps += 1;
         assert!(steps < 10, "it does not come any nearer");
@@ -133,10 +135,11 @@ pub(crate) async fn a_failing_event_holds_back_only_later_ones_of_its_template(s
     let (account, webhook, _) = two_templates(store).await;
     let first = take(store, webhook, 2_000).await.unwrap();
     assert_eq!(first.event.seq, 1);
-    assert_eq!(fail(store, &first, 2_000, 5).await, Recorded::Kept);
+    assert_eq!(fail(store, &first, 2_000, 5).await, AttemptRecorded::Kept);
     assert_eq!(deliver_all(store, webhook, 2_000).await, [2], "3 and 4 wait for 1");
     assert_eq!(deliver_all(store, webhook, 6_999).await, NONE);
-    let Take::Nothing(next) = store.take_delivery(webhook, noon(6_999), noon(9_999)).await.unwrap()
+    let DeliveryLease::Nothing(next) =
+        store.lease_delivery(webhook, noon(6_999), noon(9_999)).await.unwrap()
     else {
         panic!("it is not due")
     };
@@ -154,7 +157,7 @@ pub(crate) async fn an_event_that_fails_for_the_last_time_lets_the_next_one_go(s
     let (account, webhook, _) = two_templates(store).await;
     let first = take(store, webhook, 2_000).await.unwrap();
     let last = attempt(&first, 2_000, REFUSED, Verdict::Failed);
-    assert_eq!(store.record_attempt(last).await.unwrap(), Recorded::Kept);
+    assert_eq!(store.record_attempt(last).await.unwrap(), AttemptRecorded::Kept);
     assert_eq!(deliver_all(store, webhook, 2_000).await, [2, 3, 4]);
     let all = statuses(store, account, webhook).await;
     assert_eq!(all, [(1, "failed"), (2, "delivered"), (3, "delivered"), (4, "delivered")].into());
@@ -166,7 +169,8 @@ pub(crate) async fn what_was_taken_is_nobody_elses_until_its_lease_ends(store: &
     let second = take(store, webhook, 2_000).await.unwrap();
     assert_eq!((first.event.seq, second.event.seq), (1, 2));
     assert_eq!(take(store, webhook, 2_000).await, None, "both templates are being delivered");
-    let Take::Nothing(next) = store.take_delivery(webhook, noon(2_000), noon(9_999)).await.unwrap()
+    let DeliveryLease::Nothing(next) =
+        store.lease_delivery(webhook, noon(2_000), noon(9_999)).await.unwrap()
     else {
         panic!("everything is taken")
     };
@@ -176,10 +180,10 @@ pub(crate) async fn what_was_taken_is_nobody_elses_until_its_lease_ends(store: &
     let again = take(store, webhook, after).await.unwrap();
     assert_eq!((again.event.seq, again.attempts), (1, 0));
     let late = attempt(&first, after, Reply::Taken, Verdict::Delivered);
-    assert_eq!(store.record_attempt(late).await.unwrap(), Recorded::Late);
+    assert_eq!(store.record_attempt(late).await.unwrap(), AttemptRecorded::Late);
     deliver(store, &again, after).await;
     let twice = attempt(&again, after, Reply::Taken, Verdict::Delivered);
-    assert_eq!(store.record_attempt(twice).await.unwrap(), Recorded::Late);
+    assert_eq!(store.record_attempt(twice).await.unwrap(), AttemptRecorded::Late);
     assert_eq!(deliver_all(store, webhook, after).await, [2, 3, 4]);
 }
 
@@ -212,7 +216,7 @@ pub(crate) async fn an_endpoint_that_asks_for_rest_gets_it(store: &Shared) {
     let reply = Reply::of(503, Some(Duration::from_secs(30)));
     let again = Verdict::Again(Duration::from_secs(30));
     let asked = attempt(&first, 2_000, reply, again);
-    assert_eq!(store.record_attempt(asked).await.unwrap(), Recorded::Kept);
+    assert_eq!(store.record_attempt(asked).await.unwrap(), AttemptRecorded::Kept);
     let resting = store.webhook(account, webhook).await.unwrap().unwrap();
     assert_eq!(resting.resting_until, Some(noon(32_000)));
     assert_eq!(resting.failing_since, Some(noon(2_000)));
@@ -230,13 +234,13 @@ pub(crate) async fn what_an_endpoint_asked_for_outlasts_what_else_was_on_its_way
         (take(store, webhook, 2_000).await.unwrap(), take(store, webhook, 2_000).await.unwrap());
     let again = Verdict::Again(Duration::from_mins(1));
     let asked = attempt(&first, 2_000, Reply::of(429, Some(Duration::from_mins(1))), again);
-    assert_eq!(store.record_attempt(asked).await.unwrap(), Recorded::Kept);
+    assert_eq!(store.record_attempt(asked).await.unwrap(), AttemptRecorded::Kept);
     deliver(store, &second, 2_100).await;
     let resting = async || store.webhook(account, webhook).await.unwrap().unwrap().resting_until;
     assert_eq!(resting().await, Some(noon(62_000)), "a success does not end it");
     assert_eq!(take(store, webhook, 61_999).await, None);
     let first = take(store, webhook, 62_000).await.unwrap();
-    assert_eq!(fail(store, &first, 62_000, 5).await, Recorded::Kept);
+    assert_eq!(fail(store, &first, 62_000, 5).await, AttemptRecorded::Kept);
     assert_eq!(resting().await, Some(noon(62_000)), "nor does a plain failure make it longer");
 }
 
@@ -245,11 +249,11 @@ pub(crate) async fn a_failure_after_a_long_silence_is_the_first_of_a_new_row(sto
     let (account, webhook, _) = two_templates(store).await;
     let first = take(store, webhook, 2_000).await.unwrap();
     let last = attempt(&first, 2_000, REFUSED, Verdict::Failed);
-    assert_eq!(store.record_attempt(last).await.unwrap(), Recorded::Kept);
+    assert_eq!(store.record_attempt(last).await.unwrap(), AttemptRecorded::Kept);
     let later = take(store, webhook, 30 * DAY).await.unwrap();
     assert_eq!(
         fail(store, &later, 30 * DAY, 5).await,
-        Recorded::Kept,
+        AttemptRecorded::Kept,
         "nothing was tried for long"
     );
     let failing = store.webhook(account, webhook).await.unwrap().unwrap();
@@ -263,7 +267,7 @@ pub(crate) async fn what_the_old_address_answers_is_nothing_to_the_new_one(store
     let moved = WebhookChange { url, ..WebhookChange::default() };
     store.change_webhook(account, webhook, moved, noon(2_100)).await.unwrap();
     let gone = attempt(&first, 2_200, Reply::Gone, Verdict::Again(Duration::from_secs(5)));
-    assert_eq!(store.record_attempt(gone).await.unwrap(), Recorded::Kept);
+    assert_eq!(store.record_attempt(gone).await.unwrap(), AttemptRecorded::Kept);
     assert_eq!(store.webhook(account, webhook).await.unwrap().unwrap().disabled, None);
     let again = take(store, webhook, 9_000).await.unwrap();
     assert_eq!(again.webhook.url, "https://example.org/new");
@@ -277,7 +281,7 @@ pub(crate) async fn an_endpoint_that_is_down_is_tried_with_one_event_at_a_time(s
     }
     for _ in 0..10 {
         let due = take(store, webhook, 1_000).await.unwrap();
-        assert_eq!(fail(store, &due, 1_000, 3_600).await, Recorded::Kept);
+        assert_eq!(fail(store, &due, 1_000, 3_600).await, AttemptRecorded::Kept);
     }
     let probe = take(store, webhook, 3_000).await.unwrap();
     assert_eq!(take(store, webhook, 3_000).await, None, "one is enough to see");
@@ -292,13 +296,13 @@ pub(crate) async fn an_endpoint_that_is_gone_is_disabled_and_an_event_says_so(st
     let first = take(store, webhook, 2_000).await.unwrap();
     let gone = attempt(&first, 2_000, Reply::Gone, Verdict::Again(Duration::from_secs(5)));
     let recorded = store.record_attempt(gone).await.unwrap();
-    assert_eq!(recorded, Recorded::Disabled(Because::Gone));
+    assert_eq!(recorded, AttemptRecorded::Disabled(DisableReason::Gone));
     let disabled = store.webhook(account, webhook).await.unwrap().unwrap();
-    assert_eq!(disabled.disabled, Some((noon(2_000), Because::Gone)));
+    assert_eq!(disabled.disabled, Some((noon(2_000), DisableReason::Gone)));
     assert_eq!(take(store, webhook, 99_000).await, None);
     let told = events(store, account, 4, 9).await;
     assert_eq!(told.len(), 1);
-    let about = About::Webhook { id: webhook, origin: "https://example.com".to_owned() };
+    let about = EventSubject::Webhook { id: webhook, origin: "https://example.com".to_owned() };
     assert_eq!((told[0].kind, &told[0].about), (EventType::WebhookDisabled, &about));
     assert_eq!((told[0].actor, told[0].reason.as_deref()), (Actor::Service, Some("gone")));
     let due = take(store, other, 3_000).await.unwrap();
@@ -311,12 +315,12 @@ pub(crate) async fn an_endpoint_that_fails_for_five_days_is_disabled(store: &Sha
     let mut at = 2_000;
     while at < 2_000 + 119 * HOUR {
         let due = take(store, webhook, at).await.unwrap();
-        assert_eq!(fail(store, &due, at, 3_600).await, Recorded::Kept, "{}", at / HOUR);
+        assert_eq!(fail(store, &due, at, 3_600).await, AttemptRecorded::Kept, "{}", at / HOUR);
         at += HOUR;
     }
     let due = take(store, webhook, at + HOUR).await.unwrap();
     let recorded = fail(store, &due, at + HOUR, 3_600).await;
-    assert_eq!(recorded, Recorded::Disabled(Because::Failing));
+    assert_eq!(recorded, AttemptRecorded::Disabled(DisableReason::Failing));
     let told = events(store, account, 4, 9).await;
     assert_eq!(told[0].reason.as_deref(), Some("failing"));
 }
@@ -325,23 +329,23 @@ pub(crate) async fn one_event_or_all_since_a_time_are_delivered_once_more(store:
     let (account, webhook, _) = two_templates(store).await;
     assert_eq!(deliver_all(store, webhook, 2_000).await, [1, 2, 3, 4]);
     let replay = |what| store.replay(account, webhook, what, noon(3_000));
-    assert_eq!(replay(Replay::One(2)).await.unwrap(), Replayed::Queued(1));
+    assert_eq!(replay(Replay::One(2)).await.unwrap(), ReplayOutcome::Queued(1));
     assert_eq!(deliver_all(store, webhook, 3_000).await, [2]);
-    assert_eq!(replay(Replay::One(5)).await.unwrap(), Replayed::NoEvent);
-    assert_eq!(replay(Replay::One(0)).await.unwrap(), Replayed::NoEvent);
+    assert_eq!(replay(Replay::One(5)).await.unwrap(), ReplayOutcome::NoEvent);
+    assert_eq!(replay(Replay::One(0)).await.unwrap(), ReplayOutcome::NoEvent);
     // Reviews were a second after the creations.
-    assert_eq!(replay(Replay::Since(noon(1_000))).await.unwrap(), Replayed::Queued(2));
+    assert_eq!(replay(Replay::Since(noon(1_000))).await.unwrap(), ReplayOutcome::Queued(2));
     assert_eq!(deliver_all(store, webhook, 3_000).await, [3, 4]);
-    assert_eq!(replay(Replay::Since(noon(0))).await.unwrap(), Replayed::Queued(4));
+    assert_eq!(replay(Replay::Since(noon(0))).await.unwrap(), ReplayOutcome::Queued(4));
     assert_eq!(deliver_all(store, webhook, 3_000).await, [1, 2, 3, 4]);
-    assert_eq!(replay(Replay::Since(noon(9_000))).await.unwrap(), Replayed::Queued(0));
+    assert_eq!(replay(Replay::Since(noon(9_000))).await.unwrap(), ReplayOutcome::Queued(0));
     assert_eq!(deliver_all(store, webhook, 3_000).await, NONE);
     let nobody = WebhookId::new(999).unwrap();
     let unknown = store.replay(account, nobody, Replay::One(1), noon(0)).await.unwrap();
-    assert_eq!(unknown, Replayed::NoWebhook);
-    store.forget_events(noon(1_000)).await.unwrap();
-    assert_eq!(replay(Replay::One(1)).await.unwrap(), Replayed::Forgotten(3));
-    assert_eq!(replay(Replay::Since(noon(0))).await.unwrap(), Replayed::Queued(2));
+    assert_eq!(unknown, ReplayOutcome::NoWebhook);
+    store.delete_expired_events(noon(1_000)).await.unwrap();
+    assert_eq!(replay(Replay::One(1)).await.unwrap(), ReplayOutcome::Forgotten(3));
+    assert_eq!(replay(Replay::Since(noon(0))).await.unwrap(), ReplayOutcome::Queued(2));
 }
 
 pub(crate) async fn events_since_a_time_are_found_though_clocks_differ(store: &Shared) {
@@ -362,7 +366,7 @@ pub(crate) async fn events_since_a_time_are_found_though_clocks_differ(store: &S
     for since in sought.into_iter().rev() {
         let first = moments.iter().position(|at| *at >= since).unwrap_or(moments.len());
         let replay = store.replay(account, webhook, Replay::Since(noon(since)), noon(0));
-        let expected = Replayed::Queued((moments.len() - first) as u64);
+        let expected = ReplayOutcome::Queued((moments.len() - first) as u64);
         assert_eq!(replay.await.unwrap(), expected, "since {since}");
     }
 }
@@ -421,13 +425,21 @@ pub(crate) async fn endpoints_with_something_to_do_are_found_and_others_are_not(
 
 pub(crate) async fn events_that_an_endpoint_waits_for_are_not_forgotten(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
-    assert_eq!(store.forget_events(noon(99_000)).await.unwrap(), 0, "none is delivered yet");
+    assert_eq!(
+        store.delete_expired_events(noon(99_000)).await.unwrap(),
+        0,
+        "none is delivered yet"
+    );
     let first = take(store, webhook, 2_000).await.unwrap();
     assert_eq!(deliver_all(store, webhook, 2_000).await, [2]);
-    assert_eq!(store.forget_events(noon(99_000)).await.unwrap(), 0, "the first still waits");
+    assert_eq!(
+        store.delete_expired_events(noon(99_000)).await.unwrap(),
+        0,
+        "the first still waits"
+    );
     deliver(store, &first, 2_000).await;
-    assert_eq!(store.forget_events(noon(99_000)).await.unwrap(), 2, "3 and 4 wait now");
+    assert_eq!(store.delete_expired_events(noon(99_000)).await.unwrap(), 2, "3 and 4 wait now");
     assert_eq!(statuses(store, account, webhook).await, [(3, "waiting"), (4, "waiting")].into());
     assert_eq!(deliver_all(store, webhook, 2_000).await, [3, 4]);
-    assert_eq!(store.forget_events(noon(99_000)).await.unwrap(), 2);
+    assert_eq!(store.delete_expired_events(noon(99_000)).await.unwrap(), 2);
 }

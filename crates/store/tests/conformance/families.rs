@@ -3,19 +3,22 @@
 use std::sync::Arc;
 
 use galley_domain::{
-    edit::Edit,
+    document::Document,
     id::{AccountId, TemplateId},
-    json::Document,
-    lifecycle::{EventType, Trigger},
-    rulebook::V1,
-    template::{
+    rulebook::{
         Category::{self, Marketing, Utility},
-        Review, Template,
+        V1,
     },
-    wording::Wording,
+    template::{
+        Review, Template,
+        edit::Edit,
+        lifecycle::{EventType, Trigger},
+        message_text::MessageText,
+    },
 };
 use galley_store::{
-    Changed, Creation, Deletion, Family, Idempotency, NewTemplate, StoredTemplate, Taken, Upsertion,
+    ChangeOutcome, CreateOutcome, DeleteOutcome, Idempotency, NameConflict, NewTemplate,
+    StoredTemplate, TranslationGroup, UpsertOutcome,
 };
 
 use super::fixture::{
@@ -38,11 +41,11 @@ fn ids(templates: &[StoredTemplate]) -> Vec<TemplateId> {
     templates.iter().map(|it| it.id).collect()
 }
 
-async fn delete_family(store: &Shared, account: AccountId, name: &str) -> Deletion {
-    store.delete_family(account, name, Review::Manual, ACTOR, noon(5)).await.unwrap()
+async fn delete_translations(store: &Shared, account: AccountId, name: &str) -> DeleteOutcome {
+    store.delete_translations(account, name, Review::Manual, ACTOR, noon(5)).await.unwrap()
 }
 
-async fn delete(store: &Shared, account: AccountId, ids: &[TemplateId]) -> Deletion {
+async fn delete(store: &Shared, account: AccountId, ids: &[TemplateId]) -> DeleteOutcome {
     store.delete_templates(account, ids.to_vec(), Review::Manual, ACTOR, noon(5)).await.unwrap()
 }
 
@@ -80,7 +83,7 @@ pub(crate) async fn a_language_of_a_name_is_taken_once_in_each_account(store: &S
     // Who has it already is told so, whatever the category.
     for category in [Utility, Marketing] {
         let again = store.create_template(member(mine, "hello", "en_US", category)).await.unwrap();
-        assert_eq!(again, Creation::NameTaken(Taken { own: Some(id) }));
+        assert_eq!(again, CreateOutcome::NameInUse(NameConflict { own: Some(id) }));
     }
     create(store, member(theirs, "hello", "en_US", Marketing)).await;
     // And a name that is taken across the service is another thing.
@@ -93,7 +96,7 @@ pub(crate) async fn a_creation_in_another_category_than_its_family_is_refused(st
     let key = Some(Idempotency { key: [1; 16], payload: [1; 8] });
     let other = NewTemplate { idempotency: key, ..member(mine, "hello", "de_DE", Marketing) };
     let refused = store.create_template(other.clone()).await.unwrap();
-    assert_eq!(refused, Creation::CategoryDiffers(Utility));
+    assert_eq!(refused, CreateOutcome::CategoryDiffers(Utility));
     assert_eq!(store.record(mine, [1; 16], noon(0)).await.unwrap(), None);
     assert_eq!(store.taken(mine, &other.claim).await.unwrap(), None);
     assert_eq!(ids(&store.family(mine, "hello").await.unwrap()), [first]);
@@ -106,7 +109,7 @@ pub(crate) async fn a_creation_in_another_category_than_its_family_is_refused(st
     let made = created(store.create_template(other.clone()).await.unwrap());
     // What a key made comes before the family.
     let again = store.create_template(other).await.unwrap();
-    assert_eq!(again, Creation::Replayed(made));
+    assert_eq!(again, CreateOutcome::Replayed(made));
 }
 
 pub(crate) async fn of_concurrent_creations_one_category_wins_the_family(store: &Shared) {
@@ -121,10 +124,10 @@ pub(crate) async fn of_concurrent_creations_one_category_wins_the_family(store: 
         let family = store.family(account, &name).await.unwrap();
         let won = family[0].template.category();
         assert!(family.iter().all(|it| it.template.category() == won), "{family:?}");
-        let made = outcomes.iter().filter(|it| matches!(it, Creation::Created(_))).count();
-        let told = |it: &&Creation| match it {
-            Creation::CategoryDiffers(category) => *category == won,
-            Creation::NameTaken(Taken { own }) => own.is_some(),
+        let made = outcomes.iter().filter(|it| matches!(it, CreateOutcome::Created(_))).count();
+        let told = |it: &&CreateOutcome| match it {
+            CreateOutcome::CategoryDiffers(category) => *category == won,
+            CreateOutcome::NameInUse(NameConflict { own }) => own.is_some(),
             _ => false,
         };
         let refused = outcomes.iter().filter(told).count();
@@ -140,7 +143,7 @@ pub(crate) async fn the_category_of_one_language_changes_only_while_it_is_alone(
     let before = store.family(account, "hello").await.unwrap();
     for edit in [to(Utility), Edit::Restore(1)] {
         let refused = store.edit_template(change(account, first), edit).await.unwrap();
-        assert_eq!(refused, Changed::FamilyCategory(Marketing));
+        assert_eq!(refused, ChangeOutcome::FamilyCategory(Marketing));
     }
     assert_eq!(store.family(account, "hello").await.unwrap(), before);
     assert_eq!(events(store, account, 0, 10).await.len(), 4);
@@ -168,8 +171,8 @@ pub(crate) async fn a_category_change_against_a_new_language_leaves_one_category
             (tokio::spawn(edit), creation)
         };
         match (edit.await.unwrap(), creation.await.unwrap()) {
-            (Changed::Done(_), Creation::CategoryDiffers(Marketing))
-            | (Changed::FamilyCategory(Utility), Creation::Created(_)) => {}
+            (ChangeOutcome::Done(_), CreateOutcome::CategoryDiffers(Marketing))
+            | (ChangeOutcome::FamilyCategory(Utility), CreateOutcome::Created(_)) => {}
             other => panic!("{other:?}"),
         }
     }
@@ -184,13 +187,13 @@ pub(crate) async fn the_category_of_a_language_stays_while_a_version_is_live(sto
     move_it(Trigger::Approve).await;
     let before = store.template(account, id).await.unwrap();
     let refused = store.edit_template(change(account, id), to(Marketing)).await.unwrap();
-    assert_eq!(refused, Changed::LiveCategory(Utility));
+    assert_eq!(refused, ChangeOutcome::LiveCategory(Utility));
     assert_eq!(store.template(account, id).await.unwrap(), before);
     // Also while an edit of it waits, but not while it is paused.
     let edit = Edit::Replace { content: Some(r#"{"components":[]}"#.to_owned()), category: None };
     done(store.edit_template(change(account, id), edit).await.unwrap());
     let refused = store.edit_template(change(account, id), to(Marketing)).await.unwrap();
-    assert_eq!(refused, Changed::LiveCategory(Utility));
+    assert_eq!(refused, ChangeOutcome::LiveCategory(Utility));
     move_it(Trigger::Pause).await;
     done(store.edit_template(change(account, id), to(Marketing)).await.unwrap());
     // Where a name has one language, the flag alone decides.
@@ -202,16 +205,16 @@ pub(crate) async fn templates_of_an_account_that_say_the_same_find_one_another(s
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     // Whatever they are called, they say the same.
     let named = |account, name| NewTemplate {
-        family: Some(Family::of(account, name)),
+        family: Some(TranslationGroup::of(account, name)),
         ..new(account, name)
     };
     let first = create(store, named(mine, "hello")).await;
     let second = create(store, named(mine, "bye")).await;
     create(store, named(theirs, "welcome")).await;
     let stored = store.template(mine, first).await.unwrap().unwrap();
-    let wording = Wording::of(&stored.template).unwrap();
+    let wording = MessageText::of(&stored.template).unwrap();
     let found =
-        async |account, except| store.with_wording(account, &wording, except).await.unwrap();
+        async |account, except| store.template_with_text(account, &wording, except).await.unwrap();
     assert_eq!(found(mine, None).await, Some(first));
     assert_eq!(found(mine, Some(first)).await, Some(second));
     // Other words take a template out, and bring it back.
@@ -238,9 +241,9 @@ fn saying(text: &str, new: NewTemplate) -> NewTemplate {
     NewTemplate { template, ..new }
 }
 
-fn upserted(upsertion: Upsertion) -> Vec<TemplateId> {
+fn upserted(upsertion: UpsertOutcome) -> Vec<TemplateId> {
     match upsertion {
-        Upsertion::Done(receipts) => receipts.iter().map(|it| it.id).collect(),
+        UpsertOutcome::Done(receipts) => receipts.iter().map(|it| it.id).collect(),
         other => panic!("{other:?}"),
     }
 }
@@ -264,7 +267,7 @@ pub(crate) async fn several_languages_are_made_or_edited_all_or_none(store: &Sha
     let again = ["es_ES", "en_US", "fr_FR"].map(|it| saying("And again", language(it))).to_vec();
     let refused = store.upsert_templates(again).await.unwrap();
     assert!(
-        matches!(&refused, Upsertion::NotEdited(id, Changed::NotPossible(_)) if *id == made[2])
+        matches!(&refused, UpsertOutcome::NotEdited(id, ChangeOutcome::InvalidTransition(_)) if *id == made[2])
     );
     let after = store.family(account, "hello").await.unwrap();
     assert_eq!(after[..2], before[..2]);
@@ -276,7 +279,7 @@ pub(crate) async fn several_languages_are_made_or_edited_all_or_none(store: &Sha
     let other =
         NewTemplate { claim: "x".to_owned(), ..member(account, "hello", "it_IT", Marketing) };
     let refused = store.upsert_templates(vec![other]).await.unwrap();
-    assert_eq!(refused, Upsertion::NotCreated(Creation::CategoryDiffers(Utility)));
+    assert_eq!(refused, UpsertOutcome::NotCreated(CreateOutcome::CategoryDiffers(Utility)));
 }
 
 pub(crate) async fn of_concurrent_upserts_of_a_new_name_all_succeed(store: &Shared) {
@@ -300,8 +303,8 @@ pub(crate) async fn a_family_is_deleted_whole_with_an_event_for_each(store: &Sha
     let made = four(store, mine, "hello").await;
     let other = create(store, member(mine, "bye", "en_US", Utility)).await;
     four(store, theirs, "hello").await;
-    assert_eq!(delete_family(store, mine, "unknown").await, Deletion::Done(Vec::new()));
-    assert_eq!(delete_family(store, mine, "hello").await, Deletion::Done(made.clone()));
+    assert_eq!(delete_translations(store, mine, "unknown").await, DeleteOutcome::Done(Vec::new()));
+    assert_eq!(delete_translations(store, mine, "hello").await, DeleteOutcome::Done(made.clone()));
     assert_eq!(store.family(mine, "hello").await.unwrap(), []);
     assert_eq!(store.family(theirs, "hello").await.unwrap().len(), 4, "what is theirs stays");
     assert!(store.template(mine, other).await.unwrap().is_some());
@@ -309,7 +312,7 @@ pub(crate) async fn a_family_is_deleted_whole_with_an_event_for_each(store: &Sha
     assert!(told.iter().all(|it| it.kind == EventType::Deleted && it.actor == ACTOR));
     assert!(told.iter().all(|it| about(it).1 == "hello" && it.at == noon(5)));
     assert_eq!(told.iter().map(|it| it.seq).collect::<Vec<_>>(), [6, 7, 8, 9]);
-    assert_eq!(delete_family(store, mine, "hello").await, Deletion::Done(Vec::new()));
+    assert_eq!(delete_translations(store, mine, "hello").await, DeleteOutcome::Done(Vec::new()));
     // The names are free, and so is the category.
     create(store, member(mine, "hello", "en_US", Marketing)).await;
 }
@@ -323,14 +326,14 @@ pub(crate) async fn several_templates_are_deleted_all_or_none(store: &Shared) {
     let before = events(store, mine, 0, 100).await.len();
     for unknown in [foreign, gone, TemplateId::new(12_345).unwrap()] {
         let asked = [made[0], unknown, made[1]];
-        assert_eq!(delete(store, mine, &asked).await, Deletion::NoTemplate(unknown));
+        assert_eq!(delete(store, mine, &asked).await, DeleteOutcome::NoTemplate(unknown));
     }
     assert_eq!(ids(&store.family(mine, "hello").await.unwrap()), made);
     assert_eq!(events(store, mine, 0, 100).await.len(), before);
     // One that is named twice goes once; a template of any kind may be among them.
     let alone = create(store, new(mine, "alone")).await;
     let asked = [made[2], alone, made[0], made[2]];
-    let deleted = Deletion::Done(vec![made[2], alone, made[0]]);
+    let deleted = DeleteOutcome::Done(vec![made[2], alone, made[0]]);
     assert_eq!(delete(store, mine, &asked).await, deleted);
     assert_eq!(ids(&store.family(mine, "hello").await.unwrap()), [made[1], made[3]]);
     assert_eq!(store.taken(mine, "alone").await.unwrap(), None);
@@ -344,5 +347,5 @@ pub(crate) async fn a_disabled_language_goes_with_its_family_as_it_would_alone(s
     let disable = store.review_template(change(account, made[1]), Trigger::Disable, None);
     let disabled = done(disable.await.unwrap());
     assert!(disabled.state.after(Trigger::Delete, Review::Manual).is_ok());
-    assert_eq!(delete_family(store, account, "hello").await, Deletion::Done(made));
+    assert_eq!(delete_translations(store, account, "hello").await, DeleteOutcome::Done(made));
 }

@@ -24,7 +24,7 @@ pub(crate) async fn a_reader_gets_every_event_once_in_order_while_many_write(sto
         .map(|limit| {
             let store = Arc::clone(store);
             tokio::spawn(async move {
-                let mut news = store.tidings().of(account);
+                let mut news = store.event_notifier().of(account);
                 let mut seen: Vec<u64> = Vec::new();
                 while seen.len() < WRITERS * EACH {
                     let after = seen.last().copied().unwrap_or(0);
@@ -49,7 +49,8 @@ pub(crate) async fn a_reader_gets_every_event_once_in_order_while_many_write(sto
 
 pub(crate) async fn who_waits_for_an_account_is_told_of_its_events_only(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
-    let (mut my_news, mut any) = (store.tidings().of(mine), store.tidings().of_anybody());
+    let (mut my_news, mut any) =
+        (store.event_notifier().of(mine), store.event_notifier().of_anybody());
     create(store, new(theirs, "theirs")).await;
     any.changed().await.unwrap();
     assert!(!my_news.has_changed().unwrap());
@@ -60,7 +61,7 @@ pub(crate) async fn who_waits_for_an_account_is_told_of_its_events_only(store: &
         (store.newest_event(mine).await.unwrap(), events(store, mine, 0, 9).await.len()),
         (1, 1)
     );
-    store.look_for_events().await.unwrap();
+    store.poll_events().await.unwrap();
     assert!(!my_news.has_changed().unwrap(), "there is nothing new");
 }
 
@@ -72,17 +73,17 @@ pub(crate) async fn events_of_before_their_time_are_forgotten_and_late_readers_t
         let at = noon(index * 1_000);
         create(store, NewTemplate { at, ..new(account, &format!("t{index}")) }).await;
     }
-    assert_eq!(store.forget_events(noon(3_000)).await.unwrap(), 3);
-    assert_eq!(store.forget_events(noon(3_000)).await.unwrap(), 0);
-    assert_eq!(store.events(account, Some(0), 9).await.unwrap(), Feed::Forgotten(4));
-    assert_eq!(store.events(account, Some(2), 9).await.unwrap(), Feed::Forgotten(4));
+    assert_eq!(store.delete_expired_events(noon(3_000)).await.unwrap(), 3);
+    assert_eq!(store.delete_expired_events(noon(3_000)).await.unwrap(), 0);
+    assert_eq!(store.events(account, Some(0), 9).await.unwrap(), Feed::Expired(4));
+    assert_eq!(store.events(account, Some(2), 9).await.unwrap(), Feed::Expired(4));
     let Feed::Events(kept) = store.events(account, Some(3), 9).await.unwrap() else {
         panic!("the next one is kept")
     };
     assert_eq!(kept.iter().map(|event| event.seq).collect::<Vec<_>>(), [4, 5, 6]);
     assert_eq!(store.events(account, None, 9).await.unwrap(), Feed::Events(kept));
-    assert_eq!(store.forget_events(noon(9_000)).await.unwrap(), 3);
-    assert_eq!(store.events(account, Some(5), 9).await.unwrap(), Feed::Forgotten(7));
+    assert_eq!(store.delete_expired_events(noon(9_000)).await.unwrap(), 3);
+    assert_eq!(store.events(account, Some(5), 9).await.unwrap(), Feed::Expired(7));
     assert_eq!(store.events(account, Some(6), 9).await.unwrap(), Feed::Events(Vec::new()));
     create(store, new(account, "next")).await;
     assert_eq!(events(store, account, 6, 9).await[0].seq, 7, "numbers are never given again");
@@ -91,8 +92,8 @@ pub(crate) async fn events_of_before_their_time_are_forgotten_and_late_readers_t
 pub(crate) async fn a_reader_that_knows_more_than_the_store_is_told(store: &Shared) {
     let account = account(store, "a").await;
     assert_eq!(store.events(account, Some(0), 9).await.unwrap(), Feed::Events(Vec::new()));
-    assert_eq!(store.events(account, Some(1), 9).await.unwrap(), Feed::Ahead(0));
+    assert_eq!(store.events(account, Some(1), 9).await.unwrap(), Feed::CursorAhead(0));
     create(store, new(account, "one")).await;
     assert_eq!(store.events(account, Some(1), 9).await.unwrap(), Feed::Events(Vec::new()));
-    assert_eq!(store.events(account, Some(7), 9).await.unwrap(), Feed::Ahead(1));
+    assert_eq!(store.events(account, Some(7), 9).await.unwrap(), Feed::CursorAhead(1));
 }

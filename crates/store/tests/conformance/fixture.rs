@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use galley_domain::{
+    document::Document,
     id::{AccountId, TemplateId},
-    json::Document,
-    rulebook::V1,
-    template::{Category, Review, Status, Template},
+    rulebook::{Category, V1},
+    template::{Review, Status, Template},
 };
 use galley_store::{
-    About, AccountCreation, Actor, Change, Changed, Creation, CredentialId, CredentialKind, Event,
-    Family, Feed, Idempotency, NewAccount, NewCredential, NewTemplate, Receipt, SqliteStore, Store,
-    StoredTemplate, sqlite::SqliteOptions,
+    Actor, ChangeOutcome, CreateAccountOutcome, CreateOutcome, CreatedTemplate, CredentialId,
+    CredentialKind, Event, EventSubject, Feed, Idempotency, NewAccount, NewCredential, NewTemplate,
+    SqliteStore, Store, StoredTemplate, TemplateChange, TranslationGroup, sqlite::SqliteOptions,
 };
 use jiff::Timestamp;
 
@@ -119,7 +119,7 @@ pub(crate) fn new_account(name: &str) -> NewAccount {
 
 pub(crate) async fn account(store: &Shared, name: &str) -> AccountId {
     match store.create_account(new_account(name)).await.unwrap() {
-        AccountCreation::Created(id, _) => id,
+        CreateAccountOutcome::Created(id, _) => id,
         other => panic!("{other:?}"),
     }
 }
@@ -129,7 +129,7 @@ pub(crate) fn secret(kind: CredentialKind, secret: &str) -> NewCredential {
 }
 
 /// Creates all of them at once, each from a task of its own.
-pub(crate) async fn all_at_once(store: &Shared, news: Vec<NewTemplate>) -> Vec<Creation> {
+pub(crate) async fn all_at_once(store: &Shared, news: Vec<NewTemplate>) -> Vec<CreateOutcome> {
     let start = |new: NewTemplate| {
         let store = Arc::clone(store);
         tokio::spawn(async move { store.create_template(new).await.unwrap() })
@@ -142,9 +142,9 @@ pub(crate) async fn all_at_once(store: &Shared, news: Vec<NewTemplate>) -> Vec<C
     outcomes
 }
 
-pub(crate) fn created(creation: Creation) -> Receipt {
+pub(crate) fn created(creation: CreateOutcome) -> CreatedTemplate {
     match creation {
-        Creation::Created(receipt) => receipt,
+        CreateOutcome::Created(receipt) => receipt,
         other => panic!("{other:?}"),
     }
 }
@@ -155,13 +155,20 @@ pub(crate) async fn create(store: &Shared, new: NewTemplate) -> TemplateId {
 }
 
 /// A change under manual review, a second after noon.
-pub(crate) fn change(account: AccountId, id: TemplateId) -> Change {
-    Change { account, id, expected: None, review: Review::Manual, actor: ACTOR, at: noon(1_000) }
+pub(crate) fn change(account: AccountId, id: TemplateId) -> TemplateChange {
+    TemplateChange {
+        account,
+        id,
+        expected: None,
+        review: Review::Manual,
+        actor: ACTOR,
+        at: noon(1_000),
+    }
 }
 
-pub(crate) fn done(changed: Changed) -> StoredTemplate {
+pub(crate) fn done(changed: ChangeOutcome) -> StoredTemplate {
     match changed {
-        Changed::Done(template) => *template,
+        ChangeOutcome::Done(template) => *template,
         other => panic!("{other:?}"),
     }
 }
@@ -182,8 +189,8 @@ pub(crate) async fn events(
 /// The version, the name and the status of the template that an event is about.
 pub(crate) fn about(event: &Event) -> (u64, &str, Status) {
     match &event.about {
-        About::Template { version, name, status, .. } => (*version, name, *status),
-        About::Webhook { .. } => panic!("{event:?}"),
+        EventSubject::Template { version, name, status, .. } => (*version, name, *status),
+        EventSubject::Webhook { .. } => panic!("{event:?}"),
     }
 }
 
@@ -194,12 +201,17 @@ pub(crate) fn member(
     language: &str,
     category: Category,
 ) -> NewTemplate {
-    let category = category.word();
+    let category = category.as_str();
     let document = format!(
         r#"{{"name":"{name}","language":"{language}","category":"{category}",
         "allow_category_change":true,"components":[{{"type":"BODY","text":"{name} {language}"}}]}}"#
     );
     let template = Template::read(&Document::parse(document.as_bytes()).unwrap(), &V1).unwrap();
     let claim = format!("{account}\0{name}\0{language}");
-    NewTemplate { template, claim, family: Some(Family::of(account, name)), ..new(account, name) }
+    NewTemplate {
+        template,
+        claim,
+        family: Some(TranslationGroup::of(account, name)),
+        ..new(account, name)
+    }
 }

@@ -1,13 +1,13 @@
 //! Cases about endpoints that are sent events in another form than ours.
 
 use galley_domain::{
-    edit::Edit,
-    lifecycle::Trigger,
-    template::{Category, Review},
+    rulebook::Category,
+    template::{Review, edit::Edit, lifecycle::Trigger},
     webhook::Format,
 };
 use galley_store::{
-    About, NewTemplate, NewWebhook, Replay, Replayed, Take, Webhook, WebhookCreation,
+    CreateWebhookOutcome, DeliveryLease, EventSubject, NewTemplate, NewWebhook, Replay,
+    ReplayOutcome, Webhook,
 };
 
 use super::{
@@ -37,11 +37,11 @@ pub(crate) async fn what_a_format_does_not_send_never_becomes_a_delivery(store: 
     assert_eq!(statuses(store, account, webhook.id).await.len(), 2);
     let now = store.webhook(account, webhook.id).await.unwrap().unwrap();
     assert_eq!((now.behind, now.format), (0, Format::Whatsapp));
-    let nothing = store.take_delivery(webhook.id, noon(9_000), noon(9_999)).await.unwrap();
-    assert_eq!(nothing, Take::Nothing(None));
+    let nothing = store.lease_delivery(webhook.id, noon(9_000), noon(9_999)).await.unwrap();
+    assert_eq!(nothing, DeliveryLease::Nothing(None));
     for (seq, queued) in [(1, 0), (2, 1)] {
         let again = store.replay(account, webhook.id, Replay::One(seq), noon(9_000)).await.unwrap();
-        assert_eq!(again, Replayed::Queued(queued), "{seq}");
+        assert_eq!(again, ReplayOutcome::Queued(queued), "{seq}");
     }
     assert_eq!(deliver_all(store, webhook.id, 9_000).await, [2]);
     assert_eq!(deliver_all(store, ours, 9_000).await.len(), 603, "ours has all of them");
@@ -63,11 +63,11 @@ pub(crate) async fn an_edit_is_taken_with_the_version_it_made_whatever_becomes_o
     let mut told = Vec::new();
     while let Some(due) = take(store, webhook.id, 5_000).await {
         let version = due.version.clone();
-        let About::Template { version: number, .. } = due.event.about else {
+        let EventSubject::Template { version: number, .. } = due.event.about else {
             panic!("no template")
         };
         assert!(version.as_ref().is_none_or(|version| version.number == number));
-        told.push((due.event.kind.word(), version.map(|it| (it.number, it.previous_category))));
+        told.push((due.event.kind.as_str(), version.map(|it| (it.number, it.previous_category))));
         deliver(store, &due, 5_000).await;
     }
     let (utility, marketing) = (Some(Category::Utility), Some(Category::Marketing));
@@ -96,7 +96,7 @@ pub(crate) async fn an_account_has_one_subscribed_endpoint(store: &Shared) {
     let first = register(store, subscribed(mine)).await;
     assert!(first.subscribed);
     let second = store.create_webhook(subscribed(mine)).await.unwrap();
-    assert_eq!(second, WebhookCreation::Subscribed(first.id));
+    assert_eq!(second, CreateWebhookOutcome::Subscribed(first.id));
     register(store, subscribed(theirs)).await;
     assert!(store.delete_webhook(mine, first.id).await.unwrap());
     register(store, subscribed(mine)).await;

@@ -4,8 +4,8 @@
 use std::{sync::Arc, time::Duration};
 
 use galley_domain::{
-    edit::Edit,
     id::{AccountId, TemplateId},
+    template::edit::Edit,
 };
 use galley_store::{
     StoreError,

@@ -1,6 +1,6 @@
 //! Cases about the Idempotency-Key.
 
-use galley_store::{Creation, NewTemplate, Sweep};
+use galley_store::{CreateOutcome, NewTemplate, RetentionCursor};
 
 use super::fixture::{Shared, account, all_at_once, events, new, noon, with_key};
 
@@ -8,15 +8,15 @@ const DAY: i64 = 24 * 60 * 60 * 1_000;
 
 pub(crate) async fn a_repeated_creation_gets_the_first_answer_and_makes_nothing(store: &Shared) {
     let account = account(store, "a").await;
-    let Creation::Created(first) =
+    let CreateOutcome::Created(first) =
         store.create_template(with_key(account, "hello", 1, 1)).await.unwrap()
     else {
         panic!("the first is created")
     };
     let again = store.create_template(with_key(account, "hello", 1, 1)).await.unwrap();
-    assert_eq!(again, Creation::Replayed(first));
+    assert_eq!(again, CreateOutcome::Replayed(first));
     let record = store.record(account, [1; 16], noon(0)).await.unwrap().unwrap();
-    assert_eq!(record.answer([1; 8]), Creation::Replayed(first));
+    assert_eq!(record.answer([1; 8]), CreateOutcome::Replayed(first));
     assert_eq!(events(store, account, 0, 10).await.len(), 1);
 }
 
@@ -24,7 +24,7 @@ pub(crate) async fn a_key_with_another_payload_is_refused(store: &Shared) {
     let account = account(store, "a").await;
     store.create_template(with_key(account, "hello", 1, 1)).await.unwrap();
     let other = store.create_template(with_key(account, "other", 1, 2)).await.unwrap();
-    assert_eq!(other, Creation::KeyReused);
+    assert_eq!(other, CreateOutcome::KeyReused);
     assert_eq!(events(store, account, 0, 10).await.len(), 1);
 }
 
@@ -32,10 +32,11 @@ pub(crate) async fn concurrent_twins_make_one_template(store: &Shared) {
     let account = account(store, "a").await;
     let outcomes = all_at_once(store, vec![with_key(account, "hello", 1, 1); 32]).await;
     let created = outcomes.iter().find_map(|it| match it {
-        Creation::Created(receipt) => Some(*receipt),
+        CreateOutcome::Created(receipt) => Some(*receipt),
         _ => None,
     });
-    let replays = outcomes.iter().filter(|it| **it == Creation::Replayed(created.unwrap())).count();
+    let replays =
+        outcomes.iter().filter(|it| **it == CreateOutcome::Replayed(created.unwrap())).count();
     assert_eq!(replays, 31, "{outcomes:?}");
     assert_eq!(events(store, account, 0, 10).await.len(), 1);
 }
@@ -44,10 +45,10 @@ pub(crate) async fn a_refused_creation_keeps_no_record(store: &Shared) {
     let account = account(store, "a").await;
     store.create_template(new(account, "hello")).await.unwrap();
     let refused = store.create_template(with_key(account, "hello", 1, 1)).await.unwrap();
-    assert!(matches!(refused, Creation::NameTaken(_)));
+    assert!(matches!(refused, CreateOutcome::NameInUse(_)));
     assert_eq!(store.record(account, [1; 16], noon(0)).await.unwrap(), None);
     let other = store.create_template(with_key(account, "other", 1, 2)).await.unwrap();
-    assert!(matches!(other, Creation::Created(_)), "the key is still free: {other:?}");
+    assert!(matches!(other, CreateOutcome::Created(_)), "the key is still free: {other:?}");
 }
 
 pub(crate) async fn a_record_runs_out_after_a_day_and_is_swept(store: &Shared) {
@@ -57,11 +58,11 @@ pub(crate) async fn a_record_runs_out_after_a_day_and_is_swept(store: &Shared) {
     store.create_template(young).await.unwrap();
     assert!(store.record(account, [1; 16], noon(DAY - 1)).await.unwrap().is_some());
     assert_eq!(store.record(account, [1; 16], noon(DAY)).await.unwrap(), None);
-    let swept = store.sweep(Sweep::default(), noon(DAY)).await.unwrap();
-    assert_eq!(swept, Sweep { removed: 1, ..Sweep::default() });
+    let swept = store.delete_expired_records(RetentionCursor::default(), noon(DAY)).await.unwrap();
+    assert_eq!(swept, RetentionCursor { removed: 1, ..RetentionCursor::default() });
     assert!(store.record(account, [2; 16], noon(DAY)).await.unwrap().is_some());
     let renewed = NewTemplate { at: noon(DAY), ..with_key(account, "renewed", 1, 3) };
-    assert!(matches!(store.create_template(renewed).await.unwrap(), Creation::Created(_)));
+    assert!(matches!(store.create_template(renewed).await.unwrap(), CreateOutcome::Created(_)));
 }
 
 pub(crate) async fn keys_of_two_accounts_are_strangers(store: &Shared) {
@@ -69,5 +70,5 @@ pub(crate) async fn keys_of_two_accounts_are_strangers(store: &Shared) {
     store.create_template(with_key(mine, "mine", 1, 1)).await.unwrap();
     assert_eq!(store.record(theirs, [1; 16], noon(0)).await.unwrap(), None);
     let other = store.create_template(with_key(theirs, "theirs", 1, 2)).await.unwrap();
-    assert!(matches!(other, Creation::Created(_)), "{other:?}");
+    assert!(matches!(other, CreateOutcome::Created(_)), "{other:?}");
 }

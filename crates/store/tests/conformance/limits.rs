@@ -1,12 +1,13 @@
 //! Cases about limits that an account may be held to.
 
 use galley_domain::{
-    edit::Edit,
     id::{AccountId, TemplateId},
-    lifecycle::Trigger,
-    template::{Category, Review},
+    rulebook::Category,
+    template::{Review, edit::Edit, lifecycle::Trigger},
 };
-use galley_store::{AccountLimits, Change, Changed, Creation, Limit, NewTemplate, Taken};
+use galley_store::{
+    AccountLimits, ChangeOutcome, CreateOutcome, Limit, NameConflict, NewTemplate, TemplateChange,
+};
 
 use super::fixture::{
     Shared, account, all_at_once, change, create, created, done, events, member, new, noon,
@@ -27,13 +28,13 @@ fn at(account: AccountId, name: &str, plus: i64) -> NewTemplate {
     NewTemplate { at: noon(plus), ..new(account, name) }
 }
 
-async fn create_at(store: &Shared, account: AccountId, name: &str, plus: i64) -> Creation {
+async fn create_at(store: &Shared, account: AccountId, name: &str, plus: i64) -> CreateOutcome {
     store.create_template(at(account, name, plus)).await.unwrap()
 }
 
 /// Edits under automatic review, so that an APPROVED template stays so.
-async fn edit_at(store: &Shared, account: AccountId, id: TemplateId, plus: i64) -> Changed {
-    let change = Change { review: Review::Auto, at: noon(plus), ..change(account, id) };
+async fn edit_at(store: &Shared, account: AccountId, id: TemplateId, plus: i64) -> ChangeOutcome {
+    let change = TemplateChange { review: Review::Auto, at: noon(plus), ..change(account, id) };
     let content = format!(r#"{{"components":[{{"type":"BODY","text":"text {plus}"}}]}}"#);
     let edit = Edit::Replace { content: Some(content), category: None };
     store.edit_template(change, edit).await.unwrap()
@@ -59,7 +60,7 @@ pub(crate) async fn an_account_makes_a_hundred_templates_an_hour(store: &Shared)
     for index in 0..100 {
         created(create_at(store, mine, &format!("t{index}"), index).await);
     }
-    let refused = Creation::Limited(Limit::CreationsPerHour);
+    let refused = CreateOutcome::Limited(Limit::CreationsPerHour);
     assert_eq!(create_at(store, mine, "next", HOUR - 1).await, refused);
     assert_eq!(store.taken(mine, "next").await.unwrap(), None);
     assert_eq!(events(store, mine, 0, 1_000).await.len(), 100);
@@ -70,7 +71,7 @@ pub(crate) async fn an_account_makes_a_hundred_templates_an_hour(store: &Shared)
     assert_eq!(create_at(store, mine, "next", HOUR - 1).await, refused);
     // Who has the name already is told that.
     let taken = create_at(store, mine, "theirs", HOUR - 1).await;
-    assert_eq!(taken, Creation::NameTaken(Taken { own: None }));
+    assert_eq!(taken, CreateOutcome::NameInUse(NameConflict { own: None }));
     // With each that is an hour old there is room for one.
     created(create_at(store, mine, "next", HOUR).await);
     assert_eq!(create_at(store, mine, "another", HOUR).await, refused);
@@ -81,9 +82,9 @@ pub(crate) async fn of_concurrent_creations_no_more_than_the_limit_succeed(store
     let account = limited(store, "a", 250).await;
     let news = (0..130).map(|index| new(account, &format!("t{index}"))).collect();
     let outcomes = all_at_once(store, news).await;
-    let refused = Creation::Limited(Limit::CreationsPerHour);
+    let refused = CreateOutcome::Limited(Limit::CreationsPerHour);
     assert_eq!(outcomes.iter().filter(|it| **it == refused).count(), 30);
-    assert_eq!(outcomes.iter().filter(|it| matches!(it, Creation::Created(_))).count(), 100);
+    assert_eq!(outcomes.iter().filter(|it| matches!(it, CreateOutcome::Created(_))).count(), 100);
     assert_eq!(events(store, account, 0, 1_000).await.len(), 100);
 }
 
@@ -97,12 +98,16 @@ pub(crate) async fn an_account_has_as_many_templates_as_its_limit_says(store: &S
     }
     store.set_account_limits(mine, Some(AccountLimits { templates: 3 })).await.unwrap();
     create(store, new(mine, "third")).await;
-    let refused = Creation::Limited(Limit::Templates);
+    let refused = CreateOutcome::Limited(Limit::Templates);
     let french = member(mine, "hello", "fr_FR", Category::Utility);
     assert_eq!(store.create_template(french.clone()).await.unwrap(), refused);
     let differs = member(mine, "hello", "fr_FR", Category::Marketing);
     let differs = store.create_template(differs).await.unwrap();
-    assert_eq!(differs, Creation::CategoryDiffers(Category::Utility), "which no room would mend");
+    assert_eq!(
+        differs,
+        CreateOutcome::CategoryDiffers(Category::Utility),
+        "which no room would mend"
+    );
     assert_eq!(events(store, mine, 0, 10).await.len(), 3);
     done(store.delete_template(change(mine, first)).await.unwrap());
     create(store, french).await;
@@ -115,9 +120,9 @@ pub(crate) async fn what_a_key_made_is_answered_again_whatever_the_limits(store:
     let account = limited(store, "a", 1).await;
     let made = created(store.create_template(with_key(account, "hello", 1, 1)).await.unwrap());
     let again = store.create_template(with_key(account, "hello", 1, 1)).await.unwrap();
-    assert_eq!(again, Creation::Replayed(made));
+    assert_eq!(again, CreateOutcome::Replayed(made));
     let refused = store.create_template(with_key(account, "next", 2, 2)).await.unwrap();
-    assert_eq!(refused, Creation::Limited(Limit::Templates));
+    assert_eq!(refused, CreateOutcome::Limited(Limit::Templates));
     assert_eq!(store.record(account, [2; 16], noon(0)).await.unwrap(), None);
 }
 
@@ -127,7 +132,7 @@ pub(crate) async fn an_approved_template_is_edited_once_a_day_and_ten_times_a_mo
     let account = limited(store, "a", 250).await;
     let id = create(store, new(account, "hello")).await;
     let other = create(store, new(account, "other")).await;
-    let day = Changed::Limited(Limit::EditsPerDay);
+    let day = ChangeOutcome::Limited(Limit::EditsPerDay);
     for number in 0..9 {
         done(edit_at(store, account, id, number * DAY).await);
         let before = store.template(account, id).await.unwrap();
@@ -135,7 +140,7 @@ pub(crate) async fn an_approved_template_is_edited_once_a_day_and_ten_times_a_mo
         assert_eq!(store.template(account, id).await.unwrap(), before);
     }
     done(edit_at(store, account, id, 9 * DAY).await);
-    let month = Changed::Limited(Limit::EditsPerMonth);
+    let month = ChangeOutcome::Limited(Limit::EditsPerMonth);
     assert_eq!(edit_at(store, account, id, 10 * DAY).await, month);
     assert_eq!(edit_at(store, account, id, 30 * DAY - 1).await, month);
     done(edit_at(store, account, other, 10 * DAY).await);
@@ -150,7 +155,7 @@ pub(crate) async fn only_edits_of_approved_templates_of_limited_accounts_count(s
     let pending = NewTemplate { review: Review::Manual, ..new(mine, "hello") };
     let id = create(store, pending).await;
     let manual = async |plus: i64| {
-        let change = Change { at: noon(plus), ..change(mine, id) };
+        let change = TemplateChange { at: noon(plus), ..change(mine, id) };
         store.edit_template(change, Edit::Restore(1)).await.unwrap()
     };
     let moved = async |trigger| {
@@ -169,7 +174,7 @@ pub(crate) async fn only_edits_of_approved_templates_of_limited_accounts_count(s
     done(manual(4).await);
     done(manual(5).await);
     moved(Trigger::Approve).await;
-    assert_eq!(manual(6).await, Changed::Limited(Limit::EditsPerDay));
+    assert_eq!(manual(6).await, ChangeOutcome::Limited(Limit::EditsPerDay));
     // Nor what an account did that was held to nothing.
     let id = create(store, new(free, "free")).await;
     for plus in 0..12 {
@@ -177,5 +182,5 @@ pub(crate) async fn only_edits_of_approved_templates_of_limited_accounts_count(s
     }
     store.set_account_limits(free, Some(AccountLimits::default())).await.unwrap();
     done(edit_at(store, free, id, 12).await);
-    assert_eq!(edit_at(store, free, id, 13).await, Changed::Limited(Limit::EditsPerDay));
+    assert_eq!(edit_at(store, free, id, 13).await, ChangeOutcome::Limited(Limit::EditsPerDay));
 }

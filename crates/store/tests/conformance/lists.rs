@@ -1,32 +1,29 @@
 //! Cases about lists and searches.
 
 use galley_domain::{
-    edit::Edit,
+    document::Document,
     id::{AccountId, TemplateId},
-    json::Document,
-    lifecycle::Trigger,
-    rulebook::V1,
-    search,
-    template::{Category, Review, Status, Template},
+    rulebook::{Category, V1},
+    template::{Review, Status, Template, edit::Edit, lifecycle::Trigger, search_terms},
 };
-use galley_store::{Listing, Named, NewTemplate};
+use galley_store::{ListQuery, NameFilter, NewTemplate};
 
 use super::fixture::{Shared, account, change, create, done, new};
 
-pub(crate) fn all(account: AccountId) -> Listing {
-    Listing::of(account, 100)
+pub(crate) fn all(account: AccountId) -> ListQuery {
+    ListQuery::of(account, 100)
 }
 
-pub(crate) async fn names(store: &Shared, listing: Listing) -> Vec<String> {
+pub(crate) async fn names(store: &Shared, listing: ListQuery) -> Vec<String> {
     let page = store.list(listing).await.unwrap();
     page.templates.iter().map(|it| it.template.name().to_owned()).collect()
 }
 
 /// Goes through all pages.
-pub(crate) async fn walk(store: &Shared, listing: Listing) -> Vec<TemplateId> {
+pub(crate) async fn walk(store: &Shared, listing: ListQuery) -> Vec<TemplateId> {
     let (mut ids, mut after) = (Vec::new(), listing.after);
     loop {
-        let page = store.list(Listing { after, ..listing.clone() }).await.unwrap();
+        let page = store.list(ListQuery { after, ..listing.clone() }).await.unwrap();
         assert!(page.templates.len() <= listing.limit);
         ids.extend(page.templates.iter().map(|it| it.id));
         if !page.more {
@@ -73,9 +70,9 @@ pub(crate) async fn a_list_shows_each_template_of_the_account_once_newest_first(
     let ids = thirty(store, mine).await;
     create(store, new(theirs, "theirs")).await;
     for limit in [1, 7, 29, 30, 31] {
-        assert_eq!(walk(store, Listing { limit, ..all(mine) }).await, ids, "pages of {limit}");
+        assert_eq!(walk(store, ListQuery { limit, ..all(mine) }).await, ids, "pages of {limit}");
     }
-    let page = store.list(Listing { limit: 1, ..all(mine) }).await.unwrap();
+    let page = store.list(ListQuery { limit: 1, ..all(mine) }).await.unwrap();
     assert_eq!(Some(&page.templates[0]), store.template(mine, ids[0]).await.unwrap().as_deref());
 }
 
@@ -96,7 +93,7 @@ pub(crate) async fn every_filter_takes_what_agrees_alone_and_together(store: &Sh
                     .filter(|it| language.is_none_or(|wanted| it.template.language() == wanted))
                     .map(|it| it.id)
                     .collect();
-                let listing = Listing {
+                let listing = ListQuery {
                     statuses: status.into_iter().collect(),
                     categories: category.into_iter().collect(),
                     languages: language.into_iter().map(str::to_owned).collect(),
@@ -112,29 +109,31 @@ pub(crate) async fn every_filter_takes_what_agrees_alone_and_together(store: &Sh
 pub(crate) async fn a_name_is_found_by_its_claim_in_its_account_only(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let id = create(store, new(mine, "hello")).await;
-    let named =
-        |account, name: &str| Listing { name: Some(Named::Claim(name.to_owned())), ..all(account) };
+    let named = |account, name: &str| ListQuery {
+        name: Some(NameFilter::Claim(name.to_owned())),
+        ..all(account)
+    };
     assert_eq!(names(store, named(mine, "hello")).await, ["hello"]);
     assert_eq!(names(store, named(mine, "hell")).await, [""; 0]);
     assert_eq!(names(store, named(theirs, "hello")).await, [""; 0]);
-    let later = Listing { after: Some(id), ..named(mine, "hello") };
+    let later = ListQuery { after: Some(id), ..named(mine, "hello") };
     assert_eq!(names(store, later).await, [""; 0]);
-    let pending = Listing { statuses: vec![Status::Pending], ..named(mine, "hello") };
+    let pending = ListQuery { statuses: vec![Status::Pending], ..named(mine, "hello") };
     assert_eq!(names(store, pending).await, [""; 0]);
 }
 
 pub(crate) async fn a_list_follows_every_change_at_once(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
-    let paused = Listing { statuses: vec![Status::Paused], ..all(account) };
-    let approved = Listing { statuses: vec![Status::Approved], ..all(account) };
+    let paused = ListQuery { statuses: vec![Status::Paused], ..all(account) };
+    let approved = ListQuery { statuses: vec![Status::Approved], ..all(account) };
     assert_eq!(names(store, approved.clone()).await, ["hello"]);
     done(store.review_template(change(account, id), Trigger::Pause, None).await.unwrap());
     assert_eq!(names(store, paused.clone()).await, ["hello"]);
     assert_eq!(names(store, approved).await, [""; 0]);
     let edit = Edit::Replace { content: None, category: Some(Category::Marketing) };
     done(store.edit_template(change(account, id), edit).await.unwrap());
-    let marketing = Listing { categories: vec![Category::Marketing], ..paused };
+    let marketing = ListQuery { categories: vec![Category::Marketing], ..paused };
     assert_eq!(names(store, marketing.clone()).await, ["hello"]);
     done(store.delete_template(change(account, id)).await.unwrap());
     assert_eq!(names(store, marketing).await, [""; 0]);
@@ -144,25 +143,25 @@ pub(crate) async fn a_list_follows_every_change_at_once(store: &Shared) {
 pub(crate) async fn pages_stay_right_while_templates_come_and_go(store: &Shared) {
     let account = account(store, "a").await;
     let ids = thirty(store, account).await;
-    let first = store.list(Listing { limit: 10, ..all(account) }).await.unwrap();
+    let first = store.list(ListQuery { limit: 10, ..all(account) }).await.unwrap();
     let after = first.templates.last().map(|it| it.id);
     // One that was shown, the one that the page ended with, one to come; and a new one.
     for gone in [ids[2], ids[9], ids[15]] {
         done(store.delete_template(change(account, gone)).await.unwrap());
     }
     create(store, new(account, "new")).await;
-    let rest = walk(store, Listing { limit: 10, after, ..all(account) }).await;
+    let rest = walk(store, ListQuery { limit: 10, after, ..all(account) }).await;
     let expected: Vec<TemplateId> = ids[10..].iter().copied().filter(|id| *id != ids[15]).collect();
     assert_eq!(rest, expected);
 }
 
 /// Brings the search up to date.
 pub(crate) async fn follow(store: &Shared) {
-    while store.follow_for_search().await.unwrap().more {}
+    while store.update_search_index().await.unwrap().more {}
 }
 
-pub(crate) fn searching(account: AccountId, q: &str) -> Listing {
-    Listing { words: search::words(q), ..all(account) }
+pub(crate) fn searching(account: AccountId, q: &str) -> ListQuery {
+    ListQuery { words: search_terms::words(q), ..all(account) }
 }
 
 pub(crate) async fn words_are_found_by_their_beginning_in_name_and_texts(store: &Shared) {
@@ -199,13 +198,13 @@ pub(crate) async fn a_search_takes_filters_and_pages(store: &Shared) {
     follow(store).await;
     let everything = walk(store, all(account)).await;
     for q in ["promo", "every", "e p", "everybody"] {
-        let listing = Listing { limit: 50, ..searching(account, q) };
+        let listing = ListQuery { limit: 50, ..searching(account, q) };
         assert_eq!(walk(store, listing).await, everything, "{q}");
     }
-    let brazilian = Listing { languages: vec!["pt_BR".to_owned()], ..all(account) };
+    let brazilian = ListQuery { languages: vec!["pt_BR".to_owned()], ..all(account) };
     let expected = walk(store, brazilian.clone()).await;
     assert_eq!(expected.len(), 60);
-    let listing = Listing { words: search::words("promo"), limit: 7, ..brazilian };
+    let listing = ListQuery { words: search_terms::words("promo"), limit: 7, ..brazilian };
     assert_eq!(walk(store, listing).await, expected);
 }
 
@@ -222,8 +221,8 @@ pub(crate) async fn a_search_follows_edits_moves_and_deletions(store: &Shared) {
     assert_eq!(names(store, searching(account, "two")).await, [""; 0], "gone at once");
     follow(store).await;
     assert_eq!(names(store, searching(account, "before")).await, [""; 0]);
-    let rejected = Listing { statuses: vec![Status::Rejected], ..searching(account, "after") };
+    let rejected = ListQuery { statuses: vec![Status::Rejected], ..searching(account, "after") };
     assert_eq!(names(store, rejected).await, ["one"]);
-    let done = store.follow_for_search().await.unwrap();
+    let done = store.update_search_index().await.unwrap();
     assert_eq!((done.seen, done.more), (0, false));
 }

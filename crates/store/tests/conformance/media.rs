@@ -1,9 +1,15 @@
 //! Cases about files that have been sent whole, and about forgetting files.
 
 use galley_domain::{
-    edit::Edit, id::AccountId, json::Document, rulebook::WHATSAPP, template::Template,
+    document::Document,
+    id::AccountId,
+    rulebook::WHATSAPP,
+    template::{Template, edit::Edit},
 };
-use galley_store::{Appended, Family, Media, NewTemplate, NewUpload, Sweep, UPLOAD_PIECE};
+use galley_store::{
+    AppendOutcome, Media, NewTemplate, NewUpload, RetentionCursor, TranslationGroup,
+    UPLOAD_CHUNK_BYTES,
+};
 
 use super::{
     fixture::{Shared, account, change, create, done, new, noon},
@@ -20,7 +26,7 @@ async fn sent(store: &Shared, account: AccountId, letter: char, length: usize) {
     let id = letter.to_string();
     begin(store, NewUpload { handle: name(letter), ..upload(account, &id, length) }).await;
     let sent = append(store, account, &id, 0, &picture(length)).await;
-    assert!(matches!(sent, Appended::Complete { .. }), "{sent:?}");
+    assert!(matches!(sent, AppendOutcome::Complete { .. }), "{sent:?}");
 }
 
 /// A template whose header names that file.
@@ -37,20 +43,20 @@ fn naming(account: AccountId, called: &str, letter: char) -> NewTemplate {
     NewTemplate {
         template,
         claim,
-        family: Some(Family::of(account, called)),
+        family: Some(TranslationGroup::of(account, called)),
         ..new(account, called)
     }
 }
 
 async fn swept(store: &Shared, at: i64) -> usize {
-    let swept = store.sweep(Sweep::default(), noon(at)).await.unwrap();
-    assert_eq!(swept, Sweep { uploads: swept.uploads, ..Sweep::default() });
+    let swept = store.delete_expired_records(RetentionCursor::default(), noon(at)).await.unwrap();
+    assert_eq!(swept, RetentionCursor { uploads: swept.uploads, ..RetentionCursor::default() });
     swept.uploads
 }
 
 pub(crate) async fn a_file_that_no_template_names_in_a_week_is_forgotten(store: &Shared) {
     let account = account(store, "a").await;
-    let length = 20 * UPLOAD_PIECE;
+    let length = 20 * UPLOAD_CHUNK_BYTES;
     for letter in ['a', 'b', 'c', 'd'] {
         sent(store, account, letter, length).await;
     }
@@ -116,7 +122,7 @@ pub(crate) async fn files_of_a_disabled_account_are_not_shown(store: &Shared) {
 
 pub(crate) async fn an_upload_that_no_template_names_can_be_cancelled(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
-    let file = picture(20 * UPLOAD_PIECE);
+    let file = picture(20 * UPLOAD_CHUNK_BYTES);
     begin(store, upload(mine, "u1", file.len())).await;
     append(store, mine, "u1", 0, &file[1..]).await;
     sent(store, mine, 'a', 100).await;
@@ -126,7 +132,7 @@ pub(crate) async fn an_upload_that_no_template_names_can_be_cancelled(store: &Sh
     assert!(cancel(mine, "u1").await.unwrap());
     assert!(!cancel(mine, "u1").await.unwrap());
     assert_eq!(received(store, mine, "u1").await, None);
-    assert_eq!(append(store, mine, "u1", 0, b"x").await, Appended::NoUpload);
+    assert_eq!(append(store, mine, "u1", 0, b"x").await, AppendOutcome::NoUpload);
     // What is whole goes, too, unless a template has named it.
     assert!(!cancel(theirs, "a").await.unwrap());
     assert!(store.media(&name('a')).await.unwrap().is_some());
@@ -141,7 +147,7 @@ pub(crate) async fn an_upload_that_no_template_names_can_be_cancelled(store: &Sh
 
 pub(crate) async fn a_file_of_another_type_than_announced_is_forgotten(store: &Shared) {
     let account = account(store, "a").await;
-    let file = picture(3 * UPLOAD_PIECE);
+    let file = picture(3 * UPLOAD_CHUNK_BYTES);
     for (id, announced, bytes, shown) in [
         ("u1", "image/jpeg", &file[..], Some("image/png")),
         ("u2", "video/mp4", b"only a text", None),
@@ -150,10 +156,10 @@ pub(crate) async fn a_file_of_another_type_than_announced_is_forgotten(store: &S
         begin(store, NewUpload { file_type, ..upload(account, id, bytes.len()) }).await;
         let (first, last) = bytes.split_at(bytes.len() - 1);
         let progress = append(store, account, id, 0, first).await;
-        assert_eq!(progress, Appended::Received(first.len() as u64));
+        assert_eq!(progress, AppendOutcome::Received(first.len() as u64));
         let (announced, shown) = (announced.to_owned(), shown.map(str::to_owned));
         let refused = append(store, account, id, first.len(), last).await;
-        assert_eq!(refused, Appended::OtherType { announced, shown });
+        assert_eq!(refused, AppendOutcome::OtherType { announced, shown });
         assert_eq!(received(store, account, id).await, None);
     }
     is_sound(store).await;

@@ -3,12 +3,16 @@
 
 use std::{error::Error as _, sync::Arc};
 
-use galley_domain::{edit::Edit, id::AccountId, lifecycle::Trigger, template::Category};
+use galley_domain::{
+    id::AccountId,
+    rulebook::Category,
+    template::{edit::Edit, lifecycle::Trigger},
+};
 use galley_store::{
-    Deliveries, Family, Indexing, KeptSecret, Listing, MOST_FOUND, Named, Replay, Sweep,
-    WebhookChange,
+    Deliveries, IndexProgress, ListQuery, MAX_SEARCH_COUNT, NameFilter, Replay, RetentionCursor,
+    StoredSecret, TranslationGroup, WebhookChange,
     postgres::{PostgresOptions, PostgresStore},
-    sqlite::OlderSchema,
+    sqlite::SchemaPolicy,
 };
 use tokio_postgres::Client;
 
@@ -52,11 +56,11 @@ async fn an_account_that_another_instance_has_just_followed_is_not_walked_anew()
     open.batch_execute(&followed).await.unwrap();
     let step = tokio::spawn({
         let store = Arc::clone(&store);
-        async move { store.follow_for_search().await.unwrap() }
+        async move { store.update_search_index().await.unwrap() }
     });
     somebody_waits(&watcher).await;
     open.commit().await.unwrap();
-    assert_eq!(step.await.unwrap(), Indexing { seen: 0, more: false });
+    assert_eq!(step.await.unwrap(), IndexProgress { seen: 0, more: false });
     let walked = "SELECT count(*) FROM followed WHERE walked IS NOT NULL";
     assert_eq!(number(&watcher, walked).await, 0);
     // What was forgotten before it was followed is walked nevertheless.
@@ -81,11 +85,11 @@ async fn tour(store: &Shared, name: &str) {
     assert_eq!(store.version(mine, id, 1).await.unwrap().unwrap().number, 1);
     assert_eq!(store.family(mine, &format!("{name}_two")).await.unwrap().len(), 1);
     follow(store).await;
-    let named = Named::Family(Family::of(mine, &format!("{name}_two")));
+    let named = NameFilter::TranslationGroup(TranslationGroup::of(mine, &format!("{name}_two")));
     for listing in [
-        Listing::of(mine, 9),
-        Listing { languages: vec!["en_US".to_owned()], ..Listing::of(mine, 9) },
-        Listing { name: Some(named), ..Listing::of(mine, 9) },
+        ListQuery::of(mine, 9),
+        ListQuery { languages: vec!["en_US".to_owned()], ..ListQuery::of(mine, 9) },
+        ListQuery { name: Some(named), ..ListQuery::of(mine, 9) },
         searching(mine, name),
     ] {
         let listed = store.list(listing.clone()).await.unwrap().templates.len() as u64;
@@ -101,14 +105,14 @@ async fn tour(store: &Shared, name: &str) {
     assert_eq!(store.deliveries(mine, webhook, all).await.unwrap().unwrap().len(), 5);
     store.replay(mine, webhook, Replay::Since(noon(0)), noon(3_000)).await.unwrap();
     store.change_webhook(mine, webhook, WebhookChange::default(), noon(3_000)).await.unwrap();
-    let secret = KeptSecret(vec![4]);
+    let secret = StoredSecret(vec![4]);
     store.rotate_webhook(mine, webhook, secret, noon(9_000), true, noon(3_000)).await.unwrap();
     assert_eq!(store.webhooks(mine).await.unwrap().len(), 1);
     begin(store, upload(mine, &format!("{name}_file"), 4)).await;
     append(store, mine, &format!("{name}_file"), 0, b"file").await;
     assert!(store.accounts().await.unwrap().iter().any(|it| it.name == name));
-    store.sweep(Sweep::default(), noon(0)).await.unwrap();
-    store.forget_events(noon(-1)).await.unwrap();
+    store.delete_expired_records(RetentionCursor::default(), noon(0)).await.unwrap();
+    store.delete_expired_events(noon(-1)).await.unwrap();
     done(store.delete_template(change(mine, id)).await.unwrap());
 }
 
@@ -158,7 +162,7 @@ async fn words_are_found_in_order_whether_they_are_common_or_rare_near_or_far() 
     follow(&store).await;
     many(&client(&address).await, account).await;
     let found = async |word: &str, limit| {
-        let listing = Listing { limit, ..searching(account, word) };
+        let listing = ListQuery { limit, ..searching(account, word) };
         let page = store.list(listing).await.unwrap();
         let ids: Vec<u64> = page.templates.iter().map(|it| seed - it.id.get()).collect();
         (ids, page.more)
@@ -175,10 +179,11 @@ async fn words_are_found_in_order_whether_they_are_common_or_rare_near_or_far() 
     assert_eq!(found("nowhere", 50).await, (Vec::new(), false));
     let all = walk(&store, searching(account, "medium")).await;
     assert_eq!(all.iter().map(|it| seed - it.get()).collect::<Vec<_>>(), medium(430));
-    let before = Listing { before: Some(all[99]), limit: 50, ..searching(account, "medium") };
+    let before = ListQuery { before: Some(all[99]), limit: 50, ..searching(account, "medium") };
     let page = store.list(before).await.unwrap();
     assert_eq!(page.templates.iter().map(|it| it.id).collect::<Vec<_>>(), all[49..99]);
-    for (word, count) in [("common", MOST_FOUND), ("old", MOST_FOUND), ("medium", 430), ("rare", 4)]
+    for (word, count) in
+        [("common", MAX_SEARCH_COUNT), ("old", MAX_SEARCH_COUNT), ("medium", 430), ("rare", 4)]
     {
         let counted = store.count_templates(searching(account, word)).await.unwrap();
         assert_eq!(counted, count, "{word}");
@@ -198,13 +203,13 @@ async fn an_endpoint_that_somebody_holds_keeps_no_other_accounts_events() {
     let open = client.transaction().await.unwrap();
     let hold = format!("SELECT 1 FROM webhook WHERE account_id = {busy} FOR UPDATE");
     open.batch_execute(&hold).await.unwrap();
-    assert_eq!(store.forget_events(noon(1_000)).await.unwrap(), 1, "the other's go first");
+    assert_eq!(store.delete_expired_events(noon(1_000)).await.unwrap(), 1, "the other's go first");
     assert!(events(&store, other, 1, 9).await.is_empty());
     assert_eq!(events(&store, busy, 0, 9).await.len(), 1);
     // Then there is nothing else to do, and it is waited for.
     let step = tokio::spawn({
         let store = Arc::clone(&store);
-        async move { store.forget_events(noon(1_000)).await.unwrap() }
+        async move { store.delete_expired_events(noon(1_000)).await.unwrap() }
     });
     somebody_waits(&watcher).await;
     create(&store, new(busy, "meanwhile")).await;
@@ -213,7 +218,7 @@ async fn an_endpoint_that_somebody_holds_keeps_no_other_accounts_events() {
     assert_eq!(events(&store, busy, 1, 9).await.len(), 1, "that of meanwhile is kept");
 }
 
-async fn refusal(address: &str, older_schema: OlderSchema) -> Option<String> {
+async fn refusal(address: &str, older_schema: SchemaPolicy) -> Option<String> {
     let options = PostgresOptions { older_schema, ..PostgresOptions::default() };
     let opened = PostgresStore::open(&address.parse().unwrap(), &options).await;
     opened.err().map(|error| error.source().map_or_else(String::new, ToString::to_string))
@@ -229,23 +234,23 @@ pub(super) fn name_in(address: &str) -> &str {
 async fn a_database_that_is_refused_is_left_as_it_was() {
     let address = fresh_database().await;
     let client = client(&address).await;
-    let told = refusal(&address, OlderSchema::Refused).await.unwrap();
+    let told = refusal(&address, SchemaPolicy::Refused).await.unwrap();
     assert!(told.contains("galley serve"), "{told}");
-    assert_eq!(refusal(&address, OlderSchema::LeftAlone).await, None);
+    assert_eq!(refusal(&address, SchemaPolicy::LeftAlone).await, None);
     let tables = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace";
     assert_eq!(number(&client, tables).await, 0);
     let narrow = format!("{}_narrow", name_in(&address));
     let make = format!("CREATE DATABASE {narrow} ENCODING 'SQL_ASCII' TEMPLATE template0");
     client.batch_execute(&make).await.unwrap();
     let told =
-        refusal(&address.replace(name_in(&address), &narrow), OlderSchema::Renewed).await.unwrap();
+        refusal(&address.replace(name_in(&address), &narrow), SchemaPolicy::Renewed).await.unwrap();
     assert!(told.contains("SQL_ASCII") && told.contains("UTF8"), "{told}");
 }
 
 #[tokio::test]
 async fn who_may_not_make_tables_can_use_those_that_are_there() {
     let address = fresh_database().await;
-    assert_eq!(refusal(&address, OlderSchema::Renewed).await, None);
+    assert_eq!(refusal(&address, SchemaPolicy::Renewed).await, None);
     let role = format!("{}_role", name_in(&address));
     let grant = format!(
         "CREATE ROLE {role} LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC; \
@@ -274,7 +279,7 @@ async fn a_database_is_reached_by_its_socket() {
     open_postgres(&socket).await.ping().await.unwrap();
     // A server shows no certificate there.
     let secret = format!("{socket}&sslmode=require");
-    assert!(refusal(&secret, OlderSchema::LeftAlone).await.is_some());
+    assert!(refusal(&secret, SchemaPolicy::LeftAlone).await.is_some());
 }
 
 #[tokio::test]

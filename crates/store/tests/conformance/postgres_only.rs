@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use galley_domain::edit::Edit;
+use galley_domain::template::edit::Edit;
 use galley_store::{
     StoreError,
     postgres::{PostgresAddress, PostgresOptions, PostgresStore},

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use galley_domain::edit::Edit;
+use galley_domain::template::edit::Edit;
 use galley_store::{
-    AccountLimits, Appended, CREATIONS_PER_HOUR, NewTemplate, NewUpload, SqliteStore, Store,
-    StoreError, UPLOAD_PIECE, sqlite::SqliteOptions,
+    AccountLimits, AppendOutcome, MAX_CREATES_PER_HOUR, NewTemplate, NewUpload, SqliteStore, Store,
+    StoreError, UPLOAD_CHUNK_BYTES, sqlite::SqliteOptions,
 };
 
 use super::{
@@ -70,7 +70,7 @@ async fn a_store_opens_again_with_all_that_was_acknowledged() {
     );
     let store = open(&path);
     assert_eq!(events(&store, account, 0, 100).await.len(), 50);
-    assert!(store.examine().await.unwrap().iter().all(|finding| finding.good));
+    assert!(store.check_integrity().await.unwrap().iter().all(|finding| finding.good));
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn a_copy_taken_while_writing_opens_and_is_whole() {
     let names: Vec<_> =
         events(&copy, account, 0, 10).await.iter().map(|it| about(it).1.to_owned()).collect();
     assert_eq!(names, ["before"]);
-    assert!(copy.examine().await.unwrap().iter().all(|finding| finding.good));
+    assert!(copy.check_integrity().await.unwrap().iter().all(|finding| finding.good));
 }
 
 #[tokio::test]
@@ -273,7 +273,7 @@ fn ask(dir: &tempfile::TempDir, query: &str) -> usize {
 async fn an_upload_is_kept_in_chunks_that_are_neither_many_nor_large() {
     let (store, dir) = fresh_sqlite();
     let account = account(&store, "a").await;
-    let length = 40_000 + 3 * UPLOAD_PIECE;
+    let length = 40_000 + 3 * UPLOAD_CHUNK_BYTES;
     let new = NewUpload {
         account,
         id: "u".to_owned(),
@@ -287,12 +287,12 @@ async fn an_upload_is_kept_in_chunks_that_are_neither_many_nor_large() {
     store.begin_upload(new).await.unwrap();
     for piece in 0..400 {
         let added = store.append_upload(account, "u", piece * 100, &[7; 100], ROOM, noon(0)).await;
-        assert_eq!(added.unwrap(), Appended::Received((piece + 1) * 100));
+        assert_eq!(added.unwrap(), AppendOutcome::Received((piece + 1) * 100));
     }
     assert_eq!(ask(&dir, "SELECT count(*) FROM upload_chunk"), 3);
-    let rest = vec![7; 3 * UPLOAD_PIECE];
+    let rest = vec![7; 3 * UPLOAD_CHUNK_BYTES];
     store.append_upload(account, "u", 40_000, &rest, ROOM, noon(0)).await.unwrap();
-    assert_eq!(ask(&dir, "SELECT max(length(bytes)) FROM upload_chunk"), UPLOAD_PIECE);
+    assert_eq!(ask(&dir, "SELECT max(length(bytes)) FROM upload_chunk"), UPLOAD_CHUNK_BYTES);
     assert_eq!(ask(&dir, "SELECT sum(length(bytes)) FROM upload_chunk"), length);
 }
 
@@ -318,7 +318,7 @@ async fn what_media_take_is_counted_when_the_column_comes_and_looked_after_by_th
     is_sound(&store).await;
     assert_eq!(ask(&dir, "SELECT media_bytes FROM account"), 2 * 8_192 + 9 + 9);
     file.execute_batch("UPDATE account SET media_bytes = media_bytes + 1").unwrap();
-    let findings = store.examine().await.unwrap();
+    let findings = store.check_integrity().await.unwrap();
     let bad: Vec<&str> = findings.iter().filter(|it| !it.good).map(|it| it.subject).collect();
     assert_eq!(bad, ["media room"]);
 }
@@ -328,15 +328,15 @@ async fn what_limits_count_is_kept_for_those_who_have_them_and_no_longer_than_it
     let (store, dir) = fresh_sqlite();
     let (free, held) = (account(&store, "a").await, account(&store, "b").await);
     store.set_account_limits(held, Some(AccountLimits::VERIFIED)).await.unwrap();
-    for index in 0..CREATIONS_PER_HOUR + 20 {
+    for index in 0..MAX_CREATES_PER_HOUR + 20 {
         let at = noon(60_000 * i64::try_from(index).unwrap());
         create(&store, new(free, &format!("free{index}"))).await;
         create(&store, NewTemplate { at, ..new(held, &format!("held{index}")) }).await;
     }
-    assert_eq!(ask(&dir, "SELECT count(*) FROM counted"), CREATIONS_PER_HOUR);
+    assert_eq!(ask(&dir, "SELECT count(*) FROM counted"), MAX_CREATES_PER_HOUR);
     let id = store.taken(held, "held0").await.unwrap().unwrap().own.unwrap();
     done(store.edit_template(change(held, id), replacing(1)).await.unwrap());
-    assert_eq!(ask(&dir, "SELECT count(*) FROM counted"), CREATIONS_PER_HOUR + 1);
+    assert_eq!(ask(&dir, "SELECT count(*) FROM counted"), MAX_CREATES_PER_HOUR + 1);
     done(store.delete_template(change(held, id)).await.unwrap());
-    assert_eq!(ask(&dir, "SELECT count(*) FROM counted"), CREATIONS_PER_HOUR);
+    assert_eq!(ask(&dir, "SELECT count(*) FROM counted"), MAX_CREATES_PER_HOUR);
 }

@@ -1,10 +1,13 @@
 //! Cases about templates and their events.
 
 use galley_domain::{
-    lifecycle::{EventType, State},
-    template::{Category, Review, Status},
+    rulebook::Category,
+    template::{
+        Review, Status,
+        lifecycle::{EventType, State},
+    },
 };
-use galley_store::{Creation, NewTemplate, Taken};
+use galley_store::{CreateOutcome, NameConflict, NewTemplate};
 
 use super::fixture::{
     ACTOR, Shared, about, account, all_at_once, created, events, new, noon, template,
@@ -36,11 +39,11 @@ pub(crate) async fn a_taken_name_is_refused_and_told_only_to_its_owner(store: &S
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let receipt = created(store.create_template(new(mine, "hello")).await.unwrap());
     let again = store.create_template(new(mine, "hello")).await.unwrap();
-    assert_eq!(again, Creation::NameTaken(Taken { own: Some(receipt.id) }));
+    assert_eq!(again, CreateOutcome::NameInUse(NameConflict { own: Some(receipt.id) }));
     let other = store.create_template(new(theirs, "hello")).await.unwrap();
-    assert_eq!(other, Creation::NameTaken(Taken { own: None }));
+    assert_eq!(other, CreateOutcome::NameInUse(NameConflict { own: None }));
     for (account, taken) in [(mine, Some(receipt.id)), (theirs, None)] {
-        assert_eq!(store.taken(account, "hello").await.unwrap(), Some(Taken { own: taken }));
+        assert_eq!(store.taken(account, "hello").await.unwrap(), Some(NameConflict { own: taken }));
         assert_eq!(store.taken(account, "free").await.unwrap(), None);
     }
 }
@@ -89,11 +92,12 @@ pub(crate) async fn events_are_numbered_without_gaps_in_each_account(store: &Sha
 pub(crate) async fn of_many_concurrent_creations_of_one_name_one_succeeds(store: &Shared) {
     let account = account(store, "a").await;
     let outcomes = all_at_once(store, vec![new(account, "wanted"); 64]).await;
-    let winners: Vec<_> = outcomes.iter().filter(|it| matches!(it, Creation::Created(_))).collect();
-    let [Creation::Created(winner)] = winners[..] else { panic!("{outcomes:?}") };
+    let winners: Vec<_> =
+        outcomes.iter().filter(|it| matches!(it, CreateOutcome::Created(_))).collect();
+    let [CreateOutcome::Created(winner)] = winners[..] else { panic!("{outcomes:?}") };
     let losers = outcomes
         .iter()
-        .filter(|it| **it == Creation::NameTaken(Taken { own: Some(winner.id) }))
+        .filter(|it| **it == CreateOutcome::NameInUse(NameConflict { own: Some(winner.id) }))
         .count();
     assert_eq!(losers, 63);
     assert_eq!(events(store, account, 0, 100).await.len(), 1);

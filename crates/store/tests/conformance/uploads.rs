@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use galley_domain::id::AccountId;
 use galley_store::{
-    Appended, LARGEST_UPLOAD, MEDIA_PAGE, MOST_UPLOADS, Media, NewUpload, Sweep, UPLOAD_PIECE,
-    Upload, UploadCreation,
+    AppendOutcome, BeginUploadOutcome, MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, MEDIA_QUOTA_UNIT_BYTES,
+    Media, NewUpload, RetentionCursor, UPLOAD_CHUNK_BYTES, Upload,
 };
 
 use super::fixture::{Shared, account, noon};
@@ -23,13 +23,13 @@ pub(crate) async fn bytes_of(store: &Shared, handle: &str) -> Vec<u8> {
         if chunk.is_empty() {
             return bytes;
         }
-        assert!(chunk.len() <= UPLOAD_PIECE);
+        assert!(chunk.len() <= UPLOAD_CHUNK_BYTES);
         bytes.extend(chunk);
     }
 }
 
 pub(crate) async fn is_sound(store: &Shared) {
-    let findings = store.examine().await.unwrap();
+    let findings = store.check_integrity().await.unwrap();
     assert!(findings.iter().all(|finding| finding.good), "{findings:?}");
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn upload(account: AccountId, id: &str, length: usize) -> NewUpload {
 }
 
 pub(crate) async fn begin(store: &Shared, new: NewUpload) {
-    assert_eq!(store.begin_upload(new).await.unwrap(), UploadCreation::Begun);
+    assert_eq!(store.begin_upload(new).await.unwrap(), BeginUploadOutcome::Begun);
 }
 
 pub(crate) async fn append(
@@ -56,7 +56,7 @@ pub(crate) async fn append(
     id: &str,
     offset: usize,
     bytes: &[u8],
-) -> Appended {
+) -> AppendOutcome {
     store.append_upload(account, id, offset as u64, bytes, ROOM, noon(5)).await.unwrap()
 }
 
@@ -73,13 +73,13 @@ pub(crate) fn picture(length: usize) -> Vec<u8> {
     bytes
 }
 
-fn complete(handle: &str, sniffed: Option<&str>) -> Appended {
-    Appended::Complete { handle: handle.to_owned(), sniffed: sniffed.map(str::to_owned) }
+fn complete(handle: &str, sniffed: Option<&str>) -> AppendOutcome {
+    AppendOutcome::Complete { handle: handle.to_owned(), sniffed: sniffed.map(str::to_owned) }
 }
 
 pub(crate) async fn a_file_sent_in_pieces_is_read_back_whole_by_its_handle(store: &Shared) {
     let account = account(store, "a").await;
-    let file = picture(3 * UPLOAD_PIECE + 17);
+    let file = picture(3 * UPLOAD_CHUNK_BYTES + 17);
     begin(store, upload(account, "u1", file.len())).await;
     let kept = store.upload(account, "u1", noon(5)).await.unwrap().unwrap();
     let expected = Upload {
@@ -94,9 +94,11 @@ pub(crate) async fn a_file_sent_in_pieces_is_read_back_whole_by_its_handle(store
     assert_eq!(kept, expected);
     // Small pieces, one that is larger than what is written at once, nothing, and the rest.
     let mut from = 0;
-    for to in [1, 2, 9, 5_000, 5_001, 2 * UPLOAD_PIECE + 5_000, 2 * UPLOAD_PIECE + 5_000] {
+    for to in
+        [1, 2, 9, 5_000, 5_001, 2 * UPLOAD_CHUNK_BYTES + 5_000, 2 * UPLOAD_CHUNK_BYTES + 5_000]
+    {
         let appended = append(store, account, "u1", from, &file[from..to]).await;
-        assert_eq!(appended, Appended::Received(to as u64));
+        assert_eq!(appended, AppendOutcome::Received(to as u64));
         assert_eq!(received(store, account, "u1").await, Some(to as u64));
         from = to;
     }
@@ -114,7 +116,7 @@ pub(crate) async fn a_file_sent_in_pieces_is_read_back_whole_by_its_handle(store
     };
     assert_eq!(store.media("4::u1").await.unwrap(), Some(media));
     assert!(bytes_of(store, "4::u1").await == file);
-    for place in [1, 8, 4_999, 5_000, UPLOAD_PIECE, file.len() - 1] {
+    for place in [1, 8, 4_999, 5_000, UPLOAD_CHUNK_BYTES, file.len() - 1] {
         let chunk = store.media_chunk("4::u1", place as u64).await.unwrap();
         assert!(!chunk.is_empty() && file[place..].starts_with(&chunk), "from {place}");
     }
@@ -132,20 +134,20 @@ pub(crate) async fn bytes_that_do_not_begin_where_the_upload_ends_are_refused(st
     let account = account(store, "a").await;
     let file_type = "text/plain".to_owned();
     begin(store, NewUpload { file_type, ..upload(account, "u1", 10) }).await;
-    assert_eq!(append(store, account, "u1", 1, b"x").await, Appended::Misplaced(0));
-    assert_eq!(append(store, account, "u1", 0, b"0123").await, Appended::Received(4));
+    assert_eq!(append(store, account, "u1", 1, b"x").await, AppendOutcome::Misplaced(0));
+    assert_eq!(append(store, account, "u1", 0, b"0123").await, AppendOutcome::Received(4));
     for offset in [0, 3, 5, 100, usize::MAX] {
-        assert_eq!(append(store, account, "u1", offset, b"x").await, Appended::Misplaced(4));
+        assert_eq!(append(store, account, "u1", offset, b"x").await, AppendOutcome::Misplaced(4));
     }
     // More than was announced is not taken in part, however much of it fits.
-    assert_eq!(append(store, account, "u1", 4, b"4567890").await, Appended::TooLong(10));
-    let large = vec![b'x'; 2 * UPLOAD_PIECE];
-    assert_eq!(append(store, account, "u1", 4, &large).await, Appended::TooLong(10));
+    assert_eq!(append(store, account, "u1", 4, b"4567890").await, AppendOutcome::TooLong(10));
+    let large = vec![b'x'; 2 * UPLOAD_CHUNK_BYTES];
+    assert_eq!(append(store, account, "u1", 4, &large).await, AppendOutcome::TooLong(10));
     assert_eq!(received(store, account, "u1").await, Some(4));
     assert_eq!(append(store, account, "u1", 4, b"456789").await, complete("4::u1", None));
-    assert_eq!(append(store, account, "u1", 0, b"0").await, Appended::Misplaced(10));
-    assert_eq!(append(store, account, "u1", 10, b"x").await, Appended::TooLong(10));
-    assert_eq!(append(store, account, "u2", 0, b"x").await, Appended::NoUpload);
+    assert_eq!(append(store, account, "u1", 0, b"0").await, AppendOutcome::Misplaced(10));
+    assert_eq!(append(store, account, "u1", 10, b"x").await, AppendOutcome::TooLong(10));
+    assert_eq!(append(store, account, "u2", 0, b"x").await, AppendOutcome::NoUpload);
     let media = store.media("4::u1").await.unwrap();
     // Its sender said that it is a text; its bytes do not show anything.
     let file_type = "application/octet-stream".to_owned();
@@ -157,42 +159,42 @@ pub(crate) async fn an_upload_is_its_accounts_only(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     begin(store, upload(mine, "u1", 4)).await;
     assert_eq!(store.upload(theirs, "u1", noon(5)).await.unwrap(), None);
-    assert_eq!(append(store, theirs, "u1", 0, b"x").await, Appended::NoUpload);
+    assert_eq!(append(store, theirs, "u1", 0, b"x").await, AppendOutcome::NoUpload);
     assert_eq!(received(store, mine, "u1").await, Some(0));
     // Neither an id nor a handle is given out twice.
     let again = upload(theirs, "u1", 4);
-    assert_eq!(store.begin_upload(again.clone()).await.unwrap(), UploadCreation::Taken);
+    assert_eq!(store.begin_upload(again.clone()).await.unwrap(), BeginUploadOutcome::Taken);
     let again = NewUpload { id: "u2".to_owned(), ..again };
-    assert_eq!(store.begin_upload(again).await.unwrap(), UploadCreation::Taken);
+    assert_eq!(store.begin_upload(again).await.unwrap(), BeginUploadOutcome::Taken);
     assert_eq!(received(store, theirs, "u2").await, None);
 }
 
 pub(crate) async fn an_account_keeps_as_many_bytes_as_it_has_room_for(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
-    let page = usize::try_from(MEDIA_PAGE).unwrap();
+    let page = usize::try_from(MEDIA_QUOTA_UNIT_BYTES).unwrap();
     // Each is counted with its name, which has 6 bytes, and with whole pages, however short it is.
-    let whole = MEDIA_PAGE + 6;
+    let whole = MEDIA_QUOTA_UNIT_BYTES + 6;
     let sized = |account, id, length| NewUpload { room: 3 * whole, ..upload(account, id, length) };
     begin(store, sized(mine, "u1", page)).await;
     begin(store, sized(mine, "u2", 1)).await;
     let refused = store.begin_upload(sized(mine, "u3", page + 1)).await.unwrap();
-    assert_eq!(refused, UploadCreation::NoRoom(2 * whole));
+    assert_eq!(refused, BeginUploadOutcome::NoRoom(2 * whole));
     begin(store, sized(mine, "u3", page)).await;
     let refused = store.begin_upload(sized(mine, "u4", 1)).await.unwrap();
-    assert_eq!(refused, UploadCreation::NoRoom(3 * whole));
+    assert_eq!(refused, BeginUploadOutcome::NoRoom(3 * whole));
     begin(store, sized(theirs, "u5", page)).await;
     let longer = "n".repeat(9) + ".png";
     let named = NewUpload { file_name: longer, room: 4 * whole + 6, ..upload(mine, "u4", 1) };
     let refused = store.begin_upload(named.clone()).await.unwrap();
-    assert_eq!(refused, UploadCreation::NoRoom(3 * whole));
+    assert_eq!(refused, BeginUploadOutcome::NoRoom(3 * whole));
     begin(store, NewUpload { room: 4 * whole + 7, ..named }).await;
     is_sound(store).await;
 }
 
 pub(crate) async fn what_is_sent_has_to_fit_when_it_comes(store: &Shared) {
     let account = account(store, "a").await;
-    let file = picture(10 * UPLOAD_PIECE);
-    let room = file.len() as u64 + MEDIA_PAGE + 12;
+    let file = picture(10 * UPLOAD_CHUNK_BYTES);
+    let room = file.len() as u64 + MEDIA_QUOTA_UNIT_BYTES + 12;
     for id in ["u1", "u2"] {
         // Neither is there yet: each of them would fit.
         begin(store, NewUpload { room, ..upload(account, id, file.len()) }).await;
@@ -200,57 +202,57 @@ pub(crate) async fn what_is_sent_has_to_fit_when_it_comes(store: &Shared) {
     let send = |id: &'static str, offset: usize, to: usize| {
         store.append_upload(account, id, offset as u64, &file[offset..to], room, noon(5))
     };
-    let half = 5 * UPLOAD_PIECE;
-    assert_eq!(send("u1", 0, half).await.unwrap(), Appended::Received(half as u64));
+    let half = 5 * UPLOAD_CHUNK_BYTES;
+    assert_eq!(send("u1", 0, half).await.unwrap(), AppendOutcome::Received(half as u64));
     // As many as fit are there: whoever makes room can go on.
-    let kept = room - MEDIA_PAGE;
-    assert_eq!(send("u2", 0, file.len()).await.unwrap(), Appended::NoRoom(kept));
+    let kept = room - MEDIA_QUOTA_UNIT_BYTES;
+    assert_eq!(send("u2", 0, file.len()).await.unwrap(), AppendOutcome::NoRoom(kept));
     assert_eq!(received(store, account, "u2").await, Some(half as u64));
     is_sound(store).await;
     assert!(store.cancel_upload(account, "u1", noon(5)).await.unwrap());
     let rest = send("u2", half, file.len()).await.unwrap();
-    assert!(matches!(rest, Appended::Complete { .. }), "{rest:?}");
+    assert!(matches!(rest, AppendOutcome::Complete { .. }), "{rest:?}");
     is_sound(store).await;
 }
 
 pub(crate) async fn a_file_announces_a_length_that_can_be_kept(store: &Shared) {
     let account = account(store, "a").await;
-    let largest = usize::try_from(LARGEST_UPLOAD).unwrap();
+    let largest = usize::try_from(MAX_UPLOAD_BYTES).unwrap();
     for (length, expected) in [
-        (0, UploadCreation::WrongLength),
-        (1, UploadCreation::Begun),
-        (largest, UploadCreation::Begun),
-        (largest + 1, UploadCreation::WrongLength),
-        (usize::MAX, UploadCreation::WrongLength),
+        (0, BeginUploadOutcome::WrongLength),
+        (1, BeginUploadOutcome::Begun),
+        (largest, BeginUploadOutcome::Begun),
+        (largest + 1, BeginUploadOutcome::WrongLength),
+        (usize::MAX, BeginUploadOutcome::WrongLength),
     ] {
         let new = upload(account, &format!("u{length}"), length);
         assert_eq!(store.begin_upload(new).await.unwrap(), expected, "{length}");
     }
     let file = picture(largest);
     let id = format!("u{largest}");
-    assert!(matches!(append(store, account, &id, 0, &file).await, Appended::Complete { .. }));
+    assert!(matches!(append(store, account, &id, 0, &file).await, AppendOutcome::Complete { .. }));
     assert!(bytes_of(store, &format!("4::{id}")).await == file);
 }
 
 pub(crate) async fn an_account_has_so_many_unfinished_uploads_at_most(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
-    for index in 0..MOST_UPLOADS {
+    for index in 0..MAX_OPEN_UPLOADS {
         begin(store, upload(mine, &format!("u{index}"), 1)).await;
     }
     let next = upload(mine, "next", 1);
-    assert_eq!(store.begin_upload(next.clone()).await.unwrap(), UploadCreation::TooMany);
+    assert_eq!(store.begin_upload(next.clone()).await.unwrap(), BeginUploadOutcome::TooMany);
     begin(store, upload(theirs, "theirs", 1)).await;
     assert!(store.cancel_upload(mine, "u7", noon(5)).await.unwrap());
     begin(store, next).await;
     let another = upload(mine, "another", 1);
-    assert_eq!(store.begin_upload(another.clone()).await.unwrap(), UploadCreation::TooMany);
+    assert_eq!(store.begin_upload(another.clone()).await.unwrap(), BeginUploadOutcome::TooMany);
     // Those whose time is over do not count, swept or not.
     begin(store, NewUpload { at: noon(DAY), ..another }).await;
 }
 
 pub(crate) async fn an_upload_that_is_not_finished_in_a_day_is_forgotten(store: &Shared) {
     let account = account(store, "a").await;
-    let file = picture(20 * UPLOAD_PIECE);
+    let file = picture(20 * UPLOAD_CHUNK_BYTES);
     for (id, at) in [("old", 0), ("untouched", 0), ("done", 0), ("young", 1)] {
         begin(store, NewUpload { at: noon(at), ..upload(account, id, file.len()) }).await;
     }
@@ -263,17 +265,17 @@ pub(crate) async fn an_upload_that_is_not_finished_in_a_day_is_forgotten(store: 
     assert_eq!(at("old", DAY).await.unwrap(), None);
     let last = file.len() as u64 - 1;
     let late = store.append_upload(account, "old", last, b"x", ROOM, noon(DAY)).await.unwrap();
-    assert_eq!(late, Appended::NoUpload);
-    let swept = store.sweep(Sweep::default(), noon(DAY)).await.unwrap();
-    assert_eq!(swept, Sweep { uploads: 2, ..Sweep::default() });
-    let again = store.sweep(Sweep::default(), noon(DAY)).await.unwrap();
-    assert_eq!(again, Sweep::default());
+    assert_eq!(late, AppendOutcome::NoUpload);
+    let swept = store.delete_expired_records(RetentionCursor::default(), noon(DAY)).await.unwrap();
+    assert_eq!(swept, RetentionCursor { uploads: 2, ..RetentionCursor::default() });
+    let again = store.delete_expired_records(RetentionCursor::default(), noon(DAY)).await.unwrap();
+    assert_eq!(again, RetentionCursor::default());
     // Gone for good, whatever the clock says; what is young or done is not.
     assert_eq!(at("old", 5).await.unwrap(), None);
     assert_eq!(at("untouched", 5).await.unwrap(), None);
     let finished =
         store.append_upload(account, "young", last, b"x", ROOM, noon(DAY)).await.unwrap();
-    assert!(matches!(finished, Appended::Complete { .. }), "{finished:?}");
+    assert!(matches!(finished, AppendOutcome::Complete { .. }), "{finished:?}");
     assert!(at("done", 100 * DAY).await.unwrap().is_some());
     assert!(bytes_of(store, "4::done").await == file);
     is_sound(store).await;
@@ -281,7 +283,7 @@ pub(crate) async fn an_upload_that_is_not_finished_in_a_day_is_forgotten(store: 
 
 pub(crate) async fn of_concurrent_senders_of_the_same_bytes_one_succeeds(store: &Shared) {
     let account = account(store, "a").await;
-    let file = Arc::new(picture(4 * UPLOAD_PIECE + 1));
+    let file = Arc::new(picture(4 * UPLOAD_CHUNK_BYTES + 1));
     begin(store, upload(account, "u1", file.len())).await;
     let send = |_| {
         let (store, file) = (Arc::clone(store), Arc::clone(&file));
@@ -291,8 +293,8 @@ pub(crate) async fn of_concurrent_senders_of_the_same_bytes_one_succeeds(store: 
     let (mut done, mut refused) = (0, 0);
     for sender in senders {
         match sender.await.unwrap() {
-            Appended::Complete { .. } => done += 1,
-            Appended::Misplaced(_) => refused += 1,
+            AppendOutcome::Complete { .. } => done += 1,
+            AppendOutcome::Misplaced(_) => refused += 1,
             other => panic!("{other:?}"),
         }
     }

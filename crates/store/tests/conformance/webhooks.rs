@@ -1,13 +1,13 @@
 //! Cases about endpoints: registered, changed, taken away.
 
 use galley_domain::{
-    delivery::Because,
     id::{AccountId, WebhookId},
-    lifecycle::{EventType, Trigger},
-    webhook::Format,
+    template::lifecycle::{EventType, Trigger},
+    webhook::{Format, delivery::DisableReason},
 };
 use galley_store::{
-    Deliveries, KeptSecret, NewWebhook, Rotation, Take, Webhook, WebhookChange, WebhookCreation,
+    CreateWebhookOutcome, Deliveries, DeliveryLease, NewWebhook, Rotation, StoredSecret, Webhook,
+    WebhookChange,
 };
 
 use super::fixture::{Shared, account, change, create, done, events, new, noon};
@@ -19,20 +19,20 @@ pub(crate) fn endpoint(account: AccountId) -> NewWebhook {
         events: Vec::new(),
         format: Format::Galley,
         subscribed: false,
-        secret: KeptSecret(vec![1, 2, 3]),
+        secret: StoredSecret(vec![1, 2, 3]),
         at: noon(0),
     }
 }
 
 pub(crate) async fn register(store: &Shared, new: NewWebhook) -> Webhook {
     match store.create_webhook(new).await.unwrap() {
-        WebhookCreation::Created(webhook) => *webhook,
+        CreateWebhookOutcome::Created(webhook) => *webhook,
         other => panic!("{other:?}"),
     }
 }
 
-fn kept(byte: u8) -> KeptSecret {
-    KeptSecret(vec![byte])
+fn kept(byte: u8) -> StoredSecret {
+    StoredSecret(vec![byte])
 }
 
 async fn now(store: &Shared, webhook: &Webhook) -> Webhook {
@@ -50,7 +50,7 @@ pub(crate) async fn an_endpoint_is_kept_as_it_was_registered_and_seen_by_its_acc
         (made.account, &*made.url, &made.events),
         (mine, "https://example.com/hook", &events)
     );
-    assert_eq!((&made.secret, &made.former_secret), (&KeptSecret(vec![1, 2, 3]), &None));
+    assert_eq!((&made.secret, &made.former_secret), (&StoredSecret(vec![1, 2, 3]), &None));
     assert_eq!((made.cursor, made.behind, made.created_at), (1, 0, noon(0)));
     assert_eq!((made.failing_since, made.resting_until, made.disabled), (None, None, None));
     assert_eq!(now(store, &made).await, made);
@@ -75,7 +75,7 @@ pub(crate) async fn an_account_has_twenty_endpoints_at_most(store: &Shared) {
         last = register(store, endpoint(mine)).await;
     }
     let more = store.create_webhook(endpoint(mine)).await.unwrap();
-    assert_eq!(more, WebhookCreation::TooMany);
+    assert_eq!(more, CreateWebhookOutcome::TooMany);
     register(store, endpoint(theirs)).await;
     assert!(store.delete_webhook(mine, last.id).await.unwrap());
     register(store, endpoint(mine)).await;
@@ -137,24 +137,26 @@ pub(crate) async fn an_endpoint_that_was_switched_off_goes_on_where_it_was(store
         store.change_webhook(account, made.id, change, noon(3))
     };
     let off = switch(true).await.unwrap().unwrap();
-    assert_eq!(off.disabled, Some((noon(3), Because::SwitchedOff)));
+    assert_eq!(off.disabled, Some((noon(3), DisableReason::SwitchedOff)));
     create(store, new(account, "meanwhile")).await;
     assert_eq!(store.due_webhooks(noon(9)).await.unwrap().now, []);
-    let take = || store.take_delivery(made.id, noon(9), noon(99));
-    assert_eq!(take().await.unwrap(), Take::Nothing(None));
+    let take = || store.lease_delivery(made.id, noon(9), noon(99));
+    assert_eq!(take().await.unwrap(), DeliveryLease::Nothing(None));
     let on = switch(false).await.unwrap().unwrap();
     assert_eq!((on.disabled, on.behind), (None, 1));
-    let Take::Due(due) = take().await.unwrap() else { panic!("it goes on") };
+    let DeliveryLease::Due(due) = take().await.unwrap() else { panic!("it goes on") };
     assert_eq!(due.event.seq, 1);
 
     // What was forgotten while it was off is not there any more.
     switch(true).await.unwrap();
     create(store, new(account, "long_ago")).await;
-    assert_eq!(store.forget_events(noon(100)).await.unwrap(), 2);
+    assert_eq!(store.delete_expired_events(noon(100)).await.unwrap(), 2);
     create(store, new(account, "kept")).await;
     let on = switch(false).await.unwrap().unwrap();
     assert_eq!((on.cursor, on.behind), (2, 1));
-    let Take::Due(due) = store.take_delivery(made.id, noon(100), noon(199)).await.unwrap() else {
+    let DeliveryLease::Due(due) =
+        store.lease_delivery(made.id, noon(100), noon(199)).await.unwrap()
+    else {
         panic!("there is one more")
     };
     assert_eq!(due.event.seq, 3);
@@ -166,19 +168,20 @@ pub(crate) async fn a_deleted_endpoint_gets_nothing_and_its_deliveries_are_forgo
     let account = account(store, "a").await;
     let made = register(store, endpoint(account)).await;
     create(store, new(account, "one")).await;
-    let Take::Due(due) = store.take_delivery(made.id, noon(1), noon(9)).await.unwrap() else {
+    let DeliveryLease::Due(due) = store.lease_delivery(made.id, noon(1), noon(9)).await.unwrap()
+    else {
         panic!("there is one")
     };
     assert_eq!(due.event.seq, 1);
     assert!(store.delete_webhook(account, made.id).await.unwrap());
     assert!(!store.delete_webhook(account, made.id).await.unwrap());
     assert_eq!(
-        store.take_delivery(made.id, noon(99), noon(199)).await.unwrap(),
-        Take::Nothing(None)
+        store.lease_delivery(made.id, noon(99), noon(199)).await.unwrap(),
+        DeliveryLease::Nothing(None)
     );
     assert_eq!(store.due_webhooks(noon(99)).await.unwrap().now, []);
     let mut forgotten = 0;
-    while store.forget_events(noon(0)).await.unwrap() > 0 {
+    while store.delete_expired_events(noon(0)).await.unwrap() > 0 {
         forgotten += 1;
         assert!(forgotten < 9, "there is no end to it");
     }
@@ -198,15 +201,15 @@ pub(crate) async fn what_is_forgotten_while_an_endpoint_is_off_blocks_nothing_af
     let id = create(store, new(account, "one")).await;
     done(store.review_template(change(account, id), Trigger::Pause, None).await.unwrap());
     // Both events wait in the line of the template, the first of them on its way.
-    let taken = store.take_delivery(made.id, noon(2_000), noon(9_000)).await.unwrap();
-    assert!(matches!(taken, Take::Due(due) if due.event.seq == 1));
+    let taken = store.lease_delivery(made.id, noon(2_000), noon(9_000)).await.unwrap();
+    assert!(matches!(taken, DeliveryLease::Due(due) if due.event.seq == 1));
     let switch = |off| {
         let change = WebhookChange { disabled: Some(off), ..WebhookChange::default() };
         store.change_webhook(account, made.id, change, noon(3_000))
     };
     switch(true).await.unwrap();
-    assert_eq!(store.forget_events(noon(500)).await.unwrap(), 1, "the first event");
+    assert_eq!(store.delete_expired_events(noon(500)).await.unwrap(), 1, "the first event");
     switch(false).await.unwrap();
-    let taken = store.take_delivery(made.id, noon(4_000), noon(9_000)).await.unwrap();
-    assert!(matches!(taken, Take::Due(due) if due.event.seq == 2), "the second moves up");
+    let taken = store.lease_delivery(made.id, noon(4_000), noon(9_000)).await.unwrap();
+    assert!(matches!(taken, DeliveryLease::Due(due) if due.event.seq == 2), "the second moves up");
 }

@@ -3,12 +3,11 @@
 use std::{collections::HashMap, ops::Range};
 
 use galley_domain::{
-    advice::{Advice, Warning},
     convert::{Conversion, Level, Note},
-    json::{Document, Json, MAX_DEPTH, NotJson},
+    document::{Document, Json, JsonError, MAX_DEPTH},
     rulebook::Rulebook,
     template::{Checked, Template},
-    violation::{Rule, Span, Violation, Violations},
+    violation::{Rule, Span, Violation, Violations, Warning, WarningRule},
 };
 
 use super::{
@@ -90,7 +89,7 @@ pub(in crate::commands) fn look_through(
         Err(error) => findings.malformed(&error),
         Ok(document) => {
             let root = source::root(&text);
-            if let Json::List(_) = document.root() {
+            if let Json::Array(_) = document.root() {
                 for (index, item) in source::children(&text, root.start).enumerate() {
                     let document = Document::parse(text[item.value.clone()].as_bytes());
                     let document = document.expect("a part of what is JSON is JSON");
@@ -129,10 +128,10 @@ impl Checker {
         if let Err(violations) = &template {
             findings.refused(violations);
         }
-        for warning in warnings.told() {
+        for warning in warnings.listed() {
             findings.warning(warning.clone());
         }
-        findings.more_warnings += warnings.more();
+        findings.more_warnings += warnings.omitted();
         let here = findings.here(file);
         let violations = [
             self.others.name_taken(document, &here),
@@ -175,10 +174,10 @@ impl<'t> Findings<'t> {
 
     /// Everything that a rulebook refuses.
     pub(in crate::commands) fn refused(&mut self, violations: &Violations) {
-        for violation in violations.told() {
+        for violation in violations.listed() {
             self.violation(violation.clone());
         }
-        self.more_faults += violations.more();
+        self.more_faults += violations.omitted();
     }
 
     /// Everything that a conversion has to say.
@@ -222,21 +221,21 @@ impl<'t> Findings<'t> {
     fn warning(&mut self, warning: Warning) {
         let Warning { pointer, rule, message, hint, span } = warning;
         // What is wrong with such a member is its name.
-        let by_key = matches!(rule, Advice::UnknownField | Advice::UnusedField);
+        let by_key = matches!(rule, WarningRule::UnknownField | WarningRule::UnusedField);
         let place = self.place(&pointer, span, 0, by_key);
         let (severity, rule, hint) = (Severity::Warning, rule.id(), Some(hint));
         self.add(Remark { severity, rule, pointer, message, hint, span }, place, None);
     }
 
-    fn malformed(&mut self, error: &NotJson) {
+    fn malformed(&mut self, error: &JsonError) {
         let end = self.text.len();
         let (at, message) = match error {
-            NotJson::TooDeep => {
+            JsonError::TooDeep => {
                 let place = source::nested_deeper(self.text, MAX_DEPTH);
                 (place.map_or(end, |place| place.start), error.to_string())
             }
-            NotJson::Encoding(error) => (error.valid_up_to(), "not UTF-8".to_owned()),
-            NotJson::Syntax(error) => {
+            JsonError::Encoding(error) => (error.valid_up_to(), "not UTF-8".to_owned()),
+            JsonError::Syntax(error) => {
                 let (line, column) = (error.line(), error.column());
                 let at = (self.lines.begin(line) + column).saturating_sub(1);
                 let at = if error.is_eof() { self.text.trim_end().len() } else { at };

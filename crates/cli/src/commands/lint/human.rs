@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fmt::Write as _, ops::Range};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
-use galley_domain::advice::Advice;
+use galley_domain::violation::WarningRule;
 
 use super::{
     check::{Finding, Report, Severity},
@@ -119,7 +119,8 @@ impl Excerpt {
 /// The place of a finding as it is shown. What nobody would see is called by its name: `<U+200B>`.
 fn visible<'t>(rule: &str, text: &'t str) -> Cow<'t, str> {
     const FEW: usize = 4;
-    let unseen = [Advice::InvisibleCharacter.id(), Advice::BidiCharacter.id()].contains(&rule);
+    let unseen =
+        [WarningRule::InvisibleCharacter.id(), WarningRule::BidiCharacter.id()].contains(&rule);
     if text.is_ascii() || !(unseen || text == "\u{feff}") {
         return Cow::Borrowed(text);
     }

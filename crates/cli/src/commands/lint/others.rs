@@ -4,13 +4,11 @@
 use std::collections::{HashMap, hash_map::Entry};
 
 use galley_domain::{
-    advice::Warning,
+    document::{Document, Json},
     id::AccountId,
-    json::{Document, Json},
-    rulebook::Rulebook,
-    template::{Category, Template},
-    violation::{Rule, Violation},
-    wording::Wording,
+    rulebook::{Category, Rulebook},
+    template::{Template, message_text::MessageText},
+    violation::{Rule, Violation, Warning},
 };
 
 /// The templates seen so far, each with its place.
@@ -18,7 +16,7 @@ pub(in crate::commands) struct Others {
     rulebook: &'static Rulebook,
     claims: HashMap<String, String>,
     categories: HashMap<String, (Category, String)>,
-    wordings: HashMap<Wording, String>,
+    wordings: HashMap<MessageText, String>,
 }
 
 impl Others {
@@ -37,7 +35,7 @@ impl Others {
         document: &Document<'_>,
         here: &str,
     ) -> Option<Violation> {
-        let text = |key: &str| document.root().get(key).and_then(Json::as_text);
+        let text = |key: &str| document.root().get(key).and_then(Json::as_str);
         let name = text("name").filter(|name| !name.trim().is_empty())?;
         let account = AccountId::new(1).expect("1 is an id");
         let claim = (self.rulebook.claim)(account, name, text("language").unwrap_or_default());
@@ -57,9 +55,9 @@ impl Others {
         document: &Document<'_>,
         here: &str,
     ) -> Option<Violation> {
-        let text = |key: &str| document.root().get(key).and_then(Json::as_text);
+        let text = |key: &str| document.root().get(key).and_then(Json::as_str);
         let name = text("name").filter(|_| self.rulebook.names_have_languages)?;
-        let category = Category::named(text("category")?)?;
+        let category = Category::parse(text("category")?)?;
         let first = match self.categories.entry(name.to_owned()) {
             Entry::Vacant(free) => {
                 free.insert((category, here.to_owned()));
@@ -67,7 +65,7 @@ impl Others {
             }
             Entry::Occupied(first) => first.into_mut(),
         };
-        let (word, place) = (first.0.word(), &first.1);
+        let (word, place) = (first.0.as_str(), &first.1);
         (category != first.0).then(|| Violation {
             pointer: "/category".to_owned(),
             rule: Rule::CategoryDiffers,
@@ -78,9 +76,9 @@ impl Others {
     }
 
     pub(super) fn same_content(&mut self, template: &Template, here: &str) -> Option<Warning> {
-        let wording = Wording::of(template).filter(|_| self.rulebook.names_have_languages)?;
+        let wording = MessageText::of(template).filter(|_| self.rulebook.names_have_languages)?;
         let first = first(&mut self.wordings, wording, here)?;
-        Some(Wording::repeated_by(&format!("another template, at {first}")))
+        Some(MessageText::repeated_by(&format!("another template, at {first}")))
     }
 }
 

@@ -1,8 +1,8 @@
 //! `galley webhook deliveries` and `galley webhook replay`.
 
 use anyhow::{Context as _, bail};
-use galley_domain::delivery::DeliveryStatus;
-use galley_store::{Deliveries, Replay, Replayed};
+use galley_domain::webhook::delivery::DeliveryStatus;
+use galley_store::{Deliveries, Replay, ReplayOutcome};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -26,9 +26,9 @@ pub(super) async fn list(
     let rows = found.into_iter().map(|it| {
         vec![
             it.seq.into(),
-            it.kind.word().into(),
+            it.kind.as_str().into(),
             it.template.map_or(Value::Null, |id| id.to_string().into()),
-            it.status.word().into(),
+            it.status.as_str().into(),
             it.attempts.into(),
             moment(it.attempted_at),
             moment(it.due_at),
@@ -62,16 +62,18 @@ pub(super) async fn replay(
     };
     let (account, id) = endpoint.find(desk).await?;
     match desk.store.replay(account, id, what, desk.now).await? {
-        Replayed::Queued(events) => {
+        ReplayOutcome::Queued(events) => {
             let members = [("id", id.to_string().into()), ("events", events.into())];
             table::print_one(desk.json, &members);
             Ok(())
         }
-        Replayed::NoEvent => bail!("there is no such event; `galley events ACCOUNT` shows them"),
-        Replayed::Forgotten(oldest) => {
+        ReplayOutcome::NoEvent => {
+            bail!("there is no such event; `galley events ACCOUNT` shows them")
+        }
+        ReplayOutcome::Forgotten(oldest) => {
             bail!("this event is not kept any more; the oldest that is has the number {oldest}")
         }
-        Replayed::NoWebhook => bail!(gone(id)),
+        ReplayOutcome::NoWebhook => bail!(gone(id)),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, pin::pin, sync::Arc};
 
 use anyhow::Context as _;
-use galley_server::webhooks::{Checked, Received, Receiver, Secret};
+use galley_server::delivery::{Checked, Received, Receiver, Secret};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 

@@ -6,7 +6,7 @@ use std::{
     fmt,
 };
 
-use galley_server::webhooks::{Secret, Signed, verify};
+use galley_server::delivery::{Secret, Signed, verify};
 use jiff::SignedDuration;
 use serde_json::Value;
 

@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use galley_domain::{
+use galley_domain::template::{
+    Review,
     lifecycle::{EventType, Hold, State, Trigger},
-    template::Review,
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -94,14 +94,14 @@ impl Kept {
     fn moved_along_the_table(&self) -> Result<(), String> {
         let owner = TENANTS.iter().find(|tenant| self.row["account"] == tenant.account);
         let review = owner.ok_or("it belongs to nobody")?.review;
-        let kind = |event: &Value| event["type"].as_str().and_then(EventType::named);
+        let kind = |event: &Value| event["type"].as_str().and_then(EventType::parse);
         let (mut state, mut gone, mut last) = (State::first(review), false, None);
         for event in &self.events {
             let now = kind(event).ok_or_else(|| format!("{event} is no event"))?;
             state = next(state, last, now, review)
                 .filter(|_| !gone)
                 .ok_or_else(|| format!("{event} is not possible at {state:?}, after {last:?}"))?;
-            if event["version"] != state.version || event["status"] != state.status().word() {
+            if event["version"] != state.version || event["status"] != state.status().as_str() {
                 return Err(format!("{event} does not tell {state:?}"));
             }
             gone = now == EventType::Deleted;
@@ -118,8 +118,8 @@ impl Kept {
         ]);
         let leads = json!([
             state.version,
-            state.newest.word(),
-            state.hold.map(Hold::word),
+            state.newest.as_str(),
+            state.hold.map(Hold::as_str),
             state.approved,
             self.events.len(),
             u8::from(gone),

@@ -4,8 +4,11 @@
 use std::sync::Arc;
 
 use galley_domain::{
-    lifecycle::{EventType, Hold, State, Trigger},
-    template::{Category, Status},
+    rulebook::Category,
+    template::{
+        Status,
+        lifecycle::{EventType, Hold, State, Trigger},
+    },
 };
 use serde_json::{Value, json};
 
@@ -62,7 +65,7 @@ impl Life {
     pub(super) fn born(tenant: &'static Tenant, id: &str, creation: &Creation) -> Self {
         let Creation { name, document, key, contested } = creation;
         let state = State::first(tenant.review);
-        let category = document["category"].as_str().and_then(Category::named).unwrap();
+        let category = document["category"].as_str().and_then(Category::parse).unwrap();
         let first = Edition {
             status: state.newest,
             category,
@@ -148,10 +151,10 @@ impl Life {
 
     fn tell(&mut self, kind: EventType, reason: Option<&str>) {
         self.told.push(json!({
-            "type": kind.word(),
+            "type": kind.as_str(),
             "version": self.state.version,
-            "category": self.newest().category.word(),
-            "status": self.state.status().word(),
+            "category": self.newest().category.as_str(),
+            "status": self.state.status().as_str(),
             "reason": reason,
         }));
     }
@@ -162,7 +165,7 @@ impl Life {
 
     /// What its creation is answered.
     pub(super) fn receipt(&self) -> Value {
-        let status = State::first(self.tenant.review).status().word();
+        let status = State::first(self.tenant.review).status().as_str();
         json!({"id": self.id, "status": status, "category": self.document["category"]})
     }
 
@@ -191,9 +194,9 @@ impl Life {
             "id": self.id,
             "name": self.name,
             "language": self.document["language"],
-            "category": newest.category.word(),
+            "category": newest.category.as_str(),
             "allow_category_change": self.document["allow_category_change"],
-            "status": state.status().word(),
+            "status": state.status().as_str(),
             "phone_number_id": self.tenant.phone,
             "version": state.version,
             "components": *newest.components,
@@ -207,7 +210,7 @@ impl Life {
             shown["rejection_reason"] = reason.as_str().into();
         }
         if let Some(previous) = newest.previous {
-            shown["previous_category"] = previous.word().into();
+            shown["previous_category"] = previous.as_str().into();
         }
         shown
     }
@@ -220,8 +223,8 @@ impl Life {
         listed.len() == self.editions.len().min(100)
             && listed.iter().zip(newest_first).all(|(seen, (place, edition))| {
                 seen["version"] == place + 1
-                    && seen["status"] == edition.status.word()
-                    && seen["category"] == edition.category.word()
+                    && seen["status"] == edition.status.as_str()
+                    && seen["category"] == edition.category.as_str()
                     && seen["reason"].as_str() == edition.reason.as_deref()
                     && seen["decided_at"].is_string() == edition.decided
             })
@@ -235,7 +238,7 @@ impl Life {
             "name": self.name,
             "language": self.document["language"],
             "allow_category_change": u8::from(self.document["allow_category_change"] == true),
-            "hold": self.state.hold.map(Hold::word),
+            "hold": self.state.hold.map(Hold::as_str),
             "live_version": self.state.approved,
             "revision": self.revision(),
             "keyed": u8::from(self.keyed),
@@ -247,9 +250,9 @@ impl Life {
         let row = |(number, edition): (u64, &Edition)| {
             json!({
                 "version": number,
-                "status": edition.status.word(),
-                "category": edition.category.word(),
-                "previous_category": edition.previous.map(Category::word),
+                "status": edition.status.as_str(),
+                "category": edition.category.as_str(),
+                "previous_category": edition.previous.map(Category::as_str),
                 "decided": u8::from(edition.decided),
                 "reason": edition.reason,
                 "content": {"components": *edition.components},

@@ -1,7 +1,7 @@
 //! What a fault of the delivery could do to an endpoint, made up: the look at what it got has to
 //! find all of it.
 
-use galley_server::webhooks::{Secret, sign};
+use galley_server::delivery::{Secret, sign};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 

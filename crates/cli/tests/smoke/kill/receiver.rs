@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use galley_server::webhooks::{ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER};
+use galley_server::delivery::{ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER};
 use jiff::{SignedDuration, Timestamp};
 
 use super::dice::Dice;

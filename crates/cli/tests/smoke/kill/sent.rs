@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use galley_domain::{lifecycle::Trigger, template::Category};
+use galley_domain::{rulebook::Category, template::lifecycle::Trigger};
 use serde_json::{Value, json};
 
 use super::tenant::Tenant;
@@ -122,7 +122,7 @@ impl Change {
                     edit["components"] = (**components).clone();
                 }
                 if let Some(category) = category {
-                    edit["category"] = category.word().into();
+                    edit["category"] = category.as_str().into();
                 }
                 tenant.with_body("PATCH", &item, &edit)
             }
@@ -130,7 +130,7 @@ impl Change {
                 tenant.with_body("PATCH", &item, &json!({"restore_version": number}))
             }
             Act::Decide(trigger, reason) => {
-                let mut decision = json!({"decision": trigger.word()});
+                let mut decision = json!({"decision": trigger.as_str()});
                 if let Some(reason) = reason {
                     decision["reason"] = reason.as_str().into();
                 }
@@ -165,7 +165,7 @@ impl Act {
         match self {
             Self::Edit { category: Some(_), .. } => "edit of the category",
             Self::Restore(_) => "restore",
-            _ => self.trigger().word(),
+            _ => self.trigger().as_str(),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use galley_server::webhooks::Secret;
+use galley_server::delivery::Secret;
 use serde_json::{Value, json};
 
 use super::{

@@ -35,7 +35,7 @@ impl Tenant {
     /// Makes the account; the first one is made by the service itself.
     pub(super) fn found(&self, dir: &Path) {
         let Self { account, review, phone, key, token } = self;
-        let name = ["account", "create", account, "--review", review.word()];
+        let name = ["account", "create", account, "--review", review.as_str()];
         let credentials = ["--phone", phone, "--key", key, "--token", token];
         galley_json(dir, &[&name[..], &credentials].concat());
     }

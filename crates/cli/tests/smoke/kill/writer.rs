@@ -13,8 +13,8 @@ use std::{
 };
 
 use galley_domain::{
-    lifecycle::{Hold, Trigger},
-    template::Category,
+    rulebook::Category,
+    template::lifecycle::{Hold, Trigger},
 };
 
 use super::{

@@ -3,14 +3,13 @@
 
 use super::{LONGEST, header::string, spot::Spot};
 use crate::{
-    json::Json,
+    document::Json,
     render::{
         intake::Need,
         message::{Action, Parameter},
         value,
     },
-    text::Fault,
-    violation::{Report, Rule},
+    violation::{Rule, TextViolation, ViolationCollector},
 };
 
 /// For how many minutes a call may be made.
@@ -22,7 +21,7 @@ const PRODUCTS_MAX: usize = 30;
 const THUMBNAIL: &str = "thumbnail_product_retailer_id";
 
 /// A form: what it is told by, and what it begins with. Both may be left out.
-pub(super) fn flow<'a>(spot: &Spot<'a, '_>, report: &mut Report) -> Action<'a> {
+pub(super) fn flow<'a>(spot: &Spot<'a, '_>, report: &mut ViolationCollector) -> Action<'a> {
     let hint = "write `{\"flow_token\": \"…\", \"flow_action_data\": {…}}`";
     if !spot.is_object(hint, report) {
         return Action::default();
@@ -38,7 +37,10 @@ pub(super) fn flow<'a>(spot: &Spot<'a, '_>, report: &mut Report) -> Action<'a> {
 }
 
 /// The catalogue, with the product whose picture is shown, if one is chosen.
-pub(super) fn catalog<'a>(spot: &Spot<'a, '_>, report: &mut Report) -> Option<Action<'a>> {
+pub(super) fn catalog<'a>(
+    spot: &Spot<'a, '_>,
+    report: &mut ViolationCollector,
+) -> Option<Action<'a>> {
     if !spot.is_object("write `{\"thumbnail_product_retailer_id\": \"…\"}`", report) {
         return None;
     }
@@ -48,7 +50,10 @@ pub(super) fn catalog<'a>(spot: &Spot<'a, '_>, report: &mut Report) -> Option<Ac
 }
 
 /// Some products in sections.
-pub(super) fn products<'a>(spot: &Spot<'a, '_>, report: &mut Report) -> Option<Action<'a>> {
+pub(super) fn products<'a>(
+    spot: &Spot<'a, '_>,
+    report: &mut ViolationCollector,
+) -> Option<Action<'a>> {
     let hint = "write `{\"thumbnail_product_retailer_id\": \"…\", \"sections\": […]}`";
     if !spot.is_object(hint, report) {
         return None;
@@ -77,7 +82,7 @@ pub(super) fn products<'a>(spot: &Spot<'a, '_>, report: &mut Report) -> Option<A
         sections.tell(report, || {
             let message = format!("holds {count} products; at most {PRODUCTS_MAX} are allowed");
             let hint = format!("remove {}", count - PRODUCTS_MAX);
-            Fault::new(Rule::TooMany, message).hint(hint)
+            TextViolation::new(Rule::TooMany, message).hint(hint)
         });
     }
     Some(Action {
@@ -92,8 +97,8 @@ fn each<'v>(
     list: &Spot<'v, '_>,
     what: &str,
     most: usize,
-    report: &mut Report,
-    mut look: impl FnMut(&Spot<'v, '_>, &mut Report),
+    report: &mut ViolationCollector,
+    mut look: impl FnMut(&Spot<'v, '_>, &mut ViolationCollector),
 ) {
     if !list.is_list("write a list", report) {
         return;
@@ -105,7 +110,7 @@ fn each<'v>(
     if count > most {
         list.tell(report, || {
             let message = format!("has {count} items; at most {most} are allowed");
-            Fault::new(Rule::TooMany, message).hint(format!("remove {}", count - most))
+            TextViolation::new(Rule::TooMany, message).hint(format!("remove {}", count - most))
         });
     }
     for index in 0..count.min(most) {
@@ -114,7 +119,10 @@ fn each<'v>(
 }
 
 /// What was ordered: WhatsApp alone knows what belongs to it.
-pub(super) fn order<'a>(spot: &Spot<'a, '_>, report: &mut Report) -> Option<Action<'a>> {
+pub(super) fn order<'a>(
+    spot: &Spot<'a, '_>,
+    report: &mut ViolationCollector,
+) -> Option<Action<'a>> {
     if !spot.is_object("write an object with the details of the order", report) {
         return None;
     }
@@ -125,14 +133,14 @@ pub(super) fn order<'a>(spot: &Spot<'a, '_>, report: &mut Report) -> Option<Acti
     if members.is_empty() {
         spot.tell(report, || {
             let hint = "write the details of the order as WhatsApp takes them";
-            Fault::new(Rule::Empty, "must not be empty").hint(hint)
+            TextViolation::new(Rule::Empty, "must not be empty").hint(hint)
         });
     }
     Some(Action { order_details: Some(details), ..Action::default() })
 }
 
 /// For how long a call may be made, by itself or in an object, and what is told of who calls.
-pub(super) fn call<'a>(spot: &Spot<'a, '_>, report: &mut Report) -> Vec<Parameter<'a>> {
+pub(super) fn call<'a>(spot: &Spot<'a, '_>, report: &mut ViolationCollector) -> Vec<Parameter<'a>> {
     let minutes = |ttl_minutes| Parameter::TtlMinutes { ttl_minutes };
     if let Some(Json::Number(_)) = spot.value() {
         return spot.integer(1, LONGEST_CALL, report).map(minutes).into_iter().collect();

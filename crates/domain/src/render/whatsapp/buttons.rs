@@ -2,17 +2,16 @@
 
 use super::{actions, spot::Spot, unknown};
 use crate::{
-    json::Json,
-    placeholder,
+    document::Json,
     render::{
         ADDRESS_MAX,
         intake::Need,
         message::{Button, Component, Parameter},
         text, value, word,
     },
-    rulebook::Format,
-    text::{Fault, shortened},
-    violation::{Report, Rule},
+    rulebook::ParameterFormat,
+    validation::placeholders,
+    violation::{Rule, TextViolation, ViolationCollector, shortened},
 };
 
 const PAYLOAD_MAX: usize = 256;
@@ -26,10 +25,10 @@ struct Pressed<'a> {
 /// The buttons as they are shown, and the parts of the message for those that take values.
 pub(super) fn fill<'a>(
     buttons: &[Json<'a>],
-    format: Format,
+    format: ParameterFormat,
     coupon_max: usize,
     spot: &Spot<'a, '_>,
-    report: &mut Report,
+    report: &mut ViolationCollector,
 ) -> (Vec<Button<'a>>, Vec<Component<'a>>) {
     let (mut shown, mut sent) = (Vec::with_capacity(buttons.len()), Vec::new());
     let numbers: Vec<(usize, String)> = (0..buttons.len())
@@ -59,7 +58,7 @@ pub(super) fn fill<'a>(
 }
 
 /// Keys that are the number of no button that takes a value.
-fn strangers(numbers: &[(usize, String)], spot: &Spot<'_, '_>, report: &mut Report) {
+fn strangers(numbers: &[(usize, String)], spot: &Spot<'_, '_>, report: &mut ViolationCollector) {
     let Some(Json::Object(members)) = spot.value() else { return };
     let given = members.iter().filter(|it| !matches!(it.value, Json::Null));
     for key in given.map(|it| &*it.key).filter(|key| numbers.iter().all(|(_, it)| it != key)) {
@@ -72,15 +71,15 @@ fn strangers(numbers: &[(usize, String)], spot: &Spot<'_, '_>, report: &mut Repo
             };
             let listed: Vec<&str> = numbers.iter().map(|(_, it)| &**it).collect();
             let hint = format!("counted from 0, these take a value: `{}`", listed.join("`, `"));
-            Fault::new(Rule::ValueSuperfluous, message).hint(hint)
+            TextViolation::new(Rule::ValueSuperfluous, message).hint(hint)
         });
     }
 }
 
-fn takes_value(button: &Json<'_>, format: Format) -> bool {
+fn takes_value(button: &Json<'_>, format: ParameterFormat) -> bool {
     match word(button, "type") {
         Some("URL") => {
-            word(button, "url").is_some_and(|it| placeholder::base(it, format).is_some())
+            word(button, "url").is_some_and(|it| placeholders::base(it, format).is_some())
         }
         Some(
             "QUICK_REPLY" | "COPY_CODE" | "FLOW" | "CATALOG" | "MPM" | "VOICE_CALL"
@@ -94,10 +93,10 @@ fn takes_value(button: &Json<'_>, format: Format) -> bool {
 fn press<'a>(
     button: &Json<'a>,
     index: usize,
-    format: Format,
+    format: ParameterFormat,
     coupon_max: usize,
     spot: &Spot<'a, '_>,
-    report: &mut Report,
+    report: &mut ViolationCollector,
 ) -> Option<Pressed<'a>> {
     let label = text(button, "text")?;
     let shown = |button| Pressed { shown: Some(button), sent: None };
@@ -171,12 +170,12 @@ fn press<'a>(
 fn address<'a>(
     button: &Json<'a>,
     index: usize,
-    format: Format,
+    format: ParameterFormat,
     spot: &Spot<'a, '_>,
-    report: &mut Report,
+    report: &mut ViolationCollector,
 ) -> Option<Pressed<'a>> {
     let (label, url) = (text(button, "text")?, text(button, "url")?);
-    let Some(base) = placeholder::base(&url, format) else {
+    let Some(base) = placeholders::base(&url, format) else {
         return Some(Pressed { shown: Some(Button::Url { text: label, url }), sent: None });
     };
     let what = || format!("the end of the address behind `{}`", shortened(&label));
@@ -200,18 +199,18 @@ fn address<'a>(
     })
 }
 
-fn coupon(code: &str, max: usize) -> Vec<Fault> {
+fn coupon(code: &str, max: usize) -> Vec<TextViolation> {
     let mut faults = value::plain(code, max);
     if faults.is_empty() && !code.bytes().all(|it| it.is_ascii_alphanumeric()) {
         let message = "holds something else than letters from `A` to `Z` and digits";
-        faults.push(Fault::new(Rule::CodeForm, message).hint("like `SAVE25`"));
+        faults.push(TextViolation::new(Rule::CodeForm, message).hint("like `SAVE25`"));
     }
     faults
 }
 
 fn sample<'t>(button: &'t Json<'_>) -> Option<&'t str> {
     match button.get("example")? {
-        Json::List(samples) => samples.first()?.as_text(),
-        sample => sample.as_text(),
+        Json::Array(samples) => samples.first()?.as_str(),
+        sample => sample.as_str(),
     }
 }

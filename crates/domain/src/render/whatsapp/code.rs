@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use super::{parts::Parts, spot::Spot, unknown};
 use crate::{
-    json::Json,
+    document::Json,
     render::{
         intake::Need,
         list,
         message::{Button, Component, Parameter, Texts},
         text, value, word,
     },
-    violation::Report,
+    violation::ViolationCollector,
 };
 
 const CODE_MAX: usize = 15;
@@ -23,7 +23,7 @@ const CODE_MAX: usize = 15;
 pub(super) fn fill<'a>(
     parts: &Parts<'_, 'a>,
     spot: &Spot<'a, '_>,
-    report: &mut Report,
+    report: &mut ViolationCollector,
 ) -> (Texts<'a>, Vec<Component<'a>>) {
     let mut texts = Texts::default();
     let others = [
@@ -43,7 +43,7 @@ pub(super) fn fill<'a>(
     texts.footer = parts.footer.and_then(|it| footer(it, report));
     let Some(code) = code(&spot.key("body"), report) else { return (texts, Vec::new()) };
     let keep = parts.body.and_then(|it| it.get("add_security_recommendation"));
-    let keep = if let Some(Json::Flag(true)) = keep { " Keep it to yourself." } else { "" };
+    let keep = if let Some(Json::Bool(true)) = keep { " Keep it to yourself." } else { "" };
     texts.body = Some(format!("Your code is {code}.{keep}").into());
     let mut components = vec![Component::Body { parameters: vec![Parameter::text(code)] }];
     for (index, button) in list(parts.buttons, "buttons").iter().enumerate() {
@@ -64,16 +64,16 @@ pub(super) fn fill<'a>(
 }
 
 /// The code: the one value of the body, in a list or by itself.
-fn code<'a>(spot: &Spot<'a, '_>, report: &mut Report) -> Option<&'a str> {
+fn code<'a>(spot: &Spot<'a, '_>, report: &mut ViolationCollector) -> Option<&'a str> {
     let need = || Need { what: "the code".to_owned(), sample: Some("123456") };
     let check = |code: &str| value::on_one_line(code, CODE_MAX);
     match spot.value() {
-        None | Some(Json::List(_)) => {
+        None | Some(Json::Array(_)) => {
             let code = spot.item(0).string(need, check, report);
             spot.at_most(1, report);
             code
         }
-        Some(Json::Text(_) | Json::Number(_)) => spot.string(need, check, report),
+        Some(Json::String(_) | Json::Number(_)) => spot.string(need, check, report),
         Some(_) => {
             let hint = "write the code by itself or in a list, `[\"123456\"]`";
             spot.wrong_type("a string or a list", hint, report);
@@ -82,11 +82,11 @@ fn code<'a>(spot: &Spot<'a, '_>, report: &mut Report) -> Option<&'a str> {
     }
 }
 
-fn footer<'a>(footer: &Json<'a>, report: &mut Report) -> Option<Cow<'a, str>> {
+fn footer<'a>(footer: &Json<'a>, report: &mut ViolationCollector) -> Option<Cow<'a, str>> {
     if let Some(text) = text(footer, "text") {
         return Some(text);
     }
-    let minutes = footer.get("code_expiration_minutes")?.as_integer();
+    let minutes = footer.get("code_expiration_minutes")?.as_i64();
     if minutes.is_none() {
         unknown("component", Some("FOOTER"), report);
     }

@@ -8,7 +8,7 @@ use super::{
     words::{Limit, Words},
 };
 use crate::{
-    json::Json,
+    document::Json,
     render::{
         ADDRESS_MAX, Filled,
         intake::Need,
@@ -16,17 +16,16 @@ use crate::{
         message::{Location, Media, Parameter, Product},
         value, word,
     },
-    rulebook::Format,
-    text::Fault,
-    violation::{Report, Rule},
+    rulebook::ParameterFormat,
+    violation::{Rule, TextViolation, ViolationCollector},
 };
 
 /// The header with its values in place; nothing when it is of a kind that nobody knows.
 pub(super) fn fill<'a>(
     component: &Json<'a>,
-    format: Format,
+    format: ParameterFormat,
     spot: &Spot<'a, '_>,
-    report: &mut Report,
+    report: &mut ViolationCollector,
 ) -> Option<Filled<'a>> {
     let media = |attached: Option<Media<'a>>, parameter: fn(Media<'a>) -> Parameter<'a>| {
         let shown = attached.as_ref().and_then(|it| it.link.or(it.id)).map(Cow::Borrowed);
@@ -62,7 +61,7 @@ fn attachment<'a>(
     what: &str,
     kind: Kind,
     spot: &Spot<'a, '_>,
-    report: &mut Report,
+    report: &mut ViolationCollector,
 ) -> Option<Media<'a>> {
     let need = || Need { what: format!("the address of the {what}"), sample: None };
     let check = |url: &str| address(url, what, kind);
@@ -74,11 +73,11 @@ fn attachment<'a>(
     };
     match spot.value() {
         None => spot.missing(need, report),
-        Some(Json::Text(_)) => {
+        Some(Json::String(_)) => {
             let link = spot.optional(check, report)?;
             return Some(Media { link: Some(link), id: None, filename: named(link) });
         }
-        Some(Json::List(items)) if matches!(&items[..], [Json::Text(_)]) => {
+        Some(Json::Array(items)) if matches!(&items[..], [Json::String(_)]) => {
             return attachment(what, kind, &spot.item(0), report);
         }
         Some(Json::Object(_)) => {
@@ -92,7 +91,7 @@ fn attachment<'a>(
             if link.value().is_some() && id.value().is_some() {
                 id.tell(report, || {
                     let message = "stands beside `link`; an attachment is named once";
-                    Fault::new(Rule::ValueSuperfluous, message).hint("keep one of them")
+                    TextViolation::new(Rule::ValueSuperfluous, message).hint("keep one of them")
                 });
             }
             let link = link.optional(check, report);
@@ -115,17 +114,17 @@ fn attachment<'a>(
 }
 
 /// An address may end in anything, since the header says what it is; but not in something else.
-fn address(url: &str, what: &str, kind: Kind) -> Vec<Fault> {
+fn address(url: &str, what: &str, kind: Kind) -> Vec<TextViolation> {
     let mut faults = value::address(url, ADDRESS_MAX);
     if faults.is_empty() && media::kind(url).is_some_and(|told| told != kind) {
         let message = format!("ends like something else than the {what} that the header shows");
         let hint = format!("give the address of a file that is of the kind {what}");
-        faults.push(Fault::new(Rule::MediaKindDiffers, message).hint(hint));
+        faults.push(TextViolation::new(Rule::MediaKindDiffers, message).hint(hint));
     }
     faults
 }
 
-fn location<'a>(spot: &Spot<'a, '_>, report: &mut Report) -> Option<Filled<'a>> {
+fn location<'a>(spot: &Spot<'a, '_>, report: &mut ViolationCollector) -> Option<Filled<'a>> {
     const FIELDS: [&str; 4] = ["latitude", "longitude", "name", "address"];
     let hint = "write `{\"latitude\": …, \"longitude\": …, \"name\": \"…\", \"address\": \"…\"}`";
     if !spot.is_object(hint, report) {
@@ -145,10 +144,10 @@ fn location<'a>(spot: &Spot<'a, '_>, report: &mut Report) -> Option<Filled<'a>> 
 }
 
 /// A coordinate, as a number or as the text of one.
-fn degrees(spot: &Spot<'_, '_>, most: f64, report: &mut Report) -> Option<f64> {
+fn degrees(spot: &Spot<'_, '_>, most: f64, report: &mut ViolationCollector) -> Option<f64> {
     let number = match spot.value() {
         Some(Json::Number(number)) => number.as_f64(),
-        Some(Json::Text(text)) => text.parse::<f64>().ok().filter(|it| it.is_finite()),
+        Some(Json::String(text)) => text.parse::<f64>().ok().filter(|it| it.is_finite()),
         Some(_) => None,
         None => {
             let what = "a coordinate of the place".to_owned();
@@ -163,13 +162,13 @@ fn degrees(spot: &Spot<'_, '_>, most: f64, report: &mut Report) -> Option<f64> {
     if number.abs() > most {
         spot.tell(report, || {
             let message = format!("is {number}; -{most} to {most} degrees are allowed");
-            Fault::new(Rule::NumberRange, message).hint("write it in degrees, as `52.52`")
+            TextViolation::new(Rule::NumberRange, message).hint("write it in degrees, as `52.52`")
         });
     }
     Some(number)
 }
 
-fn product<'a>(spot: &Spot<'a, '_>, report: &mut Report) -> Option<Filled<'a>> {
+fn product<'a>(spot: &Spot<'a, '_>, report: &mut ViolationCollector) -> Option<Filled<'a>> {
     const FIELDS: [&str; 2] = ["product_retailer_id", "catalog_id"];
     let hint = "write `{\"product_retailer_id\": \"…\", \"catalog_id\": \"…\"}`";
     if !spot.is_object(hint, report) {
@@ -191,7 +190,7 @@ pub(super) fn string<'a>(
     spot: &Spot<'a, '_>,
     key: &str,
     what: &str,
-    report: &mut Report,
+    report: &mut ViolationCollector,
 ) -> Option<&'a str> {
     let need = || Need { what: what.to_owned(), sample: None };
     spot.key(key).string(need, |value| value::plain(value, LONGEST), report)

@@ -2,9 +2,9 @@
 
 use super::unknown;
 use crate::{
-    json::Json,
+    document::Json,
     render::{list, word},
-    violation::Report,
+    violation::ViolationCollector,
 };
 
 /// What there is of each kind.
@@ -29,7 +29,7 @@ impl<'t, 'a> Parts<'t, 'a> {
 
     /// Sorts the components of a template or of a card. One of an unknown kind, or a second one of
     /// a kind, is told.
-    pub(super) fn of(holder: &'t Json<'a>, report: &mut Report) -> Self {
+    pub(super) fn of(holder: &'t Json<'a>, report: &mut ViolationCollector) -> Self {
         let mut parts = Self::default();
         let components = list(Some(holder), "components");
         if components.is_empty() {

@@ -1,11 +1,9 @@
 //! A place among the values that were sent: what stands there, and complaints about it.
 
 use crate::{
-    json::Json,
+    document::{Json, suggest},
     render::intake::{Need, below, keys},
-    suggest,
-    text::{Fault, shortened},
-    violation::{Report, Rule, Violation},
+    violation::{Rule, TextViolation, Violation, ViolationCollector, shortened},
 };
 
 /// The way to it is only spelt out when there is something to tell.
@@ -50,11 +48,11 @@ impl<'v> Spot<'v, '_> {
 
     /// The items, if it is a list.
     pub(super) fn items(&self) -> &'v [Json<'v>] {
-        if let Some(Json::List(items)) = self.value { items } else { &[] }
+        if let Some(Json::Array(items)) = self.value { items } else { &[] }
     }
 
     /// Whether an object or nothing at all stands here; anything else is told.
-    pub(super) fn is_object(&self, hint: &str, report: &mut Report) -> bool {
+    pub(super) fn is_object(&self, hint: &str, report: &mut ViolationCollector) -> bool {
         let fits = matches!(self.value, None | Some(Json::Object(_)));
         if !fits {
             self.wrong_type("an object", hint, report);
@@ -63,8 +61,8 @@ impl<'v> Spot<'v, '_> {
     }
 
     /// Whether a list or nothing at all stands here; anything else is told.
-    pub(super) fn is_list(&self, hint: &str, report: &mut Report) -> bool {
-        let fits = matches!(self.value, None | Some(Json::List(_)));
+    pub(super) fn is_list(&self, hint: &str, report: &mut ViolationCollector) -> bool {
+        let fits = matches!(self.value, None | Some(Json::Array(_)));
         if !fits {
             self.wrong_type("a list", hint, report);
         }
@@ -72,7 +70,7 @@ impl<'v> Spot<'v, '_> {
     }
 
     /// Points at each member that is none of these: passing it over would hide a slip.
-    pub(super) fn only(&self, known: &[&str], report: &mut Report) {
+    pub(super) fn only(&self, known: &[&str], report: &mut ViolationCollector) {
         let Some(object) = self.value else { return };
         for key in keys(object).filter(|key| !known.contains(key)) {
             self.stranger(key).tell(report, || {
@@ -81,33 +79,35 @@ impl<'v> Spot<'v, '_> {
                     None => format!("values stand in `{}`", known.join("`, `")),
                 };
                 let message = format!("`{}` is no place for values", shortened(key));
-                Fault::new(Rule::ValueSuperfluous, message).hint(hint)
+                TextViolation::new(Rule::ValueSuperfluous, message).hint(hint)
             });
         }
     }
 
     /// Points at each item behind the first `count`.
-    pub(super) fn at_most(&self, count: usize, report: &mut Report) {
+    pub(super) fn at_most(&self, count: usize, report: &mut ViolationCollector) {
         for (index, item) in self.items().iter().enumerate().skip(count) {
             if !matches!(item, Json::Null) {
                 self.item(index).tell(report, || {
                     let message = format!("is too many: there is a place for {count}");
-                    Fault::new(Rule::ValueSuperfluous, message).hint("remove it")
+                    TextViolation::new(Rule::ValueSuperfluous, message).hint("remove it")
                 });
             }
         }
     }
 
     /// Nothing is taken here, as `why` says: it is absent or empty.
-    pub(super) fn nothing(&self, why: &str, report: &mut Report) {
+    pub(super) fn nothing(&self, why: &str, report: &mut ViolationCollector) {
         let empty = match self.value {
             None => true,
-            Some(Json::List(items)) => items.iter().all(|it| matches!(it, Json::Null)),
+            Some(Json::Array(items)) => items.iter().all(|it| matches!(it, Json::Null)),
             Some(object @ Json::Object(_)) => keys(object).next().is_none(),
             Some(_) => false,
         };
         if !empty {
-            self.tell(report, || Fault::new(Rule::ValueSuperfluous, why).hint("leave it out"));
+            self.tell(report, || {
+                TextViolation::new(Rule::ValueSuperfluous, why).hint("leave it out")
+            });
         }
     }
 
@@ -115,8 +115,8 @@ impl<'v> Spot<'v, '_> {
     pub(super) fn string<'t>(
         &self,
         need: impl FnOnce() -> Need<'t>,
-        check: impl FnOnce(&str) -> Vec<Fault>,
-        report: &mut Report,
+        check: impl FnOnce(&str) -> Vec<TextViolation>,
+        report: &mut ViolationCollector,
     ) -> Option<&'v str> {
         if self.value.is_none() {
             self.missing(need, report);
@@ -127,11 +127,11 @@ impl<'v> Spot<'v, '_> {
     /// The string that may stand here, which `check` looks at.
     pub(super) fn optional(
         &self,
-        check: impl FnOnce(&str) -> Vec<Fault>,
-        report: &mut Report,
+        check: impl FnOnce(&str) -> Vec<TextViolation>,
+        report: &mut ViolationCollector,
     ) -> Option<&'v str> {
         match self.value? {
-            Json::Text(text) => {
+            Json::String(text) => {
                 self.faults(check(text), report);
                 Some(text)
             }
@@ -148,8 +148,13 @@ impl<'v> Spot<'v, '_> {
     }
 
     /// The whole number from the first to the last that stands here, if one does.
-    pub(super) fn integer(&self, least: i64, most: i64, report: &mut Report) -> Option<i64> {
-        let Some(number) = self.value?.as_integer() else {
+    pub(super) fn integer(
+        &self,
+        least: i64,
+        most: i64,
+        report: &mut ViolationCollector,
+    ) -> Option<i64> {
+        let Some(number) = self.value?.as_i64() else {
             self.wrong_type("a whole number", &format!("write {least} to {most}"), report);
             return None;
         };
@@ -157,41 +162,49 @@ impl<'v> Spot<'v, '_> {
             self.tell(report, || {
                 let message = format!("is {number}; {least} to {most} are allowed");
                 let hint = format!("write a number from {least} to {most}");
-                Fault::new(Rule::NumberRange, message).hint(hint)
+                TextViolation::new(Rule::NumberRange, message).hint(hint)
             });
         }
         Some(number)
     }
 
-    pub(super) fn missing<'t>(&self, need: impl FnOnce() -> Need<'t>, report: &mut Report) {
+    pub(super) fn missing<'t>(
+        &self,
+        need: impl FnOnce() -> Need<'t>,
+        report: &mut ViolationCollector,
+    ) {
         self.tell(report, || {
             let Need { what, sample } = need();
             let hint = match sample {
                 Some(sample) => format!("like `{}`", shortened(sample)),
                 None => "write it here".to_owned(),
             };
-            Fault::new(Rule::ValueMissing, format!("is missing: {what}")).hint(hint)
+            TextViolation::new(Rule::ValueMissing, format!("is missing: {what}")).hint(hint)
         });
     }
 
-    pub(super) fn wrong_type(&self, expected: &str, hint: &str, report: &mut Report) {
+    pub(super) fn wrong_type(&self, expected: &str, hint: &str, report: &mut ViolationCollector) {
         let found = self.value.map_or("nothing", Json::kind);
         self.tell(report, || {
             let message = format!("must be {expected}, not {found}");
-            Fault::new(Rule::WrongType, message).hint(hint)
+            TextViolation::new(Rule::WrongType, message).hint(hint)
         });
     }
 
-    pub(super) fn faults(&self, faults: Vec<Fault>, report: &mut Report) {
+    pub(super) fn faults(&self, faults: Vec<TextViolation>, report: &mut ViolationCollector) {
         for fault in faults {
             self.tell(report, || fault);
         }
     }
 
     /// Notes a fault; it is only made when there is room to tell it.
-    pub(super) fn tell(&self, report: &mut Report, fault: impl FnOnce() -> Fault) {
+    pub(super) fn tell(
+        &self,
+        report: &mut ViolationCollector,
+        fault: impl FnOnce() -> TextViolation,
+    ) {
         report.add(|| {
-            let Fault { rule, message, hint, span } = fault();
+            let TextViolation { rule, message, hint, span } = fault();
             Violation { pointer: self.pointer(), rule, message, hint, span }
         });
     }

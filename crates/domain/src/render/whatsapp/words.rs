@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use super::spot::Spot;
 use crate::{
-    json::Json,
-    placeholder,
+    document::Json,
     render::{Filled, fill, intake::Need, list, message::Parameter, text, value, word},
-    rulebook::Format,
-    violation::Report,
+    rulebook::ParameterFormat,
+    validation::placeholders,
+    violation::ViolationCollector,
 };
 
 /// A text that may hold placeholders.
@@ -16,7 +16,7 @@ pub(super) struct Words<'t, 'a> {
     pub(super) component: &'t Json<'a>,
     /// What people call the part, and the member that its values stand in.
     pub(super) part: &'static str,
-    pub(super) format: Format,
+    pub(super) format: ParameterFormat,
     /// How long it may be, once it is filled.
     pub(super) max: Limit,
 }
@@ -32,23 +32,27 @@ pub(super) enum Limit {
 
 impl<'a> Words<'_, 'a> {
     /// The text with its values in place; nothing when it is not there at all.
-    pub(super) fn fill(&self, spot: &Spot<'a, '_>, report: &mut Report) -> Option<Filled<'a>> {
+    pub(super) fn fill(
+        &self,
+        spot: &Spot<'a, '_>,
+        report: &mut ViolationCollector,
+    ) -> Option<Filled<'a>> {
         let text = text(self.component, "text")?;
         let names = match self.format {
-            Format::Positional => Vec::new(),
-            Format::Named => placeholder::names(&text),
+            ParameterFormat::Positional => Vec::new(),
+            ParameterFormat::Named => placeholders::names(&text),
         };
         let count = match self.format {
-            Format::Positional => fill::placeholders(&text),
-            Format::Named => names.len(),
+            ParameterFormat::Positional => fill::placeholders(&text),
+            ParameterFormat::Named => names.len(),
         };
         if count == 0 {
             spot.nothing(&format!("the {} of this template takes no values", self.part), report);
             return Some(Filled { text: Some(text), parameters: Vec::new() });
         }
         let values = match self.format {
-            Format::Positional => self.by_number(count, spot, report),
-            Format::Named => self.by_name(&names, spot, report),
+            ParameterFormat::Positional => self.by_number(count, spot, report),
+            ParameterFormat::Named => self.by_name(&names, spot, report),
         };
         let Some(values) = values else { return Some(Filled::default()) };
         let (max, fixed) = match self.max {
@@ -78,7 +82,7 @@ impl<'a> Words<'_, 'a> {
         &self,
         count: usize,
         spot: &Spot<'a, '_>,
-        report: &mut Report,
+        report: &mut ViolationCollector,
     ) -> Option<Vec<&'a str>> {
         let hint = "the placeholders have numbers: write their values in a list, `[\"…\"]`";
         if !spot.is_list(hint, report) {
@@ -97,7 +101,7 @@ impl<'a> Words<'_, 'a> {
         &self,
         names: &[&str],
         spot: &Spot<'a, '_>,
-        report: &mut Report,
+        report: &mut ViolationCollector,
     ) -> Option<Vec<&'a str>> {
         let hint = "the placeholders have names: write an object, `{\"first_name\": \"…\"}`";
         if !spot.is_object(hint, report) {
@@ -119,10 +123,10 @@ impl<'a> Words<'_, 'a> {
     fn numbered_sample(&self, index: usize) -> Option<&str> {
         let samples = list(self.component.get("example"), &format!("{}_text", self.part));
         let samples = match samples {
-            [Json::List(samples)] => samples,
+            [Json::Array(samples)] => samples,
             samples => samples,
         };
-        samples.get(index)?.as_text()
+        samples.get(index)?.as_str()
     }
 
     fn named_sample(&self, name: &str) -> Option<&str> {
@@ -134,6 +138,6 @@ impl<'a> Words<'_, 'a> {
 }
 
 /// A value of any length: the text says how long it may be.
-fn plain(value: &str) -> Vec<crate::text::Fault> {
+fn plain(value: &str) -> Vec<crate::violation::TextViolation> {
     value::on_one_line(value, usize::MAX)
 }

@@ -2,9 +2,8 @@
 
 use super::{Category, Rule};
 use crate::{
-    rulebook::draft::{Draft, Piece},
-    text::Fault,
-    violation::Report,
+    rulebook::view::{DocumentView, ObjectView},
+    violation::{TextViolation, ViolationCollector},
 };
 
 /// What an authentication template is made of.
@@ -13,7 +12,7 @@ const COMPONENTS: &[&str] = &["BODY", "FOOTER", "BUTTONS"];
 /// The fields that only such a template has.
 const FIELDS: &[&str] = &["add_security_recommendation", "code_expiration_minutes"];
 
-pub(super) fn check(draft: &Draft<'_>, report: &mut Report) {
+pub(super) fn check(draft: &DocumentView<'_>, report: &mut ViolationCollector) {
     match draft.category {
         Some(Category::Authentication) => {
             draft.components().for_each(|component| of_them(component, report));
@@ -24,7 +23,7 @@ pub(super) fn check(draft: &Draft<'_>, report: &mut Report) {
     }
 }
 
-fn of_them(component: Piece<'_>, report: &mut Report) {
+fn of_them(component: ObjectView<'_>, report: &mut ViolationCollector) {
     if let Some(word) = component.text("type")
         && !COMPONENTS.iter().any(|it| component.is(it))
     {
@@ -32,7 +31,7 @@ fn of_them(component: Piece<'_>, report: &mut Report) {
             let message =
                 format!("is of kind {word}, which an AUTHENTICATION template does not have");
             let hint = "leave it out: there are only BODY, FOOTER and BUTTONS";
-            Fault::new(Rule::ComponentUnfit, message).hint(hint)
+            TextViolation::new(Rule::ComponentUnfit, message).hint(hint)
         });
     }
     if is_written(component) && component.has("text") {
@@ -43,48 +42,49 @@ fn of_them(component: Piece<'_>, report: &mut Report) {
         }
         component.tell_at("text", report, || {
             let message = "is written by WhatsApp in an AUTHENTICATION template";
-            Fault::new(Rule::AuthenticationText, message).hint("leave it out")
+            TextViolation::new(Rule::AuthenticationText, message).hint("leave it out")
         });
     }
     // The table refuses that of a footer.
     if component.is("BODY") && component.has("example") {
         component.tell_at("example", report, || {
             let message = "stands in an AUTHENTICATION template, whose texts WhatsApp writes";
-            Fault::new(Rule::SamplesNotAllowed, message).hint("leave it out")
+            TextViolation::new(Rule::SamplesNotAllowed, message).hint("leave it out")
         });
     }
 }
 
 /// Exactly one button, which hands over the code. A second one is counted elsewhere.
-fn one_code(draft: &Draft<'_>, report: &mut Report) {
+fn one_code(draft: &DocumentView<'_>, report: &mut ViolationCollector) {
     let hint = "an AUTHENTICATION template has one OTP button and no other";
     for button in draft.buttons().filter(|it| it.text("type").is_some() && !it.is("OTP")) {
-        button
-            .tell(report, || Fault::new(Rule::AuthenticationButton, "is no OTP button").hint(hint));
+        button.tell(report, || {
+            TextViolation::new(Rule::AuthenticationButton, "is no OTP button").hint(hint)
+        });
     }
     if draft.root.has("components") && draft.component("BUTTONS").is_none() {
         draft.root.tell_at("components", report, || {
-            Fault::new(Rule::AuthenticationButton, "holds no OTP button").hint(hint)
+            TextViolation::new(Rule::AuthenticationButton, "holds no OTP button").hint(hint)
         });
     }
 }
 
 /// Every other template brings its own texts, and none of what belongs to codes.
-fn of_others(component: Piece<'_>, report: &mut Report) {
+fn of_others(component: ObjectView<'_>, report: &mut ViolationCollector) {
     if is_written(component) && !component.has("text") {
         component.tell_at("text", report, || {
             let hint = "only an AUTHENTICATION template goes without";
-            Fault::new(Rule::Required, "is required").hint(hint)
+            TextViolation::new(Rule::Required, "is required").hint(hint)
         });
     }
     for field in FIELDS.iter().filter(|field| is_written(component) && component.has(field)) {
         component.tell_at(field, report, || {
             let message = "belongs to AUTHENTICATION templates";
-            Fault::new(Rule::AuthenticationOnly, message).hint("leave it out")
+            TextViolation::new(Rule::AuthenticationOnly, message).hint("leave it out")
         });
     }
 }
 
-fn is_written(component: Piece<'_>) -> bool {
+fn is_written(component: ObjectView<'_>) -> bool {
     component.is("BODY") || component.is("FOOTER")
 }

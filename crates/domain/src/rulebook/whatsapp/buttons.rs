@@ -2,51 +2,61 @@
 //! pieces if it may not stand everywhere.
 
 use super::{
-    CODE_MAX, Field, Form, Kind, List, MOST_BUTTONS, OnlyWithPlaceholders, OrItsOnlyItem,
-    Otherwise, Part, Required, Shape, Tagged, Variant, optional, required, row, text,
+    CODE_MAX, Field, FieldType, MOST_BUTTONS, ObjectSchema, OnlyWithPlaceholders, OrItsOnlyItem,
+    Otherwise, Required, StringFormat, TaggedList, TaggedObject, Variant, VariantContent, optional,
+    required, row, text,
 };
-use crate::rulebook::Parts;
+use crate::rulebook::ObjectList;
 
-pub(super) static BUTTONS: Part = Part {
+pub(super) static BUTTONS: ObjectSchema = ObjectSchema {
     title: "a BUTTONS component",
     fields: &[required(
         "buttons",
-        Shape::List(List { min: 1, max: MOST_BUTTONS, item: &BUTTON, unique: false, needs: None }),
+        FieldType::TaggedList(TaggedList {
+            min: 1,
+            max: MOST_BUTTONS,
+            item: &BUTTON,
+            unique: false,
+            needs: None,
+        }),
         "The buttons, in the order they are shown; quick replies all before or all behind the others.",
     )],
 };
 
-static BUTTON: Tagged = Tagged {
+static BUTTON: TaggedObject = TaggedObject {
     title: "button",
     tag: "type",
     about: "What the button does.",
     variants: &[
-        Variant { word: "QUICK_REPLY", kind: Kind::Part(&QUICK_REPLY) },
-        Variant { word: "URL", kind: Kind::Part(&URL) },
-        Variant { word: "PHONE_NUMBER", kind: Kind::Part(&PHONE_NUMBER) },
-        Variant { word: "COPY_CODE", kind: Kind::Part(&COPY_CODE) },
-        Variant { word: "OTP", kind: Kind::Tagged(&OTP) },
-        Variant { word: "FLOW", kind: Kind::Part(&FLOW) },
-        Variant { word: "CATALOG", kind: Kind::Part(&CATALOG) },
-        Variant { word: "MPM", kind: Kind::Part(&MPM) },
-        Variant { word: "SPM", kind: Kind::Part(&SPM) },
-        Variant { word: "VOICE_CALL", kind: Kind::Part(&VOICE_CALL) },
-        Variant { word: "ORDER_DETAILS", kind: Kind::Part(&ORDER_DETAILS) },
-        Variant { word: "REQUEST_CONTACT_INFO", kind: Kind::Part(&REQUEST_CONTACT_INFO) },
+        Variant { word: "QUICK_REPLY", kind: VariantContent::Fields(&QUICK_REPLY) },
+        Variant { word: "URL", kind: VariantContent::Fields(&URL) },
+        Variant { word: "PHONE_NUMBER", kind: VariantContent::Fields(&PHONE_NUMBER) },
+        Variant { word: "COPY_CODE", kind: VariantContent::Fields(&COPY_CODE) },
+        Variant { word: "OTP", kind: VariantContent::Tagged(&OTP) },
+        Variant { word: "FLOW", kind: VariantContent::Fields(&FLOW) },
+        Variant { word: "CATALOG", kind: VariantContent::Fields(&CATALOG) },
+        Variant { word: "MPM", kind: VariantContent::Fields(&MPM) },
+        Variant { word: "SPM", kind: VariantContent::Fields(&SPM) },
+        Variant { word: "VOICE_CALL", kind: VariantContent::Fields(&VOICE_CALL) },
+        Variant { word: "ORDER_DETAILS", kind: VariantContent::Fields(&ORDER_DETAILS) },
+        Variant {
+            word: "REQUEST_CONTACT_INFO",
+            kind: VariantContent::Fields(&REQUEST_CONTACT_INFO),
+        },
     ],
 };
 
 /// The buttons that a card may have.
-pub(super) static CARD_BUTTON: Tagged = Tagged {
+pub(super) static CARD_BUTTON: TaggedObject = TaggedObject {
     title: "button",
     tag: "type",
     about: "What the button does.",
     variants: &[
-        Variant { word: "QUICK_REPLY", kind: Kind::Part(&QUICK_REPLY) },
-        Variant { word: "URL", kind: Kind::Part(&URL) },
-        Variant { word: "PHONE_NUMBER", kind: Kind::Part(&PHONE_NUMBER) },
-        Variant { word: "SPM", kind: Kind::Part(&SPM) },
-        Variant { word: "ORDER_DETAILS", kind: Kind::Part(&ORDER_DETAILS) },
+        Variant { word: "QUICK_REPLY", kind: VariantContent::Fields(&QUICK_REPLY) },
+        Variant { word: "URL", kind: VariantContent::Fields(&URL) },
+        Variant { word: "PHONE_NUMBER", kind: VariantContent::Fields(&PHONE_NUMBER) },
+        Variant { word: "SPM", kind: VariantContent::Fields(&SPM) },
+        Variant { word: "ORDER_DETAILS", kind: VariantContent::Fields(&ORDER_DETAILS) },
     ],
 };
 
@@ -77,7 +87,7 @@ pub(super) const MOST: &[(&str, usize)] = &[
     ("REQUEST_CONTACT_INFO", 1),
 ];
 
-const LABEL_TEXT: Shape = text(25, Form::Label);
+const LABEL_TEXT: FieldType = text(25, StringFormat::Label);
 
 const LABEL: Field = Field {
     name: "text",
@@ -96,76 +106,80 @@ const fn usual_label(usual: &'static str) -> Field {
     }
 }
 
-static QUICK_REPLY: Part = Part { title: "a QUICK_REPLY button", fields: &[LABEL] };
+static QUICK_REPLY: ObjectSchema = ObjectSchema { title: "a QUICK_REPLY button", fields: &[LABEL] };
 
-static URL: Part = Part {
+static URL: ObjectSchema = ObjectSchema {
     title: "a URL button",
     fields: &[
         LABEL,
         required(
             "url",
-            text(2_000, Form::Link),
+            text(2_000, StringFormat::Link),
             "Where the button leads; may end in one placeholder.",
         ),
         Field {
             name: "example",
             presence: OnlyWithPlaceholders,
-            shape: Shape::One(row(2_000, false, Form::Free)),
+            shape: FieldType::OneString(row(2_000, false, StringFormat::Free)),
             about: "A sample for the placeholder, or the whole address with one.",
         },
         optional(
             "app_deep_link",
-            Shape::Object(&APP_DEEP_LINK),
+            FieldType::Object(&APP_DEEP_LINK),
             "Where it leads on a device that has the app.",
         ),
     ],
 };
 
-static APP_DEEP_LINK: Part = Part {
+static APP_DEEP_LINK: ObjectSchema = ObjectSchema {
     title: "a link into an app",
     fields: &[
-        required("meta_app_id", Shape::Id(row(64, false, Form::Free)), "The app's id at Meta."),
-        required("android_deep_link", text(2_000, Form::Free), "The place in the app."),
+        required(
+            "meta_app_id",
+            FieldType::Id(row(64, false, StringFormat::Free)),
+            "The app's id at Meta.",
+        ),
+        required("android_deep_link", text(2_000, StringFormat::Free), "The place in the app."),
         optional(
             "android_fallback_playstore_url",
-            text(2_000, Form::Link),
+            text(2_000, StringFormat::Link),
             "Where the app is found by those who do not have it; may end in one placeholder.",
         ),
     ],
 };
 
-static PHONE_NUMBER: Part = Part {
+static PHONE_NUMBER: ObjectSchema = ObjectSchema {
     title: "a PHONE_NUMBER button",
     fields: &[
         LABEL,
         required(
             "phone_number",
-            text(20, Form::Dialled),
+            text(20, StringFormat::Dialled),
             "The number that is called, with its country code.",
         ),
     ],
 };
 
-static COPY_CODE: Part = Part {
+static COPY_CODE: ObjectSchema = ObjectSchema {
     title: "a COPY_CODE button",
     fields: &[
         usual_label(COUPON_LABEL),
         required(
             "example",
-            Shape::One(row(CODE_MAX, false, Form::Free)),
+            FieldType::OneString(row(CODE_MAX, false, StringFormat::Free)),
             "A sample of the code that is copied.",
         ),
     ],
 };
 
-static OTP: Tagged = Tagged {
+static OTP: TaggedObject = TaggedObject {
     title: "OTP button",
     tag: "otp_type",
     about: "How the code gets to where it is asked for.",
     variants: &[
-        Variant { word: "COPY_CODE", kind: Kind::Part(&OTP_COPY_CODE) },
-        Variant { word: "ONE_TAP", kind: Kind::Part(&OTP_ONE_TAP) },
-        Variant { word: "ZERO_TAP", kind: Kind::Part(&OTP_ZERO_TAP) },
+        Variant { word: "COPY_CODE", kind: VariantContent::Fields(&OTP_COPY_CODE) },
+        Variant { word: "ONE_TAP", kind: VariantContent::Fields(&OTP_ONE_TAP) },
+        Variant { word: "ZERO_TAP", kind: VariantContent::Fields(&OTP_ZERO_TAP) },
     ],
 };
 
@@ -176,85 +190,92 @@ const SUPPORTED_APPS: Field = Field {
     name: "supported_apps",
     // Older versions of the API had room for one app, on the button itself.
     presence: OrItsOnlyItem,
-    shape: Shape::Parts(Parts { min: 1, max: 5, title: "app", item: &SUPPORTED_APP }),
+    shape: FieldType::ObjectList(ObjectList { min: 1, max: 5, title: "app", item: &SUPPORTED_APP }),
     about: "The apps that take the code.",
 };
 
-static OTP_COPY_CODE: Part =
-    Part { title: "an OTP button of type COPY_CODE", fields: &[COPY_LABEL] };
+static OTP_COPY_CODE: ObjectSchema =
+    ObjectSchema { title: "an OTP button of type COPY_CODE", fields: &[COPY_LABEL] };
 
-static OTP_ONE_TAP: Part = Part {
+static OTP_ONE_TAP: ObjectSchema = ObjectSchema {
     title: "an OTP button of type ONE_TAP",
     fields: &[COPY_LABEL, AUTOFILL_LABEL, SUPPORTED_APPS],
 };
 
-static OTP_ZERO_TAP: Part = Part {
+static OTP_ZERO_TAP: ObjectSchema = ObjectSchema {
     title: "an OTP button of type ZERO_TAP",
     fields: &[
         COPY_LABEL,
         AUTOFILL_LABEL,
         required(
             "zero_tap_terms_accepted",
-            Shape::Flag,
+            FieldType::Bool,
             "That the terms of zero-tap are accepted: `true`.",
         ),
         SUPPORTED_APPS,
     ],
 };
 
-static SUPPORTED_APP: Part = Part {
+static SUPPORTED_APP: ObjectSchema = ObjectSchema {
     title: "an app",
     fields: &[
-        required("package_name", text(224, Form::Package), "The Android package of the app."),
+        required(
+            "package_name",
+            text(224, StringFormat::Package),
+            "The Android package of the app.",
+        ),
         required(
             "signature_hash",
-            text(11, Form::Signature),
+            text(11, StringFormat::Signature),
             "The hash of the key that the app is signed with.",
         ),
     ],
 };
 
-static FLOW: Part = Part {
+static FLOW: ObjectSchema = ObjectSchema {
     title: "a FLOW button",
     fields: &[
         LABEL,
         optional(
             "flow_id",
-            Shape::Id(row(64, false, Form::Free)),
+            FieldType::Id(row(64, false, StringFormat::Free)),
             "The flow by its id; either this, `flow_name` or `flow_json`.",
         ),
-        optional("flow_name", text(200, Form::Free), "The flow by its name."),
+        optional("flow_name", text(200, StringFormat::Free), "The flow by its name."),
         optional(
             "flow_json",
-            Shape::Text(row(200_000, true, Form::Free)),
+            FieldType::String(row(200_000, true, StringFormat::Free)),
             "The flow itself, as the text of a JSON document.",
         ),
         optional(
             "flow_action",
-            Shape::Choice(&["NAVIGATE", "DATA_EXCHANGE"]),
+            FieldType::Choice(&["NAVIGATE", "DATA_EXCHANGE"]),
             "How the flow begins.",
         ),
-        optional("navigate_screen", text(200, Form::Free), "The screen it begins with."),
+        optional("navigate_screen", text(200, StringFormat::Free), "The screen it begins with."),
         optional(
             "icon",
-            Shape::Choice(&["DOCUMENT", "PROMOTION", "REVIEW"]),
+            FieldType::Choice(&["DOCUMENT", "PROMOTION", "REVIEW"]),
             "The picture beside the label.",
         ),
     ],
 };
 
-static CATALOG: Part = Part { title: "a CATALOG button", fields: &[usual_label(CATALOG_LABEL)] };
-static MPM: Part = Part { title: "an MPM button", fields: &[usual_label(MPM_LABEL)] };
-static SPM: Part = Part { title: "an SPM button", fields: &[usual_label(SPM_LABEL)] };
-static VOICE_CALL: Part = Part { title: "a VOICE_CALL button", fields: &[LABEL] };
-static ORDER_DETAILS: Part =
-    Part { title: "an ORDER_DETAILS button", fields: &[usual_label("Review and Pay")] };
-static REQUEST_CONTACT_INFO: Part = Part {
+static CATALOG: ObjectSchema =
+    ObjectSchema { title: "a CATALOG button", fields: &[usual_label(CATALOG_LABEL)] };
+static MPM: ObjectSchema =
+    ObjectSchema { title: "an MPM button", fields: &[usual_label(MPM_LABEL)] };
+static SPM: ObjectSchema =
+    ObjectSchema { title: "an SPM button", fields: &[usual_label(SPM_LABEL)] };
+static VOICE_CALL: ObjectSchema = ObjectSchema { title: "a VOICE_CALL button", fields: &[LABEL] };
+static ORDER_DETAILS: ObjectSchema =
+    ObjectSchema { title: "an ORDER_DETAILS button", fields: &[usual_label("Review and Pay")] };
+static REQUEST_CONTACT_INFO: ObjectSchema = ObjectSchema {
     title: "a REQUEST_CONTACT_INFO button",
     fields: &[Field {
         name: "text",
         presence: Otherwise("Share Contact Info"),
-        shape: Shape::Choice(&["Share Contact Info"]),
+        shape: FieldType::Choice(&["Share Contact Info"]),
         about: "The label of the button, which is always the same.",
     }],
 };
@@ -265,7 +286,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        json::Document,
+        document::Document,
         rulebook::WHATSAPP,
         template::Template,
         violation::{Rule, Violations},
@@ -278,7 +299,7 @@ mod tests {
         .to_string();
         let violations =
             Template::read(&Document::parse(document.as_bytes()).unwrap(), &WHATSAPP).err();
-        let told = violations.iter().flat_map(Violations::told);
+        let told = violations.iter().flat_map(Violations::listed);
         told.filter(|it| it.rule == Rule::ButtonCount).map(|it| it.pointer.clone()).collect()
     }
 

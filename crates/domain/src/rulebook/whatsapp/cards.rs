@@ -1,81 +1,93 @@
 //! Carousels: a row of cards that all look alike.
 
 use super::{
-    ATTACHMENT, Form, Kind, List, MOST_CARDS, PRODUCT_HEADER, Part, Required, Rule, Shape, Tagged,
-    Variant, buttons::CARD_BUTTON, required, row, samples,
+    ATTACHMENT, FieldType, MOST_CARDS, ObjectSchema, PRODUCT_HEADER, Required, Rule, StringFormat,
+    TaggedList, TaggedObject, Variant, VariantContent, buttons::CARD_BUTTON, required, row,
+    samples,
 };
 use crate::{
     rulebook::{
-        Field, Parts,
-        draft::{Draft, Piece},
+        Field, ObjectList,
+        view::{DocumentView, ObjectView},
     },
-    text::Fault,
-    violation::Report,
+    violation::{TextViolation, ViolationCollector},
 };
 
-pub(super) static CAROUSEL: Part = Part {
+pub(super) static CAROUSEL: ObjectSchema = ObjectSchema {
     title: "a CAROUSEL component",
     fields: &[required(
         "cards",
-        Shape::Parts(Parts { min: 2, max: MOST_CARDS, title: "card", item: &CARD }),
+        FieldType::ObjectList(ObjectList { min: 2, max: MOST_CARDS, title: "card", item: &CARD }),
         "The cards, all with the same kind of header, the same kinds of buttons, and a body each or none.",
     )],
 };
 
-static CARD: Part = Part {
+static CARD: ObjectSchema = ObjectSchema {
     title: "a card",
     fields: &[required(
         "components",
-        Shape::List(List { min: 0, max: 3, item: &CARD_COMPONENT, unique: true, needs: None }),
+        FieldType::TaggedList(TaggedList {
+            min: 0,
+            max: 3,
+            item: &CARD_COMPONENT,
+            unique: true,
+            needs: None,
+        }),
         "The pieces of the card: a HEADER, BUTTONS, and a BODY if all cards have one.",
     )],
 };
 
-static CARD_COMPONENT: Tagged = Tagged {
+static CARD_COMPONENT: TaggedObject = TaggedObject {
     title: "component",
     tag: "type",
     about: "Which piece of the card this is.",
     variants: &[
-        Variant { word: "HEADER", kind: Kind::Tagged(&CARD_HEADER) },
-        Variant { word: "BODY", kind: Kind::Part(&CARD_BODY) },
-        Variant { word: "BUTTONS", kind: Kind::Part(&CARD_BUTTONS) },
+        Variant { word: "HEADER", kind: VariantContent::Tagged(&CARD_HEADER) },
+        Variant { word: "BODY", kind: VariantContent::Fields(&CARD_BODY) },
+        Variant { word: "BUTTONS", kind: VariantContent::Fields(&CARD_BUTTONS) },
     ],
 };
 
-static CARD_HEADER: Tagged = Tagged {
+static CARD_HEADER: TaggedObject = TaggedObject {
     title: "header",
     tag: "format",
     about: "Whether the header is an attachment or a product.",
     variants: &[
-        Variant { word: "IMAGE", kind: Kind::Part(&IMAGE_CARD) },
-        Variant { word: "VIDEO", kind: Kind::Part(&VIDEO_CARD) },
-        Variant { word: "PRODUCT", kind: Kind::Part(&PRODUCT_HEADER) },
+        Variant { word: "IMAGE", kind: VariantContent::Fields(&IMAGE_CARD) },
+        Variant { word: "VIDEO", kind: VariantContent::Fields(&VIDEO_CARD) },
+        Variant { word: "PRODUCT", kind: VariantContent::Fields(&PRODUCT_HEADER) },
     ],
 };
 
-static IMAGE_CARD: Part =
-    Part { title: "the HEADER of a card, of format IMAGE", fields: &[ATTACHMENT] };
-static VIDEO_CARD: Part =
-    Part { title: "the HEADER of a card, of format VIDEO", fields: &[ATTACHMENT] };
+static IMAGE_CARD: ObjectSchema =
+    ObjectSchema { title: "the HEADER of a card, of format IMAGE", fields: &[ATTACHMENT] };
+static VIDEO_CARD: ObjectSchema =
+    ObjectSchema { title: "the HEADER of a card, of format VIDEO", fields: &[ATTACHMENT] };
 
-static CARD_BODY: Part = Part {
+static CARD_BODY: ObjectSchema = ObjectSchema {
     title: "the BODY of a card",
     fields: &[
         Field {
             name: "text",
             presence: Required,
-            shape: Shape::Text(row(160, true, Form::CardMessage)),
+            shape: FieldType::String(row(160, true, StringFormat::CardMessage)),
             about: "The text of the card; may hold placeholders.",
         },
         samples(&super::BODY_EXAMPLE),
     ],
 };
 
-static CARD_BUTTONS: Part = Part {
+static CARD_BUTTONS: ObjectSchema = ObjectSchema {
     title: "the BUTTONS of a card",
     fields: &[required(
         "buttons",
-        Shape::List(List { min: 1, max: 2, item: &CARD_BUTTON, unique: false, needs: None }),
+        FieldType::TaggedList(TaggedList {
+            min: 1,
+            max: 2,
+            item: &CARD_BUTTON,
+            unique: false,
+            needs: None,
+        }),
         "The buttons, in the order they are shown.",
     )],
 };
@@ -87,7 +99,7 @@ struct Look {
     buttons: Vec<String>,
 }
 
-pub(super) fn check(draft: &Draft<'_>, report: &mut Report) {
+pub(super) fn check(draft: &DocumentView<'_>, report: &mut ViolationCollector) {
     let Some(carousel) = draft.component("CAROUSEL") else { return };
     let mut first: Option<Look> = None;
     for card in carousel.cards().filter(|card| card.has("components")) {
@@ -95,7 +107,7 @@ pub(super) fn check(draft: &Draft<'_>, report: &mut Report) {
             if card.component(word).is_none() {
                 card.tell_at("components", report, || {
                     let message = format!("holds no {word}, which every card needs");
-                    Fault::new(Rule::CardIncomplete, message).hint(format!("add {word}"))
+                    TextViolation::new(Rule::CardIncomplete, message).hint(format!("add {word}"))
                 });
             }
         }
@@ -107,15 +119,15 @@ pub(super) fn check(draft: &Draft<'_>, report: &mut Report) {
         if let Some(difference) = difference(first, &look) {
             card.tell(report, || {
                 let message = format!("differs from the first card in {difference}");
-                Fault::new(Rule::CardsDiffer, message).hint("make all cards alike")
+                TextViolation::new(Rule::CardsDiffer, message).hint("make all cards alike")
             });
         }
     }
 }
 
-fn look(card: Piece<'_>) -> Look {
-    let upper = |piece: Piece<'_>, field| piece.text(field).map(str::to_ascii_uppercase);
-    let buttons = card.component("BUTTONS").into_iter().flat_map(Piece::buttons);
+fn look(card: ObjectView<'_>) -> Look {
+    let upper = |piece: ObjectView<'_>, field| piece.text(field).map(str::to_ascii_uppercase);
+    let buttons = card.component("BUTTONS").into_iter().flat_map(ObjectView::buttons);
     Look {
         header: card.component("HEADER").and_then(|it| upper(it, "format")),
         body: card.component("BODY").is_some(),

@@ -1,26 +1,26 @@
 //! What no row of the table can say, because it is about several pieces at once.
 
 use super::{
-    CODE_MAX, Category, LONGEST_LIFE, OFFER_CODE_MAX, Rule, authentication, buttons, cards, special,
+    CODE_MAX, Category, LONGEST_LIFE, OFFER_CODE_MAX, Rule, authentication, buttons, cards,
+    placement,
 };
 use crate::{
-    json::Json,
+    document::{Json, text::longer_than},
     rulebook::{
         Check,
-        draft::{Draft, Piece},
+        view::{DocumentView, ObjectView},
     },
-    text::{Fault, longer_than, shortened},
-    violation::Report,
+    violation::{TextViolation, ViolationCollector, shortened},
 };
 
 pub(super) const ALL: &[Check] = &[
     Check { name: "time to live", run: lifetime },
     Check { name: "authentication", run: authentication::check },
-    Check { name: "special pieces", run: special::check },
+    Check { name: "special pieces", run: placement::check },
     Check { name: "counts of buttons", run: counts },
     Check { name: "order and labels of quick replies", run: quick_replies },
     Check { name: "flows and one-time codes", run: single_buttons },
-    Check { name: "products", run: special::products },
+    Check { name: "products", run: placement::products },
     Check { name: "cards", run: cards::check },
     Check { name: "limited-time offers", run: offer },
 ];
@@ -32,8 +32,8 @@ const LIFETIMES: &[(Category, i64, i64, bool)] = &[
     (Category::Marketing, 43_200, LONGEST_LIFE, false),
 ];
 
-fn lifetime(draft: &Draft<'_>, report: &mut Report) {
-    let seconds = draft.root.get("message_send_ttl_seconds").and_then(Json::as_integer);
+fn lifetime(draft: &DocumentView<'_>, report: &mut ViolationCollector) {
+    let seconds = draft.root.get("message_send_ttl_seconds").and_then(Json::as_i64);
     // What lies outside of every range has been told already.
     let Some(seconds) = seconds.filter(|it| (-1..=LONGEST_LIFE).contains(it)) else { return };
     let row = LIFETIMES.iter().find(|(category, ..)| Some(*category) == draft.category);
@@ -42,32 +42,32 @@ fn lifetime(draft: &Draft<'_>, report: &mut Report) {
         return;
     }
     draft.root.tell_at("message_send_ttl_seconds", report, || {
-        let word = category.word();
+        let word = category.as_str();
         let message = format!("is {seconds}; {word} templates live for {least} to {most} seconds");
         let or = if *forever { ", or `-1` for 30 days" } else { "" };
-        Fault::new(Rule::NumberRange, message).hint(format!("write {least} to {most}{or}"))
+        TextViolation::new(Rule::NumberRange, message).hint(format!("write {least} to {most}{or}"))
     });
 }
 
-fn counts(draft: &Draft<'_>, report: &mut Report) {
+fn counts(draft: &DocumentView<'_>, report: &mut ViolationCollector) {
     for row in draft.holders().filter_map(|it| it.component("BUTTONS")) {
         // They are asked for each kind, and looked up once.
-        let row: Vec<Piece<'_>> = row.buttons().collect();
+        let row: Vec<ObjectView<'_>> = row.buttons().collect();
         for (word, most) in buttons::MOST {
             if let Some(extra) = row.iter().filter(|it| it.is(word)).nth(*most) {
                 extra.tell(report, || {
                     let message =
                         format!("is one {word} button too many; at most {most} may stand here");
-                    Fault::new(Rule::ButtonCount, message).hint("remove it")
+                    TextViolation::new(Rule::ButtonCount, message).hint("remove it")
                 });
             }
         }
     }
 }
 
-fn quick_replies(draft: &Draft<'_>, report: &mut Report) {
-    let is_reply = |button: &Piece<'_>| button.is("QUICK_REPLY");
-    let mut before: Option<Piece<'_>> = None;
+fn quick_replies(draft: &DocumentView<'_>, report: &mut ViolationCollector) {
+    let is_reply = |button: &ObjectView<'_>| button.is("QUICK_REPLY");
+    let mut before: Option<ObjectView<'_>> = None;
     let mut turns = 0;
     for button in draft.buttons() {
         turns += usize::from(before.is_some_and(|before| is_reply(&before) != is_reply(&button)));
@@ -76,7 +76,7 @@ fn quick_replies(draft: &Draft<'_>, report: &mut Report) {
             button.tell(report, || {
                 let message = "parts the quick replies from each other or stands between them";
                 let hint = "put all quick replies before or behind the other buttons";
-                Fault::new(Rule::QuickRepliesApart, message).hint(hint)
+                TextViolation::new(Rule::QuickRepliesApart, message).hint(hint)
             });
             break;
         }
@@ -86,21 +86,21 @@ fn quick_replies(draft: &Draft<'_>, report: &mut Report) {
     }
 }
 
-fn labels(buttons: Piece<'_>, report: &mut Report) {
+fn labels(buttons: ObjectView<'_>, report: &mut ViolationCollector) {
     let replies = || buttons.buttons().filter(|it| it.is("QUICK_REPLY"));
     for (number, reply) in replies().enumerate() {
         let Some(label) = reply.text("text") else { continue };
         if replies().take(number).any(|it| it.text("text") == Some(label)) {
             reply.tell_at("text", report, || {
                 let message = format!("is a second quick reply `{}`", shortened(label));
-                Fault::new(Rule::LabelRepeated, message).hint("write another label")
+                TextViolation::new(Rule::LabelRepeated, message).hint("write another label")
             });
         }
     }
 }
 
 /// What is to be said about the fields of one button.
-fn single_buttons(draft: &Draft<'_>, report: &mut Report) {
+fn single_buttons(draft: &DocumentView<'_>, report: &mut ViolationCollector) {
     const SOURCES: [&str; 3] = ["flow_id", "flow_name", "flow_json"];
     for button in draft.buttons() {
         let sources = SOURCES.iter().filter(|field| button.has(field)).count();
@@ -108,27 +108,27 @@ fn single_buttons(draft: &Draft<'_>, report: &mut Report) {
             button.tell(report, || {
                 let message = format!("names {sources} flows; exactly one is needed");
                 let hint = "give `flow_id`, `flow_name` or `flow_json`, one of them";
-                Fault::new(Rule::FlowSource, message).hint(hint)
+                TextViolation::new(Rule::FlowSource, message).hint(hint)
             });
         }
-        let refused = matches!(button.get("zero_tap_terms_accepted"), Some(Json::Flag(false)));
+        let refused = matches!(button.get("zero_tap_terms_accepted"), Some(Json::Bool(false)));
         if button.is("OTP") && button.says("otp_type", "ZERO_TAP") && refused {
             button.tell_at("zero_tap_terms_accepted", report, || {
                 let message = "is false; ZERO_TAP is only there for those who accept its terms";
                 let hint = "write `true`, or take ONE_TAP or COPY_CODE";
-                Fault::new(Rule::TermsNotAccepted, message).hint(hint)
+                TextViolation::new(Rule::TermsNotAccepted, message).hint(hint)
             });
         }
     }
 }
 
-fn offer(draft: &Draft<'_>, report: &mut Report) {
+fn offer(draft: &DocumentView<'_>, report: &mut ViolationCollector) {
     let Some(offer) = draft.component("LIMITED_TIME_OFFER") else { return };
     let details = offer.get("limited_time_offer");
-    let ends = matches!(details.and_then(|it| it.get("has_expiration")), Some(Json::Flag(true)));
+    let ends = matches!(details.and_then(|it| it.get("has_expiration")), Some(Json::Bool(true)));
     let place = draft.component("BUTTONS").unwrap_or(offer);
-    let mut tell = |place: Piece<'_>, message: &str, hint: &str| {
-        place.tell(report, || Fault::new(Rule::OfferButtons, message).hint(hint));
+    let mut tell = |place: ObjectView<'_>, message: &str, hint: &str| {
+        place.tell(report, || TextViolation::new(Rule::OfferButtons, message).hint(hint));
     };
     let links = || draft.buttons().filter(|it| it.is("URL"));
     if links().next().is_none() {
@@ -138,7 +138,8 @@ fn offer(draft: &Draft<'_>, report: &mut Report) {
     if let Some(second) = links().nth(1) {
         tell(second, "is a second URL button below an offer", "keep one of them");
     }
-    let known = |it: &Piece<'_>| it.text("type").is_none() || it.is("URL") || it.is("COPY_CODE");
+    let known =
+        |it: &ObjectView<'_>| it.text("type").is_none() || it.is("URL") || it.is("COPY_CODE");
     for other in draft.buttons().filter(|it| !known(it)) {
         let hint = "leave it out: an offer has a URL button, and a COPY_CODE button before it";
         tell(other, "is a button that an offer does not have", hint);
@@ -159,10 +160,10 @@ fn offer(draft: &Draft<'_>, report: &mut Report) {
     }
 }
 
-fn code_of_offer(button: Piece<'_>, report: &mut Report) {
+fn code_of_offer(button: ObjectView<'_>, report: &mut ViolationCollector) {
     let code = match button.get("example") {
-        Some(Json::List(codes)) => codes.first().and_then(Json::as_text),
-        code => code.and_then(Json::as_text),
+        Some(Json::Array(codes)) => codes.first().and_then(Json::as_str),
+        code => code.and_then(Json::as_str),
     };
     let too_long = |code: &&str| longer_than(code, OFFER_CODE_MAX) && !longer_than(code, CODE_MAX);
     let Some(code) = code.filter(too_long) else { return };
@@ -171,6 +172,6 @@ fn code_of_offer(button: Piece<'_>, report: &mut Report) {
         let message =
             format!("has {length} characters; below an offer at most {OFFER_CODE_MAX} are allowed");
         let hint = format!("shorten it by {}", length - OFFER_CODE_MAX);
-        Fault::new(Rule::TooLong, message).hint(hint)
+        TextViolation::new(Rule::TooLong, message).hint(hint)
     });
 }

@@ -1,18 +1,18 @@
 //! What WhatsApp may improve of a message by itself: one switch for each feature.
 
-use super::{Part, Shape, optional, required};
+use super::{FieldType, ObjectSchema, optional, required};
 use crate::rulebook::Field;
 
-pub(super) static SPECIFICATION: Part = Part {
+pub(super) static SPECIFICATION: ObjectSchema = ObjectSchema {
     title: "what may be improved",
     fields: &[optional(
         "creative_features_spec",
-        Shape::Map(&FEATURES),
+        FieldType::Map(&FEATURES),
         "The features, each by its name; also as the list that they are read back in.",
     )],
 };
 
-static FEATURES: Part = Part {
+static FEATURES: ObjectSchema = ObjectSchema {
     title: "the features",
     fields: &[
         feature("image_brightness_and_contrast"),
@@ -32,14 +32,14 @@ static FEATURES: Part = Part {
 };
 
 const fn feature(name: &'static str) -> Field {
-    optional(name, Shape::Object(&ENROLMENT), "Whether WhatsApp may use it.")
+    optional(name, FieldType::Object(&ENROLMENT), "Whether WhatsApp may use it.")
 }
 
-static ENROLMENT: Part = Part {
+static ENROLMENT: ObjectSchema = ObjectSchema {
     title: "a feature",
     fields: &[required(
         "enroll_status",
-        Shape::Choice(&["OPT_IN", "OPT_OUT"]),
+        FieldType::Choice(&["OPT_IN", "OPT_OUT"]),
         "Whether it is wanted.",
     )],
 };

@@ -7,7 +7,7 @@ use bytes::{BufMut as _, BytesMut};
 use futures_util::SinkExt as _;
 use tokio_postgres::Error;
 
-use crate::postgres::links::OpenTable;
+use crate::postgres::pool::OpenTable;
 
 /// So many bytes are handed over at once, and what the last row has beyond them.
 const PIECE: usize = 32 * 1_024;

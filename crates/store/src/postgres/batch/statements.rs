@@ -4,7 +4,7 @@ use tokio_postgres::Statement;
 
 use crate::{
     StoreError,
-    postgres::{limits, links::Link},
+    postgres::{limits, pool::Link},
 };
 
 /// Locks the accounts in the order of their ids, so that two batches never wait for one another.

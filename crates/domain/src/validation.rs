@@ -1,0 +1,10 @@
+//! Validation: reads a document along a rulebook's table and reports every violation at once.
+
+pub(crate) mod formats;
+pub(crate) mod formatting;
+pub(crate) mod languages;
+pub(crate) mod placeholder_context;
+pub(crate) mod placeholders;
+pub(crate) mod reader;
+pub(crate) mod timestamp;
+pub(crate) mod warnings;

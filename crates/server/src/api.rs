@@ -1,0 +1,33 @@
+//! What both surfaces share: authentication, bodies, idempotency, conditional requests, problems and
+//! views. API v1.0 is in `v1`, the surface for clients of Meta's Graph API in `graph`.
+
+pub(crate) mod auth;
+pub(crate) mod body;
+pub(crate) mod conditional;
+pub(crate) mod docs;
+pub(crate) mod graph;
+pub(crate) mod health;
+pub(crate) mod idempotency;
+pub(crate) mod media_url;
+pub(crate) mod problem;
+pub(crate) mod problem_pages;
+pub(crate) mod query;
+pub(crate) mod request_context;
+pub(crate) mod samples;
+pub(crate) mod v1;
+pub(crate) mod view;
+
+use axum::{
+    body::Body,
+    http::{HeaderValue, StatusCode, header},
+    response::Response,
+};
+
+/// JSON text that is already written.
+pub(crate) fn json(status: StatusCode, text: String) -> Response {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    let content_type = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    response
+}

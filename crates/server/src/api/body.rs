@@ -1,0 +1,75 @@
+//! The request body: JSON in UTF-8, whole, within its size and its time.
+
+use axum::{
+    body::{Bytes, to_bytes},
+    extract::{FromRequest, Request},
+    http::{HeaderMap, header},
+};
+use http_body_util::LengthLimitError;
+
+use super::problem::{Kind, Problem};
+use crate::app::App;
+
+/// The bytes of a body that says it is JSON. Take it after the [`super::auth::Caller`]:
+/// nothing is read from somebody unknown.
+pub(crate) struct JsonBody(pub(super) Bytes);
+
+impl FromRequest<App> for JsonBody {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        if !is_json(request.headers()) {
+            return Err(Problem::of(Kind::UnsupportedMediaType));
+        }
+        whole(request, app, app.limits().body_bytes).await.map(Self)
+    }
+}
+
+/// All bytes of a body, within `limit` and the time for it.
+pub(crate) async fn whole(request: Request, app: &App, limit: usize) -> Result<Bytes, Problem> {
+    let too_large =
+        || Problem::of(Kind::TooLarge).detail(format!("A body may have {limit} bytes at most."));
+    let announced = request.headers().get(header::CONTENT_LENGTH);
+    let announced = announced.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if announced.is_some_and(|length| length > limit) {
+        return Err(too_large());
+    }
+    let whole = tokio::time::timeout(app.limits().body, to_bytes(request.into_body(), limit));
+    match whole.await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) if is_over_limit(&error) => Err(too_large()),
+        Ok(Err(_)) => {
+            Err(Problem::of(Kind::BadRequest).detail("The body ended before it was whole."))
+        }
+        Err(_) => Err(Problem::of(Kind::BodyTimeout)),
+    }
+}
+
+/// `application/json`, in UTF-8, not compressed; no content type at all is read as JSON.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    let plain = headers
+        .get(header::CONTENT_ENCODING)
+        .is_none_or(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    let Some(content_type) = headers.get(header::CONTENT_TYPE) else { return plain };
+    let Ok(content_type) = content_type.to_str() else { return false };
+    let mut parts = content_type.split(';').map(str::trim);
+    let json = parts.next().is_some_and(|it| it.eq_ignore_ascii_case("application/json"));
+    let utf8 = parts.all(|parameter| match parameter.split_once('=') {
+        Some((name, value)) if name.trim().eq_ignore_ascii_case("charset") => {
+            value.trim().trim_matches('"').eq_ignore_ascii_case("utf-8")
+        }
+        _ => true,
+    });
+    plain && json && utf8
+}
+
+fn is_over_limit(error: &axum::Error) -> bool {
+    let mut cause: Option<&dyn std::error::Error> = Some(error);
+    while let Some(error) = cause {
+        if error.is::<LengthLimitError>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}

@@ -1,0 +1,28 @@
+//! `/problems/{slug}`: a page about each problem, for the person who follows its `type`.
+
+use axum::{
+    extract::{Path, rejection::PathRejection},
+    http::header,
+    response::{IntoResponse, Response},
+};
+
+use super::problem::{Kind, Problem};
+
+pub(crate) async fn show(slug: Result<Path<String>, PathRejection>) -> Result<Response, Problem> {
+    let slug = slug.map_err(|_| Problem::of(Kind::NotFound))?;
+    let kind = Kind::ALL.iter().find(|kind| kind.slug() == *slug);
+    let kind = kind.ok_or(Problem::of(Kind::NotFound))?;
+    Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page(*kind)).into_response())
+}
+
+fn page(kind: Kind) -> String {
+    let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let (title, cure) = (escape(kind.title()), escape(kind.cure()));
+    let (slug, status) = (kind.slug(), kind.status());
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\"><title>{title} · Galley</title></head>\n\
+         <body>\n<h1>{title}</h1>\n<p>Problem <code>{slug}</code>, answered with status {status}.</p>\n\
+         <p>{cure}</p>\n<p><a href=\"/docs\">API reference</a></p>\n</body>\n</html>\n"
+    )
+}

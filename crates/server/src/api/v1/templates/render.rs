@@ -1,0 +1,36 @@
+//! Rendering a template: values in, texts and the message to send out.
+
+use axum::{extract::State, http::StatusCode, response::Response};
+use galley_domain::{document::Document, render};
+
+use super::read::in_version;
+use crate::{
+    api::{
+        auth::{Caller, Read},
+        body::JsonBody,
+        json,
+        problem::{Kind, Problem},
+    },
+    app::App,
+};
+
+pub(super) async fn render(
+    State(app): State<App>,
+    caller: Caller<Read>,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    let values = Document::parse(&body)?;
+    let stored = app.store().template(caller.account.id, caller.item()?).await?;
+    let stored = stored.ok_or(Problem::of(Kind::TemplateUnknown))?;
+    let status = stored.state.status().as_str();
+    let live = stored.state.live_version().ok_or_else(|| {
+        let detail = format!("The template is {status} and has no live version: only an approved version that is not held back renders.");
+        Problem::of(Kind::NotLive).detail(detail)
+    })?;
+    // Versions stay as long as their template: without one it was deleted this very moment.
+    let live = in_version(&app, &caller, stored, live).await?;
+    let live = live.ok_or(Problem::of(Kind::TemplateUnknown))?;
+    let rendered = render::render(&live.template, caller.rulebook()?, &values)
+        .map_err(Problem::invalid_values)?;
+    Ok(json(StatusCode::OK, serde_json::to_string(&rendered).unwrap_or_default()))
+}

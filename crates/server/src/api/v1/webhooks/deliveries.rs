@@ -1,0 +1,68 @@
+//! What has become of the events on their way to an endpoint, and sending them once more.
+
+use axum::{extract::State, http::StatusCode, response::Response};
+use galley_domain::{
+    document::{Document, MAX_SAFE_INTEGER},
+    webhook::{self, delivery::DeliveryStatus},
+};
+use galley_store::{Deliveries, Replay, ReplayOutcome};
+
+use crate::{
+    api::{
+        auth::{Caller, Webhooks},
+        body::JsonBody,
+        json,
+        problem::{Kind, Problem},
+        query::{Parameters, whole},
+        view::{self, Paging},
+    },
+    app::App,
+};
+
+pub(super) async fn list(
+    State(app): State<App>,
+    caller: Caller<Webhooks>,
+    parameters: Parameters,
+) -> Result<Response, Problem> {
+    let parameters = parameters.only(&["status", "limit", "after"])?;
+    let limit = parameters.limit()?;
+    let words = format!("one of {}", DeliveryStatus::VALUES.join(", "));
+    let wanted = Deliveries {
+        status: parameters.read("status", words, DeliveryStatus::parse)?,
+        before: parameters.read("after", "the `seq` of an event", seq)?,
+        limit: limit + 1,
+    };
+    let found = app.store().deliveries(caller.account.id, caller.webhook()?, wanted).await?;
+    let mut found = found.ok_or(Problem::of(Kind::WebhookUnknown))?;
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let after = found.last().map(|delivery| delivery.seq.to_string());
+    let next = after.as_deref().filter(|_| more).map(|after| parameters.next_page(after));
+    Ok(json(StatusCode::OK, view::deliveries(&found, &Paging { after, next })))
+}
+
+/// The number of an event, whether there is one or not.
+fn seq(text: &str) -> Option<u64> {
+    whole(text).filter(|seq| (1..=MAX_SAFE_INTEGER).contains(seq))
+}
+
+pub(super) async fn replay(
+    State(app): State<App>,
+    caller: Caller<Webhooks>,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
+    let read = webhook::Replay::read(&Document::parse(&body)?);
+    let what = match read.map_err(Problem::invalid_webhook)? {
+        webhook::Replay::Event(seq) => Replay::One(seq),
+        webhook::Replay::Since(moment) => Replay::Since(moment),
+    };
+    let (account, id, at) = (caller.account.id, caller.webhook()?, app.clock().now());
+    match app.store().replay(account, id, what, at).await? {
+        ReplayOutcome::Queued(events) => {
+            Ok(json(StatusCode::ACCEPTED, format!("{{\"events\":{events}}}")))
+        }
+        ReplayOutcome::NoEvent => Err(Problem::of(Kind::EventUnknown)),
+        ReplayOutcome::Forgotten(oldest) => Err(Problem::forgotten(oldest)),
+        ReplayOutcome::NoWebhook => Err(Problem::of(Kind::WebhookUnknown)),
+    }
+}

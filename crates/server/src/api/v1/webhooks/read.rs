@@ -1,0 +1,35 @@
+//! Reading endpoints.
+
+use axum::{extract::State, http::StatusCode, response::Response};
+
+use crate::{
+    api::{
+        auth::{Caller, Webhooks},
+        json,
+        problem::{Kind, Problem},
+        query::Parameters,
+        view,
+    },
+    app::App,
+};
+
+pub(super) async fn list(
+    State(app): State<App>,
+    caller: Caller<Webhooks>,
+    parameters: Parameters,
+) -> Result<Response, Problem> {
+    parameters.only(&[])?;
+    let webhooks = app.store().webhooks(caller.account.id).await?;
+    Ok(json(StatusCode::OK, view::webhooks(&webhooks, app.clock().now())))
+}
+
+pub(super) async fn show(
+    State(app): State<App>,
+    caller: Caller<Webhooks>,
+    parameters: Parameters,
+) -> Result<Response, Problem> {
+    parameters.only(&[])?;
+    let webhook = app.store().webhook(caller.account.id, caller.webhook()?).await?;
+    let webhook = webhook.ok_or(Problem::of(Kind::WebhookUnknown))?;
+    Ok(json(StatusCode::OK, view::webhook(&webhook, app.clock().now())))
+}

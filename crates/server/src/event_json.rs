@@ -1,0 +1,90 @@
+//! How an event looks from outside: the same in the feed and in what is delivered to endpoints.
+
+use galley_store::{Event, EventSubject};
+
+use crate::json_writer::Object;
+
+/// One event as JSON, as the feed shows it and endpoints are sent it.
+pub fn event(event: &Event) -> String {
+    let mut out = String::with_capacity(512);
+    write(&mut out, event);
+    out
+}
+
+pub(crate) fn write(out: &mut String, event: &Event) {
+    let mut object = Object::open(out);
+    object.number("seq", event.seq);
+    object.word("type", event.kind.as_str());
+    match &event.about {
+        EventSubject::Template { id, version, .. } => {
+            object.plain("template_id", id);
+            object.number("version", *version);
+        }
+        EventSubject::Webhook { id, .. } => object.plain("webhook_id", id),
+    }
+    object.plain("at", event.at);
+    object.plain("actor", event.actor);
+    object.object("data", |data| {
+        match &event.about {
+            EventSubject::Template { name, language, category, status, .. } => {
+                data.text("name", name);
+                data.word("language", language);
+                data.word("category", category.as_str());
+                data.word("status", status.as_str());
+            }
+            EventSubject::Webhook { origin, .. } => data.text("origin", origin),
+        }
+        if let Some(reason) = &event.reason {
+            data.text("reason", reason);
+        }
+    });
+    object.close();
+}
+
+#[cfg(test)]
+mod tests {
+    use galley_domain::{
+        rulebook::Category,
+        template::{Status, lifecycle::EventType},
+    };
+    use galley_store::{Actor, CredentialId};
+
+    use super::*;
+
+    #[test]
+    fn an_event_tells_what_happened_to_what_and_how_that_was_then() {
+        let rejected = Event {
+            seq: 12,
+            kind: EventType::Rejected,
+            about: EventSubject::Template {
+                id: "226542649344000".parse().unwrap(),
+                version: 2,
+                name: "say \"hi\"".to_owned(),
+                language: "en_US".to_owned(),
+                category: Category::Utility,
+                status: Status::Rejected,
+            },
+            at: "2026-11-15T09:30:00.123Z".parse().unwrap(),
+            actor: Actor::Token(CredentialId(4)),
+            reason: Some("too\nloud".to_owned()),
+        };
+        assert_eq!(
+            event(&rejected),
+            r#"{"seq":12,"type":"template.rejected","template_id":"226542649344000","version":2,"at":"2026-11-15T09:30:00.123Z","actor":"4","data":{"name":"say \"hi\"","language":"en_US","category":"UTILITY","status":"REJECTED","reason":"too\nloud"}}"#
+        );
+        let disabled = Event {
+            kind: EventType::WebhookDisabled,
+            about: EventSubject::Webhook {
+                id: "226542649344001".parse().unwrap(),
+                origin: "https://shop.example".to_owned(),
+            },
+            actor: Actor::Service,
+            reason: None,
+            ..rejected
+        };
+        assert_eq!(
+            event(&disabled),
+            r#"{"seq":12,"type":"webhook.disabled","webhook_id":"226542649344001","at":"2026-11-15T09:30:00.123Z","actor":"service","data":{"origin":"https://shop.example"}}"#
+        );
+    }
+}

@@ -1,0 +1,84 @@
+//! What calls with credentials share: bodies, answers, refusals and links.
+
+use serde_json::{Map, Value, json};
+
+use super::operation::reference;
+use crate::api::problem::Kind;
+
+/// What anybody can be refused with before the operation itself begins, and what the store can
+/// answer: a free phone number is taken at its first use, so that even reading can write.
+pub(super) const CALLER: &[Kind] = &[
+    Kind::NotFound,
+    Kind::TokenMissing,
+    Kind::TokenUnknown,
+    Kind::TokenExpired,
+    Kind::TokenRevoked,
+    Kind::KeyUnknown,
+    Kind::KeyExpired,
+    Kind::KeyRevoked,
+    Kind::CredentialsMismatch,
+    Kind::PhoneUnknown,
+    Kind::ScopeMissing,
+    Kind::AccountDisabled,
+    Kind::Busy,
+    Kind::StorageFull,
+    Kind::Unavailable,
+    Kind::OutcomeUnknown,
+    Kind::Deadline,
+    Kind::Internal,
+];
+
+/// What a request body can be refused with before its meaning is looked at.
+pub(super) const BODY: &[Kind] = &[
+    Kind::UnsupportedMediaType,
+    Kind::TooLarge,
+    Kind::BodyTimeout,
+    Kind::MalformedJson,
+    Kind::BadRequest,
+];
+
+/// A body that has to be sent.
+pub(super) fn body(description: &str, schema: &str, examples: &Value) -> Value {
+    json!({
+        "required": true,
+        "description": format!("{description}, as JSON in UTF-8. A body without a content type is read as JSON."),
+        "content": {
+            "application/json": {"schema": reference("schemas", schema), "examples": examples},
+        },
+    })
+}
+
+/// A body that may be left out.
+pub(super) fn optional_body(description: &str, schema: &str, examples: &Value) -> Value {
+    let mut body = body(description, schema, examples);
+    body["required"] = json!(false);
+    body
+}
+
+/// JSON of one schema, with an example of it.
+pub(super) fn content(schema: &str, example: &Value) -> Value {
+    let schema = reference("schemas", schema);
+    json!({"application/json": {"schema": schema, "example": example}})
+}
+
+/// JSON of one schema, with several examples of it.
+pub(super) fn contents(schema: &str, examples: &Value) -> Value {
+    let schema = reference("schemas", schema);
+    json!({"application/json": {"schema": schema, "examples": examples}})
+}
+
+/// A way from an answer to an operation for the same caller.
+pub(super) fn link(
+    operation: &str,
+    about: &str,
+    id: Option<&str>,
+    more: Option<(&'static str, Value)>,
+) -> Value {
+    let mut parameters = Map::new();
+    for name in ["phone_number_id", "key"] {
+        parameters.insert(format!("path.{name}"), json!(format!("$request.path.{name}")));
+    }
+    parameters.extend(id.map(|id| ("path.id".to_owned(), json!(id))));
+    parameters.extend(more.map(|(name, value)| (name.to_owned(), value)));
+    json!({"operationId": operation, "description": about, "parameters": parameters})
+}
