@@ -1,7 +1,7 @@
-//! Fuzzed: any bytes as the body of what clients of WhatsApp's API send.
+//! Fuzz target: arbitrary bytes as a request body of the WhatsApp surface.
 
 #![no_main]
 
 use galley_fuzz::targets;
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| targets::quickly(targets::form_body, input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| targets::run_timed(targets::form_body, input));

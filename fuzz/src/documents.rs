@@ -1,4 +1,4 @@
-//! Documents of templates, and the values that templates are rendered with.
+//! Fuzz targets for template documents and render values.
 
 use std::sync::LazyLock;
 
@@ -9,33 +9,37 @@ use galley_domain::{
     template::{Template, edit::Edit},
 };
 
-/// A document under the rulebook `v1`.
+/// Fuzzes documents under the rulebook `v1`.
 pub fn document_v1(input: &[u8]) {
     document(input, &V1);
 }
 
-/// A document under the rulebook `whatsapp`.
+/// Fuzzes documents under the rulebook `whatsapp`.
 pub fn document_whatsapp(input: &[u8]) {
     document(input, &WHATSAPP);
 }
 
-/// A dry run judges as a reading does, what is accepted reads back equal, what is refused has a
-/// reason, and nothing panics.
+/// Checks that a dry run and a read agree, that an accepted document reads back equal, and that a
+/// rejected one has violations.
 fn document(input: &[u8], rulebook: &'static Rulebook) {
     let Ok(document) = Document::parse(input) else { return };
-    let verdict = Template::read(&document, rulebook);
-    assert_eq!(Template::check(&document, rulebook).template, verdict, "a dry run judges alike");
-    match verdict {
+    let result = Template::read(&document, rulebook);
+    assert_eq!(Template::check(&document, rulebook).template, result, "a dry run agrees");
+    match result {
         Ok(template) => {
-            let kept = written(&template);
-            let kept = Document::parse(kept.as_bytes()).expect("what is kept is JSON");
-            assert_eq!(Template::read(&kept, rulebook).as_ref(), Ok(&template), "reads back equal");
+            let text = to_json(&template);
+            let stored = Document::parse(text.as_bytes()).expect("a stored document is JSON");
+            assert_eq!(
+                Template::read(&stored, rulebook).as_ref(),
+                Ok(&template),
+                "reads back equal"
+            );
             let _ = Edit::read(&document, rulebook, &template);
-            let nothing = Document::parse(b"{}").expect("an empty object is JSON");
-            rendered(&template, rulebook, &nothing);
+            let empty = Document::parse(b"{}").expect("an empty object is JSON");
+            check_render(&template, rulebook, &empty);
         }
         Err(violations) => {
-            assert!(!violations.listed().is_empty(), "refused without a reason");
+            assert!(!violations.listed().is_empty(), "rejected without a violation");
             for violation in violations.listed() {
                 graph_codes::of(violation, document.root());
             }
@@ -43,7 +47,7 @@ fn document(input: &[u8], rulebook: &'static Rulebook) {
     }
 }
 
-/// Values for templates of every kind.
+/// Fuzzes render values, with templates of every kind.
 pub fn values(input: &[u8]) {
     static TEMPLATES: LazyLock<Vec<(Template, &'static Rulebook)>> = LazyLock::new(|| {
         let v1 = [
@@ -63,28 +67,30 @@ pub fn values(input: &[u8]) {
         let all = v1.chain(whatsapp.into_iter().map(|document| (document, &WHATSAPP)));
         all.map(|(document, rulebook)| {
             let document = Document::parse(document.as_bytes()).expect("a seed is JSON");
-            (Template::read(&document, rulebook).expect("a seed is good"), rulebook)
+            (Template::read(&document, rulebook).expect("a seed is valid"), rulebook)
         })
         .collect()
     });
-    // Read once: a call renders one template.
+    // Parsed once for all templates.
     let Ok(values) = Document::parse(input) else { return };
     for (template, rulebook) in &*TEMPLATES {
-        rendered(template, rulebook, &values);
+        check_render(template, rulebook, &values);
     }
 }
 
-/// What comes out can be written, and what is refused has a reason.
-fn rendered(template: &Template, rulebook: &Rulebook, values: &Document<'_>) {
+/// Checks that a rendered message serialises, and that rejected values have violations.
+fn check_render(template: &Template, rulebook: &Rulebook, values: &Document<'_>) {
     match render::render(template, rulebook, values) {
-        Ok(rendered) => drop(serde_json::to_string(&rendered).expect("it can be written")),
-        Err(violations) => assert!(!violations.listed().is_empty(), "refused without a reason"),
+        Ok(rendered) => {
+            drop(serde_json::to_string(&rendered).expect("a rendered message serialises"))
+        }
+        Err(violations) => assert!(!violations.listed().is_empty(), "rejected without a violation"),
     }
 }
 
-/// The document that a template is kept as.
-fn written(template: &Template) -> String {
-    let quoted = |text: &str| serde_json::to_string(text).expect("a text can be written");
+/// Returns the stored document of a template.
+fn to_json(template: &Template) -> String {
+    let quoted = |text: &str| serde_json::to_string(text).expect("a string serialises");
     format!(
         r#"{{"name":{},"language":{},"category":"{}","allow_category_change":{},{}"#,
         quoted(template.name()),

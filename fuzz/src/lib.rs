@@ -1,8 +1,8 @@
-//! What is fuzzed, as functions that take bytes; `fuzz_targets/` hands them to LLVM's fuzzer, and a
-//! test of `galley-server` runs the seeds through them.
+//! Fuzz targets as functions of bytes. `fuzz_targets/` passes them to LLVM's fuzzer, and a test of
+//! `galley-server` runs them on the seeds.
 
 #[path = "../../crates/server/tests/api/setup.rs"]
 mod setup;
-// By its path, as the test has it: its own modules lie beside it then.
+// Included by path, as in that test, so that its submodules are found next to it.
 #[path = "targets.rs"]
 pub mod targets;

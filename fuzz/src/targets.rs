@@ -1,4 +1,4 @@
-//! The targets: each takes any bytes, and panics if something does not hold.
+//! The fuzz targets: each takes arbitrary bytes and panics if a property is violated.
 
 mod documents;
 mod requests;
@@ -11,36 +11,36 @@ use std::{
 pub use documents::{document_v1, document_whatsapp, values};
 pub use requests::{cursors, form_body};
 
-/// Nothing that anybody sends may take longer.
-const LONGEST: Duration = Duration::from_millis(100);
+/// Maximum processing time of any input.
+const MAX_DURATION: Duration = Duration::from_millis(100);
 
-/// How often somebody who seems to take longer may try again, beyond the second time.
-const MORE_TRIES: usize = 6;
+/// Additional attempts for an input that seems to exceed the limit.
+const EXTRA_ATTEMPTS: usize = 6;
 
-/// Runs a target and panics if it takes too long; what takes longer than anything before is told.
-pub fn quickly(target: fn(&[u8]), input: &[u8]) {
+/// Runs a target and panics if it exceeds the time limit; prints each new slowest input.
+pub fn run_timed(target: fn(&[u8]), input: &[u8]) {
     static SLOWEST: AtomicU64 = AtomicU64::new(0);
     let first = time(target, input);
     if micros(first) <= SLOWEST.load(Ordering::Relaxed) {
         return;
     }
-    // The machine may have been busy with something else: only what is slow every time is slow.
-    let mut took = first.min(time(target, input));
-    for _ in 0..MORE_TRIES {
-        if took > LONGEST {
-            took = took.min(time(target, input));
+    // The machine may have been busy: an input counts as slow only if every attempt is slow.
+    let mut fastest = first.min(time(target, input));
+    for _ in 0..EXTRA_ATTEMPTS {
+        if fastest > MAX_DURATION {
+            fastest = fastest.min(time(target, input));
         }
     }
-    assert!(took <= LONGEST, "{} bytes took {took:?}", input.len());
-    if SLOWEST.fetch_max(micros(took), Ordering::Relaxed) < micros(took) {
-        eprintln!("slowest: {} us for {} bytes", micros(took), input.len());
+    assert!(fastest <= MAX_DURATION, "{} bytes took {fastest:?}", input.len());
+    if SLOWEST.fetch_max(micros(fastest), Ordering::Relaxed) < micros(fastest) {
+        eprintln!("slowest: {} us for {} bytes", micros(fastest), input.len());
     }
 }
 
 fn time(target: fn(&[u8]), input: &[u8]) -> Duration {
-    let begun = Instant::now();
+    let started = Instant::now();
     target(input);
-    begun.elapsed()
+    started.elapsed()
 }
 
 fn micros(duration: Duration) -> u64 {

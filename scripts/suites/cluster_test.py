@@ -217,24 +217,24 @@ class FailoverRounds:
         if kind == "held":
             self.hold(node)
         node.freeze() if kind == "frozen" else node.kill()
-        gone = time.monotonic()
+        failed_at = time.monotonic()
         wait_until(lambda: self.cluster.primary(others), 60, "another node takes over", 0.1)
         promoted = time.monotonic()
         write = "INSERT INTO probe VALUES (now()) RETURNING 1"
         wait_until(lambda: self.cluster.sql(write, others), 60, "the new primary commits", 0.1)
         commits = time.monotonic()
-        while not self.writers.first_after(gone) and time.monotonic() < commits + MAX_RECOVERY_SECONDS:
+        while not self.writers.first_after(failed_at) and time.monotonic() < commits + MAX_RECOVERY_SECONDS:
             time.sleep(0.05)
-        if not self.writers.first_after(gone):
+        if not self.writers.first_after(failed_at):
             self.errors.append(f"{kind}: no 201 within {MAX_RECOVERY_SECONDS} s after the new primary commits")
         if kind == "frozen":
             node.kill()
-        wait_until(lambda: self.writers.first_after(gone), 60, "the service recovers", 0.05)
-        again = self.writers.first_after(gone)
+        wait_until(lambda: self.writers.first_after(failed_at), 60, "the service recovers", 0.05)
+        again = self.writers.first_after(failed_at)
         self.slowest_recovery = max(self.slowest_recovery, again - commits)
         node.start()
         wait_until(lambda: self.cluster.is_complete(self.synchronous), 120, "the node is a standby again", 0.2)
-        return promoted - gone, commits - gone, again - gone, time.monotonic() - gone
+        return promoted - failed_at, commits - failed_at, again - failed_at, time.monotonic() - failed_at
 
     def hold(self, node):
         """Stops replication: writes acknowledged from now on exist on the primary only."""
@@ -242,7 +242,8 @@ class FailoverRounds:
             os.kill(sender, signal.SIGSTOP)
         since = time.monotonic() + IN_FLIGHT_SECONDS
         if not self.synchronous:
-            wait_until(lambda: self.writers.acknowledged_after(since) >= MIN_LOST_WRITES, 30, "writes are acknowledged without a standby")
+            description = "writes are acknowledged without a standby"
+            wait_until(lambda: self.writers.acknowledged_after(since) >= MIN_LOST_WRITES, 30, description)
             return
         time.sleep(HELD_SECONDS)
         if unreplicated := self.writers.acknowledged_after(since):
@@ -285,8 +286,9 @@ def run_synchronous(cluster, services, checker, kinds):
             break
     writers.stop()
     counts = ", ".join(f"{count} × {status}" for status, count in sorted(writers.statuses.items()))
+    rounds_word = "round" if number == 1 else "rounds"
     print(
-        f"{number} {'round' if number == 1 else 'rounds'}: {len(writers.acknowledged)} acknowledged, {'see below' if errors else '0 lost, 0 duplicates'}; "
+        f"{number} {rounds_word}: {len(writers.acknowledged)} acknowledged, {'see below' if errors else '0 lost, 0 duplicates'}; "
         f"{len(writers.repeated)} with a repeated key, {len(writers.first_unknown & writers.repeated.keys())} of them after "
         f"an unknown outcome, each one template; responses: {counts}; "
         f"201 again at most {rounds.slowest_recovery:.1f} s after the database, slowest response {rounds.slowest:.2f} s", flush=True,

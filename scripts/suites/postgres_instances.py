@@ -158,7 +158,7 @@ def check(writers, stored, events, kills):
     print(
         f"postgres-instances: {kills} kills among {INSTANCES} instances, {WRITERS} writers, "
         f"{sum(writer.acknowledged for writer in writers)} writes acknowledged, {len(lost)} lost, "
-        f"{len(events)} events without a gap, all delivered ({duplicates} duplicate deliveries, {Receiver.requests} requests)"
+        f"{len(events)} events without a gap, all delivered ({duplicates} more than once, {Receiver.requests} requests)"
     )
     errors = [f"{description}: {str(details)[:500]}" for details, description in checks if details]
     if errors:

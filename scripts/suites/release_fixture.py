@@ -89,11 +89,11 @@ class Account:
         """Records the responses to these paths; of an error only its type."""
         for path in paths:
             path = path if path.startswith("/v23.0") else self.base + path
-            status, answer = self.send("GET", path)
-            answer = json.loads(answer)
+            status, response = self.send("GET", path)
+            body = json.loads(response)
             if status >= 300:
-                answer = {"type": answer["type"]}
-            reading = {"path": path, "token": self.token, "status": status, "answer": answer}
+                body = {"type": body["type"]}
+            reading = {"path": path, "token": self.token, "status": status, "answer": body}
             (Account.readings if into is None else into).append(reading)
 
     def search(self, words, id):
@@ -128,11 +128,11 @@ def fill(service, run):
     text = {"type": "BODY", "text": "Grüße {{1}}, your order is on its way 😀."}
     components = [text | {"example": {"body_text": [["Ada"]]}}]
     first = document("order_shipped", "", category="UTILITY", components=components)
-    answer = shop.call("POST", "/message_templates", first, **{"Idempotency-Key": "order-1"})
-    shop.created.append(answer["id"])
+    response = shop.call("POST", "/message_templates", first, **{"Idempotency-Key": "order-1"})
+    shop.created.append(response["id"])
     facts = {"made_by": version(), "key": KEY, "token": TOKEN, "phone": PHONE}
     # A request is a replay only if its bytes are identical.
-    facts["replay"] = {"idempotency_key": "order-1", "body": json.dumps(first), "answer": answer}
+    facts["replay"] = {"idempotency_key": "order-1", "body": json.dumps(first), "answer": response}
     facts["edit"] = shop.create("opening_hours", "We are open on Sundays.")
     facts["delete"] = shop.create("farewell", "Good-bye, and thank you.")
     shop.create("with_buttons", "", components=[
@@ -196,8 +196,8 @@ def fill_later(service, shop, desk, run, facts):
     header = {"type": "HEADER", "format": "IMAGE", "example": {"header_handle": [handle]}}
     for language, text in [("en_US", "Good morning"), ("de", "Guten Morgen")]:
         components = [header, {"type": "BODY", "text": text}]
-        made = document("greeting", text, language, components=components)
-        waba.call("POST", f"/v23.0/{id}/message_templates", made)
+        template = document("greeting", text, language, components=components)
+        waba.call("POST", f"/v23.0/{id}/message_templates", template)
     waba.read(f"/v23.0/{id}/message_templates", "/message_templates", "/events?after=0")
     shop.read("/webhooks", f"{hooks}/deliveries", f"/message_templates/{edited}/versions")
     shop.read(f"/message_templates/{edited}?version=2", "/message_templates?status=paused")

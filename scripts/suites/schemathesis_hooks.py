@@ -75,7 +75,7 @@ def rules_within(allowed):
     return lambda case, problem: {it["rule"] for it in problem["violations"]} <= allowed
 
 
-def id_is_unknsend(case, problem):
+def id_is_unknown(case, problem):
     return case.path_parameters["id"] not in existing[kind_of(case)]
 
 
@@ -213,7 +213,7 @@ def after_call(context, case, response):
 
 @atexit.register
 def write_responses():
-    with open(os.environ["SUITE_ANSWERS"], "w") as file:
+    with open(os.environ["SUITE_RESPONSES"], "w") as file:
         for (operation, status), count in sorted(responses.items()):
             print(operation, status, count, file=file)
 
@@ -550,7 +550,7 @@ def placeholders(values):
 def create_template(status, allow_category_change=True, components=None):
     """Creates a template with this status; returns the response to a read of it."""
     template = {
-        "name": f"made by the suite {next(numbers)}",
+        "name": f"created by the suite {next(numbers)}",
         "language": "en_US",
         "category": "MARKETING",
         "allow_category_change": allow_category_change,

@@ -39,7 +39,7 @@ impl Tally {
         self.names.extend(other.names);
     }
 
-    /// Counts every request that was not answered in time as an error.
+    /// Counts every request without a response in time as an error.
     pub fn count_missing(&mut self, requests: Option<u64>) {
         let missing = requests.unwrap_or(0).saturating_sub(self.latencies.len() as u64);
         if missing > 0 {
@@ -98,10 +98,10 @@ impl Summary {
 
     /// Sets the CPU time per request from the CPU seconds that the server used in total.
     pub fn set_server_time(&mut self, server_seconds: f64) {
-        let answered: u64 = self.statuses.values().sum();
+        let responses: u64 = self.statuses.values().sum();
         #[expect(clippy::cast_precision_loss, reason = "a count of requests is far below 2^52")]
-        let answered = answered.max(1) as f64;
-        self.server_us = Some(server_seconds * 1e6 / answered);
+        let responses = responses.max(1) as f64;
+        self.server_us = Some(server_seconds * 1e6 / responses);
     }
 
     /// Whether there were responses and all of them were as expected.

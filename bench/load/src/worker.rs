@@ -241,17 +241,17 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let respond_all = |mut stream: net::TcpStream| {
-            let (mut answered, mut input) = (0, [0; 4096]);
+            let (mut count, mut input) = (0, [0; 4096]);
             // A short request arrives in one read.
-            while stream.read(&mut input).is_ok_and(|count| count > 0) {
-                answered += 1;
+            while stream.read(&mut input).is_ok_and(|bytes| bytes > 0) {
+                count += 1;
                 let response = format!(
-                    "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{{\"id\":\"{answered}\"}}",
-                    9 + answered.to_string().len()
+                    "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{{\"id\":\"{count}\"}}",
+                    9 + count.to_string().len()
                 );
                 stream.write_all(response.as_bytes()).unwrap();
             }
-            answered
+            count
         };
         let accept = move || {
             let threads: Vec<_> = (0..connections)

@@ -1,5 +1,5 @@
-// What the rounds of the Node clients share: counting checks, and comparing what was sent with what
-// is read back. A check that fails is told at once, and the round goes on.
+// Helpers of the Node client rounds: count checks, and compare documents sent with documents read. A
+// failed check is printed immediately, and the round continues.
 
 import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
@@ -10,70 +10,71 @@ export const token = process.env.SUITE_TOKEN;
 
 export const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 13, 10, 26, 10, ...Array(256).keys()]);
 
-let passed = 0;
-let failed = 0;
+let passedCount = 0;
+let failedCount = 0;
 
-/** Counts one check; `seen` is told if it fails. */
-export function check(what, good, ...seen) {
-  if (good) {
-    passed += 1;
+/** Counts one check; prints the details if it fails. */
+export function check(description, passed, ...details) {
+  if (passed) {
+    passedCount += 1;
     return;
   }
-  failed += 1;
-  console.error(`  not so: ${what}`, ...seen.map((it) => `\n    ${JSON.stringify(it) ?? it}`));
+  failedCount += 1;
+  console.error(`  failed: ${description}`, ...details.map((it) => `\n    ${JSON.stringify(it) ?? it}`));
 }
 
-export function equal(what, seen, wanted) {
-  check(what, isDeepStrictEqual(seen, wanted), seen, wanted);
+export function checkEqual(description, actual, expected) {
+  check(description, isDeepStrictEqual(actual, expected), actual, expected);
 }
 
-/** Demands that a call is refused, and gives the refusal back. */
-export async function refused(what, call) {
+/** Checks that a call fails, and returns its error. */
+export async function expectError(description, call) {
   try {
-    check(what, false, await call());
+    check(description, false, await call());
     return undefined;
   } catch (error) {
-    check(what, true);
+    check(description, true);
     return error;
   }
 }
 
-/** Runs a round to its end, tells the total and ends the process. */
+/** Runs a round, prints the total and exits. */
 export async function round(name, run) {
   try {
     await run();
   } catch (error) {
-    check("the round goes to its end", false, error?.stack, error?.response);
+    check("the round completes", false, error?.stack, error?.response);
   }
   const manifest = new URL(`node_modules/${name}/package.json`, `file://${process.cwd()}/`);
   const { version } = JSON.parse(readFileSync(manifest, "utf8"));
   console.log(
-    failed > 0
-      ? `${name} ${version}: ${failed} of ${passed + failed} checks failed`
-      : `${name} ${version}: ${passed} checks passed`,
+    failedCount > 0
+      ? `${name} ${version}: ${failedCount} of ${passedCount + failedCount} checks failed`
+      : `${name} ${version}: ${passedCount} checks passed`,
   );
-  process.exit(failed > 0 || passed === 0 ? 1 : 0);
+  process.exit(failedCount > 0 || passedCount === 0 ? 1 : 0);
 }
 
 /**
- * Where what was read back does not hold what was sent. Some things are read back otherwise, as from
- * Meta: the handle of a sample as its address, the code of a button as a list, words in capitals.
+ * Returns the paths where the document read differs from the document sent. Some values are returned
+ * differently, as Meta does: a sample handle as its URL, a button code as a list, enum values in upper
+ * case.
  */
-export function missing(sent, read, at = "") {
+export function differences(sent, read, path = "") {
   if (Array.isArray(sent)) {
-    if (!Array.isArray(read) || sent.length !== read.length) return [at];
-    return sent.flatMap((value, index) => missing(value, read[index], `${at}/${index}`));
+    if (!Array.isArray(read) || sent.length !== read.length) return [path];
+    return sent.flatMap((value, index) => differences(value, read[index], `${path}/${index}`));
   }
   if (sent !== null && typeof sent === "object") {
-    if (read === null || typeof read !== "object") return [at];
+    if (read === null || typeof read !== "object") return [path];
     return Object.entries(sent).flatMap(([key, value]) => {
-      const handle = key === "headerHandle" || key === "header_handle";
-      if (handle && read[key]?.[0]?.startsWith(`${address}/media/`)) return [];
-      const code = key === "example" && sent.type === "COPY_CODE" && typeof value === "string";
-      const word = key === "flowAction" || key === "flow_action";
-      const wanted = code ? [value] : word ? value.toUpperCase() : value;
-      return missing(wanted, read[key], `${at}/${key}`);
+      const isHandle = key === "headerHandle" || key === "header_handle";
+      if (isHandle && read[key]?.[0]?.startsWith(`${address}/media/`)) return [];
+      const isCode = key === "example" && sent.type === "COPY_CODE" && typeof value === "string";
+      const isEnumValue = key === "flowAction" || key === "flow_action";
+      const expected = isCode ? [value] : isEnumValue ? value.toUpperCase() : value;
+      return differences(expected, read[key], `${path}/${key}`);
     });
   }
-  return isDeepStrictEqual(sent, read) ? [] : [at];
+  return isDeepStrictEqual(sent, read) ? [] : [path];
 }

@@ -1,5 +1,5 @@
-"""What the rounds of the Python clients share: counting checks, and comparing what was sent with
-what is read back. A check that fails is told at once, and the round goes on."""
+"""Helpers of the Python client rounds: count checks, and compare documents sent with documents read. A
+failed check is printed immediately, and the round continues."""
 
 import os
 import sys
@@ -15,36 +15,36 @@ _passed = 0
 _failed = 0
 
 
-def check(what, good, *seen):
-    """Counts one check; `seen` is told if it fails."""
+def check(description, passed, *details):
+    """Counts one check; prints the details if it fails."""
     global _passed, _failed
-    if good:
+    if passed:
         _passed += 1
     else:
         _failed += 1
-        print(f"  not so: {what}", *(f"\n    {it!r}" for it in seen), file=sys.stderr)
+        print(f"  failed: {description}", *(f"\n    {it!r}" for it in details), file=sys.stderr)
 
 
-def equal(what, seen, wanted):
-    check(what, seen == wanted, seen, wanted)
+def check_equal(description, actual, expected):
+    check(description, actual == expected, actual, expected)
 
 
-def refused(what, error, call):
-    """Demands that a call raises that error, and gives it back."""
+def expect_error(description, error, call):
+    """Checks that a call raises this error, and returns the exception."""
     try:
-        answer = call()
+        result = call()
     except error as raised:
-        check(what, True)
+        check(description, True)
         return raised
-    except Exception as raised:  # any other is the failure that is looked for
-        check(what, False, raised)
+    except Exception as raised:  # any other exception is a failed check
+        check(description, False, raised)
     else:
-        check(what, False, answer)
+        check(description, False, result)
     return None
 
 
 def finish(package):
-    """Tells the total and ends the round."""
+    """Prints the total and exits."""
     if _failed:
         print(f"{package} {version(package)}: {_failed} of {_passed + _failed} checks failed")
     else:
@@ -52,13 +52,13 @@ def finish(package):
     sys.exit(_failed > 0 or _passed == 0)
 
 
-def missing(sent, read, at=""):
-    """Where what was read back does not hold what was sent. Some things are read back otherwise, as
-    from Meta: the handle of a sample as its address, the code of a button as a list, words in
-    capitals, and ids as strings."""
+def differences(sent, read, path=""):
+    """Returns the paths where the document read differs from the document sent. Some values are
+    returned differently, as Meta does: a sample handle as its URL, a button code as a list, enum
+    values in upper case, and ids as strings."""
     if isinstance(sent, dict):
         if not isinstance(read, dict):
-            return [at]
+            return [path]
         if sent.get("type") == "COPY_CODE" and isinstance(sent.get("example"), str):
             sent = {**sent, "example": [sent["example"]]}
         if "flow_action" in sent:
@@ -66,17 +66,17 @@ def missing(sent, read, at=""):
         if "meta_app_id" in sent:
             sent = {**sent, "meta_app_id": str(sent["meta_app_id"])}
         return [
-            gone
+            difference
             for key, value in sent.items()
-            for gone in (
+            for difference in (
                 []
                 if key == "header_handle" and read.get(key, [""])[0].startswith(f"{ADDRESS}/media/")
-                else missing(value, read.get(key), f"{at}/{key}")
+                else differences(value, read.get(key), f"{path}/{key}")
             )
         ]
     if isinstance(sent, list):
         if not isinstance(read, list) or len(sent) != len(read):
-            return [at]
+            return [path]
         pairs = enumerate(zip(sent, read, strict=True))
-        return [gone for index, pair in pairs for gone in missing(*pair, f"{at}/{index}")]
-    return [] if sent == read else [at]
+        return [it for index, pair in pairs for it in differences(*pair, f"{path}/{index}")]
+    return [] if sent == read else [path]

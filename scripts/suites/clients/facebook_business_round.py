@@ -1,7 +1,17 @@
-"""A full round with facebook_business, Meta's own SDK for Python. It sends forms, with the token in
-the query, and follows cursors by itself."""
+"""A round with facebook_business, Meta's own SDK for Python. It sends forms, with the token in the query,
+and follows cursors itself."""
 
-from checks import ACCOUNT, ADDRESS, PNG, TOKEN, check, equal, finish, missing, refused
+from checks import (
+    ACCOUNT,
+    ADDRESS,
+    PNG,
+    TOKEN,
+    check,
+    check_equal,
+    differences,
+    expect_error,
+    finish,
+)
 from facebook_business.adobjects.whatsappbusinessaccount import WhatsAppBusinessAccount
 from facebook_business.api import FacebookAdsApi
 from facebook_business.exceptions import FacebookRequestError
@@ -20,14 +30,12 @@ def call(method, *path, **params):
 
 
 def upload():
-    """A sample in one piece, by the session that the SDK has."""
+    """Uploads a sample in one request, with the session of the SDK."""
     params = {"file_name": "a b.png", "file_length": len(PNG), "file_type": "image/png"}
-    begun = call("POST", "17", "uploads", **params)["id"]
-    place = f"{ADDRESS}/{api.API_VERSION}/{begun}"
+    upload_id = call("POST", "17", "uploads", **params)["id"]
+    url = f"{ADDRESS}/{api.API_VERSION}/{upload_id}"
     session = api._session.requests
-    sent = session.post(
-        place, data=PNG, headers={"file_offset": "0"}, params={"access_token": TOKEN}
-    )
+    sent = session.post(url, data=PNG, headers={"file_offset": "0"}, params={"access_token": TOKEN})
     return sent.json()["h"]
 
 
@@ -74,7 +82,7 @@ def kinds():
             "message_send_ttl_seconds": 60,
         },
     )
-    # A name of digits stays a text in a form.
+    # A numeric name in a form is still a string.
     yield "2026", {"components": [BODY], "cta_url_link_tracking_opted_out": True}
 
 
@@ -88,41 +96,49 @@ def names(**params):
     return sorted(it["name"] for it in found)
 
 
-made = {}
+ids_by_name = {}
 for name, more in kinds():
     params, created = create(name, **more)
-    made[name] = created["id"]
-    equal(
-        f"{name}: answer",
+    ids_by_name[name] = created["id"]
+    check_equal(
+        f"{name}: response",
         (created["status"], created["category"]),
         ("APPROVED", params["category"]),
     )
     fields = ",".join(params)
     read = call("GET", created["id"], fields=fields)
     params.pop("allow_category_change", None)
-    equal(f"{name}: what was sent is read back", missing(params, read), [])
-made["german"] = create("plain", "de", components=[BODY])[1]["id"]
+    check_equal(f"{name}: the template is read back as sent", differences(params, read), [])
+ids_by_name["german"] = create("plain", "de", components=[BODY])[1]["id"]
 
-equal("the account", account.api_get(fields=["id", "name"])["name"], "suite")
-everything = sorted([*made, "plain"])
-everything.remove("german")
-equal("all of them, three by three", names(limit=3), everything)
-equal(
-    "filters as lists",
+check_equal("the account is read", account.api_get(fields=["id", "name"])["name"], "suite")
+all_names = sorted([*ids_by_name, "plain"])
+all_names.remove("german")
+check_equal("all templates are listed, three per page", names(limit=3), all_names)
+check_equal(
+    "filters can be lists",
     names(limit=1, category=["UTILITY", "AUTHENTICATION"]),
     ["code", "positional"],
 )
-equal("statuses", names(status=["APPROVED", "PAUSED"], language=["de"]), ["plain"])
-equal("a status that none has", names(status=["REJECTED"]), [])
-equal("a name", names(name="plain"), ["plain", "plain"])
+check_equal(
+    "status and language filters work",
+    names(status=["APPROVED", "PAUSED"], language=["de"]),
+    ["plain"],
+)
+check_equal("a status without templates gives an empty list", names(status=["REJECTED"]), [])
+check_equal("a name filter works", names(name="plain"), ["plain", "plain"])
 cursor = account.get_message_templates(fields=["name"], params={"limit": 2, "summary": True})
-equal("a total", cursor.total(), len(everything))
-equal("a page by itself", len(cursor), 2)
+check_equal("the summary contains the total", cursor.total(), len(all_names))
+check_equal("the first page has two templates", len(cursor), 2)
 
 text = {"type": "BODY", "text": "Another text + more"}
-edited = call("POST", made["image"], components=[text])
-equal("an edit", (edited["success"], edited["id"]), (True, made["image"]))
-equal("is read back", call("GET", made["image"], fields="components")["components"], [text])
+edited = call("POST", ids_by_name["image"], components=[text])
+check_equal("an edit succeeds", (edited["success"], edited["id"]), (True, ids_by_name["image"]))
+check_equal(
+    "the edit is read back",
+    call("GET", ids_by_name["image"], fields="components")["components"],
+    [text],
+)
 
 codes = [
     {"type": "BODY", "add_security_recommendation": True},
@@ -135,34 +151,50 @@ params = {
     "components": codes,
 }
 account.create_upsert_message_template(params=params)
-equal("an upsert", names(name="upserted"), ["upserted", "upserted"])
+check_equal("an upsert creates both languages", names(name="upserted"), ["upserted", "upserted"])
 
-error = refused("a bad name", FacebookRequestError, lambda: create("Bad Name", components=[BODY]))
+error = expect_error(
+    "an invalid name is rejected",
+    FacebookRequestError,
+    lambda: create("Bad Name", components=[BODY]),
+)
 if error:
     codes = (error.http_status(), error.api_error_code(), error.api_error_subcode())
-    equal("its codes", codes, (400, 100, 2388046))
-    equal(
-        "its kind", (error.api_error_type(), error.api_transient_error()), ("OAuthException", False)
+    check_equal("the error codes match", codes, (400, 100, 2388046))
+    check_equal(
+        "the error type matches",
+        (error.api_error_type(), error.api_transient_error()),
+        ("OAuthException", False),
     )
     user = error.body()["error"]
     check("its words", bool(user["error_user_title"] and user["error_user_msg"]), user)
-error = refused("an unknown id", FacebookRequestError, lambda: call("GET", "17"))
+error = expect_error("an unknown id is rejected", FacebookRequestError, lambda: call("GET", "17"))
 if error:
-    equal("its codes", (error.api_error_code(), error.api_error_subcode()), (100, 33))
+    check_equal(
+        "the error codes match", (error.api_error_code(), error.api_error_subcode()), (100, 33)
+    )
 
-account.delete_message_templates(params={"name": "plain", "hsm_id": made["german"]})
-equal("one language is deleted", names(name="plain"), ["plain"])
+account.delete_message_templates(params={"name": "plain", "hsm_id": ids_by_name["german"]})
+check_equal("one language is deleted", names(name="plain"), ["plain"])
 account.delete_message_templates(params={"name": "plain"})
-equal("then the others", names(name="plain"), [])
-account.delete_message_templates(params={"hsm_ids": [made["named"], made["2026"]]})
-left = [it for it in everything if it not in ("plain", "named", "2026")]
-equal("several by their ids", names(), sorted([*left, "upserted", "upserted"]))
-gone = {"name": "plain"}
-refused("what is gone", FacebookRequestError, lambda: account.delete_message_templates(params=gone))
+check_equal("the other languages are deleted", names(name="plain"), [])
+account.delete_message_templates(params={"hsm_ids": [ids_by_name["named"], ids_by_name["2026"]]})
+left = [it for it in all_names if it not in ("plain", "named", "2026")]
+check_equal("several templates are deleted by id", names(), sorted([*left, "upserted", "upserted"]))
+plain = {"name": "plain"}
+expect_error(
+    "a deleted template cannot be deleted again",
+    FacebookRequestError,
+    lambda: account.delete_message_templates(params=plain),
+)
 
 stranger = FacebookAdsApi.init(access_token="not-a-token", crash_log=False)
 other = WhatsAppBusinessAccount(ACCOUNT, api=stranger)
-error = refused("a wrong token", FacebookRequestError, lambda: list(other.get_message_templates()))
+error = expect_error(
+    "an invalid token is rejected",
+    FacebookRequestError,
+    lambda: list(other.get_message_templates()),
+)
 if error:
-    equal("its code", (error.http_status(), error.api_error_code()), (401, 190))
+    check_equal("the error codes match", (error.http_status(), error.api_error_code()), (401, 190))
 finish("facebook_business")

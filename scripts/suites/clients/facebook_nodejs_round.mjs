@@ -1,9 +1,9 @@
-// A full round with facebook-nodejs-business-sdk, Meta's own SDK for Node. It sends the token in the
-// query and follows the links between pages as they stand.
+// A round with facebook-nodejs-business-sdk, Meta's own SDK for Node. It sends the token in the query
+// and follows page links unchanged.
 
 import sdk from "facebook-nodejs-business-sdk";
 
-import { account, address, check, equal, missing, png, refused, round, token } from "./checks.mjs";
+import { account, address, check, checkEqual, differences, expectError, png, round, token } from "./checks.mjs";
 
 const { FacebookAdsApi, WhatsAppBusinessAccount } = sdk;
 Object.defineProperty(FacebookAdsApi, "GRAPH", { get: () => address });
@@ -17,12 +17,12 @@ const codes = [
   { type: "BUTTONS", buttons: [{ type: "OTP", otp_type: "COPY_CODE" }] },
 ];
 
-/** A sample, announced by the SDK; it has no call that sends bytes. */
+/** Uploads a sample. The SDK creates the session; it has no call to send bytes. */
 async function upload() {
-  const announced = { file_name: "a.png", file_length: png.length, file_type: "image/png" };
-  const begun = await api.call("POST", ["17", "uploads"], announced);
-  const place = `${address}/${FacebookAdsApi.VERSION}/${begun.id}?access_token=${token}`;
-  const sent = await fetch(place, { method: "POST", body: png, headers: { file_offset: "0" } });
+  const session = { file_name: "a.png", file_length: png.length, file_type: "image/png" };
+  const created = await api.call("POST", ["17", "uploads"], session);
+  const url = `${address}/${FacebookAdsApi.VERSION}/${created.id}?access_token=${token}`;
+  const sent = await fetch(url, { method: "POST", body: png, headers: { file_offset: "0" } });
   return (await sent.json()).h;
 }
 
@@ -50,7 +50,7 @@ async function create(name, more, language = "en_US") {
   return [sent, (await waba.createMessageTemplate([], { ...sent }))._data];
 }
 
-/** All names that a list finds, page by page. */
+/** Returns the names of all templates in a list, page by page. */
 async function names(params = {}) {
   let page = await waba.getMessageTemplates(["name", "status"], params);
   const found = [...page];
@@ -62,58 +62,71 @@ async function names(params = {}) {
 }
 
 await round("facebook-nodejs-business-sdk", async () => {
-  const made = {};
+  const idsByName = {};
   for (const [name, more] of Object.entries(await kinds())) {
     const [sent, created] = await create(name, more);
-    made[name] = created.id;
-    equal(`${name}: answer`, [created.status, created.category], ["APPROVED", sent.category]);
+    idsByName[name] = created.id;
+    checkEqual(`${name}: response`, [created.status, created.category], ["APPROVED", sent.category]);
     const read = await api.call("GET", [created.id], { fields: Object.keys(sent).join(",") });
     delete sent.allow_category_change;
-    equal(`${name}: what was sent is read back`, missing(sent, read), []);
+    checkEqual(`${name}: the template is read back as sent`, differences(sent, read), []);
   }
   const [, german] = await create("plain", { components: [body] }, "de");
 
-  equal("the account", (await waba.get(["id", "name"]))._data, { id: account, name: "suite" });
-  const all = [...Object.keys(made), "plain"].sort();
-  equal("all of them, two by two", await names({ limit: 2 }), all);
+  checkEqual("the account is read", (await waba.get(["id", "name"]))._data, { id: account, name: "suite" });
+  const all = [...Object.keys(idsByName), "plain"].sort();
+  checkEqual("all templates are listed, two per page", await names({ limit: 2 }), all);
   const both = ["UTILITY", "AUTHENTICATION"];
-  equal("filters as lists", await names({ limit: 1, category: both }), ["code", "named"]);
-  equal("a status that none has", await names({ status: ["REJECTED"] }), []);
-  equal("a language", await names({ language: ["de"], status: ["APPROVED"] }), ["plain"]);
+  checkEqual("filters can be lists", await names({ limit: 1, category: both }), ["code", "named"]);
+  checkEqual("a status without templates gives an empty list", await names({ status: ["REJECTED"] }), []);
+  checkEqual("a language filter works", await names({ language: ["de"], status: ["APPROVED"] }), ["plain"]);
   const page = await waba.getMessageTemplates(["name"], { limit: 4, summary: true });
-  equal("a total", page.summary.total_count, all.length);
+  checkEqual("the summary contains the total", page.summary.total_count, all.length);
   const first = page.map((it) => it._data.id);
   await page.next();
-  check("a page back", page.hasPrevious());
+  check("the second page has a previous page", page.hasPrevious());
   await page.previous();
-  equal("is the page before", page.map((it) => it._data.id), first);
+  checkEqual("the previous page is the first page", page.map((it) => it._data.id), first);
 
   const components = [{ type: "BODY", text: "Another text" }];
-  equal("an edit", (await api.call("POST", [made.image], { components })).success, true);
-  const read = await api.call("GET", [made.image], { fields: "components" });
-  equal("is read back", read, { components, id: made.image });
+  checkEqual("an edit succeeds", (await api.call("POST", [idsByName.image], { components })).success, true);
+  const read = await api.call("GET", [idsByName.image], { fields: "components" });
+  checkEqual("the edit is read back", read, { components, id: idsByName.image });
 
   const otp = { name: "upserted", languages: ["en_US", "es"], category: "AUTHENTICATION" };
   await waba.createUpsertMessageTemplate([], { ...otp, components: codes });
-  equal("an upsert", await names({ name: "upserted" }), ["upserted", "upserted"]);
+  checkEqual("an upsert creates both languages", await names({ name: "upserted" }), ["upserted", "upserted"]);
 
-  const error = await refused("a bad name", () => create("Bad Name", { components: [body] }));
+  const error = await expectError(
+    "an invalid name is rejected",
+    () => create("Bad Name", { components: [body] }),
+  );
   const { code, error_subcode, error_user_title, error_user_msg } = error.response;
-  equal("its codes", [error.status, code, error_subcode], [400, 100, 2388046]);
-  check("its words", error_user_title && error_user_msg && error.message, error.response);
-  const unknown = await refused("an unknown id", () => api.call("GET", ["17"], {}));
-  equal("its codes", [unknown.response.code, unknown.response.error_subcode], [100, 33]);
+  checkEqual("the error codes match", [error.status, code, error_subcode], [400, 100, 2388046]);
+  check("the error has texts", error_user_title && error_user_msg && error.message, error.response);
+  const unknown = await expectError("an unknown id is rejected", () => api.call("GET", ["17"], {}));
+  checkEqual("the error codes match", [unknown.response.code, unknown.response.error_subcode], [100, 33]);
 
   await waba.deleteMessageTemplates({ name: "plain", hsm_id: german.id });
-  equal("one language is deleted", await names({ name: "plain" }), ["plain"]);
+  checkEqual("one language is deleted", await names({ name: "plain" }), ["plain"]);
   await waba.deleteMessageTemplates({ name: "plain" });
-  equal("then the others", await names({ name: "plain" }), []);
-  await waba.deleteMessageTemplates({ hsm_ids: [made.named, made.code] });
-  equal("several by their ids", await names({ limit: 3 }), ["carousel", "image", "upserted", "upserted"]);
-  const gone = await refused("what is gone", () => waba.deleteMessageTemplates({ name: "plain" }));
-  equal("its code", gone.response.code, 100);
+  checkEqual("the other languages are deleted", await names({ name: "plain" }), []);
+  await waba.deleteMessageTemplates({ hsm_ids: [idsByName.named, idsByName.code] });
+  checkEqual(
+    "several templates are deleted by id",
+    await names({ limit: 3 }),
+    ["carousel", "image", "upserted", "upserted"],
+  );
+  const again = await expectError(
+    "a deleted template cannot be deleted again",
+    () => waba.deleteMessageTemplates({ name: "plain" }),
+  );
+  checkEqual("the error codes match", again.response.code, 100);
 
   const stranger = new WhatsAppBusinessAccount(account, {}, null, new FacebookAdsApi("no", "en_US", false));
-  const wrong = await refused("a wrong token", () => stranger.getMessageTemplates(["name"], {}));
-  equal("its code", [wrong.status, wrong.response.code], [401, 190]);
+  const wrong = await expectError(
+    "an invalid token is rejected",
+    () => stranger.getMessageTemplates(["name"], {}),
+  );
+  checkEqual("the error codes match", [wrong.status, wrong.response.code], [401, 190]);
 });

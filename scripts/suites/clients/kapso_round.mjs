@@ -1,10 +1,10 @@
-// A full round with @kapso/whatsapp-cloud-api: every kind of template that its builder knows is
-// created and read back, then lists, edits, deletions, uploads and refusals. Edits and uploads are
-// not among its resources; they go through its own `request` and `fetch`.
+// A round with @kapso/whatsapp-cloud-api: creates and reads back every kind of template that its
+// builder supports, then tests lists, edits, deletions, uploads and errors. The client has no methods
+// for edits and uploads, which use its `request` and `fetch`.
 
 import { GraphApiError, TemplateDefinition, WhatsAppClient } from "@kapso/whatsapp-cloud-api";
 
-import { account, address, check, equal, missing, png, refused, round, token } from "./checks.mjs";
+import { account, address, check, checkEqual, differences, expectError, png, round, token } from "./checks.mjs";
 
 const businessAccountId = account;
 const client = new WhatsAppClient({ accessToken: token, baseUrl: address, graphVersion: "v24.0" });
@@ -21,29 +21,29 @@ const codes = (otp, ...more) => [
   withButtons({ type: "OTP", text: "Copy", ...otp }),
 ];
 
-/** Announces a file and sends it in two pieces; gives its handle. */
+/** Uploads a file in two chunks; returns its handle. */
 async function upload(fileName, fileType, bytes) {
   const query = { fileName, fileType, fileLength: bytes.length };
-  const begun = await client.request("POST", "app/uploads", { query, responseType: "json" });
-  const place = `${address}/v24.0/${begun.id}`;
-  const send = (piece, offset) =>
-    client.fetch(place, { method: "POST", body: piece, headers: { file_offset: `${offset}` } });
+  const created = await client.request("POST", "app/uploads", { query, responseType: "json" });
+  const url = `${address}/v24.0/${created.id}`;
+  const send = (chunk, offset) =>
+    client.fetch(url, { method: "POST", body: chunk, headers: { file_offset: `${offset}` } });
   const half = bytes.length >> 1;
   await send(bytes.slice(0, half), 0);
-  const { file_offset: there } = await (await client.fetch(place)).json();
-  equal(`half of ${fileName} is there`, there, half);
+  const { file_offset: stored } = await (await client.fetch(url)).json();
+  checkEqual(`half of ${fileName} is stored`, stored, half);
   return (await (await send(bytes.slice(half), half)).json()).h;
 }
 
-/** The picture behind first bytes that make it something else. */
-const behind = (first) => new Uint8Array([...new TextEncoder().encode(first), ...png]);
+/** Returns the picture with a prefix that gives it another file type. */
+const withPrefix = (prefix) => new Uint8Array([...new TextEncoder().encode(prefix), ...png]);
 
-/** Name by name: components, and what else the template says. */
+/** Returns components and other members of each kind of template, by name. */
 async function kinds() {
   const [image, video, document] = [
     sample("IMAGE", await upload("a.png", "image/png", png)),
-    sample("VIDEO", await upload("a.mp4", "video/mp4", behind("\0\0\0\x18ftypmp42"))),
-    sample("DOCUMENT", await upload("a.pdf", "application/pdf", behind("%PDF-1.7\n"))),
+    sample("VIDEO", await upload("a.mp4", "video/mp4", withPrefix("\0\0\0\x18ftypmp42"))),
+    sample("DOCUMENT", await upload("a.pdf", "application/pdf", withPrefix("%PDF-1.7\n"))),
   ];
   const card = { components: [image, { type: "BODY", text: "One" }, withButtons(link)] };
   const product = { type: "HEADER", format: "PRODUCT" };
@@ -147,39 +147,39 @@ async function kinds() {
   };
 }
 
-/** Creates every kind and reads it back; gives the ids by name. */
+/** Creates every kind of template and reads it back; returns the ids by name. */
 async function creates() {
-  const made = {};
+  const idsByName = {};
   for (const [name, [components, more]] of Object.entries(await kinds())) {
     const definition = { name, language: "en_US", category: "MARKETING", components, ...more };
     const built = TemplateDefinition.buildTemplateDefinition(definition);
-    const { messageSendTtlSeconds, ...sent } = built; // its `create` does not pass the lifetime on
+    const { messageSendTtlSeconds, ...sent } = built; // `create` of this client drops the lifetime
     try {
       const created = await templates.create({ businessAccountId, ...sent });
       const read = await templates.get({ businessAccountId, templateId: created.id });
-      made[name] = created.id;
-      equal(`${name}: what was sent is read back`, missing(sent, read), []);
+      idsByName[name] = created.id;
+      checkEqual(`${name}: the template is read back as sent`, differences(sent, read), []);
       const { status, category } = created;
-      equal(`${name}: answer`, { status, category }, { status: "APPROVED", category: sent.category });
-      equal(`${name}: format`, read.parameterFormat, sent.parameterFormat ?? "POSITIONAL");
-      equal(`${name}: id`, read.id, created.id);
+      checkEqual(`${name}: response`, { status, category }, { status: "APPROVED", category: sent.category });
+      checkEqual(`${name}: format`, read.parameterFormat, sent.parameterFormat ?? "POSITIONAL");
+      checkEqual(`${name}: id`, read.id, created.id);
     } catch (error) {
       check(`create ${name}`, false, error, error?.raw);
     }
   }
-  return made;
+  return idsByName;
 }
 
-async function reads(made) {
+async function reads(idsByName) {
   const fields = "name,components,rejected_reason,quality_score";
-  const read = await templates.get({ businessAccountId, templateId: made.image, fields });
+  const read = await templates.get({ businessAccountId, templateId: idsByName.image, fields });
   const keys = ["components", "id", "name", "qualityScore", "rejectedReason"];
-  equal("only the fields that are asked for", Object.keys(read).sort(), keys);
+  checkEqual("only the requested fields are returned", Object.keys(read).sort(), keys);
   const served = await client.rawFetch(read.components[0].example.headerHandle[0]);
-  equal("the sample is served", new Uint8Array(await served.arrayBuffer()), png);
+  checkEqual("the sample is served", new Uint8Array(await served.arrayBuffer()), png);
 }
 
-async function languages(made) {
+async function languages(idsByName) {
   const create = (language, text) =>
     templates.create({
       businessAccountId,
@@ -188,97 +188,114 @@ async function languages(made) {
       category: "MARKETING",
       components: [{ type: "BODY", text }],
     });
-  made.plain_de = (await create("de", "Guten Morgen")).id;
-  made.plain_es = (await create("es", "Buenos dias")).id;
-  const error = await refused("a language that is there", () => create("de", "Guten Abend"));
-  equal("its code", [error.code, error.errorSubcode], [100, 2388024]);
+  idsByName.plain_de = (await create("de", "Guten Morgen")).id;
+  idsByName.plain_es = (await create("es", "Buenos dias")).id;
+  const error = await expectError("an existing language is rejected", () => create("de", "Guten Abend"));
+  checkEqual("the error codes match", [error.code, error.errorSubcode], [100, 2388024]);
 }
 
-async function lists(made) {
+async function lists(idsByName) {
   const list = (query) => templates.list({ businessAccountId, ...query });
-  const everything = await list({ limit: 250 });
-  const ids = everything.data.map((it) => it.id);
-  equal("all of them", [...ids].sort(), Object.values(made).sort());
-  check("no other page", !("next" in everything.paging || "previous" in everything.paging));
-  const usual = ["category", "components", "id", "language", "name", "parameterFormat", "status"];
-  check("the usual fields", usual.every((key) => key in everything.data[0]), everything.data[0]);
+  const allTemplates = await list({ limit: 250 });
+  const ids = allTemplates.data.map((it) => it.id);
+  checkEqual("all templates are listed", [...ids].sort(), Object.values(idsByName).sort());
+  check("there is no other page", !("next" in allTemplates.paging || "previous" in allTemplates.paging));
+  const defaultFields = ["category", "components", "id", "language", "name", "parameterFormat", "status"];
+  check(
+    "the default fields are returned",
+    defaultFields.every((key) => key in allTemplates.data[0]),
+    allTemplates.data[0],
+  );
 
-  const walked = [];
+  const paged = [];
   let page = await list({ limit: 4 });
   const first = page;
   for (;;) {
-    walked.push(...page.data.map((it) => it.id));
+    paged.push(...page.data.map((it) => it.id));
     if (!page.paging.next) break;
     page = await list({ limit: 4, after: page.paging.cursors.after });
   }
-  equal("page by page, by cursors", walked, ids);
+  checkEqual("cursors lead through all pages", paged, ids);
   const second = await (await client.rawFetch(first.paging.next)).json();
-  equal("a link needs nothing else", second.data.map((it) => it.id), ids.slice(4, 8));
+  checkEqual("a page link works unchanged", second.data.map((it) => it.id), ids.slice(4, 8));
   const back = await list({ limit: 4, before: second.paging.cursors.before });
-  equal("and back", back.data.map((it) => it.id), ids.slice(0, 4));
+  checkEqual("a cursor leads back", back.data.map((it) => it.id), ids.slice(0, 4));
 
   const names = async (query) => (await list({ limit: 250, ...query })).data.map((it) => it.name).sort();
   const codes = ["copy_code", "one_tap"];
-  equal("one category", await names({ category: "AUTHENTICATION" }), codes);
-  equal("in small letters", await names({ category: "authentication" }), codes);
+  checkEqual("a category filter works", await names({ category: "AUTHENTICATION" }), codes);
+  checkEqual("a lower-case category works", await names({ category: "authentication" }), codes);
   const utilities = ["document", "location", "named", "positional"];
   const both = ["UTILITY", "AUTHENTICATION"];
-  const wanted = [...codes, ...utilities].sort();
-  equal("two with a comma", await names({ category: both.join(",") }), wanted);
-  equal("two as JSON", await names({ category: JSON.stringify(both) }), wanted);
-  equal("two languages", await names({ language: "de,es" }), ["plain", "plain"]);
-  equal("a name", await names({ name: "plain" }), ["plain", "plain", "plain"]);
-  equal("a status", (await names({ status: "approved" })).length, ids.length);
-  equal("another status", await names({ status: "REJECTED,PAUSED" }), []);
-  const error = await refused("a status that is none", () => list({ status: "GOOD" }));
-  equal("its code", [error.code, error.httpStatus], [100, 400]);
+  const expected = [...codes, ...utilities].sort();
+  checkEqual("two categories separated by a comma", await names({ category: both.join(",") }), expected);
+  checkEqual("two categories as JSON", await names({ category: JSON.stringify(both) }), expected);
+  checkEqual("two languages", await names({ language: "de,es" }), ["plain", "plain"]);
+  checkEqual("a name filter works", await names({ name: "plain" }), ["plain", "plain", "plain"]);
+  checkEqual("a status filter works", (await names({ status: "approved" })).length, ids.length);
+  checkEqual("statuses without templates give an empty list", await names({ status: "REJECTED,PAUSED" }), []);
+  const error = await expectError("an unknown status is rejected", () => list({ status: "GOOD" }));
+  checkEqual("the error codes match", [error.code, error.httpStatus], [100, 400]);
 }
 
-async function edits(made) {
+async function edits(idsByName) {
   const text = "Hello {{1}}, your order {{2}} has left us today.";
   const components = [{ type: "BODY", text, example: { bodyText: [["Bob", "B-1"]] } }];
   const edit = (id, change) => client.request("POST", id, { body: change, responseType: "json" });
-  equal("an edit", (await edit(made.positional, { components })).success, true);
-  const read = await templates.get({ businessAccountId, templateId: made.positional });
-  equal("is read back", read.components, components);
-  const error = await refused("an edit of nothing", () => edit("17", { components }));
-  equal("its code", [error.code, error.errorSubcode], [100, 33]);
+  checkEqual("an edit succeeds", (await edit(idsByName.positional, { components })).success, true);
+  const read = await templates.get({ businessAccountId, templateId: idsByName.positional });
+  checkEqual("the edit is read back", read.components, components);
+  const error = await expectError(
+    "an edit of an unknown template is rejected",
+    () => edit("17", { components }),
+  );
+  checkEqual("the error codes match", [error.code, error.errorSubcode], [100, 33]);
 }
 
 async function refusals() {
   const bad = { businessAccountId, name: "Bad Name", language: "en_US", category: "UTILITY" };
-  const error = await refused("a bad name", () => templates.create({ ...bad, components: [body] }));
-  check("is an error of its own", error instanceof GraphApiError, error);
-  equal("its codes", [error.httpStatus, error.code, error.errorSubcode], [400, 100, 2388046]);
-  equal("its kind", [error.category, error.type], ["parameter", "OAuthException"]);
+  const error = await expectError(
+    "an invalid name is rejected",
+    () => templates.create({ ...bad, components: [body] }),
+  );
+  check("the error is a GraphApiError", error instanceof GraphApiError, error);
+  checkEqual("the error codes match", [error.httpStatus, error.code, error.errorSubcode], [400, 100, 2388046]);
+  checkEqual("the error type matches", [error.category, error.type], ["parameter", "OAuthException"]);
   const { errorUserTitle, errorUserMsg } = error.raw.error;
-  check("its words", errorUserTitle && errorUserMsg && error.message && error.fbtraceId, error.raw);
+  check("the error has texts", errorUserTitle && errorUserMsg && error.message && error.fbtraceId, error.raw);
   const stranger = new WhatsAppClient({ accessToken: "not-a-token", baseUrl: address });
-  const unknown = await refused("a wrong token", () => stranger.templates.list({ businessAccountId }));
-  equal("its code", [unknown.httpStatus, unknown.code], [401, 190]);
-  check("asks for another", unknown.requiresTokenRefresh());
+  const unknown = await expectError(
+    "an invalid token is rejected",
+    () => stranger.templates.list({ businessAccountId }),
+  );
+  checkEqual("the error codes match", [unknown.httpStatus, unknown.code], [401, 190]);
+  check("the client asks for a new token", unknown.requiresTokenRefresh());
 }
 
-async function deletions(made) {
-  const gone = (query) => templates.delete({ businessAccountId, ...query });
+async function deletions(idsByName) {
+  const remove = (query) => templates.delete({ businessAccountId, ...query });
   const left = async () =>
     (await templates.list({ businessAccountId, name: "plain" })).data.map((it) => it.language).sort();
-  equal("one language", await gone({ name: "plain", language: "de" }), { success: true });
-  equal("leaves the others", await left(), ["en_US", "es"]);
-  equal("a name", await gone({ name: "plain" }), { success: true });
-  equal("takes all its languages", await left(), []);
-  equal("another", await gone({ name: "named" }), { success: true });
-  const get = () => templates.get({ businessAccountId, templateId: made.named });
-  equal("what is gone", (await refused("is unknown", get)).code, 100);
-  equal("nothing", (await refused("cannot be deleted", () => gone({ name: "named" }))).code, 100);
+  checkEqual("one language is deleted", await remove({ name: "plain", language: "de" }), { success: true });
+  checkEqual("other languages remain", await left(), ["en_US", "es"]);
+  checkEqual("a name is deleted", await remove({ name: "plain" }), { success: true });
+  checkEqual("all languages of the name are deleted", await left(), []);
+  checkEqual("another name is deleted", await remove({ name: "named" }), { success: true });
+  const get = () => templates.get({ businessAccountId, templateId: idsByName.named });
+  checkEqual("its error code", (await expectError("a deleted template is unknown", get)).code, 100);
+  const again = await expectError(
+    "a deleted template cannot be deleted again",
+    () => remove({ name: "named" }),
+  );
+  checkEqual("its error code", again.code, 100);
 }
 
 await round("@kapso/whatsapp-cloud-api", async () => {
-  const made = await creates();
-  await reads(made);
-  await languages(made);
-  await lists(made);
-  await edits(made);
+  const idsByName = await creates();
+  await reads(idsByName);
+  await languages(idsByName);
+  await lists(idsByName);
+  await edits(idsByName);
   await refusals();
-  await deletions(made);
+  await deletions(idsByName);
 });

@@ -1,12 +1,22 @@
-"""A full round with pywa: every kind of template that it can express is created and read back, then
-lists, edits, deletions, uploads, refusals, and the calls that only pywa has."""
+"""A round with pywa: creates and reads back every kind of template that it supports, then tests lists,
+edits, deletions, uploads, errors, and the calls that only pywa has."""
 
 import json
 import time
 from itertools import pairwise
 
 import httpx
-from checks import ACCOUNT, ADDRESS, PNG, TOKEN, check, equal, finish, missing, refused
+from checks import (
+    ACCOUNT,
+    ADDRESS,
+    PNG,
+    TOKEN,
+    check,
+    check_equal,
+    differences,
+    expect_error,
+    finish,
+)
 from pywa import WhatsApp
 from pywa.errors import WhatsAppError
 from pywa.types.flows import FlowActionType
@@ -61,29 +71,29 @@ AUTHENTICATION = TemplateCategory.AUTHENTICATION
 ENGLISH = TemplateLanguage.ENGLISH_US
 
 
-class Here(httpx.BaseTransport):
-    """Leads what is meant for Meta to the service, and remembers the last answer."""
+class RedirectTransport(httpx.BaseTransport):
+    """Redirects requests for Meta to the service and records the last response."""
 
     def __init__(self):
         self.inner = httpx.HTTPTransport()
-        self.answer = None
+        self.response = None
 
     def handle_request(self, request):
         if request.url.host.endswith("facebook.com"):
-            here = httpx.URL(ADDRESS)
-            request.url = request.url.copy_with(scheme="http", host=here.host, port=here.port)
-            request.headers["host"] = f"{here.host}:{here.port}"
+            url = httpx.URL(ADDRESS)
+            request.url = request.url.copy_with(scheme="http", host=url.host, port=url.port)
+            request.headers["host"] = f"{url.host}:{url.port}"
         response = self.inner.handle_request(request)
         response.read()
-        self.answer = response
+        self.response = response
         return response
 
 
-here = Here()
+transport = RedirectTransport()
 
 
 def client(token=TOKEN):
-    session = httpx.Client(transport=here)
+    session = httpx.Client(transport=transport)
     return WhatsApp(phone_id="1555", token=token, waba_id=ACCOUNT, app_id=123, session=session)
 
 
@@ -91,8 +101,8 @@ def template(name, components, category=MARKETING, language=ENGLISH, **more):
     return Template(name=name, language=language, category=category, components=components, **more)
 
 
-def buttons(*all_of_them):
-    return Buttons(buttons=list(all_of_them))
+def buttons(*items):
+    return Buttons(buttons=list(items))
 
 
 def card(header, *card_buttons):
@@ -100,7 +110,7 @@ def card(header, *card_buttons):
 
 
 def kinds():
-    """Name by name: components, and what else the template says."""
+    """Yields name, components and other members of each kind of template."""
     hello = BodyText("Good morning, all of you")
     apps = [OTPSupportedApp(package_name="com.example.shop", signature_hash="K8a/AINcGX7")]
     link = URLButton(text="Shop", url="https://shop.example/")
@@ -260,7 +270,7 @@ def kinds():
 
 
 def classes(components):
-    """The classes that pywa has made of components, nested as they are."""
+    """Returns the nested class names of components as parsed by pywa."""
     return [
         (
             type(it).__name__,
@@ -272,224 +282,298 @@ def classes(components):
 
 
 def creates(wa):
-    """Creates every kind and reads it back; gives the ids by name."""
-    made = {}
+    """Creates every kind of template and reads it back; returns the ids by name."""
+    ids_by_name = {}
     for name, components, more in kinds():
         new = template(name, components, **more)
         try:
             created = wa.create_template(new)
             details = wa.get_template(created.id)
-        except Exception as error:  # tell which, and go on
+        except Exception as error:  # report the kind and continue
             check(f"create {name}", False, error)
             continue
-        made[name] = created.id
-        raw = here.answer.json()
+        ids_by_name[name] = created.id
+        raw = transport.response.json()
         sent = json.loads(new.to_json())
         freedom = sent.pop("degrees_of_freedom_spec", None)
-        equal(f"{name}: what was sent is read back", missing(sent, raw), [])
-        equal(f"{name}: classes", classes(details.components), classes(new.components))
-        equal(
-            f"{name}: answer",
+        check_equal(f"{name}: the template is read back as sent", differences(sent, raw), [])
+        check_equal(f"{name}: classes", classes(details.components), classes(new.components))
+        check_equal(
+            f"{name}: response",
             (created.status, created.category),
             (TemplateStatus.APPROVED, new.category),
         )
-        equal(
+        check_equal(
             f"{name}: identity",
             (details.id, details.name, details.language),
             (created.id, name, ENGLISH),
         )
-        wanted = new.parameter_format or ParamFormat.POSITIONAL
-        equal(f"{name}: format", details.parameter_format, wanted)
-        equal(f"{name}: reason", details.rejected_reason, TemplateRejectionReason.NONE)
-        equal(f"{name}: quality", details.quality_score.score, QualityScoreType.UNKNOWN)
+        expected = new.parameter_format or ParamFormat.POSITIONAL
+        check_equal(f"{name}: format", details.parameter_format, expected)
+        check_equal(f"{name}: reason", details.rejected_reason, TemplateRejectionReason.NONE)
+        check_equal(f"{name}: quality", details.quality_score.score, QualityScoreType.UNKNOWN)
         if freedom:
-            equal(f"{name}: features", details.degrees_of_freedom_spec.to_dict(), freedom)
-    return made
+            check_equal(f"{name}: features", details.degrees_of_freedom_spec.to_dict(), freedom)
+    return ids_by_name
 
 
-def samples(wa, made):
-    """What was uploaded is served where the template says, bit for bit."""
-    picture = wa.get_template(made["image"]).components[0].example
-    equal("the sample of an image is served", httpx.get(picture).content, PNG)
-    copy = wa.get_template(made["image"]).duplicate(name="image_again", language=ENGLISH)
+def samples(wa, ids_by_name):
+    """Checks that the URL in the template serves the uploaded bytes."""
+    picture = wa.get_template(ids_by_name["image"]).components[0].example
+    check_equal("the sample of an image is served", httpx.get(picture).content, PNG)
+    copy = wa.get_template(ids_by_name["image"]).duplicate(name="image_again", language=ENGLISH)
     again = wa.get_template(copy.id).components[0].example
-    check("a copy has a sample of its own", again != picture, again)
-    equal("and it is served, too", httpx.get(again).content, PNG)
+    check("a copy has its own sample", again != picture, again)
+    check_equal("the sample of the copy is served", httpx.get(again).content, PNG)
 
 
-def languages(wa, made):
-    """The same name in other languages, each with its own id."""
+def languages(wa, ids_by_name):
+    """Creates the same name in other languages, each with its own id."""
     german = template("plain", [BodyText("Guten Morgen")], language=TemplateLanguage.GERMAN)
     spanish = template("plain", [BodyText("Buenos dias")], language=TemplateLanguage.SPANISH)
-    made["plain_de"], made["plain_es"] = (wa.create_template(it).id for it in (german, spanish))
+    ids_by_name["plain_de"], ids_by_name["plain_es"] = (
+        wa.create_template(it).id for it in (german, spanish)
+    )
     found = {it.language: it.id for it in wa.get_templates(name="plain")}
-    wanted = {"en_US": made["plain"], "de": made["plain_de"], "es": made["plain_es"]}
-    equal("three languages of one name", found, wanted)
-    taken = refused("a language that is there", WhatsAppError, lambda: wa.create_template(german))
-    if taken:
-        equal("its code", (taken.code, taken.subcode), (100, 2388024))
+    expected = {
+        "en_US": ids_by_name["plain"],
+        "de": ids_by_name["plain_de"],
+        "es": ids_by_name["plain_es"],
+    }
+    check_equal("three languages of one name", found, expected)
+    error = expect_error(
+        "an existing language is rejected", WhatsAppError, lambda: wa.create_template(german)
+    )
+    if error:
+        check_equal("the error codes match", (error.code, error.subcode), (100, 2388024))
 
 
-def lists(wa, made):
-    """Filters and pages."""
-    count = len(made) + 1  # and the copy of the image
-    everything = wa.get_templates(pagination=Pagination(limit=250))
-    equal("all of them", (len(everything), everything.total_count), (count, count))
-    equal("no other page", (everything.has_next, everything.has_previous), (False, False))
-    check("a limit is told", everything.message_template_limit > count)
-    ids = [it.id for it in everything]
+def lists(wa, ids_by_name):
+    """Tests filters and pages."""
+    count = len(ids_by_name) + 1  # including the copy of the image
+    all_templates = wa.get_templates(pagination=Pagination(limit=250))
+    check_equal(
+        "all templates are listed", (len(all_templates), all_templates.total_count), (count, count)
+    )
+    check_equal(
+        "there is no other page",
+        (all_templates.has_next, all_templates.has_previous),
+        (False, False),
+    )
+    check("the template limit is returned", all_templates.message_template_limit > count)
+    ids = [it.id for it in all_templates]
 
-    # `TemplatesResult.next` of this pywa fails by itself, whatever the answer is: cursors it is.
+    # `TemplatesResult.next` of this pywa version fails for any response, so this uses cursors.
     pages = [wa.get_templates(pagination=Pagination(limit=4))]
     while pages[-1].has_next:
         pages.append(wa.get_templates(pagination=Pagination(limit=4, after=pages[-1].after)))
-    equal("page by page", [it.id for page in pages for it in page], ids)
-    equal("sizes of pages", [len(it) for it in pages[:-1]], [4] * (len(pages) - 1))
-    equal("the first", (pages[0].has_previous, pages[1].has_previous), (False, True))
+    check_equal("cursors lead through all pages", [it.id for page in pages for it in page], ids)
+    check_equal(
+        "all pages but the last are full", [len(it) for it in pages[:-1]], [4] * (len(pages) - 1)
+    )
+    check_equal(
+        "the first page has no previous page",
+        (pages[0].has_previous, pages[1].has_previous),
+        (False, True),
+    )
     for earlier, later in pairwise(pages):
         back = wa.get_templates(pagination=Pagination(limit=4, before=later.before))
-        equal("and back", [it.id for it in back], [it.id for it in earlier])
+        check_equal("a cursor leads back", [it.id for it in back], [it.id for it in earlier])
 
     def names(**filters):
         found = wa.get_templates(pagination=Pagination(limit=250), **filters)
-        equal(f"total of {filters}", found.total_count, len(found))
+        check_equal(f"total of {filters}", found.total_count, len(found))
         return sorted(it.name for it in found)
 
     codes = ["copy_code", "one_tap", "zero_tap"]
-    equal("one category", names(categories=[AUTHENTICATION]), codes)
+    check_equal("a category filter works", names(categories=[AUTHENTICATION]), codes)
     utilities = ["contact", "document", "location", "named", "positional"]
-    equal("two categories", names(categories=[UTILITY, AUTHENTICATION]), sorted(codes + utilities))
-    german = [TemplateLanguage.GERMAN, TemplateLanguage.SPANISH]
-    equal("two languages", names(languages=german), ["plain", "plain"])
-    approved = [TemplateStatus.APPROVED, TemplateStatus.REJECTED]
-    equal("statuses and more", names(statuses=approved, categories=[UTILITY]), utilities)
-    equal("a status that none has", names(statuses=[TemplateStatus.REJECTED]), [])
-    equal("quality", len(names(quality_scores=[QualityScoreType.UNKNOWN])), count)
-    equal("another quality", names(quality_scores=[QualityScoreType.RED]), [])
-    equal("a name that none has", names(name="nothing"), [])
-    # What is searched follows a moment behind what is kept.
-    until = time.monotonic() + 10
-    while time.monotonic() < until and not wa.get_templates(content="guten morgen"):
-        pass
-    equal("a content", names(content="guten morgen"), ["plain"])
-    shown = ["product", "product_carousel", "products"]
-    equal("a name or content", names(name_or_content="product"), shown)
-    stale = refused(
-        "a bad cursor", WhatsAppError, lambda: wa.get_templates(pagination=Pagination(after="%%"))
+    check_equal(
+        "two categories", names(categories=[UTILITY, AUTHENTICATION]), sorted(codes + utilities)
     )
-    if stale:
-        equal("its code", stale.code, 131059)
+    german = [TemplateLanguage.GERMAN, TemplateLanguage.SPANISH]
+    check_equal("two languages", names(languages=german), ["plain", "plain"])
+    approved = [TemplateStatus.APPROVED, TemplateStatus.REJECTED]
+    check_equal("statuses and more", names(statuses=approved, categories=[UTILITY]), utilities)
+    check_equal(
+        "a status without templates gives an empty list",
+        names(statuses=[TemplateStatus.REJECTED]),
+        [],
+    )
+    check_equal(
+        "a quality filter works", len(names(quality_scores=[QualityScoreType.UNKNOWN])), count
+    )
+    check_equal(
+        "a quality without templates gives an empty list",
+        names(quality_scores=[QualityScoreType.RED]),
+        [],
+    )
+    check_equal("an unknown name gives an empty list", names(name="nothing"), [])
+    # The search index lags behind the store.
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and not wa.get_templates(content="guten morgen"):
+        pass
+    check_equal("a content filter works", names(content="guten morgen"), ["plain"])
+    expected = ["product", "product_carousel", "products"]
+    check_equal("a name or content", names(name_or_content="product"), expected)
+    error = expect_error(
+        "an invalid cursor is rejected",
+        WhatsAppError,
+        lambda: wa.get_templates(pagination=Pagination(after="%%")),
+    )
+    if error:
+        check_equal("the error codes match", error.code, 131059)
 
 
-def edits(wa, made):
+def edits(wa, ids_by_name):
     new = [BodyText("Hello {{1}}, your order {{2}} has left us today.", "Bob", "B-1")]
-    edited = wa.update_template(made["positional"], new_components=new)
-    equal(
-        "an edit",
+    edited = wa.update_template(ids_by_name["positional"], new_components=new)
+    check_equal(
+        "an edit returns the template",
         (edited.id, edited.name, edited.category),
-        (made["positional"], "positional", UTILITY),
+        (ids_by_name["positional"], "positional", UTILITY),
     )
     details = edited.get()
-    equal("its components", classes(details.components), classes(new))
-    equal("its text", details.components[0].text, new[0].text)
-    edited = wa.update_template(made["copy_code"], new_message_send_ttl_seconds=120)
-    equal("another lifetime", edited.get().message_send_ttl_seconds, 120)
-    kept = classes(wa.get_template(made["copy_code"]).components)
-    equal(
-        "leaves the rest",
-        [it[0] for it in kept],
+    check_equal("the components are edited", classes(details.components), classes(new))
+    check_equal("the text is edited", details.components[0].text, new[0].text)
+    edited = wa.update_template(ids_by_name["copy_code"], new_message_send_ttl_seconds=120)
+    check_equal("the lifetime is edited", edited.get().message_send_ttl_seconds, 120)
+    unchanged = classes(wa.get_template(ids_by_name["copy_code"]).components)
+    check_equal(
+        "other components are unchanged",
+        [it[0] for it in unchanged],
         ["AuthenticationBody", "AuthenticationFooter", "Buttons"],
     )
     header = [HeaderImage(PNG + b"2", mime_type="image/png"), BodyText("Good evening")]
-    wa.update_template(made["image"], new_components=header)
-    address = wa.get_template(made["image"]).components[0].example
-    equal("another sample", httpx.get(address).content, PNG + b"2")
-    unknown = refused(
-        "an edit of nothing", WhatsAppError, lambda: wa.update_template("17", new_components=new)
+    wa.update_template(ids_by_name["image"], new_components=header)
+    address = wa.get_template(ids_by_name["image"]).components[0].example
+    check_equal("the sample is replaced", httpx.get(address).content, PNG + b"2")
+    error = expect_error(
+        "an edit of an unknown template is rejected",
+        WhatsAppError,
+        lambda: wa.update_template("17", new_components=new),
     )
-    if unknown:
-        equal("its code", (unknown.code, unknown.subcode), (100, 33))
+    if error:
+        check_equal("the error codes match", (error.code, error.subcode), (100, 33))
 
 
 def upserts(wa):
     both = [ENGLISH, TemplateLanguage.SPANISH]
-    made = wa.upsert_authentication_template(
+    created = wa.upsert_authentication_template(
         name="upserted", languages=both, otp_button=CopyCodeOTPButton(), code_expiration_minutes=5
     )
-    equal("an upsert makes both", len({it.id for it in made}), 2)
+    check_equal("an upsert creates both languages", len({it.id for it in created}), 2)
     again = wa.upsert_authentication_template(
         name="upserted",
         languages=both,
         otp_button=CopyCodeOTPButton(),
         add_security_recommendation=True,
     )
-    equal("and then edits them", [it.id for it in again], [it.id for it in made])
-    body = wa.get_template(made[0].id).components[0]
-    equal("as it was told", body.add_security_recommendation, True)
+    check_equal("a second upsert edits them", [it.id for it in again], [it.id for it in created])
+    body = wa.get_template(created[0].id).components[0]
+    check_equal("the edit is applied", body.add_security_recommendation, True)
 
 
-def refusals(wa):
+def errors(wa):
     bad = template("Bad Name", [BodyText("Hello {{1}} and goodbye to you", "Ada")])
-    error = refused("a bad name", WhatsAppError, lambda: wa.create_template(bad))
+    error = expect_error(
+        "an invalid name is rejected", WhatsAppError, lambda: wa.create_template(bad)
+    )
     if error:
-        equal("its codes", (error.code, error.subcode), (100, 2388046))
-        check("its words", bool(error.user_title and error.user_msg and error.message), error)
-        check("its trace", bool(error.fbtrace_id), error)
-        equal("it will not pass", error.is_transient, False)
+        check_equal("the error codes match", (error.code, error.subcode), (100, 2388046))
+        check(
+            "the error has texts",
+            bool(error.user_title and error.user_msg and error.message),
+            error,
+        )
+        check("the error has a trace id", bool(error.fbtrace_id), error)
+        check_equal("the error is not transient", error.is_transient, False)
     first = template("first", [BodyText("{{1}} is here for you today, as always", "Ada")])
-    error = refused("a variable at the start", WhatsAppError, lambda: wa.create_template(first))
+    error = expect_error(
+        "a variable at the start is rejected", WhatsAppError, lambda: wa.create_template(first)
+    )
     if error:
-        equal("its subcode", error.subcode, 2388299)
-    error = refused("an unknown id", WhatsAppError, lambda: wa.get_template("17"))
+        check_equal("the error subcode matches", error.subcode, 2388299)
+    error = expect_error("an unknown id is rejected", WhatsAppError, lambda: wa.get_template("17"))
     if error:
-        equal("its subcode", error.subcode, 33)
+        check_equal("the error subcode matches", error.subcode, 33)
     stranger = client("not-a-token")
-    error = refused("a wrong token", WhatsAppError, stranger.get_templates)
+    error = expect_error("an invalid token is rejected", WhatsAppError, stranger.get_templates)
     if error:
-        equal("its code and status", (error.code, error.raw_response.status_code), (190, 401))
+        check_equal(
+            "the error code and status match",
+            (error.code, error.raw_response.status_code),
+            (190, 401),
+        )
 
 
-def deletions(wa, made):
-    equal("one language", wa.delete_template("plain", template_id=made["plain_de"]).success, True)
+def deletions(wa, ids_by_name):
+    check_equal(
+        "one language is deleted",
+        wa.delete_template("plain", template_id=ids_by_name["plain_de"]).success,
+        True,
+    )
     left = sorted(it.language for it in wa.get_templates(name="plain"))
-    equal("leaves the others", left, ["en_US", "es"])
-    equal("all languages", wa.delete_template("plain").success, True)
-    equal("leave nothing", len(wa.get_templates(name="plain")), 0)
-    equal("by itself", wa.get_template(made["named"]).delete().success, True)
-    refused("what is gone", WhatsAppError, lambda: wa.get_template(made["named"]))
-    refused("once more", WhatsAppError, lambda: wa.delete_template("named"))
+    check_equal("other languages remain", left, ["en_US", "es"])
+    check_equal("all languages are deleted", wa.delete_template("plain").success, True)
+    check_equal("no language remains", len(wa.get_templates(name="plain")), 0)
+    check_equal(
+        "a template object deletes itself",
+        wa.get_template(ids_by_name["named"]).delete().success,
+        True,
+    )
+    expect_error(
+        "a deleted template is unknown",
+        WhatsAppError,
+        lambda: wa.get_template(ids_by_name["named"]),
+    )
+    expect_error(
+        "a deleted template cannot be deleted again",
+        WhatsAppError,
+        lambda: wa.delete_template("named"),
+    )
 
 
-def extras(wa, made):
+def extras(wa, ids_by_name):
     account = wa.get_business_account()
-    equal("the account", (account.id, account.name), (ACCOUNT, "suite"))
-    flow = wa.get_template(made["flow"]).components[1].buttons[0]
-    equal("the action of a flow", flow.flow_action, FlowActionType.NAVIGATE)
-    error = refused("a pause that is not", WhatsAppError, lambda: wa.unpause_template(made["flow"]))
+    check_equal("the account is read", (account.id, account.name), (ACCOUNT, "suite"))
+    flow = wa.get_template(ids_by_name["flow"]).components[1].buttons[0]
+    check_equal("the flow action is read", flow.flow_action, FlowActionType.NAVIGATE)
+    error = expect_error(
+        "a template that is not paused cannot be unpaused",
+        WhatsAppError,
+        lambda: wa.unpause_template(ids_by_name["flow"]),
+    )
     if error:
-        equal("its codes", (error.code, error.subcode), (100, 2388039))
-    # What is not to be had here is refused in a form that pywa can read.
-    one, two = made["flow"], made["offer"]
+        check_equal("the error codes match", (error.code, error.subcode), (100, 2388039))
+    # Unsupported operations fail with errors that pywa can parse.
+    one, two = ids_by_name["flow"], ids_by_name["offer"]
     library = LibraryTemplate(
         name="library",
         library_template_name="delivery_update_1",
         category=UTILITY,
         language=ENGLISH,
     )
-    refused("a comparison", WhatsAppError, lambda: wa.compare_templates(one, two, start=1, end=2))
-    refused("a migration", WhatsAppError, lambda: wa.migrate_templates("17"))
-    refused("an archive", WhatsAppError, lambda: wa.archive_templates([one]))
-    refused("a library", WhatsAppError, lambda: wa.create_template(library))
+    expect_error(
+        "comparisons are not supported",
+        WhatsAppError,
+        lambda: wa.compare_templates(one, two, start=1, end=2),
+    )
+    expect_error("migrations are not supported", WhatsAppError, lambda: wa.migrate_templates("17"))
+    expect_error("archiving is not supported", WhatsAppError, lambda: wa.archive_templates([one]))
+    expect_error(
+        "library templates are not supported", WhatsAppError, lambda: wa.create_template(library)
+    )
 
 
 wa = client()
-made = creates(wa)
-samples(wa, made)
-languages(wa, made)
-lists(wa, made)
-edits(wa, made)
+ids_by_name = creates(wa)
+samples(wa, ids_by_name)
+languages(wa, ids_by_name)
+lists(wa, ids_by_name)
+edits(wa, ids_by_name)
 upserts(wa)
-refusals(wa)
-extras(wa, made)
-deletions(wa, made)
+errors(wa)
+extras(wa, ids_by_name)
+deletions(wa, ids_by_name)
 finish("pywa")

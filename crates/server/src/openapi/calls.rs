@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::operation::reference;
 use crate::api::problem::Kind;
 
-/// What anybody can be refused with before the operation itself begins, and what the store can
+/// Refusals that can occur before the operation itself begins, and what the store can
 /// answer: a free phone number is taken at its first use, so that even reading can write.
 pub(super) const CALLER: &[Kind] = &[
     Kind::NotFound,

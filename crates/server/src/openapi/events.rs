@@ -21,7 +21,7 @@ pub(super) fn list() -> Operation {
         id: "listEvents",
         tag: TAG,
         summary: "Follow the events",
-        description: "What has happened to the account's templates and endpoints, oldest first, each fact once and without gaps. Whoever asks again with the cursor that the answer ended with misses nothing and sees nothing twice, whatever is written meanwhile; with `wait`, the answer comes as soon as there is something to tell. Events are kept for a time that the operator sets, five days at least; whoever comes too late is told so.",
+        description: "The events of the account's templates and endpoints, oldest first, without gaps. A client that continues with the cursor of the last response misses no event and sees none twice. With `wait`, the response is sent as soon as there is an event. Events are kept for a period that the operator configures, at least five days; a cursor that points to an expired event is refused.",
         scope: Some(Scope::Read),
         parameters: &["PhoneNumberId", "Key", "AfterEvent", "Limit", "Wait"],
         body: None,

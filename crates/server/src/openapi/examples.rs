@@ -1,5 +1,4 @@
-//! Examples of what is sent. Whoever sends one to a template that was made from another gets the
-//! answer that `answers` shows; tests do.
+//! Example requests. Tests send them and compare the responses with those in `answers`.
 
 mod answers;
 mod problems;

@@ -17,7 +17,7 @@ pub(super) struct Operation {
     pub(super) tag: &'static str,
     pub(super) summary: &'static str,
     pub(super) description: &'static str,
-    /// What the caller's token has to allow; without it anybody may call.
+    /// The scope that the caller's token needs; none for a public operation.
     pub(super) scope: Option<Scope>,
     /// Names of components; `x-request-id` is taken by every operation and added by itself.
     pub(super) parameters: &'static [&'static str],

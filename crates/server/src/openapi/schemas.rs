@@ -47,7 +47,7 @@ pub(super) fn all() -> Value {
         "WebhookList": webhooks::list(),
         "Delivery": webhooks::delivery(),
         "DeliveryPage": page("Some deliveries of an endpoint, newest event first.", "Delivery"),
-        "ReplayOutcome": webhooks::replayed(),
+        "Replayed": webhooks::replayed(),
         "Problem": refusal::problem(),
         "Violation": refusal::violation(),
     });
@@ -172,7 +172,7 @@ fn verdict() -> Value {
                 "type": "array",
                 "items": reference("schemas", "Warning"),
                 "maxItems": MAX_LISTED,
-                "description": "What does not stand in the way, but will trouble somebody later.",
+                "description": "Findings that do not prevent creation but are likely to cause problems later.",
             },
             "more_warnings": refusal::more("warnings"),
         },

@@ -104,7 +104,7 @@ fn media() -> Operation {
     };
     let same = "The caller has the file: its tag is among those in If-None-Match.";
     Operation {
-        description: "The file that an upload has made, for whoever knows its address: templates are shown with it. Its type is told by its first bytes. HEAD answers the same without the bytes.",
+        description: "The file that an upload has made, public to every client that knows its address: templates are shown with it. Its type is told by its first bytes. HEAD answers the same without the bytes.",
         parameters: &["MediaName", "WantedMedia", "KnownMedia", "Range"],
         answers: vec![
             answer(StatusCode::OK, "The whole file.", HEADERS, Some(content.clone())),
@@ -123,7 +123,7 @@ fn media() -> Operation {
     }
 }
 
-/// An operation that anybody may call and that asks for nothing.
+/// A public operation without parameters.
 fn public(
     path: &'static str,
     id: &'static str,

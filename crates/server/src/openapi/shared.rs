@@ -35,7 +35,7 @@ pub(super) fn headers() -> Value {
             "description": "Which bytes these are, or that there are none, and how many the file has.",
             "schema": {"type": "string", "pattern": "^bytes (?:[0-9]+-[0-9]+|\\*)/[0-9]+$"},
         },
-        "Idempotent-ReplayOutcome": {
+        "Idempotent-Replayed": {
             "required": false,
             "description": "There when this is the first answer again, for an Idempotency-Key that was used before.",
             "schema": {"type": "string", "const": "true"},

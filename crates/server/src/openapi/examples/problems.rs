@@ -64,7 +64,7 @@ fn invalid_decision() -> Problem {
     violations.map_or(Problem::of(Kind::InvalidDecision), Problem::invalid_decision)
 }
 
-/// What somebody is answered who forgot one value and gave one to the wrong button.
+/// The response to a request that leaves out one value and gives one to the wrong button.
 fn invalid_values() -> Problem {
     let faulty = json!({"body": ["Ada"], "buttons": {"0": "4711"}});
     let template = read(&super::template("bodyAndButtons"));
@@ -79,7 +79,7 @@ fn invalid_webhook() -> Problem {
     violations.map_or(Problem::of(Kind::InvalidWebhook), Problem::invalid_webhook)
 }
 
-/// What somebody is answered who approves what is approved.
+/// The response to a request that approves an approved template.
 fn not_possible() -> Problem {
     let approved = State::first(Review::Auto);
     match approved.after(Trigger::Approve, Review::Auto) {

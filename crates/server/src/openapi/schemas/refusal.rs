@@ -64,7 +64,7 @@ pub(super) fn remark(about: &str) -> Value {
         "properties": {
             "pointer": {"type": "string", "description": "Where, as a JSON pointer (RFC 6901); empty for the document itself.", "examples": ["/components/0/text"]},
             "message": {"type": "string", "description": "What there is to see."},
-            "hint": {"type": "string", "description": "How to mend it."},
+            "hint": {"type": "string", "description": "How to fix it."},
             "span": {
                 "type": "object",
                 "description": "Which characters of the string at `pointer`, counted in Unicode scalar values; `end` is not part of it.",

@@ -16,7 +16,7 @@ use super::{super::shared, actor, category, described, moment, number, page, ref
 pub(super) fn event() -> Value {
     let (of_webhooks, of_templates): (Vec<&str>, Vec<&str>) =
         EventType::VALUES.iter().partition(|word| word.starts_with("webhook."));
-    let reason = json!({"type": "string", "description": "Why, in the words of whoever did it."});
+    let reason = json!({"type": "string", "description": "The reason that the actor gave."});
     let about_template = json!({
         "type": "object",
         "description": "The template as it was then.",
@@ -110,13 +110,13 @@ pub(super) fn webhook() -> Value {
             },
             "format": {"type": "string", "enum": Format::VALUES, "description": "How events are sent: as the feed has them, signed as Standard Webhooks 1.0 says; or as Meta sends changes of templates, signed in `X-Hub-Signature-256`."},
             "former_secret_until": moment("Until when what is sent is signed with the former secret, too. Absent when it is not."),
-            "behind": {"type": "integer", "minimum": 0, "description": "How many of the account's events nobody has looked at yet for this endpoint."},
+            "behind": {"type": "integer", "minimum": 0, "description": "Number of the account's events that are not yet processed for this endpoint."},
             "failing_since": moment("Since when nothing could be delivered. Absent when the last attempt went well, and before the first."),
             "resting_until": moment("Until when nothing is sent, because the endpoint asked for it or failed too often."),
             "disabled_at": moment(&format!("When it is switched off: {since}.")),
-            "disabled_because": {"type": "string", "enum": DisableReason::VALUES, "description": "When it is switched off: why. `gone`: it answered 410. `failing`: nothing could be delivered for five days. `switched_off`: somebody did."},
+            "disabled_because": {"type": "string", "enum": DisableReason::VALUES, "description": "When it is switched off: why. `gone`: it answered 410. `failing`: nothing could be delivered for five days. `switched_off`: it was switched off by a request or a command."},
             "created_at": moment("When it was registered."),
-            "updated_at": moment("When somebody last changed it."),
+            "updated_at": moment("When it was last changed."),
         },
         "required": ["id", "url", "format", "behind", "created_at", "updated_at"],
         "dependentRequired": {

@@ -66,7 +66,7 @@ pub(super) fn create() -> Operation {
         answers: vec![Answer {
             status: StatusCode::CREATED,
             description: "The template was created, now or by an earlier request with the same Idempotency-Key.",
-            headers: &["Cache-Control", "Location", "Idempotent-ReplayOutcome"],
+            headers: &["Cache-Control", "Location", "Idempotent-Replayed"],
             content: Some(content("Created", &examples::created())),
             links: Some(links_to_one("$response.body#/id", None)),
         }],

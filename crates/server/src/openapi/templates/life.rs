@@ -78,7 +78,7 @@ pub(super) fn render() -> Operation {
         id: "renderTemplate",
         tag: TAG,
         summary: "Render a template",
-        description: "Puts values into the live version of the template: the texts as the customer reads them, and the message as WhatsApp's API takes it, complete but for the recipient. Nothing is sent. Which values are needed is up to the template: one for each different placeholder, the address of the attachment for a MEDIA header, and one for each button that takes one; a template of the rulebook `whatsapp` takes values by name where it has names, and values for its cards and its offer. Here, members that nobody knows are refused: passing them over would hide a slip.",
+        description: "Puts values into the live version of the template: the texts as the customer reads them, and the message as WhatsApp's API takes it, complete but for the recipient. Nothing is sent. Which values are needed is up to the template: one for each different placeholder, the address of the attachment for a MEDIA header, and one for each button that takes one; a template of the rulebook `whatsapp` takes values by name where it has names, and values for its cards and its offer. Unknown members are refused here, because ignoring them would hide a typo.",
         scope: Some(Scope::Read),
         parameters: &["PhoneNumberId", "Key", "TemplateId"],
         body: Some(body("The values", "Values", &examples::of_values())),

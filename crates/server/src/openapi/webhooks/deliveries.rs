@@ -32,7 +32,7 @@ pub(super) fn list() -> Operation {
         id: "listDeliveries",
         tag: TAG,
         summary: "List the deliveries of an endpoint",
-        description: "Which events were sent to the endpoint or are on their way to it, newest first: what has become of each, after how many attempts, and what came back from the last one. Events that nobody has looked at yet for this endpoint are not among them; its `behind` counts those.",
+        description: "Which events were sent to the endpoint or are on their way to it, newest first: what has become of each, after how many attempts, and what came back from the last one. Events that are not yet processed for this endpoint are not listed; its `behind` counts those.",
         scope: Some(Scope::Webhooks),
         parameters: &[
             "PhoneNumberId",
@@ -69,7 +69,7 @@ pub(super) fn replay() -> Operation {
             status: StatusCode::ACCEPTED,
             description: "They will be sent.",
             headers: &["Cache-Control"],
-            content: Some(content("ReplayOutcome", &examples::replayed())),
+            content: Some(content("Replayed", &examples::replayed())),
             links: Some(links_to_one("$request.path.id")),
         }],
         refusals: [

@@ -39,7 +39,7 @@ pub(super) fn edit() -> Operation {
         id: "editWebhook",
         tag: TAG,
         summary: "Change an endpoint",
-        description: "Gives the endpoint another address or other types of event, or switches it off or on again. What is left out stays. With the format `whatsapp` another address needs a `verify_token` and is asked before it is kept; a token alone has the present one asked once more. One that is switched on again, whoever switched it off, goes on with the first event that it has not had, as far as those are still kept.",
+        description: "Gives the endpoint another address or other types of event, or switches it off or on again. What is left out stays. With the format `whatsapp` another address needs a `verify_token` and is asked before it is kept; a token alone has the present one asked once more. An endpoint that is switched on again continues with the first event that it has not received and that is still kept.",
         scope: Some(Scope::Webhooks),
         parameters: &["PhoneNumberId", "Key", "WebhookId"],
         body: Some(body("What changes", "WebhookChange", &examples::of_webhook_changes())),
