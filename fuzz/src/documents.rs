@@ -41,7 +41,7 @@ fn document(input: &[u8], rulebook: &'static Rulebook) {
         Err(violations) => {
             assert!(!violations.listed().is_empty(), "rejected without a violation");
             for violation in violations.listed() {
-                graph_codes::of(violation, document.root());
+                graph_codes::for_violation(violation, document.root());
             }
         }
     }

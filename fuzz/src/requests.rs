@@ -183,7 +183,7 @@ impl Service {
             .body(Body::from(body))
             .expect("paths and tokens are valid in a request");
         let (status, body) = self.runtime.block_on(async {
-            let (parts, body) = self.galley.answer(request).await.into_parts();
+            let (parts, body) = self.galley.handle(request).await.into_parts();
             (parts.status, to_bytes(body, usize::MAX).await)
         });
         let body = body.expect("the response body is complete");
@@ -198,14 +198,14 @@ async fn create_account(
     secret: &str,
     rulebook: &'static str,
 ) -> io::Result<String> {
-    let credential = |kind| NewCredential::lasting(kind, secret);
+    let credential = |kind| NewCredential::unrestricted(kind, secret);
     let new = NewAccount {
         name: secret.to_owned(),
         rulebook,
         review: Review::Auto,
         phones: Vec::new(),
         credentials: [CredentialKind::Token, CredentialKind::Key].map(credential).to_vec(),
-        only_as_first: false,
+        only_if_first: false,
         at: FixedClock.now(),
     };
     match store.create_account(new).await.map_err(io::Error::other)? {

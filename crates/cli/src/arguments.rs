@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line: commands, flags and their help.
 
 mod webhooks;
 
@@ -22,19 +22,19 @@ pub(crate) struct Arguments {
     pub(crate) common: Common,
 }
 
-/// Flags that every command takes.
+/// Flags of every command.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Common {
-    /// Settings file (default: galley.toml in the working directory, if it is there).
+    /// Settings file (default: galley.toml in the working directory, if it exists).
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Where everything is kept: sqlite:PATH or `postgres://USER@HOST/DATABASE`.
+    /// The database: sqlite:PATH or `postgres://USER@HOST/DATABASE`.
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) store: Option<String>,
-    /// Any setting of the settings file.
+    /// Override any setting; may be repeated.
     #[arg(long = "set", global = true, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Answer in JSON, for programs.
+    /// Print JSON instead of text.
     #[arg(long, global = true)]
     pub(crate) json: bool,
 }
@@ -43,74 +43,74 @@ pub(crate) struct Common {
 pub(crate) enum Command {
     /// Run the service.
     Serve {
-        /// Where to listen.
+        /// Address to listen on.
         #[arg(long, value_name = "HOST:PORT")]
         listen: Option<String>,
-        /// How log lines are written: human or json.
+        /// Format of log lines: human or json.
         #[arg(long, value_name = "FORMAT")]
         log_format: Option<String>,
     },
-    /// Make and look after accounts.
+    /// Manage accounts.
     #[command(subcommand)]
     Account(AccountCommand),
-    /// Give phone numbers to accounts.
+    /// Manage the phone numbers of accounts.
     #[command(subcommand)]
     Phone(PhoneCommand),
-    /// API keys: the credential in the path.
+    /// Manage API keys, the credential in the path.
     #[command(subcommand)]
     Key(CredentialCommand),
-    /// Access tokens: the credential in the Authorization header.
+    /// Manage access tokens, the credential in the Authorization header.
     #[command(subcommand)]
     Token(CredentialCommand),
-    /// Look at templates.
+    /// List and show templates.
     #[command(subcommand)]
     Template(TemplateCommand),
-    /// Decide on templates.
+    /// Review templates.
     #[command(subcommand)]
     Review(ReviewCommand),
-    /// Show what happened in an account, and what happens.
+    /// Show the events of an account.
     Events(EventsOptions),
-    /// Addresses that events are delivered to.
+    /// Manage webhook endpoints.
     #[command(subcommand)]
     Webhook(WebhookCommand),
-    /// Check template files without a service, and show every fault and warning in its line.
+    /// Check template files offline and show every error and warning at its line.
     Lint(LintOptions),
-    /// Write template files of one rulebook as files of the other, and tell what that costs.
+    /// Convert template files from one rulebook to the other and report the differences.
     Convert(ConvertOptions),
-    /// Show the settings that count, and where each comes from.
+    /// Show the effective settings and the source of each.
     Config,
-    /// Check the store: version, settings, integrity.
+    /// Check the store: schema version, settings, integrity.
     Doctor,
-    /// Write a consistent copy of the store to a new file; the service may go on.
+    /// Write a consistent copy of the store to a new file, also while the service runs.
     Backup {
-        /// The file to make.
+        /// The file to create.
         path: PathBuf,
     },
-    /// Make a store from a copy that `backup` has written.
+    /// Create a store from a backup.
     Restore(RestoreOptions),
-    /// Copy a whole store from a SQLite file into an empty PostgreSQL database.
+    /// Copy a SQLite store into an empty PostgreSQL database.
     Migrate(MigrateOptions),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AccountCommand {
-    /// Make an account with its first key and token.
+    /// Create an account with its first key and token.
     Create {
-        /// What to call it.
+        /// Its name.
         name: String,
-        /// A phone number id it owns (may be repeated); without one it takes any.
+        /// A phone number id that it owns; may be repeated. Without one, it accepts any unclaimed id.
         #[arg(long = "phone", value_name = "ID")]
         phones: Vec<String>,
-        /// The rules its documents are read by.
+        /// The rulebook of its templates: v1 or whatsapp.
         #[arg(long, default_value = "v1")]
         rulebook: String,
-        /// How its templates get approved: auto or manual.
+        /// How its templates are reviewed: auto or manual.
         #[arg(long, default_value = "auto")]
         review: String,
-        /// Take this API key instead of a random one.
+        /// Use this API key instead of a random one.
         #[arg(long)]
         key: Option<String>,
-        /// Take this access token instead of a random one.
+        /// Use this access token instead of a random one.
         #[arg(long)]
         token: Option<String>,
     },
@@ -121,22 +121,22 @@ pub(crate) enum AccountCommand {
         /// Its name or id.
         account: String,
     },
-    /// Hold an account to the limits that WhatsApp sets, or to none: 100 creations an hour, so many
-    /// templates, and of an approved one 1 edit a day and 10 in 30 days.
+    /// Apply WhatsApp's limits to an account, or remove them: 100 creates per hour, a maximum number
+    /// of templates, and 1 edit per day and 10 in 30 days of an approved template.
     Limit {
         /// Its name or id.
         account: String,
-        /// How many templates it may have: 250, or 6000 as a verified business; `none` for no
-        /// limits at all.
+        /// Maximum number of templates: 250, or 6000 for a verified business; `none` removes all
+        /// limits.
         #[arg(value_name = "TEMPLATES|none")]
         templates: String,
     },
-    /// Shut an account out.
+    /// Disable an account: its requests are refused.
     Disable {
         /// Its name or id.
         account: String,
     },
-    /// Let a disabled account in again.
+    /// Enable a disabled account.
     Enable {
         /// Its name or id.
         account: String,
@@ -145,11 +145,11 @@ pub(crate) enum AccountCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PhoneCommand {
-    /// Give a phone number id to an account.
+    /// Assign a phone number id to an account.
     Add {
         /// The account's name or id.
         account: String,
-        /// The phone number id, as it stands in the path.
+        /// The phone number id, as in the path.
         phone: String,
     },
     /// List the phone numbers of an account.
@@ -161,29 +161,29 @@ pub(crate) enum PhoneCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CredentialCommand {
-    /// Make one. Its secret is shown once.
+    /// Create one. The secret is shown once.
     Create {
         /// The account's name or id.
         account: String,
         #[command(flatten)]
         choice: CredentialChoice,
     },
-    /// List those of an account.
+    /// List all of an account.
     List {
         /// The account's name or id.
         account: String,
     },
-    /// Make a new one and let the old one run out.
+    /// Create a replacement and let the old one expire.
     Rotate {
         /// The id of the old one.
         id: u64,
-        /// How long the old one stays good.
+        /// How long the old one stays valid.
         #[arg(long, default_value = "24h", value_name = "TIME")]
         overlap: String,
         #[command(flatten)]
         choice: CredentialChoice,
     },
-    /// End one, now and for good.
+    /// Revoke one, immediately and permanently.
     Revoke {
         /// Its id.
         id: u64,
@@ -192,14 +192,14 @@ pub(crate) enum CredentialCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct CredentialChoice {
-    /// Take this secret instead of a random one.
+    /// Use this secret instead of a random one.
     #[arg(long)]
     pub(crate) secret: Option<String>,
-    /// What a token may do: read, write, review, webhooks, divided by commas (default: all; when
+    /// Scopes of a token, separated by commas: read, write, review, webhooks (default: all; when
     /// rotating, those of the old one).
     #[arg(long, value_name = "LIST")]
     pub(crate) scopes: Option<String>,
-    /// When it ends by itself: 90d, 12h (default: never).
+    /// Lifetime, such as 90d or 12h (default: unlimited).
     #[arg(long, value_name = "TIME")]
     pub(crate) expires_in: Option<String>,
 }
@@ -225,86 +225,86 @@ pub(crate) enum TemplateCommand {
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct TemplateFilter {
-    /// Only the one of this name.
+    /// Only the template with this name.
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Only those in this status.
+    /// Only templates with this status.
     #[arg(long, value_parser = status)]
     pub(crate) status: Option<Status>,
-    /// Only those of this category.
+    /// Only templates of this category.
     #[arg(long, value_parser = category)]
     pub(crate) category: Option<Category>,
-    /// Only those in this language.
+    /// Only templates in this language.
     #[arg(long)]
     pub(crate) language: Option<String>,
-    /// So many at most (default: 1000).
+    /// Maximum number of templates (default: 1000).
     #[arg(long, value_name = "NUMBER")]
     pub(crate) limit: Option<usize>,
 }
 
-fn status(word: &str) -> Result<Status, String> {
-    Status::parse(word).ok_or_else(|| format!("one of {}", Status::VALUES.join(", ")))
+fn status(value: &str) -> Result<Status, String> {
+    Status::parse(value).ok_or_else(|| format!("expected one of {}", Status::VALUES.join(", ")))
 }
 
-fn category(word: &str) -> Result<Category, String> {
-    Category::parse(word).ok_or_else(|| format!("one of {}", Category::VALUES.join(", ")))
+fn category(value: &str) -> Result<Category, String> {
+    Category::parse(value).ok_or_else(|| format!("expected one of {}", Category::VALUES.join(", ")))
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ReviewCommand {
-    /// List what waits for a decision.
+    /// List the templates that are waiting for a decision.
     List {
-        /// Only of this account, by its name or id.
+        /// Only this account, by name or id.
         account: Option<String>,
     },
-    /// Let the newest version be sent.
-    Approve(Verdict),
-    /// Refuse the newest version; the one that was approved before stays live.
-    Reject(Verdict),
-    /// Take a template out of use for a while.
-    Pause(Verdict),
+    /// Approve the newest version.
+    Approve(ReviewArguments),
+    /// Reject the newest version; the version that was approved before stays live.
+    Reject(ReviewArguments),
+    /// Take a template out of use temporarily.
+    Pause(ReviewArguments),
     /// End a pause.
-    Resume(Verdict),
-    /// Take a template out of use for good.
-    Disable(Verdict),
+    Resume(ReviewArguments),
+    /// Take a template out of use permanently.
+    Disable(ReviewArguments),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Verdict {
+pub(crate) struct ReviewArguments {
     /// The template's id.
     pub(crate) id: String,
     /// Only if this is its newest version.
     #[arg(long, value_name = "NUMBER")]
     pub(crate) version: Option<u64>,
-    /// Why, for whoever made the template.
+    /// The reason, for the author of the template.
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The copy is checked first. A store that is there is never overwritten, and files beside it that
-belonged to another one are refused: the message says how to move them away.
+The backup is checked first. An existing store is never overwritten, and leftover files of another
+store beside it are refused: the message says how to move them away.
 
-Everything is as it was when the copy was made. What was written later is gone. Credentials that
-were revoked later are good again: revoke them once more. Deliveries that were waiting go out again.
+The store is then as it was when the backup was made; later writes are missing. Credentials that were
+revoked later are valid again: revoke them once more. Pending deliveries are sent again.
 
 Example:
   galley restore /backup/galley-2026-11-15.db --store sqlite:/var/lib/galley/galley.db
 
-For PostgreSQL: its own copies go back with pg_restore, and a copy of a SQLite store is moved with
+For PostgreSQL: restore its own backups with pg_restore. Move a backup of a SQLite store with
   galley migrate --from sqlite:/backup/galley-2026-11-15.db --to postgres://galley@db/galley")]
 pub(crate) struct RestoreOptions {
-    /// The copy.
+    /// The backup.
     #[arg(required_unless_present = "from")]
     path: Option<PathBuf>,
-    /// The same.
+    /// The backup, as a flag.
     #[arg(long, value_name = "PATH", conflicts_with = "path")]
     from: Option<PathBuf>,
 }
 
 impl RestoreOptions {
-    /// The copy.
+    /// The path of the backup.
     pub(crate) fn backup(&self) -> PathBuf {
         self.path.clone().or_else(|| self.from.clone()).unwrap_or_default()
     }
@@ -312,43 +312,43 @@ impl RestoreOptions {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Stop the service first, and start it with the new store afterwards: what it writes to the old one
-meanwhile is not copied. A file that is in use is refused, and nobody can open it until this ends.
+Stop the service first and start it with the new store afterwards: writes to the old store during the
+copy would be missing. A file that is in use is refused, and it stays locked until the command ends.
 
-Ended at any moment, the same command goes on where it was. Until all is there and both sides were
-compared, row by row, no galley opens the target. A copy made by `galley backup` is as good a source.
+If the command is interrupted, run it again: it continues where it stopped. Galley does not open the
+target until all rows are copied and compared. A file written by `galley backup` works as well.
 
-Give the new store the same GALLEY_SECRET_KEY. The service makes the search anew when it starts.
+Use the same GALLEY_SECRET_KEY with the new store. The service rebuilds the search index when it starts.
 
 Examples:
   galley migrate --from sqlite:/var/lib/galley/galley.db --to postgres://galley@db/galley
   GALLEY_STORE=postgres://galley:PASSWORD@db/galley galley migrate --from sqlite:galley.db
 
-Exit code: 0 when all is there and the same, 1 otherwise.")]
+Exit code: 0 if everything is copied and equal, 1 otherwise.")]
 pub(crate) struct MigrateOptions {
     /// The store to copy: sqlite:PATH.
     #[arg(long, value_name = "URL")]
     pub(crate) from: String,
-    /// The database to fill: `postgres://USER@HOST/DATABASE` (default: the store of the settings, so
-    /// that a password need not be typed).
+    /// The target: `postgres://USER@HOST/DATABASE` (default: the setting `store`, so that a password
+    /// need not be typed).
     #[arg(long, value_name = "URL")]
     pub(crate) to: Option<String>,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit code: 0 without faults, 1 with faults, 2 when something cannot be read.
-In a list of templates pointers begin with the place in the list: /0/name.
-No two templates of one run may have the same name.")]
+Exit code: 0 without errors, 1 with errors, 2 if a file cannot be read.
+In a list of templates, pointers begin with the index in the list: /0/name.
+Two templates of one run must not have the same name.")]
 pub(crate) struct LintOptions {
-    /// Files that hold a template document or a list of them, directories that hold such files
-    /// (all *.json below them), or - for standard input.
+    /// Files with a template document or a list of them, directories (all *.json below them), or -
+    /// for standard input.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// The rules to check by.
+    /// The rulebook to check against.
     #[arg(long, default_value = "v1", value_parser = rulebook)]
     pub(crate) rulebook: &'static Rulebook,
-    /// Let warnings count as faults in the exit code.
+    /// Treat warnings as errors in the exit code.
     #[arg(long)]
     pub(crate) deny_warnings: bool,
     /// Write annotations for GitHub Actions.
@@ -358,30 +358,29 @@ pub(crate) struct LintOptions {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The document goes to standard output, the report to standard error.
-Exit code: 0 when all is converted whole, 1 when something is lost or to be completed, 2 when
-something is not converted: it cannot be read or written, or its own rulebook refuses it.")]
+The document is written to standard output, the report to standard error.
+Exit code: 0 if everything is converted completely, 1 if something is lost or incomplete, 2 if a
+document is not converted because it cannot be read or written, or its own rulebook refuses it.")]
 pub(crate) struct ConvertOptions {
-    /// Files that hold a template document or a list of them, directories that hold such files
-    /// (all *.json below them), or - for standard input.
+    /// Files with a template document or a list of them, directories (all *.json below them), or -
+    /// for standard input.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// The rulebook that they are written for.
+    /// The rulebook of the files.
     #[arg(long, value_parser = rulebook)]
     pub(crate) from: &'static Rulebook,
-    /// The rulebook to write them for.
+    /// The rulebook to convert them to.
     #[arg(long, value_parser = rulebook)]
     pub(crate) to: &'static Rulebook,
-    /// Where to write the one document (default: standard output).
+    /// Output file for a single document (default: standard output).
     #[arg(short, long, value_name = "FILE", conflicts_with = "output_dir")]
     pub(crate) output: Option<PathBuf>,
-    /// The directory to write several documents to, each at the path it was named by.
+    /// Output directory for several documents; each keeps its relative path.
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) output_dir: Option<PathBuf>,
 }
 
 fn rulebook(name: &str) -> Result<&'static Rulebook, String> {
     let names = || Rulebook::ALL.iter().map(|rulebook| rulebook.name).collect::<Vec<_>>();
-    Rulebook::by_name(name)
-        .ok_or_else(|| format!("there are these rulebooks: {}", names().join(", ")))
+    Rulebook::by_name(name).ok_or_else(|| format!("expected one of {}", names().join(", ")))
 }

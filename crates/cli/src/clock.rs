@@ -1,4 +1,4 @@
-//! The system's clock: the one place that asks for the time.
+//! The system clock: the only module that reads the time.
 
 use std::time::{Duration, Instant};
 
@@ -6,22 +6,25 @@ use galley_server::Clock;
 use jiff::Timestamp;
 
 pub(crate) struct SystemClock {
-    begun: Instant,
+    started: Instant,
 }
 
 impl SystemClock {
     pub(crate) fn new() -> Self {
-        Self { begun: Instant::now() }
+        Self { started: Instant::now() }
     }
 }
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the clock that is handed in")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the clock that the other crates receive"
+    )]
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }
 
     fn monotonic(&self) -> Duration {
-        self.begun.elapsed()
+        self.started.elapsed()
     }
 }

@@ -1,4 +1,4 @@
-//! The commands, and what they share: settings, the store, an account by its name.
+//! The commands and what they share: settings, the store, looking up an account.
 
 mod accounts;
 mod backup;
@@ -30,13 +30,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::{
     arguments::{AccountCommand, Arguments, Command, Common, WebhookCommand},
     clock::SystemClock,
-    settings::{Settings, StoreUrl, Written},
+    settings::{RawSettings, Settings, StoreUrl},
 };
 
-/// Runs what was typed.
+/// Runs the command.
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { command, common } = arguments;
-    // Files are checked wherever they are, with neither settings nor a store.
+    // These commands need neither settings nor a store.
     if let Command::Lint(options) = &command {
         return Ok(lint::run(options, common.json));
     }
@@ -49,45 +49,45 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         _ => Vec::new(),
     };
-    // What is not UTF-8 is no setting of ours.
+    // Settings are UTF-8; ignore other variables.
     let variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let written = Written::gather(&common, &flags, variables)?;
+    let raw = RawSettings::gather(&common, &flags, variables)?;
     if matches!(command, Command::Config) {
-        config::show(&written, common.json);
-        written.settings()?;
+        config::show(&raw, common.json);
+        raw.settings()?;
         return Ok(ExitCode::SUCCESS);
     }
-    let settings = written.settings()?;
+    let settings = raw.settings()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
         match command {
-            Command::Serve { .. } => serve::serve(&settings, &written).await,
-            Command::Doctor => doctor::check_integrity(&settings, common.json).await,
+            Command::Serve { .. } => serve::serve(&settings, &raw).await,
+            Command::Doctor => doctor::check(&settings, common.json).await,
             Command::Backup { path } => backup::backup(&settings, &path, common.json).await,
             Command::Restore(options) => restore::restore(&settings, &options, common.json),
             Command::Migrate(options) => migrate::migrate(&settings, &options, common.json).await,
             Command::Config => Ok(ExitCode::SUCCESS),
             Command::Webhook(WebhookCommand::Listen(options)) => {
-                webhooks::listen(options, &written, common.json).await?;
+                webhooks::listen(options, &raw, common.json).await?;
                 Ok(ExitCode::SUCCESS)
             }
             other => {
-                let desk = Desk::open(&settings, &common, &other).await?;
+                let context = CommandContext::open(&settings, &common, &other).await?;
                 match other {
-                    Command::Account(command) => accounts::account(&desk, command).await?,
-                    Command::Phone(command) => accounts::phone(&desk, command).await?,
-                    Command::Template(command) => templates::template(&desk, command).await?,
-                    Command::Review(command) => templates::review(&desk, command).await?,
-                    Command::Events(options) => events::events(&desk, options).await?,
+                    Command::Account(command) => accounts::account(&context, command).await?,
+                    Command::Phone(command) => accounts::phone(&context, command).await?,
+                    Command::Template(command) => templates::template(&context, command).await?,
+                    Command::Review(command) => templates::review(&context, command).await?,
+                    Command::Events(options) => events::events(&context, options).await?,
                     Command::Webhook(command) => {
-                        webhooks::webhook(&desk, &settings.webhooks, command).await?;
+                        webhooks::webhook(&context, &settings.webhooks, command).await?;
                     }
                     Command::Key(command) => {
-                        credentials::run(&desk, CredentialKind::Key, command).await?;
+                        credentials::run(&context, CredentialKind::Key, command).await?;
                     }
                     Command::Token(command) => {
-                        credentials::run(&desk, CredentialKind::Token, command).await?;
+                        credentials::run(&context, CredentialKind::Token, command).await?;
                     }
                     _ => {}
                 }
@@ -95,43 +95,41 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             }
         }
     });
-    // All that was acknowledged is on disk; what still hangs is not waited for long.
+    // Every acknowledged write is on disk; do not wait long for the rest.
     runtime.shutdown_timeout(Duration::from_millis(1_500));
     outcome
 }
 
-/// What a command that looks after accounts works with.
-struct Desk {
+/// What commands that work on a store need.
+struct CommandContext {
     store: Arc<dyn Store>,
     now: Timestamp,
     json: bool,
 }
 
-impl Desk {
-    /// Only making an account makes a store: a mistyped path is not to become an empty one.
+impl CommandContext {
+    /// Only `account create` creates a store, so that a mistyped path does not become an empty one.
     async fn open(settings: &Settings, common: &Common, command: &Command) -> anyhow::Result<Self> {
         let store = match command {
             Command::Account(AccountCommand::Create { .. }) => {
                 let SqliteOptions { queue, acknowledge, .. } = SqliteOptions::default();
-                open(settings, queue, acknowledge, SchemaPolicy::RefusedUnlessEmpty).await?
+                open(settings, queue, acknowledge, SchemaPolicy::RefuseUnlessEmpty).await?
             }
-            _ => open_existing(settings, SchemaPolicy::Refused).await?,
+            _ => open_existing(settings, SchemaPolicy::Refuse).await?,
         };
         Ok(Self { store, now: SystemClock::new().now(), json: common.json })
     }
 
-    /// An account by its id or its name. An id is never taken for a name that looks like one.
+    /// Finds an account by id, then by name.
     async fn account(&self, wanted: &str) -> anyhow::Result<Account> {
         let accounts = self.store.accounts().await?;
         let found = accounts.iter().find(|it| it.id.to_string() == wanted);
         let found = found.or_else(|| accounts.iter().find(|it| it.name == wanted)).cloned();
-        found.with_context(|| {
-            format!("there is no account {wanted:?}; `galley account list` shows them")
-        })
+        found.with_context(|| format!("there is no account {wanted:?}; run `galley account list`"))
     }
 }
 
-/// Opens the store, making it where there is none.
+/// Opens the store, and creates it if it does not exist.
 async fn open(
     settings: &Settings,
     queue: usize,
@@ -157,7 +155,7 @@ fn cannot_open(settings: &Settings) -> String {
     format!("the store {} cannot be opened", settings.store)
 }
 
-/// Whether a file is there; a database always counts as there.
+/// Whether the store file exists; a database counts as existing.
 fn exists(settings: &Settings) -> bool {
     match &settings.store {
         StoreUrl::Sqlite(path) => path.exists(),
@@ -165,18 +163,18 @@ fn exists(settings: &Settings) -> bool {
     }
 }
 
-/// Opens a store that has to be there. Only the service itself brings an older one up to date.
+/// Opens an existing store. Only `serve` migrates an older schema.
 async fn open_existing(
     settings: &Settings,
     older_schema: SchemaPolicy,
 ) -> anyhow::Result<Arc<dyn Store>> {
     if !exists(settings) {
-        bail!("there is no store {}; --store names another", settings.store);
+        bail!("there is no store {}; check --store", settings.store);
     }
     open(settings, SqliteOptions::default().queue, Acknowledge::AfterCommit, older_schema).await
 }
 
-/// Becomes ready when whoever started a command that goes on has had enough of it.
+/// Completes on SIGTERM or SIGINT.
 fn interrupted() -> anyhow::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

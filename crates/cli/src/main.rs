@@ -1,4 +1,4 @@
-//! `galley`, the one binary: arguments in, exit code out.
+//! The binary `galley`: parses the command line, runs a command, sets the exit code.
 
 mod arguments;
 mod clock;
@@ -13,8 +13,8 @@ use clap::Parser as _;
 
 use arguments::Arguments;
 
-/// Requests are read on one thread, kept on another and answered on a third; this allocator takes
-/// that well (measured: docs/decisions/0005-write-path.md).
+/// A request is read on one thread, stored by another and answered by a third. This allocator
+/// handles memory that crosses threads well (measured: docs/decisions/0005-write-path.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,55 +1,55 @@
-//! Secrets from the system's random source.
+//! Random secrets and ids from the system's random source.
 
 use anyhow::{Context as _, bail};
 use galley_domain::account;
 use galley_server::delivery::Random;
 
-/// URL-safe, and a power of two, so that every letter is as likely as any other.
+/// URL-safe characters. Their number is a power of two, so that all are equally likely.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// A new secret: the prefix and 192 random bits.
+/// A new secret: the prefix followed by 192 random bits.
 pub(crate) fn random(prefix: &str) -> anyhow::Result<String> {
     let letters = bytes::<32>()?.map(|byte| char::from(ALPHABET[usize::from(byte & 63)]));
     Ok(prefix.chars().chain(letters).collect())
 }
 
-/// A phone number id that nobody has, for an account that takes any.
+/// A random phone number id, for an account that accepts any.
 pub(crate) fn phone() -> anyhow::Result<String> {
     let digits = bytes::<14>()?.map(|byte| char::from(b'0' + byte % 10));
     Ok(std::iter::once('1').chain(digits).collect())
 }
 
-/// A short word that tells this process from others.
+/// A short random id of this process.
 pub(crate) fn instance() -> anyhow::Result<String> {
     let letters = bytes::<6>()?.map(|byte| char::from(ALPHABET[usize::from(byte & 31) + 26]));
     Ok(letters.into_iter().collect())
 }
 
-/// The random source for those who need it later.
+/// The system's random source, for the other crates.
 pub(crate) struct SystemRandom;
 
 impl Random for SystemRandom {
     fn fill(&self, bytes: &mut [u8]) {
-        getrandom::fill(bytes).expect("a system that has started a process has random numbers");
+        getrandom::fill(bytes).expect("the system's random source is available once processes run");
     }
 }
 
 fn bytes<const N: usize>() -> anyhow::Result<[u8; N]> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).context("the system's random source does not answer")?;
+    getrandom::fill(&mut bytes).context("the system's random source failed")?;
     Ok(bytes)
 }
 
-/// Takes a secret that somebody gives, because their clients have it built in.
-pub(crate) fn given(what: &str, secret: String) -> anyhow::Result<String> {
+/// Checks a secret that the operator chose, for clients that already have it.
+pub(crate) fn chosen(what: &str, secret: String) -> anyhow::Result<String> {
     if !account::is_secret(&secret) {
         bail!(
-            "the {what} has to be 1 to {} of the characters A-Z a-z 0-9 . _ ~ + -",
+            "the {what} must have 1 to {} of the characters A-Z a-z 0-9 . _ ~ + -",
             account::MAX_SECRET_BYTES
         );
     }
     if is_weak(&secret) {
-        eprintln!("warning: the {what} is weak; 20 or more random characters are hard to guess");
+        eprintln!("warning: the {what} is weak; use 20 or more random characters");
     }
     Ok(secret)
 }

@@ -1,5 +1,5 @@
-//! Settings: compiled-in defaults, then a file, then the environment, then flags. What was
-//! written becomes what it means in one step that tells every complaint at once.
+//! Settings: compiled-in defaults, then a file, then the environment, then flags. Resolving them
+//! reports every error at once.
 
 mod webhooks;
 
@@ -14,10 +14,10 @@ use jiff::SignedDuration;
 use crate::arguments::Common;
 pub(crate) use webhooks::WebhookSettings;
 
-/// The commented defaults: documentation and values in one, so that they cannot differ.
+/// The commented default settings, which are also the documentation.
 pub(crate) const DEFAULTS: &str = include_str!("../galley.default.toml");
 
-/// Environment variables that are no settings of the file, and are not shown.
+/// Secret environment variables that are not settings; their values are never shown.
 const SECRETS: [&str; 5] = [
     "GALLEY_BOOTSTRAP_KEY",
     "GALLEY_BOOTSTRAP_TOKEN",
@@ -26,18 +26,18 @@ const SECRETS: [&str; 5] = [
     "GALLEY_WEBHOOK_SECRET",
 ];
 
-/// What was written, and where.
-pub(crate) struct Written {
+/// Settings as text, each with its source.
+pub(crate) struct RawSettings {
     values: BTreeMap<String, (String, String)>,
     environment: BTreeMap<String, String>,
-    complaints: Vec<String>,
+    errors: Vec<String>,
 }
 
-/// What the settings mean.
+/// Resolved settings.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) listen: String,
-    /// Where the service is reached from outside; empty if that is where it listens.
+    /// Public base URL; if empty, the listen address is used.
     pub(crate) public_url: String,
     pub(crate) store: StoreUrl,
     pub(crate) log_format: LogFormat,
@@ -49,14 +49,14 @@ pub(crate) struct Settings {
     pub(crate) webhooks: WebhookSettings,
 }
 
-/// Where everything is kept.
+/// The database.
 #[derive(Clone, Debug)]
 pub(crate) enum StoreUrl {
     Sqlite(PathBuf),
     Postgres(Box<PostgresAddress>),
 }
 
-/// For people, without anything secret.
+/// Shows the URL without secrets.
 impl std::fmt::Display for StoreUrl {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -66,7 +66,7 @@ impl std::fmt::Display for StoreUrl {
     }
 }
 
-/// The first account of an empty store, with given secrets. Not to be printed.
+/// The secrets of the first account of an empty store. Never printed.
 pub(crate) struct Bootstrap {
     pub(crate) key: String,
     pub(crate) token: String,
@@ -79,8 +79,8 @@ impl std::fmt::Debug for Bootstrap {
     }
 }
 
-impl Written {
-    /// Gathers the layers. `flags` are those of the command itself, strongest of all.
+impl RawSettings {
+    /// Collects all sources. `flags` of the command itself override the others.
     pub(crate) fn gather(
         common: &Common,
         flags: &[(&str, Option<String>)],
@@ -88,23 +88,23 @@ impl Written {
     ) -> anyhow::Result<Self> {
         let environment: BTreeMap<String, String> =
             environment.filter(|(name, _)| name.starts_with("GALLEY_")).collect();
-        let mut written = Self { values: BTreeMap::new(), environment, complaints: Vec::new() };
-        written.layer_file(DEFAULTS, "default").expect("the defaults are valid");
-        written.layer_chosen_file(common)?;
-        written.layer_environment();
+        let mut raw = Self { values: BTreeMap::new(), environment, errors: Vec::new() };
+        raw.layer_file(DEFAULTS, "default").expect("the defaults are valid");
+        raw.layer_chosen_file(common)?;
+        raw.layer_environment();
         for set in &common.set {
             match set.split_once('=') {
-                Some((name, value)) => written.layer(name.trim(), value.trim().to_owned(), "--set"),
-                None => written.complaints.push(format!("--set {set}: NAME=VALUE is expected")),
+                Some((name, value)) => raw.layer(name.trim(), value.trim().to_owned(), "--set"),
+                None => raw.errors.push(format!("--set {set}: expected NAME=VALUE")),
             }
         }
         let store = ("store", common.store.clone());
         for (name, value) in flags.iter().cloned().chain([store]) {
             if let Some(value) = value {
-                written.layer(name, value, &format!("--{}", name.replace('_', "-")));
+                raw.layer(name, value, &format!("--{}", name.replace('_', "-")));
             }
         }
-        Ok(written)
+        Ok(raw)
     }
 
     fn layer_chosen_file(&mut self, common: &Common) -> anyhow::Result<()> {
@@ -129,13 +129,12 @@ impl Written {
             let value = match value {
                 toml::Value::String(text) => text,
                 toml::Value::Table(_) | toml::Value::Array(_) => {
-                    self.complaints
-                        .push(format!("{name} (from {source}): a plain value is expected"));
+                    self.errors.push(format!("{name} (from {source}): expected a plain value"));
                     continue;
                 }
                 other => other.to_string(),
             };
-            // The defaults themselves say which settings there are.
+            // The defaults define which settings exist.
             if source == "default" {
                 self.values.insert(name, (value, source.to_owned()));
             } else {
@@ -152,25 +151,25 @@ impl Written {
             if other || SECRETS.contains(&&*name) {
                 continue;
             }
-            match self.unknown(&setting) {
-                // A variable may be meant for another version: worth a word, not a refusal.
-                Some(complaint) => eprintln!("warning: {name}: {complaint}"),
+            match self.unknown_setting(&setting) {
+                // The variable may be for another version of Galley: warn, but do not refuse.
+                Some(error) => eprintln!("warning: {name}: {error}"),
                 None => self.layer(&setting, value, &name),
             }
         }
     }
 
     fn layer(&mut self, name: &str, value: String, source: &str) {
-        match self.unknown(name) {
-            Some(complaint) => self.complaints.push(format!("{complaint} (from {source})")),
+        match self.unknown_setting(name) {
+            Some(error) => self.errors.push(format!("{error} (from {source})")),
             None => {
                 self.values.insert(name.to_owned(), (value, source.to_owned()));
             }
         }
     }
 
-    /// What there is to say about a setting that does not exist.
-    fn unknown(&self, name: &str) -> Option<String> {
+    /// The error message for a setting that does not exist.
+    fn unknown_setting(&self, name: &str) -> Option<String> {
         if self.values.contains_key(name) {
             return None;
         }
@@ -180,52 +179,53 @@ impl Written {
         })
     }
 
-    /// Every setting: its name, its value, where it comes from. Secrets are hidden.
+    /// Name, value and source of every setting. Secrets are redacted.
     pub(crate) fn rows(&self) -> Vec<(&str, String, &str)> {
         let settings =
-            self.values.iter().map(|(name, (value, source))| (&**name, hushed(value), &**source));
+            self.values.iter().map(|(name, (value, source))| (&**name, redacted(value), &**source));
         let secrets = SECRETS.iter().filter(|name| self.environment.contains_key(**name));
         settings.chain(secrets.map(|name| (*name, "***".to_owned(), "environment"))).collect()
     }
 
-    /// What a variable of the environment says.
+    /// The value of an environment variable.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         self.environment.get(name).map(String::as_str)
     }
 
-    /// What the settings mean, or everything that makes no sense.
+    /// Resolves the settings, or reports every invalid one.
     pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
-        let mut meaning = Meaning { written: self, complaints: self.complaints.clone() };
-        let settings = meaning.settings();
-        if meaning.complaints.is_empty() {
+        let mut resolver = Resolver { raw: self, errors: self.errors.clone() };
+        let settings = resolver.settings();
+        if resolver.errors.is_empty() {
             return Ok(settings);
         }
-        bail!("these settings make no sense:\n  {}", meaning.complaints.join("\n  "))
+        bail!("invalid settings:\n  {}", resolver.errors.join("\n  "))
     }
 }
 
-/// The step from what was written to what it means; goes on after a complaint.
-struct Meaning<'w> {
-    written: &'w Written,
-    complaints: Vec<String>,
+/// Resolves raw settings and continues after an error.
+struct Resolver<'r> {
+    raw: &'r RawSettings,
+    errors: Vec<String>,
 }
 
-impl Meaning<'_> {
+impl Resolver<'_> {
     fn settings(&mut self) -> Settings {
         let limits = Limits {
-            header: self.time("header_timeout"),
-            body: self.time("body_timeout"),
-            request: self.time("request_timeout"),
-            idle: self.time("idle_timeout"),
+            header: self.duration("header_timeout"),
+            body: self.duration("body_timeout"),
+            request: self.duration("request_timeout"),
+            idle: self.duration("idle_timeout"),
             connections: self.number("max_connections"),
             media_bytes: (self.number("media_mib_per_account") as u64)
                 .saturating_mul(1_024 * 1_024),
-            drain_delay: self.time("drain_delay"),
-            drain: self.time("drain_timeout"),
+            drain_delay: self.duration("drain_delay"),
+            drain: self.duration("drain_timeout"),
             ..Limits::default()
         };
         if limits.drain_delay + limits.drain > Duration::from_secs(10) {
-            self.complaints.push("drain_delay and drain_timeout: together at most 10s".to_owned());
+            self.errors
+                .push("drain_delay and drain_timeout: must be at most 10s together".to_owned());
         }
         Settings {
             listen: self.read("listen", "HOST:PORT", |text| {
@@ -233,7 +233,7 @@ impl Meaning<'_> {
                 (text.parse::<SocketAddr>().is_ok() || port.parse::<u16>().is_ok())
                     .then(|| text.to_owned())
             }),
-            public_url: self.read("public_url", "https://HOST, or nothing", public_url),
+            public_url: self.read("public_url", "https://HOST, or an empty value", public_url),
             store: self.store(),
             log_format: self.read("log_format", "human or json", |text| match text {
                 "human" => Some(LogFormat::Human),
@@ -250,25 +250,26 @@ impl Meaning<'_> {
         }
     }
 
-    /// An address may hold a password, which no complaint repeats.
+    /// The URL may contain a password, which no error message repeats.
     fn store(&mut self) -> StoreUrl {
-        let (value, source) = &self.written.values["store"];
+        let (value, source) = &self.raw.values["store"];
         match store_url(value) {
             Ok(store) => store,
-            Err(complaint) => {
-                self.complaints.push(format!("store (from {source}): {complaint}"));
+            Err(error) => {
+                self.errors.push(format!("store (from {source}): {error}"));
                 StoreUrl::Sqlite(PathBuf::new())
             }
         }
     }
 
     fn bootstrap(&mut self) -> Option<Bootstrap> {
-        let mut secret = |name: &str, longest: usize| {
-            // Compose files hand on what is not set as empty.
-            let value = self.written.variable(name).filter(|value| !value.is_empty())?.to_owned();
-            if !account::is_segment(&value) || value.len() > longest {
-                let allowed = format!("1 to {longest} of the characters A-Z a-z 0-9 . _ ~ + -");
-                self.complaints.push(format!("{name}: {allowed}"));
+        let mut secret = |name: &str, max_bytes: usize| {
+            // Compose files pass unset variables as empty.
+            let value = self.raw.variable(name).filter(|value| !value.is_empty())?.to_owned();
+            if !account::is_segment(&value) || value.len() > max_bytes {
+                let allowed =
+                    format!("use 1 to {max_bytes} of the characters A-Z a-z 0-9 . _ ~ + -");
+                self.errors.push(format!("{name}: {allowed}"));
             }
             Some(value)
         };
@@ -278,17 +279,17 @@ impl Meaning<'_> {
             (Some(key), Some(token)) => Some(Bootstrap { key, token, phone }),
             (None, None) if phone.is_none() => None,
             _ => {
-                let complaint =
-                    "GALLEY_BOOTSTRAP_KEY and GALLEY_BOOTSTRAP_TOKEN: give both, or none";
-                self.complaints.push(complaint.to_owned());
+                let error = "GALLEY_BOOTSTRAP_KEY and GALLEY_BOOTSTRAP_TOKEN: set both or neither";
+                self.errors.push(error.to_owned());
                 None
             }
         }
     }
 
-    fn time(&mut self, name: &str) -> Duration {
-        let some = |text: &str| time(text).filter(|time| !time.is_zero() || name == "drain_delay");
-        self.read(name, "a time such as 10s or 500ms", some)
+    fn duration(&mut self, name: &str) -> Duration {
+        let some =
+            |text: &str| duration(text).filter(|time| !time.is_zero() || name == "drain_delay");
+        self.read(name, "a duration such as 10s or 500ms", some)
     }
 
     fn number(&mut self, name: &str) -> usize {
@@ -297,21 +298,21 @@ impl Meaning<'_> {
         })
     }
 
-    /// Reads one setting; what makes no sense is complained of and the default goes on.
+    /// Reads one setting. An invalid value is reported and replaced by the default.
     fn read<T>(&mut self, name: &str, expected: &str, read: impl Fn(&str) -> Option<T>) -> T {
-        let (value, source) = &self.written.values[name];
+        let (value, source) = &self.raw.values[name];
         read(value).unwrap_or_else(|| {
-            let complaint = format!("{name} = {value:?} (from {source}): {expected} is expected");
-            self.complaints.push(complaint);
+            let error = format!("{name} = {value:?} (from {source}): expected {expected}");
+            self.errors.push(error);
             let defaults: toml::Table = toml::from_str(DEFAULTS).expect("the defaults are valid");
             let default =
                 defaults[name].as_str().map_or_else(|| defaults[name].to_string(), str::to_owned);
-            read(&default).expect("the defaults make sense")
+            read(&default).expect("the defaults are valid")
         })
     }
 }
 
-/// What an address of a store means.
+/// Parses the URL of a store.
 pub(crate) fn store_url(text: &str) -> Result<StoreUrl, String> {
     if let Some(path) = text.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
         return Ok(StoreUrl::Sqlite(PathBuf::from(path.strip_prefix("//").unwrap_or(path))));
@@ -319,14 +320,14 @@ pub(crate) fn store_url(text: &str) -> Result<StoreUrl, String> {
     match text.parse() {
         Ok(address) => Ok(StoreUrl::Postgres(Box::new(address))),
         Err(AddressError::Scheme) => {
-            Err("sqlite:PATH or postgres://USER@HOST/DATABASE is expected".to_owned())
+            Err("expected sqlite:PATH or postgres://USER@HOST/DATABASE".to_owned())
         }
         Err(error) => Err(error.to_string()),
     }
 }
 
-/// A value without the password that it may hold, wherever in an address that stands.
-fn hushed(value: &str) -> String {
+/// A value without the password that a URL may contain.
+fn redacted(value: &str) -> String {
     match value.split_once("://") {
         Some(("postgres" | "postgresql", _)) => {
             let shown = value.parse().map(|address: PostgresAddress| address.shown());
@@ -337,7 +338,7 @@ fn hushed(value: &str) -> String {
     }
 }
 
-/// An address that paths can be put behind, or nothing.
+/// A base URL without query, fragment and user information, or an empty value.
 fn public_url(text: &str) -> Option<String> {
     let text = text.trim();
     if text.is_empty() {
@@ -345,12 +346,12 @@ fn public_url(text: &str) -> Option<String> {
     }
     let rest = text.strip_prefix("https://").or(text.strip_prefix("http://"))?;
     let plain = |byte: u8| byte.is_ascii_graphic() && !b"?#@\"<>\\".contains(&byte);
-    let good = rest.bytes().all(plain) && !rest.is_empty() && !rest.starts_with('/');
-    good.then(|| text.to_owned())
+    let is_valid = rest.bytes().all(plain) && !rest.is_empty() && !rest.starts_with('/');
+    is_valid.then(|| text.to_owned())
 }
 
-/// A length of time as people write it: `10s`, `1h 30m`, `90d`.
-pub(crate) fn time(text: &str) -> Option<Duration> {
+/// Parses a duration: `10s`, `1h 30m`, `90d`.
+pub(crate) fn duration(text: &str) -> Option<Duration> {
     let days = text.trim().strip_suffix('d').and_then(|days| days.trim().parse::<u64>().ok());
     if let Some(days) = days {
         return Some(Duration::from_secs(days.checked_mul(86_400)?));
@@ -363,7 +364,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_in_the_address_of_a_store_is_never_shown() {
+    fn a_password_in_the_url_of_a_store_is_never_shown() {
         for (address, shown) in [
             ("postgres://u:hush@h/db?sslmode=require", "postgres://h/db"),
             ("postgresql://h/db?user=u&password=hush", "postgres://h/db"),
@@ -376,13 +377,13 @@ mod tests {
             ("https://shop.example:8080", "https://shop.example:8080"),
             ("sqlite:galley.db", "sqlite:galley.db"),
         ] {
-            assert_eq!(hushed(address), shown);
+            assert_eq!(redacted(address), shown);
         }
-        let complaint = store_url("postgres://u:hush@h/db?sslmode=sometimes").unwrap_err();
-        assert!(complaint.contains("verify-full") && !complaint.contains("hush"), "{complaint}");
+        let error = store_url("postgres://u:hush@h/db?sslmode=sometimes").unwrap_err();
+        assert!(error.contains("verify-full") && !error.contains("hush"), "{error}");
         for whole in ["postgres://u:hu@sh@h/db", "postgres://h/db?user=u&password=hu@sh"] {
-            let complaint = store_url(whole).unwrap_err();
-            assert!(complaint.contains("%40") && !complaint.contains("sh@"), "{complaint}");
+            let error = store_url(whole).unwrap_err();
+            assert!(error.contains("%40") && !error.contains("sh@"), "{error}");
         }
         let store = store_url("postgresql://u:hush@a:1,b:2/db").unwrap();
         assert_eq!(store.to_string(), "postgres://a,b/db");
@@ -397,18 +398,18 @@ mod tests {
     pub(super) fn gather(set: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<Settings> {
         let environment =
             environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Written::gather(&common(set), &[], environment)?.settings()
+        RawSettings::gather(&common(set), &[], environment)?.settings()
     }
 
     #[test]
-    fn the_defaults_make_sense_and_are_those_of_the_server() {
+    fn the_defaults_are_valid_and_equal_those_of_the_server() {
         let settings = gather(&[], &[]).unwrap();
         assert_eq!(format!("{:?}", settings.limits), format!("{:?}", Limits::default()));
         assert_eq!(settings.store.to_string(), "sqlite:galley.db");
     }
 
     #[test]
-    fn a_file_beats_the_defaults_the_environment_the_file_and_flags_all() {
+    fn flags_override_the_environment_which_overrides_the_file_and_the_defaults() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("galley.toml");
         std::fs::write(&file, "listen = \"a:1\"\nlog_level = \"warn\"\nmax_connections = 7\n")
@@ -417,16 +418,16 @@ mod tests {
         let environment = [("GALLEY_LISTEN", "b:2"), ("GALLEY_LOG_LEVEL", "error")];
         let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let flags = [("listen", Some("c:3".to_owned()))];
-        let written = Written::gather(&common, &flags, environment.into_iter()).unwrap();
-        let settings = written.settings().unwrap();
+        let raw = RawSettings::gather(&common, &flags, environment.into_iter()).unwrap();
+        let settings = raw.settings().unwrap();
         assert_eq!(settings.listen, "c:3");
         assert_eq!(settings.log_level, tracing::Level::DEBUG);
         assert_eq!(settings.limits.connections, 7);
-        assert!(written.rows().contains(&("listen", "c:3".to_owned(), "--listen")));
+        assert!(raw.rows().contains(&("listen", "c:3".to_owned(), "--listen")));
     }
 
     #[test]
-    fn the_public_address_is_one_that_paths_can_be_put_behind() {
+    fn the_public_url_is_a_base_url_or_empty() {
         let read =
             |text: &str| gather(&[&format!("public_url={text}")], &[]).map(|it| it.public_url);
         assert_eq!(read("").unwrap(), "");
@@ -446,26 +447,26 @@ mod tests {
     }
 
     #[test]
-    fn every_complaint_is_told_at_once() {
+    fn every_invalid_setting_is_reported_at_once() {
         let set = ["listen=nowhere", "store=mysql:x", "body_timeout=soon", "access_log=perhaps"];
-        let complaints = gather(&set, &[("GALLEY_BOOTSTRAP_KEY", "only")]).unwrap_err().to_string();
+        let errors = gather(&set, &[("GALLEY_BOOTSTRAP_KEY", "only")]).unwrap_err().to_string();
         for name in ["listen", "store", "body_timeout", "access_log", "GALLEY_BOOTSTRAP_TOKEN"] {
-            assert!(complaints.contains(name), "{name} in {complaints}");
+            assert!(errors.contains(name), "{name} in {errors}");
         }
     }
 
     #[test]
-    fn an_unknown_setting_is_refused_with_the_one_that_was_meant() {
-        let complaint = gather(&["listn=a:1", "store=x", "odd=1"], &[]).unwrap_err().to_string();
-        assert!(complaint.contains("there is no setting `listn`: did you mean `listen`?"));
-        assert!(complaint.contains("`odd`") && complaint.contains("store (from"), "{complaint}");
+    fn an_unknown_setting_is_refused_with_a_suggestion() {
+        let error = gather(&["listn=a:1", "store=x", "odd=1"], &[]).unwrap_err().to_string();
+        assert!(error.contains("there is no setting `listn`: did you mean `listen`?"));
+        assert!(error.contains("`odd`") && error.contains("store (from"), "{error}");
     }
 
     #[test]
     fn secrets_are_never_shown() {
         let environment = SECRETS.map(|name| (name.to_owned(), "canary-of-17-chars".to_owned()));
-        let written = Written::gather(&common(&[]), &[], environment.into_iter()).unwrap();
-        let shown = format!("{:?} {:?}", written.rows(), written.settings().unwrap());
+        let raw = RawSettings::gather(&common(&[]), &[], environment.into_iter()).unwrap();
+        let shown = format!("{:?} {:?}", raw.rows(), raw.settings().unwrap());
         assert!(!shown.contains("canary"), "{shown}");
     }
 }

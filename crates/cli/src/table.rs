@@ -1,4 +1,4 @@
-//! Answers for people (a table) and for programs (JSON).
+//! Output as a table for people or as JSON for programs.
 
 use std::io::{self, Write as _};
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 pub(crate) fn print(json: bool, columns: &[&str], rows: Vec<Vec<Value>>) {
     if json {
         let objects: Vec<Value> = rows.into_iter().map(|row| object(columns, row)).collect();
-        return say(&Value::from(objects).to_string());
+        return print_line(&Value::from(objects).to_string());
     }
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -17,28 +17,28 @@ pub(crate) fn print(json: bool, columns: &[&str], rows: Vec<Vec<Value>>) {
     for row in rows {
         table.add_row(row.iter().map(plain));
     }
-    say(&table.trim_fmt());
+    print_line(&table.trim_fmt());
 }
 
-/// Prints one thing: a line per member, or a JSON object. Absent values are left out.
+/// Prints one record: a line per member, or a JSON object. Absent values are omitted.
 pub(crate) fn print_one(json: bool, members: &[(&str, Value)]) {
     if json {
         let (columns, row): (Vec<&str>, Vec<Value>) = members.iter().cloned().unzip();
-        return say(&object(&columns, row).to_string());
+        return print_line(&object(&columns, row).to_string());
     }
     let width = members.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
     for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
-        say(&format!("{:width$}  {}", name.replace('_', " "), plain(value)));
+        print_line(&format!("{:width$}  {}", name.replace('_', " "), plain(value)));
     }
 }
 
-/// Says a line on standard output. Whoever closed it does not want to hear: that is no failure.
-pub(crate) fn say(line: &str) {
-    let _ = try_say(line);
+/// Prints a line to standard output. A closed pipe is not an error.
+pub(crate) fn print_line(line: &str) {
+    let _ = try_print_line(line);
 }
 
-/// The same for those who go on for as long as somebody listens.
-pub(crate) fn try_say(line: &str) -> io::Result<()> {
+/// Prints a line, and reports a closed pipe so that a running command can stop.
+pub(crate) fn try_print_line(line: &str) -> io::Result<()> {
     writeln!(io::stdout(), "{line}")
 }
 

@@ -1,5 +1,5 @@
-//! Rulebooks: the form of a document as one table. The reader, the JSON Schema, the rules page
-//! and "did you mean" all come from it, so that they cannot disagree.
+//! Rulebooks: the document format of a template as one table. The validator, the JSON Schema, the
+//! rules page and the "did you mean" hints are all derived from it, so they cannot disagree.
 
 mod category;
 pub mod graph_codes;
@@ -23,51 +23,52 @@ pub use v1::V1;
 pub use view::Check;
 use view::DocumentView;
 pub use whatsapp::WHATSAPP;
-pub(crate) use whatsapp::{BODY_MAX, CODE_MAX, OFFER_CODE_MAX};
+pub(crate) use whatsapp::{MAX_BODY_CHARS, MAX_COUPON_CHARS, MAX_OFFER_COUPON_CHARS};
 
-/// The form of a template document, its rules, and what makes a name unique under it.
+/// A document format for templates: its fields, its rules, and its unique key.
 #[derive(Debug)]
 pub struct Rulebook {
-    /// What accounts and the command line call it.
+    /// The name in account settings and on the command line.
     pub name: &'static str,
-    /// The document a template is created from.
+    /// The document that creates a template.
     pub template: &'static ObjectSchema,
-    /// The document that edits one.
+    /// The document that edits a template.
     pub edit: &'static ObjectSchema,
-    /// What no row can say, because it is about several fields at once.
+    /// Rules that involve several fields, which the table cannot express.
     pub checks: &'static [Check],
-    /// What is worth a warning in several fields at once.
-    pub(crate) advise: fn(&DocumentView<'_>, &mut Warnings),
-    /// Every rule that a document of a template can break here.
+    /// Adds the warnings that involve several fields.
+    pub(crate) collect_warnings: fn(&DocumentView<'_>, &mut Warnings),
+    /// Every rule that a template document can break under this rulebook.
     pub rules: &'static [Rule],
-    /// What makes a template unique, from its account, name and language.
-    pub claim: fn(AccountId, &str, &str) -> String,
-    /// Whether a name may be had once in each language. All languages of it then have one category,
-    /// which stays while a version is live, and templates are compared with one another.
-    pub names_have_languages: bool,
+    /// The unique key of a template, from its account, name and language.
+    pub unique_key: fn(AccountId, &str, &str) -> String,
+    /// Whether a name can exist once per language. The languages of a name then form a translation
+    /// group: they share one category, which is locked while a version is live, and templates of an
+    /// account are checked for identical content.
+    pub supports_translations: bool,
 }
 
 impl Rulebook {
-    /// Every rulebook there is.
+    /// All rulebooks.
     pub const ALL: &[&'static Rulebook] = &[&V1, &WHATSAPP];
 
-    /// The rulebook of that name.
+    /// The rulebook with this name.
     pub fn by_name(name: &str) -> Option<&'static Rulebook> {
         Self::ALL.iter().copied().find(|rulebook| rulebook.name == name)
     }
 
-    /// Adds what its checks find in a document that the table has judged.
-    pub(crate) fn check(&self, root: &Json<'_>, report: &mut ViolationCollector) {
+    /// Adds the violations that the checks find. Expects that the table has been applied already.
+    pub(crate) fn check(&self, root: &Json<'_>, violations: &mut ViolationCollector) {
         if matches!(root, Json::Object(_)) && !self.checks.is_empty() {
-            let draft = DocumentView::of(root);
-            self.checks.iter().for_each(|check| (check.run)(&draft, report));
+            let document = DocumentView::of(root);
+            self.checks.iter().for_each(|check| (check.run)(&document, violations));
         }
     }
 
-    /// Adds what is worth a warning in the document as a whole.
-    pub(crate) fn advise(&self, root: &Json<'_>, warnings: &mut Warnings) {
+    /// Adds the warnings about the document as a whole.
+    pub(crate) fn collect_warnings(&self, root: &Json<'_>, warnings: &mut Warnings) {
         if matches!(root, Json::Object(_)) {
-            (self.advise)(&DocumentView::of(root), warnings);
+            (self.collect_warnings)(&DocumentView::of(root), warnings);
         }
     }
 }

@@ -47,7 +47,7 @@ impl Template {
     pub fn check(document: &Document<'_>, rulebook: &Rulebook) -> Checked {
         let also = |report: &mut ViolationCollector| rulebook.check(document.root(), report);
         let (content, mut warnings) = Reader::check(document, rulebook.template, is_content, also);
-        rulebook.advise(document.root(), &mut warnings);
+        rulebook.collect_warnings(document.root(), &mut warnings);
         Checked { template: content.map(|content| Self::of(document, content)), warnings }
     }
 

@@ -19,14 +19,14 @@ use crate::{
 pub use format::{Format, INVALID_FORMAT, Update, rejection_word, status_word};
 
 const fn text_of(max: usize, form: StringFormat) -> FieldType {
-    FieldType::String(StringRule { max, whatsapp_max: None, multiline: false, form })
+    FieldType::String(StringRule { max, whatsapp_max: None, multiline: false, format: form })
 }
 
 const fn url(presence: Presence) -> Field {
     Field {
         name: "url",
         presence,
-        shape: text_of(2_000, StringFormat::Url),
+        field_type: text_of(2_000, StringFormat::Url),
         about: "Where events are sent. It begins with `https://`, unless the operator allows http.",
     }
 }
@@ -34,7 +34,7 @@ const fn url(presence: Presence) -> Field {
 const EVENTS: Field = Field {
     name: "events",
     presence: Presence::Optional,
-    shape: FieldType::Choices(EventType::VALUES),
+    field_type: FieldType::ChoiceList(EventType::VALUES),
     about: "Which types of event are sent; an empty list, like none at all, means every type.",
 };
 
@@ -42,7 +42,7 @@ const EVENTS: Field = Field {
 const VERIFY_TOKEN: Field = Field {
     name: "verify_token",
     presence: Presence::Optional,
-    shape: text_of(256, StringFormat::Free),
+    field_type: text_of(256, StringFormat::Free),
     about: "With the format `whatsapp`: what the address is asked with, as `hub.verify_token`, before anything is kept. It is kept nowhere.",
 };
 
@@ -55,14 +55,14 @@ pub static REGISTRATION: ObjectSchema = ObjectSchema {
         Field {
             name: "format",
             presence: Presence::Optional,
-            shape: FieldType::Choice(Format::VALUES),
+            field_type: FieldType::Choice(Format::VALUES),
             about: "How events are sent: `galley`, as the feed has them, unless something else is said; `whatsapp`, as Meta sends them, for accounts with the rulebook `whatsapp`. It never changes.",
         },
         VERIFY_TOKEN,
         Field {
             name: "secret",
             presence: Presence::Optional,
-            shape: text_of(256, StringFormat::Secret),
+            field_type: text_of(256, StringFormat::Secret),
             about: "With the format `whatsapp`: the app secret that receivers know already. Without it one is made.",
         },
     ],
@@ -75,7 +75,7 @@ pub static SUBSCRIPTION: ObjectSchema = ObjectSchema {
         Field {
             name: "override_callback_uri",
             presence: Presence::Optional,
-            shape: text_of(200, StringFormat::Url),
+            field_type: text_of(200, StringFormat::Url),
             about: "Where changes of templates are sent.",
         },
         VERIFY_TOKEN,
@@ -92,7 +92,7 @@ pub static CHANGE: ObjectSchema = ObjectSchema {
         Field {
             name: "disabled",
             presence: Presence::Optional,
-            shape: FieldType::Bool,
+            field_type: FieldType::Bool,
             about: "`true` switches it off; `false` switches it on again, and it goes on where it was.",
         },
     ],
@@ -104,7 +104,7 @@ pub static ROTATION: ObjectSchema = ObjectSchema {
     fields: &[Field {
         name: "force",
         presence: Presence::Optional,
-        shape: FieldType::Bool,
+        field_type: FieldType::Bool,
         about: "`true` rotates although the rotation before has not ended: the oldest secret is worth nothing from now on.",
     }],
 };
@@ -116,13 +116,13 @@ pub static REPLAY: ObjectSchema = ObjectSchema {
         Field {
             name: "event",
             presence: Presence::Optional,
-            shape: FieldType::PositiveInteger,
+            field_type: FieldType::PositiveInteger,
             about: "The `seq` of one event.",
         },
         Field {
             name: "since",
             presence: Presence::Optional,
-            shape: text_of(40, StringFormat::Moment),
+            field_type: text_of(40, StringFormat::Timestamp),
             about: "Every event since this moment.",
         },
     ],

@@ -1,14 +1,14 @@
-//! Every rule of the `whatsapp` rulebook: the smallest document that breaks it, the nearest one
-//! that does not, and where the violation is told. The rules of `v1` have theirs in `rules.rs`.
+//! Every rule of the `whatsapp` rulebook: a minimal document that breaks it, a similar valid one, and
+//! the pointer of the violation. `rules.rs` tests the rules of `v1`.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod whatsapp {
+    mod client_documents;
     mod fixture;
-    mod forms;
+    mod formats;
     mod limits;
-    mod pieces;
-    mod samples;
+    mod placement;
     mod table;
     mod warnings;
 }

@@ -1,6 +1,6 @@
-//! Documents that edit a template of the `whatsapp` rulebook, and warnings about such templates.
+//! Edits of templates of the `whatsapp` rulebook, and warnings about such templates.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use galley_domain::{
     document::Document,
@@ -26,19 +26,19 @@ fn read(edit: &str) -> Result<(Option<String>, Option<Category>), Vec<String>> {
     }
 }
 
-fn refused(edit: &str, lines: &[&str]) {
+fn assert_rejected(edit: &str, lines: &[&str]) {
     assert_eq!(read(edit), Err(lines.iter().map(|it| (*it).to_owned()).collect()), "{edit}");
 }
 
 #[test]
-fn what_is_left_out_stays_and_what_cannot_change_is_passed_over() {
-    let kept = r#""components":[{"type":"BODY","text":"Hi {{a}} and bye","example":{"body_text_named_params":[{"param_name":"a","example":"x"}]}}]}"#;
+fn absent_fields_keep_their_value_and_immutable_fields_are_ignored() {
+    let components = r#""components":[{"type":"BODY","text":"Hi {{a}} and bye","example":{"body_text_named_params":[{"param_name":"a","example":"x"}]}}]}"#;
     let begin = r#"{"parameter_format":"NAMED","sub_category":"ORDER_STATUS","#;
     assert_eq!(
         read(
             r#"{"name":"other","language":7,"sub_category":"CUSTOM","message_send_ttl_seconds":-1}"#
         ),
-        Ok((Some(format!(r#"{begin}"message_send_ttl_seconds":-1,{kept}"#)), None))
+        Ok((Some(format!(r#"{begin}"message_send_ttl_seconds":-1,{components}"#)), None))
     );
     let text = r#"{"components":[{"type":"body","text":"b"}],"category":"utility"}"#;
     let content = format!(
@@ -49,10 +49,13 @@ fn what_is_left_out_stays_and_what_cannot_change_is_passed_over() {
 }
 
 #[test]
-fn an_edit_is_judged_as_the_template_it_makes() {
-    refused(r#"{"category":"MARKETING"}"#, &["/message_send_ttl_seconds number-range"]);
-    refused(r#"{"parameter_format":"positional"}"#, &["/components/0/text placeholder-syntax"]);
-    refused(
+fn an_edit_is_validated_as_the_resulting_template() {
+    assert_rejected(r#"{"category":"MARKETING"}"#, &["/message_send_ttl_seconds number-range"]);
+    assert_rejected(
+        r#"{"parameter_format":"positional"}"#,
+        &["/components/0/text placeholder-syntax"],
+    );
+    assert_rejected(
         r#"{"components":[{"type":"BODY","text":"Hi {{1}} and bye"},{"type":"FOOTER","text":"*f*"}],"category":"X"}"#,
         &[
             "/category not-a-choice",
@@ -63,15 +66,15 @@ fn an_edit_is_judged_as_the_template_it_makes() {
 }
 
 #[test]
-fn an_edit_changes_something() {
-    refused("{}", &[" nothing-to-edit"]);
-    refused(r#"{"name":"m","components":null,"restore_version":1}"#, &[" nothing-to-edit"]);
-    refused("[]", &[" wrong-type"]);
-    refused(r#"{"category":"UTILITY","category":"UTILITY"}"#, &["/category duplicate-key"]);
+fn an_edit_without_changes_is_rejected() {
+    assert_rejected("{}", &[" nothing-to-edit"]);
+    assert_rejected(r#"{"name":"m","components":null,"restore_version":1}"#, &[" nothing-to-edit"]);
+    assert_rejected("[]", &[" wrong-type"]);
+    assert_rejected(r#"{"category":"UTILITY","category":"UTILITY"}"#, &["/category duplicate-key"]);
 }
 
 #[test]
-fn what_only_a_review_refuses_is_a_warning() {
+fn content_that_only_a_review_rejects_is_a_warning() {
     let document = r#"{"name":"n","language":"en","category":"UTILITY","colour":1,"components":[
         {"type":"BODY","text":"See {{1}} {{2}} at bit.ly/x or wa.me/1 now","example":{"body_text":["a","b"]}},
         {"type":"BUTTONS","buttons":[
@@ -79,14 +82,14 @@ fn what_only_a_review_refuses_is_a_warning() {
             {"type":"QUICK_REPLY","text":"Yes","url":"x"}]}]}"#;
     let checked = Template::check(&Document::parse(document.as_bytes()).unwrap(), &WHATSAPP);
     assert!(checked.template.is_ok());
-    let told: Vec<String> = checked
+    let found: Vec<String> = checked
         .warnings
         .listed()
         .iter()
         .map(|it| format!("{} {}", it.pointer, it.rule.id()))
         .collect();
     assert_eq!(
-        told,
+        found,
         [
             "/components/0/text placeholders-side-by-side",
             "/components/0/text link-shortener",
@@ -96,7 +99,7 @@ fn what_only_a_review_refuses_is_a_warning() {
             "/colour unknown-field",
         ]
     );
-    // What the rulebook refuses is not warned of as well.
+    // Violations do not also cause warnings.
     let document = r#"{"name":"n","language":"en","category":"UTILITY","components":[
         {"type":"BODY","text":"{{1}} one two three","example":{"body_text":"a"}},
         {"type":"BUTTONS","buttons":[{"type":"URL","text":"Go","url":"https://wa.me/1"}]}]}"#;

@@ -1,7 +1,7 @@
-//! Properties of the document reader under the `whatsapp` rulebook: nothing panics, what is kept
-//! reads back equal, what is refused points at something that is there, and a dry run judges alike.
+//! Properties of validation under the `whatsapp` rulebook: it never panics, stored documents read back
+//! equal, violations point to existing values, and a dry run has the same result.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use galley_domain::{
     document::Document,
@@ -12,8 +12,8 @@ use galley_domain::{
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 use serde_json::{Map, Value, json};
 
-/// Words that the rulebook knows, so that random documents come near to valid ones.
-fn word() -> impl Strategy<Value = String> {
+/// Strings that the rulebook knows, so that random documents are nearly valid, or any string.
+fn string() -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
         "header",
         "BODY",
@@ -83,7 +83,7 @@ fn value() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         (-1..100_000_i64).prop_map(Value::from),
-        word().prop_map(Value::from),
+        string().prop_map(Value::from),
     ];
     leaf.prop_recursive(6, 80, 6, |inner| {
         prop_oneof![
@@ -94,13 +94,13 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// One of the good words, or now and then any word at all.
-fn usually(good: &'static [&'static str]) -> impl Strategy<Value = String> {
-    prop_oneof![20 => prop::sample::select(good).prop_map(str::to_owned), 1 => word()]
+/// One of the valid strings, or sometimes any other.
+fn mostly(valid: &'static [&'static str]) -> impl Strategy<Value = String> {
+    prop_oneof![20 => prop::sample::select(valid).prop_map(str::to_owned), 1 => string()]
 }
 
 fn label() -> impl Strategy<Value = String> {
-    usually(&["Yes", "Go on", "\u{c4}ndern", "No", "It's 50 %!"])
+    mostly(&["Yes", "Go on", "\u{c4}ndern", "No", "It's 50 %!"])
 }
 
 fn body() -> impl Strategy<Value = Value> {
@@ -110,7 +110,7 @@ fn body() -> impl Strategy<Value = Value> {
         json!({"type": "BODY", "text": "Hello {{1}} and {{2}} or so, bye", "example": {"body_text": ["a", "b"]}}),
         json!({"type": "BODY", "text": "Hello {{1}} and bye", "example": {"body_text": [["Ada"]]}}),
     ]);
-    prop_oneof![15 => good, 1 => word().prop_map(|text| json!({"type": "BODY", "text": text}))]
+    prop_oneof![15 => good, 1 => string().prop_map(|text| json!({"type": "BODY", "text": text}))]
 }
 
 fn header() -> impl Strategy<Value = Value> {
@@ -121,7 +121,7 @@ fn header() -> impl Strategy<Value = Value> {
     prop_oneof![
         label().prop_map(|text| json!({"type": "HEADER", "format": "text", "text": text})),
         label().prop_map(|it| json!({"type": "HEADER", "format": "TEXT", "text": "Hi {{1}}", "example": {"header_text": it}})),
-        (usually(&["image", "VIDEO", "Document"]), handle).prop_map(
+        (mostly(&["image", "VIDEO", "Document"]), handle).prop_map(
             |(format, it)| json!({"type": "HEADER", "format": format, "example": {"header_handle": it}})
         ),
         Just(json!({"type": "header", "format": "LOCATION"})),
@@ -154,8 +154,8 @@ fn carousel() -> impl Strategy<Value = Value> {
         .prop_map(|cards| json!({"type": "CAROUSEL", "cards": cards}))
 }
 
-/// A document that is valid but for a word here and there, or for whatever a disturbance does to
-/// one of its components.
+/// A document that is valid except for some strings, and sometimes for a random field in one of its
+/// components.
 fn nearly_valid() -> impl Strategy<Value = Value> {
     let usual = (
         prop::option::of(header()),
@@ -169,23 +169,23 @@ fn nearly_valid() -> impl Strategy<Value = Value> {
     let usual = usual.prop_map(|(header, body, footer, buttons)| {
         [header, Some(body), footer, buttons].into_iter().flatten().collect::<Vec<_>>()
     });
-    let rowed = (body(), carousel()).prop_map(|(body, carousel)| vec![body, carousel]);
-    let components = prop_oneof![4 => usual, 1 => rowed].prop_shuffle();
+    let with_carousel = (body(), carousel()).prop_map(|(body, carousel)| vec![body, carousel]);
+    let components = prop_oneof![4 => usual, 1 => with_carousel].prop_shuffle();
     let disturbance = prop::option::weighted(0.3, (any::<prop::sample::Index>(), key(), value()));
-    (usually(&["welcome", "n_1"]), usually(&["en_US", "de"]), components, disturbance).prop_map(
+    (mostly(&["welcome", "n_1"]), mostly(&["en_US", "de"]), components, disturbance).prop_map(
         |(name, language, mut components, disturbance)| {
-            if let Some((place, key, value)) = disturbance {
-                let place = place.index(components.len());
-                components[place][key] = value;
+            if let Some((index, key, value)) = disturbance {
+                let index = index.index(components.len());
+                components[index][key] = value;
             }
             json!({"name": name, "language": language, "category": "marketing", "components": components})
         },
     )
 }
 
-/// Whether the pointer leads to a value of the document or, where one is asked for, to a missing
-/// member of one.
-fn points_somewhere(document: &Value, violation: &Violation) -> bool {
+/// Whether the pointer refers to a value of the document or, for `required`, to a missing member of
+/// an object.
+fn is_pointer_valid(document: &Value, violation: &Violation) -> bool {
     if document.pointer(&violation.pointer).is_some() {
         return true;
     }
@@ -194,12 +194,12 @@ fn points_somewhere(document: &Value, violation: &Violation) -> bool {
     violation.rule == Rule::Required && parent.is_some_and(Value::is_object)
 }
 
-fn judge(document: &Value) -> Result<(), TestCaseError> {
+fn check(document: &Value) -> Result<(), TestCaseError> {
     let text = document.to_string();
     let parsed = Document::parse(text.as_bytes()).unwrap();
-    let verdict = Template::read(&parsed, &WHATSAPP);
-    prop_assert_eq!(&Template::check(&parsed, &WHATSAPP).template, &verdict);
-    match verdict {
+    let result = Template::read(&parsed, &WHATSAPP);
+    prop_assert_eq!(&Template::check(&parsed, &WHATSAPP).template, &result);
+    match result {
         Ok(template) => {
             let content: Value = serde_json::from_str(template.content()).unwrap();
             let mut again = Map::from_iter([
@@ -212,19 +212,23 @@ fn judge(document: &Value) -> Result<(), TestCaseError> {
             let again = Value::Object(again).to_string();
             let again = Document::parse(again.as_bytes()).unwrap();
             let read = Template::read(&again, &WHATSAPP);
-            prop_assert_eq!(read.as_ref(), Ok(&template), "what is kept reads back equal");
+            prop_assert_eq!(read.as_ref(), Ok(&template), "the stored document reads back equal");
             let edit = Edit::read(&parsed, &WHATSAPP, &template);
             let content = Some(template.content().to_owned());
             let category = Some(template.category());
-            prop_assert_eq!(edit, Ok(Edit::Replace { content, category }), "so does an edit");
+            prop_assert_eq!(
+                edit,
+                Ok(Edit::Replace { content, category }),
+                "an edit with the same document changes nothing"
+            );
         }
         Err(violations) => {
             for violation in violations.listed() {
-                prop_assert!(points_somewhere(document, violation), "{violation:?} in {document}");
+                prop_assert!(is_pointer_valid(document, violation), "{violation:?} in {document}");
                 prop_assert!(WHATSAPP.rules.contains(&violation.rule), "{violation:?}");
                 prop_assert!(violation.hint.is_some(), "{violation:?}");
-                let graph = graph_codes::of(violation, parsed.root());
-                prop_assert!([100, 192].contains(&graph.code) && !graph.title.is_empty());
+                let error = graph_codes::for_violation(violation, parsed.root());
+                prop_assert!([100, 192].contains(&error.code) && !error.title.is_empty());
             }
         }
     }
@@ -235,7 +239,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(600) })]
 
     #[test]
-    fn no_bytes_panic_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn validation_never_panics_on_arbitrary_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         if let Ok(document) = Document::parse(&bytes) {
             for rulebook in Rulebook::ALL {
                 let _ = Template::read(&document, rulebook);
@@ -244,19 +248,19 @@ proptest! {
     }
 
     #[test]
-    fn any_document_is_accepted_equal_or_refused_at_a_real_place(document in value()) {
-        judge(&document)?;
+    fn any_document_reads_back_equal_or_has_violations_with_valid_pointers(document in value()) {
+        check(&document)?;
     }
 
     #[test]
-    fn nearly_valid_documents_are_accepted_equal_or_refused_at_a_real_place(document in nearly_valid()) {
-        judge(&document)?;
+    fn nearly_valid_documents_read_back_equal_or_have_violations_with_valid_pointers(document in nearly_valid()) {
+        check(&document)?;
     }
 
     #[test]
-    fn any_text_is_judged_without_a_panic(text in "[{}1a *_~`.,\u{e9}\u{1f600}\n]{0,60}", named in any::<bool>()) {
+    fn validation_never_panics_on_arbitrary_texts(text in "[{}1a *_~`.,\u{e9}\u{1f600}\n]{0,60}", named in any::<bool>()) {
         let format = if named { "NAMED" } else { "POSITIONAL" };
-        judge(&json!({"name": "n", "language": "en", "category": "UTILITY", "parameter_format": format, "components": [
+        check(&json!({"name": "n", "language": "en", "category": "UTILITY", "parameter_format": format, "components": [
             {"type": "BODY", "text": text}, {"type": "HEADER", "format": "TEXT", "text": text}, {"type": "FOOTER", "text": text},
             {"type": "BUTTONS", "buttons": [{"type": "URL", "text": text, "url": format!("https://{text}")}]},
         ]}))?;
@@ -264,7 +268,7 @@ proptest! {
 }
 
 #[test]
-fn nearly_valid_documents_are_often_valid_and_often_not() {
+fn the_generator_produces_valid_and_invalid_documents() {
     let mut runner = TestRunner::deterministic();
     let documents = nearly_valid();
     let accepted = (0..600).filter(|_| {

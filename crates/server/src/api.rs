@@ -1,5 +1,5 @@
-//! What both surfaces share: authentication, bodies, idempotency, conditional requests, problems and
-//! views. API v1.0 is in `v1`, the surface for clients of Meta's Graph API in `graph`.
+//! The HTTP API. `v1` contains API v1.0, `graph` the Graph surface, and the other modules what both
+//! share: authentication, bodies, idempotency, conditional requests, problems and views.
 
 pub(crate) mod auth;
 pub(crate) mod body;
@@ -23,7 +23,7 @@ use axum::{
     response::Response,
 };
 
-/// JSON text that is already written.
+/// A response with a body that is already JSON.
 pub(crate) fn json(status: StatusCode, text: String) -> Response {
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;

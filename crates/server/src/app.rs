@@ -1,4 +1,4 @@
-//! Everything a request or a background worker can reach.
+//! The state shared by all requests and background workers.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use tokio::sync::watch;
 
 use crate::{
     clock::Clock,
-    credential_cache::Credentials,
-    delivery::Setup,
+    credential_cache::CredentialCache,
+    delivery::WebhookContext,
     limits::Limits,
     observability::{access_log::AccessLog, metrics::Metrics},
 };
 
-/// Everything a request can reach.
+/// The shared state of the service. Clones refer to the same state.
 #[derive(Clone)]
 pub struct App(pub(crate) Arc<Inner>);
 
@@ -21,31 +21,31 @@ pub(crate) struct Inner {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     limits: Limits,
-    credentials: Credentials,
+    credentials: CredentialCache,
     metrics: Metrics,
     pub(crate) access: AccessLog,
-    webhooks: Setup,
+    webhooks: WebhookContext,
     draining: watch::Sender<bool>,
-    /// Makes request ids of several instances distinct.
+    /// Prefix of request ids, which makes those of several instances distinct.
     pub(crate) instance: String,
-    /// Where the service is reached from outside, without a slash at the end.
+    /// The public base URL of the service, without a trailing slash.
     public_url: String,
 }
 
 impl App {
-    /// Puts the parts together. `instance` distinguishes this process in request ids; links in
-    /// answers begin with `public_url`.
+    /// Creates the shared state. `instance` identifies this process in request ids; absolute URLs
+    /// in responses begin with `public_url`.
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         limits: Limits,
         access: AccessLog,
-        webhooks: Setup,
+        webhooks: WebhookContext,
         instance: String,
         public_url: &str,
     ) -> Self {
         Self(Arc::new(Inner {
-            credentials: Credentials::new(Arc::clone(&store)),
+            credentials: CredentialCache::new(Arc::clone(&store)),
             metrics: Metrics::new(),
             draining: watch::Sender::new(false),
             store,
@@ -70,7 +70,7 @@ impl App {
         &self.0.limits
     }
 
-    pub(crate) fn credentials(&self) -> &Credentials {
+    pub(crate) fn credentials(&self) -> &CredentialCache {
         &self.0.credentials
     }
 
@@ -78,16 +78,16 @@ impl App {
         &self.0.metrics
     }
 
-    pub(crate) fn webhooks(&self) -> &Setup {
+    pub(crate) fn webhooks(&self) -> &WebhookContext {
         &self.0.webhooks
     }
 
-    /// Where the service is reached from outside; never taken from what a caller says.
+    /// The public base URL of the service. It comes from the settings, never from a request.
     pub(crate) fn public_url(&self) -> &str {
         &self.0.public_url
     }
 
-    /// From now on readiness is refused, and nobody waits for events any more.
+    /// Starts draining: readiness checks fail, and requests no longer wait for events.
     pub fn start_draining(&self) {
         self.0.draining.send_replace(true);
     }
@@ -96,7 +96,7 @@ impl App {
         *self.0.draining.borrow()
     }
 
-    /// Changes when draining begins, for those who wait.
+    /// A receiver that is notified when draining starts.
     pub(crate) fn draining(&self) -> watch::Receiver<bool> {
         self.0.draining.subscribe()
     }

@@ -1,14 +1,14 @@
-//! The clock as the server sees it.
+//! The clock of the server.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// The time, handed in so that tests can choose it.
+/// A source of time, injected so that tests can control it.
 pub trait Clock: Send + Sync {
-    /// The moment, for what is kept and compared with stored moments.
+    /// The current wall-clock time, for timestamps that are stored or compared with stored ones.
     fn now(&self) -> Timestamp;
 
-    /// Time that never steps back, for measuring how long something took.
+    /// Time that never goes backwards, for measuring durations.
     fn monotonic(&self) -> Duration;
 }

@@ -1,8 +1,9 @@
-//! Good credentials, kept in memory so that a request reads nothing from disk.
+//! A cache of credentials, so that authentication needs no read from the store.
 //!
-//! Only what was found is kept, never that something was not: a new credential works at once.
-//! Everything kept belongs to one epoch of the store; the epoch is read again every second, and
-//! when it has moved all is forgotten, so that a revocation counts within a second or two.
+//! The cache contains only credentials that exist, never the absence of one: a new credential works
+//! immediately. All entries belong to one epoch of the store. The cache reads the epoch again every
+//! second and drops all entries when it has changed, so that a revocation takes effect within two
+//! seconds.
 
 use std::{
     collections::HashMap,
@@ -16,53 +17,54 @@ use std::{
 use galley_domain::id::AccountId;
 use galley_store::{Account, Credential, CredentialKind, SecretHash, Store, StoreError};
 
-/// After this long the epoch is read again.
-const FRESH: Duration = Duration::from_secs(1);
+/// Age of the epoch after which the cache reads it again.
+const EPOCH_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// After this long without having read the epoch nothing kept is trusted.
-const STALE: Duration = Duration::from_secs(5);
+/// Age of the epoch after which the cache no longer trusts its entries.
+const MAX_EPOCH_AGE: Duration = Duration::from_secs(5);
 
-/// More than this is not kept; whoever has more credentials in use waits for the disk.
-const MOST: usize = 100_000;
+/// Maximum number of entries. Credentials beyond it are read from the store each time.
+const MAX_ENTRIES: usize = 100_000;
 
-/// A credential and the account it belongs to.
+/// A credential and the account that it belongs to.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct CachedCredential {
     pub(crate) credential: Credential,
     pub(crate) account: Arc<Account>,
 }
 
-pub(crate) struct Credentials {
+pub(crate) struct CredentialCache {
     store: Arc<dyn Store>,
-    kept: RwLock<Kept>,
+    state: RwLock<CacheState>,
     refreshing: AtomicBool,
 }
 
 #[derive(Default)]
-struct Kept {
+struct CacheState {
     epoch: u64,
-    /// When the epoch was last read; never, at first.
+    /// When the epoch was last read; `None` before the first read.
     read_at: Option<Duration>,
-    known: HashMap<(CredentialKind, SecretHash), Arc<Known>>,
+    credentials: HashMap<(CredentialKind, SecretHash), Arc<CachedCredential>>,
     phones: HashMap<String, AccountId>,
 }
 
-impl Credentials {
+impl CredentialCache {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, kept: RwLock::default(), refreshing: AtomicBool::new(false) }
+        Self { store, state: RwLock::default(), refreshing: AtomicBool::new(false) }
     }
 
-    /// The token and the key with these secrets, ended or not, for somebody who asks `now`.
+    /// The token and the key with these secrets, even if they have expired or were revoked.
+    /// `now` is the monotonic time of the request.
     pub(crate) async fn find(
         &self,
         token: SecretHash,
         key: SecretHash,
         now: Duration,
-    ) -> Result<[Option<Arc<Known>>; 2], StoreError> {
+    ) -> Result<[Option<Arc<CachedCredential>>; 2], StoreError> {
         self.refresh(now).await?;
         let wanted = [(CredentialKind::Token, token), (CredentialKind::Key, key)];
         let (mut found, epoch) =
-            self.with(|kept| (wanted.map(|it| kept.known.get(&it).cloned()), kept.epoch));
+            self.read(|state| (wanted.map(|it| state.credentials.get(&it).cloned()), state.epoch));
         for (found, (kind, hash)) in found.iter_mut().zip(wanted) {
             if found.is_none() {
                 *found = self.look_up(kind, hash, epoch).await?;
@@ -71,59 +73,60 @@ impl Credentials {
         Ok(found)
     }
 
-    /// The token with this secret alone, ended or not.
+    /// The token with this secret, even if it has expired or was revoked.
     pub(crate) async fn token(
         &self,
         token: SecretHash,
         now: Duration,
-    ) -> Result<Option<Arc<Known>>, StoreError> {
+    ) -> Result<Option<Arc<CachedCredential>>, StoreError> {
         self.refresh(now).await?;
         let wanted = (CredentialKind::Token, token);
-        let (found, epoch) = self.with(|kept| (kept.known.get(&wanted).cloned(), kept.epoch));
+        let (found, epoch) =
+            self.read(|state| (state.credentials.get(&wanted).cloned(), state.epoch));
         match found {
             Some(found) => Ok(Some(found)),
             None => self.look_up(wanted.0, wanted.1, epoch).await,
         }
     }
 
-    /// Asks the store, and keeps what it finds.
+    /// Reads a credential from the store and caches it.
     async fn look_up(
         &self,
         kind: CredentialKind,
         hash: SecretHash,
         epoch: u64,
-    ) -> Result<Option<Arc<Known>>, StoreError> {
+    ) -> Result<Option<Arc<CachedCredential>>, StoreError> {
         let Some(credential) = self.store.credential(kind, hash).await? else { return Ok(None) };
         let Some(account) = self.store.account(credential.account).await? else { return Ok(None) };
-        let known = Arc::new(Known { credential, account: Arc::new(account) });
-        self.keep(epoch, |kept| {
-            kept.known.insert((kind, hash), Arc::clone(&known));
+        let found = Arc::new(CachedCredential { credential, account: Arc::new(account) });
+        self.insert(epoch, |state| {
+            state.credentials.insert((kind, hash), Arc::clone(&found));
         });
-        Ok(Some(known))
+        Ok(Some(found))
     }
 
-    /// Whose phone number it is.
+    /// The account that owns a phone number.
     pub(crate) async fn phone_owner(&self, phone: &str) -> Result<Option<AccountId>, StoreError> {
-        let (kept, epoch) = self.with(|kept| (kept.phones.get(phone).copied(), kept.epoch));
-        if kept.is_some() {
-            return Ok(kept);
+        let (cached, epoch) = self.read(|state| (state.phones.get(phone).copied(), state.epoch));
+        if cached.is_some() {
+            return Ok(cached);
         }
         let owner = self.store.phone_owner(phone).await?;
         if let Some(owner) = owner {
-            self.keep(epoch, |kept| {
-                kept.phones.insert(phone.to_owned(), owner);
+            self.insert(epoch, |state| {
+                state.phones.insert(phone.to_owned(), owner);
             });
         }
         Ok(owner)
     }
 
-    /// Reads the epoch if that is due. One request does it; the others go on with what is kept,
-    /// unless that is too old to be trusted.
+    /// Reads the epoch if it is due. One request does this while the others use the cached entries,
+    /// unless these are too old to be trusted.
     async fn refresh(&self, now: Duration) -> Result<(), StoreError> {
-        let age = self.with(|kept| kept.read_at).map(|at| now.saturating_sub(at));
+        let age = self.read(|state| state.read_at).map(|at| now.saturating_sub(at));
         let trusted = match age {
-            Some(age) if age < FRESH => return Ok(()),
-            age => age.is_some_and(|age| age < STALE),
+            Some(age) if age < EPOCH_REFRESH_INTERVAL => return Ok(()),
+            age => age.is_some_and(|age| age < MAX_EPOCH_AGE),
         };
         if trusted && self.refreshing.swap(true, Ordering::Acquire) {
             return Ok(());
@@ -132,11 +135,11 @@ impl Credentials {
         self.refreshing.store(false, Ordering::Release);
         match epoch {
             Ok(epoch) => {
-                let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
-                if kept.epoch != epoch {
-                    *kept = Kept { epoch, ..Kept::default() };
+                let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+                if state.epoch != epoch {
+                    *state = CacheState { epoch, ..CacheState::default() };
                 }
-                kept.read_at = Some(now);
+                state.read_at = Some(now);
                 Ok(())
             }
             Err(_) if trusted => Ok(()),
@@ -144,15 +147,16 @@ impl Credentials {
         }
     }
 
-    fn with<T>(&self, read: impl FnOnce(&Kept) -> T) -> T {
-        read(&self.kept.read().unwrap_or_else(PoisonError::into_inner))
+    fn read<T>(&self, read: impl FnOnce(&CacheState) -> T) -> T {
+        read(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Keeps what was read while `epoch` was current, unless the epoch has moved since.
-    fn keep(&self, epoch: u64, insert: impl FnOnce(&mut Kept)) {
-        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
-        if kept.epoch == epoch && kept.known.len() + kept.phones.len() < MOST {
-            insert(&mut kept);
+    /// Adds an entry that was read during `epoch`, unless the epoch has changed or the cache is
+    /// full.
+    fn insert(&self, epoch: u64, insert: impl FnOnce(&mut CacheState)) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        if state.epoch == epoch && state.credentials.len() + state.phones.len() < MAX_ENTRIES {
+            insert(&mut state);
         }
     }
 }

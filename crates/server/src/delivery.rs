@@ -1,8 +1,8 @@
-//! Delivering events to endpoints, without being led to call anything else.
+//! Webhook delivery: signs events and sends them to endpoints, protected against SSRF.
 //!
-//! `guard` says which addresses may be called, `outgoing` calls them, `signature` lets a receiver
-//! know that it was us, and `keyring` seals the secrets of those signatures at rest. `envelope`,
-//! `handshake` and `hub` do as Meta does, for endpoints of that format.
+//! `ssrf` decides which addresses Galley may connect to, `http_client` sends the requests,
+//! `signature` signs them, and `keyring` encrypts the signing secrets at rest. `meta_payload`,
+//! `endpoint_verification` and `meta_signature` implement Meta's format.
 
 mod context;
 mod endpoint_verification;
@@ -15,17 +15,18 @@ mod resolve;
 pub(crate) mod signature;
 mod ssrf;
 
-pub use context::{NewSecret, NotAdmitted, Random, Setup, both_secrets_until};
-pub use endpoint_verification::NoHandshake;
+pub use context::{EndpointError, NewSecret, Random, WebhookContext, secret_overlap_end};
+pub use endpoint_verification::VerificationError;
 pub use http_client::{
-    Failure, FailureKind, HttpOutgoing, Outcome, Outgoing, Page, Post, RetryAfter, trusted_roots,
+    Failure, FailureKind, GetResponse, HttpWebhookClient, PostOutcome, PostRequest, RetryAfter,
+    WebhookClient, trusted_roots,
 };
-pub use keyring::{CannotOpen, KeyTooShort, Keyring};
-pub use listen::{Checked, Received, Receiver};
-pub use meta_signature::{HUB_HEADER, sign_hub, verify_hub};
+pub use keyring::{DecryptError, InvalidKeyLength, Keyring};
+pub use listen::{ReceivedDelivery, SignatureCheck, WebhookReceiver};
+pub use meta_signature::{META_SIGNATURE_HEADER, sign_meta, verify_meta};
 pub use resolve::{Resolve, SystemResolver};
 pub use signature::{
-    ID_HEADER, NotASecret, NotVerified, SIGNATURE_HEADER, Secret, Signed, TIMESTAMP_HEADER, sign,
-    verify,
+    ID_HEADER, InvalidSecret, SIGNATURE_HEADER, Secret, SignatureError, SignatureHeaders,
+    TIMESTAMP_HEADER, sign, verify,
 };
-pub use ssrf::{Admitted, Guard, Refused, Rules, is_public};
+pub use ssrf::{ResolvedTarget, SsrfGuard, SsrfPolicy, UrlError, is_public};

@@ -1,10 +1,10 @@
-//! How an event looks from outside: the same in the feed and in what is delivered to endpoints.
+//! The JSON form of an event, which the event feed and webhook deliveries share.
 
 use galley_store::{Event, EventSubject};
 
-use crate::json_writer::Object;
+use crate::json_writer::ObjectWriter;
 
-/// One event as JSON, as the feed shows it and endpoints are sent it.
+/// One event as JSON, as in the event feed and in deliveries to endpoints.
 pub fn event(event: &Event) -> String {
     let mut out = String::with_capacity(512);
     write(&mut out, event);
@@ -12,30 +12,30 @@ pub fn event(event: &Event) -> String {
 }
 
 pub(crate) fn write(out: &mut String, event: &Event) {
-    let mut object = Object::open(out);
+    let mut object = ObjectWriter::open(out);
     object.number("seq", event.seq);
-    object.word("type", event.kind.as_str());
-    match &event.about {
+    object.unescaped("type", event.kind.as_str());
+    match &event.subject {
         EventSubject::Template { id, version, .. } => {
-            object.plain("template_id", id);
+            object.display("template_id", id);
             object.number("version", *version);
         }
-        EventSubject::Webhook { id, .. } => object.plain("webhook_id", id),
+        EventSubject::Webhook { id, .. } => object.display("webhook_id", id),
     }
-    object.plain("at", event.at);
-    object.plain("actor", event.actor);
+    object.display("at", event.at);
+    object.display("actor", event.actor);
     object.object("data", |data| {
-        match &event.about {
+        match &event.subject {
             EventSubject::Template { name, language, category, status, .. } => {
-                data.text("name", name);
-                data.word("language", language);
-                data.word("category", category.as_str());
-                data.word("status", status.as_str());
+                data.string("name", name);
+                data.unescaped("language", language);
+                data.unescaped("category", category.as_str());
+                data.unescaped("status", status.as_str());
             }
-            EventSubject::Webhook { origin, .. } => data.text("origin", origin),
+            EventSubject::Webhook { origin, .. } => data.string("origin", origin),
         }
         if let Some(reason) = &event.reason {
-            data.text("reason", reason);
+            data.string("reason", reason);
         }
     });
     object.close();
@@ -52,11 +52,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_tells_what_happened_to_what_and_how_that_was_then() {
+    fn an_event_names_its_subject_and_the_state_at_that_time() {
         let rejected = Event {
             seq: 12,
             kind: EventType::Rejected,
-            about: EventSubject::Template {
+            subject: EventSubject::Template {
                 id: "226542649344000".parse().unwrap(),
                 version: 2,
                 name: "say \"hi\"".to_owned(),
@@ -74,7 +74,7 @@ mod tests {
         );
         let disabled = Event {
             kind: EventType::WebhookDisabled,
-            about: EventSubject::Webhook {
+            subject: EventSubject::Webhook {
                 id: "226542649344001".parse().unwrap(),
                 origin: "https://shop.example".to_owned(),
             },

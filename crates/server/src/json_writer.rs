@@ -1,15 +1,15 @@
-//! Writing JSON objects straight into an answer.
+//! Writes JSON objects directly into a response.
 
-/// Writes the members of one JSON object; absent ones are left out.
-pub(crate) struct Object<'o>(&'o mut String);
+/// Writes the members of one JSON object.
+pub(crate) struct ObjectWriter<'o>(&'o mut String);
 
-impl<'o> Object<'o> {
+impl<'o> ObjectWriter<'o> {
     pub(crate) fn open(out: &'o mut String) -> Self {
         out.push('{');
         Self(out)
     }
 
-    /// A member whose value is JSON already.
+    /// Writes a member whose value is already JSON.
     pub(crate) fn raw(&mut self, key: &str, value: &str) {
         if !self.0.ends_with('{') {
             self.0.push(',');
@@ -20,44 +20,46 @@ impl<'o> Object<'o> {
         self.0.push_str(value);
     }
 
-    pub(crate) fn text(&mut self, key: &str, value: &str) {
+    /// Writes a string and escapes it.
+    pub(crate) fn string(&mut self, key: &str, value: &str) {
         self.raw(key, &serde_json::to_string(value).unwrap_or_default());
     }
 
-    /// A word that needs no escaping.
-    pub(crate) fn word(&mut self, key: &str, word: &str) {
+    /// Writes a string that needs no escaping.
+    pub(crate) fn unescaped(&mut self, key: &str, value: &str) {
         self.raw(key, "\"");
-        self.0.push_str(word);
+        self.0.push_str(value);
         self.0.push('"');
     }
 
-    /// What needs no escaping once it is written.
-    pub(crate) fn plain(&mut self, key: &str, value: impl std::fmt::Display) {
+    /// Writes a value as a string. Its [`Display`](std::fmt::Display) form must need no escaping.
+    pub(crate) fn display(&mut self, key: &str, value: impl std::fmt::Display) {
         use std::fmt::Write as _;
         self.raw(key, "\"");
         let _ = write!(self.0, "{value}");
         self.0.push('"');
     }
 
-    pub(crate) fn number(&mut self, key: &str, value: u64) {
-        self.raw(key, itoa::Buffer::new().format(value));
-    }
-    /// What stands there only sometimes.
-    pub(crate) fn plain_if(&mut self, key: &str, value: Option<impl std::fmt::Display>) {
+    /// Writes a value like [`ObjectWriter::display`], or omits the member if there is none.
+    pub(crate) fn optional_display(&mut self, key: &str, value: Option<impl std::fmt::Display>) {
         if let Some(value) = value {
-            self.plain(key, value);
+            self.display(key, value);
         }
     }
 
-    /// A member that is an object itself.
-    pub(crate) fn object(&mut self, key: &str, write: impl FnOnce(&mut Object<'_>)) {
+    pub(crate) fn number(&mut self, key: &str, value: u64) {
+        self.raw(key, itoa::Buffer::new().format(value));
+    }
+
+    /// Writes a nested object.
+    pub(crate) fn object(&mut self, key: &str, write: impl FnOnce(&mut ObjectWriter<'_>)) {
         self.raw(key, "");
-        let mut inner = Object::open(self.0);
+        let mut inner = ObjectWriter::open(self.0);
         write(&mut inner);
         inner.close();
     }
 
-    /// The object is whole.
+    /// Ends the object.
     pub(crate) fn close(self) {
         self.0.push('}');
     }

@@ -1,5 +1,5 @@
-//! The HTTP service. `net` accepts connections, [`Galley::answer`] takes a request, `router` finds
-//! its handler in `api`, and `api` turns the result into JSON or into a problem.
+//! The HTTP service. `net` accepts connections, [`Galley::handle`] processes a request, `router`
+//! selects its handler in `api`, and the handler returns JSON or a problem.
 //!
 //! Modules depend only on those listed before them; a test enforces this.
 

@@ -2,26 +2,27 @@
 
 use std::time::Duration;
 
-/// Limits of the server. All but the size of a body are settings.
+/// Limits of the server. All of them are settings, except the size of a body.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// How long a request header may take from its first byte.
+    /// Time to receive a request header, from its first byte.
     pub header: Duration,
-    /// How long a request body may take.
+    /// Time to receive a request body.
     pub body: Duration,
-    /// How long a whole request may take.
+    /// Time to process a request.
     pub request: Duration,
-    /// How long a connection may stand idle between requests.
+    /// Time that a connection may be idle between requests.
     pub idle: Duration,
-    /// How many connections at once.
+    /// Maximum number of open connections.
     pub connections: usize,
-    /// How large a request body may be.
+    /// Maximum size of a request body.
     pub body_bytes: usize,
-    /// How many bytes of media an account may keep.
+    /// Maximum total size of an account's media.
     pub media_bytes: u64,
-    /// How long requests are still taken after the signal to stop, so that a balancer notices.
+    /// Time during which the server still accepts requests after the signal to stop, so that a
+    /// load balancer notices.
     pub drain_delay: Duration,
-    /// How long running requests then have to finish.
+    /// Time that requests in progress then have to finish.
     pub drain: Duration,
 }
 

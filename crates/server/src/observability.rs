@@ -1,4 +1,4 @@
-//! What operators see: the access log and the metrics page.
+//! Observability: the access log and the Prometheus metrics.
 
 pub(crate) mod access_log;
 pub(crate) mod metrics;

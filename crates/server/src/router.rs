@@ -1,4 +1,4 @@
-//! The table of routes.
+//! The routing table.
 
 use axum::{
     Router,
@@ -12,14 +12,15 @@ use crate::{
         auth, docs, graph, health,
         problem::{Kind, Problem},
         problem_pages,
-        request_context::{self, Trace},
+        request_context::{self, RequestContext},
         v1,
     },
     app::App,
     openapi,
 };
 
-/// Every route of the service. The path key stands in the pattern by name only.
+/// All routes of the service. Patterns name the API key as a parameter, so that logs and metrics
+/// never contain its value.
 pub(crate) fn routes() -> Router<App> {
     Router::new()
         .merge(health::routes())
@@ -27,8 +28,9 @@ pub(crate) fn routes() -> Router<App> {
         .merge(docs::routes())
         .route("/problems/{slug}", get(problem_pages::show))
         .merge(graph::public_routes())
-        .layer(axum::middleware::map_request(request_context::note_route))
-        // Calls with credentials note their route while those are looked at, which is quicker.
+        .layer(axum::middleware::map_request(request_context::record_route))
+        // Calls with credentials record their route during authentication, which is faster than a
+        // middleware.
         .merge(v1::templates::routes())
         .merge(v1::events::routes())
         .merge(v1::webhooks::routes())
@@ -37,25 +39,27 @@ pub(crate) fn routes() -> Router<App> {
         .method_not_allowed_fallback(method_not_allowed)
 }
 
-/// Clients of the Graph API can read nothing but its own form, and take the rest for success.
+/// Responds to unknown paths. Clients of the Graph API only understand its own error format and
+/// take any other for success.
 async fn not_found(extensions: Extensions, uri: Uri) -> Problem {
-    let trace = Trace::note_route(&extensions);
+    let context = RequestContext::record_route(&extensions);
     if !graph::is_path(uri.path()) {
         return Problem::of(Kind::NotFound);
     }
-    trace.inspect(|trace| trace.note_graph());
-    Problem::of(Kind::NotFound).detail(graph::NO_SUCH_PATH)
+    context.inspect(|context| context.mark_graph());
+    Problem::of(Kind::NotFound).detail(graph::PATH_NOT_FOUND)
 }
 
-/// A path that no segment pattern takes is not found, whatever the method.
+/// Responds to unsupported methods. A path with invalid segments is not found, whatever the method.
 async fn method_not_allowed(extensions: Extensions, uri: Uri) -> Problem {
     let path = uri.path();
     let route = extensions.get::<MatchedPath>();
-    let of_graph = route.is_some_and(|route| graph::is_route(route.as_str()));
-    if of_graph && !graph::is_path(path) {
+    let is_graph = route.is_some_and(|route| graph::is_route(route.as_str()));
+    if is_graph && !graph::is_path(path) {
         return Problem::of(Kind::NotFound);
     }
-    Trace::note_route(&extensions).filter(|_| of_graph).inspect(|trace| trace.note_graph());
-    let plain = of_graph || !path.starts_with("/api/") || auth::Segments::of(path).is_some();
-    Problem::of(if plain { Kind::MethodNotAllowed } else { Kind::NotFound })
+    let context = RequestContext::record_route(&extensions);
+    context.filter(|_| is_graph).inspect(|context| context.mark_graph());
+    let exists = is_graph || !path.starts_with("/api/") || auth::Segments::parse(path).is_some();
+    Problem::of(if exists { Kind::MethodNotAllowed } else { Kind::NotFound })
 }

@@ -1,6 +1,6 @@
-//! The API through the real router: every answer that the specification and our own rules name.
+//! API v1.0 through the real router, without a socket.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "api/setup.rs"]
 mod setup;
@@ -10,8 +10,7 @@ mod api {
     mod authorisation;
     mod create;
     mod credentials;
-    mod described;
-    mod dry_run;
+    mod description;
     mod edit;
     mod events;
     mod failures;
@@ -22,5 +21,6 @@ mod api {
     mod read;
     mod render;
     mod review;
+    mod validate;
     mod webhooks;
 }

@@ -1,13 +1,13 @@
-//! Delivering on a clock that the test moves: the schedule, the order, rotation and disabling.
+//! Webhook delivery with a manual clock: retry schedule, order, secret rotation and disabling.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod deliveries {
-    mod bench;
     mod endpoints;
+    mod harness;
     mod order;
-    mod rounds;
     mod schedule;
+    mod scheduler;
     mod signatures;
     mod whatsapp;
 }

@@ -1,6 +1,6 @@
-//! The Graph surface through the real router: what clients of WhatsApp's API send and can read.
+//! The Graph surface through the real router, as clients of WhatsApp's Graph API use it.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "api/setup.rs"]
 mod setup;
@@ -9,13 +9,13 @@ mod graph {
     mod bodies;
     mod callers;
     mod deletions;
+    mod errors;
+    mod lifecycle;
     mod lists;
     mod media;
-    mod other_surface;
-    mod refusals;
     mod render;
-    mod round;
     pub(crate) mod service;
     mod subscriptions;
+    mod surfaces;
     pub(crate) mod uploads;
 }

@@ -1,17 +1,16 @@
-//! The API description is held against the router: what it describes is answered so, and what is
-//! answered is described.
+//! Compares the API description with the responses of the router, in both directions.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
-#[path = "api/described.rs"]
-mod described;
+#[path = "api/description.rs"]
+mod description;
 #[path = "api/setup.rs"]
 mod setup;
 
 mod openapi {
-    pub(crate) mod fits;
     pub(crate) mod renderings;
     pub(crate) mod routes;
+    pub(crate) mod schema;
     pub(crate) mod service;
 }
 
@@ -24,75 +23,75 @@ use axum::{
 use galley_server::openapi::document;
 use serde_json::Value;
 
-use described::{Operation, operations, resolved};
+use description::{Operation, operations, resolved};
 use openapi::{
-    fits::misfit,
     renderings, routes,
-    service::{APPROVED_AT_ONCE, SHOP, Service, WAITING, json_of},
+    schema::mismatch,
+    service::{AUTO_REVIEW, MANUAL_REVIEW, SHOP, Service, json_of},
 };
 
 #[tokio::test]
-async fn every_operation_is_answered_as_it_is_described() {
+async fn every_operation_responds_as_described() {
     let service = Service::start().await;
     let document = document();
     for operation in operations(&document) {
         for example in operation.examples() {
-            // Some decisions are for templates in use, others for templates that wait.
-            let mut response = service.call(APPROVED_AT_ONCE, &operation, &example).await;
+            // Some decisions apply to approved templates, others to pending ones.
+            let mut response = service.call(AUTO_REVIEW, &operation, &example).await;
             if response.status() == StatusCode::CONFLICT {
-                response = service.call(WAITING, &operation, &example).await;
+                response = service.call(MANUAL_REVIEW, &operation, &example).await;
             }
-            // Some endpoints are for accounts with another rulebook.
+            // Some endpoints are only for accounts with the rulebook `whatsapp`.
             if response.status() == StatusCode::UNPROCESSABLE_ENTITY {
                 response = service.call(SHOP, &operation, &example).await;
             }
             let place = format!("{} {}", operation.name(), example.name);
             assert_eq!(response.status(), operation.success(), "{place}");
-            is_as_described(&operation, response, &place).await;
+            assert_described(&operation, response, &place).await;
         }
     }
 }
 
 #[tokio::test]
-async fn whoever_knows_a_template_already_is_answered_as_described() {
+async fn a_not_modified_response_is_described() {
     let service = Service::start().await;
     let document = document();
     let show = operations(&document).find(|it| it.id() == "showTemplate").unwrap();
-    let path = service.path(APPROVED_AT_ONCE, &show, "").await;
+    let path = service.path(AUTO_REVIEW, &show, "").await;
     let known = Some(("if-none-match", "*"));
-    let response = service.send(APPROVED_AT_ONCE, &Method::GET, &path, None, known).await;
+    let response = service.send(AUTO_REVIEW, &Method::GET, &path, None, known).await;
     assert_eq!(response.status(), StatusCode::NOT_MODIFIED);
-    is_as_described(&show, response, "304").await;
+    assert_described(&show, response, "304").await;
 }
 
-/// The status, the headers and every member of an answer are described, and what is described as
-/// being there is there.
-async fn is_as_described(operation: &Operation<'_>, response: Response, place: &str) {
+/// Asserts that status, headers and every member of a response are described, and that the response
+/// has everything that the description requires.
+async fn assert_described(operation: &Operation<'_>, response: Response, place: &str) {
     let (document, status) = (operation.document, response.status());
     let described = &operation.description["responses"][status.as_str()];
-    assert!(described.is_object(), "{place} answered {status}, which is not described");
+    assert!(described.is_object(), "{place} returned {status}, which is not described");
     for (name, header) in described["headers"].as_object().unwrap() {
         let required = resolved(document, header)["required"] == true;
         assert!(!required || response.headers().contains_key(name), "{place} without {name}");
     }
     let content_type = response.headers().get(header::CONTENT_TYPE);
     let content_type = content_type.map(|it| it.to_str().unwrap().to_owned());
-    let answer = json_of(response).await;
+    let body = json_of(response).await;
     let Some(content) = described.get("content") else {
-        assert_eq!((content_type, answer), (None, Value::from("")), "{place}");
+        assert_eq!((content_type, body), (None, Value::from("")), "{place}");
         return;
     };
     let content_type = content_type.unwrap();
     let media_type = content_type.split(';').next().unwrap();
     let content = &content[media_type];
-    assert!(content.is_object(), "{place} answered {media_type}, which is not described");
+    assert!(content.is_object(), "{place} returned {media_type}, which is not described");
     if media_type == "application/json" && operation.pattern != "/openapi.json" {
-        assert_eq!(misfit(document, &content["schema"], &answer), None, "{place}: {answer}");
+        assert_eq!(mismatch(document, &content["schema"], &body), None, "{place}: {body}");
     }
 }
 
 #[tokio::test]
-async fn every_path_takes_exactly_the_methods_that_are_described() {
+async fn every_path_supports_exactly_the_described_methods() {
     let service = Service::start().await;
     let document = document();
     let mut described: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
@@ -101,12 +100,12 @@ async fn every_path_takes_exactly_the_methods_that_are_described() {
     }
     for operation in operations(&document) {
         let place = operation.pattern;
-        let path = service.path(APPROVED_AT_ONCE, &operation, "").await;
+        let path = service.path(AUTO_REVIEW, &operation, "").await;
         let brew = Method::from_bytes(b"BREW").unwrap();
-        let response = service.send(APPROVED_AT_ONCE, &brew, &path, None, None).await;
+        let response = service.send(AUTO_REVIEW, &brew, &path, None, None).await;
         assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED, "{place}");
         let allowed = response.headers()[header::ALLOW].to_str().unwrap().split(',').map(str::trim);
-        // Whoever answers GET answers HEAD: HTTP says so, and nobody describes it.
+        // Every GET route supports HEAD, as HTTP requires; the description does not list it.
         let allowed: BTreeSet<String> =
             allowed.filter(|method| *method != "HEAD").map(str::to_owned).collect();
         assert_eq!(allowed, described[place], "{place}");
@@ -118,13 +117,13 @@ fn every_route_is_described() {
     let document = document();
     let described: BTreeSet<&str> =
         document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
-    let written = routes::in_the_source();
-    assert!(written.contains("/healthz"), "the routes were not found: {written:?}");
-    assert_eq!(written.iter().map(String::as_str).collect::<BTreeSet<_>>(), described);
+    let routes = routes::in_source();
+    assert!(routes.contains("/healthz"), "the routes were not found: {routes:?}");
+    assert_eq!(routes.iter().map(String::as_str).collect::<BTreeSet<_>>(), described);
 }
 
 #[test]
-fn operations_have_distinct_ids_and_say_what_they_do() {
+fn operations_have_unique_ids_and_descriptions() {
     let document = document();
     let tags: Vec<&Value> =
         document["tags"].as_array().unwrap().iter().map(|tag| &tag["name"]).collect();
@@ -142,7 +141,7 @@ fn operations_have_distinct_ids_and_say_what_they_do() {
 }
 
 #[test]
-fn every_reference_leads_somewhere_and_every_component_is_used() {
+fn every_reference_resolves_and_every_component_is_used() {
     let document = document();
     let mut references = BTreeSet::new();
     collect_references(&document, &mut references);
@@ -158,7 +157,7 @@ fn every_reference_leads_somewhere_and_every_component_is_used() {
 }
 
 #[test]
-fn every_example_of_an_answer_fits_its_schema() {
+fn every_example_response_matches_its_schema() {
     let document = document();
     let mut seen = 0;
     for operation in operations(&document) {
@@ -168,8 +167,8 @@ fn every_example_of_an_answer_fits_its_schema() {
                     content["examples"].as_object().into_iter().flat_map(|it| it.values());
                 let several = several.map(|example| &resolved(&document, example)["value"]);
                 for example in several.chain(content.get("example")) {
-                    let misfit = misfit(&document, &content["schema"], example);
-                    assert_eq!(misfit, None, "{} {status}: {example}", operation.name());
+                    let mismatch = mismatch(&document, &content["schema"], example);
+                    assert_eq!(mismatch, None, "{} {status}: {example}", operation.name());
                     seen += 1;
                 }
             }
@@ -179,16 +178,16 @@ fn every_example_of_an_answer_fits_its_schema() {
 }
 
 #[test]
-fn whatever_kind_of_message_is_rendered_is_described() {
+fn every_kind_of_rendered_message_is_described() {
     let document = document();
     let schema = &document["components"]["schemas"]["Rendered"];
     for rendered in renderings::all() {
-        assert_eq!(misfit(&document, schema, &rendered), None, "{rendered}");
+        assert_eq!(mismatch(&document, schema, &rendered), None, "{rendered}");
     }
 }
 
 #[test]
-fn every_link_leads_to_an_operation_that_takes_what_it_hands_over() {
+fn every_link_passes_parameters_that_its_operation_accepts() {
     let document = document();
     let mut seen = 0;
     for operation in operations(&document) {
@@ -196,16 +195,16 @@ fn every_link_leads_to_an_operation_that_takes_what_it_hands_over() {
             for (name, link) in response["links"].as_object().into_iter().flatten() {
                 let place = format!("{name} of {}", operation.name());
                 let target = operations(&document).find(|it| link["operationId"] == it.id());
-                let target = target.unwrap_or_else(|| panic!("{place} leads nowhere"));
-                let taken = target.description["parameters"].as_array().unwrap().iter();
-                let taken: BTreeSet<String> = taken
+                let target = target.unwrap_or_else(|| panic!("{place} has no target"));
+                let accepted = target.description["parameters"].as_array().unwrap().iter();
+                let accepted: BTreeSet<String> = accepted
                     .map(|it| resolved(&document, it))
                     .map(|it| {
                         format!("{}.{}", it["in"].as_str().unwrap(), it["name"].as_str().unwrap())
                     })
                     .collect();
-                for handed in link["parameters"].as_object().unwrap().keys() {
-                    assert!(taken.contains(handed), "{place} hands over {handed}");
+                for passed in link["parameters"].as_object().unwrap().keys() {
+                    assert!(accepted.contains(passed), "{place} passes {passed}");
                     seen += 1;
                 }
             }

@@ -1,15 +1,15 @@
-//! Webhooks: which addresses are called and which never, how receivers of every kind are met, and
-//! that others can verify what we sign.
+//! Webhook requests: SSRF protection, the HTTP client against good and hostile receivers, and
+//! signatures.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod webhooks {
     mod addresses;
-    mod handshake;
-    mod hostile;
-    mod outgoing;
+    mod endpoint_verification;
+    mod hostile_receivers;
+    mod http_client;
     pub(crate) mod receiver;
     mod signature;
-    mod spellings;
     mod tls;
+    mod url_spellings;
 }

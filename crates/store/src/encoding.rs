@@ -1,4 +1,4 @@
-//! How things are kept, the same in every store.
+//! Encodings of stored values that both backends share.
 
 use galley_domain::{
     id::AccountId,
@@ -11,34 +11,36 @@ use crate::{
     Actor, CredentialId, IDEMPOTENCY_HOURS, MEDIA_QUOTA_UNIT_BYTES, NewTemplate, StoredTemplate,
 };
 
-/// A moment as it is kept: whole milliseconds.
+/// A timestamp as it is stored: milliseconds since the Unix epoch.
 pub(crate) fn millis(at: Timestamp) -> i64 {
     at.as_millisecond()
 }
 
-/// So long after a moment.
+/// `at` plus `delay`, saturating at the largest timestamp.
 pub(crate) fn later(at: Timestamp, delay: std::time::Duration) -> Timestamp {
     let delay = SignedDuration::try_from(delay).unwrap_or(SignedDuration::MAX);
     at.checked_add(delay).unwrap_or(Timestamp::MAX)
 }
 
-/// An id for a statement.
+/// An id as an SQL parameter.
 pub(crate) fn key(id: u64) -> i64 {
     i64::try_from(id).expect("ids are below 2^53")
 }
 
-/// Credentials have numbers from 1.
+// Actors are stored as credential ids, which start at 1; these values are free.
 const OPERATOR: i64 = 0;
 const SERVICE: i64 = -1;
 
-pub(crate) fn actor(kept: i64) -> Option<Actor> {
-    match kept {
+/// Decodes a stored actor; `None` if the value is invalid.
+pub(crate) fn actor_from_key(stored: i64) -> Option<Actor> {
+    match stored {
         OPERATOR => Some(Actor::Operator),
         SERVICE => Some(Actor::Service),
         id => Some(Actor::Token(CredentialId(u64::try_from(id).ok()?))),
     }
 }
 
+/// Encodes an actor for storage.
 pub(crate) fn actor_key(actor: Actor) -> i64 {
     match actor {
         Actor::Token(CredentialId(id)) => key(id),
@@ -47,94 +49,101 @@ pub(crate) fn actor_key(actor: Actor) -> i64 {
     }
 }
 
-/// As much of a hash as an index needs.
-fn head(hash: [u8; 32]) -> [u8; 16] {
+/// The first 16 bytes of a hash, which are enough for an index.
+fn truncate(hash: [u8; 32]) -> [u8; 16] {
     *hash.first_chunk().expect("32 bytes begin with 16")
 }
 
-/// What a creation is found by: short, whatever the length of names and keys.
-pub(crate) struct Hashes {
-    pub(crate) claim: [u8; 16],
-    pub(crate) record: Option<[u8; 16]>,
-    pub(crate) wording: Option<[u8; 16]>,
-    /// Whether it names files that are kept for it.
-    pub(crate) names_samples: bool,
+/// The index keys of a new template. They are hashes, so their size does not depend on the length
+/// of names and texts.
+pub(crate) struct LookupKeys {
+    pub(crate) unique_key: [u8; 16],
+    pub(crate) idempotency: Option<[u8; 16]>,
+    pub(crate) text: Option<[u8; 16]>,
+    /// Whether the content references uploaded media.
+    pub(crate) references_media: bool,
 }
 
-impl Hashes {
+impl LookupKeys {
     pub(crate) fn of(new: &NewTemplate) -> Self {
-        let record = new.idempotency.map(|it| record_key(new.account, it.key));
-        // Where languages share a name, templates are compared by their words as well.
-        let wording = new.family.and_then(|_| MessageText::of(&new.template));
-        let wording = wording.map(|wording| wording_key(new.account, &wording));
-        let names_samples = sample::named_in(new.template.content()).next().is_some();
-        Self { claim: claim_key(&new.claim), record, wording, names_samples }
+        let idempotency = new.idempotency.map(|it| idempotency_hash(new.account, it.key));
+        // Duplicate texts are only detected among templates that belong to a translation group.
+        let text = new.translation_group.and_then(|_| MessageText::of(&new.template));
+        let text = text.map(|text| text_hash(new.account, &text));
+        let references_media = sample::named_in(new.template.content()).next().is_some();
+        let unique_key = unique_key_hash(&new.unique_key);
+        Self { unique_key, idempotency, text, references_media }
     }
 }
 
-pub(crate) fn wording_key(account: AccountId, wording: &MessageText) -> [u8; 16] {
-    let (body, footer) = wording.texts();
-    // No text holds a control character but line breaks: nothing else can give the same bytes.
+/// The index key of an account's message text.
+pub(crate) fn text_hash(account: AccountId, text: &MessageText) -> [u8; 16] {
+    let (body, footer) = text.texts();
+    // Texts contain no control characters other than line breaks, so 0 is an unambiguous separator.
     let hash = Sha256::new().chain_update(account.get().to_be_bytes()).chain_update(body);
     let hash =
         footer.into_iter().fold(hash, |hash, footer| hash.chain_update([0]).chain_update(footer));
-    head(hash.finalize().into())
+    truncate(hash.finalize().into())
 }
 
-pub(crate) fn claim_key(claim: &str) -> [u8; 16] {
-    head(Sha256::digest(claim.as_bytes()).into())
+/// The index key of a template's unique key.
+pub(crate) fn unique_key_hash(unique_key: &str) -> [u8; 16] {
+    truncate(Sha256::digest(unique_key.as_bytes()).into())
 }
 
-/// What a record is found by. Keys of different accounts are strangers.
-pub(crate) fn record_key(account: AccountId, idempotency_key: [u8; 16]) -> [u8; 16] {
+/// The index key of an idempotency record. It includes the account, so equal keys of two accounts
+/// do not collide.
+pub(crate) fn idempotency_hash(account: AccountId, idempotency_key: [u8; 16]) -> [u8; 16] {
     let hash =
         Sha256::new().chain_update(account.get().to_be_bytes()).chain_update(idempotency_key);
-    head(hash.finalize().into())
+    truncate(hash.finalize().into())
 }
 
-/// Records made at or before this moment have run out.
-pub(crate) fn oldest_record(at: Timestamp) -> i64 {
+/// Idempotency records created at or before this time have expired.
+pub(crate) fn idempotency_cutoff(at: Timestamp) -> i64 {
     millis(
         at.saturating_sub(SignedDuration::from_hours(IDEMPOTENCY_HOURS)).unwrap_or(Timestamp::MIN),
     )
 }
 
-/// Scheme and host of an address. What comes after them is often a secret, and events are read by
-/// more people than endpoints are.
+/// Scheme and host of a URL. Events carry only these: the rest of the URL is often a secret, and
+/// more people read events than endpoint settings.
 pub(crate) fn origin(url: &str) -> String {
     url.split('/').take(3).collect::<Vec<_>>().join("/")
 }
 
-/// All that a template is found by.
-pub(crate) fn entry(account: AccountId, template: &StoredTemplate) -> Vec<String> {
-    let owner = owner(account);
-    let kept = &template.template;
+/// All search index terms of a template: its words and its filter values, each with the account's
+/// prefix.
+pub(crate) fn index_terms(account: AccountId, stored: &StoredTemplate) -> Vec<String> {
+    let prefix = account_prefix(account);
+    let template = &stored.template;
     let filters = [
-        filter('s', template.state.status().as_str()),
-        filter('c', kept.category().as_str()),
-        filter('l', kept.language()),
+        filter_term('s', stored.state.status().as_str()),
+        filter_term('c', template.category().as_str()),
+        filter_term('l', template.language()),
     ];
-    let words = words_of(kept).into_iter().chain(filters);
-    words.map(|word| format!("{owner}{word}")).collect()
+    let terms = words_of(template).into_iter().chain(filters);
+    terms.map(|term| format!("{prefix}{term}")).collect()
 }
 
-/// A filter as a word: the sign keeps it apart from the words of texts, which are letters and
-/// digits only. Written in hexadecimal digits, since the index knows no other signs and no case.
-pub(crate) fn filter(kind: char, value: &str) -> String {
+/// A filter value as an index term. The leading `§` distinguishes it from words, which contain only
+/// letters and digits; the value is hex-encoded because the index ignores case and punctuation.
+pub(crate) fn filter_term(kind: char, value: &str) -> String {
     let digits = value.bytes().map(|byte| format!("{byte:02x}"));
     ['§', kind].into_iter().map(String::from).chain(digits).collect()
 }
 
-/// The letters that stand before each word of an account, always eleven of them.
-pub(crate) fn owner(account: AccountId) -> String {
-    const LETTERS: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
-    let letter = |place: u32| {
-        char::from(LETTERS[usize::try_from(account.get() >> (5 * place) & 31).unwrap_or(0)])
+/// The prefix of an account's index terms: its id in base 32, always eleven characters.
+pub(crate) fn account_prefix(account: AccountId) -> String {
+    const DIGITS: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
+    let digit = |position: u32| {
+        char::from(DIGITS[usize::try_from(account.get() >> (5 * position) & 31).unwrap_or(0)])
     };
-    (0..11).rev().map(letter).collect()
+    (0..11).rev().map(digit).collect()
 }
 
-/// What so many bytes of a file take of its account's room, with its name.
-pub(crate) fn charge(bytes: u64, name: &str) -> u64 {
+/// How many bytes of the media quota a file uses: its size rounded up to whole units, plus its
+/// name.
+pub(crate) fn quota_bytes(bytes: u64, name: &str) -> u64 {
     bytes.max(1).next_multiple_of(MEDIA_QUOTA_UNIT_BYTES).saturating_add(name.len() as u64)
 }

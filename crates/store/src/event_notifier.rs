@@ -1,5 +1,5 @@
-//! Telling those who wait that there are new events. Only ever a hint to look: what there is
-//! stands in the store.
+//! Notifies subscribers of new events. A notification is only a hint: subscribers read the events
+//! from the store.
 
 use std::{
     collections::HashMap,
@@ -9,47 +9,47 @@ use std::{
 use galley_domain::id::AccountId;
 use tokio::sync::watch;
 
-/// Who waits for the events of which account.
+/// The subscribers to new events, of one account or of all accounts.
 #[derive(Debug, Default)]
 pub struct EventNotifier {
     accounts: Mutex<HashMap<AccountId, watch::Sender<u64>>>,
-    anybody: watch::Sender<u64>,
+    all: watch::Sender<u64>,
 }
 
 impl EventNotifier {
-    /// Changes to the number of the account's newest event whenever one is committed. What was
-    /// committed before this call has to be looked for.
-    pub fn of(&self, account: AccountId) -> watch::Receiver<u64> {
+    /// A receiver that gets the number of the account's newest event on each commit. It does not
+    /// report events committed before this call.
+    pub fn subscribe(&self, account: AccountId) -> watch::Receiver<u64> {
         self.accounts().entry(account).or_default().subscribe()
     }
 
-    /// Changes whenever there is an event in whatever account.
-    pub fn of_anybody(&self) -> watch::Receiver<u64> {
-        self.anybody.subscribe()
+    /// A receiver that changes whenever any account has a new event. Its value has no meaning.
+    pub fn subscribe_all(&self) -> watch::Receiver<u64> {
+        self.all.subscribe()
     }
 
-    /// Tells that these are the newest events of their accounts.
-    pub(crate) fn tell(&self, newest: &[(AccountId, u64)]) {
+    /// Notifies subscribers of the newest event of each of these accounts.
+    pub(crate) fn notify(&self, newest: &[(AccountId, u64)]) {
         if newest.is_empty() {
             return;
         }
         let mut accounts = self.accounts();
         for (account, seq) in newest {
-            let Some(waiting) = accounts.get(account) else { continue };
-            if waiting.receiver_count() == 0 {
+            let Some(sender) = accounts.get(account) else { continue };
+            if sender.receiver_count() == 0 {
                 accounts.remove(account);
             } else {
-                waiting.send_if_modified(|known| std::mem::replace(known, *seq) != *seq);
+                sender.send_if_modified(|current| std::mem::replace(current, *seq) != *seq);
             }
         }
         drop(accounts);
-        self.anybody.send_modify(|count| *count = count.wrapping_add(1));
+        self.all.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    /// The accounts that somebody waits for.
-    pub(crate) fn wanted(&self) -> Vec<AccountId> {
+    /// The accounts that have a subscriber.
+    pub(crate) fn subscribed_accounts(&self) -> Vec<AccountId> {
         let mut accounts = self.accounts();
-        accounts.retain(|_, waiting| waiting.receiver_count() > 0);
+        accounts.retain(|_, sender| sender.receiver_count() > 0);
         accounts.keys().copied().collect()
     }
 

@@ -1,10 +1,10 @@
-//! Between which templates a list is walked, and which way; the same in every store.
+//! The range of template ids that a list reads, and its direction.
 
 use galley_domain::id::TemplateId;
 
 use crate::{ListQuery, encoding::key};
 
-/// From the newest to the oldest, or backwards.
+/// A range of template ids, bounds excluded, iterated from newest to oldest or backwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IdRange {
     pub(crate) newer_than: Option<TemplateId>,
@@ -15,28 +15,28 @@ pub(crate) struct IdRange {
 impl IdRange {
     pub(crate) const ALL: Self = Self { newer_than: None, older_than: None, backwards: false };
 
-    /// Where the templates of a page are.
-    pub(crate) fn of(listing: &ListQuery) -> Self {
+    /// The range that a page is read from.
+    pub(crate) fn of(query: &ListQuery) -> Self {
         Self {
-            newer_than: listing.before,
-            older_than: listing.after,
-            backwards: listing.before.is_some(),
+            newer_than: query.before,
+            older_than: query.after,
+            backwards: query.before.is_some(),
         }
     }
 
-    /// From the cursor, with the template it names, away from the page; none if the page has no
-    /// such side.
-    pub(crate) fn behind(listing: &ListQuery) -> Option<Self> {
-        if let Some(before) = listing.before {
+    /// The range on the other side of the cursor, starting with the cursor's template. `None` if
+    /// the query has no cursor or does not check that side.
+    pub(crate) fn beyond_cursor(query: &ListQuery) -> Option<Self> {
+        if let Some(before) = query.before {
             let older_than = TemplateId::new(before.get() + 1);
             return Some(Self { older_than, ..Self::ALL });
         }
-        let after = listing.after.filter(|_| listing.both_ways)?;
+        let after = query.after.filter(|_| query.check_newer)?;
         Some(Self { newer_than: TemplateId::new(after.get() - 1), backwards: true, ..Self::ALL })
     }
 
-    /// The rest, from this template on.
-    pub(crate) fn from(self, last: TemplateId) -> Self {
+    /// The rest of the range after `last`, in iteration order.
+    pub(crate) fn resuming_after(self, last: TemplateId) -> Self {
         if self.backwards {
             Self { newer_than: Some(last), ..self }
         } else {
@@ -44,32 +44,32 @@ impl IdRange {
         }
     }
 
-    /// The part before this template.
-    pub(crate) fn up_to(self, last: TemplateId) -> Self {
+    /// The part of the range before `end`, in iteration order.
+    pub(crate) fn stopping_before(self, end: TemplateId) -> Self {
         if self.backwards {
-            Self { older_than: Some(last), ..self }
+            Self { older_than: Some(end), ..self }
         } else {
-            Self { newer_than: Some(last), ..self }
+            Self { newer_than: Some(end), ..self }
         }
     }
 
-    pub(crate) fn holds(self, id: TemplateId) -> bool {
+    pub(crate) fn contains(self, id: TemplateId) -> bool {
         self.newer_than.is_none_or(|other| other < id)
             && self.older_than.is_none_or(|other| id < other)
     }
 
-    /// The ids it lies between, for a statement.
+    /// The lower and upper bound as SQL parameters, both excluded.
     pub(crate) fn bounds(self) -> (i64, i64) {
         let above = self.newer_than.map_or(0, |id| key(id.get()));
         (above, self.older_than.map_or(i64::MAX, |id| key(id.get())))
     }
 
-    /// How ids follow one another, for a statement.
+    /// The SQL sort direction.
     pub(crate) fn order(self) -> &'static str {
         if self.backwards { "ASC" } else { "DESC" }
     }
 
-    /// Puts ids in the order they are walked.
+    /// Sorts ids into iteration order.
     pub(crate) fn sort(self, ids: &mut [TemplateId]) {
         ids.sort_unstable();
         if !self.backwards {
@@ -88,37 +88,37 @@ mod tests {
         TemplateId::new(id).unwrap()
     }
 
-    /// Which of the ids from 1 to 9 a stretch holds, as they are walked.
-    fn walked(stretch: IdRange) -> Vec<u64> {
-        let mut ids: Vec<_> = (1..=9).map(id).filter(|id| stretch.holds(*id)).collect();
-        stretch.sort(&mut ids);
-        let (above, below) = stretch.bounds();
-        assert!(ids.iter().all(|id| (above + 1..below).contains(&key(id.get()))), "{stretch:?}");
+    /// The ids from 1 to 9 that are in a range, in iteration order.
+    fn ids_in(range: IdRange) -> Vec<u64> {
+        let mut ids: Vec<_> = (1..=9).map(id).filter(|id| range.contains(*id)).collect();
+        range.sort(&mut ids);
+        let (above, below) = range.bounds();
+        assert!(ids.iter().all(|id| (above + 1..below).contains(&key(id.get()))), "{range:?}");
         ids.iter().map(|id| id.get()).collect()
     }
 
     #[test]
-    fn a_page_and_what_is_behind_it_are_the_two_sides_of_the_cursor() {
-        let all = ListQuery::of(AccountId::new(1).unwrap(), 10);
-        assert_eq!(walked(IdRange::of(&all)), [9, 8, 7, 6, 5, 4, 3, 2, 1]);
-        assert_eq!(IdRange::behind(&all), None);
+    fn the_cursor_separates_a_page_from_the_range_beyond_it() {
+        let all = ListQuery::new(AccountId::new(1).unwrap(), 10);
+        assert_eq!(ids_in(IdRange::of(&all)), [9, 8, 7, 6, 5, 4, 3, 2, 1]);
+        assert_eq!(IdRange::beyond_cursor(&all), None);
         let after = ListQuery { after: Some(id(4)), ..all.clone() };
-        assert_eq!(walked(IdRange::of(&after)), [3, 2, 1]);
-        assert_eq!(IdRange::behind(&after), None, "nobody asks");
-        let both_ways = ListQuery { both_ways: true, ..after };
-        assert_eq!(walked(IdRange::behind(&both_ways).unwrap()), [4, 5, 6, 7, 8, 9]);
+        assert_eq!(ids_in(IdRange::of(&after)), [3, 2, 1]);
+        assert_eq!(IdRange::beyond_cursor(&after), None, "the query does not check newer ones");
+        let check_newer = ListQuery { check_newer: true, ..after };
+        assert_eq!(ids_in(IdRange::beyond_cursor(&check_newer).unwrap()), [4, 5, 6, 7, 8, 9]);
         let before = ListQuery { before: Some(id(4)), ..all };
-        assert_eq!(walked(IdRange::of(&before)), [5, 6, 7, 8, 9]);
-        assert_eq!(walked(IdRange::behind(&before).unwrap()), [4, 3, 2, 1]);
+        assert_eq!(ids_in(IdRange::of(&before)), [5, 6, 7, 8, 9]);
+        assert_eq!(ids_in(IdRange::beyond_cursor(&before).unwrap()), [4, 3, 2, 1]);
     }
 
     #[test]
-    fn a_template_divides_a_stretch_the_way_it_is_walked() {
+    fn an_id_splits_a_range_in_iteration_order() {
         let backwards = IdRange { backwards: true, ..IdRange::ALL };
-        assert_eq!(walked(IdRange::ALL.from(id(4))), [3, 2, 1]);
-        assert_eq!(walked(IdRange::ALL.up_to(id(7))), [9, 8]);
-        assert_eq!(walked(backwards.from(id(7))), [8, 9]);
-        assert_eq!(walked(backwards.up_to(id(4))), [1, 2, 3]);
+        assert_eq!(ids_in(IdRange::ALL.resuming_after(id(4))), [3, 2, 1]);
+        assert_eq!(ids_in(IdRange::ALL.stopping_before(id(7))), [9, 8]);
+        assert_eq!(ids_in(backwards.resuming_after(id(7))), [8, 9]);
+        assert_eq!(ids_in(backwards.stopping_before(id(4))), [1, 2, 3]);
         assert_eq!((IdRange::ALL.order(), backwards.order()), ("DESC", "ASC"));
     }
 }

@@ -1,5 +1,6 @@
-//! Where templates are kept. One trait of intent methods, one implementation per database; what
-//! the conformance suite (`tests/conformance.rs`) does not say is not promised.
+//! Storage for templates, accounts, events and media: the [`Store`] trait and its `SQLite` and
+//! `PostgreSQL` backends. The conformance suite (`tests/conformance.rs`) runs on both; behaviour
+//! that it does not test is not guaranteed.
 
 mod encoding;
 mod endpoint_health;
@@ -29,9 +30,9 @@ pub use records::{
 };
 pub use records::{AppendOutcome, BeginUploadOutcome, Media, NewUpload, Upload};
 pub use records::{
-    Attempt, AttemptRecorded, CreateWebhookOutcome, Deliveries, Delivery, DeliveryLease,
-    DueDelivery, DueWebhooks, NewWebhook, Replay, ReplayOutcome, Rotation, StoredSecret, Webhook,
-    WebhookChange,
+    Attempt, AttemptRecorded, CreateWebhookOutcome, Delivery, DeliveryLease, DeliveryQuery,
+    DueDelivery, DueWebhooks, NewWebhook, Replay, ReplayOutcome, RotateOutcome, StoredSecret,
+    Webhook, WebhookChange,
 };
 pub use records::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, Decision, DeleteOutcome, Event, EventSubject,
@@ -40,62 +41,66 @@ pub use records::{
 };
 pub use sqlite::SqliteStore;
 
-/// How long the answer to an Idempotency-Key is kept.
+/// How long an idempotency record is valid.
 pub const IDEMPOTENCY_HOURS: i64 = 24;
 
-/// How many templates an account that is held to limits may make in an hour.
+/// How many templates an account with limits may create per hour.
 pub const MAX_CREATES_PER_HOUR: usize = 100;
 
-/// How often such an account may edit an APPROVED template in 24 hours.
+/// How often an account with limits may edit an APPROVED template within 24 hours.
 pub const MAX_EDITS_PER_DAY: usize = 1;
 
-/// And how often in 30 days.
+/// How often an account with limits may edit an APPROVED template within 30 days.
 pub const MAX_EDITS_PER_MONTH: usize = 10;
 
-/// How far the templates of a list are counted.
+/// Upper bound for list counts.
 pub const MAX_LIST_COUNT: u64 = 1_000_000;
 
-/// How far the templates that words find are counted.
+/// Upper bound for list counts with search terms.
 pub const MAX_SEARCH_COUNT: u64 = 10_000;
 
-/// How many bytes an upload may announce; it has to announce one at least.
+/// The maximum length of an upload; the minimum is 1.
 pub const MAX_UPLOAD_BYTES: u64 = 16 * 1_024 * 1_024;
 
 /// How many unfinished uploads an account may have.
 pub const MAX_OPEN_UPLOADS: u32 = 64;
 
-/// How long an upload may take; after that it is forgotten if it is not finished.
+/// An unfinished upload expires after this long.
 pub const UPLOAD_LIFETIME_HOURS: i64 = 24;
 
-/// How many bytes of an upload are written at once: few enough that nobody waits long behind them.
+/// How many bytes of an upload one transaction writes: small, so that other writes do not wait
+/// long.
 pub const UPLOAD_CHUNK_BYTES: usize = 256 * 1_024;
 
-/// What a file takes of its account's room is counted in these, beside its name.
+/// The size of a file is rounded up to a multiple of this when it counts towards the quota.
 pub const MEDIA_QUOTA_UNIT_BYTES: u64 = 4_096;
 
-/// How long a whole file can wait for a template that names it; after that it is forgotten.
+/// A complete file that no template references expires after this long.
 pub const UNUSED_MEDIA_DAYS: i64 = 7;
 
-/// How many endpoints an account may have.
+/// How many webhook endpoints an account may have.
 pub const MAX_WEBHOOKS: usize = 20;
 
-/// Every method is one fact and one transaction: it happens whole, events and records included,
-/// or not at all; when it has answered, it is durable. "Not there" is an answer, not an error.
+/// A database that holds everything the service stores.
+///
+/// Every method is one transaction, unless it says otherwise: it is applied completely, with its
+/// events and records, or not at all. Once a method has returned `Ok`, its changes are durable. A
+/// missing object is part of the outcome, not an error.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Keeps a new template with its `template.created` event and, if a key was given, the
-    /// record that lets the same request be answered again.
+    /// Creates a template, its `template.created` event and, if a key is given, its idempotency
+    /// record.
     async fn create_template(&self, new: NewTemplate) -> Result<CreateOutcome, StoreError>;
 
-    /// Gives a template a new version: `template.edited` and, with another category,
-    /// `template.category_changed`.
+    /// Creates a new version of a template, with a `template.edited` event and, if the category
+    /// changes, a `template.category_changed` event.
     async fn edit_template(
         &self,
         change: TemplateChange,
         edit: Edit,
     ) -> Result<ChangeOutcome, StoreError>;
 
-    /// Moves a template along the table of moves, with the event of that move.
+    /// Applies a lifecycle transition to a template, with the transition's event.
     async fn review_template(
         &self,
         change: TemplateChange,
@@ -103,15 +108,18 @@ pub trait Store: Send + Sync {
         reason: Option<String>,
     ) -> Result<ChangeOutcome, StoreError>;
 
-    /// Makes each of these templates, or gives the one that has its claim the same content and
-    /// category: all of them, or none if one is refused. One that is so already stays as it is.
-    async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<UpsertOutcome, StoreError>;
+    /// Creates each of these templates, or edits the existing one with the same unique key to have
+    /// this content and category: all of them, or none if one is refused. A template that needs no
+    /// change stays as it is.
+    async fn upsert_templates(
+        &self,
+        templates: Vec<NewTemplate>,
+    ) -> Result<UpsertOutcome, StoreError>;
 
-    /// Takes a template away; its name is free at once, its history stays. Answers what it was.
+    /// Deletes a template and returns it. Its name is free again immediately; its events stay.
     async fn delete_template(&self, change: TemplateChange) -> Result<ChangeOutcome, StoreError>;
 
-    /// Takes all languages of a name away, each with its event; or none, if one of them has to
-    /// stay.
+    /// Deletes all languages of a name, each with its event; none if one cannot be deleted.
     async fn delete_translations(
         &self,
         account: AccountId,
@@ -121,8 +129,7 @@ pub trait Store: Send + Sync {
         at: Timestamp,
     ) -> Result<DeleteOutcome, StoreError>;
 
-    /// Takes all of these templates away, each with its event; or none, if one of them is unknown
-    /// or has to stay.
+    /// Deletes these templates, each with its event; none if one is unknown or cannot be deleted.
     async fn delete_templates(
         &self,
         account: AccountId,
@@ -132,9 +139,9 @@ pub trait Store: Send + Sync {
         at: Timestamp,
     ) -> Result<DeleteOutcome, StoreError>;
 
-    /// All languages of a name, oldest first. Only templates that were made with their
-    /// [`TranslationGroup`] are found.
-    async fn family(
+    /// All languages of a name, oldest first. Finds only templates that were created with a
+    /// [`TranslationGroup`].
+    async fn translations(
         &self,
         account: AccountId,
         name: &str,
@@ -155,7 +162,8 @@ pub trait Store: Send + Sync {
         number: u64,
     ) -> Result<Option<Version>, StoreError>;
 
-    /// The versions of a template below `before`, newest first; none if there is no template.
+    /// The versions of a template with numbers below `before`, newest first; `None` if the
+    /// template does not exist.
     async fn versions(
         &self,
         account: AccountId,
@@ -164,43 +172,44 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> Result<Option<Vec<Version>>, StoreError>;
 
-    /// A page of an account's templates. What was acknowledged before is there, except that
-    /// searched words follow by [`Store::update_search_index`].
-    async fn list(&self, listing: ListQuery) -> Result<Page, StoreError>;
+    /// A page of an account's templates. It reflects every committed change, except that search
+    /// terms match the state of the last [`Store::update_search_index`].
+    async fn list(&self, query: ListQuery) -> Result<Page, StoreError>;
 
-    /// How many templates a list has on all its pages. Counted up to [`MAX_LIST_COUNT`], or up to
-    /// [`MAX_SEARCH_COUNT`] if words are searched.
-    async fn count_templates(&self, listing: ListQuery) -> Result<u64, StoreError>;
+    /// The number of templates on all pages of a list, up to [`MAX_LIST_COUNT`], or up to
+    /// [`MAX_SEARCH_COUNT`] with search terms.
+    async fn count_templates(&self, query: ListQuery) -> Result<u64, StoreError>;
 
-    /// Whether a name is taken.
-    async fn taken(
+    /// The conflict that creating a template with this unique key would cause; `None` if the key is
+    /// free.
+    async fn name_conflict(
         &self,
         account: AccountId,
-        claim: &str,
+        unique_key: &str,
     ) -> Result<Option<NameConflict>, StoreError>;
 
-    /// The oldest template of the account, other than `except`, that has these words. Only those
-    /// are compared that were created with a family.
+    /// The account's oldest template with this text, other than `except`. Compares only templates
+    /// that were created with a [`TranslationGroup`].
     async fn template_with_text(
         &self,
         account: AccountId,
-        wording: &MessageText,
+        text: &MessageText,
         except: Option<TemplateId>,
     ) -> Result<Option<TemplateId>, StoreError>;
 
-    /// Brings the words that are searched a step nearer to the newest events.
+    /// Advances the search index by one step towards the newest events.
     async fn update_search_index(&self) -> Result<IndexProgress, StoreError>;
 
-    /// What an Idempotency-Key of this account made in the last 24 hours.
-    async fn record(
+    /// The record of an account's Idempotency-Key, if it has not expired.
+    async fn idempotency_record(
         &self,
         account: AccountId,
         key: [u8; 16],
         at: Timestamp,
     ) -> Result<Option<IdempotencyRecord>, StoreError>;
 
-    /// The account's events behind `after`, oldest first; without it, from the oldest that is
-    /// kept. Never skips one: who comes too late is told.
+    /// The account's events after `after`, or from the oldest stored one, in order. Never skips an
+    /// event: if the next one has been deleted, returns [`Feed::Expired`].
     async fn events(
         &self,
         account: AccountId,
@@ -211,18 +220,18 @@ pub trait Store: Send + Sync {
     /// The number of the account's newest event; 0 before the first.
     async fn newest_event(&self, account: AccountId) -> Result<u64, StoreError>;
 
-    /// Tells when there are new events, committed by this process or found by
-    /// [`Store::poll_events`].
+    /// Notifies subscribers of events that this process commits or that [`Store::poll_events`]
+    /// finds.
     fn event_notifier(&self) -> &EventNotifier;
 
-    /// Looks for what other processes have committed, for those who wait.
+    /// Checks for events that other processes have committed and notifies their subscribers.
     async fn poll_events(&self) -> Result<(), StoreError>;
 
-    /// Forgets some events that are older than `since` and that no endpoint waits for, oldest
-    /// first, with their deliveries. Answers how many.
+    /// Deletes a batch of events older than `since` that no endpoint still needs, oldest first,
+    /// with their deliveries. Returns how many rows it deleted; 0 when nothing is left to delete.
     async fn delete_expired_events(&self, since: Timestamp) -> Result<usize, StoreError>;
 
-    /// Registers an endpoint. It gets the events that come after this.
+    /// Registers an endpoint, which receives the events committed after this call.
     async fn create_webhook(&self, new: NewWebhook) -> Result<CreateWebhookOutcome, StoreError>;
 
     /// The endpoints of an account, oldest first.
@@ -235,7 +244,7 @@ pub trait Store: Send + Sync {
         id: WebhookId,
     ) -> Result<Option<Webhook>, StoreError>;
 
-    /// Changes an endpoint; answers what it is then.
+    /// Changes an endpoint and returns it; `None` if the account has no such endpoint.
     async fn change_webhook(
         &self,
         account: AccountId,
@@ -244,58 +253,58 @@ pub trait Store: Send + Sync {
         at: Timestamp,
     ) -> Result<Option<Webhook>, StoreError>;
 
-    /// Gives an endpoint another secret; the former one counts until `until`. While an earlier
-    /// rotation is open, only if `anyway`.
+    /// Replaces an endpoint's secret; the former one stays valid until `until`. While an earlier
+    /// rotation is in progress, `force` is required.
     async fn rotate_webhook(
         &self,
         account: AccountId,
         id: WebhookId,
         secret: StoredSecret,
         until: Timestamp,
-        anyway: bool,
+        force: bool,
         at: Timestamp,
-    ) -> Result<Rotation, StoreError>;
+    ) -> Result<RotateOutcome, StoreError>;
 
-    /// Takes an endpoint away, and its deliveries with it. `false`: there is none.
+    /// Deletes an endpoint with its deliveries; `false` if the account has no such endpoint.
     async fn delete_webhook(&self, account: AccountId, id: WebhookId) -> Result<bool, StoreError>;
 
-    /// Some deliveries of an endpoint; none if the account has no such endpoint.
+    /// A page of an endpoint's deliveries; `None` if the account has no such endpoint.
     async fn deliveries(
         &self,
         account: AccountId,
         id: WebhookId,
-        wanted: Deliveries,
+        query: DeliveryQuery,
     ) -> Result<Option<Vec<Delivery>>, StoreError>;
 
-    /// Has events delivered once more.
+    /// Queues events for another delivery to an endpoint.
     async fn replay(
         &self,
         account: AccountId,
         id: WebhookId,
-        what: Replay,
+        replay: Replay,
         at: Timestamp,
     ) -> Result<ReplayOutcome, StoreError>;
 
-    /// The endpoints, of whatever account, that have something to do.
+    /// The endpoints of all accounts that have work to do.
     async fn due_webhooks(&self, at: Timestamp) -> Result<DueWebhooks, StoreError>;
 
-    /// Takes one delivery of an endpoint, for nobody else until `lease`. Of the events of one
-    /// template only the first that is not yet done can be taken.
+    /// Leases one delivery of an endpoint until `lease_until`; no other worker gets it before then.
+    /// Of the events of one template, only the first unfinished one can be leased.
     async fn lease_delivery(
         &self,
         id: WebhookId,
         at: Timestamp,
-        lease: Timestamp,
+        lease_until: Timestamp,
     ) -> Result<DeliveryLease, StoreError>;
 
-    /// Writes down what came of an attempt, and what follows from it for the endpoint: one that
-    /// is given up gets its `webhook.disabled` event.
+    /// Records an attempt and its effect on the endpoint. If the endpoint is disabled, creates its
+    /// `webhook.disabled` event.
     async fn record_attempt(&self, attempt: Attempt) -> Result<AttemptRecorded, StoreError>;
 
-    /// Announces a file that will be sent piece by piece.
+    /// Begins a resumable upload.
     async fn begin_upload(&self, new: NewUpload) -> Result<BeginUploadOutcome, StoreError>;
 
-    /// How far an upload has come.
+    /// An upload of an account; `None` if it does not exist or has expired.
     async fn upload(
         &self,
         account: AccountId,
@@ -303,21 +312,22 @@ pub trait Store: Send + Sync {
         at: Timestamp,
     ) -> Result<Option<Upload>, StoreError>;
 
-    /// Adds bytes to an upload, which have to begin where it ends and to fit into the `room` that
-    /// the account has for all its files. The one method that is not one transaction: every
-    /// [`UPLOAD_CHUNK_BYTES`] bytes are, so that after a failure some of them may be there;
-    /// [`Store::upload`] tells how many.
+    /// Appends bytes to an upload. They must start at its current end and fit into the account's
+    /// `quota` for all its files. Not a single transaction: each chunk of [`UPLOAD_CHUNK_BYTES`] is
+    /// one. After an error, some chunks may have been stored; [`Store::upload`] returns how many
+    /// bytes.
     async fn append_upload(
         &self,
         account: AccountId,
         id: &str,
         offset: u64,
         bytes: &[u8],
-        room: u64,
+        quota: u64,
         at: Timestamp,
     ) -> Result<AppendOutcome, StoreError>;
 
-    /// Forgets an upload that is not finished, or that no template has named. `false`: there is none.
+    /// Deletes an upload that is unfinished or that no template references; `false` if there is no
+    /// such upload.
     async fn cancel_upload(
         &self,
         account: AccountId,
@@ -325,8 +335,8 @@ pub trait Store: Send + Sync {
         at: Timestamp,
     ) -> Result<bool, StoreError>;
 
-    /// A whole file that a template of the account may name by its handle. A template that names
-    /// it keeps it: its creation or edit does that.
+    /// A complete file that a template of the account may reference by its handle. Creating or
+    /// editing a template that references the file exempts it from expiry.
     async fn sample(
         &self,
         account: AccountId,
@@ -334,39 +344,39 @@ pub trait Store: Send + Sync {
         at: Timestamp,
     ) -> Result<Option<Media>, StoreError>;
 
-    /// A file that has been sent whole, for whoever knows its handle; none while its account is
-    /// disabled.
+    /// A complete file by its handle, which is the only authorisation needed; `None` while its
+    /// account is disabled.
     async fn media(&self, handle: &str) -> Result<Option<Media>, StoreError>;
 
-    /// Some bytes of such a file from a place on: one at least and [`UPLOAD_CHUNK_BYTES`] at most, or
-    /// none if there are none.
-    async fn media_chunk(&self, handle: &str, place: u64) -> Result<Vec<u8>, StoreError>;
+    /// A chunk of a complete file from `offset` on: 1 to [`UPLOAD_CHUNK_BYTES`] bytes, or none at
+    /// the end of the file.
+    async fn media_chunk(&self, handle: &str, offset: u64) -> Result<Vec<u8>, StoreError>;
 
-    /// Makes an account with its phone numbers and first credentials.
+    /// Creates an account with its phone numbers and first credentials.
     async fn create_account(&self, new: NewAccount) -> Result<CreateAccountOutcome, StoreError>;
 
-    /// Every account, oldest first.
+    /// All accounts, oldest first.
     async fn accounts(&self) -> Result<Vec<Account>, StoreError>;
 
     /// One account.
     async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError>;
 
-    /// Shuts an account out, or lets it in again. `false`: there is none.
+    /// Disables or enables an account; `false` if it does not exist.
     async fn set_account_disabled(
         &self,
         id: AccountId,
         disabled_at: Option<Timestamp>,
     ) -> Result<bool, StoreError>;
 
-    /// Holds an account to limits, or to none. What it does from then on is counted; its templates
-    /// all are. `false`: there is none.
+    /// Sets or removes the limits of an account; `false` if it does not exist. Rate limits count
+    /// from this call on; the template limit counts all templates.
     async fn set_account_limits(
         &self,
         id: AccountId,
         limits: Option<AccountLimits>,
     ) -> Result<bool, StoreError>;
 
-    /// Gives a phone number to an account.
+    /// Adds a phone number to an account.
     async fn add_phone(
         &self,
         account: AccountId,
@@ -377,10 +387,10 @@ pub trait Store: Send + Sync {
     /// The phone numbers of an account.
     async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError>;
 
-    /// Whose phone number it is.
+    /// The account that owns a phone number.
     async fn phone_owner(&self, phone: &str) -> Result<Option<AccountId>, StoreError>;
 
-    /// Adds a key or a token to an account.
+    /// Adds a credential to an account.
     async fn add_credential(
         &self,
         account: AccountId,
@@ -388,7 +398,8 @@ pub trait Store: Send + Sync {
         at: Timestamp,
     ) -> Result<AddCredentialOutcome, StoreError>;
 
-    /// Adds a credential like `old`, and lets `old` end at `old_ends_at` if it would live longer.
+    /// Adds a credential to the account of `old`. `old` expires at `old_ends_at`, unless it expires
+    /// earlier.
     async fn rotate_credential(
         &self,
         old: CredentialId,
@@ -397,64 +408,62 @@ pub trait Store: Send + Sync {
         at: Timestamp,
     ) -> Result<AddCredentialOutcome, StoreError>;
 
-    /// Ends a credential. `false`: there is none, or it was revoked before.
+    /// Revokes a credential; `false` if it does not exist or was already revoked.
     async fn revoke_credential(&self, id: CredentialId, at: Timestamp) -> Result<bool, StoreError>;
 
-    /// The keys and tokens of an account, oldest first, ended ones included.
+    /// The credentials of an account, oldest first, including expired and revoked ones.
     async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError>;
 
-    /// The credential with that secret, ended or not.
+    /// The credential with this secret, even if it is expired or revoked.
     async fn credential(
         &self,
         kind: CredentialKind,
         hash: SecretHash,
     ) -> Result<Option<Credential>, StoreError>;
 
-    /// A number that grows with every change that takes something away from an account or a
-    /// credential, so that whoever remembers them knows when to forget.
+    /// A number that increases with every change that invalidates cached accounts or credentials.
     async fn credential_epoch(&self) -> Result<u64, StoreError>;
 
-    /// Forgets some of the idempotency records that are older than 24 hours, going on from
-    /// where the last sweep stopped. A sweep that begins also forgets uploads that were not
-    /// finished in time, and whole files that no template named in time.
+    /// Deletes a batch of expired idempotency records and returns where to continue. The first step
+    /// of a pass also deletes expired uploads and expired unreferenced files.
     async fn delete_expired_records(
         &self,
-        from: RetentionCursor,
+        cursor: RetentionCursor,
         at: Timestamp,
     ) -> Result<RetentionCursor, StoreError>;
 
-    /// Answers when the store can be read.
+    /// Checks that the store can be read.
     async fn ping(&self) -> Result<(), StoreError>;
 
-    /// The start-up checks and a full check of what is kept, for `galley doctor`.
+    /// Runs the start-up checks and a full integrity check, for `galley doctor`.
     async fn check_integrity(&self) -> Result<Vec<Finding>, StoreError>;
 
-    /// Writes a consistent copy to a new file while the service goes on.
+    /// Writes a consistent copy to a new file while the service keeps running.
     async fn backup(&self, path: &std::path::Path) -> Result<(), StoreError>;
 }
 
-/// Why a store could not do its work, by what the caller can do about it.
+/// A storage failure, classified by what the caller can do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Too many writes are waiting; nothing was done.
-    #[error("too many writes are waiting")]
+    /// The write queue is full; nothing was written.
+    #[error("too many writes are queued")]
     Busy,
-    /// There is no room left; nothing was done.
+    /// The storage has no space left; nothing was written.
     #[error("the storage is full")]
     Full(#[source] Cause),
-    /// The database does not answer; nothing was done.
+    /// The database does not respond; nothing was written.
     #[error("the database is not available")]
     Unavailable(#[source] Cause),
-    /// The database failed while it committed: it may or may not have happened.
+    /// The database failed during a commit; the write may or may not have been applied.
     #[error("the outcome of the write is unknown")]
     OutcomeUnknown(#[source] Cause),
-    /// A bug, or a damaged row.
-    #[error("the database work failed")]
+    /// A bug or a corrupt row.
+    #[error("the database operation failed")]
     Failed(#[source] Cause),
 }
 
 impl StoreError {
-    /// The same error for another of the writes it failed.
+    /// A copy of the error for another write of the same batch.
     pub(crate) fn shared(&self) -> Self {
         match self {
             Self::Busy => Self::Busy,
@@ -466,5 +475,5 @@ impl StoreError {
     }
 }
 
-/// What stands behind a [`StoreError`]. Shared, because one cause can fail a whole batch.
+/// The cause of a [`StoreError`]. Shared, because one cause can fail an entire batch.
 pub type Cause = Arc<dyn std::error::Error + Send + Sync>;

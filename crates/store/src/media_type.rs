@@ -1,13 +1,13 @@
-//! Which type a file has, by its first bytes: only the types that media samples come in.
+//! Detects the media type of a file from its first bytes, for the types that media samples use.
 
-/// How many bytes are enough to tell.
-pub(crate) const ENOUGH: usize = 12;
+/// How many leading bytes [`sniff`] needs.
+pub(crate) const SNIFF_BYTES: usize = 12;
 
-/// Files in the same box as MP4 that are something else: pictures, sound, `QuickTime`.
-const OTHERS_IN_THE_BOX: [&[u8]; 9] =
+/// Brands of the MP4 container that are not MP4 video: images, audio, `QuickTime`.
+const UNSUPPORTED_BRANDS: [&[u8]; 9] =
     [b"avif", b"avis", b"heic", b"heix", b"mif1", b"msf1", b"M4A ", b"M4B ", b"qt  "];
 
-/// The type that these first bytes show.
+/// The media type that the first bytes of a file indicate.
 pub(crate) fn sniff(head: &[u8]) -> Option<&'static str> {
     if head.starts_with(b"\x89PNG\r\n\x1a\n") {
         return Some("image/png");
@@ -21,18 +21,18 @@ pub(crate) fn sniff(head: &[u8]) -> Option<&'static str> {
     if head.starts_with(b"%PDF-") {
         return Some("application/pdf");
     }
-    let brand = head.get(8..ENOUGH).filter(|_| &head[4..8] == b"ftyp")?;
+    let brand = head.get(8..SNIFF_BYTES).filter(|_| &head[4..8] == b"ftyp")?;
     if brand.starts_with(b"3gp") || brand.starts_with(b"3g2") {
         return Some("video/3gpp");
     }
-    (!OTHERS_IN_THE_BOX.contains(&brand)).then_some("video/mp4")
+    (!UNSUPPORTED_BRANDS.contains(&brand)).then_some("video/mp4")
 }
 
-/// Whether a file whose first bytes show that cannot be what its sender says. Of a type that no
-/// first bytes show, anything is believed.
-pub(crate) fn contradicts(shown: Option<&str>, announced: &str) -> bool {
-    // Both videos come in the same box, and programs are not particular about its brand.
-    let like: &[&str] = match announced {
+/// Whether the sniffed type rules out the declared one. A declared type that cannot be sniffed is
+/// accepted.
+pub(crate) fn contradicts(sniffed: Option<&str>, declared: &str) -> bool {
+    // MP4 and 3GPP share a container, and encoders often write the other's brand.
+    let compatible: &[&str] = match declared {
         "image/jpeg" | "image/jpg" => &["image/jpeg"],
         "image/png" => &["image/png"],
         "image/gif" => &["image/gif"],
@@ -40,7 +40,7 @@ pub(crate) fn contradicts(shown: Option<&str>, announced: &str) -> bool {
         "video/mp4" | "video/3gpp" => &["video/mp4", "video/3gpp"],
         _ => return false,
     };
-    !shown.is_some_and(|shown| like.contains(&shown))
+    !sniffed.is_some_and(|sniffed| compatible.contains(&sniffed))
 }
 
 #[cfg(test)]
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_types_of_media_samples_are_told_by_their_first_bytes() {
+    fn media_sample_types_are_detected_from_the_first_bytes() {
         for (head, expected) in [
             (&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..], Some("image/png")),
             (b"\xff\xd8\xff\xe0\0\x10JFIF", Some("image/jpeg")),
@@ -70,8 +70,8 @@ mod tests {
     }
 
     #[test]
-    fn bytes_contradict_what_they_cannot_be() {
-        for (shown, announced, expected) in [
+    fn a_sniffed_type_contradicts_an_incompatible_declared_type() {
+        for (sniffed, declared, expected) in [
             (Some("image/png"), "image/png", false),
             (Some("image/jpeg"), "image/jpg", false),
             (Some("video/3gpp"), "video/mp4", false),
@@ -80,7 +80,7 @@ mod tests {
             (None, "application/pdf", true),
             (None, "text/plain", false),
         ] {
-            assert_eq!(contradicts(shown, announced), expected, "{shown:?} {announced}");
+            assert_eq!(contradicts(sniffed, declared), expected, "{sniffed:?} {declared}");
         }
     }
 }

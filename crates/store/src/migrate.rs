@@ -1,6 +1,6 @@
-//! Moving a whole store from a SQLite file into an empty PostgreSQL database, from one state of the
-//! file, and comparing both afterwards. How far it has come is kept in the target, in the
-//! transaction of what was copied: ended at any moment, it goes on where it was.
+//! Copies a store from a SQLite file into an empty PostgreSQL database, from a snapshot of the
+//! file, and compares both afterwards. The target records the progress in the same transactions as
+//! the rows, so an interrupted migration continues where it stopped.
 
 mod cell;
 mod compare;
@@ -13,79 +13,77 @@ use std::{path::Path, sync::Arc};
 use tokio::{sync::mpsc, task::spawn_blocking};
 
 use crate::{StoreError, postgres::PostgresAddress};
-use cell::Unfit;
-pub use compare::{Comparison, Sum};
+use cell::InvalidCell;
+pub use compare::{Comparison, TableChecksum};
 use source::Source;
 use tables::TABLES;
 use target::Target;
 
-/// How many batches are read ahead of what is written.
-const AHEAD: usize = 2;
+/// Number of batches that are read ahead of the writes.
+const READ_AHEAD_BATCHES: usize = 2;
 
-/// What is being done.
+/// The phases of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Rows are copied.
+pub enum MigrationPhase {
+    /// Copying rows.
     Copying,
-    /// Both sides are read to be compared.
+    /// Reading both sides to compare them.
     Comparing,
 }
 
-/// How far it has come.
+/// The progress of a migration.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// What is being done.
-    pub step: Step,
-    /// The table it is at.
+    /// The current phase.
+    pub phase: MigrationPhase,
+    /// The current table.
     pub table: &'static str,
-    /// How many rows of all tables are done, those of earlier runs included.
+    /// Number of rows done in all tables, including earlier runs.
     pub rows: u64,
-    /// How many there are.
-    pub of: u64,
+    /// Total number of rows.
+    pub total: u64,
 }
 
-/// Why a store was not moved.
+/// Why a migration failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateError {
-    /// The file cannot be used, or not be read.
+    /// The SQLite file cannot be opened or read.
     #[error("the source cannot be read")]
     Source(#[source] StoreError),
-    /// The database cannot be used, or not be written to.
-    #[error("the target cannot be filled")]
+    /// The PostgreSQL database cannot be used or written to.
+    #[error("the target cannot be written")]
     Target(#[source] StoreError),
-    /// PostgreSQL has no place for a value.
-    #[error("{column} of the row {row} in the table {table} of the source cannot be copied")]
-    Unfit {
+    /// PostgreSQL cannot store a value.
+    #[error("cannot copy column {column} of table {table}, row {row}")]
+    InvalidValue {
         /// The table.
         table: &'static str,
-        /// The row, by its key.
+        /// The key of the row.
         row: String,
         /// The column.
         column: &'static str,
-        /// What is wrong with it.
+        /// Why PostgreSQL cannot store it.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// There is something in the target already.
-    #[error(
-        "the target is not empty (there are rows in its table {0}): give a database that nobody has used"
-    )]
+    /// The target has data.
+    #[error("the target is not empty (its table {0} has rows): use a new database")]
     NotEmpty(&'static str),
-    /// The target would not keep every text.
+    /// The target cannot store every text.
     #[error(
-        "the target keeps texts as {0}: make the database with the encoding UTF8 (createdb --encoding=UTF8 --template=template0)"
+        "the target has the encoding {0}: create the database with the encoding UTF8 (createdb --encoding=UTF8 --template=template0)"
     )]
     Encoding(String),
-    /// What is half there is not of this source.
+    /// The target has a partial copy of another source.
     #[error(
-        "the target holds the beginning of another store, or of this one before it was changed again: make the database anew (dropdb, createdb), and begin from the beginning"
+        "the target has a partial copy of another store, or of this store before it changed: create the database again (dropdb, createdb) and restart the migration"
     )]
-    Changed,
-    /// Two are at it.
+    SourceChanged,
+    /// Another migration writes to the target.
     #[error(
-        "somebody else copies into the same target: let one of both end, then give the command again"
+        "another migration is writing to the same target: wait until it has ended, then run the command again"
     )]
-    Elsewhere,
+    Concurrent,
 }
 
 impl From<rusqlite::Error> for MigrateError {
@@ -100,55 +98,57 @@ impl From<tokio_postgres::Error> for MigrateError {
     }
 }
 
-/// Copies everything, or what an earlier run has left, and compares both sides. Only if they are
-/// the same is the target handed over to the service; otherwise it stays as it is, and is refused.
+/// Copies all rows that earlier runs have not copied, and compares both sides. Only if they match
+/// is the target marked as complete; otherwise no service opens it.
 pub async fn migrate(
     from: &Path,
     to: &PostgresAddress,
-    mut tell: impl FnMut(Progress),
+    mut report: impl FnMut(Progress),
 ) -> Result<Vec<Comparison>, MigrateError> {
     let path = from.to_owned();
-    let (source, overview) = aside(move || {
+    let (source, overview) = run_blocking(move || {
         let source = Source::open(&path)?;
         let overview = source.overview()?;
         Ok((source, overview))
     })
     .await?;
     let mut target = Target::open(to, &overview.fingerprint).await?;
-    let source = copy(source, &mut target, overview.rows, &mut tell).await?;
-    let mut seen = 0;
-    let reading = spawn_blocking(move || source.sums());
-    let there = target
-        .sums(|table, rows| {
-            seen += rows;
-            tell(Progress { step: Step::Comparing, table, rows: seen, of: overview.rows });
+    let source = copy(source, &mut target, overview.rows, &mut report).await?;
+    let mut compared_rows = 0;
+    let reading = spawn_blocking(move || source.checksums());
+    let target_checksums = target
+        .checksums(|table, rows| {
+            compared_rows += rows;
+            let (phase, total) = (MigrationPhase::Comparing, overview.rows);
+            report(Progress { phase, table, rows: compared_rows, total });
         })
         .await?;
-    let here = reading.await.map_err(lost)??;
+    let source_checksums = reading.await.map_err(task_failed)??;
     let compared: Vec<Comparison> = TABLES
         .iter()
-        .zip(here.into_iter().zip(there))
+        .zip(source_checksums.into_iter().zip(target_checksums))
         .map(|(table, (source, target))| Comparison { table: table.name, source, target })
         .collect();
-    if compared.iter().all(Comparison::is_same) {
-        target.hand_over(&overview.highest).await?;
+    if compared.iter().all(Comparison::is_match) {
+        target.complete(&overview.max_row_ids).await?;
     }
     Ok(compared)
 }
 
-/// Copies table by table, each from where it was left.
+/// Copies all tables, each from where the last run stopped.
 async fn copy(
     mut source: Source,
     target: &mut Target,
-    of: u64,
-    tell: &mut impl FnMut(Progress),
+    total: u64,
+    report: &mut impl FnMut(Progress),
 ) -> Result<Source, MigrateError> {
     let mut rows = target.rows();
     for table in &TABLES {
-        let mut told = |rows| tell(Progress { step: Step::Copying, table: table.name, rows, of });
+        let phase = MigrationPhase::Copying;
+        let mut report_rows = |rows| report(Progress { phase, table: table.name, rows, total });
         let types = target.types(table).await?;
         let after = target.last_key(table)?;
-        let (send, mut batches) = mpsc::channel(AHEAD);
+        let (send, mut batches) = mpsc::channel(READ_AHEAD_BATCHES);
         let reading = spawn_blocking(move || {
             let read =
                 source.batches(table, after.as_deref(), |batch| send.blocking_send(batch).is_ok());
@@ -157,22 +157,22 @@ async fn copy(
         while let Some(batch) = batches.recv().await {
             target.append(table, &types, &batch).await?;
             rows += batch.len() as u64;
-            told(rows);
+            report_rows(rows);
         }
         let read;
-        (source, read) = reading.await.map_err(lost)?;
+        (source, read) = reading.await.map_err(task_failed)?;
         read?;
     }
     Ok(source)
 }
 
-/// Runs what takes a while and waits for a disk.
-async fn aside<T: Send + 'static>(
+/// Runs blocking work on a thread of its own.
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, MigrateError> + Send + 'static,
 ) -> Result<T, MigrateError> {
-    spawn_blocking(work).await.map_err(lost)?
+    spawn_blocking(work).await.map_err(task_failed)?
 }
 
-fn lost(error: tokio::task::JoinError) -> MigrateError {
+fn task_failed(error: tokio::task::JoinError) -> MigrateError {
     MigrateError::Source(StoreError::Failed(Arc::new(error)))
 }

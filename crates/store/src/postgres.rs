@@ -1,5 +1,5 @@
-//! The store on PostgreSQL, for any number of instances. They share nothing but the database: what
-//! has to happen one after the other waits for the row of its account.
+//! The PostgreSQL store, for any number of instances. They share only the database; locks on
+//! account rows order their writes.
 
 mod accounts;
 mod address;
@@ -17,6 +17,7 @@ mod limits;
 mod list;
 mod maintenance;
 mod media;
+mod open;
 mod pool;
 mod reader;
 mod retention;
@@ -43,75 +44,26 @@ use jiff::Timestamp;
 use crate::{
     Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, AppendOutcome, Attempt,
     AttemptRecorded, BeginUploadOutcome, ChangeOutcome, CreateAccountOutcome, CreateOutcome,
-    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, DeleteOutcome, Deliveries,
-    Delivery, DeliveryLease, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord,
+    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery,
+    DeliveryLease, DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord,
     IndexProgress, ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate,
-    NewUpload, NewWebhook, Page, Replay, ReplayOutcome, RetentionCursor, Rotation, SecretHash,
+    NewUpload, NewWebhook, Page, Replay, ReplayOutcome, RetentionCursor, RotateOutcome, SecretHash,
     Store, StoreError, StoredSecret, StoredTemplate, TemplateChange, TranslationGroup, Upload,
     UpsertOutcome, Version, Webhook, WebhookChange,
-    encoding::{Hashes, claim_key},
-    sqlite::SchemaPolicy,
+    encoding::{LookupKeys, unique_key_hash},
 };
 pub use address::{AddressError, PostgresAddress};
-use create_queue::Creator;
-use ids::Ids;
-use pool::Links;
-use reader::Reader;
+pub use open::{PostgresOptions, PostgresStore};
 use transaction::transact;
 
-/// How a store on PostgreSQL is opened.
-#[derive(Clone, Debug)]
-pub struct PostgresOptions {
-    /// How many creations may wait.
-    pub queue: usize,
-    /// How many connections writes have at most, and how many lists and searches.
-    pub connections: usize,
-    /// What becomes of an older schema.
-    pub older_schema: SchemaPolicy,
-}
-
-impl Default for PostgresOptions {
-    fn default() -> Self {
-        Self { queue: 1_024, connections: 8, older_schema: SchemaPolicy::default() }
-    }
-}
-
-/// A store in a PostgreSQL database.
-pub struct PostgresStore {
-    address: PostgresAddress,
-    links: Arc<Links>,
-    event_notifier: Arc<EventNotifier>,
-    creator: Creator,
-    reader: Reader,
-    ids: Arc<Ids>,
-}
-
-impl PostgresStore {
-    /// Connects, looks whether the database can be trusted, and brings its schema up to date as
-    /// the options say.
-    pub async fn open(
-        address: &PostgresAddress,
-        options: &PostgresOptions,
-    ) -> Result<Self, StoreError> {
-        let synchronous_commit = schema::prepare(address, options.older_schema).await?;
-        let pinned = address.committing_as(&synchronous_commit);
-        let links = Arc::new(Links::to(&pinned, options.connections)?);
-        let event_notifier = Arc::<EventNotifier>::default();
-        let ids = Arc::<Ids>::default();
-        let creator = Creator::start(&links, &event_notifier, &ids, options.queue)?;
-        let reader = Reader::start(&links);
-        Ok(Self { address: address.clone(), links, event_notifier, creator, reader, ids })
-    }
-}
-
 #[derive(Debug, thiserror::Error)]
-#[error("a database on PostgreSQL is copied with its own tools: pg_dump, or pg_basebackup")]
-struct NoBackup;
+#[error("galley does not back up PostgreSQL: use pg_dump or pg_basebackup")]
+struct BackupUnsupported;
 
 #[async_trait]
 impl Store for PostgresStore {
     async fn create_template(&self, new: NewTemplate) -> Result<CreateOutcome, StoreError> {
-        self.creator.create(new).await
+        self.create_queue.create(new).await
     }
 
     async fn edit_template(
@@ -132,7 +84,7 @@ impl Store for PostgresStore {
     }
 
     async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<UpsertOutcome, StoreError> {
-        let news: Vec<_> = news.into_iter().map(|new| (Hashes::of(&new), new)).collect();
+        let news: Vec<_> = news.into_iter().map(|new| (LookupKeys::of(&new), new)).collect();
         transact!(self, tx => upsert::all(tx, &self.ids, &news))
     }
 
@@ -148,9 +100,9 @@ impl Store for PostgresStore {
         actor: Actor,
         at: Timestamp,
     ) -> Result<DeleteOutcome, StoreError> {
-        let (family, by) =
-            (TranslationGroup::of(account, name), changes::By { account, review, actor, at });
-        transact!(self, tx => changes::delete_translations(tx, family, by))
+        let group = TranslationGroup::of(account, name);
+        let initiator = changes::Initiator { account, review, actor, at };
+        transact!(self, tx => changes::delete_translations(tx, group, initiator))
     }
 
     async fn delete_templates(
@@ -161,16 +113,16 @@ impl Store for PostgresStore {
         actor: Actor,
         at: Timestamp,
     ) -> Result<DeleteOutcome, StoreError> {
-        let by = changes::By { account, review, actor, at };
-        transact!(self, tx => changes::delete_all(tx, &ids, by))
+        let initiator = changes::Initiator { account, review, actor, at };
+        transact!(self, tx => changes::delete_all(tx, &ids, initiator))
     }
 
-    async fn family(
+    async fn translations(
         &self,
         account: AccountId,
         name: &str,
     ) -> Result<Vec<StoredTemplate>, StoreError> {
-        translations::members(&self.links, account, TranslationGroup::of(account, name)).await
+        translations::members(&self.pools, account, TranslationGroup::of(account, name)).await
     }
 
     async fn template(
@@ -187,7 +139,7 @@ impl Store for PostgresStore {
         id: TemplateId,
         number: u64,
     ) -> Result<Option<Version>, StoreError> {
-        versions::one(&self.links, account, id, number).await
+        versions::one(&self.pools, account, id, number).await
     }
 
     async fn versions(
@@ -197,47 +149,47 @@ impl Store for PostgresStore {
         before: Option<u64>,
         limit: usize,
     ) -> Result<Option<Vec<Version>>, StoreError> {
-        let page = versions::page(&self.links, account, id, before, limit).await?;
-        let is_there = !page.is_empty() || self.reader.one(account, id).await?.is_some();
-        Ok(is_there.then_some(page))
+        let page = versions::page(&self.pools, account, id, before, limit).await?;
+        let exists = !page.is_empty() || self.reader.one(account, id).await?.is_some();
+        Ok(exists.then_some(page))
     }
 
-    async fn list(&self, listing: ListQuery) -> Result<Page, StoreError> {
-        list::page(&self.links, &listing).await
+    async fn list(&self, query: ListQuery) -> Result<Page, StoreError> {
+        list::page(&self.pools, &query).await
     }
 
-    async fn count_templates(&self, listing: ListQuery) -> Result<u64, StoreError> {
-        list::count(&self.links, &listing).await
+    async fn count_templates(&self, query: ListQuery) -> Result<u64, StoreError> {
+        list::count(&self.pools, &query).await
     }
 
-    async fn taken(
+    async fn name_conflict(
         &self,
         account: AccountId,
-        claim: &str,
+        unique_key: &str,
     ) -> Result<Option<NameConflict>, StoreError> {
-        templates::taken(&self.links, account, claim_key(claim)).await
+        templates::name_conflict(&self.pools, account, unique_key_hash(unique_key)).await
     }
 
     async fn template_with_text(
         &self,
         account: AccountId,
-        wording: &MessageText,
+        text: &MessageText,
         except: Option<TemplateId>,
     ) -> Result<Option<TemplateId>, StoreError> {
-        templates::template_with_text(&self.links, account, wording, except).await
+        templates::template_with_text(&self.pools, account, text, except).await
     }
 
     async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
-        transact!(self, tx => search::step(tx))
+        transact!(self, tx => search::update_index(tx))
     }
 
-    async fn record(
+    async fn idempotency_record(
         &self,
         account: AccountId,
         key: [u8; 16],
         at: Timestamp,
     ) -> Result<Option<IdempotencyRecord>, StoreError> {
-        let found = templates::record(&self.links, account, key, at).await?;
+        let found = templates::record(&self.pools, account, key, at).await?;
         if found.is_some() {
             self.confirm(account).await?;
         }
@@ -250,11 +202,11 @@ impl Store for PostgresStore {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Feed, StoreError> {
-        events::page(&self.links, account, after, limit).await
+        events::page(&self.pools, account, after, limit).await
     }
 
     async fn newest_event(&self, account: AccountId) -> Result<u64, StoreError> {
-        events::newest(&self.links, account).await
+        events::newest(&self.pools, account).await
     }
 
     fn event_notifier(&self) -> &EventNotifier {
@@ -262,14 +214,14 @@ impl Store for PostgresStore {
     }
 
     async fn poll_events(&self) -> Result<(), StoreError> {
-        let wanted = self.event_notifier.wanted();
-        let newest = events::newest_of(&self.links, &wanted).await?;
-        self.event_notifier.tell(&newest);
+        let accounts = self.event_notifier.subscribed_accounts();
+        let newest = events::newest_of(&self.pools, &accounts).await?;
+        self.event_notifier.notify(&newest);
         Ok(())
     }
 
     async fn delete_expired_events(&self, since: Timestamp) -> Result<usize, StoreError> {
-        self.forget_something(since).await
+        self.delete_some_expired_events(since).await
     }
 
     async fn create_webhook(&self, new: NewWebhook) -> Result<CreateWebhookOutcome, StoreError> {
@@ -277,7 +229,7 @@ impl Store for PostgresStore {
     }
 
     async fn webhooks(&self, account: AccountId) -> Result<Vec<Webhook>, StoreError> {
-        webhooks::of_account(&self.links, account).await
+        webhooks::of_account(&self.pools, account).await
     }
 
     async fn webhook(
@@ -285,7 +237,7 @@ impl Store for PostgresStore {
         account: AccountId,
         id: WebhookId,
     ) -> Result<Option<Webhook>, StoreError> {
-        webhooks::one(&self.links, account, id).await
+        webhooks::one(&self.pools, account, id).await
     }
 
     async fn change_webhook(
@@ -304,10 +256,10 @@ impl Store for PostgresStore {
         id: WebhookId,
         secret: StoredSecret,
         until: Timestamp,
-        anyway: bool,
+        force: bool,
         at: Timestamp,
-    ) -> Result<Rotation, StoreError> {
-        let new = webhooks::NewSecret { secret, until, anyway, at };
+    ) -> Result<RotateOutcome, StoreError> {
+        let new = webhooks::NewSecret { secret, until, force, at };
         transact!(self, tx => webhooks::rotate(tx, account, id, &new))
     }
 
@@ -319,32 +271,32 @@ impl Store for PostgresStore {
         &self,
         account: AccountId,
         id: WebhookId,
-        wanted: Deliveries,
+        query: DeliveryQuery,
     ) -> Result<Option<Vec<Delivery>>, StoreError> {
-        deliveries::page(&self.links, account, id, &wanted).await
+        deliveries::page(&self.pools, account, id, &query).await
     }
 
     async fn replay(
         &self,
         account: AccountId,
         id: WebhookId,
-        what: Replay,
+        replay: Replay,
         at: Timestamp,
     ) -> Result<ReplayOutcome, StoreError> {
-        transact!(self, tx => deliveries::replay(tx, account, id, what, at))
+        transact!(self, tx => deliveries::replay(tx, account, id, replay, at))
     }
 
     async fn due_webhooks(&self, at: Timestamp) -> Result<DueWebhooks, StoreError> {
-        deliveries::due_webhooks(&self.links, at).await
+        deliveries::due_webhooks(&self.pools, at).await
     }
 
     async fn lease_delivery(
         &self,
         id: WebhookId,
         at: Timestamp,
-        lease: Timestamp,
+        lease_until: Timestamp,
     ) -> Result<DeliveryLease, StoreError> {
-        transact!(self, tx => deliveries::take(tx, id, at, lease))
+        transact!(self, tx => deliveries::lease(tx, id, at, lease_until))
     }
 
     async fn record_attempt(&self, attempt: Attempt) -> Result<AttemptRecorded, StoreError> {
@@ -361,7 +313,7 @@ impl Store for PostgresStore {
         id: &str,
         at: Timestamp,
     ) -> Result<Option<Upload>, StoreError> {
-        uploads::one(&self.links, account, id, at).await
+        uploads::one(&self.pools, account, id, at).await
     }
 
     async fn append_upload(
@@ -370,11 +322,11 @@ impl Store for PostgresStore {
         id: &str,
         offset: u64,
         bytes: &[u8],
-        room: u64,
+        quota: u64,
         at: Timestamp,
     ) -> Result<AppendOutcome, StoreError> {
-        let piece = uploads::Piece { account, id, offset, bytes, later: 0, room, at };
-        self.append_piece_by_piece(piece).await
+        let request = uploads::UploadChunk { account, id, offset, bytes, remaining: 0, quota, at };
+        self.append_in_chunks(request).await
     }
 
     async fn cancel_upload(
@@ -383,7 +335,7 @@ impl Store for PostgresStore {
         id: &str,
         at: Timestamp,
     ) -> Result<bool, StoreError> {
-        self.forget_unwanted(account, id, at).await
+        self.delete_unused_upload(account, id, at).await
     }
 
     async fn sample(
@@ -392,15 +344,15 @@ impl Store for PostgresStore {
         handle: &str,
         at: Timestamp,
     ) -> Result<Option<Media>, StoreError> {
-        media::sample(&self.links, account, handle, at).await
+        media::sample(&self.pools, account, handle, at).await
     }
 
     async fn media(&self, handle: &str) -> Result<Option<Media>, StoreError> {
-        media::public(&self.links, handle).await
+        media::public(&self.pools, handle).await
     }
 
-    async fn media_chunk(&self, handle: &str, place: u64) -> Result<Vec<u8>, StoreError> {
-        media::chunk(&self.links, handle, place).await
+    async fn media_chunk(&self, handle: &str, offset: u64) -> Result<Vec<u8>, StoreError> {
+        media::chunk(&self.pools, handle, offset).await
     }
 
     async fn create_account(&self, new: NewAccount) -> Result<CreateAccountOutcome, StoreError> {
@@ -408,11 +360,11 @@ impl Store for PostgresStore {
     }
 
     async fn accounts(&self) -> Result<Vec<Account>, StoreError> {
-        accounts::all(&self.links).await
+        accounts::all(&self.pools).await
     }
 
     async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
-        accounts::one(&self.links, id).await
+        accounts::one(&self.pools, id).await
     }
 
     async fn set_account_disabled(
@@ -441,11 +393,11 @@ impl Store for PostgresStore {
     }
 
     async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError> {
-        accounts::phones(&self.links, account).await
+        accounts::phones(&self.pools, account).await
     }
 
     async fn phone_owner(&self, phone: &str) -> Result<Option<AccountId>, StoreError> {
-        accounts::phone_owner(&self.links, phone).await
+        accounts::phone_owner(&self.pools, phone).await
     }
 
     async fn add_credential(
@@ -472,7 +424,7 @@ impl Store for PostgresStore {
     }
 
     async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError> {
-        credentials::of_account(&self.links, account).await
+        credentials::of_account(&self.pools, account).await
     }
 
     async fn credential(
@@ -480,11 +432,11 @@ impl Store for PostgresStore {
         kind: CredentialKind,
         hash: SecretHash,
     ) -> Result<Option<Credential>, StoreError> {
-        credentials::by_hash(&self.links, kind, hash).await
+        credentials::by_hash(&self.pools, kind, hash).await
     }
 
     async fn credential_epoch(&self) -> Result<u64, StoreError> {
-        credentials::epoch(&self.links).await
+        credentials::epoch(&self.pools).await
     }
 
     async fn delete_expired_records(
@@ -492,13 +444,14 @@ impl Store for PostgresStore {
         from: RetentionCursor,
         at: Timestamp,
     ) -> Result<RetentionCursor, StoreError> {
-        let (removed, next) = maintenance::sweep_records(&self.links, from.at, at).await?;
-        let uploads = if from.at.is_none() { self.forget_uploads(at).await? } else { 0 };
-        Ok(RetentionCursor { at: next, removed, uploads })
+        let (removed, next) = maintenance::sweep_records(&self.pools, from.last_key, at).await?;
+        let uploads =
+            if from.last_key.is_none() { self.delete_expired_uploads(at).await? } else { 0 };
+        Ok(RetentionCursor { last_key: next, deleted_records: removed, deleted_uploads: uploads })
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
-        credentials::epoch(&self.links).await.map(drop)
+        credentials::epoch(&self.pools).await.map(drop)
     }
 
     async fn check_integrity(&self) -> Result<Vec<Finding>, StoreError> {
@@ -506,6 +459,6 @@ impl Store for PostgresStore {
     }
 
     async fn backup(&self, _: &Path) -> Result<(), StoreError> {
-        Err(StoreError::Failed(Arc::new(NoBackup)))
+        Err(StoreError::Failed(Arc::new(BackupUnsupported)))
     }
 }

@@ -1,4 +1,4 @@
-//! The values that cross the [`Store`](crate::Store) traits.
+//! The values that [`Store`](crate::Store) methods take and return.
 
 mod account;
 mod template;

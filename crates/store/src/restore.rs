@@ -1,5 +1,7 @@
-//! Putting a copy of a SQLite store in its place. The copy is checked first and written beside; the
-//! store appears whole, by its new name, or not at all.
+//! Restores a SQLite store from a backup.
+//!
+//! The backup is checked, written to a temporary file beside the store, and then renamed, so that
+//! the store appears complete or not at all.
 
 use std::{
     ffi::OsString,
@@ -15,17 +17,21 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{StoreError, sqlite::connection};
+use crate::{
+    StoreError,
+    sqlite::{connection, schema},
+};
 
-/// What a store has beside it: what is left of another one would be taken for its own.
-const BESIDE: [&str; 8] =
+/// Suffixes of all files that belong to a store. Leftover files of another store would be taken for
+/// its own.
+const STORE_FILE_SUFFIXES: [&str; 8] =
     ["", "-wal", "-shm", "-journal", "-search", "-search-wal", "-search-shm", "-search-journal"];
 
-/// Where it is written until it is whole.
-const UNTIL_WHOLE: &str = ".restoring";
+/// Suffix of the temporary file.
+const TEMPORARY_SUFFIX: &str = ".restoring";
 
-/// What is told of a store that was restored: its table, and how it is counted.
-const COUNTED: [(&str, &str); 5] = [
+/// The numbers reported about a restored store: a label and the query for each.
+const COUNTS: [(&str, &str); 5] = [
     ("accounts", "SELECT count(*) FROM account"),
     ("templates", "SELECT count(*) FROM template WHERE claim IS NOT NULL"),
     ("events", "SELECT count(*) FROM event"),
@@ -33,146 +39,147 @@ const COUNTED: [(&str, &str); 5] = [
     ("files", "SELECT count(*) FROM upload"),
 ];
 
-/// What was restored.
+/// A summary of the restored store.
 #[derive(Debug)]
 pub struct Restored {
-    /// What it holds, and how much of it.
-    pub holds: Vec<(&'static str, u64)>,
-    /// Its schema.
+    /// Number of rows of each kind.
+    pub counts: Vec<(&'static str, u64)>,
+    /// Its schema version.
     pub schema: usize,
-    /// The schema that this program writes.
+    /// The schema version that this program writes.
     pub newest_schema: usize,
 }
 
-/// Why nothing was restored.
+/// Why the restore failed. In all cases, the store was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// There are these files already.
-    #[error("a store, or what is left of one, is there already")]
+    /// These files of a store already exist.
+    #[error("a store, or files of an earlier one, already exist")]
     Occupied(Vec<PathBuf>),
-    /// The copy is none, or cannot be read.
+    /// The backup cannot be read, or is not a store.
     #[error("the backup {} cannot be used", .0.display())]
     Backup(PathBuf, #[source] StoreError),
-    /// The copy is damaged.
-    #[error("the backup {} is damaged, and nothing was restored: {fault}", path.display())]
+    /// The backup failed the integrity check.
+    #[error("the backup {} is damaged, nothing was restored: {error}", path.display())]
     Damaged {
-        /// The copy.
+        /// The backup.
         path: PathBuf,
-        /// The first thing that is wrong with it.
-        fault: String,
+        /// The first error of the integrity check.
+        error: String,
     },
-    /// Two are at it.
-    #[error("{} is being written by another `galley restore`", .0.display())]
-    Elsewhere(PathBuf),
-    /// It cannot be written there.
+    /// Another restore is in progress.
+    #[error("another `galley restore` is writing {}", .0.display())]
+    InProgress(PathBuf),
+    /// The file cannot be written.
     #[error("{} cannot be written", .0.display())]
-    Unwritten(PathBuf, #[source] StoreError),
+    Write(PathBuf, #[source] StoreError),
 }
 
-/// Checks the copy, writes it beside the store, and gives it the store's name.
+/// Checks the backup, copies it to a temporary file beside the store, and renames that file.
 pub fn restore(backup: &Path, store: &Path) -> Result<Restored, RestoreError> {
     refuse_occupied(store)?;
     let unusable = |error: StoreError| RestoreError::Backup(backup.to_owned(), error);
-    let copy = connection::open_to_copy(backup).map_err(unusable)?;
-    let verdict = integrity(&copy).map_err(|error| unusable(error.into()))?;
-    if verdict != "ok" {
-        return Err(RestoreError::Damaged { path: backup.to_owned(), fault: verdict });
+    let source = connection::open_to_copy(backup).map_err(unusable)?;
+    let integrity = check_integrity(&source).map_err(|error| unusable(error.into()))?;
+    if integrity != "ok" {
+        return Err(RestoreError::Damaged { path: backup.to_owned(), error: integrity });
     }
-    let schema = connection::schema_version(&copy).map_err(unusable)?;
-    let beside = with_ending(store, UNTIL_WHOLE);
-    let failed = |error: StoreError| RestoreError::Unwritten(beside.clone(), error);
-    let file = claim(&beside)?;
-    let written = write(&copy, &beside, &file).map_err(failed).and_then(|holds| {
-        // A service may have been started meanwhile.
+    let schema = schema::version(&source).map_err(unusable)?;
+    let temporary = with_suffix(store, TEMPORARY_SUFFIX);
+    let failed = |error: StoreError| RestoreError::Write(temporary.clone(), error);
+    let file = lock_temporary(&temporary)?;
+    let written = write(&source, &temporary, &file).map_err(failed).and_then(|counts| {
+        // A service may have been started since the first check.
         refuse_occupied(store)?;
-        give_name(&beside, store)?;
-        Ok(holds)
+        rename_without_replacing(&temporary, store)?;
+        Ok(counts)
     });
-    let holds = written.inspect_err(|_| {
-        // Half a store is of no use to anybody.
-        let _ = std::fs::remove_file(&beside);
+    let counts = written.inspect_err(|_| {
+        // An incomplete store is of no use.
+        let _ = std::fs::remove_file(&temporary);
     })?;
     File::open(directory(store))
         .and_then(|directory| directory.sync_all())
-        .map_err(|error| RestoreError::Unwritten(store.to_owned(), unavailable(error)))?;
-    Ok(Restored { holds, schema, newest_schema: connection::newest_schema() })
+        .map_err(|error| RestoreError::Write(store.to_owned(), unavailable(error)))?;
+    Ok(Restored { counts, schema, newest_schema: schema::newest() })
 }
 
-/// Refuses a place where a store is, or something that would be taken for a part of it.
+/// Fails if a store exists at this path, or a file that would be taken for a part of it.
 fn refuse_occupied(store: &Path) -> Result<(), RestoreError> {
-    let mut there: Vec<PathBuf> = BESIDE.iter().map(|it| with_ending(store, it)).collect();
-    // A link that leads nowhere is something, too.
-    there.retain(|path| path.symlink_metadata().is_ok());
-    if there.is_empty() { Ok(()) } else { Err(RestoreError::Occupied(there)) }
+    let mut existing: Vec<PathBuf> =
+        STORE_FILE_SUFFIXES.iter().map(|suffix| with_suffix(store, suffix)).collect();
+    // A dangling symbolic link counts as well.
+    existing.retain(|path| path.symlink_metadata().is_ok());
+    if existing.is_empty() { Ok(()) } else { Err(RestoreError::Occupied(existing)) }
 }
 
-/// Gives a file the name of the store, if nothing has it: a store that a service makes in this very
-/// moment is not written over. A file system that cannot tell is believed that there is none.
-fn give_name(beside: &Path, store: &Path) -> Result<(), RestoreError> {
-    let given = match renameat_with(CWD, beside, CWD, store, RenameFlags::NOREPLACE) {
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => std::fs::rename(beside, store),
+/// Renames the temporary file to the store without replacing one that a service creates at the same
+/// time. File systems without such a rename get a plain one.
+fn rename_without_replacing(temporary: &Path, store: &Path) -> Result<(), RestoreError> {
+    let renamed = match renameat_with(CWD, temporary, CWD, store, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => std::fs::rename(temporary, store),
         Err(Errno::EXIST) => return Err(RestoreError::Occupied(vec![store.to_owned()])),
-        given => given.map_err(io::Error::from),
+        renamed => renamed.map_err(io::Error::from),
     };
-    given.map_err(|error| RestoreError::Unwritten(store.to_owned(), unavailable(error)))
+    renamed.map_err(|error| RestoreError::Write(store.to_owned(), unavailable(error)))
 }
 
-/// The first thing that is wrong with a file, or `ok`.
-fn integrity(copy: &Connection) -> rusqlite::Result<String> {
-    copy.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
+/// The first error of SQLite's integrity check, or `ok`.
+fn check_integrity(source: &Connection) -> rusqlite::Result<String> {
+    source.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
 }
 
-/// Makes the file, or takes the one that a restore left when it was killed; only one has it at a
-/// time.
-fn claim(beside: &Path) -> Result<File, RestoreError> {
-    let failed = |error| RestoreError::Unwritten(beside.to_owned(), unavailable(error));
+/// Creates and locks the temporary file, or reuses the one that a killed restore left behind.
+fn lock_temporary(path: &Path) -> Result<File, RestoreError> {
+    let failed = |error| RestoreError::Write(path.to_owned(), unavailable(error));
     let mut options = OpenOptions::new();
-    let file = options.write(true).create(true).truncate(false).mode(0o600).open(beside);
+    let file = options.write(true).create(true).truncate(false).mode(0o600).open(path);
     let file = file.map_err(failed)?;
     match file.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(RestoreError::Elsewhere(beside.to_owned())),
+        Err(TryLockError::WouldBlock) => return Err(RestoreError::InProgress(path.to_owned())),
         Err(TryLockError::Error(error)) => return Err(failed(error)),
     }
-    // Another restore may have made a store of it before it let go: then it is not ours to write to.
-    let (ours, there) = (file.metadata().map_err(failed)?, beside.metadata());
-    if there.map_or(true, |there| (there.dev(), there.ino()) != (ours.dev(), ours.ino())) {
-        return Err(RestoreError::Elsewhere(beside.to_owned()));
+    // Another restore may have renamed the file to its store before it released the lock: then this
+    // process must not write to it.
+    let (locked, current) = (file.metadata().map_err(failed)?, path.metadata());
+    if current.map_or(true, |it| (it.dev(), it.ino()) != (locked.dev(), locked.ino())) {
+        return Err(RestoreError::InProgress(path.to_owned()));
     }
     file.set_len(0).map_err(failed)?;
     Ok(file)
 }
 
-/// Writes all of it, with what stood in the log of the copy, and syncs it; counts what is there.
+/// Copies the backup, including its WAL, into the file and syncs it. Returns the row counts.
 fn write(
-    copy: &Connection,
-    beside: &Path,
+    source: &Connection,
+    path: &Path,
     file: &File,
 ) -> Result<Vec<(&'static str, u64)>, StoreError> {
-    let name = beside
+    let name = path
         .to_str()
-        .ok_or_else(|| unavailable(io::Error::other("the path of a store has to be UTF-8")))?;
-    copy.execute("VACUUM INTO ?1", [name])?;
+        .ok_or_else(|| unavailable(io::Error::other("the path of a store must be UTF-8")))?;
+    source.execute("VACUUM INTO ?1", [name])?;
     file.sync_all().map_err(unavailable)?;
-    let whole = connection::open_to_copy(beside)?;
-    let mut holds = Vec::new();
-    for (what, count) in COUNTED {
-        // An older schema has not all of them.
-        if let Ok(mut query) = whole.prepare(count) {
-            let number: i64 = query.query_row([], |row| row.get(0))?;
-            holds.push((what, number.unsigned_abs()));
+    let restored = connection::open_to_copy(path)?;
+    let mut counts = Vec::new();
+    for (label, query) in COUNTS {
+        // An older schema does not have all of the tables.
+        if let Ok(mut query) = restored.prepare(query) {
+            let count: i64 = query.query_row([], |row| row.get(0))?;
+            counts.push((label, count.unsigned_abs()));
         }
     }
-    Ok(holds)
+    Ok(counts)
 }
 
 fn unavailable(error: io::Error) -> StoreError {
     StoreError::Unavailable(std::sync::Arc::new(error))
 }
 
-fn with_ending(store: &Path, ending: &str) -> PathBuf {
+fn with_suffix(store: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(store);
-    name.push(ending);
+    name.push(suffix);
     PathBuf::from(name)
 }
 
@@ -188,17 +195,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_store_that_came_meanwhile_is_not_written_over() {
+    fn a_store_created_during_the_restore_is_not_replaced() {
         let dir = tempfile::tempdir().unwrap();
-        let (beside, store) = (dir.path().join("beside"), dir.path().join("galley.db"));
-        std::fs::write(&beside, "copy").unwrap();
+        let (temporary, store) = (dir.path().join("temporary"), dir.path().join("galley.db"));
+        std::fs::write(&temporary, "copy").unwrap();
         std::fs::write(&store, "precious").unwrap();
-        let refusal = give_name(&beside, &store).unwrap_err();
-        assert!(matches!(&refusal, RestoreError::Occupied(there) if *there == [store.clone()]));
+        let error = rename_without_replacing(&temporary, &store).unwrap_err();
+        assert!(matches!(&error, RestoreError::Occupied(files) if *files == [store.clone()]));
         assert_eq!(std::fs::read(&store).unwrap(), b"precious");
         std::fs::remove_file(&store).unwrap();
-        give_name(&beside, &store).unwrap();
+        rename_without_replacing(&temporary, &store).unwrap();
         assert_eq!(std::fs::read(&store).unwrap(), b"copy");
-        assert!(!beside.exists());
+        assert!(!temporary.exists());
     }
 }

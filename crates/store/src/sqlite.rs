@@ -1,5 +1,5 @@
-//! The store on SQLite: one file, one writer thread that commits many writes with one sync, and
-//! readers that run where they are called.
+//! The SQLite store: one file, a writer thread that commits many writes with one sync, and
+//! concurrent readers.
 
 mod accounts;
 mod changes;
@@ -14,9 +14,11 @@ mod limits;
 mod list;
 mod maintenance;
 mod media;
+mod open;
 pub(crate) mod options;
 mod reader_pool;
 mod retention;
+pub(crate) mod schema;
 mod search;
 mod search_indexer;
 mod snapshots;
@@ -42,58 +44,42 @@ use tokio::sync::Semaphore;
 use crate::{
     Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, AppendOutcome, Attempt,
     AttemptRecorded, BeginUploadOutcome, ChangeOutcome, CreateAccountOutcome, CreateOutcome,
-    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, DeleteOutcome, Deliveries,
-    Delivery, DeliveryLease, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord,
+    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery,
+    DeliveryLease, DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord,
     IndexProgress, ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate,
-    NewUpload, NewWebhook, Page, Replay, ReplayOutcome, RetentionCursor, Rotation, SecretHash,
+    NewUpload, NewWebhook, Page, Replay, ReplayOutcome, RetentionCursor, RotateOutcome, SecretHash,
     Store, StoreError, StoredSecret, StoredTemplate, TemplateChange, TranslationGroup, Upload,
     UpsertOutcome, Version, Webhook, WebhookChange,
-    encoding::{Hashes, claim_key},
+    encoding::{LookupKeys, unique_key_hash},
 };
 pub use options::{Acknowledge, SchemaPolicy, SqliteOptions};
-use reader_pool::Readers;
+use reader_pool::ReaderPool;
 use snapshots::Snapshots;
 use writer::Writer;
 
-/// A store in one SQLite file, with what is searched in a second one beside it.
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// A store in one SQLite file, with its search index in a second file beside it.
 pub struct SqliteStore {
-    // Dropped before the writer, so that its connection is the last one and folds the log into
-    // the file when it closes.
-    readers: Arc<Readers>,
+    // Dropped before the writer, so that the writer's connection is the last to close and
+    // checkpoints the whole WAL.
+    readers: Arc<ReaderPool>,
     snapshots: Arc<Snapshots>,
     event_notifier: Arc<EventNotifier>,
-    /// Whoever holds one may write a piece of an upload.
-    turns: Semaphore,
+    /// Limits how many upload chunks are queued for the writer.
+    upload_permits: Semaphore,
     writer: Writer,
-}
-
-impl SqliteStore {
-    /// Opens the file, making it and bringing its schema up to date as the options say. Refuses a
-    /// SQLite that can corrupt a database, and a schema newer than this program.
-    pub fn open(path: &Path, options: &SqliteOptions) -> Result<Self, StoreError> {
-        let connection = connection::open_for_writing(path, options.older_schema)?;
-        let snapshots = Arc::new(Snapshots::of(path));
-        let event_notifier = Arc::<EventNotifier>::default();
-        let (seen, told) = (Arc::clone(&snapshots), Arc::clone(&event_notifier));
-        let writer = Writer::start(path.to_owned(), connection, seen, told, options)?;
-        let (readers, turns) = (Arc::new(Readers::of(path)), Semaphore::new(uploads::AT_ONCE));
-        Ok(Self { readers, snapshots, event_notifier, turns, writer })
-    }
 }
 
 #[async_trait]
 impl Store for SqliteStore {
-    async fn create_template(&self, new: NewTemplate) -> Result<CreateOutcome, StoreError> {
-        // Hashing is done here, where many threads can do it, and not by the one writer.
-        let hashes = Hashes::of(&new);
+    async fn create_template(&self, new: NewTemplate) -> Result<CreateOutcome> {
+        // Hashed on the calling thread, which runs in parallel, not on the single writer thread.
+        let hashes = LookupKeys::of(&new);
         self.writer.write(move |batch| templates::create(batch, &new, &hashes)).await
     }
 
-    async fn edit_template(
-        &self,
-        change: TemplateChange,
-        edit: Edit,
-    ) -> Result<ChangeOutcome, StoreError> {
+    async fn edit_template(&self, change: TemplateChange, edit: Edit) -> Result<ChangeOutcome> {
         self.writer.write(move |batch| changes::edit(batch, &change, &edit)).await
     }
 
@@ -102,19 +88,18 @@ impl Store for SqliteStore {
         change: TemplateChange,
         trigger: Trigger,
         reason: Option<String>,
-    ) -> Result<ChangeOutcome, StoreError> {
-        let review = move |batch: &mut writer::Batch<'_>| {
-            changes::review(batch, &change, trigger, reason.as_deref())
-        };
-        self.writer.write(review).await
+    ) -> Result<ChangeOutcome> {
+        self.writer
+            .write(move |batch| changes::review(batch, &change, trigger, reason.as_deref()))
+            .await
     }
 
-    async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<UpsertOutcome, StoreError> {
-        let news: Vec<_> = news.into_iter().map(|new| (Hashes::of(&new), new)).collect();
+    async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<UpsertOutcome> {
+        let news: Vec<_> = news.into_iter().map(|new| (LookupKeys::of(&new), new)).collect();
         self.writer.write(move |batch| upsert::all(batch, &news)).await
     }
 
-    async fn delete_template(&self, change: TemplateChange) -> Result<ChangeOutcome, StoreError> {
+    async fn delete_template(&self, change: TemplateChange) -> Result<ChangeOutcome> {
         self.writer.write(move |batch| changes::delete(batch, &change)).await
     }
 
@@ -125,10 +110,10 @@ impl Store for SqliteStore {
         review: Review,
         actor: Actor,
         at: Timestamp,
-    ) -> Result<DeleteOutcome, StoreError> {
-        let (family, by) =
-            (TranslationGroup::of(account, name), changes::By { account, review, actor, at });
-        self.writer.write(move |batch| changes::delete_translations(batch, family, by)).await
+    ) -> Result<DeleteOutcome> {
+        let group = TranslationGroup::of(account, name);
+        let initiator = changes::Initiator { account, review, actor, at };
+        self.writer.write(move |batch| changes::delete_translations(batch, group, initiator)).await
     }
 
     async fn delete_templates(
@@ -138,28 +123,22 @@ impl Store for SqliteStore {
         review: Review,
         actor: Actor,
         at: Timestamp,
-    ) -> Result<DeleteOutcome, StoreError> {
-        let by = changes::By { account, review, actor, at };
-        self.writer.write(move |batch| changes::delete_all(batch, &ids, by)).await
+    ) -> Result<DeleteOutcome> {
+        let initiator = changes::Initiator { account, review, actor, at };
+        self.writer.write(move |batch| changes::delete_all(batch, &ids, initiator)).await
     }
 
-    async fn family(
-        &self,
-        account: AccountId,
-        name: &str,
-    ) -> Result<Vec<StoredTemplate>, StoreError> {
-        let family = TranslationGroup::of(account, name);
-        let members = move |readers: &Readers| {
-            readers.read(|connection| translations::members(connection, account, family))
-        };
-        reader_pool::aside(&self.readers, members).await
+    async fn translations(&self, account: AccountId, name: &str) -> Result<Vec<StoredTemplate>> {
+        let group = TranslationGroup::of(account, name);
+        self.read_blocking(move |connection| translations::members(connection, account, group))
+            .await
     }
 
     async fn template(
         &self,
         account: AccountId,
         id: TemplateId,
-    ) -> Result<Option<Arc<StoredTemplate>>, StoreError> {
+    ) -> Result<Option<Arc<StoredTemplate>>> {
         self.snapshots.template(account, id)
     }
 
@@ -168,7 +147,7 @@ impl Store for SqliteStore {
         account: AccountId,
         id: TemplateId,
         number: u64,
-    ) -> Result<Option<Version>, StoreError> {
+    ) -> Result<Option<Version>> {
         self.snapshots.read(|connection| versions::one(connection, account, id, number))
     }
 
@@ -178,66 +157,52 @@ impl Store for SqliteStore {
         id: TemplateId,
         before: Option<u64>,
         limit: usize,
-    ) -> Result<Option<Vec<Version>>, StoreError> {
-        let page = move |readers: &Readers| {
-            readers.read(|connection| versions::page(connection, account, id, before, limit))
-        };
-        reader_pool::aside(&self.readers, page).await
+    ) -> Result<Option<Vec<Version>>> {
+        self.read_blocking(move |connection| versions::page(connection, account, id, before, limit))
+            .await
     }
 
-    async fn list(&self, listing: ListQuery) -> Result<Page, StoreError> {
-        reader_pool::aside(&self.readers, move |readers| readers.list(&listing)).await
+    async fn list(&self, listing: ListQuery) -> Result<Page> {
+        reader_pool::run_blocking(&self.readers, move |readers| readers.list(&listing)).await
     }
 
-    async fn count_templates(&self, listing: ListQuery) -> Result<u64, StoreError> {
-        reader_pool::aside(&self.readers, move |readers| readers.count(&listing)).await
+    async fn count_templates(&self, listing: ListQuery) -> Result<u64> {
+        reader_pool::run_blocking(&self.readers, move |readers| readers.count(&listing)).await
     }
 
-    async fn taken(
-        &self,
-        account: AccountId,
-        claim: &str,
-    ) -> Result<Option<NameConflict>, StoreError> {
-        let claim = claim_key(claim);
-        self.snapshots.read(|connection| templates::taken(connection, account, &claim))
+    async fn name_conflict(&self, account: AccountId, claim: &str) -> Result<Option<NameConflict>> {
+        let unique_key = unique_key_hash(claim);
+        self.snapshots.read(|connection| templates::name_conflict(connection, account, &unique_key))
     }
 
     async fn template_with_text(
         &self,
         account: AccountId,
-        wording: &MessageText,
+        text: &MessageText,
         except: Option<TemplateId>,
-    ) -> Result<Option<TemplateId>, StoreError> {
+    ) -> Result<Option<TemplateId>> {
         self.snapshots
-            .read(|connection| templates::template_with_text(connection, account, wording, except))
+            .read(|connection| templates::template_with_text(connection, account, text, except))
     }
 
-    async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
-        reader_pool::aside(&self.readers, Readers::update_search_index).await
+    async fn update_search_index(&self) -> Result<IndexProgress> {
+        reader_pool::run_blocking(&self.readers, ReaderPool::update_search_index).await
     }
 
-    async fn record(
+    async fn idempotency_record(
         &self,
         account: AccountId,
         key: [u8; 16],
         at: Timestamp,
-    ) -> Result<Option<IdempotencyRecord>, StoreError> {
+    ) -> Result<Option<IdempotencyRecord>> {
         self.snapshots.read(|connection| idempotency::record(connection, account, key, at))
     }
 
-    async fn events(
-        &self,
-        account: AccountId,
-        after: Option<u64>,
-        limit: usize,
-    ) -> Result<Feed, StoreError> {
-        let page = move |readers: &Readers| {
-            readers.read(|connection| events::page(connection, account, after, limit))
-        };
-        reader_pool::aside(&self.readers, page).await
+    async fn events(&self, account: AccountId, after: Option<u64>, limit: usize) -> Result<Feed> {
+        self.read_blocking(move |connection| events::page(connection, account, after, limit)).await
     }
 
-    async fn newest_event(&self, account: AccountId) -> Result<u64, StoreError> {
+    async fn newest_event(&self, account: AccountId) -> Result<u64> {
         self.snapshots.read(|connection| events::newest(connection, account))
     }
 
@@ -245,37 +210,31 @@ impl Store for SqliteStore {
         &self.event_notifier
     }
 
-    async fn poll_events(&self) -> Result<(), StoreError> {
-        for account in self.event_notifier.wanted() {
+    async fn poll_events(&self) -> Result<()> {
+        for account in self.event_notifier.subscribed_accounts() {
             let newest = self.newest_event(account).await?;
-            self.event_notifier.tell(&[(account, newest)]);
+            self.event_notifier.notify(&[(account, newest)]);
         }
         Ok(())
     }
 
-    async fn delete_expired_events(&self, since: Timestamp) -> Result<usize, StoreError> {
-        let find = move |readers: &Readers| readers.read(|store| retention::find(store, since));
-        match reader_pool::aside(&self.readers, find).await? {
-            Some(old) => {
-                self.writer.write(move |batch| retention::forget(batch, &old, since)).await
-            }
-            None => Ok(0),
-        }
+    async fn delete_expired_events(&self, since: Timestamp) -> Result<usize> {
+        let target = self
+            .read_blocking(move |connection| retention::find_purge_target(connection, since))
+            .await?;
+        let Some(target) = target else { return Ok(0) };
+        self.writer.write(move |batch| retention::purge(batch, &target, since)).await
     }
 
-    async fn create_webhook(&self, new: NewWebhook) -> Result<CreateWebhookOutcome, StoreError> {
+    async fn create_webhook(&self, new: NewWebhook) -> Result<CreateWebhookOutcome> {
         self.writer.write(move |batch| webhooks::create(batch, &new)).await
     }
 
-    async fn webhooks(&self, account: AccountId) -> Result<Vec<Webhook>, StoreError> {
+    async fn webhooks(&self, account: AccountId) -> Result<Vec<Webhook>> {
         self.readers.read(|connection| webhooks::of_account(connection, account))
     }
 
-    async fn webhook(
-        &self,
-        account: AccountId,
-        id: WebhookId,
-    ) -> Result<Option<Webhook>, StoreError> {
+    async fn webhook(&self, account: AccountId, id: WebhookId) -> Result<Option<Webhook>> {
         self.snapshots.read(|connection| webhooks::one(connection, account, id))
     }
 
@@ -285,7 +244,7 @@ impl Store for SqliteStore {
         id: WebhookId,
         change: WebhookChange,
         at: Timestamp,
-    ) -> Result<Option<Webhook>, StoreError> {
+    ) -> Result<Option<Webhook>> {
         self.writer.write(move |batch| webhooks::change(batch, account, id, &change, at)).await
     }
 
@@ -297,12 +256,12 @@ impl Store for SqliteStore {
         until: Timestamp,
         anyway: bool,
         at: Timestamp,
-    ) -> Result<Rotation, StoreError> {
+    ) -> Result<RotateOutcome> {
         let new = webhooks::NewSecret { secret, until, anyway, at };
         self.writer.write(move |batch| webhooks::rotate(batch, account, id, &new)).await
     }
 
-    async fn delete_webhook(&self, account: AccountId, id: WebhookId) -> Result<bool, StoreError> {
+    async fn delete_webhook(&self, account: AccountId, id: WebhookId) -> Result<bool> {
         self.writer.write(move |batch| webhooks::delete(batch, account, id)).await
     }
 
@@ -310,12 +269,10 @@ impl Store for SqliteStore {
         &self,
         account: AccountId,
         id: WebhookId,
-        wanted: Deliveries,
-    ) -> Result<Option<Vec<Delivery>>, StoreError> {
-        let page = move |readers: &Readers| {
-            readers.read(|connection| deliveries::page(connection, account, id, &wanted))
-        };
-        reader_pool::aside(&self.readers, page).await
+        wanted: DeliveryQuery,
+    ) -> Result<Option<Vec<Delivery>>> {
+        self.read_blocking(move |connection| deliveries::page(connection, account, id, &wanted))
+            .await
     }
 
     async fn replay(
@@ -324,18 +281,17 @@ impl Store for SqliteStore {
         id: WebhookId,
         what: Replay,
         at: Timestamp,
-    ) -> Result<ReplayOutcome, StoreError> {
-        // Looking for the first event of a time can take a while: not in the writer.
-        let find = move |readers: &Readers| {
-            readers.read(|connection| deliveries::first_to_replay(connection, account, what))
-        };
-        let first = reader_pool::aside(&self.readers, find).await?;
+    ) -> Result<ReplayOutcome> {
+        // Finding the first event since a timestamp can be slow, so the writer does not do it.
+        let first = self
+            .read_blocking(move |connection| deliveries::first_to_replay(connection, account, what))
+            .await?;
         self.writer
             .write(move |batch| deliveries::replay(batch, account, id, what, first, at))
             .await
     }
 
-    async fn due_webhooks(&self, at: Timestamp) -> Result<DueWebhooks, StoreError> {
+    async fn due_webhooks(&self, at: Timestamp) -> Result<DueWebhooks> {
         self.snapshots.read(|connection| deliveries::due_webhooks(connection, at))
     }
 
@@ -344,24 +300,19 @@ impl Store for SqliteStore {
         id: WebhookId,
         at: Timestamp,
         lease: Timestamp,
-    ) -> Result<DeliveryLease, StoreError> {
-        self.writer.write(move |batch| deliveries::take(batch, id, at, lease)).await
+    ) -> Result<DeliveryLease> {
+        self.writer.write(move |batch| deliveries::lease(batch, id, at, lease)).await
     }
 
-    async fn record_attempt(&self, attempt: Attempt) -> Result<AttemptRecorded, StoreError> {
-        self.writer.write(move |batch| deliveries::record(batch, &attempt)).await
+    async fn record_attempt(&self, attempt: Attempt) -> Result<AttemptRecorded> {
+        self.writer.write(move |batch| deliveries::record_attempt(batch, &attempt)).await
     }
 
-    async fn begin_upload(&self, new: NewUpload) -> Result<BeginUploadOutcome, StoreError> {
+    async fn begin_upload(&self, new: NewUpload) -> Result<BeginUploadOutcome> {
         self.writer.write(move |batch| uploads::begin(batch, &new)).await
     }
 
-    async fn upload(
-        &self,
-        account: AccountId,
-        id: &str,
-        at: Timestamp,
-    ) -> Result<Option<Upload>, StoreError> {
+    async fn upload(&self, account: AccountId, id: &str, at: Timestamp) -> Result<Option<Upload>> {
         self.snapshots.read(|connection| uploads::one(connection, account, id, at))
     }
 
@@ -371,21 +322,15 @@ impl Store for SqliteStore {
         id: &str,
         offset: u64,
         bytes: &[u8],
-        room: u64,
+        quota: u64,
         at: Timestamp,
-    ) -> Result<AppendOutcome, StoreError> {
-        let (id, later) = (id.to_owned(), 0);
-        let piece = uploads::Piece { account, id, offset, bytes: Vec::new(), later, room, at };
-        self.append_piece_by_piece(piece, bytes).await
+    ) -> Result<AppendOutcome> {
+        let first = uploads::Chunk::empty(account, id.to_owned(), offset, quota, at);
+        self.append_in_chunks(first, bytes).await
     }
 
-    async fn cancel_upload(
-        &self,
-        account: AccountId,
-        id: &str,
-        at: Timestamp,
-    ) -> Result<bool, StoreError> {
-        self.forget_unwanted(account, id, at).await
+    async fn cancel_upload(&self, account: AccountId, id: &str, at: Timestamp) -> Result<bool> {
+        self.delete_unused_upload(account, id, at).await
     }
 
     async fn sample(
@@ -393,29 +338,31 @@ impl Store for SqliteStore {
         account: AccountId,
         handle: &str,
         at: Timestamp,
-    ) -> Result<Option<Media>, StoreError> {
+    ) -> Result<Option<Media>> {
         self.snapshots.read(|connection| media::sample(connection, account, handle, at))
     }
 
-    async fn media(&self, handle: &str) -> Result<Option<Media>, StoreError> {
+    async fn media(&self, handle: &str) -> Result<Option<Media>> {
         self.snapshots.read(|connection| media::public(connection, handle))
     }
 
-    async fn media_chunk(&self, handle: &str, place: u64) -> Result<Vec<u8>, StoreError> {
+    async fn media_chunk(&self, handle: &str, offset: u64) -> Result<Vec<u8>> {
         let handle = handle.to_owned();
-        let read = move |readers: &Readers| readers.read(|it| media::chunk(it, &handle, place));
-        reader_pool::aside_for_media(&self.readers, read).await
+        let read = move |readers: &ReaderPool| {
+            readers.read(|connection| media::chunk(connection, &handle, offset))
+        };
+        reader_pool::run_blocking_media(&self.readers, read).await
     }
 
-    async fn create_account(&self, new: NewAccount) -> Result<CreateAccountOutcome, StoreError> {
+    async fn create_account(&self, new: NewAccount) -> Result<CreateAccountOutcome> {
         self.writer.write(move |batch| accounts::create(batch, &new)).await
     }
 
-    async fn accounts(&self) -> Result<Vec<Account>, StoreError> {
+    async fn accounts(&self) -> Result<Vec<Account>> {
         self.readers.read(accounts::all)
     }
 
-    async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
+    async fn account(&self, id: AccountId) -> Result<Option<Account>> {
         self.snapshots.read(|connection| accounts::one(connection, id))
     }
 
@@ -423,7 +370,7 @@ impl Store for SqliteStore {
         &self,
         id: AccountId,
         disabled_at: Option<Timestamp>,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         self.writer.write(move |batch| accounts::set_disabled(batch, id, disabled_at)).await
     }
 
@@ -431,7 +378,7 @@ impl Store for SqliteStore {
         &self,
         id: AccountId,
         limits: Option<AccountLimits>,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         self.writer.write(move |batch| limits::set(batch, id, limits)).await
     }
 
@@ -440,16 +387,16 @@ impl Store for SqliteStore {
         account: AccountId,
         phone: &str,
         at: Timestamp,
-    ) -> Result<AddPhoneOutcome, StoreError> {
+    ) -> Result<AddPhoneOutcome> {
         let phone = phone.to_owned();
         self.writer.write(move |batch| accounts::add_phone(batch, account, &phone, at)).await
     }
 
-    async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError> {
+    async fn phones(&self, account: AccountId) -> Result<Vec<String>> {
         self.readers.read(|connection| accounts::phones(connection, account))
     }
 
-    async fn phone_owner(&self, phone: &str) -> Result<Option<AccountId>, StoreError> {
+    async fn phone_owner(&self, phone: &str) -> Result<Option<AccountId>> {
         self.snapshots.read(|connection| accounts::phone_owner(connection, phone))
     }
 
@@ -458,7 +405,7 @@ impl Store for SqliteStore {
         account: AccountId,
         new: NewCredential,
         at: Timestamp,
-    ) -> Result<AddCredentialOutcome, StoreError> {
+    ) -> Result<AddCredentialOutcome> {
         self.writer.write(move |batch| credentials::add(batch, account, &new, at)).await
     }
 
@@ -468,15 +415,15 @@ impl Store for SqliteStore {
         new: NewCredential,
         old_ends_at: Timestamp,
         at: Timestamp,
-    ) -> Result<AddCredentialOutcome, StoreError> {
+    ) -> Result<AddCredentialOutcome> {
         self.writer.write(move |batch| credentials::rotate(batch, old, &new, old_ends_at, at)).await
     }
 
-    async fn revoke_credential(&self, id: CredentialId, at: Timestamp) -> Result<bool, StoreError> {
+    async fn revoke_credential(&self, id: CredentialId, at: Timestamp) -> Result<bool> {
         self.writer.write(move |batch| credentials::revoke(batch, id, at)).await
     }
 
-    async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError> {
+    async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>> {
         self.readers.read(|connection| credentials::of_account(connection, account))
     }
 
@@ -484,11 +431,11 @@ impl Store for SqliteStore {
         &self,
         kind: CredentialKind,
         hash: SecretHash,
-    ) -> Result<Option<Credential>, StoreError> {
+    ) -> Result<Option<Credential>> {
         self.snapshots.read(|connection| credentials::by_hash(connection, kind, hash))
     }
 
-    async fn credential_epoch(&self) -> Result<u64, StoreError> {
+    async fn credential_epoch(&self) -> Result<u64> {
         self.snapshots.read(credentials::epoch)
     }
 
@@ -496,19 +443,19 @@ impl Store for SqliteStore {
         &self,
         from: RetentionCursor,
         at: Timestamp,
-    ) -> Result<RetentionCursor, StoreError> {
-        self.sweep_on(from, at).await
+    ) -> Result<RetentionCursor> {
+        self.delete_next_expired_records(from, at).await
     }
 
-    async fn ping(&self) -> Result<(), StoreError> {
+    async fn ping(&self) -> Result<()> {
         self.readers.read(|connection| credentials::epoch(connection).map(|_| ()))
     }
 
-    async fn check_integrity(&self) -> Result<Vec<Finding>, StoreError> {
+    async fn check_integrity(&self) -> Result<Vec<Finding>> {
         self.readers.read(maintenance::check_integrity)
     }
 
-    async fn backup(&self, path: &Path) -> Result<(), StoreError> {
+    async fn backup(&self, path: &Path) -> Result<()> {
         self.readers.read(|connection| maintenance::backup(connection, path))
     }
 }

@@ -1,7 +1,6 @@
-//! What every store promises. Each case runs on a fresh store of each kind; what no case says is
-//! not promised.
+//! The conformance suite of the store. Each case runs on a fresh store of each backend.
 
-#![expect(clippy::unwrap_used, reason = "a case that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a case that cannot continue has failed")]
 
 mod conformance {
     pub(crate) mod accounts;
@@ -10,7 +9,6 @@ mod conformance {
     pub(crate) mod changes;
     pub(crate) mod credentials;
     pub(crate) mod deliveries;
-    pub(crate) mod families;
     pub(crate) mod feed;
     pub(crate) mod fixture;
     pub(crate) mod formats;
@@ -27,11 +25,12 @@ mod conformance {
     mod postgres_only;
     mod sqlite_only;
     pub(crate) mod templates;
+    pub(crate) mod translations;
     pub(crate) mod uploads;
     pub(crate) mod webhooks;
 }
 
-/// Turns each case into a test that gets a fresh store from `$fresh`.
+/// Turns each case into a test with a fresh store from `$fresh`.
 macro_rules! suite {
     ($fresh:path: $($area:ident { $($case:ident),+ $(,)? })+) => {$($(
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -46,153 +45,153 @@ macro_rules! conformance {
     ($fresh:path) => {
         suite!($fresh:
             templates {
-                a_kept_template_reads_back_equal,
-                a_template_is_seen_by_its_account_only,
-                a_taken_name_is_refused_and_told_only_to_its_owner,
-                a_refused_creation_leaves_nothing_behind,
-                ids_grow_whatever_the_clock_does,
+                a_created_template_reads_back_equal,
+                a_template_is_visible_only_to_its_account,
+                a_name_conflict_reports_the_template_only_to_its_owner,
+                a_refused_creation_writes_nothing,
+                ids_increase_even_if_the_clock_goes_back,
                 events_are_numbered_without_gaps_in_each_account,
-                of_many_concurrent_creations_of_one_name_one_succeeds,
+                one_of_many_concurrent_creations_of_a_name_succeeds,
                 a_template_under_manual_review_has_no_live_version,
-                names_that_differ_in_any_byte_are_different,
+                names_that_differ_in_one_byte_do_not_conflict,
             }
             idempotency {
-                a_repeated_creation_gets_the_first_answer_and_makes_nothing,
-                a_key_with_another_payload_is_refused,
-                concurrent_twins_make_one_template,
-                a_refused_creation_keeps_no_record,
-                a_record_runs_out_after_a_day_and_is_swept,
-                keys_of_two_accounts_are_strangers,
+                a_repeated_creation_returns_the_first_outcome_and_creates_nothing,
+                a_key_with_a_different_payload_is_refused,
+                concurrent_identical_requests_create_one_template,
+                a_refused_creation_stores_no_record,
+                a_record_expires_after_a_day_and_is_deleted,
+                equal_keys_of_two_accounts_do_not_collide,
             }
             changes {
-                an_edit_makes_a_new_version_and_keeps_the_old_one,
-                a_category_change_is_told_beside_the_edit_and_the_former_one_kept,
-                a_locked_category_is_refused_and_nothing_changes,
-                an_older_version_comes_back_as_the_newest,
-                a_change_of_an_outdated_revision_is_refused,
-                a_review_moves_along_the_table_and_tells_why,
-                a_move_that_the_table_does_not_have_changes_nothing,
-                a_hold_outlasts_edits_and_ends_with_its_move,
-                a_deleted_template_is_gone_its_name_free_and_its_events_kept,
-                no_account_changes_or_sees_what_is_anothers,
+                an_edit_creates_a_new_version_and_keeps_the_old_one,
+                a_category_change_has_its_own_event_and_stores_the_previous_category,
+                changing_a_locked_category_is_refused_and_changes_nothing,
+                restoring_a_version_creates_a_new_version,
+                a_change_that_expects_another_revision_is_refused,
+                a_review_applies_the_transition_and_stores_its_reason,
+                an_invalid_transition_changes_nothing,
+                a_hold_outlasts_edits_and_ends_when_it_is_lifted,
+                deleting_a_template_frees_its_name_and_keeps_its_events,
+                an_account_cannot_read_or_change_templates_of_another,
                 versions_are_paged_newest_first,
-                of_many_edits_of_one_revision_one_wins,
-                a_review_against_an_edit_ends_as_one_of_both_orders,
-                a_deletion_against_an_edit_ends_as_one_of_both_orders,
-                a_creation_against_a_deletion_of_its_name_ends_as_one_of_both_orders,
+                one_of_many_concurrent_edits_of_a_revision_succeeds,
+                a_concurrent_review_and_edit_are_serialised,
+                a_concurrent_deletion_and_edit_are_serialised,
+                a_concurrent_creation_and_deletion_of_a_name_are_serialised,
             }
-            families {
-                the_languages_of_a_name_are_found_together_oldest_first,
-                a_language_of_a_name_is_taken_once_in_each_account,
-                a_creation_in_another_category_than_its_family_is_refused,
-                of_concurrent_creations_one_category_wins_the_family,
-                the_category_of_one_language_changes_only_while_it_is_alone,
-                a_category_change_against_a_new_language_leaves_one_category,
-                the_category_of_a_language_stays_while_a_version_is_live,
-                templates_of_an_account_that_say_the_same_find_one_another,
-                a_family_is_deleted_whole_with_an_event_for_each,
-                several_languages_are_made_or_edited_all_or_none,
-                of_concurrent_upserts_of_a_new_name_all_succeed,
-                several_templates_are_deleted_all_or_none,
-                a_disabled_language_goes_with_its_family_as_it_would_alone,
+            translations {
+                translations_are_listed_oldest_first,
+                an_account_has_each_language_of_a_name_once,
+                creating_a_translation_in_another_category_is_refused,
+                concurrent_creations_leave_a_group_with_one_category,
+                the_category_changes_only_if_the_group_has_one_template,
+                a_concurrent_category_change_and_creation_leave_one_category,
+                the_category_cannot_change_while_a_version_is_live,
+                templates_with_the_same_text_are_found_within_an_account,
+                deleting_translations_deletes_all_with_an_event_each,
+                an_upsert_applies_to_all_templates_or_none,
+                concurrent_upserts_of_a_new_name_all_succeed,
+                a_bulk_deletion_deletes_all_templates_or_none,
+                deleting_translations_includes_disabled_ones,
             }
             limits {
-                an_account_is_held_to_limits_by_choice,
-                an_account_makes_a_hundred_templates_an_hour,
-                of_concurrent_creations_no_more_than_the_limit_succeed,
-                an_account_has_as_many_templates_as_its_limit_says,
-                what_a_key_made_is_answered_again_whatever_the_limits,
-                an_approved_template_is_edited_once_a_day_and_ten_times_a_month,
+                account_limits_can_be_set_and_removed,
+                an_account_creates_at_most_a_hundred_templates_an_hour,
+                concurrent_creations_do_not_exceed_the_limit,
+                an_account_has_at_most_as_many_templates_as_its_limit,
+                an_idempotent_replay_succeeds_at_the_limit,
+                an_approved_template_is_edited_at_most_once_a_day_and_ten_times_a_month,
                 only_edits_of_approved_templates_of_limited_accounts_count,
             }
             lists {
-                a_list_shows_each_template_of_the_account_once_newest_first,
-                every_filter_takes_what_agrees_alone_and_together,
-                a_name_is_found_by_its_claim_in_its_account_only,
-                a_list_follows_every_change_at_once,
-                pages_stay_right_while_templates_come_and_go,
-                words_are_found_by_their_beginning_in_name_and_texts,
-                a_search_takes_filters_and_pages,
-                a_search_follows_edits_moves_and_deletions,
+                a_list_contains_each_template_once_newest_first,
+                filters_work_alone_and_combined,
+                a_unique_key_matches_only_in_its_account,
+                a_list_reflects_every_change_immediately,
+                pages_stay_consistent_during_creations_and_deletions,
+                search_terms_match_word_prefixes_in_name_and_texts,
+                a_search_supports_filters_and_pages,
+                a_search_reflects_edits_transitions_and_deletions,
             }
             pages {
-                a_list_reads_the_same_both_ways,
-                a_cursor_of_a_template_that_is_gone_still_divides_the_list,
-                several_values_of_a_filter_take_what_agrees_with_one,
-                the_languages_of_a_name_are_listed_in_their_account_only,
-                a_list_is_counted_whole_wherever_its_page_begins,
-                what_nobody_can_have_is_not_found_and_breaks_nothing,
+                a_list_reads_the_same_forwards_and_backwards,
+                a_cursor_stays_valid_after_its_template_is_deleted,
+                a_filter_with_several_values_matches_any_of_them,
+                a_translation_group_is_listed_only_in_its_account,
+                a_count_does_not_depend_on_the_cursor,
+                impossible_values_match_nothing_and_cause_no_error,
             }
             feed {
-                a_reader_gets_every_event_once_in_order_while_many_write,
-                who_waits_for_an_account_is_told_of_its_events_only,
-                events_of_before_their_time_are_forgotten_and_late_readers_told,
-                a_reader_that_knows_more_than_the_store_is_told,
+                a_reader_gets_every_event_once_in_order_during_concurrent_writes,
+                a_subscriber_is_notified_only_of_its_accounts_events,
+                expired_events_are_deleted_and_reported_to_late_readers,
+                a_cursor_ahead_of_the_newest_event_is_reported,
             }
             webhooks {
-                an_endpoint_is_kept_as_it_was_registered_and_seen_by_its_account_only,
-                an_account_has_twenty_endpoints_at_most,
-                what_is_changed_of_an_endpoint_is_changed_and_nothing_else,
-                a_former_secret_counts_until_its_time_and_a_second_rotation_waits,
-                an_endpoint_that_was_switched_off_goes_on_where_it_was,
-                a_deleted_endpoint_gets_nothing_and_its_deliveries_are_forgotten,
-                what_is_forgotten_while_an_endpoint_is_off_blocks_nothing_afterwards,
+                an_endpoint_reads_back_as_registered_only_in_its_account,
+                an_account_has_at_most_twenty_endpoints,
+                a_change_to_an_endpoint_leaves_other_properties_alone,
+                a_second_rotation_is_refused_while_the_first_is_in_progress,
+                an_enabled_endpoint_resumes_at_its_cursor,
+                deleting_an_endpoint_deletes_its_deliveries,
+                events_expired_while_an_endpoint_is_disabled_do_not_block_later_ones,
             }
             formats {
-                what_a_format_does_not_send_never_becomes_a_delivery,
-                an_edit_is_taken_with_the_version_it_made_whatever_becomes_of_it,
+                events_that_a_format_excludes_are_not_delivered,
+                a_leased_edit_includes_the_version_it_created,
                 an_account_has_one_subscribed_endpoint,
             }
             deliveries {
-                every_event_after_the_registration_is_delivered_in_order,
-                only_the_types_that_are_wanted_are_delivered,
-                a_failing_event_holds_back_only_later_ones_of_its_template,
-                an_event_that_fails_for_the_last_time_lets_the_next_one_go,
-                what_was_taken_is_nobody_elses_until_its_lease_ends,
-                of_many_workers_each_event_is_taken_by_one,
-                an_endpoint_that_asks_for_rest_gets_it,
-                what_an_endpoint_asked_for_outlasts_what_else_was_on_its_way,
-                a_failure_after_a_long_silence_is_the_first_of_a_new_row,
-                what_the_old_address_answers_is_nothing_to_the_new_one,
-                an_endpoint_that_is_down_is_tried_with_one_event_at_a_time,
-                an_endpoint_that_is_gone_is_disabled_and_an_event_says_so,
+                events_after_the_registration_are_delivered_in_order,
+                only_subscribed_event_types_are_delivered,
+                a_failing_event_delays_only_later_events_of_its_template,
+                the_next_event_is_delivered_after_the_last_attempt_fails,
+                a_leased_delivery_is_exclusive_until_its_lease_ends,
+                concurrent_workers_lease_each_event_once,
+                retry_after_pauses_an_endpoint,
+                a_requested_pause_outlasts_attempts_already_in_flight,
+                a_failure_after_a_long_pause_starts_a_new_streak,
+                a_result_from_a_previous_url_does_not_affect_the_endpoint,
+                an_endpoint_that_is_down_is_probed_with_one_event_at_a_time,
+                an_endpoint_that_is_gone_is_disabled_with_an_event,
                 an_endpoint_that_fails_for_five_days_is_disabled,
-                one_event_or_all_since_a_time_are_delivered_once_more,
-                events_since_a_time_are_found_though_clocks_differ,
+                a_replay_delivers_one_event_or_all_since_a_time,
+                a_replay_since_a_time_tolerates_clock_skew,
                 deliveries_are_listed_newest_first_by_status_and_page,
-                endpoints_with_something_to_do_are_found_and_others_are_not,
-                events_that_an_endpoint_waits_for_are_not_forgotten,
+                due_webhooks_lists_only_endpoints_with_work,
+                events_that_an_endpoint_still_needs_do_not_expire,
             }
             uploads {
-                a_file_sent_in_pieces_is_read_back_whole_by_its_handle,
-                bytes_that_do_not_begin_where_the_upload_ends_are_refused,
-                an_upload_is_its_accounts_only,
-                a_file_announces_a_length_that_can_be_kept,
-                an_account_has_so_many_unfinished_uploads_at_most,
-                an_account_keeps_as_many_bytes_as_it_has_room_for,
-                what_is_sent_has_to_fit_when_it_comes,
-                an_upload_that_is_not_finished_in_a_day_is_forgotten,
-                of_concurrent_senders_of_the_same_bytes_one_succeeds,
+                a_file_uploaded_in_parts_reads_back_by_its_handle,
+                bytes_at_a_wrong_offset_are_refused,
+                an_upload_is_visible_only_to_its_account,
+                an_upload_has_a_minimum_and_a_maximum_length,
+                an_account_has_a_maximum_number_of_unfinished_uploads,
+                beginning_an_upload_respects_the_quota,
+                appending_to_an_upload_respects_the_quota,
+                an_unfinished_upload_expires_after_a_day,
+                one_of_many_concurrent_appends_of_the_same_bytes_succeeds,
             }
             media {
-                a_file_that_no_template_names_in_a_week_is_forgotten,
-                a_template_can_name_its_own_accounts_files_only,
-                files_of_a_disabled_account_are_not_shown,
-                an_upload_that_no_template_names_can_be_cancelled,
-                a_file_of_another_type_than_announced_is_forgotten,
+                an_unreferenced_file_expires_after_a_week,
+                a_template_can_reference_only_files_of_its_account,
+                files_of_a_disabled_account_are_not_served,
+                an_unreferenced_upload_can_be_cancelled,
+                a_file_that_is_not_of_the_declared_type_is_deleted,
             }
             accounts {
-                an_account_is_made_whole_or_not_at_all,
-                the_first_account_is_made_once,
+                an_account_is_created_completely_or_not_at_all,
+                the_first_account_is_created_once,
                 a_phone_number_has_one_owner,
-                a_disabled_account_says_since_when,
+                a_disabled_account_has_the_time_it_was_disabled,
             }
             credentials {
                 a_credential_is_found_by_its_secret_and_kind,
-                rotation_adds_one_and_ends_the_old_one,
-                revocation_happens_once,
-                whatever_ends_something_raises_the_epoch,
-                additions_leave_the_epoch_alone,
+                rotating_a_credential_adds_one_and_expires_the_old_one,
+                a_credential_is_revoked_once,
+                invalidating_changes_increase_the_credential_epoch,
+                additions_do_not_change_the_credential_epoch,
             }
         );
     };
@@ -206,7 +205,7 @@ mod sqlite {
     conformance!(fresh);
 }
 
-/// On the server that `GALLEY_TEST_POSTGRES` names, each case in a database of its own.
+/// Runs on the server given by `GALLEY_TEST_POSTGRES`, each case in its own database.
 #[cfg(feature = "postgres-suite")]
 mod postgres {
     conformance!(crate::conformance::fixture::fresh_postgres);

@@ -7,37 +7,40 @@ use galley_store::{
 };
 use serde_json::Value;
 
-use super::{Desk, credentials};
+use super::{CommandContext, credentials};
 use crate::{
     arguments::{AccountCommand, PhoneCommand},
     secrets, table,
 };
 
-pub(super) async fn account(desk: &Desk, command: AccountCommand) -> anyhow::Result<()> {
+pub(super) async fn account(
+    context: &CommandContext,
+    command: AccountCommand,
+) -> anyhow::Result<()> {
     match command {
         AccountCommand::Create { name, phones, rulebook, review, key, token } => {
             let key = secret("API key", key, "gk_")?;
             let token = secret("access token", token, "gt_")?;
-            let new = new_account(desk, name, phones, &rulebook, &review, [&key, &token])?;
-            create(desk, new, key, token).await
+            let new = new_account(context, name, phones, &rulebook, &review, [&key, &token])?;
+            create(context, new, key, token).await
         }
-        AccountCommand::List => list(desk).await,
-        AccountCommand::Show { account } => show(desk, &account).await,
-        AccountCommand::Limit { account, templates } => limit(desk, &account, &templates).await,
-        AccountCommand::Disable { account } => set_disabled(desk, &account, true).await,
-        AccountCommand::Enable { account } => set_disabled(desk, &account, false).await,
+        AccountCommand::List => list(context).await,
+        AccountCommand::Show { account } => show(context, &account).await,
+        AccountCommand::Limit { account, templates } => limit(context, &account, &templates).await,
+        AccountCommand::Disable { account } => set_disabled(context, &account, true).await,
+        AccountCommand::Enable { account } => set_disabled(context, &account, false).await,
     }
 }
 
 fn secret(what: &str, given: Option<String>, prefix: &str) -> anyhow::Result<String> {
     match given {
-        Some(secret) => secrets::given(what, secret),
+        Some(secret) => secrets::chosen(what, secret),
         None => secrets::random(prefix),
     }
 }
 
 fn new_account(
-    desk: &Desk,
+    context: &CommandContext,
     name: String,
     phones: Vec<String>,
     rulebook: &str,
@@ -45,55 +48,60 @@ fn new_account(
     [key, token]: [&str; 2],
 ) -> anyhow::Result<NewAccount> {
     if name.trim().is_empty() || name.chars().count() > 200 {
-        bail!("an account's name has 1 to 200 characters");
+        bail!("an account name must have 1 to 200 characters");
     }
     if name.chars().any(char::is_control) {
-        bail!("an account's name holds no control characters");
+        bail!("an account name must not contain control characters");
     }
-    if let Some(odd) = phones.iter().find(|phone| !account::is_segment(phone)) {
+    if let Some(invalid) = phones.iter().find(|phone| !account::is_segment(phone)) {
         bail!(
-            "{odd:?} cannot be a phone number id: 1 to 256 of the characters A-Z a-z 0-9 . _ ~ + -"
+            "{invalid:?} is not a phone number id: use 1 to 256 of the characters A-Z a-z 0-9 . _ ~ + -"
         );
     }
     let known = || Rulebook::ALL.iter().map(|it| it.name).collect::<Vec<_>>().join(", ");
     let rulebook = Rulebook::by_name(rulebook)
-        .with_context(|| format!("there is no rulebook {rulebook:?}; known: {}", known()))?;
+        .with_context(|| format!("there is no rulebook {rulebook:?}; use one of {}", known()))?;
     let review = Review::parse(review)
-        .with_context(|| format!("review is auto or manual, not {review:?}"))?;
+        .with_context(|| format!("--review must be auto or manual, not {review:?}"))?;
     Ok(NewAccount {
         name,
         rulebook: rulebook.name,
         review,
         phones,
         credentials: vec![
-            NewCredential::lasting(CredentialKind::Key, key),
-            NewCredential::lasting(CredentialKind::Token, token),
+            NewCredential::unrestricted(CredentialKind::Key, key),
+            NewCredential::unrestricted(CredentialKind::Token, token),
         ],
-        only_as_first: false,
-        at: desk.now,
+        only_if_first: false,
+        at: context.now,
     })
 }
 
-async fn create(desk: &Desk, new: NewAccount, key: String, token: String) -> anyhow::Result<()> {
+async fn create(
+    context: &CommandContext,
+    new: NewAccount,
+    key: String,
+    token: String,
+) -> anyhow::Result<()> {
     let (name, phones) = (new.name.clone(), new.phones.clone());
-    let id = match desk.store.create_account(new).await? {
+    let id = match context.store.create_account(new).await? {
         CreateAccountOutcome::Created(id, _) => id,
-        CreateAccountOutcome::NameTaken => bail!("an account named {name:?} exists already"),
+        CreateAccountOutcome::NameTaken => bail!("an account named {name:?} already exists"),
         CreateAccountOutcome::PhoneTaken(phone) => {
             bail!("the phone number {phone} belongs to another account")
         }
         CreateAccountOutcome::SecretTaken(kind) => {
-            bail!("this {} is in use already", kind.as_str())
+            bail!("this {} is already in use", kind.as_str())
         }
-        CreateAccountOutcome::NotFirst => bail!("there are accounts already"),
+        CreateAccountOutcome::NotFirst => bail!("the store already has accounts"),
     };
     let phone = match phones.into_iter().next() {
         Some(phone) => phone,
-        // It takes any that nobody else has; this one will do.
+        // The account accepts any unclaimed id; suggest a random one.
         None => secrets::phone()?,
     };
     table::print_one(
-        desk.json,
+        context.json,
         &[
             ("account_id", id.to_string().into()),
             ("phone_number_id", phone.into()),
@@ -101,14 +109,14 @@ async fn create(desk: &Desk, new: NewAccount, key: String, token: String) -> any
             ("token", token.into()),
         ],
     );
-    if !desk.json {
-        table::say("\nThe key and the token are shown this once.");
+    if !context.json {
+        table::print_line("\nThe key and the token are shown only once.");
     }
     Ok(())
 }
 
-async fn list(desk: &Desk) -> anyhow::Result<()> {
-    let rows = desk.store.accounts().await?.into_iter().map(|account| {
+async fn list(context: &CommandContext) -> anyhow::Result<()> {
+    let rows = context.store.accounts().await?.into_iter().map(|account| {
         vec![
             account.id.to_string().into(),
             account.name.into(),
@@ -119,19 +127,19 @@ async fn list(desk: &Desk) -> anyhow::Result<()> {
         ]
     });
     let columns = ["id", "name", "rulebook", "review", "created_at", "disabled_at"];
-    table::print(desk.json, &columns, rows.collect());
+    table::print(context.json, &columns, rows.collect());
     Ok(())
 }
 
-async fn show(desk: &Desk, wanted: &str) -> anyhow::Result<()> {
-    let account = desk.account(wanted).await?;
-    let phones = desk.store.phones(account.id).await?;
-    let of = async |kind| -> anyhow::Result<Value> {
-        let all = desk.store.credentials(account.id).await?.into_iter();
+async fn show(context: &CommandContext, wanted: &str) -> anyhow::Result<()> {
+    let account = context.account(wanted).await?;
+    let phones = context.store.phones(account.id).await?;
+    let ids = async |kind| -> anyhow::Result<Value> {
+        let all = context.store.credentials(account.id).await?.into_iter();
         Ok(all.filter(|it| it.kind == kind).map(|it| Value::from(it.id.0)).collect())
     };
     table::print_one(
-        desk.json,
+        context.json,
         &[
             ("id", account.id.to_string().into()),
             ("name", account.name.clone().into()),
@@ -140,29 +148,30 @@ async fn show(desk: &Desk, wanted: &str) -> anyhow::Result<()> {
             ("template_limit", template_limit(account.limits)),
             ("takes_any_phone", account.takes_any_phone.into()),
             ("phones", phones.into()),
-            ("keys", of(CredentialKind::Key).await?),
-            ("tokens", of(CredentialKind::Token).await?),
+            ("keys", ids(CredentialKind::Key).await?),
+            ("tokens", ids(CredentialKind::Token).await?),
             ("created_at", account.created_at.to_string().into()),
-            ("disabled_at", credentials::moment(account.disabled_at)),
+            ("disabled_at", credentials::timestamp(account.disabled_at)),
         ],
     );
     Ok(())
 }
 
-async fn limit(desk: &Desk, wanted: &str, templates: &str) -> anyhow::Result<()> {
+async fn limit(context: &CommandContext, wanted: &str, templates: &str) -> anyhow::Result<()> {
     let limits = match templates {
         "none" => None,
         number => {
-            let templates = number.parse().ok().filter(|most| *most > 0);
-            let templates = templates
-                .with_context(|| format!("a number of templates or none, not {number:?}"))?;
+            let templates = number.parse().ok().filter(|limit| *limit > 0);
+            let templates = templates.with_context(|| {
+                format!("expected a number of templates or `none`, not {number:?}")
+            })?;
             Some(AccountLimits { templates })
         }
     };
-    let account = desk.account(wanted).await?;
-    desk.store.set_account_limits(account.id, limits).await?;
+    let account = context.account(wanted).await?;
+    context.store.set_account_limits(account.id, limits).await?;
     table::print_one(
-        desk.json,
+        context.json,
         &[("id", account.id.to_string().into()), ("template_limit", template_limit(limits))],
     );
     Ok(())
@@ -172,39 +181,46 @@ fn template_limit(limits: Option<AccountLimits>) -> Value {
     limits.map_or(Value::Null, |limits| limits.templates.into())
 }
 
-async fn set_disabled(desk: &Desk, wanted: &str, disabled: bool) -> anyhow::Result<()> {
-    let account = desk.account(wanted).await?;
-    desk.store.set_account_disabled(account.id, disabled.then_some(desk.now)).await?;
+async fn set_disabled(
+    context: &CommandContext,
+    wanted: &str,
+    disabled: bool,
+) -> anyhow::Result<()> {
+    let account = context.account(wanted).await?;
+    context.store.set_account_disabled(account.id, disabled.then_some(context.now)).await?;
     let state = if disabled { "disabled" } else { "enabled" };
-    table::print_one(desk.json, &[("id", account.id.to_string().into()), ("state", state.into())]);
+    table::print_one(
+        context.json,
+        &[("id", account.id.to_string().into()), ("state", state.into())],
+    );
     Ok(())
 }
 
-pub(super) async fn phone(desk: &Desk, command: PhoneCommand) -> anyhow::Result<()> {
+pub(super) async fn phone(context: &CommandContext, command: PhoneCommand) -> anyhow::Result<()> {
     match command {
         PhoneCommand::Add { account, phone } => {
             if !account::is_segment(&phone) {
                 bail!(
-                    "{phone:?} cannot be a phone number id: 1 to 256 of the characters A-Z a-z 0-9 . _ ~ + -"
+                    "{phone:?} is not a phone number id: use 1 to 256 of the characters A-Z a-z 0-9 . _ ~ + -"
                 );
             }
-            let account = desk.account(&account).await?;
-            match desk.store.add_phone(account.id, &phone, desk.now).await? {
-                AddPhoneOutcome::Added | AddPhoneOutcome::Owned => {}
-                AddPhoneOutcome::Taken => {
+            let account = context.account(&account).await?;
+            match context.store.add_phone(account.id, &phone, context.now).await? {
+                AddPhoneOutcome::Added | AddPhoneOutcome::AlreadyOwned => {}
+                AddPhoneOutcome::OwnedByOther => {
                     bail!("the phone number {phone} belongs to another account")
                 }
-                AddPhoneOutcome::NoAccount => bail!("the account is gone"),
+                AddPhoneOutcome::NoAccount => bail!("the account no longer exists"),
             }
             let members =
                 [("account_id", account.id.to_string().into()), ("phone_number_id", phone.into())];
-            table::print_one(desk.json, &members);
+            table::print_one(context.json, &members);
         }
         PhoneCommand::List { account } => {
-            let account = desk.account(&account).await?;
-            let phones = desk.store.phones(account.id).await?;
+            let account = context.account(&account).await?;
+            let phones = context.store.phones(account.id).await?;
             table::print(
-                desk.json,
+                context.json,
                 &["phone_number_id"],
                 phones.into_iter().map(|it| vec![it.into()]).collect(),
             );

@@ -1,4 +1,4 @@
-//! `galley backup PATH`: a consistent copy while the service goes on.
+//! `galley backup PATH`: writes a consistent copy of a store, also while the service runs.
 
 use std::{path::Path, process::ExitCode};
 
@@ -13,13 +13,13 @@ pub(super) async fn backup(
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     if path.exists() {
-        bail!("{} exists already; a backup goes into a new file", path.display());
+        bail!("{} already exists; a backup needs a new file", path.display());
     }
-    let store = super::open_existing(settings, SchemaPolicy::LeftAlone).await?;
+    let store = super::open_existing(settings, SchemaPolicy::Keep).await?;
     store
         .backup(path)
         .await
-        .with_context(|| format!("the copy {} could not be written", path.display()))?;
+        .with_context(|| format!("the backup {} could not be written", path.display()))?;
     let bytes = std::fs::metadata(path)?.len();
     table::print_one(json, &[("path", path.display().to_string().into()), ("bytes", bytes.into())]);
     Ok(ExitCode::SUCCESS)

@@ -1,9 +1,9 @@
-//! `galley config`: the settings that count, and where each comes from.
+//! `galley config`: shows the effective settings and the source of each.
 
-use crate::{settings::Written, table};
+use crate::{settings::RawSettings, table};
 
-pub(super) fn show(written: &Written, json: bool) {
-    let rows = written.rows().into_iter();
+pub(super) fn show(raw: &RawSettings, json: bool) {
+    let rows = raw.rows().into_iter();
     let rows = rows.map(|(name, value, source)| vec![name.into(), value.into(), source.into()]);
     table::print(json, &["setting", "value", "from"], rows.collect());
 }

@@ -1,7 +1,7 @@
-//! `galley convert`: writes template files of one rulebook as files of the other, and shows what
-//! that costs under the lines of the source.
+//! `galley convert`: converts template files to the other rulebook and reports the differences at the
+//! lines of the source.
 
-mod place;
+mod output_path;
 
 use std::{io, process::ExitCode};
 
@@ -12,34 +12,34 @@ use galley_domain::{
 };
 use serde_json::{Value, json};
 
-use self::place::Places;
+use self::output_path::OutputPaths;
 use super::lint::{
     self,
-    check::{Report, Severity, look_through},
-    files::{Gathered, Input, Trouble},
+    check::{Report, Severity, check_documents},
+    conflicts::ConflictChecks,
+    files::{Input, InputFiles, ReadError},
     human,
-    others::Others,
 };
 use crate::{arguments::ConvertOptions, table};
 
-/// Something is lost or to be completed.
-const NOT_WHOLE: u8 = 1;
+/// Exit code: something is lost or incomplete.
+const EXIT_INCOMPLETE: u8 = 1;
 
-/// Something was not converted.
-const NOT_DONE: u8 = 2;
+/// Exit code: some document was not converted.
+const EXIT_NOT_CONVERTED: u8 = 2;
 
-/// One file, what is said of it, and what became of it, if its own rulebook takes it.
+/// One file, its findings, and the converted document, unless its own rulebook refuses it.
 struct Converted {
     input: Input,
     report: Report,
     document: Option<Json<'static>>,
 }
 
-/// Converts the files, writes the documents and says what is to be said.
+/// Converts the files, writes the documents and prints the report.
 pub(super) fn run(options: &ConvertOptions, json: bool) -> ExitCode {
     let code = convert(options, json).unwrap_or_else(|error| {
         eprintln!("galley: {error:#}");
-        NOT_DONE
+        EXIT_NOT_CONVERTED
     });
     ExitCode::from(code)
 }
@@ -47,50 +47,55 @@ pub(super) fn run(options: &ConvertOptions, json: bool) -> ExitCode {
 fn convert(options: &ConvertOptions, json: bool) -> anyhow::Result<u8> {
     let direction = Direction::between(options.from, options.to)
         .with_context(|| format!("`--from` and `--to` are both {}", options.from.name))?;
-    let Gathered { inputs, mut troubles, .. } = Gathered::of(&options.files);
+    let InputFiles { inputs, mut read_errors, .. } = InputFiles::of(&options.files);
     if inputs.len() > 1 && options.output_dir.is_none() && (!json || options.output.is_some()) {
-        bail!("there are {} files; name a directory with --output-dir", inputs.len());
+        bail!("{} files need an output directory: use --output-dir", inputs.len());
     }
-    let mut places = Places::new(options, &inputs);
-    let mut others = Others::new(direction.to());
+    let mut output_paths = OutputPaths::new(options, &inputs);
+    let mut conflicts = ConflictChecks::new(direction.to());
     let mut files = Vec::new();
     for input in inputs {
         match input.read() {
-            Ok(bytes) => files.push(converted(input, &bytes, direction, &mut others)),
-            Err(trouble) => troubles.push(trouble),
+            Ok(bytes) => files.push(converted(input, &bytes, direction, &mut conflicts)),
+            Err(error) => read_errors.push(error),
         }
     }
     let mut unwritten = 0;
     for file in &files {
-        if let Err(error) = file.write(&mut places, json) {
+        if let Err(error) = file.write(&mut output_paths, json) {
             unwritten += 1;
-            troubles.push(Trouble { file: file.input.name(), error: format!("{error:#}") });
+            read_errors.push(ReadError { file: file.input.name(), error: format!("{error:#}") });
         }
     }
-    say(&files, unwritten, &troubles, json);
-    let done = troubles.is_empty() && files.iter().all(|file| file.document.is_some());
-    let whole = files.iter().all(|file| file.losses() == 0);
-    Ok(match (done, whole) {
-        (false, _) => NOT_DONE,
-        (true, false) => NOT_WHOLE,
+    print_results(&files, unwritten, &read_errors, json);
+    let all_converted = read_errors.is_empty() && files.iter().all(|file| file.document.is_some());
+    let all_complete = files.iter().all(|file| file.losses() == 0);
+    Ok(match (all_converted, all_complete) {
+        (false, _) => EXIT_NOT_CONVERTED,
+        (true, false) => EXIT_INCOMPLETE,
         (true, true) => 0,
     })
 }
 
-fn converted(input: Input, bytes: &[u8], direction: Direction, others: &mut Others) -> Converted {
+fn converted(
+    input: Input,
+    bytes: &[u8],
+    direction: Direction,
+    conflicts: &mut ConflictChecks,
+) -> Converted {
     let mut documents = Some(Vec::new());
     let name = input.name();
-    let report = look_through(&name, bytes, |document, findings| {
+    let report = check_documents(&name, bytes, |document, findings| {
         match convert::convert(document, direction) {
             Ok(conversion) => {
                 findings.converted(&conversion);
-                // The results are to be templates of one account.
+                // The results are treated as templates of one account.
                 let here = findings.here(&name);
-                let among = [
-                    others.name_taken(&conversion.document, &here),
-                    others.category_differs(&conversion.document, &here),
+                let violations = [
+                    conflicts.name_in_use(&conversion.document, &here),
+                    conflicts.category_differs(&conversion.document, &here),
                 ];
-                among.into_iter().flatten().for_each(|it| findings.incomplete(it));
+                violations.into_iter().flatten().for_each(|it| findings.incomplete(it));
                 if let Some(documents) = &mut documents {
                     documents.push(conversion.document.into_root());
                 }
@@ -101,8 +106,8 @@ fn converted(input: Input, bytes: &[u8], direction: Direction, others: &mut Othe
             }
         }
     });
-    // A list becomes a list; of what is not JSON nothing was shown.
-    let is_json = report.of(Severity::Fault).next().is_none();
+    // A list becomes a list. A text that is not JSON has no documents.
+    let is_json = report.with_severity(Severity::Error).next().is_none();
     let is_list = is_json && report.text.trim_start().starts_with('[');
     let document =
         documents.and_then(|mut it| if is_list { Some(Json::Array(it)) } else { it.pop() });
@@ -110,38 +115,38 @@ fn converted(input: Input, bytes: &[u8], direction: Direction, others: &mut Othe
 }
 
 impl Converted {
-    /// Writes the document to its place. Programs are told it with the report.
-    fn write(&self, places: &mut Places<'_>, json: bool) -> anyhow::Result<()> {
+    /// Writes the document to its output path. With --json, the report contains it instead.
+    fn write(&self, output_paths: &mut OutputPaths<'_>, json: bool) -> anyhow::Result<()> {
         let Some(document) = &self.document else { return Ok(()) };
         let text = serde_json::to_string_pretty(document)?;
-        match places.of(&self.input)? {
-            Some(place) => place::write(&place, &text),
+        match output_paths.of(&self.input)? {
+            Some(path) => output_path::write(&path, &text),
             None if json => Ok(()),
-            None => table::try_say(&text).context("standard output cannot be written"),
+            None => table::try_print_line(&text).context("standard output cannot be written"),
         }
     }
 
     fn count(&self, severity: Severity) -> usize {
-        self.report.of(severity).count()
+        self.report.with_severity(severity).count()
     }
 
-    /// How much is lost or to be completed.
+    /// Number of parts that are lost or incomplete.
     fn losses(&self) -> usize {
-        let more = self.report.more_faults;
+        let more = self.report.more_errors;
         self.count(Severity::Lost) + self.count(Severity::Incomplete) + more
     }
 }
 
-fn say(files: &[Converted], unwritten: usize, troubles: &[Trouble], json: bool) {
-    for Trouble { file, error } in troubles {
+fn print_results(files: &[Converted], unwritten: usize, read_errors: &[ReadError], json: bool) {
+    for ReadError { file, error } in read_errors {
         eprintln!("galley: {}: {error}", file.replace(char::is_control, "·"));
     }
     if json {
-        return table::say(&for_programs(files, troubles).to_string());
+        return table::print_line(&to_json(files, read_errors).to_string());
     }
-    let colours = lint::colours(&io::stderr());
+    let use_colour = lint::use_colour(&io::stderr());
     for file in files.iter().filter(|file| !file.report.findings.is_empty()) {
-        eprint!("{}", human::show(&file.report, colours));
+        eprint!("{}", human::show(&file.report, use_colour));
     }
     if !files.is_empty() {
         eprintln!("{}", summary(files, unwritten));
@@ -151,7 +156,7 @@ fn say(files: &[Converted], unwritten: usize, troubles: &[Trouble], json: bool) 
 /// `3 files: 1 not converted, 2 lost, 1 changed`.
 fn summary(files: &[Converted], unwritten: usize) -> String {
     let all = |count: &dyn Fn(&Converted) -> usize| files.iter().map(count).sum::<usize>();
-    let more = |file: &Converted| file.document.as_ref().map_or(0, |_| file.report.more_faults);
+    let more = |file: &Converted| file.document.as_ref().map_or(0, |_| file.report.more_errors);
     let counts = [
         (all(&|file| usize::from(file.document.is_none())), "not converted"),
         (unwritten, "not written"),
@@ -159,30 +164,30 @@ fn summary(files: &[Converted], unwritten: usize) -> String {
         (all(&|file| file.count(Severity::Incomplete) + more(file)), "incomplete"),
         (all(&|file| file.count(Severity::Changed)), "changed"),
     ];
-    let told = counts.iter().filter(|(count, _)| *count > 0);
-    let told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
-    let told = if told.is_empty() { "converted whole".to_owned() } else { told.join(", ") };
-    format!("{}: {told}", lint::plural(files.len(), "file"))
+    let listed = counts.iter().filter(|(count, _)| *count > 0);
+    let listed: Vec<String> = listed.map(|(count, what)| format!("{count} {what}")).collect();
+    let listed = if listed.is_empty() { "complete".to_owned() } else { listed.join(", ") };
+    format!("{}: {listed}", lint::plural(files.len(), "file"))
 }
 
-fn for_programs(files: &[Converted], troubles: &[Trouble]) -> Value {
+fn to_json(files: &[Converted], read_errors: &[ReadError]) -> Value {
     let file = |file: &Converted| {
         let report = &file.report;
-        let mut shown = json!({"file": report.file});
-        if report.more_faults > 0 {
-            shown["more"] = json!(report.more_faults);
+        let mut object = json!({"file": report.file});
+        if report.more_errors > 0 {
+            object["more"] = json!(report.more_errors);
         }
         let Some(document) = &file.document else {
-            let violations = report.of(Severity::Fault).map(lint::finding);
-            shown["violations"] = violations.collect();
-            return shown;
+            let violations = report.with_severity(Severity::Error).map(lint::finding);
+            object["violations"] = violations.collect();
+            return object;
         };
-        shown["document"] = json!(document);
-        shown["report"] = report.findings.iter().map(note).collect();
-        shown
+        object["document"] = json!(document);
+        object["report"] = report.findings.iter().map(note).collect();
+        object
     };
     let unreadable =
-        troubles.iter().map(|Trouble { file, error }| json!({"file": file, "error": error}));
+        read_errors.iter().map(|ReadError { file, error }| json!({"file": file, "error": error}));
     json!({
         "files": files.iter().map(file).collect::<Vec<_>>(),
         "unreadable": unreadable.collect::<Vec<_>>(),
@@ -192,7 +197,7 @@ fn for_programs(files: &[Converted], troubles: &[Trouble]) -> Value {
 fn note(finding: &lint::check::Finding) -> Value {
     let mut note = lint::finding(finding);
     note["id"] = note["rule"].take();
-    note["level"] = json!(level(finding.remark.severity));
+    note["level"] = json!(level(finding.annotation.severity));
     if let Some(note) = note.as_object_mut() {
         note.remove("rule");
     }

@@ -1,4 +1,4 @@
-//! The first account of an empty store: from the environment, or at random and shown once.
+//! The first account of an empty store: with secrets from the environment, or random and shown once.
 
 use galley_domain::{rulebook::V1, template::Review};
 use galley_store::{CreateAccountOutcome, CredentialKind, NewAccount, NewCredential, Store};
@@ -6,13 +6,13 @@ use jiff::Timestamp;
 
 use crate::{secrets, settings::Bootstrap};
 
-/// The secrets of an account that was just made at random, for the one time they are shown.
+/// The random secrets of the first account, to be shown once.
 pub(super) struct Welcome {
     key: String,
     token: String,
 }
 
-/// Makes the first account if there is none. Answers what has to be shown.
+/// Creates the first account if the store has none. Returns the secrets to show.
 pub(super) async fn prepare(
     store: &dyn Store,
     bootstrap: Option<&Bootstrap>,
@@ -22,9 +22,11 @@ pub(super) async fn prepare(
         return Ok(None);
     }
     let (key, token, phones) = match bootstrap {
-        Some(given) => {
-            (given.key.clone(), given.token.clone(), given.phone.iter().cloned().collect())
-        }
+        Some(bootstrap) => (
+            bootstrap.key.clone(),
+            bootstrap.token.clone(),
+            bootstrap.phone.iter().cloned().collect(),
+        ),
         None => (secrets::random("gk_")?, secrets::random("gt_")?, Vec::new()),
     };
     let new = NewAccount {
@@ -33,30 +35,30 @@ pub(super) async fn prepare(
         review: Review::Auto,
         phones,
         credentials: vec![
-            NewCredential::lasting(CredentialKind::Key, &key),
-            NewCredential::lasting(CredentialKind::Token, &token),
+            NewCredential::unrestricted(CredentialKind::Key, &key),
+            NewCredential::unrestricted(CredentialKind::Token, &token),
         ],
-        // Of two processes that start together on an empty store, one makes the account.
-        only_as_first: true,
+        // If two processes start on an empty store, only one creates the account.
+        only_if_first: true,
         at,
     };
-    let made = matches!(store.create_account(new).await?, CreateAccountOutcome::Created(..));
-    Ok((made && bootstrap.is_none()).then_some(Welcome { key, token }))
+    let created = matches!(store.create_account(new).await?, CreateAccountOutcome::Created(..));
+    Ok((created && bootstrap.is_none()).then_some(Welcome { key, token }))
 }
 
 impl Welcome {
-    /// What is shown to whoever started the service for the first time.
+    /// The text printed at the first start.
     pub(super) fn text(&self, address: &str) -> String {
         let Self { key, token } = self;
         format!(
             r#"
-This store was empty. It has an account now, named "default"; it takes any phone number id.
-These are shown this once:
+Created the account "default" in an empty store. It accepts any phone number id.
+Its credentials are shown only once:
 
   API key       {key}
   Access token  {token}
 
-Create a first template (paste it into a shell):
+Create your first template (paste this into a shell):
 
 n=$(date +%s); curl -i http://{address}/api/v1.0/15550001111/{key}/message_templates \
   -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' \

@@ -1,12 +1,11 @@
-//! `galley lint`: checks template files without a service or a store, and shows what it finds
-//! where it stands.
+//! `galley lint`: checks template files offline and shows each finding at its line.
 
 pub(super) mod check;
+pub(super) mod conflicts;
 pub(super) mod files;
 mod github;
 pub(super) mod human;
 mod lines;
-pub(super) mod others;
 mod source;
 
 use std::{io::IsTerminal, process::ExitCode};
@@ -15,60 +14,61 @@ use serde_json::{Value, json};
 
 use self::{
     check::{Checker, Finding, Report, Severity},
-    files::{Gathered, Trouble},
+    files::{InputFiles, ReadError},
 };
 use crate::{arguments::LintOptions, table};
 
-/// Some file has faults.
-const FAULTS: u8 = 1;
+/// Exit code: some file has errors.
+const EXIT_ERRORS: u8 = 1;
 
-/// Something could not be read, so that nobody knows.
-const UNREADABLE: u8 = 2;
+/// Exit code: some file could not be read.
+const EXIT_UNREADABLE: u8 = 2;
 
-/// Checks the files and says what is found.
+/// Checks the files and prints the findings.
 pub(super) fn run(options: &LintOptions, json: bool) -> ExitCode {
-    let Gathered { inputs, mut troubles, .. } = Gathered::of(&options.files);
+    let InputFiles { inputs, mut read_errors, .. } = InputFiles::of(&options.files);
     let mut checker = Checker::new(options.rulebook);
     let mut reports = Vec::new();
     for input in inputs {
         match input.read() {
             Ok(bytes) => reports.push(checker.check(&input.name(), &bytes)),
-            Err(trouble) => troubles.push(trouble),
+            Err(error) => read_errors.push(error),
         }
     }
-    say(&reports, &troubles, options, json);
+    print_results(&reports, &read_errors, options, json);
     let count = Count::of(&reports);
-    let guilty = count.faults > 0 || (options.deny_warnings && count.warnings > 0);
-    match (troubles.is_empty(), guilty) {
-        (false, _) => ExitCode::from(UNREADABLE),
-        (true, true) => ExitCode::from(FAULTS),
+    let has_failed = count.errors > 0 || (options.deny_warnings && count.warnings > 0);
+    match (read_errors.is_empty(), has_failed) {
+        (false, _) => ExitCode::from(EXIT_UNREADABLE),
+        (true, true) => ExitCode::from(EXIT_ERRORS),
         (true, false) => ExitCode::SUCCESS,
     }
 }
 
-fn say(reports: &[Report], troubles: &[Trouble], options: &LintOptions, json: bool) {
-    for Trouble { file, error } in troubles {
+fn print_results(reports: &[Report], read_errors: &[ReadError], options: &LintOptions, json: bool) {
+    for ReadError { file, error } in read_errors {
         eprintln!("galley: {}: {error}", file.replace(char::is_control, "·"));
     }
     if json {
-        return table::say(&document(reports, troubles).to_string());
+        return table::print_line(&document(reports, read_errors).to_string());
     }
     if options.github {
-        reports.iter().flat_map(github::commands).for_each(|command| table::say(&command));
-        let unreadable = |it: &Trouble| table::say(&github::unreadable(&it.file, &it.error));
-        troubles.iter().for_each(unreadable);
+        reports.iter().flat_map(github::commands).for_each(|command| table::print_line(&command));
+        let unreadable =
+            |it: &ReadError| table::print_line(&github::unreadable(&it.file, &it.error));
+        read_errors.iter().for_each(unreadable);
     } else {
-        let colours = colours(&std::io::stdout());
+        let use_colour = use_colour(&std::io::stdout());
         for report in reports.iter().filter(|report| !report.findings.is_empty()) {
-            table::say(human::show(report, colours).trim_end_matches('\n'));
-            table::say("");
+            table::print_line(human::show(report, use_colour).trim_end_matches('\n'));
+            table::print_line("");
         }
     }
-    table::say(&Count::of(reports).summary(options.deny_warnings, troubles.len()));
+    table::print_line(&Count::of(reports).summary(options.deny_warnings, read_errors.len()));
 }
 
-/// Colours are for people who look, and did not ask for none.
-pub(super) fn colours(to: &impl IsTerminal) -> bool {
+/// Whether to use colour: on a terminal, unless `NO_COLOR` is set.
+pub(super) fn use_colour(to: &impl IsTerminal) -> bool {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let plain = set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb");
     to.is_terminal() && !plain
@@ -76,7 +76,7 @@ pub(super) fn colours(to: &impl IsTerminal) -> bool {
 
 struct Count {
     files: usize,
-    faults: usize,
+    errors: usize,
     warnings: usize,
 }
 
@@ -84,16 +84,16 @@ impl Count {
     fn of(reports: &[Report]) -> Self {
         Self {
             files: reports.len(),
-            faults: reports.iter().map(Report::faults).sum(),
+            errors: reports.iter().map(Report::errors).sum(),
             warnings: reports.iter().map(Report::warnings).sum(),
         }
     }
 
-    /// `3 files: 2 faults, 1 warning`.
+    /// `3 files: 2 errors, 1 warning`.
     fn summary(&self, deny_warnings: bool, unreadable: usize) -> String {
         let files = plural(self.files, "file");
         let found =
-            format!("{}, {}", plural(self.faults, "fault"), plural(self.warnings, "warning"));
+            format!("{}, {}", plural(self.errors, "error"), plural(self.warnings, "warning"));
         let denied = if deny_warnings && self.warnings > 0 { " (denied)" } else { "" };
         let unread = match unreadable {
             0 => String::new(),
@@ -112,50 +112,50 @@ pub(super) fn plural(count: usize, what: &str) -> String {
     }
 }
 
-/// All of it for programs.
-fn document(reports: &[Report], troubles: &[Trouble]) -> Value {
+/// The findings as JSON.
+fn document(reports: &[Report], read_errors: &[ReadError]) -> Value {
     let files = reports.iter().map(|report| {
-        let of = |severity| report.of(severity).map(finding).collect::<Vec<_>>();
+        let with = |severity| report.with_severity(severity).map(finding).collect::<Vec<_>>();
         let mut file = json!({
             "file": report.file,
-            "valid": report.faults() == 0,
-            "violations": of(Severity::Fault),
-            "warnings": of(Severity::Warning),
+            "valid": report.errors() == 0,
+            "violations": with(Severity::Error),
+            "warnings": with(Severity::Warning),
         });
         let more =
-            [("more_violations", report.more_faults), ("more_warnings", report.more_warnings)];
+            [("more_violations", report.more_errors), ("more_warnings", report.more_warnings)];
         for (name, count) in more.into_iter().filter(|(_, count)| *count > 0) {
             file[name] = json!(count);
         }
         file
     });
     let unreadable =
-        troubles.iter().map(|Trouble { file, error }| json!({"file": file, "error": error}));
+        read_errors.iter().map(|ReadError { file, error }| json!({"file": file, "error": error}));
     let count = Count::of(reports);
     json!({
         "files": files.collect::<Vec<_>>(),
         "unreadable": unreadable.collect::<Vec<_>>(),
-        "violations": count.faults,
+        "violations": count.errors,
         "warnings": count.warnings,
     })
 }
 
-/// A finding for programs.
+/// A finding as JSON.
 pub(super) fn finding(finding: &Finding) -> Value {
-    let Finding { remark, start, end, .. } = finding;
+    let Finding { annotation, start, end, .. } = finding;
     let mut value = json!({
-        "pointer": remark.pointer,
-        "rule": remark.rule,
-        "message": remark.message,
+        "pointer": annotation.pointer,
+        "rule": annotation.rule,
+        "message": annotation.message,
         "line": start.line,
         "column": start.column,
         "end_line": end.line,
         "end_column": end.column,
     });
-    if let Some(hint) = &remark.hint {
+    if let Some(hint) = &annotation.hint {
         value["hint"] = json!(hint);
     }
-    if let Some(span) = remark.span {
+    if let Some(span) = annotation.span {
         value["span"] = json!(span);
     }
     value

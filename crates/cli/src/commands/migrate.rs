@@ -1,4 +1,4 @@
-//! `galley migrate`: a whole store from a SQLite file into an empty PostgreSQL database.
+//! `galley migrate`: copies a SQLite store into an empty PostgreSQL database.
 
 use std::{
     io::{IsTerminal as _, stderr},
@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use galley_store::{
     StoreError,
-    migrate::{Comparison, MigrateError, Progress, Step, migrate as migrate_store},
+    migrate::{Comparison, MigrateError, MigrationPhase, Progress, migrate as migrate_store},
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -29,37 +29,37 @@ pub(super) async fn migrate(
         None => settings.store.clone(),
     };
     let StoreUrl::Sqlite(path) = &from else {
-        bail!("--from {from} is PostgreSQL; only a SQLite store is moved: sqlite:PATH");
+        bail!("--from {from} is PostgreSQL; the source must be a SQLite store: sqlite:PATH");
     };
     let StoreUrl::Postgres(address) = &to else {
-        bail!("--to {to} is SQLite; the target is a database: postgres://USER@HOST/DATABASE");
+        bail!("--to {to} is SQLite; the target must be PostgreSQL: postgres://USER@HOST/DATABASE");
     };
     if !path.exists() {
-        bail!("there is no store {from}; --from names another");
+        bail!("there is no store {from}; check --from");
     }
-    let mut shown = Shown::default();
-    let outcome = migrate_store(path, address, |progress| shown.tell(progress)).await;
-    shown.end();
+    let mut display = ProgressDisplay::default();
+    let outcome = migrate_store(path, address, |progress| display.update(progress)).await;
+    display.finish();
     let compared = outcome.map_err(|error| {
         let again = matches!(
             &error,
             MigrateError::Target(StoreError::Unavailable(_) | StoreError::Full(_))
         );
-        let advice = if again { "; the same command goes on where it was" } else { "" };
-        anyhow::Error::new(error).context(format!("{from} was not moved to {to}{advice}"))
+        let advice = if again { "; run the same command again to continue" } else { "" };
+        anyhow::Error::new(error).context(format!("{from} was not copied to {to}{advice}"))
     })?;
-    tell(&compared, json);
-    let different = compared.iter().filter(|it| !it.is_same()).map(|it| it.table);
+    print_comparison(&compared, json);
+    let different = compared.iter().filter(|it| !it.is_match()).map(|it| it.table);
     let different: Vec<&str> = different.collect();
     if !different.is_empty() {
         bail!(
-            "both sides differ in {}: {to} stays marked as unfinished, and no galley opens it. \
-             Somebody has changed one of both since the copy began: make the database anew (dropdb, \
-             createdb), and migrate again",
+            "source and target differ in {}: {to} stays marked as unfinished, and Galley does not open it. \
+             One of them was changed since the copy began: recreate the database (dropdb, createdb) \
+             and migrate again",
             different.join(", ")
         );
     }
-    eprintln!("everything is in {to}; next: galley serve, with its address as --store");
+    eprintln!("everything is copied to {to}; next: run galley serve with that URL as --store");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -67,7 +67,7 @@ fn read(flag: &str, address: &str) -> anyhow::Result<StoreUrl> {
     store_url(address).map_err(anyhow::Error::msg).with_context(|| flag.to_owned())
 }
 
-fn tell(compared: &[Comparison], json: bool) {
+fn print_comparison(compared: &[Comparison], json: bool) {
     let verdict = |same: bool| if same { "same" } else { "DIFFERENT" };
     let rows = compared.iter().map(|it| {
         vec![
@@ -76,7 +76,7 @@ fn tell(compared: &[Comparison], json: bool) {
             it.target.rows.into(),
             it.source.to_string().into(),
             it.target.to_string().into(),
-            verdict(it.is_same()).into(),
+            verdict(it.is_match()).into(),
         ]
     });
     let columns =
@@ -84,46 +84,46 @@ fn tell(compared: &[Comparison], json: bool) {
     table::print(json, &columns, rows.collect());
 }
 
-/// How far it has come: a bar on a terminal, elsewhere a line for each table.
+/// Progress output: a bar on a terminal, otherwise one line per table.
 #[derive(Default)]
-struct Shown {
+struct ProgressDisplay {
     bar: Option<ProgressBar>,
-    at: Option<(Step, &'static str)>,
+    at: Option<(MigrationPhase, &'static str)>,
 }
 
-impl Shown {
-    fn tell(&mut self, progress: Progress) {
-        let Progress { step, table, rows, of } = progress;
-        let before = self.at.replace((step, table));
-        let doing = match step {
-            Step::Copying => "copying",
-            Step::Comparing => "comparing",
+impl ProgressDisplay {
+    fn update(&mut self, progress: Progress) {
+        let Progress { phase, table, rows, total } = progress;
+        let before = self.at.replace((phase, table));
+        let action = match phase {
+            MigrationPhase::Copying => "copying",
+            MigrationPhase::Comparing => "comparing",
         };
         if stderr().is_terminal() {
-            if before.is_none_or(|(former, _)| former != step) {
-                self.end();
-                self.bar = Some(bar(rows, of));
+            if before.is_none_or(|(former, _)| former != phase) {
+                self.finish();
+                self.bar = Some(bar(rows, total));
             }
             if let Some(bar) = &self.bar {
-                bar.set_message(format!("{doing} {table}"));
+                bar.set_message(format!("{action} {table}"));
                 bar.set_position(rows);
             }
         } else if before != self.at {
-            eprintln!("{doing} {table}: {rows} of {of} rows are done");
+            eprintln!("{action} {table}: {rows} of {total} rows");
         }
     }
 
-    fn end(&mut self) {
+    fn finish(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
     }
 }
 
-/// Draws on standard error. What an earlier run has done says nothing of how long the rest takes.
+/// A progress bar on standard error. The time left ignores rows that an earlier run copied.
 fn bar(done: u64, of: u64) -> ProgressBar {
-    let look = "{msg:<26} {wide_bar} {human_pos}/{human_len} rows, {eta} left";
-    let style = ProgressStyle::with_template(look);
+    let template = "{msg:<26} {wide_bar} {human_pos}/{human_len} rows, {eta} left";
+    let style = ProgressStyle::with_template(template);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(of).with_style(style).with_position(done);
     bar.reset_eta();

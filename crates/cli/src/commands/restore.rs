@@ -1,4 +1,4 @@
-//! `galley restore PATH`: a store from a copy that `galley backup` has written.
+//! `galley restore PATH`: creates a store from a backup.
 
 use std::{fmt::Display, process::ExitCode};
 
@@ -22,9 +22,9 @@ pub(super) fn restore(
     }
     let StoreUrl::Sqlite(store) = &settings.store else {
         bail!(
-            "{} is PostgreSQL, and `galley restore` makes SQLite stores. A copy that `galley backup` \
-             has written is moved there with `galley migrate --from {} --to postgres://…`; one \
-             of PostgreSQL's own goes back with pg_restore",
+            "{} is PostgreSQL, but `galley restore` creates SQLite stores. Move a backup written by \
+             `galley backup` with `galley migrate --from {} --to postgres://…`; restore a backup made \
+             with PostgreSQL's own tools with pg_restore",
             settings.store,
             quoted(format_args!("sqlite:{}", backup.display()))
         );
@@ -36,25 +36,25 @@ pub(super) fn restore(
             let (files, away) =
                 (files.join(" "), quoted(store.with_added_extension("old").display()));
             bail!(
-                "what is there is never overwritten or mixed with a copy. Stop the service and move it \
-                 away: mkdir {away} && mv {files} {away}/"
+                "existing files are never overwritten or mixed with a backup. Stop the service and move \
+                 them away: mkdir {away} && mv {files} {away}/"
             );
         }
         Err(error) => return Err(error.into()),
     };
     let address = settings.store.to_string();
-    let mut told =
+    let mut rows =
         vec![("store", address.clone().into()), ("from", backup.display().to_string().into())];
-    told.extend(restored.holds.iter().map(|(what, number)| (*what, (*number).into())));
+    rows.extend(restored.counts.iter().map(|(what, number)| (*what, (*number).into())));
     let schema = format!("version {} of {}", restored.schema, restored.newest_schema);
-    told.push(("schema", schema.into()));
+    rows.push(("schema", schema.into()));
     let next = if restored.schema == restored.newest_schema { "doctor" } else { "serve" };
-    told.push(("next", format!("galley {next} --store {}", quoted(&address)).into()));
-    table::print_one(json, &told);
+    rows.push(("next", format!("galley {next} --store {}", quoted(&address)).into()));
+    table::print_one(json, &rows);
     Ok(ExitCode::SUCCESS)
 }
 
-/// A path or an address as a shell takes it.
+/// Quotes a path or URL for a shell.
 fn quoted(shown: impl Display) -> String {
     let shown = shown.to_string();
     let is_plain = |it: char| it.is_ascii_alphanumeric() || "/._-+,:@%".contains(it);

@@ -1,10 +1,10 @@
-//! `galley serve`: opens the store, listens, serves, and ends in order.
+//! `galley serve`: opens the store, listens, serves requests, and shuts down gracefully.
 
 use std::{io::Write as _, net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
 use galley_server::{
-    AccessLog, App, Clock as _, Galley, LogFormat, Stop, workers::deliver_webhooks_forever,
+    AccessLog, App, Clock as _, Galley, LogFormat, Stop, workers::run_delivery_scheduler,
 };
 use galley_store::sqlite::{Acknowledge, SqliteOptions};
 use tokio::{
@@ -16,19 +16,19 @@ use super::first_run;
 use crate::{
     clock::SystemClock,
     secrets,
-    settings::{Settings, Written},
+    settings::{RawSettings, Settings},
 };
 
-/// How long deliveries that are on their way have to finish when all requests have.
-const LAST_DELIVERIES: Duration = Duration::from_secs(1);
+/// Time for deliveries in progress to finish after all requests are done.
+const DELIVERY_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-pub(super) async fn serve(settings: &Settings, written: &Written) -> anyhow::Result<ExitCode> {
+pub(super) async fn serve(settings: &Settings, raw: &RawSettings) -> anyhow::Result<ExitCode> {
     start_diagnostics(settings);
     let stop = stop_signal()?;
     let listener = listen(&settings.listen).await?;
     let address = listener.local_addr()?;
     let (queue, older_schema) = (settings.write_queue, SqliteOptions::default().older_schema);
-    let store = super::open(settings, queue, acknowledge(written), older_schema).await?;
+    let store = super::open(settings, queue, acknowledge(raw), older_schema).await?;
     let clock = Arc::new(SystemClock::new());
     let welcome = first_run::prepare(&*store, settings.bootstrap.as_ref(), clock.now()).await?;
 
@@ -38,13 +38,13 @@ pub(super) async fn serve(settings: &Settings, written: &Written) -> anyhow::Res
         AccessLog::off()
     };
     let limits = settings.limits.clone();
-    let webhooks = settings.webhooks.setup();
+    let webhooks = settings.webhooks.context();
     let public_url = match &*settings.public_url {
         "" => {
             if address.ip().is_unspecified() {
                 tracing::warn!(
-                    "links in answers will lead to http://{address}, which nobody can follow: \
-                     say with `public_url` how the service is reached"
+                    "links in responses will use http://{address}, which clients cannot reach: \
+                     set `public_url` to the public address of the service"
                 );
             }
             format!("http://{address}")
@@ -53,14 +53,14 @@ pub(super) async fn serve(settings: &Settings, written: &Written) -> anyhow::Res
     };
     let instance = secrets::instance()?;
     let app = App::new(store, clock, limits, access, webhooks, instance, &public_url);
-    // They hold on to the store, which so is closed when the runtime ends, within its time.
+    // The workers hold the store open until the runtime shuts down.
     tokio::spawn(galley_server::workers::run_record_retention(app.clone()));
     tokio::spawn(galley_server::workers::run_search_indexer(app.clone()));
     tokio::spawn(galley_server::workers::run_event_poller(app.clone()));
     let kept = settings.webhooks.events_kept;
     tokio::spawn(galley_server::workers::run_event_retention(app.clone(), kept));
     let delivering =
-        settings.webhooks.deliver.then(|| tokio::spawn(deliver_webhooks_forever(app.clone())));
+        settings.webhooks.deliver.then(|| tokio::spawn(run_delivery_scheduler(app.clone())));
     tracing::info!(
         "listening on http://{address} with the store {}; the API is described at http://{address}/docs",
         settings.store
@@ -69,17 +69,17 @@ pub(super) async fn serve(settings: &Settings, written: &Written) -> anyhow::Res
         let shown = write!(std::io::stdout(), "{}", welcome.text(&address.to_string()));
         if shown.and_then(|()| std::io::stdout().flush()).is_err() {
             tracing::warn!(
-                "the first key and token could not be shown: make others with `galley key create \
+                "the first key and token could not be shown: create new ones with `galley key create \
                  default` and `galley token create default`"
             );
         }
     }
     galley_server::serve(Galley::new(app), listener, stop).await?;
     if let Some(delivering) = delivering {
-        // What is not answered by then is delivered again after the next start.
-        let _ = tokio::time::timeout(LAST_DELIVERIES, delivering).await;
+        // Deliveries that are still unconfirmed are repeated after the next start.
+        let _ = tokio::time::timeout(DELIVERY_DRAIN_TIMEOUT, delivering).await;
     }
-    tracing::info!("ended");
+    tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -95,20 +95,20 @@ fn start_diagnostics(settings: &Settings) {
     }
 }
 
-/// Listens, or says what stands in the way.
+/// Binds the listener, or explains why it cannot.
 pub(super) async fn listen(wanted: &str) -> anyhow::Result<TcpListener> {
     let mut addresses = tokio::net::lookup_host(wanted)
         .await
-        .with_context(|| format!("{wanted} cannot be resolved; --listen takes HOST:PORT"))?;
+        .with_context(|| format!("{wanted} cannot be resolved; --listen expects HOST:PORT"))?;
     let Some(address) = addresses.next() else {
-        bail!("{wanted} has no address; --listen takes HOST:PORT")
+        bail!("{wanted} has no address; --listen expects HOST:PORT")
     };
     bind(address).map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => anyhow::anyhow!(
-            "{wanted} is taken by another program: choose another address with --listen HOST:PORT"
+            "{wanted} is already in use: choose another address with --listen HOST:PORT"
         ),
         _ => anyhow::Error::from(error).context(format!(
-            "{wanted} cannot be listened on; --listen HOST:PORT names another address"
+            "cannot listen on {wanted}: choose another address with --listen HOST:PORT"
         )),
     })
 }
@@ -120,8 +120,8 @@ fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(1_024)
 }
 
-/// Becomes ready with the first signal: SIGTERM drains, SIGINT ends sooner. A second signal ends
-/// the process at once.
+/// Completes with the first signal: SIGTERM drains, SIGINT stops sooner. A second signal ends the
+/// process immediately.
 fn stop_signal() -> anyhow::Result<impl Future<Output = Stop>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -130,7 +130,7 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = Stop>> {
             _ = terminate.recv() => Stop::Drain,
             _ = interrupt.recv() => Stop::Now,
         };
-        tracing::info!("ending: running requests are finished first");
+        tracing::info!("stopping: waiting for running requests");
         tokio::spawn(async move {
             tokio::select! {
                 _ = terminate.recv() => {}
@@ -142,17 +142,17 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = Stop>> {
     })
 }
 
-/// Release builds answer only after the commit. The debug builds that tests run can be told to
-/// answer before it, so that the kill harness can show that it would notice.
+/// Release builds respond only after the commit. Tests can make debug builds respond before it, to
+/// show that the kill harness detects the loss.
 #[cfg(debug_assertions)]
-fn acknowledge(written: &Written) -> Acknowledge {
-    match written.variable("GALLEY_TEST_ACKNOWLEDGE") {
+fn acknowledge(raw: &RawSettings) -> Acknowledge {
+    match raw.variable("GALLEY_TEST_ACKNOWLEDGE") {
         Some("before-commit") => Acknowledge::BeforeCommit,
         _ => Acknowledge::AfterCommit,
     }
 }
 
 #[cfg(not(debug_assertions))]
-fn acknowledge(_: &Written) -> Acknowledge {
+fn acknowledge(_: &RawSettings) -> Acknowledge {
     Acknowledge::AfterCommit
 }

@@ -14,92 +14,101 @@ use galley_store::{
 };
 use serde_json::{Value, json};
 
-use super::{Desk, credentials::moment};
+use super::{CommandContext, credentials::timestamp};
 use crate::{
-    arguments::{ReviewCommand, TemplateCommand, TemplateFilter, Verdict},
+    arguments::{ReviewArguments, ReviewCommand, TemplateCommand, TemplateFilter},
     table,
 };
 
-/// How many templates are fetched at a time.
-const PAGE: usize = 100;
+/// Number of templates read from the store at a time.
+const PAGE_SIZE: usize = 100;
 
-/// How many templates are shown to whoever does not say how many.
-const MOST_SHOWN: usize = 1_000;
+/// Number of templates or versions shown by default.
+const DEFAULT_LIMIT: usize = 1_000;
 
-pub(super) async fn template(desk: &Desk, command: TemplateCommand) -> anyhow::Result<()> {
+pub(super) async fn template(
+    context: &CommandContext,
+    command: TemplateCommand,
+) -> anyhow::Result<()> {
     match command {
         TemplateCommand::List { account, filter } => {
-            let account = desk.account(&account).await?;
-            let templates = list(desk, &account, &filter).await?;
-            print(desk, &templates, |_| &account);
+            let account = context.account(&account).await?;
+            let templates = list(context, &account, &filter).await?;
+            print(context, &templates, |_| &account);
             Ok(())
         }
-        TemplateCommand::Show { id, version } => show(desk, &id, version).await,
+        TemplateCommand::Show { id, version } => show(context, &id, version).await,
     }
 }
 
-pub(super) async fn review(desk: &Desk, command: ReviewCommand) -> anyhow::Result<()> {
+pub(super) async fn review(context: &CommandContext, command: ReviewCommand) -> anyhow::Result<()> {
     match command {
-        ReviewCommand::List { account } => pending(desk, account.as_deref()).await,
-        ReviewCommand::Approve(verdict) => decide(desk, Trigger::Approve, verdict).await,
-        ReviewCommand::Reject(verdict) => decide(desk, Trigger::Reject, verdict).await,
-        ReviewCommand::Pause(verdict) => decide(desk, Trigger::Pause, verdict).await,
-        ReviewCommand::Resume(verdict) => decide(desk, Trigger::Resume, verdict).await,
-        ReviewCommand::Disable(verdict) => decide(desk, Trigger::Disable, verdict).await,
+        ReviewCommand::List { account } => pending(context, account.as_deref()).await,
+        ReviewCommand::Approve(arguments) => decide(context, Trigger::Approve, arguments).await,
+        ReviewCommand::Reject(arguments) => decide(context, Trigger::Reject, arguments).await,
+        ReviewCommand::Pause(arguments) => decide(context, Trigger::Pause, arguments).await,
+        ReviewCommand::Resume(arguments) => decide(context, Trigger::Resume, arguments).await,
+        ReviewCommand::Disable(arguments) => decide(context, Trigger::Disable, arguments).await,
     }
 }
 
-/// What waits for a reviewer, in one account or in all.
-async fn pending(desk: &Desk, account: Option<&str>) -> anyhow::Result<()> {
+/// Lists the templates that are waiting for a reviewer, in one account or in all.
+async fn pending(context: &CommandContext, account: Option<&str>) -> anyhow::Result<()> {
     let accounts = match account {
-        Some(account) => vec![desk.account(account).await?],
-        None => desk.store.accounts().await?,
+        Some(account) => vec![context.account(account).await?],
+        None => context.store.accounts().await?,
     };
     let mut waiting = Vec::new();
     for account in &accounts {
-        // A version can wait under a pause, too.
+        // The newest version of a paused template can be pending, too.
         for status in [Status::Pending, Status::Paused] {
             let filter = TemplateFilter { status: Some(status), ..TemplateFilter::default() };
-            let mut templates = list(desk, account, &filter).await?;
+            let mut templates = list(context, account, &filter).await?;
             templates.retain(|template| template.state.newest == Status::Pending);
             waiting.extend(templates.into_iter().map(|template| (account, template)));
         }
     }
     let (owners, templates): (Vec<&Account>, Vec<StoredTemplate>) = waiting.into_iter().unzip();
-    print(desk, &templates, |index| owners[index]);
+    print(context, &templates, |index| owners[index]);
     Ok(())
 }
 
-/// All templates that the filter takes, newest first, up to its limit.
+/// The templates that match the filter, newest first, up to its limit.
 async fn list(
-    desk: &Desk,
+    context: &CommandContext,
     account: &Account,
     filter: &TemplateFilter,
 ) -> anyhow::Result<Vec<StoredTemplate>> {
-    let rulebook = Rulebook::by_name(&account.rulebook)
-        .with_context(|| format!("this galley does not know the rulebook {}", account.rulebook))?;
-    let name = filter.name.as_deref().map(|name| NameFilter::under(rulebook, account.id, name));
-    let wanted = filter.limit.unwrap_or(MOST_SHOWN);
-    let mut listing = ListQuery {
+    let rulebook = Rulebook::by_name(&account.rulebook).with_context(|| {
+        format!("this version of Galley does not know the rulebook {}", account.rulebook)
+    })?;
+    let name =
+        filter.name.as_deref().map(|name| NameFilter::for_rulebook(rulebook, account.id, name));
+    let wanted = filter.limit.unwrap_or(DEFAULT_LIMIT);
+    let mut query = ListQuery {
         name,
         statuses: filter.status.into_iter().collect(),
         categories: filter.category.into_iter().collect(),
         languages: filter.language.clone().into_iter().collect(),
-        ..ListQuery::of(account.id, wanted.min(PAGE))
+        ..ListQuery::new(account.id, wanted.min(PAGE_SIZE))
     };
     let mut templates: Vec<StoredTemplate> = Vec::new();
     loop {
-        let page = desk.store.list(listing.clone()).await?;
+        let page = context.store.list(query.clone()).await?;
         templates.extend(page.templates);
-        listing.after = templates.last().map(|template| template.id);
-        if !page.more || templates.len() >= wanted {
+        query.after = templates.last().map(|template| template.id);
+        if !page.has_older || templates.len() >= wanted {
             templates.truncate(wanted);
             return Ok(templates);
         }
     }
 }
 
-fn print<'a>(desk: &Desk, templates: &[StoredTemplate], owner: impl Fn(usize) -> &'a Account) {
+fn print<'a>(
+    context: &CommandContext,
+    templates: &[StoredTemplate],
+    owner: impl Fn(usize) -> &'a Account,
+) {
     let rows = templates.iter().enumerate().map(|(index, it)| {
         vec![
             it.id.to_string().into(),
@@ -124,26 +133,26 @@ fn print<'a>(desk: &Desk, templates: &[StoredTemplate], owner: impl Fn(usize) ->
         "live_version",
         "updated_at",
     ];
-    table::print(desk.json, &columns, rows.collect());
+    table::print(context.json, &columns, rows.collect());
 }
 
-async fn show(desk: &Desk, id: &str, version: Option<u64>) -> anyhow::Result<()> {
-    let (account, stored) = find(desk, id).await?;
-    let versions = desk.store.versions(account.id, stored.id, None, MOST_SHOWN).await?;
+async fn show(context: &CommandContext, id: &str, version: Option<u64>) -> anyhow::Result<()> {
+    let (account, stored) = find(context, id).await?;
+    let versions = context.store.versions(account.id, stored.id, None, DEFAULT_LIMIT).await?;
     let versions = versions.unwrap_or_default();
     let numbers: Vec<u64> = versions.iter().map(|version| version.number).collect();
     let stored = match version {
         Some(number) => {
             let version = versions.into_iter().find(|version| version.number == number);
             let version = version.with_context(|| format!("there is no version {number}"))?;
-            Arc::new(stored.showing(version))
+            Arc::new(stored.at_version(version))
         }
         None => stored,
     };
     let content: Value = serde_json::from_str(stored.template.content())?;
     let components = &content["components"];
-    // For people one component a line; for programs as it is.
-    let components = if desk.json {
+    // One component per line for people, unchanged for programs.
+    let components = if context.json {
         components.clone()
     } else {
         let lines = components.as_array().into_iter().flatten();
@@ -151,7 +160,7 @@ async fn show(desk: &Desk, id: &str, version: Option<u64>) -> anyhow::Result<()>
     };
     let optional = |value: Option<&str>| value.map_or(Value::Null, Value::from);
     table::print_one(
-        desk.json,
+        context.json,
         &[
             ("id", stored.id.to_string().into()),
             ("account", account.name.into()),
@@ -166,57 +175,63 @@ async fn show(desk: &Desk, id: &str, version: Option<u64>) -> anyhow::Result<()>
             ("version", stored.state.version.into()),
             ("live_version", stored.state.live_version().map_or(Value::Null, Value::from)),
             ("versions", numbers.into()),
-            ("created_at", moment(Some(stored.created_at))),
-            ("updated_at", moment(Some(stored.updated_at))),
+            ("created_at", timestamp(Some(stored.created_at))),
+            ("updated_at", timestamp(Some(stored.updated_at))),
             ("components", components),
         ],
     );
     Ok(())
 }
 
-async fn decide(desk: &Desk, trigger: Trigger, verdict: Verdict) -> anyhow::Result<()> {
-    let Verdict { id, version, reason } = verdict;
+async fn decide(
+    context: &CommandContext,
+    trigger: Trigger,
+    arguments: ReviewArguments,
+) -> anyhow::Result<()> {
+    let ReviewArguments { id, version, reason } = arguments;
     if let Some(reason) = &reason {
-        // The same rules as on the API.
+        // The same rules as in the API.
         let document = json!({"decision": trigger.as_str(), "reason": reason}).to_string();
         let read = Decision::read(&Document::parse(document.as_bytes())?);
         if let Err(violations) = read {
-            let told: Vec<&str> = violations.listed().iter().map(|it| &*it.message).collect();
-            bail!("the reason {}", told.join(", and "));
+            let messages: Vec<&str> = violations.listed().iter().map(|it| &*it.message).collect();
+            bail!("the reason {}", messages.join(", and "));
         }
     }
-    let (account, stored) = find(desk, &id).await?;
-    let seen = stored.state.version;
+    let (account, stored) = find(context, &id).await?;
+    let newest = stored.state.version;
     if let Some(version) = version
-        && version != seen
+        && version != newest
     {
-        bail!("the newest version of {id} is {seen}, not {version}: look at it first");
+        bail!("the newest version of {id} is {newest}, not {version}: review it first");
     }
     let change = TemplateChange {
         account: account.id,
         id: stored.id,
-        // The version that was compared is the one that is decided on.
+        // The decision applies to the version that was compared above.
         expected: Some(vec![stored.revision]),
         review: account.review,
         actor: Actor::Operator,
-        at: desk.now,
+        at: context.now,
     };
-    let now = match desk.store.review_template(change, trigger, reason).await? {
+    let now = match context.store.review_template(change, trigger, reason).await? {
         ChangeOutcome::Done(now) => now,
         ChangeOutcome::InvalidTransition(refusal) => {
             let possible: Vec<&str> = refusal.possible.iter().map(|it| it.as_str()).collect();
             bail!(
-                "{id} is {}: it cannot {} now; possible are {}",
+                "{id} is {}: `{}` is not possible; possible: {}",
                 refusal.status.as_str(),
                 trigger.as_str(),
                 possible.join(", ")
             )
         }
-        ChangeOutcome::Outdated(_) => bail!("{id} has changed this very moment: look at it again"),
-        _ => bail!("there is no template {id} any more"),
+        ChangeOutcome::RevisionMismatch(_) => {
+            bail!("{id} was changed at the same time: review it again")
+        }
+        _ => bail!("template {id} no longer exists"),
     };
     table::print_one(
-        desk.json,
+        context.json,
         &[
             ("id", now.id.to_string().into()),
             ("status", now.state.status().as_str().into()),
@@ -227,15 +242,18 @@ async fn decide(desk: &Desk, trigger: Trigger, verdict: Verdict) -> anyhow::Resu
     Ok(())
 }
 
-/// A template by its id, of whatever account.
-async fn find(desk: &Desk, id: &str) -> anyhow::Result<(Account, Arc<StoredTemplate>)> {
+/// Finds a template by id in all accounts.
+async fn find(
+    context: &CommandContext,
+    id: &str,
+) -> anyhow::Result<(Account, Arc<StoredTemplate>)> {
     let wanted: Option<TemplateId> = id.parse().ok();
     if let Some(wanted) = wanted {
-        for account in desk.store.accounts().await? {
-            if let Some(stored) = desk.store.template(account.id, wanted).await? {
+        for account in context.store.accounts().await? {
+            if let Some(stored) = context.store.template(account.id, wanted).await? {
                 return Ok((account, stored));
             }
         }
     }
-    bail!("there is no template {id}; `galley template list ACCOUNT` shows them")
+    bail!("there is no template {id}; run `galley template list ACCOUNT`")
 }

@@ -4,45 +4,46 @@ use std::{sync::Arc, time::Duration};
 
 use galley_domain::webhook::delivery::Schedule;
 use galley_server::delivery::{
-    Guard, HttpOutgoing, Keyring, Rules, Setup, SystemResolver, trusted_roots,
+    HttpWebhookClient, Keyring, SsrfGuard, SsrfPolicy, SystemResolver, WebhookContext,
+    trusted_roots,
 };
 
-use super::{Meaning, time};
+use super::{Resolver, duration};
 use crate::secrets::SystemRandom;
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// How events are kept and delivered.
+/// Settings of event retention and webhook delivery.
 #[derive(Debug)]
 pub(crate) struct WebhookSettings {
-    /// How long events are kept.
+    /// Retention period of events.
     pub(crate) events_kept: Duration,
-    /// Whether endpoints may be in private networks and have http addresses.
+    /// Whether endpoints may be in private networks and use plain http.
     pub(crate) allow_private: bool,
-    /// Whether this process delivers.
+    /// Whether this process delivers webhooks.
     pub(crate) deliver: bool,
-    /// How long one attempt may take.
+    /// Timeout of one attempt.
     pub(crate) timeout: Duration,
-    /// How many deliveries an endpoint gets in a second at most.
+    /// Maximum number of deliveries per second and endpoint.
     pub(crate) per_second: u32,
-    /// When attempts are made.
+    /// Delays before each attempt.
     pub(crate) retries: Schedule,
-    /// What seals the secrets that deliveries are signed with.
+    /// Seals the signing secrets.
     pub(crate) keyring: Keyring,
 }
 
 impl WebhookSettings {
-    /// What endpoints and deliveries need.
-    pub(crate) fn setup(&self) -> Setup {
-        let rules = Rules { allow_private: self.allow_private };
-        // Each has its own places for looking names up: who registers cannot keep events from going.
-        let guard = || Guard::new(rules, Arc::new(SystemResolver::new()));
-        let outgoing = HttpOutgoing::new(guard(), self.timeout, trusted_roots());
-        Setup {
+    /// The context of webhook delivery.
+    pub(crate) fn context(&self) -> WebhookContext {
+        let policy = SsrfPolicy { allow_private: self.allow_private };
+        // Registration and delivery have separate lookup slots, so that one cannot block the other.
+        let guard = || SsrfGuard::new(policy, Arc::new(SystemResolver::new()));
+        let client = HttpWebhookClient::new(guard(), self.timeout, trusted_roots());
+        WebhookContext {
             guard: guard(),
             keyring: self.keyring.clone(),
             random: Arc::new(SystemRandom),
-            outgoing: Arc::new(outgoing),
+            client: Arc::new(client),
             schedule: self.retries.clone(),
             per_second: self.per_second,
             timeout: self.timeout,
@@ -51,10 +52,11 @@ impl WebhookSettings {
     }
 }
 
-impl Meaning<'_> {
+impl Resolver<'_> {
     pub(super) fn webhooks(&mut self) -> WebhookSettings {
-        // A hundred years are for ever, and still a moment that can be reckoned with.
-        let kept = self.within("events_kept", "a time from 5d to 36500d", 5 * DAY, 36_500 * DAY);
+        // A hundred years is practically unlimited, and timestamps can still represent it.
+        let kept =
+            self.within("events_kept", "a duration from 5d to 36500d", 5 * DAY, 36_500 * DAY);
         let flag = |text: &str| text.parse().ok();
         WebhookSettings {
             events_kept: kept,
@@ -62,7 +64,7 @@ impl Meaning<'_> {
             deliver: self.read("webhooks_deliver", "true or false", flag),
             timeout: self.within(
                 "webhooks_timeout",
-                "a time from 100ms to 60s",
+                "a duration from 100ms to 60s",
                 Duration::from_millis(100),
                 Duration::from_mins(1),
             ),
@@ -71,29 +73,29 @@ impl Meaning<'_> {
             }),
             retries: self.read(
                 "webhooks_retries",
-                "a list of 1 to 100 times, each 30d at most, such as \"0s 5s 5m\",",
+                "1 to 100 durations of at most 30d, such as \"0s 5s 5m\"",
                 schedule,
             ),
             keyring: self.keyring(),
         }
     }
 
-    fn within(&mut self, name: &str, expected: &str, least: Duration, most: Duration) -> Duration {
-        self.read(name, expected, |text| time(text).filter(|it| (least..=most).contains(it)))
+    fn within(&mut self, name: &str, expected: &str, min: Duration, max: Duration) -> Duration {
+        self.read(name, expected, |text| duration(text).filter(|it| (min..=max).contains(it)))
     }
 
     fn keyring(&mut self) -> Keyring {
-        // Compose files hand on what is not set as empty.
-        let key = self.written.variable("GALLEY_SECRET_KEY").filter(|key| !key.is_empty());
+        // Compose files pass unset variables as empty.
+        let key = self.raw.variable("GALLEY_SECRET_KEY").filter(|key| !key.is_empty());
         Keyring::new(key).unwrap_or_else(|error| {
-            self.complaints.push(error.to_string());
+            self.errors.push(error.to_string());
             Keyring::new(None).expect("no key cannot be too short")
         })
     }
 }
 
 fn schedule(text: &str) -> Option<Schedule> {
-    let delay = |word: &str| time(word).filter(|delay| *delay <= 30 * DAY);
+    let delay = |word: &str| duration(word).filter(|delay| *delay <= 30 * DAY);
     Schedule::new(text.split_whitespace().map(delay).collect::<Option<_>>()?)
 }
 
@@ -111,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_has_one_to_a_hundred_times_and_begins_at_once() {
+    fn a_schedule_has_one_to_a_hundred_delays_and_begins_immediately() {
         let seconds = |all: &[u64]| {
             Schedule::new(all.iter().copied().map(Duration::from_secs).collect()).unwrap()
         };
@@ -124,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn every_complaint_is_told_and_a_short_key_is_not_repeated() {
+    fn every_invalid_setting_is_reported_and_a_short_key_is_not_repeated() {
         let bad = [
             "events_kept=4d",
             "webhooks_allow_private=maybe",
@@ -134,17 +136,17 @@ mod tests {
             "webhooks_retries=at once",
         ];
         let key = [("GALLEY_SECRET_KEY", "canary")];
-        let complaints = gather(&bad, &key).unwrap_err().to_string();
+        let errors = gather(&bad, &key).unwrap_err().to_string();
         for setting in bad {
             let (name, value) = setting.split_once('=').unwrap();
-            assert!(complaints.contains(&format!("{name} = {value:?}")), "{name}: {complaints}");
+            assert!(errors.contains(&format!("{name} = {value:?}")), "{name}: {errors}");
         }
-        assert!(complaints.contains("GALLEY_SECRET_KEY"), "{complaints}");
-        assert!(!complaints.contains("canary"), "{complaints}");
+        assert!(errors.contains("GALLEY_SECRET_KEY"), "{errors}");
+        assert!(!errors.contains("canary"), "{errors}");
     }
 
     #[test]
-    fn an_empty_key_is_none_and_the_smallest_values_are_taken() {
+    fn an_empty_key_is_no_key_and_the_smallest_values_are_accepted() {
         let least = ["events_kept=5d", "webhooks_timeout=100ms", "webhooks_per_second=1"];
         gather(&least, &[("GALLEY_SECRET_KEY", "")]).unwrap();
         gather(&least, &[("GALLEY_SECRET_KEY", "sixteen letters!")]).unwrap();

@@ -62,7 +62,7 @@ const SHOWN: &str = r#"error[required]: /allow_category_change: is required
 8 | | }
   | |_^
   |
-  = help: Whether the category may be changed after creation.
+  = help: Whether an edit may change the category.
 
 error[not-a-choice]: /category: `MARKETTING` is none of MARKETING, UTILITY, AUTHENTICATION
  --> small.json:4:15
@@ -142,7 +142,7 @@ fn github_gets_annotations() {
     assert_eq!(
         lines[..2],
         [
-            "::error file=a%2Cb.json,line=1,endLine=8,title=required::/allow_category_change: is required%0AWhether the category may be changed after creation.",
+            "::error file=a%2Cb.json,line=1,endLine=8,title=required::/allow_category_change: is required%0AWhether an edit may change the category.",
             "::error file=a%2Cb.json,line=4,endLine=4,col=15,endColumn=27,title=not-a-choice::/category: `MARKETTING` is none of MARKETING, UTILITY, AUTHENTICATION%0Adid you mean `MARKETING`?",
         ]
     );
@@ -327,7 +327,8 @@ fn of_what_is_too_much_to_read_only_the_place_is_shown() {
     let lines = line.replace(',', ",\n");
     let doubtful = good("n").replace("All is well.", &"{{x}}".repeat(150));
     let dir = with(&[("line.json", &line), ("lines.json", &lines), ("many.json", &doubtful)]);
-    let help = "What the template is called. No two templates of the service share a name; names are compared exactly.";
+    let help =
+        "The name of the template, unique across the whole service. Names are case-sensitive.";
     let (_, printed, _) = lint(dir.path(), &["line.json"]);
     let shown =
         format!("error[required]: /0/name: is required\n--> line.json:1:2\n = help: {help}\n");

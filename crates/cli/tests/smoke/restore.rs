@@ -147,8 +147,8 @@ fn what_is_no_copy_of_a_store_is_refused_and_no_store_is_made() {
     );
     for (path, told) in [
         (text, "not a database"),
-        (empty, "no store"),
-        (foreign, "no store"),
+        (empty, "not a galley store"),
+        (foreign, "not a galley store"),
         (newer, "schema 9999, newer"),
         (damaged, "is damaged"),
         (at("missing"), "there is no backup"),

@@ -83,7 +83,7 @@ fn a_copy_never_overwrites_a_file() {
     std::fs::write(dir.path().join("precious"), "mine").unwrap();
     let output = galley(dir.path(), &["backup", "precious"]);
     assert!(!output.status.success());
-    assert!(String::from_utf8(output.stderr).unwrap().contains("exists already"));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("already exists"));
     assert_eq!(std::fs::read(dir.path().join("precious")).unwrap(), b"mine");
 }
 

@@ -136,7 +136,7 @@ fn both_secrets_sign_after_a_rotation_until_the_next() {
     make(&service, "signed_with_others");
     let heard = &listener.heard(2)[1];
     assert_eq!(heard["verified"], false, "{heard}");
-    assert!(text(heard, "reason").contains("No signature fits"), "{heard}");
+    assert!(text(heard, "reason").contains("No signature matches"), "{heard}");
 }
 
 #[test]

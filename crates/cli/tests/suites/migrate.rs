@@ -104,7 +104,7 @@ fn wherever_the_connection_breaks_the_same_command_goes_on_where_it_was() {
     for bytes in [300, 3_000, 30_000, 700_000, 1_200_000, 2_000_000, 3_000_000, 9_000_000] {
         let way = Way::to(&database, bytes, Then::Breaks);
         let output = migrate(dir.path(), &way.url);
-        refused(&output, "the same command goes on where it was");
+        refused(&output, "run the same command again to continue");
         way.spent.recv_timeout(BOUND).unwrap();
         let now = rows_moved(&database).unwrap_or_default();
         assert!(now >= before, "{now} rows after {bytes} bytes, and {before} before");
@@ -152,7 +152,7 @@ fn killed_in_the_middle_it_is_no_store_and_goes_on_where_it_was() {
 /// Moves part of a large store.
 fn half(dir: &Path, database: &Database) {
     let way = Way::to(database, 6_000_000, Then::Breaks);
-    refused(&migrate(dir, &way.url), "the same command goes on where it was");
+    refused(&migrate(dir, &way.url), "run the same command again to continue");
     assert!(number(database, "SELECT count(*) FROM template") > 10_000);
 }
 
@@ -187,7 +187,7 @@ fn a_source_that_was_changed_between_two_runs_is_refused() {
         let (dir, database) = (large(), Database::fresh());
         half(dir.path(), &database);
         change(dir.path(), statement);
-        refused(&migrate(dir.path(), &database.address()), "before it was changed again");
+        refused(&migrate(dir.path(), &database.address()), "of this store before it changed");
     }
 }
 
@@ -217,7 +217,7 @@ fn what_postgresql_cannot_keep_is_told_by_its_row_or_is_a_name_for_people() {
          'no' || char(0), NULL, NULL)",
     );
     let complaint = refused(&migrate(dir.path(), &database.address()), "U+0000");
-    let place = "reason of the row account_id = 7, seq = 12 in the table event";
+    let place = "column reason of table event, row account_id = 7, seq = 12";
     assert!(complaint.contains(place), "{complaint}");
     // What is wrong is mended, and the fingerprint has not changed.
     change(dir.path(), "UPDATE event SET reason = 'no'");

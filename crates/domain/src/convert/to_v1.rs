@@ -15,7 +15,7 @@ use crate::{
 
 /// What `v1` takes for the address of a sample.
 const ADDRESS: StringRule =
-    StringRule { max: 2_000, whatsapp_max: None, multiline: false, form: StringFormat::Url };
+    StringRule { max: 2_000, whatsapp_max: None, multiline: false, format: StringFormat::Url };
 
 /// WhatsApp's own label of a `COPY_CODE` button.
 const COPY_LABEL: &str = "Copy offer code";

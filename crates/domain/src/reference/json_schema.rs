@@ -1,9 +1,9 @@
-//! A rulebook as JSON Schema (draft 2020-12), for the API description.
+//! JSON Schemas (draft 2020-12) of a rulebook, for the OpenAPI description.
 //!
-//! Whatever breaks the schema is refused. What meets it is accepted, except for what JSON Schema
-//! cannot say: what a rulebook's checks look after, that placeholders count from 1 without gaps, that there is one sample for each,
-//! which IPv6 addresses and letters beyond ASCII make a host, how many days a month has, and that
-//! the name is still free.
+//! Galley rejects every document that violates the schema. It accepts every document that satisfies
+//! the schema, except for rules that JSON Schema cannot express: the checks of a rulebook,
+//! consecutive placeholder numbers, one sample per placeholder, IPv6 and non-ASCII hosts, the number
+//! of days in a month, and the uniqueness of the name.
 
 mod patterns;
 
@@ -18,104 +18,113 @@ use crate::{
 };
 use patterns::{any_case, text, visible};
 
-/// The schema of the document that creates a template under a rulebook.
-pub fn of_template(rulebook: &Rulebook) -> Value {
-    one_of_them(objects(Side::Sent, rulebook.template, &Map::new()))
+/// The schema of a document that creates a template.
+pub fn template_schema(rulebook: &Rulebook) -> Value {
+    any_of(object_variants(Usage::Request, rulebook.template, &Map::new()))
 }
 
-/// The schema of the document that edits a template: new components, a new category or both, or
-/// an older version by itself.
-pub fn of_edit(rulebook: &Rulebook) -> Value {
-    let restores = |field: &Field| matches!(field.shape, FieldType::PositiveInteger);
-    needing_one(rulebook.edit, |needed, other| restores(needed) == restores(other))
+/// The schema of a document that edits a template: components, category or both, or an earlier
+/// version by itself.
+pub fn edit_schema(rulebook: &Rulebook) -> Value {
+    let restores = |field: &Field| matches!(field.field_type, FieldType::PositiveInteger);
+    one_field_required(rulebook.edit, |required, other| restores(required) == restores(other))
 }
 
-/// The schema of a document that holds some of its fields, and at least one.
-pub fn of_some(part: &'static ObjectSchema) -> Value {
-    needing_one(part, |_, _| true)
+/// The schema of a document with at least one of the fields.
+pub fn patch_schema(object: &'static ObjectSchema) -> Value {
+    one_field_required(object, |_, _| true)
 }
 
-/// The schema of a document that holds exactly one of its fields.
-pub fn of_one(part: &'static ObjectSchema) -> Value {
-    needing_one(part, |_, _| false)
+/// The schema of a document with exactly one of the fields.
+pub fn one_field_schema(object: &'static ObjectSchema) -> Value {
+    one_field_required(object, |_, _| false)
 }
 
-/// For each field the objects that hold it, and beside it those that `beside` lets stand there.
-fn needing_one(part: &'static ObjectSchema, beside: impl Fn(&Field, &Field) -> bool) -> Value {
-    let kind = |needed: &'static Field| {
-        let properties = part.fields.iter().map(|field| {
-            let schema = if field.name == needed.name {
-                described(Side::Sent, field, false)
-            } else if beside(needed, field) {
-                or_null(&described(Side::Sent, field, false))
+/// One alternative for each field, in which it is required and other fields are optional if
+/// `combines` allows both.
+fn one_field_required(
+    object: &'static ObjectSchema,
+    combines: impl Fn(&Field, &Field) -> bool,
+) -> Value {
+    let alternative = |required: &'static Field| {
+        let properties = object.fields.iter().map(|field| {
+            let schema = if field.name == required.name {
+                field_schema(Usage::Request, field, false)
+            } else if combines(required, field) {
+                or_null(&field_schema(Usage::Request, field, false))
             } else {
                 json!({"type": "null"})
             };
             (field.name.to_owned(), schema)
         });
         let properties: Map<String, Value> = properties.collect();
-        json!({"type": "object", "properties": properties, "required": [needed.name]})
+        json!({"type": "object", "properties": properties, "required": [required.name]})
     };
-    json!({"anyOf": part.fields.iter().map(kind).collect::<Vec<_>>()})
+    json!({"anyOf": object.fields.iter().map(alternative).collect::<Vec<_>>()})
 }
 
-/// The schema of any other document that is sent.
-pub fn of_part(part: &'static ObjectSchema) -> Value {
-    one_of_them(objects(Side::Sent, part, &Map::new()))
+/// The schema of any other request document.
+pub fn object_schema(object: &'static ObjectSchema) -> Value {
+    any_of(object_variants(Usage::Request, object, &Map::new()))
 }
 
-/// The schema of a document as it is kept and shown: only what is always so, since what met
-/// yesterday's rules is still shown today.
-pub fn of_kept(rulebook: &Rulebook) -> Value {
-    one_of_them(objects(Side::Kept, rulebook.template, &Map::new()))
+/// The schema of a stored document. It contains only what holds for all stored documents, because
+/// documents that were valid under earlier rules are still returned.
+pub fn stored_schema(rulebook: &Rulebook) -> Value {
+    any_of(object_variants(Usage::Stored, rulebook.template, &Map::new()))
 }
 
-/// Whose documents are described.
+/// Where a described document is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
-    /// What a caller may send: words in any letter case, `null` for what is left out.
-    Sent,
-    /// What is kept: words in upper case, known fields only.
-    Kept,
+enum Usage {
+    /// In a request: enum values in any letter case, `null` for absent fields.
+    Request,
+    /// In the store and in responses: canonical enum values, known fields only.
+    Stored,
 }
 
-/// The objects that a part describes: one schema, or two where placeholders in one field decide
-/// what another has to be.
-fn objects(side: Side, part: &'static ObjectSchema, tags: &Map<String, Value>) -> Vec<Value> {
-    let decides = part.fields.iter().any(|field| may_hold_placeholders(&field.shape));
-    if side == Side::Kept || !decides {
-        let usual = object(side, part, tags, true, &capital(part.title));
-        let other = (side == Side::Sent).then(|| inlined(part, &usual)).flatten();
-        return [usual].into_iter().chain(other).collect();
+/// The alternatives of an object: one, or two if placeholders in one field determine the other
+/// fields.
+fn object_variants(
+    usage: Usage,
+    object: &'static ObjectSchema,
+    tags: &Map<String, Value>,
+) -> Vec<Value> {
+    let has_texts = object.fields.iter().any(|field| may_contain_placeholders(&field.field_type));
+    if usage == Usage::Stored || !has_texts {
+        let regular = object_variant(usage, object, tags, true, &capitalized(object.title));
+        let inlined =
+            (usage == Usage::Request).then(|| inlined_variant(object, &regular)).flatten();
+        return [regular].into_iter().chain(inlined).collect();
     }
-    let described = |how: &str| capital(&format!("{} {how} placeholders", part.title));
+    let title = |how: &str| capitalized(&format!("{} {how} placeholders", object.title));
     vec![
-        object(side, part, tags, false, &described("without")),
-        object(side, part, tags, true, &described("with")),
+        object_variant(usage, object, tags, false, &title("without")),
+        object_variant(usage, object, tags, true, &title("with")),
     ]
 }
 
-/// The same object in which the fields of a list's only item stand in the place of the list.
-fn inlined(part: &'static ObjectSchema, usual: &Value) -> Option<Value> {
-    let field = part.fields.iter().find(|field| !field.inlined().is_empty())?;
-    let mut schema = usual.clone();
-    schema["title"] = json!(capital(&format!("{} with one {}", part.title, field.name)));
+/// The alternative in which the fields of a list's only item replace the list.
+fn inlined_variant(object: &'static ObjectSchema, regular: &Value) -> Option<Value> {
+    let field = object.fields.iter().find(|field| !field.inlined_fields().is_empty())?;
+    let mut schema = regular.clone();
+    schema["title"] = json!(capitalized(&format!("{} with inlined {}", object.title, field.name)));
     schema["properties"][field.name] = json!({"type": "null"});
     let required = schema["required"].as_array_mut()?;
     required.retain(|it| it != field.name);
-    for inner in field.inlined() {
+    for inner in field.inlined_fields() {
         required.push(json!(inner.name));
     }
-    for inner in field.inlined() {
-        schema["properties"][inner.name] = described(Side::Sent, inner, false);
+    for inner in field.inlined_fields() {
+        schema["properties"][inner.name] = field_schema(Usage::Request, inner, false);
     }
     Some(schema)
 }
 
-fn may_hold_placeholders(shape: &FieldType) -> bool {
-    let FieldType::String(StringRule { form, .. }) = shape else { return false };
+fn may_contain_placeholders(field_type: &FieldType) -> bool {
+    let FieldType::String(StringRule { format, .. }) = field_type else { return false };
     matches!(
-        form,
+        format,
         StringFormat::WithPlaceholders
             | StringFormat::UrlWithSuffix
             | StringFormat::Headline
@@ -125,41 +134,41 @@ fn may_hold_placeholders(shape: &FieldType) -> bool {
     )
 }
 
-/// An object with the fields of a part and, before them, the tags that told which part it is.
-/// A field that nobody reads is not mentioned: anything may stand there.
-fn object(
-    side: Side,
-    part: &'static ObjectSchema,
+/// An object with its tags and its fields. Fields that are ignored are not mentioned, so they accept
+/// any value.
+fn object_variant(
+    usage: Usage,
+    object: &'static ObjectSchema,
     tags: &Map<String, Value>,
     placeholders: bool,
     title: &str,
 ) -> Value {
     let mut properties = tags.clone();
     let mut required: Vec<&str> = tags.keys().map(String::as_str).collect();
-    for field in part.fields {
-        let (used, needed) = match field.presence {
-            Presence::Required | Presence::OrItsOnlyItem => (true, true),
-            Presence::Never(_) => (false, false),
+    for field in object.fields {
+        let (is_used, is_required) = match field.presence {
+            Presence::Required | Presence::RequiredOrInlined => (true, true),
+            Presence::Forbidden(_) => (false, false),
             Presence::Optional => (true, false),
-            Presence::Otherwise(_) => (true, side == Side::Kept),
-            Presence::RequiredWithPlaceholders => (placeholders, side == Side::Sent),
+            Presence::DefaultsTo(_) => (true, usage == Usage::Stored),
+            Presence::RequiredWithPlaceholders => (placeholders, usage == Usage::Request),
             Presence::OptionalWithPlaceholders => (placeholders, false),
-            // Which of two kinds of samples are asked for, the format tells, which stands elsewhere.
+            // `parameter_format`, elsewhere in the document, determines which samples are required.
             Presence::OnlyWithPlaceholders => {
-                let one_kind = !matches!(field.shape, FieldType::Samples(_));
-                (placeholders, side == Side::Sent && one_kind)
+                let is_single = !matches!(field.field_type, FieldType::Samples(_));
+                (placeholders, usage == Usage::Request && is_single)
             }
         };
-        if !used {
-            if matches!(field.presence, Presence::OnlyWithPlaceholders | Presence::Never(_)) {
+        if !is_used {
+            if matches!(field.presence, Presence::OnlyWithPlaceholders | Presence::Forbidden(_)) {
                 properties.insert(field.name.to_owned(), json!({"type": "null"}));
             }
             continue;
         }
-        let schema = described(side, field, placeholders);
-        let schema = if needed || side == Side::Kept { schema } else { or_null(&schema) };
+        let schema = field_schema(usage, field, placeholders);
+        let schema = if is_required || usage == Usage::Stored { schema } else { or_null(&schema) };
         properties.insert(field.name.to_owned(), schema);
-        if needed {
+        if is_required {
             required.push(field.name);
         }
     }
@@ -170,151 +179,157 @@ fn object(
     schema
 }
 
-fn described(side: Side, field: &'static Field, placeholders: bool) -> Value {
-    let mut schema = match &field.shape {
-        FieldType::String(rule) if side == Side::Sent => text(rule, placeholders),
-        FieldType::Choice(words) => choice(side, words),
-        FieldType::Choices(words) => {
-            json!({"type": "array", "maxItems": words.len(), "items": choice(side, words)})
+fn field_schema(usage: Usage, field: &'static Field, placeholders: bool) -> Value {
+    let mut schema = match &field.field_type {
+        FieldType::String(rule) if usage == Usage::Request => text(rule, placeholders),
+        FieldType::Choice(values) => choice(usage, values),
+        FieldType::ChoiceList(values) => {
+            json!({"type": "array", "maxItems": values.len(), "items": choice(usage, values)})
         }
         FieldType::Bool => json!({"type": "boolean"}),
-        FieldType::ParameterFormat => choice(side, ParameterFormat::VALUES),
+        FieldType::ParameterFormat => choice(usage, ParameterFormat::VALUES),
         FieldType::PositiveInteger => {
             json!({"type": "integer", "minimum": 1, "maximum": MAX_SAFE_INTEGER})
         }
-        FieldType::Integer(least, most) => {
-            json!({"type": "integer", "minimum": least, "maximum": most})
+        FieldType::Integer(min, max) => {
+            json!({"type": "integer", "minimum": min, "maximum": max})
         }
-        FieldType::Id(rule) if side == Side::Sent => {
+        FieldType::Id(rule) if usage == Usage::Request => {
             let number = json!({"type": "integer", "minimum": 1, "maximum": MAX_SAFE_INTEGER});
             json!({"anyOf": [text(rule, placeholders), number]})
         }
         FieldType::String(_) | FieldType::Id(_) => json!({"type": "string"}),
-        FieldType::OneString(rule) => one(side, rule),
-        FieldType::Object(part) => one_of_them(objects(side, part, &Map::new())),
-        FieldType::Map(part) => map(side, part),
+        FieldType::SingleString(rule) => single_string(usage, rule),
+        FieldType::Object(object) => any_of(object_variants(usage, object, &Map::new())),
+        FieldType::Map(object) => map(usage, object),
         FieldType::AnyJson(_) => json!({}),
-        FieldType::TaggedObject(inner) => one_of_them(tagged(side, inner, &Map::new())),
-        FieldType::TaggedList(inner) => list(side, inner),
-        FieldType::ObjectList(parts) => several(side, parts),
-        FieldType::Samples(samples) => sample(side, *samples),
+        FieldType::TaggedObject(tagged) => any_of(tagged_variants(usage, tagged, &Map::new())),
+        FieldType::TaggedList(list) => tagged_list(usage, list),
+        FieldType::ObjectList(list) => object_list(usage, list),
+        FieldType::Samples(format) => samples(usage, *format),
     };
-    schema["description"] = match &field.shape {
-        FieldType::Choice(words) | FieldType::Choices(words) if side == Side::Sent => {
-            json!(format!("{} One of {}, in any letter case.", field.about, words.join(", ")))
+    schema["description"] = match &field.field_type {
+        FieldType::Choice(values) | FieldType::ChoiceList(values) if usage == Usage::Request => {
+            json!(format!("{} One of {}; case-insensitive.", field.about, values.join(", ")))
         }
         _ => json!(field.about),
     };
     schema
 }
 
-/// A string by itself or in a list; kept in one.
-fn one(side: Side, rule: &StringRule) -> Value {
-    let value = match side {
-        Side::Sent => text(rule, false),
-        Side::Kept => json!({"type": "string"}),
+/// A string, or a list with one string; stored as a list.
+fn single_string(usage: Usage, rule: &StringRule) -> Value {
+    let value = match usage {
+        Usage::Request => text(rule, false),
+        Usage::Stored => json!({"type": "string"}),
     };
     let list = json!({"type": "array", "items": value, "minItems": 1, "maxItems": 1});
-    if side == Side::Kept { list } else { json!({"anyOf": [value, list]}) }
+    if usage == Usage::Stored { list } else { json!({"anyOf": [value, list]}) }
 }
 
-/// An object, or a list of keys and values; kept as an object.
-fn map(side: Side, part: &'static ObjectSchema) -> Value {
-    let object = one_of_them(objects(side, part, &Map::new()));
-    if side == Side::Kept {
-        return object;
+/// An object, or a list of its members as keys and values; stored as an object.
+fn map(usage: Usage, object: &'static ObjectSchema) -> Value {
+    let as_object = any_of(object_variants(usage, object, &Map::new()));
+    if usage == Usage::Stored {
+        return as_object;
     }
-    let known: Vec<&str> = part.fields.iter().map(|field| field.name).collect();
-    let values: Vec<Value> = part.fields.iter().map(|it| described(side, it, false)).collect();
+    let known: Vec<&str> = object.fields.iter().map(|field| field.name).collect();
+    let values: Vec<Value> =
+        object.fields.iter().map(|field| field_schema(usage, field, false)).collect();
     let entry = |(name, value): (&&str, &Value)| json!({"type": "object", "properties": {"key": {"const": name}, "value": value}, "required": ["key", "value"]});
     let mut entries: Vec<Value> = known.iter().zip(&values).map(entry).collect();
     entries.push(json!({
         "type": "object",
-        "description": "One that nobody knows is passed over.",
+        "description": "Unknown keys are ignored.",
         "properties": {"key": {"type": "string", "not": {"enum": known}}, "value": {"not": {"type": "null"}}},
         "required": ["key", "value"],
     }));
-    json!({"anyOf": [object, {"type": "array", "items": {"anyOf": entries}}]})
+    json!({"anyOf": [as_object, {"type": "array", "items": {"anyOf": entries}}]})
 }
 
-fn several(side: Side, parts: &'static ObjectList) -> Value {
-    let items = one_of_them(objects(side, parts.item, &Map::new()));
-    if side == Side::Kept {
+fn object_list(usage: Usage, list: &'static ObjectList) -> Value {
+    let items = any_of(object_variants(usage, list.item, &Map::new()));
+    if usage == Usage::Stored {
         return json!({"type": "array", "items": items});
     }
-    json!({"type": "array", "minItems": parts.min, "maxItems": parts.max, "items": items})
+    json!({"type": "array", "minItems": list.min, "maxItems": list.max, "items": items})
 }
 
-fn choice(side: Side, words: &[&'static str]) -> Value {
-    match side {
-        Side::Sent => {
-            json!({"type": "string", "pattern": any_case(words), "examples": words})
+fn choice(usage: Usage, values: &[&'static str]) -> Value {
+    match usage {
+        Usage::Request => {
+            json!({"type": "string", "pattern": any_case(values), "examples": values})
         }
-        Side::Kept => json!({"type": "string", "enum": words}),
+        Usage::Stored => json!({"type": "string", "enum": values}),
     }
 }
 
-fn tagged(side: Side, tagged: &'static TaggedObject, outer: &Map<String, Value>) -> Vec<Value> {
+fn tagged_variants(
+    usage: Usage,
+    tagged: &'static TaggedObject,
+    outer_tags: &Map<String, Value>,
+) -> Vec<Value> {
     let variants = tagged.variants.iter().flat_map(|variant| {
-        let mut tags = outer.clone();
-        let mut tag = choice(side, &[variant.word]);
+        let mut tags = outer_tags.clone();
+        let mut tag = choice(usage, &[variant.value]);
         tag["description"] = json!(tagged.about);
         tags.insert(tagged.tag.to_owned(), tag);
-        match &variant.kind {
-            VariantContent::Fields(part) => objects(side, part, &tags),
-            VariantContent::Tagged(inner) => self::tagged(side, inner, &tags),
+        match &variant.content {
+            VariantContent::Fields(object) => object_variants(usage, object, &tags),
+            VariantContent::Tagged(inner) => tagged_variants(usage, inner, &tags),
         }
     });
     variants.collect()
 }
 
-fn list(side: Side, list: &'static TaggedList) -> Value {
-    let items = one_of_them(tagged(side, list.item, &Map::new()));
-    if side == Side::Kept {
+fn tagged_list(usage: Usage, list: &'static TaggedList) -> Value {
+    let items = any_of(tagged_variants(usage, list.item, &Map::new()));
+    if usage == Usage::Stored {
         return json!({"type": "array", "items": items});
     }
-    // Where no kind may repeat, there are no more items than kinds.
-    let most = if list.unique { list.max.min(list.item.variants.len()) } else { list.max };
-    let least = list.min.max(usize::from(list.needs.is_some()));
-    let mut schema = json!({"type": "array", "minItems": least, "maxItems": most, "items": items});
-    let counts: Vec<Value> = list.item.words().filter_map(|word| count(list, word)).collect();
+    // If tag values are unique, there are no more items than variants.
+    let max = if list.unique { list.max.min(list.item.variants.len()) } else { list.max };
+    let min = list.min.max(usize::from(list.required.is_some()));
+    let mut schema = json!({"type": "array", "minItems": min, "maxItems": max, "items": items});
+    let counts: Vec<Value> =
+        list.item.tag_values().filter_map(|value| tag_count(list, value)).collect();
     if !counts.is_empty() {
         schema["allOf"] = json!(counts);
     }
     schema
 }
 
-/// How often a kind of item may stand in a list, where the list says something about that.
-fn count(list: &'static TaggedList, word: &'static str) -> Option<Value> {
-    let needed = list.needs == Some(word);
-    if !needed && !list.unique {
+/// How often a tag value may appear in a list, if the list restricts it.
+fn tag_count(list: &'static TaggedList, value: &'static str) -> Option<Value> {
+    let is_required = list.required == Some(value);
+    if !is_required && !list.unique {
         return None;
     }
     let tag = list.item.tag;
-    let kind = json!({
+    let item = json!({
         "type": "object",
-        "properties": {tag: {"type": "string", "pattern": any_case(&[word])}},
+        "properties": {tag: {"type": "string", "pattern": any_case(&[value])}},
         "required": [tag],
     });
-    let mut schema = json!({"contains": kind, "minContains": u8::from(needed)});
+    let mut schema = json!({"contains": item, "minContains": u8::from(is_required)});
     if list.unique {
         schema["maxContains"] = json!(1);
     }
     Some(schema)
 }
 
-fn sample(side: Side, samples: SampleFormat) -> Value {
-    let value = match side {
-        Side::Sent => json!({"type": "string", "minLength": 1, "pattern": visible(false)}),
-        Side::Kept => json!({"type": "string"}),
+fn samples(usage: Usage, format: SampleFormat) -> Value {
+    let value = match usage {
+        Usage::Request => json!({"type": "string", "minLength": 1, "pattern": visible(false)}),
+        Usage::Stored => json!({"type": "string"}),
     };
-    let several = |min: usize| json!({"type": "array", "items": value, "minItems": min});
-    let nested = || json!({"type": "array", "items": several(1), "minItems": 1, "maxItems": 1});
-    match samples {
-        SampleFormat::Loose if side == Side::Sent => {
-            json!({"anyOf": [nested(), several(1), value]})
+    let flat = |min: usize| json!({"type": "array", "items": value, "minItems": min});
+    let nested = || json!({"type": "array", "items": flat(1), "minItems": 1, "maxItems": 1});
+    match format {
+        SampleFormat::LenientNested if usage == Usage::Request => {
+            json!({"anyOf": [nested(), flat(1), value]})
         }
-        SampleFormat::LoosePlain if side == Side::Sent => json!({"anyOf": [several(1), value]}),
+        SampleFormat::LenientFlat if usage == Usage::Request => json!({"anyOf": [flat(1), value]}),
         SampleFormat::Named => {
             let named = json!({
                 "type": "object",
@@ -323,8 +338,8 @@ fn sample(side: Side, samples: SampleFormat) -> Value {
             });
             json!({"type": "array", "items": named, "minItems": 1})
         }
-        SampleFormat::Plain | SampleFormat::LoosePlain => several(1),
-        SampleFormat::Nested | SampleFormat::Loose => nested(),
+        SampleFormat::Flat | SampleFormat::LenientFlat => flat(1),
+        SampleFormat::Nested | SampleFormat::LenientNested => nested(),
         SampleFormat::Single => {
             let list = json!({"type": "array", "items": value, "minItems": 1, "maxItems": 1});
             json!({"anyOf": [value, list]})
@@ -336,14 +351,14 @@ fn or_null(schema: &Value) -> Value {
     json!({"anyOf": [schema, {"type": "null"}]})
 }
 
-fn one_of_them(mut schemas: Vec<Value>) -> Value {
+fn any_of(mut schemas: Vec<Value>) -> Value {
     match schemas.len() {
         1 => schemas.swap_remove(0),
         _ => json!({"anyOf": schemas}),
     }
 }
 
-fn capital(title: &str) -> String {
+fn capitalized(title: &str) -> String {
     let mut letters = title.chars();
     letters
         .next()
@@ -359,19 +374,19 @@ mod tests {
     };
 
     #[test]
-    fn a_text_with_placeholders_and_one_without_are_told_apart() {
-        let schema = of_template(&V1);
-        let kinds = schema["properties"]["components"]["items"]["anyOf"].as_array().unwrap();
-        let needs_example = |kind: &Value| {
-            let required = kind["required"].as_array().unwrap();
+    fn texts_with_and_without_placeholders_are_separate_alternatives() {
+        let schema = template_schema(&V1);
+        let variants = schema["properties"]["components"]["items"]["anyOf"].as_array().unwrap();
+        let needs_example = |variant: &Value| {
+            let required = variant["required"].as_array().unwrap();
             required.contains(&json!("example"))
         };
-        let told: Vec<(&str, bool)> = kinds
+        let found: Vec<(&str, bool)> = variants
             .iter()
-            .map(|kind| (kind["title"].as_str().unwrap(), needs_example(kind)))
+            .map(|variant| (variant["title"].as_str().unwrap(), needs_example(variant)))
             .collect();
         assert_eq!(
-            told,
+            found,
             [
                 ("A HEADER of format TEXT without placeholders", false),
                 ("A HEADER of format TEXT with placeholders", false),
@@ -385,8 +400,8 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_component_is_counted() {
-        let schema = of_template(&V1);
+    fn each_component_type_is_counted() {
+        let schema = template_schema(&V1);
         let components = &schema["properties"]["components"];
         assert_eq!((&components["minItems"], &components["maxItems"]), (&json!(1), &json!(4)));
         let counts: Vec<(i64, i64)> = components["allOf"]
@@ -399,11 +414,11 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_replaces_or_restores_but_not_both() {
-        let schema = of_edit(&V1);
+    fn an_edit_either_replaces_or_restores() {
+        let schema = edit_schema(&V1);
         let absent =
-            |kind: &Value, field: &str| kind["properties"][field] == json!({"type": "null"});
-        let kinds: Vec<(&str, bool, bool)> = schema["anyOf"]
+            |variant: &Value, field: &str| variant["properties"][field] == json!({"type": "null"});
+        let variants: Vec<(&str, bool, bool)> = schema["anyOf"]
             .as_array()
             .unwrap()
             .iter()
@@ -416,7 +431,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            kinds,
+            variants,
             [
                 ("category", false, true),
                 ("components", false, true),
@@ -424,42 +439,44 @@ mod tests {
             ]
         );
     }
+
     #[test]
-    fn a_change_holds_something_and_a_replay_one_thing() {
+    fn a_patch_requires_any_field_and_a_replay_exactly_one() {
         let null = json!({"type": "null"});
-        let change = of_some(&webhook::CHANGE);
-        let kinds = change["anyOf"].as_array().unwrap();
-        assert_eq!(kinds.len(), webhook::CHANGE.fields.len());
-        assert!(kinds.iter().all(|kind| kind["properties"]["url"] != null));
-        let replay = of_one(&webhook::REPLAY);
-        let kinds = replay["anyOf"].as_array().unwrap();
+        let change = patch_schema(&webhook::CHANGE);
+        let variants = change["anyOf"].as_array().unwrap();
+        assert_eq!(variants.len(), webhook::CHANGE.fields.len());
+        assert!(variants.iter().all(|variant| variant["properties"]["url"] != null));
+        let replay = one_field_schema(&webhook::REPLAY);
+        let variants = replay["anyOf"].as_array().unwrap();
         assert_eq!(
-            (&kinds[0]["required"], &kinds[1]["required"]),
+            (&variants[0]["required"], &variants[1]["required"]),
             (&json!(["event"]), &json!(["since"]))
         );
         assert_eq!(
-            (&kinds[0]["properties"]["since"], &kinds[1]["properties"]["event"]),
+            (&variants[0]["properties"]["since"], &variants[1]["properties"]["event"]),
             (&null, &null)
         );
     }
 
     #[test]
-    fn samples_that_stand_only_with_placeholders_are_forbidden_without() {
-        let schema = of_template(&WHATSAPP);
-        let kinds = schema["properties"]["components"]["items"]["anyOf"].as_array().unwrap();
-        let kind = |title: &str| kinds.iter().find(|kind| kind["title"] == title).unwrap();
-        let without = kind("A BODY component without placeholders");
+    fn samples_are_forbidden_without_placeholders() {
+        let schema = template_schema(&WHATSAPP);
+        let variants = schema["properties"]["components"]["items"]["anyOf"].as_array().unwrap();
+        let variant =
+            |title: &str| variants.iter().find(|variant| variant["title"] == title).unwrap();
+        let without = variant("A BODY component without placeholders");
         assert_eq!(without["properties"]["example"], json!({"type": "null"}));
-        let with = kind("A BODY component with placeholders");
+        let with = variant("A BODY component with placeholders");
         assert!(with["required"].as_array().unwrap().contains(&json!("example")));
-        let kept = of_kept(&WHATSAPP);
-        assert!(kept["required"].as_array().unwrap().contains(&json!("parameter_format")));
-        assert_eq!(of_edit(&WHATSAPP)["anyOf"].as_array().unwrap().len(), 6);
+        let stored = stored_schema(&WHATSAPP);
+        assert!(stored["required"].as_array().unwrap().contains(&json!("parameter_format")));
+        assert_eq!(edit_schema(&WHATSAPP)["anyOf"].as_array().unwrap().len(), 6);
     }
 
     #[test]
-    fn a_word_with_a_dot_is_taken_literally() {
-        let events = &of_part(&webhook::REGISTRATION)["properties"]["events"]["anyOf"][0];
+    fn a_dot_in_a_value_is_escaped() {
+        let events = &object_schema(&webhook::REGISTRATION)["properties"]["events"]["anyOf"][0];
         let pattern = events["items"]["pattern"].as_str().unwrap();
         assert!(pattern.contains(r"[Tt][Ee]\.[Cc]"), "{pattern}");
     }

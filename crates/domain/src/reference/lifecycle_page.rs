@@ -1,4 +1,4 @@
-//! The table of moves, for the documentation, written from the table itself.
+//! The lifecycle page of the documentation, generated from the transition table.
 
 use std::fmt::Write as _;
 
@@ -7,19 +7,20 @@ use crate::template::{
     lifecycle::{Guard, Next, TRANSITIONS},
 };
 
-/// The whole page as Markdown.
+/// The page as Markdown.
 pub fn markdown() -> String {
     let mut page = String::from(
-        "# The life of a template\n\n\
-         <!-- Written from the table of moves by `galley-domain`; a test holds it. \
-         To renew: UPDATE_DOCS=1 cargo test -p galley-domain --test pages -->\n\n\
-         An edit makes a new version. Each version is PENDING, APPROVED or REJECTED; the template as \
-         a whole may be under a hold, PAUSED or DISABLED. The `status` that is shown is the hold, \
-         else that of the newest version. `live_version` is the newest approved version, absent under \
-         a hold: it is what renders, also while a newer one waits or was refused.\n\n\
-         These are all the moves there are. Anything else is answered 409 `move-not-possible`, with \
-         the moves that are possible.\n\n\
-         | status | trigger | if | next status | event |\n|---|---|---|---|---|\n",
+        "# Template lifecycle\n\n\
+         <!-- Generated from the transition table of `galley-domain`. To update it, run \
+         UPDATE_DOCS=1 cargo test -p galley-domain --test pages -->\n\n\
+         Every edit creates a new version. A version is PENDING, APPROVED or REJECTED. The template as \
+         a whole can be on hold: PAUSED or DISABLED. Its `status` is the hold, if there is one, \
+         otherwise the status of the newest version. `live_version` is the newest approved version; it \
+         is absent during a hold. Galley renders the live version, even while a newer version is \
+         PENDING or REJECTED.\n\n\
+         The table lists all transitions. For any other, Galley responds with 409 `move-not-possible` \
+         and the transitions that are possible.\n\n\
+         | status | trigger | condition | next status | event |\n|---|---|---|---|---|\n",
     );
     for (review, guard) in
         [(Review::Auto, Guard::AutoReview), (Review::Manual, Guard::ManualReview)]
@@ -31,12 +32,12 @@ pub fn markdown() -> String {
         let from: Vec<&str> = row.from.iter().map(|status| status.as_str()).collect();
         let next = match row.to {
             Next::Version(status) if row.from.contains(&Status::Paused) => {
-                format!("{}; a pause stays", status.as_str())
+                format!("{}; a PAUSED template stays PAUSED", status.as_str())
             }
             Next::Version(status) => status.as_str().to_owned(),
             Next::Held(hold) => hold.as_str().to_owned(),
-            Next::Released => "that of the newest version".to_owned(),
-            Next::Deleted => "(gone; the name is free)".to_owned(),
+            Next::Released => "status of the newest version".to_owned(),
+            Next::Deleted => "(deleted; the name is available again)".to_owned(),
         };
         let _ = writeln!(
             page,
@@ -48,9 +49,10 @@ pub fn markdown() -> String {
         );
     }
     page.push_str(
-        "\nA PAUSED template can be edited and its waiting version decided on: the pause stays, and \
-         what was approved meanwhile is live when it ends. An edit that changes the category is told \
-         twice: `template.edited`, then `template.category_changed`.\n",
+        "\nA PAUSED template can be edited, and its PENDING version can be approved or rejected. The \
+         template stays PAUSED; when it is resumed, the newest approved version becomes live. An edit \
+         that changes the category emits two events: `template.edited`, then \
+         `template.category_changed`.\n",
     );
     page
 }
@@ -58,9 +60,9 @@ pub fn markdown() -> String {
 fn condition(guard: Guard) -> &'static str {
     match guard {
         Guard::Always => "",
-        Guard::AutoReview => "review is auto",
-        Guard::ManualReview => "review is manual",
+        Guard::AutoReview => "review is `auto`",
+        Guard::ManualReview => "review is `manual`",
         Guard::VersionWaits => "the newest version is PENDING",
-        Guard::HasLiveVersion => "some version was approved",
+        Guard::HasLiveVersion => "a version has been approved",
     }
 }

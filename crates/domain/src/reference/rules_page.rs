@@ -1,4 +1,4 @@
-//! The rules page of the documentation, written from the table itself.
+//! The rules page of the documentation, generated from the rulebook tables.
 
 use std::fmt::Write as _;
 
@@ -11,132 +11,138 @@ use crate::{
     violation::{MAX_LISTED, Rule, WarningRule},
 };
 
-/// The whole page as Markdown.
+/// The page as Markdown.
 pub fn markdown() -> String {
     let mut page = String::from(
         "# Rules\n\n\
-         <!-- Written from the rulebook's table by `galley-domain`; a test holds it. \
-         To renew: UPDATE_DOCS=1 cargo test -p galley-domain --test pages -->\n\n\
-         What a template document has to look like, and what each rule id in a refusal means. \
-         A refused document gets **all** its violations in one answer",
+         <!-- Generated from the rulebook tables of `galley-domain`. To update it, run \
+         UPDATE_DOCS=1 cargo test -p galley-domain --test pages -->\n\n\
+         The format of template documents, and the meaning of each rule id in an error response. \
+         A response lists **all** violations of a document",
     );
-    let _ = writeln!(page, " (at most {MAX_LISTED}, then a count in `more`).\n");
+    let _ = writeln!(page, " (at most {MAX_LISTED}; `more` counts the rest).\n");
     page.push_str(
-        "`null` means the same as absent. Fields that nobody knows, and known fields in a place \
-         that does not use them, are passed over: not checked, not kept. Lengths count Unicode \
-         scalar values; texts are kept byte for byte.\n",
+        "`null` is equivalent to an absent field. Unknown fields, and known fields that an object \
+         does not use, are ignored: neither validated nor stored. Lengths are counted in Unicode \
+         scalar values. Texts are stored byte for byte.\n",
     );
     for rulebook in Rulebook::ALL {
         let _ = writeln!(page, "\n## Rulebook `{}`", rulebook.name);
-        part(&mut page, rulebook.template, &[], &mut Vec::new());
-        only_here(&mut page, rulebook);
+        object_section(&mut page, rulebook.template, &[], &mut Vec::new());
+        checks_section(&mut page, rulebook);
     }
-    page.push_str("\n## Rule ids\n\nIds are stable: programs may depend on them.\n\n| id | rule |\n|---|---|\n");
+    page.push_str(
+        "\n## Rule ids\n\nIds are stable; programs can rely on them.\n\n| id | rule |\n|---|---|\n",
+    );
     for rule in Rule::ALL {
         let _ = writeln!(page, "| `{}` | {} |", rule.id(), rule.about());
     }
-    warnings(&mut page);
+    warnings_section(&mut page);
     page
 }
 
-/// The rules that belong to one rulebook alone, so that a reader of another may pass them over.
-fn only_here(page: &mut String, rulebook: &Rulebook) {
-    let elsewhere = |rule: &Rule| {
-        let mut others = Rulebook::ALL.iter().filter(|it| **it != rulebook);
-        others.any(|it| it.rules.contains(rule))
+/// The rules beyond the table, the rules specific to a rulebook, and the Graph API errors.
+fn checks_section(page: &mut String, rulebook: &Rulebook) {
+    let is_shared = |rule: &Rule| {
+        let mut other_rulebooks = Rulebook::ALL.iter().filter(|it| **it != rulebook);
+        other_rulebooks.any(|it| it.rules.contains(rule))
     };
-    let own = rulebook.rules.iter().filter(|rule| !elsewhere(rule));
-    let own: Vec<String> = own.map(|rule| format!("`{}`", rule.id())).collect();
+    let specific = rulebook.rules.iter().filter(|rule| !is_shared(rule));
+    let specific: Vec<String> = specific.map(|rule| format!("`{}`", rule.id())).collect();
     if !rulebook.checks.is_empty() {
         let names: Vec<&str> = rulebook.checks.iter().map(|check| check.name).collect();
         let _ = writeln!(
             page,
-            "\n### Beyond the table\n\nSome rules are about several fields at once: {}.\n\n\
-             Rules that only this rulebook has: {}.",
+            "\n### Rules that involve several fields\n\nGalley also checks: {}.\n\n\
+             Rules specific to this rulebook: {}.",
             names.join(", "),
-            own.join(", ")
+            specific.join(", ")
         );
         let _ = write!(
             page,
-            "\n### What WhatsApp's Graph API answers\n\nThe first row that fits counts.\n\n{}",
+            "\n### Graph API error codes\n\nThe codes that Galley returns on the Graph surface for the first \
+             violation of a document. The first matching row applies.\n\n{}",
             graph_codes::markdown()
         );
     }
 }
 
-fn warnings(page: &mut String) {
-    page.push_str(
-        "\n## Warnings\n\nThey do not block: a document with warnings is as good as one without, \
-         and creating a template tells none. The dry run and `galley lint` tell them, also of a \
-         document that breaks rules",
+fn warnings_section(page: &mut String) {
+    let _ = writeln!(
+        page,
+        "\n## Warnings\n\nWarnings do not make a document invalid. The dry run and `galley lint` report \
+         them, for invalid documents too (at most {MAX_LISTED}, and a count of the rest). Creating a \
+         template does not report them.\n"
     );
-    let _ = writeln!(page, " (at most {MAX_LISTED}, then a count).\n");
-    page.push_str("| id | advice |\n|---|---|\n");
-    for advice in WarningRule::ALL {
-        let _ = writeln!(page, "| `{}` | {} |", advice.id(), advice.about());
+    page.push_str("| id | warning |\n|---|---|\n");
+    for warning in WarningRule::ALL {
+        let _ = writeln!(page, "| `{}` | {} |", warning.id(), warning.about());
     }
 }
 
-/// One object and, behind it, those inside of it. What is `told` already is not told again.
-fn part(
+/// A section for an object, followed by sections for the objects inside it. Skips objects in
+/// `written`.
+fn object_section(
     page: &mut String,
-    part: &'static ObjectSchema,
+    object: &'static ObjectSchema,
     tags: &[(&TaggedObject, &str)],
-    told: &mut Vec<&'static ObjectSchema>,
+    written: &mut Vec<&'static ObjectSchema>,
 ) {
-    if told.iter().any(|it| std::ptr::eq(*it, part)) {
+    if written.iter().any(|it| std::ptr::eq(*it, object)) {
         return;
     }
-    told.push(part);
-    let title = part.title;
+    written.push(object);
+    let title = object.title;
     let _ = writeln!(
         page,
-        "\n### {}\n\n| field | required | value | meaning |\n|---|---|---|---|",
-        capital(title)
+        "\n### {}\n\n| field | required | value | description |\n|---|---|---|---|",
+        capitalized(title)
     );
-    for (tagged, word) in tags {
+    for (tagged, value) in tags {
         let _ = writeln!(
             page,
-            "| `{}` | yes | `{word}`, in any letter case | {} |",
+            "| `{}` | yes | `{value}`, case-insensitive | {} |",
             tagged.tag, tagged.about
         );
     }
-    for field in part.fields {
+    for field in object.fields {
         let _ = writeln!(
             page,
             "| `{}` | {} | {} | {} |",
             field.name,
             required(field),
-            value(field),
+            value_description(field),
             field.about
         );
     }
-    for field in part.fields {
-        match &field.shape {
+    for field in object.fields {
+        match &field.field_type {
             FieldType::Object(inner)
             | FieldType::Map(inner)
             | FieldType::ObjectList(ObjectList { item: inner, .. }) => {
-                self::part(page, inner, &[], told);
+                object_section(page, inner, &[], written);
             }
-            FieldType::TaggedObject(inner) => variants(page, inner, &[], told),
-            FieldType::TaggedList(TaggedList { item, .. }) => variants(page, item, &[], told),
+            FieldType::TaggedObject(inner) => variant_sections(page, inner, &[], written),
+            FieldType::TaggedList(TaggedList { item, .. }) => {
+                variant_sections(page, item, &[], written);
+            }
             _ => {}
         }
     }
 }
 
-fn variants(
+fn variant_sections(
     page: &mut String,
     tagged: &'static TaggedObject,
     outer: &[(&TaggedObject, &str)],
-    told: &mut Vec<&'static ObjectSchema>,
+    written: &mut Vec<&'static ObjectSchema>,
 ) {
     for variant in tagged.variants {
         let mut tags = outer.to_vec();
-        tags.push((tagged, variant.word));
-        match &variant.kind {
-            VariantContent::Fields(inner) => part(page, inner, &tags, told),
-            VariantContent::Tagged(inner) => variants(page, inner, &tags, told),
+        tags.push((tagged, variant.value));
+        match &variant.content {
+            VariantContent::Fields(inner) => object_section(page, inner, &tags, written),
+            VariantContent::Tagged(inner) => variant_sections(page, inner, &tags, written),
         }
     }
 }
@@ -144,104 +150,107 @@ fn variants(
 fn required(field: &Field) -> &'static str {
     match field.presence {
         Presence::Required => "yes",
-        Presence::OrItsOnlyItem => "yes, or the fields of its only item in its place",
-        Presence::Never(_) => "never",
-        Presence::Optional | Presence::Otherwise(_) => "no",
-        Presence::RequiredWithPlaceholders => "when there are placeholders",
-        Presence::OnlyWithPlaceholders => "exactly when there are placeholders",
-        Presence::OptionalWithPlaceholders => "no; used when there are placeholders",
+        Presence::RequiredOrInlined => {
+            "yes, or the fields of its only item directly in this object"
+        }
+        Presence::Forbidden(_) => "not allowed",
+        Presence::Optional | Presence::DefaultsTo(_) => "no",
+        Presence::RequiredWithPlaceholders => "if there are placeholders",
+        Presence::OnlyWithPlaceholders => "if there are placeholders; otherwise not allowed",
+        Presence::OptionalWithPlaceholders => "no; ignored without placeholders",
     }
 }
 
-fn value(field: &'static Field) -> String {
+fn value_description(field: &'static Field) -> String {
     match field.presence {
-        Presence::Never(rule) => format!("refused: `{}`", rule.id()),
-        Presence::Otherwise(word) => format!("{}; else `{word}`", shape(&field.shape)),
-        _ => shape(&field.shape),
+        Presence::Forbidden(rule) => format!("rejected with `{}`", rule.id()),
+        Presence::DefaultsTo(value) => {
+            format!("{}; default `{value}`", type_description(&field.field_type))
+        }
+        _ => type_description(&field.field_type),
     }
 }
 
-fn shape(shape: &'static FieldType) -> String {
-    match shape {
+fn type_description(field_type: &'static FieldType) -> String {
+    match field_type {
         FieldType::String(rule) => text(rule),
-        FieldType::Choice(words) => format!("`{}`, in any letter case", words.join("`, `")),
-        FieldType::Choices(words) => {
-            format!("list of `{}`, in any letter case", words.join("`, `"))
+        FieldType::Choice(values) => format!("`{}`, case-insensitive", values.join("`, `")),
+        FieldType::ChoiceList(values) => {
+            format!("list of `{}`, case-insensitive", values.join("`, `"))
         }
         FieldType::Bool => "boolean".to_owned(),
         FieldType::ParameterFormat => {
-            format!("`{}`, in any letter case", ParameterFormat::VALUES.join("`, `"))
+            format!("`{}`, case-insensitive", ParameterFormat::VALUES.join("`, `"))
         }
-        FieldType::PositiveInteger => "whole number from 1".to_owned(),
-        FieldType::Integer(least, most) => format!("whole number from {least} to {most}"),
-        FieldType::Id(rule) => format!("{}, or whole number from 1", text(rule)),
-        FieldType::OneString(rule) => format!("{}, or a list with one", text(rule)),
-        FieldType::Object(part) => part.title.to_owned(),
-        FieldType::Map(part) => {
-            format!("{}, or a list of objects with `key` and `value`", part.title)
+        FieldType::PositiveInteger => "integer, at least 1".to_owned(),
+        FieldType::Integer(min, max) => format!("integer from {min} to {max}"),
+        FieldType::Id(rule) => format!("{}, or integer of at least 1", text(rule)),
+        FieldType::SingleString(rule) => format!("{}, or a list with one such string", text(rule)),
+        FieldType::Object(object) => object.title.to_owned(),
+        FieldType::Map(object) => {
+            format!("{}, or a list of objects with `key` and `value`", object.title)
         }
-        FieldType::AnyJson(max) => format!("anything of up to {max} bytes, kept as it is"),
+        FieldType::AnyJson(max) => format!("any JSON of up to {max} bytes, stored unchanged"),
         FieldType::TaggedObject(tagged) => format!("a {}", tagged.title),
         FieldType::TaggedList(list) => {
             format!("list of {} to {} {}s", list.min.max(1), list.max, list.item.title)
         }
-        FieldType::ObjectList(parts) => {
-            format!("list of {} to {} {}s", parts.min, parts.max, parts.title)
+        FieldType::ObjectList(list) => {
+            format!("list of {} to {} {}s", list.min, list.max, list.title)
         }
-        FieldType::Samples(SampleFormat::Loose) => {
-            "list with one list of strings, or list of strings, or string".to_owned()
+        FieldType::Samples(SampleFormat::LenientNested) => {
+            "list with one list of strings, list of strings, or string".to_owned()
         }
-        FieldType::Samples(SampleFormat::LoosePlain) => "list of strings, or string".to_owned(),
+        FieldType::Samples(SampleFormat::LenientFlat) => "list of strings, or string".to_owned(),
         FieldType::Samples(SampleFormat::Named) => {
             "list of objects with `param_name` and `example`, both strings".to_owned()
         }
         FieldType::Samples(SampleFormat::Nested) => "list with one list of strings".to_owned(),
-        FieldType::Samples(SampleFormat::Plain) => "list of strings".to_owned(),
+        FieldType::Samples(SampleFormat::Flat) => "list of strings".to_owned(),
         FieldType::Samples(SampleFormat::Single) => "string, or list with one string".to_owned(),
     }
 }
 
 fn text(rule: &StringRule) -> String {
-    let form = match rule.form {
+    let format = match rule.format {
         StringFormat::Language => return "`language_REGION`".to_owned(),
         StringFormat::Phone => {
-            return "optional `+`, then 7 to 15 digits, the first not 0".to_owned();
+            return "optional `+` and 7 to 15 digits, the first not 0".to_owned();
         }
-        StringFormat::Dialled => {
-            return "phone number: optional `+`, at least 5 digits, spaces, hyphens, dots and parentheses; up to 20 characters".to_owned();
+        StringFormat::DialledPhone => {
+            return "optional `+` and at least 5 digits, with spaces, hyphens, dots and parentheses allowed; up to 20 characters".to_owned();
         }
-        StringFormat::Moment => return "a moment: `2026-11-15T09:30:00Z`".to_owned(),
+        StringFormat::Timestamp => {
+            return "RFC 3339 timestamp, such as `2026-11-15T09:30:00Z`".to_owned();
+        }
         StringFormat::Free => "",
         StringFormat::Secret => ", at least 16, printable ASCII without spaces",
-        StringFormat::Name => ", no white space at the ends",
+        StringFormat::Name => ", no leading or trailing whitespace",
         StringFormat::WithPlaceholders => ", placeholders `{{1}}` to `{{999}}` allowed",
         StringFormat::WithoutPlaceholders => ", no placeholders",
-        StringFormat::Url => ", an `http://` or `https://` address",
-        StringFormat::Locale => return "one of WhatsApp's language codes".to_owned(),
-        StringFormat::Signature => return "11 letters, digits, `+`, `/` or `=`".to_owned(),
+        StringFormat::Url => ", an `http://` or `https://` URL",
+        StringFormat::Locale => return "language code that WhatsApp supports".to_owned(),
+        StringFormat::SignatureHash => return "11 letters, digits, `+`, `/` or `=`".to_owned(),
         StringFormat::Identifier => ", lower-case letters, digits and `_`",
         StringFormat::Headline => ", at most one placeholder, no formatting, no emoji",
-        StringFormat::Message => ", placeholders allowed with words around them",
-        StringFormat::CardMessage => ", placeholders allowed between words",
+        StringFormat::Message => {
+            ", placeholders allowed, with words before, between and after them"
+        }
+        StringFormat::CardMessage => ", placeholders allowed, with words before and after them",
         StringFormat::Plain => ", no placeholders, no formatting, no emoji",
-        StringFormat::Label => {
-            ", no placeholders, no `*`, `~` and `` ` ``, no formatting, no emoji"
-        }
+        StringFormat::Label => ", no placeholders, no `*`, `~` or `` ` ``, no formatting, no emoji",
         StringFormat::Link => {
-            ", an `http://` or `https://` address that may end in a placeholder and does not lead into WhatsApp"
+            ", an `http://` or `https://` URL that may end in a placeholder and does not point to WhatsApp"
         }
-        StringFormat::Package => ", the name of an Android package",
-        StringFormat::UrlWithSuffix => {
-            ", an `http://` or `https://` address that may end in `{{1}}`"
-        }
+        StringFormat::AndroidPackage => ", an Android package name",
+        StringFormat::UrlWithSuffix => ", an `http://` or `https://` URL that may end in `{{1}}`",
     };
     let lines = if rule.multiline { ", line breaks and tabs allowed" } else { "" };
-    let whatsapp =
-        rule.whatsapp_max.map_or(String::new(), |max| format!(" (WhatsApp takes {max})"));
-    format!("string of 1 to {} characters{whatsapp}{form}{lines}", rule.max)
+    let whatsapp = rule.whatsapp_max.map_or(String::new(), |max| format!(" ({max} on WhatsApp)"));
+    format!("string of 1 to {} characters{whatsapp}{format}{lines}", rule.max)
 }
 
-fn capital(title: &str) -> String {
+fn capitalized(title: &str) -> String {
     let mut letters = title.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

@@ -118,7 +118,7 @@ pub(super) fn too_much(length: usize, max: usize) -> TextViolation {
 
 /// A row for a value, as the rulebook has them for texts.
 fn row(max: usize, multiline: bool, form: StringFormat) -> StringRule {
-    StringRule { max, whatsapp_max: None, multiline, form }
+    StringRule { max, whatsapp_max: None, multiline, format: form }
 }
 
 fn line_break(value: &str, faults: &mut Vec<TextViolation>) {

@@ -18,7 +18,9 @@ use super::{
 };
 use crate::{
     document::Json,
-    rulebook::{BODY_MAX, CODE_MAX, Category, OFFER_CODE_MAX, ParameterFormat},
+    rulebook::{
+        Category, MAX_BODY_CHARS, MAX_COUPON_CHARS, MAX_OFFER_COUPON_CHARS, ParameterFormat,
+    },
     template::Template,
     validation::timestamp,
     violation::{Rule, TextViolation, Violation, ViolationCollector, shortened},
@@ -85,7 +87,7 @@ fn body_max(parts: &Parts<'_, '_>) -> Limit {
     } else if parts.offer.is_some() {
         Limit::Filled(OFFER_BODY_MAX)
     } else {
-        Limit::Filled(BODY_MAX)
+        Limit::Filled(MAX_BODY_CHARS)
     }
 }
 
@@ -143,7 +145,7 @@ fn message<'a>(
     if parts.buttons.is_some() && defined.is_empty() {
         unknown("component", Some("BUTTONS"), report);
     }
-    let coupon_max = if parts.offer.is_some() { OFFER_CODE_MAX } else { CODE_MAX };
+    let coupon_max = if parts.offer.is_some() { MAX_OFFER_COUPON_CHARS } else { MAX_COUPON_CHARS };
     let (buttons, taken) = buttons::fill(defined, format, coupon_max, &spot.key("buttons"), report);
     sent.extend(taken);
     let cards = cards(parts.carousel, format, &spot.key("cards"), report);

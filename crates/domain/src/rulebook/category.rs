@@ -3,11 +3,11 @@
 use crate::string_enum::string_enum;
 
 string_enum!(
-    /// What a template is sent for.
+    /// The purpose of a template.
     Category {
-        /// Offers, news, invitations.
+        /// Offers, news and invitations.
         Marketing "MARKETING",
-        /// Something the customer asked for or is in the middle of.
+        /// Messages about a request or transaction of the customer.
         Utility "UTILITY",
         /// One-time codes.
         Authentication "AUTHENTICATION",

@@ -1,8 +1,8 @@
-//! What WhatsApp's Graph API answers where we tell a violation: its code, its subcode, and a title
-//! of ours. One table; the first row that fits is taken.
+//! Error codes of WhatsApp's Graph API for violations: code, subcode, and a title by Galley. The
+//! first matching row of one table applies.
 //!
-//! The same fault has another subcode in a header than in a body, so that the place counts. It is
-//! found by following the violation's pointer through the document.
+//! The subcode of a rule depends on the location: it differs between a header and a body. The
+//! location follows from the violation's pointer and the document.
 
 use crate::{
     document::Json,
@@ -11,7 +11,7 @@ use crate::{
 
 /// An error of the Graph API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Graph {
+pub struct GraphError {
     /// `error.code`.
     pub code: u32,
     /// `error.error_subcode`, where one is known.
@@ -20,22 +20,22 @@ pub struct Graph {
     pub title: &'static str,
 }
 
-/// Where a fault stands, as far as codes tell places apart.
+/// The location of a violation, as far as the codes depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Location {
     Name,
     Header,
     Body,
     Footer,
-    /// Another component.
+    /// Any other component.
     Component,
     /// The label of a button.
     Label,
-    /// The address of a button.
-    Address,
+    /// The URL of a button.
+    Url,
     /// Any other field of a button.
     Button,
-    /// Samples.
+    /// Sample values.
     Example,
     /// Anything else.
     Document,
@@ -43,27 +43,32 @@ enum Place {
 
 struct Row {
     rules: &'static [Rule],
-    /// Nowhere named: anywhere.
-    places: &'static [Place],
-    graph: Graph,
+    /// Empty for all locations.
+    locations: &'static [Location],
+    error: GraphError,
 }
 
 const fn row(
     rules: &'static [Rule],
-    places: &'static [Place],
+    locations: &'static [Location],
     subcode: u32,
     title: &'static str,
 ) -> Row {
-    Row { rules, places, graph: Graph { code: INVALID, subcode: Some(subcode), title } }
+    Row {
+        rules,
+        locations,
+        error: GraphError { code: INVALID_PARAMETER, subcode: Some(subcode), title },
+    }
 }
 
-/// An invalid parameter.
-const INVALID: u32 = 100;
+/// The Graph API's code for an invalid parameter.
+const INVALID_PARAMETER: u32 = 100;
 
-const OTHERWISE: Graph = Graph { code: INVALID, subcode: None, title: "The template is not valid" };
+const OTHER: GraphError =
+    GraphError { code: INVALID_PARAMETER, subcode: None, title: "The template is not valid" };
 
-/// What is wrong with how a text is written.
-const WRITING: &[Rule] = &[
+/// The rules about the characters and placeholders of a text.
+const TEXT_RULES: &[Rule] = &[
     Rule::ControlCharacter,
     Rule::Empty,
     Rule::Formatting,
@@ -78,46 +83,46 @@ const TABLE: &[Row] = &[
     row(&[Rule::TooLong], &[], 2_388_040, "A text is too long"),
     row(
         &[Rule::NameForm, Rule::ControlCharacter, Rule::Empty],
-        &[Place::Name],
+        &[Location::Name],
         2_388_046,
-        "The name holds characters that it may not",
+        "The name contains invalid characters",
     ),
     Row {
         rules: &[Rule::PhoneForm],
-        places: &[],
-        graph: Graph { code: 192, subcode: None, title: "The phone number is not valid" },
+        locations: &[],
+        error: GraphError { code: 192, subcode: None, title: "The phone number is not valid" },
     },
     Row {
         rules: &[Rule::NotCovered],
-        places: &[],
-        graph: Graph { title: "Meta's template library is not covered here", ..OTHERWISE },
+        locations: &[],
+        error: GraphError { title: "Meta's template library is not supported", ..OTHER },
     },
-    row(&[Rule::PlaceholderGap], &[], 2_388_037, "Variables do not count from 1"),
+    row(&[Rule::PlaceholderGap], &[], 2_388_037, "Variables are not numbered consecutively from 1"),
     row(
         &[Rule::PlaceholderAtStart, Rule::PlaceholderAtEnd],
         &[],
         2_388_299,
-        "A variable stands at the beginning or end",
+        "The body starts or ends with a variable",
     ),
-    row(&[Rule::TooFewWords], &[], 2_388_293, "Too many variables for so short a text"),
-    row(&[Rule::WhatsappLink], &[], 2_388_081, "A button leads into WhatsApp"),
+    row(&[Rule::TooFewWords], &[], 2_388_293, "The body has too many variables for its length"),
+    row(&[Rule::WhatsappLink], &[], 2_388_081, "A button links to WhatsApp"),
     row(
         &[Rule::SamplesCount, Rule::SamplesNotAllowed, Rule::SampleName],
         &[],
         2_388_043,
-        "The example does not fit the text",
+        "The example does not match the text",
     ),
     row(
         &[Rule::SampleUnknown, Rule::SampleUnfit],
         &[],
         2_388_043,
-        "The sample of an attachment is not there, or of another type",
+        "The sample file does not exist or has the wrong type",
     ),
     row(
         &[Rule::Required, Rule::WrongType, Rule::Empty, Rule::ControlCharacter],
-        &[Place::Example],
+        &[Location::Example],
         2_388_043,
-        "The example does not fit the text",
+        "The example does not match the text",
     ),
     row(
         &[
@@ -128,21 +133,26 @@ const TABLE: &[Row] = &[
             Rule::PlaceholderNotAllowed,
             Rule::ControlCharacter,
         ],
-        &[Place::Address],
+        &[Location::Url],
         2_388_052,
-        "The address of a button is not valid",
+        "The URL of a button is not valid",
     ),
     row(
         &[Rule::Required, Rule::Empty, Rule::FlowSource, Rule::TermsNotAccepted],
-        &[Place::Label, Place::Address, Place::Button],
+        &[Location::Label, Location::Url, Location::Button],
         2_388_050,
-        "A button lacks a field",
+        "A required field of a button is missing",
     ),
-    row(WRITING, &[Place::Header], 2_388_047, "The header is written in a way it may not be"),
-    row(WRITING, &[Place::Body], 2_388_072, "The body is written in a way it may not be"),
-    row(WRITING, &[Place::Footer], 2_388_073, "The footer is written in a way it may not be"),
-    row(WRITING, &[Place::Label], 2_388_060, "A label is written in a way it may not be"),
-    row(&[Rule::NotAChoice], &[Place::Label], 2_388_060, "A label is not the one it has to be"),
+    row(TEXT_RULES, &[Location::Header], 2_388_047, "The header text is not valid"),
+    row(TEXT_RULES, &[Location::Body], 2_388_072, "The body text is not valid"),
+    row(TEXT_RULES, &[Location::Footer], 2_388_073, "The footer text is not valid"),
+    row(TEXT_RULES, &[Location::Label], 2_388_060, "A button label is not valid"),
+    row(
+        &[Rule::NotAChoice],
+        &[Location::Label],
+        2_388_060,
+        "A button label is not the required one",
+    ),
     row(
         &[
             Rule::Required,
@@ -151,9 +161,9 @@ const TABLE: &[Row] = &[
             Rule::AuthenticationText,
             Rule::AuthenticationOnly,
         ],
-        &[Place::Header, Place::Body, Place::Footer, Place::Component],
+        &[Location::Header, Location::Body, Location::Footer, Location::Component],
         2_388_043,
-        "A component lacks a field or has one too many",
+        "A component has a missing or unexpected field",
     ),
     row(
         &[Rule::BodyMissing, Rule::CardIncomplete, Rule::HeaderMissing],
@@ -163,83 +173,86 @@ const TABLE: &[Row] = &[
     ),
 ];
 
-/// What the Graph API answers for a violation of that document.
-pub fn of(violation: &Violation, document: &Json<'_>) -> Graph {
-    // Braces that are not closed WhatsApp only finds when it reviews.
+/// The error with which the Graph API would report a violation of this document.
+pub fn for_violation(violation: &Violation, document: &Json<'_>) -> GraphError {
+    // The Graph API accepts unclosed braces; WhatsApp rejects them only in its review.
     let only_braces = violation.span.is_some_and(|span| span.end - span.start == 2);
     if only_braces && [Rule::PlaceholderSyntax, Rule::PlaceholderName].contains(&violation.rule) {
-        return OTHERWISE;
+        return OTHER;
     }
-    let place = place(&violation.pointer, document);
-    let fits = |row: &&Row| {
+    let location = location(&violation.pointer, document);
+    let matches = |row: &&Row| {
         row.rules.contains(&violation.rule)
-            && (row.places.is_empty() || row.places.contains(&place))
+            && (row.locations.is_empty() || row.locations.contains(&location))
     };
-    TABLE.iter().find(fits).map_or(OTHERWISE, |row| row.graph)
+    TABLE.iter().find(matches).map_or(OTHER, |row| row.error)
 }
 
-/// Follows a pointer; what it passes on its way tells where it leads.
-fn place(pointer: &str, document: &Json<'_>) -> Place {
+/// Finds the location of a pointer from the objects on its path.
+fn location(pointer: &str, document: &Json<'_>) -> Location {
     let mut value = Some(document);
-    let mut place = Place::Document;
+    let mut location = Location::Document;
     let mut list = "";
-    for step in pointer.split('/').skip(1) {
-        let holder = value;
+    for token in pointer.split('/').skip(1) {
+        let parent = value;
         value = match value {
-            Some(Json::Array(items)) => step.parse().ok().and_then(|at: usize| items.get(at)),
-            Some(object) => object.get(step),
+            Some(Json::Array(items)) => token.parse().ok().and_then(|at: usize| items.get(at)),
+            Some(object) => object.get(token),
             None => None,
         };
-        place = match (list, step, place) {
-            ("components", ..) => component(value),
-            ("buttons", ..) => Place::Button,
-            (_, "name", Place::Document) => Place::Name,
-            (_, "example", Place::Button | Place::Header | Place::Body) => sample(holder, place),
-            (_, "text" | "autofill_text", Place::Button) => Place::Label,
-            (_, "url", Place::Button) => Place::Address,
-            _ => place,
+        location = match (list, token, location) {
+            ("components", ..) => component_location(value),
+            ("buttons", ..) => Location::Button,
+            (_, "name", Location::Document) => Location::Name,
+            (_, "example", Location::Button | Location::Header | Location::Body) => {
+                example_location(parent, location)
+            }
+            (_, "text" | "autofill_text", Location::Button) => Location::Label,
+            (_, "url", Location::Button) => Location::Url,
+            _ => location,
         };
-        list = step;
+        list = token;
     }
-    place
+    location
 }
 
-/// Samples stand beside texts and addresses. What else is called so is a field like any other: the
-/// attachment of a header, the code of a button.
-fn sample(holder: Option<&Json<'_>>, place: Place) -> Place {
-    let says = |field: &str, word: &str| {
-        let text = holder.and_then(|it| it.get(field)).and_then(Json::as_str);
-        text.is_some_and(|text| text.eq_ignore_ascii_case(word))
+/// The location of an `example` field. Only the sample values of texts and URLs count as
+/// [`Location::Example`]; the attachment of a header and the code of a button are ordinary fields.
+fn example_location(parent: Option<&Json<'_>>, location: Location) -> Location {
+    let is = |field: &str, value: &str| {
+        let text = parent.and_then(|it| it.get(field)).and_then(Json::as_str);
+        text.is_some_and(|text| text.eq_ignore_ascii_case(value))
     };
-    match place {
-        Place::Header if !says("format", "TEXT") => Place::Component,
-        Place::Button if says("type", "COPY_CODE") => Place::Button,
-        _ => Place::Example,
+    match location {
+        Location::Header if !is("format", "TEXT") => Location::Component,
+        Location::Button if is("type", "COPY_CODE") => Location::Button,
+        _ => Location::Example,
     }
 }
 
-fn component(value: Option<&Json<'_>>) -> Place {
-    let word = value.and_then(|it| it.get("type")).and_then(Json::as_str).unwrap_or_default();
-    let places = [("HEADER", Place::Header), ("BODY", Place::Body), ("FOOTER", Place::Footer)];
-    let known = places.iter().find(|(known, _)| known.eq_ignore_ascii_case(word));
-    known.map_or(Place::Component, |(_, place)| *place)
+fn component_location(value: Option<&Json<'_>>) -> Location {
+    let found = value.and_then(|it| it.get("type")).and_then(Json::as_str).unwrap_or_default();
+    let locations =
+        [("HEADER", Location::Header), ("BODY", Location::Body), ("FOOTER", Location::Footer)];
+    let known = locations.iter().find(|(known, _)| known.eq_ignore_ascii_case(found));
+    known.map_or(Location::Component, |(_, location)| *location)
 }
 
-/// The table for people, as Markdown.
+/// The table as Markdown, for the rules page.
 pub(crate) fn markdown() -> String {
     let line = |row: &Row| {
         let rules: Vec<String> = row.rules.iter().map(|rule| format!("`{}`", rule.id())).collect();
-        let places: Vec<String> =
-            row.places.iter().map(|place| format!("{place:?}").to_lowercase()).collect();
-        let places = if places.is_empty() { "anywhere".to_owned() } else { places.join(", ") };
-        let Graph { code, subcode, title } = row.graph;
+        let locations: Vec<String> =
+            row.locations.iter().map(|location| format!("{location:?}").to_lowercase()).collect();
+        let locations = if locations.is_empty() { "any".to_owned() } else { locations.join(", ") };
+        let GraphError { code, subcode, title } = row.error;
         let subcode = subcode.map_or("–".to_owned(), |it| it.to_string());
-        format!("| {} | {places} | {code} | {subcode} | {title} |\n", rules.join(", "))
+        format!("| {} | {locations} | {code} | {subcode} | {title} |\n", rules.join(", "))
     };
     let rows: String = TABLE.iter().map(line).collect();
-    let Graph { code, title, .. } = OTHERWISE;
+    let GraphError { code, title, .. } = OTHER;
     format!(
-        "| rules | where | code | subcode | title |\n|---|---|---|---|---|\n{rows}| any other | anywhere | {code} | – | {title} |\n"
+        "| rules | location | code | subcode | title |\n|---|---|---|---|---|\n{rows}| any other | any | {code} | – | {title} |\n"
     )
 }
 
@@ -248,7 +261,7 @@ mod tests {
     use super::*;
     use crate::{document::Document, rulebook::WHATSAPP, template::Template};
 
-    /// The codes of everything that is wrong with a document.
+    /// The code and subcode (or 0) of each violation of a document.
     fn codes(components: &str) -> Vec<(u32, u32)> {
         let text = format!(
             r#"{{"name":"Bad name","language":"en","category":"MARKETING","components":[{components}]}}"#
@@ -256,8 +269,8 @@ mod tests {
         let document = Document::parse(text.as_bytes()).unwrap();
         let violations = Template::read(&document, &WHATSAPP).unwrap_err();
         let code = |violation| {
-            let graph = of(violation, document.root());
-            (graph.code, graph.subcode.unwrap_or(0))
+            let error = for_violation(violation, document.root());
+            (error.code, error.subcode.unwrap_or(0))
         };
         let codes: Vec<_> = violations.listed().iter().map(code).collect();
         assert_eq!(codes[0], (100, 2_388_046), "the name is always wrong here");
@@ -265,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_fault_has_another_code_in_another_place() {
+    fn the_code_of_a_violation_depends_on_its_location() {
         let body = r#"{"type":"BODY","text":"b"}"#;
         for (component, code) in [
             (r#"{"type":"header","format":"text","text":"*b*"}"#, 2_388_047),
@@ -308,22 +321,22 @@ mod tests {
     }
 
     #[test]
-    fn a_place_inside_a_card_is_found() {
+    fn locations_inside_a_card_are_found() {
         let document = Document::parse(
             br#"{"components":[{"type":"CAROUSEL","cards":[{"components":[{"type":"BODY"},{"type":"BUTTONS"}]}]}]}"#,
         )
         .unwrap();
         for (pointer, expected) in [
-            ("", Place::Document),
-            ("/name", Place::Name),
-            ("/components", Place::Document),
-            ("/components/0/cards/0", Place::Component),
-            ("/components/0/cards/0/components/0/text", Place::Body),
-            ("/components/0/cards/0/components/0/example/body_text", Place::Example),
-            ("/components/0/cards/0/components/1/buttons/0/text", Place::Label),
-            ("/components/7/text", Place::Component),
+            ("", Location::Document),
+            ("/name", Location::Name),
+            ("/components", Location::Document),
+            ("/components/0/cards/0", Location::Component),
+            ("/components/0/cards/0/components/0/text", Location::Body),
+            ("/components/0/cards/0/components/0/example/body_text", Location::Example),
+            ("/components/0/cards/0/components/1/buttons/0/text", Location::Label),
+            ("/components/7/text", Location::Component),
         ] {
-            assert_eq!(place(pointer, document.root()), expected, "{pointer}");
+            assert_eq!(location(pointer, document.root()), expected, "{pointer}");
         }
     }
 }

@@ -1,165 +1,163 @@
-//! The types of a rulebook's table: which fields an object has and what each may hold.
+//! The types of a rulebook's table: the fields of each object and the values they accept.
 
 use crate::{string_enum::string_enum, violation::Rule};
 
-/// One kind of object: the fields it may have.
+/// An object type: the fields it may have.
 #[derive(Debug)]
 pub struct ObjectSchema {
-    /// What people call it: "a BODY component".
+    /// The name in messages and documentation, with its article: "a BODY component".
     pub title: &'static str,
-    /// Its fields, in the order they are read, kept and shown.
+    /// The fields, in the order in which they are validated, stored and returned.
     pub fields: &'static [Field],
 }
 
-/// One row of the table.
+/// One field of an object: a row of the table.
 #[derive(Debug)]
 pub struct Field {
-    /// Its key in the object.
+    /// The key in the object.
     pub name: &'static str,
-    /// Whether it has to be there.
+    /// Whether the field is required.
     pub presence: Presence,
-    /// What stands behind it.
-    pub shape: FieldType,
-    /// What it is for, in a sentence.
+    /// The values that the field accepts.
+    pub field_type: FieldType,
+    /// The description: one or two sentences, also the hint when the field is missing.
     pub about: &'static str,
 }
 
-/// Whether a field has to be there.
+/// Whether a field is required, optional or forbidden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// Always.
+    /// Required.
     Required,
-    /// It may be left out.
+    /// Optional.
     Optional,
-    /// When the text or address before it in the table holds placeholders; otherwise it is
-    /// passed over, neither checked nor kept.
+    /// Required if the preceding text or URL field contains placeholders; otherwise ignored: neither
+    /// validated nor stored.
     RequiredWithPlaceholders,
-    /// It may be given when the text or address before it holds placeholders; otherwise it is
-    /// passed over, neither checked nor kept.
+    /// Optional if the preceding text or URL field contains placeholders; otherwise ignored: neither
+    /// validated nor stored.
     OptionalWithPlaceholders,
-    /// When the text or address before it in the table holds placeholders, and only then:
-    /// otherwise it is refused. SampleFormat are asked for in the way that the format of the document
-    /// has them.
+    /// Required if the preceding text or URL field contains placeholders; otherwise rejected. Of
+    /// several sample fields, only the one for the document's [`ParameterFormat`] is accepted.
     OnlyWithPlaceholders,
-    /// It may be left out; this word is kept then.
-    Otherwise(&'static str),
-    /// It is a list and has to be there, or the fields of its only item stand in its place.
-    OrItsOnlyItem,
-    /// It may not be there: this rule is broken then, and the row says why.
-    Never(Rule),
+    /// Optional; if absent, this value is stored.
+    DefaultsTo(&'static str),
+    /// Required, for a list. A list with one item may be replaced by the fields of that item,
+    /// written directly in the object.
+    RequiredOrInlined,
+    /// Rejected with this rule; `about` is the hint.
+    Forbidden(Rule),
 }
 
 impl Field {
-    /// The fields that may stand in the place of this one.
-    pub(crate) fn inlined(&self) -> &'static [Field] {
-        match (self.presence, &self.shape) {
-            (Presence::OrItsOnlyItem, FieldType::ObjectList(parts)) => parts.item.fields,
+    /// The fields that may replace this one, see [`Presence::RequiredOrInlined`].
+    pub(crate) fn inlined_fields(&self) -> &'static [Field] {
+        match (self.presence, &self.field_type) {
+            (Presence::RequiredOrInlined, FieldType::ObjectList(list)) => list.item.fields,
             _ => &[],
         }
     }
 }
 
-/// What kind of value a field holds.
+/// The type of a field.
 #[derive(Debug)]
 pub enum FieldType {
     /// A string.
     String(StringRule),
-    /// One of some words, read in any letter case, kept in upper case.
+    /// One of these values, case-insensitive; stored as written here.
     Choice(&'static [&'static str]),
-    /// A list of such words. One that stands there twice counts once.
-    Choices(&'static [&'static str]),
-    /// `true` or `false`.
+    /// A list of such values; repeating one has no effect.
+    ChoiceList(&'static [&'static str]),
+    /// A boolean.
     Bool,
-    /// A whole number from 1.
+    /// An integer of at least 1.
     PositiveInteger,
-    /// A whole number from the first to the second.
+    /// An integer in this inclusive range.
     Integer(i64, i64),
-    /// How placeholders are written in the fields behind it, see [`ParameterFormat`]: one of its words, in
-    /// any letter case.
+    /// A [`ParameterFormat`], case-insensitive. It applies to the fields that follow in the table.
     ParameterFormat,
-    /// An id of somebody else's: a string, or a whole number from 1, which is kept as one.
+    /// An id of another system: a string, or a positive integer, which is stored as a string.
     Id(StringRule),
-    /// A string by itself, or a list with one; kept as a list.
-    OneString(StringRule),
-    /// One kind of object.
+    /// A string, or a list with one string; stored as a list.
+    SingleString(StringRule),
+    /// An object.
     Object(&'static ObjectSchema),
-    /// One kind of object, or a list with a `key` and a `value` for each of its members; kept as an
-    /// object.
+    /// An object, or a list of its members as objects with `key` and `value`; stored as an object.
     Map(&'static ObjectSchema),
-    /// Anything that has at most so many bytes; kept as it is.
+    /// Any JSON value of at most this many bytes; stored unchanged.
     AnyJson(usize),
-    /// An object whose kind its tag tells.
+    /// An object whose type a tag determines.
     TaggedObject(&'static TaggedObject),
     /// A list of tagged objects.
     TaggedList(TaggedList),
-    /// A list of objects of one kind.
+    /// A list of objects of one type.
     ObjectList(ObjectList),
-    /// Sample values, one for each placeholder before them.
+    /// Sample values, one for each placeholder of the preceding text or URL field.
     Samples(SampleFormat),
 }
 
-/// How a string has to be.
+/// The constraints of a string.
 #[derive(Debug)]
 pub struct StringRule {
-    /// How many characters at most.
+    /// The maximum number of characters.
     pub max: usize,
-    /// How many characters WhatsApp takes, where that is less. More are worth a warning only.
+    /// The maximum number of characters on WhatsApp, if that is lower. Exceeding it is a warning.
     pub whatsapp_max: Option<usize>,
     /// Whether line feed, carriage return and tab are allowed.
     pub multiline: bool,
-    /// What it has to look like beyond that.
-    pub form: StringFormat,
+    /// The format.
+    pub format: StringFormat,
 }
 
-/// The look of a string.
+/// The format of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StringFormat {
-    /// Anything.
+    /// Any text.
     Free,
-    /// No white space at the ends.
+    /// No leading or trailing whitespace.
     Name,
     /// `language_REGION`.
     Language,
-    /// Placeholders `{{1}}`, `{{2}}` … may stand in it.
+    /// A text that may contain the placeholders `{{1}}`, `{{2}}` …
     WithPlaceholders,
-    /// No placeholder may stand in it.
+    /// A text without placeholders.
     WithoutPlaceholders,
-    /// An `http` or `https` address.
+    /// An `http` or `https` URL.
     Url,
-    /// An `http` or `https` address that may end in `{{1}}`.
+    /// An `http` or `https` URL that may end in `{{1}}`.
     UrlWithSuffix,
-    /// A phone number.
+    /// A phone number: an optional `+` and digits.
     Phone,
-    /// A phone number with whatever people write between its digits.
-    Dialled,
-    /// A moment as RFC 3339 writes it.
-    Moment,
+    /// A phone number that may contain separators.
+    DialledPhone,
+    /// An RFC 3339 timestamp.
+    Timestamp,
     /// Lower-case letters, digits and `_`.
     Identifier,
-    /// A language code of WhatsApp's list.
+    /// A language code that WhatsApp supports.
     Locale,
-    /// A headline: at most one placeholder; no formatting, no asterisk, no emoji.
+    /// A header text: at most one placeholder; no formatting, asterisks or emoji.
     Headline,
-    /// The message itself: words before, behind and between its placeholders.
+    /// A body text: no placeholder at either end, and a minimum number of words per placeholder.
     Message,
-    /// The message of a card: words before and behind its placeholders.
+    /// The body text of a card: no placeholder at either end.
     CardMessage,
-    /// Small print: no placeholders, no formatting, no emoji.
+    /// A text without placeholders, formatting and emoji.
     Plain,
-    /// A label: as small print, and no `*`, `~` and `` ` `` even by themselves.
+    /// A button label: as [`StringFormat::Plain`], and without any `*`, `~` and `` ` ``.
     Label,
-    /// An `http` or `https` address that may end in a placeholder and does not lead into WhatsApp.
+    /// An `http` or `https` URL that may end in a placeholder and does not point to WhatsApp.
     Link,
-    /// The name of an Android package.
-    Package,
-    /// The hash of the key that an Android app is signed with.
-    Signature,
-    /// 16 characters at least, all of them printable ASCII and none of them a space.
+    /// An Android package name.
+    AndroidPackage,
+    /// The hash of the signing key of an Android app.
+    SignatureHash,
+    /// At least 16 printable ASCII characters without spaces.
     Secret,
 }
 
 string_enum!(
-    /// How placeholders are written in a document.
+    /// How the placeholders of a document are written.
     ParameterFormat {
         /// `{{1}}`, `{{2}}` …
         Positional "POSITIONAL",
@@ -171,82 +169,83 @@ string_enum!(
 /// A list of tagged objects.
 #[derive(Debug)]
 pub struct TaggedList {
-    /// How many items at least.
+    /// The minimum number of items.
     pub min: usize,
-    /// How many items at most.
+    /// The maximum number of items.
     pub max: usize,
-    /// Its items.
+    /// The items.
     pub item: &'static TaggedObject,
-    /// Tags that appear at most once.
+    /// Whether each tag value may appear at most once.
     pub unique: bool,
-    /// A tag that has to appear.
-    pub needs: Option<&'static str>,
+    /// A tag value that has to appear.
+    pub required: Option<&'static str>,
 }
 
-/// A list of objects of one kind.
+/// A list of objects of one type.
 #[derive(Debug)]
 pub struct ObjectList {
-    /// How many items at least.
+    /// The minimum number of items.
     pub min: usize,
-    /// How many items at most.
+    /// The maximum number of items.
     pub max: usize,
-    /// What people call an item: "card".
+    /// The name of an item in messages and documentation: "card".
     pub title: &'static str,
-    /// What each item holds.
+    /// The items.
     pub item: &'static ObjectSchema,
 }
 
-/// Objects that a tag tells apart.
+/// Object types that a tag distinguishes.
 #[derive(Debug)]
 pub struct TaggedObject {
-    /// What people call such an object: "component".
+    /// The name of such an object in messages and documentation: "component".
     pub title: &'static str,
-    /// The field that tells the kind.
+    /// The name of the field that contains the tag.
     pub tag: &'static str,
-    /// What the tag is for, in a sentence.
+    /// The description of the tag.
     pub about: &'static str,
-    /// The kinds.
+    /// The object types.
     pub variants: &'static [Variant],
 }
 
-/// One kind of tagged object.
+/// One type of a tagged object.
 #[derive(Debug)]
 pub struct Variant {
-    /// The word in the tag.
-    pub word: &'static str,
-    /// What the object then holds.
-    pub kind: VariantContent,
+    /// The value of the tag.
+    pub value: &'static str,
+    /// The other fields of the object.
+    pub content: VariantContent,
 }
 
-/// What a tagged object holds.
+/// The other fields of a tagged object.
 #[derive(Debug)]
 pub enum VariantContent {
-    /// These fields.
+    /// The fields of this schema.
     Fields(&'static ObjectSchema),
-    /// That is told by a second tag.
+    /// A second tag determines the fields.
     Tagged(&'static TaggedObject),
 }
 
 /// How sample values are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampleFormat {
-    /// A list that holds one list with all values.
+    /// A list that contains one list of all values.
     Nested,
-    /// A list with all values.
-    Plain,
-    /// The one value by itself, or in a list.
+    /// A list of all values.
+    Flat,
+    /// One string, or a list with one string.
     Single,
-    /// As [`SampleFormat::Nested`], and also as a plain list or as the one value by itself; kept nested.
-    Loose,
-    /// As [`SampleFormat::Plain`], and also as the one value by itself; kept as a list.
-    LoosePlain,
+    /// As [`SampleFormat::Nested`]; a flat list and, for one placeholder, a string are accepted too.
+    /// Stored nested.
+    LenientNested,
+    /// As [`SampleFormat::Flat`]; a string is accepted too. Stored as a list.
+    LenientFlat,
     /// A list of objects, each with the name of a placeholder and a value.
     Named,
 }
 
 impl TaggedObject {
-    /// The words its tag may hold.
-    pub fn words(&self) -> impl Iterator<Item = &'static str> + Clone + '_ {
-        self.variants.iter().map(|variant| variant.word)
+    /// The values that the tag accepts.
+    pub fn tag_values(&self) -> impl Iterator<Item = &'static str> + Clone + '_ {
+        self.variants.iter().map(|variant| variant.value)
     }
 }

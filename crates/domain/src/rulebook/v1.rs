@@ -1,4 +1,4 @@
-//! The `v1` rulebook: the form of a template on API v1.0, row by row.
+//! The `v1` rulebook: the template format of API v1.0.
 
 use super::{
     Field, FieldType, ObjectSchema,
@@ -14,20 +14,25 @@ pub static V1: Rulebook = Rulebook {
     template: &TEMPLATE,
     edit: &EDIT,
     checks: &[],
-    advise: |_, _| {},
+    collect_warnings: |_, _| {},
     rules: Rule::DOCUMENT,
-    // Unique across the whole service: account and language play no part in it.
-    claim: |_, name, _| name.to_owned(),
-    names_have_languages: false,
+    // Names are unique across the whole service, regardless of account and language.
+    unique_key: |_, name, _| name.to_owned(),
+    supports_translations: false,
 };
 
-const fn text(max: usize, form: StringFormat) -> FieldType {
-    FieldType::String(StringRule { max, whatsapp_max: None, multiline: false, form })
+const fn text(max: usize, format: StringFormat) -> FieldType {
+    FieldType::String(StringRule { max, whatsapp_max: None, multiline: false, format })
 }
 
-/// A text of which WhatsApp takes less.
-const fn limited(max: usize, whatsapp_max: usize, form: StringFormat) -> FieldType {
-    FieldType::String(StringRule { max, whatsapp_max: Some(whatsapp_max), multiline: false, form })
+/// A text with a lower limit on WhatsApp.
+const fn limited(max: usize, whatsapp_max: usize, format: StringFormat) -> FieldType {
+    FieldType::String(StringRule {
+        max,
+        whatsapp_max: Some(whatsapp_max),
+        multiline: false,
+        format,
+    })
 }
 
 static TEMPLATE: ObjectSchema = ObjectSchema {
@@ -36,32 +41,32 @@ static TEMPLATE: ObjectSchema = ObjectSchema {
         Field {
             name: "name",
             presence: Required,
-            shape: text(512, StringFormat::Name),
-            about: "What the template is called. No two templates of the service share a name; names are compared exactly.",
+            field_type: text(512, StringFormat::Name),
+            about: "The name of the template, unique across the whole service. Names are case-sensitive.",
         },
         Field {
             name: "language",
             presence: Required,
-            shape: text(5, StringFormat::Language),
-            about: "The language it is written in, as `language_REGION`: an ISO 639-1 code, `_`, an ISO 3166-1 alpha-2 region.",
+            field_type: text(5, StringFormat::Language),
+            about: "The language of the template as `language_REGION`: an ISO 639-1 language code, `_`, and an ISO 3166-1 alpha-2 region code.",
         },
         Field {
             name: "category",
             presence: Required,
-            shape: FieldType::Choice(Category::VALUES),
-            about: "What it is sent for.",
+            field_type: FieldType::Choice(Category::VALUES),
+            about: "The purpose of the template.",
         },
         Field {
             name: "allow_category_change",
             presence: Required,
-            shape: FieldType::Bool,
-            about: "Whether the category may be changed after creation.",
+            field_type: FieldType::Bool,
+            about: "Whether an edit may change the category.",
         },
         Field {
             name: "components",
             presence: Required,
-            shape: COMPONENTS,
-            about: "The pieces of the message, in any order: exactly one BODY, at most one each of HEADER, FOOTER and BUTTONS.",
+            field_type: COMPONENTS,
+            about: "The components of the message, in any order: exactly one BODY, and at most one each of HEADER, FOOTER and BUTTONS.",
         },
     ],
 };
@@ -71,7 +76,7 @@ const COMPONENTS: FieldType = FieldType::TaggedList(TaggedList {
     max: 20,
     item: &COMPONENT,
     unique: true,
-    needs: Some("BODY"),
+    required: Some("BODY"),
 });
 
 static EDIT: ObjectSchema = ObjectSchema {
@@ -80,20 +85,20 @@ static EDIT: ObjectSchema = ObjectSchema {
         Field {
             name: "category",
             presence: Optional,
-            shape: FieldType::Choice(Category::VALUES),
-            about: "The new category, if `allow_category_change` is true.",
+            field_type: FieldType::Choice(Category::VALUES),
+            about: "The new category. Requires `allow_category_change` to be true.",
         },
         Field {
             name: "components",
             presence: Optional,
-            shape: COMPONENTS,
-            about: "The new components: they take the place of all the old ones.",
+            field_type: COMPONENTS,
+            about: "The new components. They replace all existing components.",
         },
         Field {
             name: "restore_version",
             presence: Optional,
-            shape: FieldType::PositiveInteger,
-            about: "An older version whose components and category come back, as a new version. Stands alone.",
+            field_type: FieldType::PositiveInteger,
+            about: "The number of an earlier version, whose components and category become a new version. Cannot be combined with other fields.",
         },
     ],
 };
@@ -101,22 +106,22 @@ static EDIT: ObjectSchema = ObjectSchema {
 static COMPONENT: TaggedObject = TaggedObject {
     title: "component",
     tag: "type",
-    about: "Which piece of the message this is.",
+    about: "The type of the component.",
     variants: &[
-        Variant { word: "HEADER", kind: VariantContent::Tagged(&HEADER) },
-        Variant { word: "BODY", kind: VariantContent::Fields(&BODY) },
-        Variant { word: "FOOTER", kind: VariantContent::Fields(&FOOTER) },
-        Variant { word: "BUTTONS", kind: VariantContent::Fields(&BUTTONS) },
+        Variant { value: "HEADER", content: VariantContent::Tagged(&HEADER) },
+        Variant { value: "BODY", content: VariantContent::Fields(&BODY) },
+        Variant { value: "FOOTER", content: VariantContent::Fields(&FOOTER) },
+        Variant { value: "BUTTONS", content: VariantContent::Fields(&BUTTONS) },
     ],
 };
 
 static HEADER: TaggedObject = TaggedObject {
     title: "header",
     tag: "format",
-    about: "Whether the header is a text or an attachment.",
+    about: "The type of the header: a text or an attachment.",
     variants: &[
-        Variant { word: "TEXT", kind: VariantContent::Fields(&TEXT_HEADER) },
-        Variant { word: "MEDIA", kind: VariantContent::Fields(&MEDIA_HEADER) },
+        Variant { value: "TEXT", content: VariantContent::Fields(&TEXT_HEADER) },
+        Variant { value: "MEDIA", content: VariantContent::Fields(&MEDIA_HEADER) },
     ],
 };
 
@@ -126,14 +131,14 @@ static TEXT_HEADER: ObjectSchema = ObjectSchema {
         Field {
             name: "text",
             presence: Required,
-            shape: limited(1_024, 60, StringFormat::WithPlaceholders),
-            about: "The headline; may hold placeholders.",
+            field_type: limited(1_024, 60, StringFormat::WithPlaceholders),
+            about: "The header text. May contain placeholders.",
         },
         Field {
             name: "example",
             presence: OptionalWithPlaceholders,
-            shape: FieldType::Object(&TEXT_HEADER_EXAMPLE),
-            about: "Samples for its placeholders.",
+            field_type: FieldType::Object(&TEXT_HEADER_EXAMPLE),
+            about: "Sample values for the placeholders.",
         },
     ],
 };
@@ -143,8 +148,8 @@ static TEXT_HEADER_EXAMPLE: ObjectSchema = ObjectSchema {
     fields: &[Field {
         name: "header_text",
         presence: OptionalWithPlaceholders,
-        shape: FieldType::Samples(SampleFormat::Plain),
-        about: "One sample value for each different placeholder, in their order.",
+        field_type: FieldType::Samples(SampleFormat::Flat),
+        about: "One sample value for each distinct placeholder, in numerical order.",
     }],
 };
 
@@ -153,7 +158,7 @@ static MEDIA_HEADER: ObjectSchema = ObjectSchema {
     fields: &[Field {
         name: "example",
         presence: Required,
-        shape: FieldType::Object(&MEDIA_HEADER_EXAMPLE),
+        field_type: FieldType::Object(&MEDIA_HEADER_EXAMPLE),
         about: "A sample of the attachment.",
     }],
 };
@@ -163,8 +168,8 @@ static MEDIA_HEADER_EXAMPLE: ObjectSchema = ObjectSchema {
     fields: &[Field {
         name: "media_url",
         presence: Required,
-        shape: text(2_000, StringFormat::Url),
-        about: "Where the attachment is found. Nothing is fetched from there.",
+        field_type: text(2_000, StringFormat::Url),
+        about: "The URL of the attachment. Galley does not fetch it.",
     }],
 };
 
@@ -174,19 +179,19 @@ static BODY: ObjectSchema = ObjectSchema {
         Field {
             name: "text",
             presence: Required,
-            shape: FieldType::String(StringRule {
+            field_type: FieldType::String(StringRule {
                 max: 4_096,
                 whatsapp_max: Some(1_024),
                 multiline: true,
-                form: StringFormat::WithPlaceholders,
+                format: StringFormat::WithPlaceholders,
             }),
-            about: "The message itself; may hold placeholders.",
+            about: "The message text. May contain placeholders.",
         },
         Field {
             name: "example",
             presence: RequiredWithPlaceholders,
-            shape: FieldType::Object(&BODY_EXAMPLE),
-            about: "Samples for its placeholders.",
+            field_type: FieldType::Object(&BODY_EXAMPLE),
+            about: "Sample values for the placeholders.",
         },
     ],
 };
@@ -196,8 +201,8 @@ static BODY_EXAMPLE: ObjectSchema = ObjectSchema {
     fields: &[Field {
         name: "body_text",
         presence: RequiredWithPlaceholders,
-        shape: FieldType::Samples(SampleFormat::Nested),
-        about: "A list that holds one list: one sample value for each different placeholder, in their order.",
+        field_type: FieldType::Samples(SampleFormat::Nested),
+        about: "A list that contains one list with one sample value for each distinct placeholder, in numerical order.",
     }],
 };
 
@@ -206,8 +211,8 @@ static FOOTER: ObjectSchema = ObjectSchema {
     fields: &[Field {
         name: "text",
         presence: Required,
-        shape: limited(1_024, 60, StringFormat::WithoutPlaceholders),
-        about: "The small print below the body.",
+        field_type: limited(1_024, 60, StringFormat::WithoutPlaceholders),
+        about: "The text below the body, in small print.",
     }],
 };
 
@@ -216,33 +221,33 @@ static BUTTONS: ObjectSchema = ObjectSchema {
     fields: &[Field {
         name: "buttons",
         presence: Required,
-        shape: FieldType::TaggedList(TaggedList {
+        field_type: FieldType::TaggedList(TaggedList {
             min: 1,
             max: 20,
             item: &BUTTON,
             unique: false,
-            needs: None,
+            required: None,
         }),
-        about: "The buttons, in the order they are shown.",
+        about: "The buttons, in display order.",
     }],
 };
 
 static BUTTON: TaggedObject = TaggedObject {
     title: "button",
     tag: "type",
-    about: "What the button does.",
+    about: "The type of the button.",
     variants: &[
-        Variant { word: "QUICK_REPLY", kind: VariantContent::Fields(&QUICK_REPLY) },
-        Variant { word: "URL", kind: VariantContent::Fields(&URL) },
-        Variant { word: "PHONE_NUMBER", kind: VariantContent::Fields(&PHONE_NUMBER) },
-        Variant { word: "COPY_CODE", kind: VariantContent::Fields(&COPY_CODE) },
+        Variant { value: "QUICK_REPLY", content: VariantContent::Fields(&QUICK_REPLY) },
+        Variant { value: "URL", content: VariantContent::Fields(&URL) },
+        Variant { value: "PHONE_NUMBER", content: VariantContent::Fields(&PHONE_NUMBER) },
+        Variant { value: "COPY_CODE", content: VariantContent::Fields(&COPY_CODE) },
     ],
 };
 
 const LABEL: Field = Field {
     name: "text",
     presence: Required,
-    shape: limited(128, 25, StringFormat::WithoutPlaceholders),
+    field_type: limited(128, 25, StringFormat::WithoutPlaceholders),
     about: "The label of the button.",
 };
 
@@ -255,14 +260,14 @@ static URL: ObjectSchema = ObjectSchema {
         Field {
             name: "url",
             presence: Required,
-            shape: text(2_000, StringFormat::UrlWithSuffix),
-            about: "Where the button leads; may end in `{{1}}`.",
+            field_type: text(2_000, StringFormat::UrlWithSuffix),
+            about: "The URL that the button opens. May end in `{{1}}`.",
         },
         Field {
             name: "example",
             presence: OptionalWithPlaceholders,
-            shape: FieldType::Samples(SampleFormat::Single),
-            about: "A sample for `{{1}}`: a string, or a list with one string.",
+            field_type: FieldType::Samples(SampleFormat::Single),
+            about: "A sample value for `{{1}}`: a string, or a list with one string.",
         },
     ],
 };
@@ -274,8 +279,8 @@ static PHONE_NUMBER: ObjectSchema = ObjectSchema {
         Field {
             name: "phone_number",
             presence: Required,
-            shape: text(16, StringFormat::Phone),
-            about: "The number that is called, with its country code.",
+            field_type: text(16, StringFormat::Phone),
+            about: "The phone number to call, including the country code.",
         },
     ],
 };
@@ -285,8 +290,8 @@ static COPY_CODE: ObjectSchema = ObjectSchema {
     fields: &[Field {
         name: "example",
         presence: Required,
-        // WhatsApp's pages say 15 in one place and 20 in another; the newer one is taken.
-        shape: limited(128, 20, StringFormat::Free),
-        about: "A sample of the code that is copied.",
+        // Meta's documentation says both 15 and 20; 20 is the newer statement.
+        field_type: limited(128, 20, StringFormat::Free),
+        about: "A sample of the code that the button copies.",
     }],
 };

@@ -66,9 +66,9 @@ impl<'d> DocumentView<'d> {
 
 // How many items lists may have, for the table and for the checks: what goes beyond is not read.
 /// There are no more components than kinds.
-pub(crate) const MOST_COMPONENTS: usize = 7;
-pub(crate) const MOST_BUTTONS: usize = 10;
-pub(crate) const MOST_CARDS: usize = 10;
+pub(crate) const MAX_COMPONENTS: usize = 7;
+pub(crate) const MAX_BUTTONS: usize = 10;
+pub(crate) const MAX_CARDS: usize = 10;
 
 /// Components, cards, components, buttons.
 const DEEPEST: usize = 4;
@@ -91,15 +91,15 @@ pub(crate) struct ObjectView<'d> {
 
 impl<'d> ObjectView<'d> {
     pub(crate) fn components(self) -> impl Iterator<Item = ObjectView<'d>> + use<'d> {
-        self.items("components", MOST_COMPONENTS)
+        self.items("components", MAX_COMPONENTS)
     }
 
     pub(crate) fn buttons(self) -> impl Iterator<Item = ObjectView<'d>> + use<'d> {
-        self.items("buttons", MOST_BUTTONS)
+        self.items("buttons", MAX_BUTTONS)
     }
 
     pub(crate) fn cards(self) -> impl Iterator<Item = ObjectView<'d>> + use<'d> {
-        self.items("cards", MOST_CARDS)
+        self.items("cards", MAX_CARDS)
     }
 
     /// The first component of that type.

@@ -1,6 +1,7 @@
-//! The `whatsapp` rulebook: the form of a template as WhatsApp's platform takes it, row by row.
-//! What is known of its rules comes from its published pages and from answers that people saw;
-//! where the two leave a doubt, nothing is refused.
+//! The `whatsapp` rulebook: the template format of WhatsApp's Business Platform.
+//!
+//! The rules follow Meta's published documentation and observed responses of its API. Where these
+//! leave a rule unclear, Galley accepts the document.
 
 mod authentication;
 mod buttons;
@@ -12,28 +13,30 @@ mod warnings;
 
 use super::{
     Field, FieldType, ObjectSchema,
-    Presence::{Never, OnlyWithPlaceholders, Optional, OrItsOnlyItem, Otherwise, Required},
+    Presence::{
+        DefaultsTo, Forbidden, OnlyWithPlaceholders, Optional, Required, RequiredOrInlined,
+    },
     Rulebook, SampleFormat, StringFormat, StringRule, TaggedList, TaggedObject, Variant,
     VariantContent,
-    view::{MOST_BUTTONS, MOST_CARDS, MOST_COMPONENTS},
+    view::{MAX_BUTTONS, MAX_CARDS, MAX_COMPONENTS},
 };
 use crate::{rulebook::Category, violation::Rule};
 
-/// The rulebook of WhatsApp's platform.
+/// The rulebook of WhatsApp's Business Platform.
 pub static WHATSAPP: Rulebook = Rulebook {
     name: "whatsapp",
     template: &TEMPLATE,
     edit: &EDIT,
     checks: checks::ALL,
-    advise: warnings::look,
+    collect_warnings: warnings::collect,
     rules: RULES,
-    // Unique within the account, once for each language. It begins with a character that no name
-    // may hold, so that it never equals a claim that is a name.
-    claim: |account, name, language| format!("\u{1}{account}/{name}/{language}"),
-    names_have_languages: true,
+    // Names are unique per account and language. The key starts with a control character, which no
+    // name contains, so it never equals a `v1` key.
+    unique_key: |account, name, language| format!("\u{1}{account}/{name}/{language}"),
+    supports_translations: true,
 };
 
-/// The rules of every document that have a meaning here, and the ones of this rulebook alone.
+/// The shared document rules that apply to this rulebook, and the rules specific to it.
 const RULES: &[Rule] = &{
     const SHARED: &[Rule] = &[
         Rule::Required,
@@ -64,61 +67,62 @@ const RULES: &[Rule] = &{
     rules
 };
 
-const fn text(max: usize, form: StringFormat) -> FieldType {
-    FieldType::String(row(max, false, form))
+const fn text(max: usize, format: StringFormat) -> FieldType {
+    FieldType::String(string(max, false, format))
 }
 
-const fn row(max: usize, multiline: bool, form: StringFormat) -> StringRule {
-    StringRule { max, whatsapp_max: None, multiline, form }
+const fn string(max: usize, multiline: bool, format: StringFormat) -> StringRule {
+    StringRule { max, whatsapp_max: None, multiline, format }
 }
 
-const fn optional(name: &'static str, shape: FieldType, about: &'static str) -> Field {
-    Field { name, presence: Optional, shape, about }
+const fn optional(name: &'static str, field_type: FieldType, about: &'static str) -> Field {
+    Field { name, presence: Optional, field_type, about }
 }
 
-const fn required(name: &'static str, shape: FieldType, about: &'static str) -> Field {
-    Field { name, presence: Required, shape, about }
+const fn required(name: &'static str, field_type: FieldType, about: &'static str) -> Field {
+    Field { name, presence: Required, field_type, about }
 }
 
-/// How long a message may wait for delivery, in seconds; the category narrows it further.
-const LONGEST_LIFE: i64 = 2_592_000;
+/// The maximum of `message_send_ttl_seconds`; the limit of the category can be lower.
+const MAX_TTL_SECONDS: i64 = 2_592_000;
 
-/// How many characters a body may have; some surroundings narrow it further.
-pub(crate) const BODY_MAX: usize = 1_024;
+/// The maximum length of a body; other elements of the template can lower it.
+pub(crate) const MAX_BODY_CHARS: usize = 1_024;
 
-/// How many characters a coupon may have. WhatsApp's pages say 15 in one place and 20 in another;
-/// the newer one is taken, except below an offer, of which the older one speaks.
-pub(crate) const CODE_MAX: usize = 20;
-pub(crate) const OFFER_CODE_MAX: usize = 15;
+/// The maximum length of a coupon code. Meta's documentation says both 15 and 20; 20 is the newer
+/// statement.
+pub(crate) const MAX_COUPON_CHARS: usize = 20;
+/// The maximum length of a coupon code in a limited-time offer, for which 15 is documented.
+pub(crate) const MAX_OFFER_COUPON_CHARS: usize = 15;
 
-/// How many bytes options may have that are kept unread.
-const OPTION_MAX: usize = 4_096;
+/// The maximum size of an option that Galley stores without validating it.
+const MAX_OPTION_BYTES: usize = 4_096;
 
-/// A list in which no kind repeats is no longer than there are kinds.
-const _: () = assert!(COMPONENT.variants.len() == MOST_COMPONENTS);
+/// Each component type appears at most once, so there are no more components than types.
+const _: () = assert!(COMPONENT.variants.len() == MAX_COMPONENTS);
 
 const CATEGORY: FieldType = FieldType::Choice(Category::VALUES);
-const LIFETIME: FieldType = FieldType::Integer(-1, LONGEST_LIFE);
+const TTL: FieldType = FieldType::Integer(-1, MAX_TTL_SECONDS);
 const COMPONENTS: FieldType = FieldType::TaggedList(TaggedList {
     min: 0,
-    max: MOST_COMPONENTS,
+    max: MAX_COMPONENTS,
     item: &COMPONENT,
     unique: true,
-    needs: Some("BODY"),
+    required: Some("BODY"),
 });
 
-const LIFETIME_ABOUT: &str = "For how many seconds delivery is tried: 30 to 900 for AUTHENTICATION, 30 to 43200 for UTILITY, 43200 to 2592000 for MARKETING; `-1` means 30 days for the first two.";
-const TRACKING_ABOUT: &str = "Whether clicks on its addresses are not counted.";
+const TTL_ABOUT: &str = "How long WhatsApp tries to deliver a message, in seconds: 30 to 900 for AUTHENTICATION, 30 to 43200 for UTILITY, 43200 to 2592000 for MARKETING. For AUTHENTICATION and UTILITY, `-1` means 30 days.";
+const TRACKING_ABOUT: &str = "Whether click tracking is disabled for the URLs of the template.";
 
 const FEATURES: Field = optional(
     "degrees_of_freedom_spec",
     FieldType::Object(&features::SPECIFICATION),
-    "What WhatsApp may improve by itself.",
+    "The automatic optimisations that WhatsApp may apply.",
 );
 
-/// An option of sending, which only WhatsApp can judge.
-const fn unread(name: &'static str, about: &'static str) -> Field {
-    optional(name, FieldType::AnyJson(OPTION_MAX), about)
+/// A delivery option that Galley stores without validating it.
+const fn unvalidated(name: &'static str, about: &'static str) -> Field {
+    optional(name, FieldType::AnyJson(MAX_OPTION_BYTES), about)
 }
 
 static TEMPLATE: ObjectSchema = ObjectSchema {
@@ -127,54 +131,57 @@ static TEMPLATE: ObjectSchema = ObjectSchema {
         required(
             "name",
             text(512, StringFormat::Identifier),
-            "What the template is called: lower-case letters, digits and `_`. Within an account there is one of a name in each language.",
+            "The name of the template: lower-case letters, digits and `_`. Unique per account and language.",
         ),
         required(
             "language",
             text(8, StringFormat::Locale),
-            "The language it is written in: one of WhatsApp's codes, such as `en_US`, `de` or `pt_BR`.",
+            "The language of the template: a language code that WhatsApp supports, such as `en_US`, `de` or `pt_BR`.",
         ),
-        required("category", CATEGORY, "What it is sent for."),
+        required("category", CATEGORY, "The purpose of the template."),
         optional(
             "allow_category_change",
             FieldType::Bool,
-            "Whether the category may be changed after creation; `true` when it is left out.",
+            "Whether the category may change after creation. Defaults to `true`.",
         ),
         Field {
             name: "parameter_format",
-            presence: Otherwise("POSITIONAL"),
-            shape: FieldType::ParameterFormat,
-            about: "How placeholders are written: `{{1}}`, `{{2}}` … or `{{first_name}}`.",
+            presence: DefaultsTo("POSITIONAL"),
+            field_type: FieldType::ParameterFormat,
+            about: "How placeholders are written: POSITIONAL for `{{1}}`, `{{2}}` …, NAMED for `{{first_name}}`.",
         },
         optional(
             "sub_category",
             FieldType::Choice(&["ORDER_DETAILS", "ORDER_STATUS", "RICH_ORDER_STATUS", "CUSTOM"]),
-            "What kind of its category it is.",
+            "The subtype of the category.",
         ),
         optional(
             "display_format",
             FieldType::Choice(&["ORDER_DETAILS"]),
-            "Lets a template with an ORDER_DETAILS button be MARKETING, whatever its header.",
+            "Allows a template with an ORDER_DETAILS button to be MARKETING with any header.",
         ),
-        optional("message_send_ttl_seconds", LIFETIME, LIFETIME_ABOUT),
+        optional("message_send_ttl_seconds", TTL, TTL_ABOUT),
         optional("cta_url_link_tracking_opted_out", FieldType::Bool, TRACKING_ABOUT),
         FEATURES,
-        unread("product_set_id", "The products of a catalogue that it is about."),
-        unread("send_type", "How it is going to be sent."),
-        unread("bid_spec", "What is paid for its delivery."),
-        unread("optimization_spec", "What its delivery aims at."),
-        unread("creative_sourcing_spec", "Where its pictures and texts may come from."),
-        unread("is_primary_device_delivery_only", "Whether it goes to the first device only."),
+        unvalidated("product_set_id", "The set of catalogue products that the template is about."),
+        unvalidated("send_type", "How messages with the template are sent."),
+        unvalidated("bid_spec", "The bid for the delivery of messages."),
+        unvalidated("optimization_spec", "The goal that the delivery is optimised for."),
+        unvalidated("creative_sourcing_spec", "The permitted sources of images and texts."),
+        unvalidated(
+            "is_primary_device_delivery_only",
+            "Whether messages are delivered only to the recipient's primary device.",
+        ),
         Field {
             name: "library_template_name",
-            presence: Never(Rule::NotCovered),
-            shape: FieldType::AnyJson(OPTION_MAX),
-            about: "Leave it out, and send the components themselves: Meta's library is not covered here.",
+            presence: Forbidden(Rule::NotCovered),
+            field_type: FieldType::AnyJson(MAX_OPTION_BYTES),
+            about: "Not supported. Omit it and send the components of the template instead.",
         },
         required(
             "components",
             COMPONENTS,
-            "The pieces of the message, in any order: exactly one BODY, at most one of each other kind.",
+            "The components of the message, in any order: exactly one BODY, and at most one of each other type.",
         ),
     ],
 };
@@ -182,19 +189,19 @@ static TEMPLATE: ObjectSchema = ObjectSchema {
 static EDIT: ObjectSchema = ObjectSchema {
     title: "an edit",
     fields: &[
-        optional("category", CATEGORY, "The new category."),
+        optional("category", CATEGORY, "The new category of the template."),
         optional(
             "parameter_format",
             FieldType::ParameterFormat,
-            "How placeholders are written from now on; as before when it is left out.",
+            "How placeholders are written from now on. Defaults to the current format.",
         ),
-        optional("message_send_ttl_seconds", LIFETIME, LIFETIME_ABOUT),
+        optional("message_send_ttl_seconds", TTL, TTL_ABOUT),
         optional("cta_url_link_tracking_opted_out", FieldType::Bool, TRACKING_ABOUT),
         FEATURES,
         optional(
             "components",
             COMPONENTS,
-            "The new components: they take the place of all the old ones.",
+            "The new components. They replace all existing components.",
         ),
     ],
 };
@@ -202,30 +209,33 @@ static EDIT: ObjectSchema = ObjectSchema {
 static COMPONENT: TaggedObject = TaggedObject {
     title: "component",
     tag: "type",
-    about: "Which piece of the message this is.",
+    about: "The type of the component.",
     variants: &[
-        Variant { word: "HEADER", kind: VariantContent::Tagged(&HEADER) },
-        Variant { word: "BODY", kind: VariantContent::Fields(&BODY) },
-        Variant { word: "FOOTER", kind: VariantContent::Fields(&FOOTER) },
-        Variant { word: "BUTTONS", kind: VariantContent::Fields(&buttons::BUTTONS) },
-        Variant { word: "CAROUSEL", kind: VariantContent::Fields(&cards::CAROUSEL) },
-        Variant { word: "LIMITED_TIME_OFFER", kind: VariantContent::Fields(&OFFER) },
-        Variant { word: "CALL_PERMISSION_REQUEST", kind: VariantContent::Fields(&CALL_PERMISSION) },
+        Variant { value: "HEADER", content: VariantContent::Tagged(&HEADER) },
+        Variant { value: "BODY", content: VariantContent::Fields(&BODY) },
+        Variant { value: "FOOTER", content: VariantContent::Fields(&FOOTER) },
+        Variant { value: "BUTTONS", content: VariantContent::Fields(&buttons::BUTTONS) },
+        Variant { value: "CAROUSEL", content: VariantContent::Fields(&cards::CAROUSEL) },
+        Variant { value: "LIMITED_TIME_OFFER", content: VariantContent::Fields(&OFFER) },
+        Variant {
+            value: "CALL_PERMISSION_REQUEST",
+            content: VariantContent::Fields(&CALL_PERMISSION),
+        },
     ],
 };
 
 static HEADER: TaggedObject = TaggedObject {
     title: "header",
     tag: "format",
-    about: "Whether the header is a text, an attachment, a place or a product.",
+    about: "The type of the header: a text, an attachment, a location or a product.",
     variants: &[
-        Variant { word: "TEXT", kind: VariantContent::Fields(&TEXT_HEADER) },
-        Variant { word: "IMAGE", kind: VariantContent::Fields(&IMAGE_HEADER) },
-        Variant { word: "VIDEO", kind: VariantContent::Fields(&VIDEO_HEADER) },
-        Variant { word: "DOCUMENT", kind: VariantContent::Fields(&DOCUMENT_HEADER) },
-        Variant { word: "GIF", kind: VariantContent::Fields(&GIF_HEADER) },
-        Variant { word: "LOCATION", kind: VariantContent::Fields(&LOCATION_HEADER) },
-        Variant { word: "PRODUCT", kind: VariantContent::Fields(&PRODUCT_HEADER) },
+        Variant { value: "TEXT", content: VariantContent::Fields(&TEXT_HEADER) },
+        Variant { value: "IMAGE", content: VariantContent::Fields(&IMAGE_HEADER) },
+        Variant { value: "VIDEO", content: VariantContent::Fields(&VIDEO_HEADER) },
+        Variant { value: "DOCUMENT", content: VariantContent::Fields(&DOCUMENT_HEADER) },
+        Variant { value: "GIF", content: VariantContent::Fields(&GIF_HEADER) },
+        Variant { value: "LOCATION", content: VariantContent::Fields(&LOCATION_HEADER) },
+        Variant { value: "PRODUCT", content: VariantContent::Fields(&PRODUCT_HEADER) },
     ],
 };
 
@@ -235,7 +245,7 @@ static TEXT_HEADER: ObjectSchema = ObjectSchema {
         required(
             "text",
             text(60, StringFormat::Headline),
-            "The headline; may hold one placeholder.",
+            "The header text. May contain one placeholder.",
         ),
         samples(&TEXT_HEADER_EXAMPLE),
     ],
@@ -247,20 +257,20 @@ static TEXT_HEADER_EXAMPLE: ObjectSchema = ObjectSchema {
         Field {
             name: "header_text",
             presence: OnlyWithPlaceholders,
-            shape: FieldType::Samples(SampleFormat::LoosePlain),
-            about: "The sample value of `{{1}}`.",
+            field_type: FieldType::Samples(SampleFormat::LenientFlat),
+            about: "With POSITIONAL: the sample value of `{{1}}`.",
         },
         named_samples("header_text_named_params"),
     ],
 };
 
-/// Samples of a text, which stand there exactly when the text has placeholders.
-const fn samples(part: &'static ObjectSchema) -> Field {
+/// The sample values of a text: required if the text contains placeholders, otherwise rejected.
+const fn samples(schema: &'static ObjectSchema) -> Field {
     Field {
         name: "example",
         presence: OnlyWithPlaceholders,
-        shape: FieldType::Object(part),
-        about: "Samples for its placeholders.",
+        field_type: FieldType::Object(schema),
+        about: "Sample values for the placeholders.",
     }
 }
 
@@ -268,8 +278,8 @@ const fn named_samples(name: &'static str) -> Field {
     Field {
         name,
         presence: OnlyWithPlaceholders,
-        shape: FieldType::Samples(SampleFormat::Named),
-        about: "Under NAMED: a `param_name` and an `example` for each placeholder.",
+        field_type: FieldType::Samples(SampleFormat::Named),
+        about: "With NAMED: an object with `param_name` and `example` for each placeholder.",
     }
 }
 
@@ -280,9 +290,9 @@ static ATTACHMENT_EXAMPLE: ObjectSchema = ObjectSchema {
     title: "the example of an attachment",
     fields: &[required(
         "header_handle",
-        // The handle of a file that was sent in pieces has several lines.
-        FieldType::OneString(row(8_192, true, StringFormat::Free)),
-        "The handle that the upload of the sample answered.",
+        // The handle of a file that was uploaded in several chunks has several lines.
+        FieldType::SingleString(string(8_192, true, StringFormat::Free)),
+        "The handle that the upload of the sample returned.",
     )],
 };
 
@@ -304,14 +314,14 @@ static BODY: ObjectSchema = ObjectSchema {
     fields: &[
         optional(
             "text",
-            FieldType::String(row(BODY_MAX, true, StringFormat::Message)),
-            "The message itself; may hold placeholders. Required, except in an AUTHENTICATION template, which has none.",
+            FieldType::String(string(MAX_BODY_CHARS, true, StringFormat::Message)),
+            "The message text. May contain placeholders. Required, except in an AUTHENTICATION template, where it is not allowed.",
         ),
         samples(&BODY_EXAMPLE),
         optional(
             "add_security_recommendation",
             FieldType::Bool,
-            "In an AUTHENTICATION template: whether it says to keep the code secret.",
+            "AUTHENTICATION only: whether the message advises the recipient to keep the code secret.",
         ),
     ],
 };
@@ -322,8 +332,8 @@ static BODY_EXAMPLE: ObjectSchema = ObjectSchema {
         Field {
             name: "body_text",
             presence: OnlyWithPlaceholders,
-            shape: FieldType::Samples(SampleFormat::Loose),
-            about: "Under POSITIONAL: a list that holds one list with one sample value for each different placeholder, in their order. A plain list is taken, too, and for one placeholder the value by itself.",
+            field_type: FieldType::Samples(SampleFormat::LenientNested),
+            about: "With POSITIONAL: a list that contains one list with one sample value for each distinct placeholder, in numerical order. A flat list and, for a single placeholder, a string are accepted too.",
         },
         named_samples("body_text_named_params"),
     ],
@@ -335,18 +345,18 @@ static FOOTER: ObjectSchema = ObjectSchema {
         optional(
             "text",
             text(60, StringFormat::Plain),
-            "The small print below the body. Required, except in an AUTHENTICATION template, which has none.",
+            "The text below the body, in small print. Required, except in an AUTHENTICATION template, where it is not allowed.",
         ),
         optional(
             "code_expiration_minutes",
             FieldType::Integer(1, 90),
-            "In an AUTHENTICATION template: for how many minutes the code is good.",
+            "AUTHENTICATION only: the number of minutes until the code expires.",
         ),
         Field {
             name: "example",
-            presence: Never(Rule::SamplesNotAllowed),
-            shape: FieldType::AnyJson(OPTION_MAX),
-            about: "Leave it out: a footer has no placeholders.",
+            presence: Forbidden(Rule::SamplesNotAllowed),
+            field_type: FieldType::AnyJson(MAX_OPTION_BYTES),
+            about: "Omit it: a footer has no placeholders.",
         },
     ],
 };
@@ -356,15 +366,19 @@ static OFFER: ObjectSchema = ObjectSchema {
     fields: &[required(
         "limited_time_offer",
         FieldType::Object(&OFFER_DETAILS),
-        "What is offered, and whether it ends.",
+        "The name of the offer, and whether it expires.",
     )],
 };
 
 static OFFER_DETAILS: ObjectSchema = ObjectSchema {
     title: "a limited-time offer",
     fields: &[
-        required("text", text(16, StringFormat::WithoutPlaceholders), "What the offer is called."),
-        optional("has_expiration", FieldType::Bool, "Whether the time that is left is shown."),
+        required("text", text(16, StringFormat::WithoutPlaceholders), "The name of the offer."),
+        optional(
+            "has_expiration",
+            FieldType::Bool,
+            "Whether the message shows when the offer expires.",
+        ),
     ],
 };
 

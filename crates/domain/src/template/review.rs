@@ -18,17 +18,17 @@ pub static DECISION: ObjectSchema = ObjectSchema {
         Field {
             name: "decision",
             presence: Presence::Required,
-            shape: FieldType::Choice(DECISIONS),
+            field_type: FieldType::Choice(DECISIONS),
             about: "What is to become of the template.",
         },
         Field {
             name: "reason",
             presence: Presence::Optional,
-            shape: FieldType::String(StringRule {
+            field_type: FieldType::String(StringRule {
                 max: 1_024,
                 whatsapp_max: None,
                 multiline: true,
-                form: StringFormat::Free,
+                format: StringFormat::Free,
             }),
             about: "Why, for whoever made the template.",
         },

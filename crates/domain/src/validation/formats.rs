@@ -39,13 +39,13 @@ pub(crate) fn check_in(
     }
     // These forms say how long they are, and say it better.
     let sized_by_form = matches!(
-        rule.form,
+        rule.format,
         StringFormat::Language
             | StringFormat::Locale
             | StringFormat::Phone
-            | StringFormat::Dialled
-            | StringFormat::Moment
-            | StringFormat::Signature
+            | StringFormat::DialledPhone
+            | StringFormat::Timestamp
+            | StringFormat::SignatureHash
     );
     if !sized_by_form && longer_than(text, rule.max) {
         let length = text.chars().count();
@@ -57,7 +57,7 @@ pub(crate) fn check_in(
         return None;
     }
     control_characters(text, rule, faults);
-    form(rule.form, format, text, faults)
+    form(rule.format, format, text, faults)
 }
 
 fn form(
@@ -88,8 +88,8 @@ fn form(
             base.is_some().then_some(1)
         }
         StringFormat::Phone => address::phone(text, faults),
-        StringFormat::Dialled => address::dialled(text, faults),
-        StringFormat::Moment => timestamp::check(text, faults),
+        StringFormat::DialledPhone => address::dialled(text, faults),
+        StringFormat::Timestamp => timestamp::check(text, faults),
         StringFormat::Identifier => identifier(text, faults),
         StringFormat::Locale => {
             whatsapp::check(text, faults);
@@ -119,8 +119,8 @@ fn form(
             None
         }
         StringFormat::Link => address::link(text, format, faults),
-        StringFormat::Package => package(text, faults),
-        StringFormat::Signature => signature(text, faults),
+        StringFormat::AndroidPackage => package(text, faults),
+        StringFormat::SignatureHash => signature(text, faults),
         StringFormat::Secret => secret(text, faults),
     }
 }
@@ -128,7 +128,7 @@ fn form(
 /// Whether a string is one line in every respect: separators are line breaks there, too.
 pub(crate) fn is_one_line(rule: &StringRule) -> bool {
     !rule.multiline
-        && matches!(rule.form, StringFormat::Headline | StringFormat::Plain | StringFormat::Label)
+        && matches!(rule.format, StringFormat::Headline | StringFormat::Plain | StringFormat::Label)
 }
 
 fn control_characters(text: &str, rule: &StringRule, faults: &mut Vec<TextViolation>) {
@@ -220,7 +220,7 @@ mod tests {
 
     fn faults(form: StringFormat, text: &str) -> Vec<&'static str> {
         let mut faults = Vec::new();
-        let rule = StringRule { max: 60, whatsapp_max: None, multiline: false, form };
+        let rule = StringRule { max: 60, whatsapp_max: None, multiline: false, format: form };
         check(&rule, text, &mut faults);
         faults.iter().map(|fault| fault.rule.id()).collect()
     }
@@ -251,7 +251,7 @@ mod tests {
             "invisible is not control"
         );
         let body =
-            StringRule { max: 60, whatsapp_max: None, multiline: true, form: StringFormat::Free };
+            StringRule { max: 60, whatsapp_max: None, multiline: true, format: StringFormat::Free };
         let mut found = Vec::new();
         check(&body, "a\r\n\tb", &mut found);
         assert!(found.is_empty(), "{found:?}");

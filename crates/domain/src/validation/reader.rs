@@ -112,9 +112,9 @@ impl<'d> Reader<'d> {
     fn field(&mut self, field: &'static Field, object: &'d Json<'d>) {
         let has_placeholders = self.placeholders.is_some_and(|count| count > 0);
         let (used, required) = match field.presence {
-            Presence::Required | Presence::OrItsOnlyItem => (true, true),
-            Presence::Never(_) => (false, false),
-            Presence::Optional | Presence::Otherwise(_) => (true, false),
+            Presence::Required | Presence::RequiredOrInlined => (true, true),
+            Presence::Forbidden(_) => (false, false),
+            Presence::Optional | Presence::DefaultsTo(_) => (true, false),
             Presence::RequiredWithPlaceholders => (has_placeholders, true),
             Presence::OptionalWithPlaceholders => (has_placeholders, false),
             Presence::OnlyWithPlaceholders => (has_placeholders && self.asks_for(field), true),
@@ -122,19 +122,19 @@ impl<'d> Reader<'d> {
         match object.get(field.name) {
             Some(value) if used => {
                 self.write_key(field.name);
-                self.at(Step::Key(field.name), |reader| reader.value(&field.shape, value));
+                self.at(Step::Key(field.name), |reader| reader.value(&field.field_type, value));
             }
             None if self.only_item(field, object) => {}
             None if used && required => self.missing(field.name, field.about, object),
             Some(_) => self.at(Step::Key(field.name), |reader| match field.presence {
-                Presence::Never(rule) => {
+                Presence::Forbidden(rule) => {
                     reader.fault(TextViolation::new(rule, "is not taken here").hint(field.about));
                 }
                 Presence::OnlyWithPlaceholders => reader.samples_of_nothing(),
                 _ => reader.unused(),
             }),
             None => {
-                if let Presence::Otherwise(word) = field.presence {
+                if let Presence::DefaultsTo(word) = field.presence {
                     self.write_key(field.name);
                     self.write_string(word);
                 }
@@ -152,7 +152,7 @@ impl<'d> Reader<'d> {
                 let word = self.choice(ParameterFormat::VALUES.iter().copied(), value);
                 self.format = word.and_then(ParameterFormat::parse).unwrap_or(self.format);
             }
-            FieldType::Choices(words) => self.words(words, value),
+            FieldType::ChoiceList(words) => self.words(words, value),
             FieldType::Bool => match value {
                 Json::Bool(true) => self.write("true"),
                 Json::Bool(false) => self.write("false"),
@@ -161,7 +161,7 @@ impl<'d> Reader<'d> {
             FieldType::PositiveInteger => self.number(value),
             FieldType::Integer(least, most) => self.integer(*least, *most, value),
             FieldType::Id(rule) => self.id(rule, value),
-            FieldType::OneString(rule) => self.one(rule, value),
+            FieldType::SingleString(rule) => self.one(rule, value),
             FieldType::Object(part) => self.object(part, value),
             FieldType::Map(part) => self.map(part, value),
             FieldType::AnyJson(max) => self.anything(*max, value),
@@ -179,12 +179,12 @@ impl<'d> Reader<'d> {
         };
         let mut faults = Vec::new();
         let mut placeholders = formats::check_in(self.format, rule, text, &mut faults);
-        if faults.is_empty() && placeholders.is_none() && may_hold_placeholders(rule.form) {
+        if faults.is_empty() && placeholders.is_none() && may_hold_placeholders(rule.format) {
             placeholders = Some(0);
         }
         if self.format == ParameterFormat::Named
             && placeholders.is_some()
-            && rule.form != StringFormat::Link
+            && rule.format != StringFormat::Link
         {
             self.names = placeholders::names(text);
         }
@@ -278,9 +278,9 @@ impl<'d> Reader<'d> {
             return Reached::Fork(tagged);
         };
         self.write_key(tagged.tag);
-        let word = self.at(Step::Key(tagged.tag), |reader| reader.choice(tagged.words(), tag));
-        let variant = tagged.variants.iter().find(|variant| Some(variant.word) == word);
-        match variant.map(|variant| &variant.kind) {
+        let word = self.at(Step::Key(tagged.tag), |reader| reader.choice(tagged.tag_values(), tag));
+        let variant = tagged.variants.iter().find(|variant| Some(variant.value) == word);
+        match variant.map(|variant| &variant.content) {
             Some(VariantContent::Fields(part)) => {
                 part.fields.iter().for_each(|it| self.field(it, object));
                 Reached::Object(part)
@@ -348,7 +348,7 @@ impl<'d> Reader<'d> {
     fn tags(&mut self, list: &'static TaggedList, items: &'d [Json<'d>]) {
         let word_of = |item: &'d Json<'d>| {
             let tag = item.get(list.item.tag)?.as_str()?;
-            list.item.words().find(|word| word.eq_ignore_ascii_case(tag))
+            list.item.tag_values().find(|word| word.eq_ignore_ascii_case(tag))
         };
         let words: Vec<Option<&str>> = items.iter().map(word_of).collect();
         if list.unique {
@@ -363,7 +363,7 @@ impl<'d> Reader<'d> {
             }
         }
         // An item that nobody could read has been complained of; it may be the one sought.
-        if let Some(needed) = list.needs
+        if let Some(needed) = list.required
             && words.iter().all(|word| word.is_some_and(|word| word != needed))
         {
             let hint = format!("add `{{\"{}\": \"{needed}\", …}}`", list.item.tag);

@@ -41,7 +41,7 @@ impl WarningCollector {
 
     /// Looks at a string that a row of the table asks for.
     pub(crate) fn text(&mut self, rule: &StringRule, text: &str, pointer: impl Fn() -> String) {
-        if matches!(rule.form, StringFormat::WithPlaceholders | StringFormat::UrlWithSuffix) {
+        if matches!(rule.format, StringFormat::WithPlaceholders | StringFormat::UrlWithSuffix) {
             self.plain = !text.contains("{{");
         }
         self.add(text::look(rule, text), pointer);

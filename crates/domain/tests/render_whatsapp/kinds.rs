@@ -12,7 +12,7 @@ use super::fixture::{stored, told};
 /// that it stands in and the least that tells its kind.
 fn kinds(part: &'static ObjectSchema, found: &mut Vec<(&'static str, Value)>) {
     for field in part.fields {
-        match &field.shape {
+        match &field.field_type {
             FieldType::TaggedList(list) => variants(field.name, list.item, &json!({}), found),
             FieldType::ObjectList(parts) if field.name == "cards" => kinds(parts.item, found),
             _ => {}
@@ -28,8 +28,8 @@ fn variants(
 ) {
     for variant in tagged.variants {
         let mut piece = tags.clone();
-        piece[tagged.tag] = json!(variant.word);
-        match &variant.kind {
+        piece[tagged.tag] = json!(variant.value);
+        match &variant.content {
             VariantContent::Tagged(inner) => variants(list, inner, &piece, found),
             VariantContent::Fields(part) => {
                 found.push((list, piece));

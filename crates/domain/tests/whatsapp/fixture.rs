@@ -1,4 +1,4 @@
-//! Documents to begin with, and what is told of them.
+//! Documents for the tests, and the violations that Galley reports for them.
 
 use galley_domain::{
     document::Document,
@@ -12,60 +12,62 @@ pub(crate) fn read(document: &str) -> Result<Template, Violations> {
     Template::read(&Document::parse(document.as_bytes()).unwrap(), &WHATSAPP)
 }
 
-pub(crate) fn told(document: &str) -> Vec<String> {
+pub(crate) fn violations_of(document: &str) -> Vec<String> {
     match read(document) {
         Ok(_) => Vec::new(),
         Err(violations) => violations.listed().iter().map(line).collect(),
     }
 }
 
-/// What WhatsApp's Graph API answers for each: its code, and its subcode or 0.
+/// The Graph API code of each violation, with its subcode or 0.
 pub(crate) fn codes(document: &str) -> Vec<(u32, u32)> {
     let parsed = Document::parse(document.as_bytes()).unwrap();
     let violations = Template::read(&parsed, &WHATSAPP).unwrap_err();
     let code = |violation| {
-        let graph = graph_codes::of(violation, parsed.root());
-        (graph.code, graph.subcode.unwrap_or(0))
+        let error = graph_codes::for_violation(violation, parsed.root());
+        (error.code, error.subcode.unwrap_or(0))
     };
     violations.listed().iter().map(code).collect()
 }
 
+/// The pointer and the rule of a violation.
 pub(crate) fn line(violation: &Violation) -> String {
-    assert!(violation.hint.is_some(), "{violation:?} says how to mend it");
+    assert!(violation.hint.is_some(), "{violation:?} has a hint");
     format!("{} {}", violation.pointer, violation.rule.id())
 }
 
-/// A valid template of that category with these components.
-pub(crate) fn of(category: &str, components: &Value) -> Value {
+/// A template of this category with these components.
+pub(crate) fn template(category: &str, components: &Value) -> Value {
     json!({"name": "n", "language": "en_US", "category": category, "components": components})
 }
 
-pub(crate) fn with(components: &Value) -> String {
-    of("MARKETING", components).to_string()
+/// A MARKETING template with these components.
+pub(crate) fn with_components(components: &Value) -> String {
+    template("MARKETING", components).to_string()
 }
 
 /// A valid template with a body and this component.
-pub(crate) fn and(component: &Value) -> String {
-    with(&json!([{"type": "BODY", "text": "b"}, component]))
+pub(crate) fn with_component(component: &Value) -> String {
+    with_components(&json!([{"type": "BODY", "text": "b"}, component]))
 }
 
-/// A valid template in which one top-level field has another value.
-pub(crate) fn top(field: &str, value: Value) -> String {
-    let mut document = of("MARKETING", &json!([{"type": "BODY", "text": "b"}]));
+/// A valid template with another value in one top-level field.
+pub(crate) fn with_field(field: &str, value: Value) -> String {
+    let mut document = template("MARKETING", &json!([{"type": "BODY", "text": "b"}]));
     document[field] = value;
     document.to_string()
 }
 
 pub(crate) fn header(text: &str) -> String {
-    and(&json!({"type": "HEADER", "format": "TEXT", "text": text}))
+    with_component(&json!({"type": "HEADER", "format": "TEXT", "text": text}))
 }
 
 pub(crate) fn footer(text: &str) -> String {
-    and(&json!({"type": "FOOTER", "text": text}))
+    with_component(&json!({"type": "FOOTER", "text": text}))
 }
 
 pub(crate) fn buttons(buttons: &Value) -> String {
-    and(&json!({"type": "BUTTONS", "buttons": buttons}))
+    with_component(&json!({"type": "BUTTONS", "buttons": buttons}))
 }
 
 pub(crate) fn button(button: &Value) -> String {
@@ -78,13 +80,13 @@ pub(crate) fn url(url: &str) -> String {
 
 /// A template with a text in its body and samples for it.
 pub(crate) fn body(text: &str, samples: &Value) -> String {
-    with(&json!([{"type": "BODY", "text": text, "example": {"body_text": samples}}]))
+    with_components(&json!([{"type": "BODY", "text": text, "example": {"body_text": samples}}]))
 }
 
 pub(crate) fn named(text: &str, samples: &Value) -> String {
     let body =
         json!([{"type": "BODY", "text": text, "example": {"body_text_named_params": samples}}]);
-    let mut document = of("MARKETING", &body);
+    let mut document = template("MARKETING", &body);
     document["parameter_format"] = json!("named");
     document.to_string()
 }
@@ -107,7 +109,7 @@ pub(crate) fn image() -> Value {
 
 /// An authentication template with these buttons.
 pub(crate) fn authentication(buttons: &Value) -> Value {
-    of("AUTHENTICATION", &json!([{"type": "BODY"}, {"type": "BUTTONS", "buttons": buttons}]))
+    template("AUTHENTICATION", &json!([{"type": "BODY"}, {"type": "BUTTONS", "buttons": buttons}]))
 }
 
 pub(crate) fn one_time_code(otp: &Value) -> String {
@@ -126,19 +128,19 @@ pub(crate) fn card(components: &Value) -> Value {
 }
 
 pub(crate) fn carousel(cards: &Value) -> String {
-    and(&json!({"type": "CAROUSEL", "cards": cards}))
+    with_component(&json!({"type": "CAROUSEL", "cards": cards}))
 }
 
 pub(crate) fn plain_card() -> Value {
     card(&json!([image(), {"type": "BUTTONS", "buttons": [link()]}]))
 }
 
-pub(crate) fn offer(ends: bool, buttons: &Value) -> Value {
-    of(
+pub(crate) fn offer(expires: bool, buttons: &Value) -> Value {
+    template(
         "MARKETING",
         &json!([
             {"type": "BODY", "text": "b"},
-            {"type": "LIMITED_TIME_OFFER", "limited_time_offer": {"text": "Now", "has_expiration": ends}},
+            {"type": "LIMITED_TIME_OFFER", "limited_time_offer": {"text": "Now", "has_expiration": expires}},
             {"type": "BUTTONS", "buttons": buttons},
         ]),
     )

@@ -1,4 +1,4 @@
-//! Every text of the table: as long as it may be, it is taken; with one character more it is not.
+//! Every string of the table is accepted at its maximum length and rejected with one more character.
 
 use galley_domain::{
     document::Document,
@@ -11,22 +11,22 @@ use galley_domain::{
 };
 use serde_json::{Value, json};
 
-/// A text of the table: a document that has one in its place, and where.
-struct Place {
+/// A string field of the table: a document that contains it, and its pointer.
+struct TextField {
     document: Value,
     pointer: String,
     rule: &'static StringRule,
 }
 
-/// Puts an object where it belongs in a document.
-type Put<'p> = &'p dyn Fn(Value) -> Value;
+/// Embeds an object in a document.
+type Embed<'p> = &'p dyn Fn(Value) -> Value;
 
-/// A text of that form, of so many characters.
-fn text(form: StringFormat, length: usize) -> String {
-    match form {
-        StringFormat::Identifier | StringFormat::Signature => "a".repeat(length),
-        StringFormat::Dialled => "1".repeat(length),
-        StringFormat::Package => format!("a.{}", "b".repeat(length - 2)),
+/// A string of this format and length.
+fn text(format: StringFormat, length: usize) -> String {
+    match format {
+        StringFormat::Identifier | StringFormat::SignatureHash => "a".repeat(length),
+        StringFormat::DialledPhone => "1".repeat(length),
+        StringFormat::AndroidPackage => format!("a.{}", "b".repeat(length - 2)),
         StringFormat::Link | StringFormat::Url => {
             format!("https://a.b/{}", "x".repeat(length - 12))
         }
@@ -34,30 +34,31 @@ fn text(form: StringFormat, length: usize) -> String {
     }
 }
 
-/// The least that a field may hold.
-fn least(field: &Field) -> Value {
-    match &field.shape {
-        FieldType::String(StringRule { form: StringFormat::Locale, .. }) => json!("en"),
-        FieldType::String(StringRule { form: StringFormat::Signature, .. }) => {
-            json!(text(StringFormat::Signature, 11))
+/// A minimal valid value of a field.
+fn minimal_value(field: &Field) -> Value {
+    match &field.field_type {
+        FieldType::String(StringRule { format: StringFormat::Locale, .. }) => json!("en"),
+        FieldType::String(StringRule { format: StringFormat::SignatureHash, .. }) => {
+            json!(text(StringFormat::SignatureHash, 11))
         }
-        FieldType::String(rule) | FieldType::Id(rule) | FieldType::OneString(rule) => {
-            json!(text(rule.form, rule.max.min(15)))
+        FieldType::String(rule) | FieldType::Id(rule) | FieldType::SingleString(rule) => {
+            json!(text(rule.format, rule.max.min(15)))
         }
-        FieldType::Choice(words) => json!(words[0]),
+        FieldType::Choice(values) => json!(values[0]),
         FieldType::Bool => json!(true),
-        FieldType::Object(part) => object(part),
-        FieldType::ObjectList(parts) => json!(vec![object(parts.item); parts.min]),
-        other => panic!("{} holds {other:?}", field.name),
+        FieldType::Object(schema) => minimal_object(schema),
+        FieldType::ObjectList(list) => json!(vec![minimal_object(list.item); list.min]),
+        other => panic!("{} has the type {other:?}", field.name),
     }
 }
 
-fn object(part: &ObjectSchema) -> Value {
-    let needed = part.fields.iter().filter(|field| {
-        let is_list = matches!(field.shape, FieldType::TaggedList(_));
-        matches!(field.presence, Presence::Required | Presence::OrItsOnlyItem) && !is_list
+/// An object with its required fields.
+fn minimal_object(schema: &ObjectSchema) -> Value {
+    let required = schema.fields.iter().filter(|field| {
+        let is_list = matches!(field.field_type, FieldType::TaggedList(_));
+        matches!(field.presence, Presence::Required | Presence::RequiredOrInlined) && !is_list
     });
-    Value::Object(needed.map(|field| (field.name.to_owned(), least(field))).collect())
+    Value::Object(required.map(|field| (field.name.to_owned(), minimal_value(field))).collect())
 }
 
 fn with(object: &Value, name: &str, value: Value) -> Value {
@@ -66,93 +67,99 @@ fn with(object: &Value, name: &str, value: Value) -> Value {
     object
 }
 
-fn part(
-    part: &'static ObjectSchema,
+fn collect_fields(
+    schema: &'static ObjectSchema,
     object: &Value,
-    put: Put<'_>,
+    embed: Embed<'_>,
     pointer: &str,
-    found: &mut Vec<Place>,
+    found: &mut Vec<TextField>,
 ) {
-    for field in part.fields.iter().filter(|it| !matches!(it.presence, Presence::Never(_))) {
+    for field in schema.fields.iter().filter(|it| !matches!(it.presence, Presence::Forbidden(_))) {
         let pointer = format!("{pointer}/{}", field.name);
-        // Samples stand only beside placeholders.
+        // Samples are allowed only with placeholders.
         let object = match field.presence {
             Presence::OnlyWithPlaceholders => &with(object, "url", json!("https://a.b/{{1}}")),
             _ => object,
         };
-        let put = |value: Value| put(with(object, field.name, value));
-        match &field.shape {
-            FieldType::String(rule) | FieldType::Id(rule) | FieldType::OneString(rule) => {
-                found.push(Place { document: put(json!("")), pointer, rule });
+        let embed = |value: Value| embed(with(object, field.name, value));
+        match &field.field_type {
+            FieldType::String(rule) | FieldType::Id(rule) | FieldType::SingleString(rule) => {
+                found.push(TextField { document: embed(json!("")), pointer, rule });
             }
             FieldType::Object(inner) | FieldType::Map(inner) => {
-                self::part(inner, &self::object(inner), &put, &pointer, found);
+                collect_fields(inner, &minimal_object(inner), &embed, &pointer, found);
             }
-            FieldType::ObjectList(parts) => {
-                let put = |first: Value| put(json!([first]));
-                self::part(
-                    parts.item,
-                    &self::object(parts.item),
-                    &put,
+            FieldType::ObjectList(list) => {
+                let embed = |first: Value| embed(json!([first]));
+                collect_fields(
+                    list.item,
+                    &minimal_object(list.item),
+                    &embed,
                     &format!("{pointer}/0"),
                     found,
                 );
             }
             FieldType::TaggedList(list) => {
-                let put = |first: Value| put(json!([first]));
-                variants(list.item, &json!({}), &put, &format!("{pointer}/0"), found);
+                let embed = |first: Value| embed(json!([first]));
+                collect_variants(list.item, &json!({}), &embed, &format!("{pointer}/0"), found);
             }
             _ => {}
         }
     }
 }
 
-fn variants(
+fn collect_variants(
     tagged: &'static TaggedObject,
     tags: &Value,
-    put: Put<'_>,
+    embed: Embed<'_>,
     pointer: &str,
-    found: &mut Vec<Place>,
+    found: &mut Vec<TextField>,
 ) {
     for variant in tagged.variants {
-        let tags = with(tags, tagged.tag, json!(variant.word));
-        match &variant.kind {
-            VariantContent::Tagged(inner) => variants(inner, &tags, put, pointer, found),
+        let tags = with(tags, tagged.tag, json!(variant.value));
+        match &variant.content {
+            VariantContent::Tagged(inner) => collect_variants(inner, &tags, embed, pointer, found),
             VariantContent::Fields(inner) => {
-                let mut object = object(inner);
+                let mut object = minimal_object(inner);
                 object.as_object_mut().unwrap().extend(tags.as_object().unwrap().clone());
-                part(inner, &object, put, pointer, found);
+                collect_fields(inner, &object, embed, pointer, found);
             }
         }
     }
 }
 
-/// What is told of that very place.
-fn told(place: &Place, length: usize) -> Vec<String> {
-    let mut document = place.document.clone();
-    *document.pointer_mut(&place.pointer).unwrap() = json!(text(place.rule.form, length));
+/// The rules that a string of this length breaks in the field.
+fn rules_at(field: &TextField, length: usize) -> Vec<String> {
+    let mut document = field.document.clone();
+    *document.pointer_mut(&field.pointer).unwrap() = json!(text(field.rule.format, length));
     let document = document.to_string();
-    let verdict = Template::read(&Document::parse(document.as_bytes()).unwrap(), &WHATSAPP);
-    let violations = verdict.as_ref().err().map(Violations::listed).unwrap_or_default();
-    let here = violations.iter().filter(|it| it.pointer == place.pointer);
+    let result = Template::read(&Document::parse(document.as_bytes()).unwrap(), &WHATSAPP);
+    let violations = result.as_ref().err().map(Violations::listed).unwrap_or_default();
+    let here = violations.iter().filter(|it| it.pointer == field.pointer);
     here.map(|it| it.rule.id().to_owned()).collect()
 }
 
 #[test]
-fn every_text_is_taken_up_to_its_limit_and_no_further() {
+fn every_string_is_accepted_up_to_its_maximum_length() {
     let mut found = Vec::new();
     let root = WHATSAPP.template;
-    part(root, &with(&object(root), "category", json!("MARKETING")), &|root| root, "", &mut found);
-    found.retain(|place| place.rule.form != StringFormat::Locale);
+    collect_fields(
+        root,
+        &with(&minimal_object(root), "category", json!("MARKETING")),
+        &|root| root,
+        "",
+        &mut found,
+    );
+    found.retain(|field| field.rule.format != StringFormat::Locale);
     assert!(found.len() > 50, "{}", found.len());
-    for place in &found {
-        let (pointer, max) = (&place.pointer, place.rule.max);
-        assert_eq!(told(place, max), [""; 0], "{pointer} of {max} in {}", place.document);
-        let rule = match place.rule.form {
-            StringFormat::Dialled => "phone-form",
-            StringFormat::Signature => "signature-form",
+    for field in &found {
+        let (pointer, max) = (&field.pointer, field.rule.max);
+        assert_eq!(rules_at(field, max), [""; 0], "{pointer} of {max} in {}", field.document);
+        let rule = match field.rule.format {
+            StringFormat::DialledPhone => "phone-form",
+            StringFormat::SignatureHash => "signature-form",
             _ => "too-long",
         };
-        assert_eq!(told(place, max + 1), [rule], "{pointer} of {max} in {}", place.document);
+        assert_eq!(rules_at(field, max + 1), [rule], "{pointer} of {max} in {}", field.document);
     }
 }

@@ -1,4 +1,4 @@
-//! A row for each rule: the smallest breach, where it is told, and the nearest good document.
+//! One row for each rule: a minimal invalid document, its violation, and a similar valid document.
 
 use galley_domain::{
     rulebook::{Rulebook, V1, WHATSAPP},
@@ -6,14 +6,14 @@ use galley_domain::{
 };
 use serde_json::{Value, json};
 
-use super::{fixture::*, pieces};
+use super::{fixture::*, placement};
 
-/// Rule, a document that breaks it, what is then told, the code and subcode of WhatsApp's Graph API (0
-/// where it has none), and the nearest document that does not break it.
+/// A rule, a document that breaks it, the reported violation, the code and subcode (or 0) of the Graph
+/// API, and a similar document that does not break it.
 pub(crate) type Row = (Rule, String, &'static str, (u32, u32), String);
 
-/// The rules of any document that `v1` has, too.
-fn shared() -> Vec<Row> {
+/// Rules that `v1` has too.
+fn shared_rules() -> Vec<Row> {
     let twice = r#"{"name":"a","name":"n","language":"en","category":"UTILITY","components":[{"type":"BODY","text":"b"}]}"#;
     let replies = |count| {
         let reply = |number| reply(&format!("t{number}"));
@@ -22,17 +22,17 @@ fn shared() -> Vec<Row> {
     vec![
         (
             Rule::Required,
-            top("language", Value::Null),
+            with_field("language", Value::Null),
             "/language required",
             (100, 0),
-            top("language", json!("de")),
+            with_field("language", json!("de")),
         ),
         (
             Rule::WrongType,
-            top("message_send_ttl_seconds", json!("43200")),
+            with_field("message_send_ttl_seconds", json!("43200")),
             "/message_send_ttl_seconds wrong-type",
             (100, 0),
-            top("message_send_ttl_seconds", json!(43_200)),
+            with_field("message_send_ttl_seconds", json!(43_200)),
         ),
         (
             Rule::DuplicateKey,
@@ -54,7 +54,7 @@ fn shared() -> Vec<Row> {
             header("a\nb"),
             "/components/1/text control-character",
             (100, 2_388_047),
-            with(&json!([{"type": "BODY", "text": "a\nb"}])),
+            with_components(&json!([{"type": "BODY", "text": "a\nb"}])),
         ),
         (
             Rule::TooFew,
@@ -66,30 +66,30 @@ fn shared() -> Vec<Row> {
         (Rule::TooMany, replies(11), "/components/1/buttons too-many", (100, 0), replies(10)),
         (
             Rule::NotAChoice,
-            top("parameter_format", json!("NUMBERED")),
+            with_field("parameter_format", json!("NUMBERED")),
             "/parameter_format not-a-choice",
             (100, 0),
-            top("parameter_format", json!("positional")),
+            with_field("parameter_format", json!("positional")),
         ),
     ]
 }
 
-/// Likewise, of texts and addresses.
-fn shared_by_texts() -> Vec<Row> {
+/// Rules about texts and URLs that `v1` has too.
+fn shared_text_rules() -> Vec<Row> {
     let call = |number: &str| {
         button(&json!({"type": "PHONE_NUMBER", "text": "t", "phone_number": number}))
     };
     vec![
         (
             Rule::BodyMissing,
-            with(&json!([{"type": "FOOTER", "text": "f"}])),
+            with_components(&json!([{"type": "FOOTER", "text": "f"}])),
             "/components body-missing",
             (100, 2_388_043),
             footer("f"),
         ),
         (
             Rule::ComponentRepeated,
-            and(&json!({"type": "body", "text": "b"})),
+            with_component(&json!({"type": "body", "text": "b"})),
             "/components/1 component-repeated",
             (100, 0),
             header("b"),
@@ -160,24 +160,24 @@ fn shared_by_texts() -> Vec<Row> {
     ]
 }
 
-/// The rules of single fields.
-fn of_fields() -> Vec<Row> {
-    let lifetime = |seconds: i64| top("message_send_ttl_seconds", json!(seconds));
+/// Rules about single fields.
+fn field_rules() -> Vec<Row> {
+    let lifetime = |seconds: i64| with_field("message_send_ttl_seconds", json!(seconds));
     let sample = |name: &str| json!([{"param_name": name, "example": "Ada"}]);
     vec![
         (
             Rule::NameForm,
-            top("name", json!("N")),
+            with_field("name", json!("N")),
             "/name name-form",
             (100, 2_388_046),
-            top("name", json!("n_1")),
+            with_field("name", json!("n_1")),
         ),
         (
             Rule::LanguageUnsupported,
-            top("language", json!("de_DE")),
+            with_field("language", json!("de_DE")),
             "/language language-unsupported",
             (100, 0),
-            top("language", json!("de_AT")),
+            with_field("language", json!("de_AT")),
         ),
         (
             Rule::PlaceholderName,
@@ -188,21 +188,21 @@ fn of_fields() -> Vec<Row> {
         ),
         (
             Rule::PlaceholderCount,
-            and(
+            with_component(
                 &json!({"type": "HEADER", "format": "TEXT", "text": "{{1}} {{2}}", "example": {"header_text": ["a", "b"]}}),
             ),
             "/components/1/text placeholder-count",
             (100, 2_388_047),
-            and(
+            with_component(
                 &json!({"type": "HEADER", "format": "TEXT", "text": "{{1}} 2", "example": {"header_text": ["a"]}}),
             ),
         ),
         (
             Rule::SamplesNotAllowed,
-            with(&json!([{"type": "BODY", "text": "b", "example": {}}])),
+            with_components(&json!([{"type": "BODY", "text": "b", "example": {}}])),
             "/components/0/example samples-not-allowed",
             (100, 2_388_043),
-            with(&json!([{"type": "BODY", "text": "b", "example": null}])),
+            with_components(&json!([{"type": "BODY", "text": "b", "example": null}])),
         ),
         (
             Rule::SampleName,
@@ -249,8 +249,8 @@ fn of_fields() -> Vec<Row> {
     ]
 }
 
-/// How texts are written: words around placeholders, and what only bodies may hold.
-fn of_writing() -> Vec<Row> {
+/// Rules about the content of texts.
+fn text_rules() -> Vec<Row> {
     vec![
         (
             Rule::PlaceholderAtStart,
@@ -299,7 +299,7 @@ fn of_writing() -> Vec<Row> {
             footer("a\u{2028}b"),
             "/components/1/text control-character",
             (100, 2_388_073),
-            with(&json!([{"type": "BODY", "text": "a\u{2028}b"}])),
+            with_components(&json!([{"type": "BODY", "text": "a\u{2028}b"}])),
         ),
         (
             Rule::Emoji,
@@ -311,8 +311,8 @@ fn of_writing() -> Vec<Row> {
     ]
 }
 
-/// The rules about buttons.
-fn of_buttons() -> Vec<Row> {
+/// Rules about buttons.
+fn button_rules() -> Vec<Row> {
     let flow = |fields: &[&str]| {
         let mut flow = json!({"type": "FLOW", "text": "t"});
         for field in fields {
@@ -328,11 +328,11 @@ fn of_buttons() -> Vec<Row> {
     };
     let order = |category: &str| {
         let buttons = json!({"type": "BUTTONS", "buttons": [{"type": "ORDER_DETAILS"}]});
-        of(category, &json!([{"type": "BODY", "text": "b"}, buttons])).to_string()
+        template(category, &json!([{"type": "BODY", "text": "b"}, buttons])).to_string()
     };
     let product = |header: &Value| {
         let buttons = json!({"type": "BUTTONS", "buttons": [{"type": "SPM"}]});
-        with(&json!([{"type": "BODY", "text": "b"}, buttons, header]))
+        with_components(&json!([{"type": "BODY", "text": "b"}, buttons, header]))
     };
     vec![
         (
@@ -393,7 +393,7 @@ fn of_buttons() -> Vec<Row> {
         ),
         (
             Rule::AuthenticationButton,
-            of("AUTHENTICATION", &json!([{"type": "BODY"}])).to_string(),
+            template("AUTHENTICATION", &json!([{"type": "BODY"}])).to_string(),
             "/components authentication-button",
             (100, 0),
             one_time_code(&json!({"otp_type": "copy_code"})),
@@ -401,8 +401,8 @@ fn of_buttons() -> Vec<Row> {
     ]
 }
 
-/// The rules about components.
-fn of_components() -> Vec<Row> {
+/// Rules about components.
+fn component_rules() -> Vec<Row> {
     let texts = |text: &Value| {
         let mut document = authentication(&json!([{"type": "OTP", "otp_type": "COPY_CODE"}]));
         document["components"][0]["text"] = text.clone();
@@ -412,7 +412,7 @@ fn of_components() -> Vec<Row> {
     vec![
         (
             Rule::ComponentUnfit,
-            with(&json!([
+            with_components(&json!([
                 {"type": "BODY", "text": "b"},
                 {"type": "FOOTER", "text": "f"},
                 {"type": "CAROUSEL", "cards": [plain_card(), plain_card()]},
@@ -430,7 +430,7 @@ fn of_components() -> Vec<Row> {
         ),
         (
             Rule::AuthenticationOnly,
-            and(&json!({"type": "FOOTER", "text": "f", "code_expiration_minutes": 5})),
+            with_component(&json!({"type": "FOOTER", "text": "f", "code_expiration_minutes": 5})),
             "/components/1/code_expiration_minutes authentication-only",
             (100, 2_388_043),
             footer("f"),
@@ -460,31 +460,31 @@ fn of_components() -> Vec<Row> {
 }
 
 fn table() -> Vec<Row> {
-    let parts = [shared(), shared_by_texts(), of_fields(), of_writing()];
-    let more = [of_buttons(), of_components(), pieces::rows()];
+    let parts = [shared_rules(), shared_text_rules(), field_rules(), text_rules()];
+    let more = [button_rules(), component_rules(), placement::rows()];
     parts.into_iter().chain(more).flatten().collect()
 }
 
 #[test]
-fn every_rule_refuses_the_smallest_breach_and_takes_the_nearest_document() {
+fn every_rule_rejects_the_invalid_and_accepts_the_valid_document() {
     for (rule, bad, line, code, good) in table() {
-        assert_eq!(told(&bad), [line], "{} should refuse {bad}", rule.id());
-        assert_eq!(codes(&bad), [code], "{} is told as {bad}", rule.id());
-        assert_eq!(told(&good), [""; 0], "{} should take {good}", rule.id());
+        assert_eq!(violations_of(&bad), [line], "{} rejects {bad}", rule.id());
+        assert_eq!(codes(&bad), [code], "{}: {bad}", rule.id());
+        assert_eq!(violations_of(&good), [""; 0], "{} accepts {good}", rule.id());
         assert!(line.ends_with(rule.id()));
     }
 }
 
 #[test]
-fn no_rule_of_any_rulebook_is_without_its_row() {
-    // A third rulebook needs a table like this one.
+fn every_rule_of_every_rulebook_has_a_row() {
+    // A new rulebook needs a table like this one.
     assert_eq!(Rulebook::ALL, [&V1, &WHATSAPP]);
-    assert_eq!(V1.rules, Rule::DOCUMENT, "their rows stand in `rules.rs`");
+    assert_eq!(V1.rules, Rule::DOCUMENT, "`rules.rs` contains their rows");
     let rows: Vec<Rule> = table().into_iter().map(|(rule, ..)| rule).collect();
-    let without: Vec<&str> =
+    let missing: Vec<&str> =
         WHATSAPP.rules.iter().filter(|rule| !rows.contains(rule)).map(|it| it.id()).collect();
-    assert_eq!(without, [""; 0]);
+    assert_eq!(missing, [""; 0]);
     let unlisted: Vec<&str> =
         rows.iter().filter(|rule| !WHATSAPP.rules.contains(rule)).map(|it| it.id()).collect();
-    assert_eq!(unlisted, [""; 0], "rules that the rulebook does not name");
+    assert_eq!(unlisted, [""; 0], "rules that the rulebook does not list");
 }

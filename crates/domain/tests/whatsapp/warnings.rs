@@ -1,5 +1,5 @@
-//! Warnings that only documents of the `whatsapp` rulebook get: for each advice the smallest document
-//! that gets it, where it is told, and the nearest one that does not.
+//! Warnings of the `whatsapp` rulebook: for each one, a minimal document that causes it, its pointer,
+//! and a similar document without it.
 
 use galley_domain::{
     document::Document, rulebook::WHATSAPP, template::Template, violation::WarningRule,
@@ -8,23 +8,23 @@ use serde_json::{Value, json};
 
 use super::fixture::*;
 
-fn warned(document: &str) -> Vec<String> {
+fn warnings_of(document: &str) -> Vec<String> {
     let checked = Template::check(&Document::parse(document.as_bytes()).unwrap(), &WHATSAPP);
     assert!(checked.template.is_ok(), "{document}: {:?}", checked.template);
     checked.warnings.listed().iter().map(|it| format!("{} {}", it.pointer, it.rule.id())).collect()
 }
 
-fn bare(text: &str) -> String {
-    with(&json!([{"type": "BODY", "text": text}]))
+fn with_body(text: &str) -> String {
+    with_components(&json!([{"type": "BODY", "text": text}]))
 }
 
 fn table() -> Vec<(WarningRule, String, &'static str, String)> {
     let labelled = |kind: &str, label: &str| match kind {
         "COPY_CODE" => button(&json!({"type": kind, "text": label, "example": "A"})),
-        "SPM" => with(&json!([{"type": "HEADER", "format": "PRODUCT"},
+        "SPM" => with_components(&json!([{"type": "HEADER", "format": "PRODUCT"},
             {"type": "BODY", "text": "b"},
             {"type": "BUTTONS", "buttons": [{"type": kind, "text": label}]}])),
-        "MPM" => with(&json!([{"type": "HEADER", "format": "TEXT", "text": "h"},
+        "MPM" => with_components(&json!([{"type": "HEADER", "format": "TEXT", "text": "h"},
             {"type": "BODY", "text": "b"},
             {"type": "BUTTONS", "buttons": [{"type": kind, "text": label}]}])),
         _ => button(&json!({"type": kind, "text": label})),
@@ -34,13 +34,13 @@ fn table() -> Vec<(WarningRule, String, &'static str, String)> {
             {"type": "BUTTONS", "buttons": [{"type": "SPM"}]}]));
         carousel(&vec![card; count].into())
     };
-    let emoji = |count: usize| bare(&format!("Hi {}", "👍🏽".repeat(count)));
+    let emoji = |count: usize| with_body(&format!("Hi {}", "👍🏽".repeat(count)));
     vec![
         (
             WarningRule::BracesUnpaired,
-            bare("a {1}} b"),
+            with_body("a {1}} b"),
             "/components/0/text braces-unpaired",
-            bare("a {1} b"),
+            with_body("a {1} b"),
         ),
         (
             WarningRule::BracesUnpaired,
@@ -56,9 +56,9 @@ fn table() -> Vec<(WarningRule, String, &'static str, String)> {
         ),
         (
             WarningRule::ManyLineBreaks,
-            bare("a\r\n\r\n\r\nb"),
+            with_body("a\r\n\r\n\r\nb"),
             "/components/0/text many-line-breaks",
-            bare("a\r\n\r\nb\n\nc"),
+            with_body("a\r\n\r\nb\n\nc"),
         ),
         (WarningRule::ManyEmoji, emoji(11), "/components/0/text many-emoji", emoji(10)),
         (
@@ -106,20 +106,20 @@ fn table() -> Vec<(WarningRule, String, &'static str, String)> {
 }
 
 #[test]
-fn every_advice_is_given_and_only_where_it_is_due() {
-    for (advice, bad, line, good) in table() {
-        assert_eq!(warned(&bad), [line], "{bad}");
-        assert_eq!(warned(&good), [""; 0], "{good}");
-        assert!(line.ends_with(advice.id()));
+fn every_warning_is_reported_only_where_it_applies() {
+    for (rule, bad, line, good) in table() {
+        assert_eq!(warnings_of(&bad), [line], "{bad}");
+        assert_eq!(warnings_of(&good), [""; 0], "{good}");
+        assert!(line.ends_with(rule.id()));
     }
     let links = [("https://wa.link/x", 1), ("https://faq.whatsapp.com/x", 0)];
-    for (address, count) in links {
-        assert_eq!(warned(&url(address)).len(), count, "{address}");
+    for (link, count) in links {
+        assert_eq!(warnings_of(&url(link)).len(), count, "{link}");
     }
 }
 
 #[test]
-fn a_kind_of_object_that_stands_in_several_places_is_named_once() {
+fn a_hint_names_an_object_type_once_even_if_several_fields_use_it() {
     let mut document = authentication(&json!([{"type": "OTP", "otp_type": "COPY_CODE"}]));
     document["package_name"] = json!("com.shop");
     let text = document.to_string();
@@ -129,16 +129,17 @@ fn a_kind_of_object_that_stands_in_several_places_is_named_once() {
 }
 
 #[test]
-fn a_feature_that_nobody_knows_is_told_in_either_form() {
+fn an_unknown_feature_is_a_warning_in_an_object_and_in_a_list() {
     let feature = json!({"enroll_status": "OPT_IN"});
     for (features, line) in [
         (json!({"image_sparkle": feature}), "/image_sparkle"),
         (json!([{"key": "image_sparkle", "value": feature}]), "/0/key"),
     ] {
-        let document = top("degrees_of_freedom_spec", json!({"creative_features_spec": features}));
+        let document =
+            with_field("degrees_of_freedom_spec", json!({"creative_features_spec": features}));
         let line = format!("/degrees_of_freedom_spec/creative_features_spec{line} unknown-field");
-        assert_eq!(warned(&document), [line]);
+        assert_eq!(warnings_of(&document), [line]);
     }
     let none: Value = json!({"creative_features_spec": []});
-    assert_eq!(warned(&top("degrees_of_freedom_spec", none)), [""; 0]);
+    assert_eq!(warnings_of(&with_field("degrees_of_freedom_spec", none)), [""; 0]);
 }

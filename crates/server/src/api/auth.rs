@@ -1,5 +1,5 @@
-//! Who calls: the path's phone number and key, the header's token, and what they allow. A handler
-//! that takes a [`Caller`] cannot run for anybody who may not.
+//! Authentication for API v1.0: phone number and API key from the path, access token from the
+//! header. A handler that takes a [`Caller`] runs only for authorised requests.
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -17,12 +17,12 @@ use jiff::Timestamp;
 
 use super::{
     problem::{Kind, Problem},
-    request_context::Trace,
+    request_context::RequestContext,
 };
-use crate::{app::App, credential_cache::Known};
+use crate::{app::App, credential_cache::CachedCredential};
 
-/// The segments that vary in `/api/v1.0/{phone_number_id}/{key}/{collection}/{id}`. Read from the
-/// path as it came: what would have to be decoded is no path of ours.
+/// The variable segments of `/api/v1.0/{phone_number_id}/{key}/{collection}/{id}`. They are not
+/// percent-decoded: no valid segment needs encoding.
 pub(crate) struct Segments<'p> {
     phone: &'p str,
     key: &'p str,
@@ -30,153 +30,166 @@ pub(crate) struct Segments<'p> {
 }
 
 impl<'p> Segments<'p> {
-    /// None if phone number and key are not plain segments.
-    pub(crate) fn of(path: &'p str) -> Option<Self> {
+    /// `None` if phone number or key contain other than the allowed characters.
+    pub(crate) fn parse(path: &'p str) -> Option<Self> {
         let mut segments = path.strip_prefix("/api/v1.0/")?.split('/');
-        let mut plain = || segments.next().filter(|segment| account::is_segment(segment));
-        let (phone, key, _collection) = (plain()?, plain()?, plain()?);
+        let mut next = || segments.next().filter(|segment| account::is_segment(segment));
+        let (phone, key, _collection) = (next()?, next()?, next()?);
         Some(Self { phone, key, item: segments.next() })
     }
 }
 
-/// A scope as a type, so that a handler names what it needs in its arguments.
-pub(crate) trait Needs: Send + Sync {
+/// A scope as a type, so that the signature of a handler names the scope that it requires.
+pub(crate) trait RequiredScope: Send + Sync {
     const SCOPE: Scope;
 }
 
-/// For handlers that read.
+/// The scope of handlers that read.
 pub(crate) struct Read;
 
-/// For handlers that make or change templates.
+/// The scope of handlers that create or change templates.
 pub(crate) struct Write;
 
-/// For handlers that decide on templates.
+/// The scope of handlers that decide on templates.
 pub(crate) struct Review;
 
-/// For handlers of endpoints.
+/// The scope of handlers that manage endpoints.
 pub(crate) struct Webhooks;
 
-impl Needs for Read {
+impl RequiredScope for Read {
     const SCOPE: Scope = Scope::Read;
 }
 
-impl Needs for Write {
+impl RequiredScope for Write {
     const SCOPE: Scope = Scope::Write;
 }
 
-impl Needs for Review {
+impl RequiredScope for Review {
     const SCOPE: Scope = Scope::Review;
 }
 
-impl Needs for Webhooks {
+impl RequiredScope for Webhooks {
     const SCOPE: Scope = Scope::Webhooks;
 }
 
-/// Somebody whose key, token and phone number are good and whose token has the scope `S`.
+/// An authenticated caller with a valid key, token and phone number, whose token has the scope `S`.
 pub(crate) struct Caller<S> {
     pub(crate) account: Arc<Account>,
     pub(crate) phone: String,
     pub(crate) token: CredentialId,
     item: Option<TemplateId>,
-    needs: PhantomData<S>,
+    scope: PhantomData<S>,
 }
 
 impl<S> Caller<S> {
-    /// The template that the path names; what cannot be an id is no template's.
-    pub(crate) fn item(&self) -> Result<TemplateId, Problem> {
+    /// The template id in the path. A segment that is not an id is an unknown template.
+    pub(crate) fn template_id(&self) -> Result<TemplateId, Problem> {
         self.item.ok_or(Problem::of(Kind::TemplateUnknown))
     }
 
-    /// The endpoint that the path names; all ids are spelt alike.
-    pub(crate) fn webhook(&self) -> Result<WebhookId, Problem> {
+    /// The endpoint id in the path. All ids have the same syntax.
+    pub(crate) fn webhook_id(&self) -> Result<WebhookId, Problem> {
         let id = self.item.and_then(|item| WebhookId::new(item.get()));
         id.ok_or(Problem::of(Kind::WebhookUnknown))
     }
 
-    /// Refuses accounts that create and edit on the other surface.
-    pub(crate) fn may_make(&self) -> Result<(), Problem> {
+    /// Rejects accounts that have to create and edit templates on the Graph surface.
+    pub(crate) fn require_v1(&self) -> Result<(), Problem> {
         if self.rulebook()? == &V1 {
             return Ok(());
         }
         let (rulebook, account) = (&self.account.rulebook, self.account.id);
         let detail = format!(
-            "The account has the rulebook `{rulebook}`: create with `POST /v23.0/{account}/message_templates`, edit with `POST /v23.0/{{template id}}`."
+            "The account has the rulebook `{rulebook}`. Create templates with `POST /v23.0/{account}/message_templates` and edit them with `POST /v23.0/{{template id}}`."
         );
         Err(Problem::of(Kind::WrongSurface).detail(detail))
     }
 
-    /// How the account's documents are read.
+    /// The rulebook of the account.
     pub(crate) fn rulebook(&self) -> Result<&'static Rulebook, Problem> {
         let rulebook = Rulebook::by_name(&self.account.rulebook);
         rulebook.ok_or_else(|| {
             Problem::of(Kind::Internal)
-                .detail("The account's rulebook is not known to this version.")
+                .detail("This version of Galley does not know the account's rulebook. Contact the operator.")
         })
     }
 }
 
-impl<S: Needs> FromRequestParts<App> for Caller<S> {
+impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let trace = Trace::note_route(&parts.extensions).ok_or(Problem::of(Kind::Internal))?;
-        let path = Segments::of(parts.uri.path()).ok_or(Problem::of(Kind::NotFound))?;
-        let now = trace.at();
+        let context =
+            RequestContext::record_route(&parts.extensions).ok_or(Problem::of(Kind::Internal))?;
+        let path = Segments::parse(parts.uri.path()).ok_or(Problem::of(Kind::NotFound))?;
+        let now = context.received_at();
 
-        let token = bearer(&parts.headers).ok_or(Problem::of(Kind::TokenMissing))?;
+        let token = bearer_token(&parts.headers).ok_or(Problem::of(Kind::TokenMissing))?;
         let hashes = (SecretHash::of(token), SecretHash::of(path.key));
-        let [token, key] = app.credentials().find(hashes.0, hashes.1, trace.started()).await?;
-        let token =
-            alive(token, now, [Kind::TokenUnknown, Kind::TokenExpired, Kind::TokenRevoked])?;
-        trace.note_token(token.credential.id);
-        let key = alive(key, now, [Kind::KeyUnknown, Kind::KeyExpired, Kind::KeyRevoked])?;
+        let [token, key] = app.credentials().find(hashes.0, hashes.1, context.started()).await?;
+        let token = ensure_active(
+            token,
+            now,
+            [Kind::TokenUnknown, Kind::TokenExpired, Kind::TokenRevoked],
+        )?;
+        context.record_token(token.credential.id);
+        let key = ensure_active(key, now, [Kind::KeyUnknown, Kind::KeyExpired, Kind::KeyRevoked])?;
         if key.account.id != token.account.id {
             return Err(Problem::of(Kind::CredentialsMismatch));
         }
         let account = Arc::clone(&token.account);
         let owner = app.credentials().phone_owner(path.phone).await?;
-        let free = owner.is_none() && account.takes_any_phone;
-        if owner != Some(account.id) && !free {
+        let claims_phone = owner.is_none() && account.takes_any_phone;
+        if owner != Some(account.id) && !claims_phone {
             return Err(Problem::of(Kind::PhoneUnknown));
         }
         if !token.credential.scopes.allow(S::SCOPE) {
-            let detail = format!("This needs a token with the scope `{}`.", S::SCOPE.as_str());
-            return Err(Problem::of(Kind::ScopeMissing).detail(detail));
+            return Err(scope_missing(S::SCOPE));
         }
         if account.disabled_at.is_some() {
             return Err(Problem::of(Kind::AccountDisabled));
         }
-        // A free number belongs to the account from its first use on.
-        if free
-            && app.store().add_phone(account.id, path.phone, now).await? == AddPhoneOutcome::Taken
+        // An account claims an unowned number on first use.
+        if claims_phone
+            && app.store().add_phone(account.id, path.phone, now).await?
+                == AddPhoneOutcome::OwnedByOther
         {
             return Err(Problem::of(Kind::PhoneUnknown));
         }
         let item = path.item.and_then(|id| id.parse().ok());
         let (phone, token) = (path.phone.to_owned(), token.credential.id);
-        Ok(Self { account, phone, token, item, needs: PhantomData })
+        Ok(Self { account, phone, token, item, scope: PhantomData })
     }
 }
 
-/// The token of `Authorization: Bearer …`, the scheme in any letter case.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+/// The problem of a token without the required scope.
+pub(crate) fn scope_missing(scope: Scope) -> Problem {
+    let scope = scope.as_str();
+    let detail = format!(
+        "This call requires a token with the scope `{scope}`. `galley token create --scopes` creates one."
+    );
+    Problem::of(Kind::ScopeMissing).detail(detail)
+}
+
+/// The token of `Authorization: Bearer …`, with the scheme in any letter case.
+fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// A credential that is known, not expired and not revoked.
-pub(crate) fn alive(
-    known: Option<Arc<Known>>,
+/// Rejects a credential that does not exist, has expired or was revoked, with the given kinds.
+pub(crate) fn ensure_active(
+    cached: Option<Arc<CachedCredential>>,
     now: Timestamp,
     [unknown, expired, revoked]: [Kind; 3],
-) -> Result<Arc<Known>, Problem> {
-    let known = known.ok_or(Problem::of(unknown))?;
-    if known.credential.revoked_at.is_some() {
+) -> Result<Arc<CachedCredential>, Problem> {
+    let cached = cached.ok_or(Problem::of(unknown))?;
+    if cached.credential.revoked_at.is_some() {
         return Err(Problem::of(revoked));
     }
-    if known.credential.expires_at.is_some_and(|end| end <= now) {
+    if cached.credential.expires_at.is_some_and(|end| end <= now) {
         return Err(Problem::of(expired));
     }
-    Ok(known)
+    Ok(cached)
 }

@@ -1,4 +1,4 @@
-//! The request body: JSON in UTF-8, whole, within its size and its time.
+//! Reads request bodies: JSON in UTF-8, within limits of size and time.
 
 use axum::{
     body::{Bytes, to_bytes},
@@ -10,8 +10,8 @@ use http_body_util::LengthLimitError;
 use super::problem::{Kind, Problem};
 use crate::app::App;
 
-/// The bytes of a body that says it is JSON. Take it after the [`super::auth::Caller`]:
-/// nothing is read from somebody unknown.
+/// The bytes of a body with the content type JSON. Extract it after the [`super::auth::Caller`], so
+/// that the service reads no bodies from unauthenticated clients.
 pub(crate) struct JsonBody(pub(super) Bytes);
 
 impl FromRequest<App> for JsonBody {
@@ -21,31 +21,33 @@ impl FromRequest<App> for JsonBody {
         if !is_json(request.headers()) {
             return Err(Problem::of(Kind::UnsupportedMediaType));
         }
-        whole(request, app, app.limits().body_bytes).await.map(Self)
+        read_all(request, app, app.limits().body_bytes).await.map(Self)
     }
 }
 
-/// All bytes of a body, within `limit` and the time for it.
-pub(crate) async fn whole(request: Request, app: &App, limit: usize) -> Result<Bytes, Problem> {
-    let too_large =
-        || Problem::of(Kind::TooLarge).detail(format!("A body may have {limit} bytes at most."));
-    let announced = request.headers().get(header::CONTENT_LENGTH);
-    let announced = announced.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    if announced.is_some_and(|length| length > limit) {
+/// Reads a whole body of at most `limit` bytes, within the time limit for bodies.
+pub(crate) async fn read_all(request: Request, app: &App, limit: usize) -> Result<Bytes, Problem> {
+    let too_large = || {
+        let detail =
+            format!("The body exceeds the limit of {limit} bytes. Send a smaller document.");
+        Problem::of(Kind::TooLarge).detail(detail)
+    };
+    let declared = request.headers().get(header::CONTENT_LENGTH);
+    let declared = declared.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if declared.is_some_and(|length| length > limit) {
         return Err(too_large());
     }
-    let whole = tokio::time::timeout(app.limits().body, to_bytes(request.into_body(), limit));
-    match whole.await {
+    let body = tokio::time::timeout(app.limits().body, to_bytes(request.into_body(), limit));
+    match body.await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) if is_over_limit(&error) => Err(too_large()),
-        Ok(Err(_)) => {
-            Err(Problem::of(Kind::BadRequest).detail("The body ended before it was whole."))
-        }
+        Ok(Err(_)) => Err(Problem::of(Kind::BadRequest)
+            .detail("The body ended before it was complete. Send the request again.")),
         Err(_) => Err(Problem::of(Kind::BodyTimeout)),
     }
 }
 
-/// `application/json`, in UTF-8, not compressed; no content type at all is read as JSON.
+/// Whether the headers declare uncompressed JSON in UTF-8. An absent content type counts as JSON.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let plain = headers
         .get(header::CONTENT_ENCODING)

@@ -1,4 +1,4 @@
-//! `If-Match` and `If-None-Match`: changing and reading only what is as the caller knows it.
+//! Conditional requests: `If-Match` and `If-None-Match`.
 
 use axum::{
     extract::FromRequestParts,
@@ -7,17 +7,17 @@ use axum::{
 
 use super::{
     problem::{Kind, Problem},
-    query::whole,
+    query::parse_digits,
 };
 use crate::app::App;
 
-/// The tag of a revision.
+/// The `ETag` of a revision.
 pub(crate) fn etag(revision: u64) -> HeaderValue {
     let tag = ["\"", itoa::Buffer::new().format(revision), "\""].concat();
     HeaderValue::try_from(tag).expect("digits in quotes")
 }
 
-/// The revisions that a change is meant for, if the caller says so.
+/// The revisions in `If-Match`; `None` if the header is absent or `*`.
 pub(crate) struct IfMatch(pub(super) Option<Vec<u64>>);
 
 impl FromRequestParts<App> for IfMatch {
@@ -26,15 +26,15 @@ impl FromRequestParts<App> for IfMatch {
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
         Ok(Self(match tags(&parts.headers, &header::IF_MATCH)? {
             Tags::None | Tags::Any => None,
-            // A weak tag never matches here: it promises less than a change needs.
-            Tags::These(tags) => Some(
+            // `If-Match` compares strongly (RFC 9110), so a weak tag never matches.
+            Tags::List(tags) => Some(
                 tags.into_iter().filter(|tag| !tag.weak).filter_map(|tag| tag.revision).collect(),
             ),
         }))
     }
 }
 
-/// The revisions that the caller has already.
+/// The revisions in `If-None-Match`, which the client already has.
 pub(crate) struct IfNoneMatch(Tags);
 
 impl FromRequestParts<App> for IfNoneMatch {
@@ -46,12 +46,12 @@ impl FromRequestParts<App> for IfNoneMatch {
 }
 
 impl IfNoneMatch {
-    /// Whether the caller has this revision already.
-    pub(crate) fn has(&self, revision: u64) -> bool {
+    /// Whether the client already has this revision.
+    pub(crate) fn contains(&self, revision: u64) -> bool {
         match &self.0 {
             Tags::None => false,
             Tags::Any => true,
-            Tags::These(tags) => tags.iter().any(|tag| tag.revision == Some(revision)),
+            Tags::List(tags) => tags.iter().any(|tag| tag.revision == Some(revision)),
         }
     }
 }
@@ -59,10 +59,10 @@ impl IfNoneMatch {
 enum Tags {
     None,
     Any,
-    These(Vec<Tag>),
+    List(Vec<Tag>),
 }
 
-/// A tag; one that is no revision of ours is somebody else's and matches nothing.
+/// One tag. A tag that is not a revision number matches nothing.
 struct Tag {
     weak: bool,
     revision: Option<u64>,
@@ -75,27 +75,28 @@ fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Tags, Problem> {
         [b"*"] => return Ok(Tags::Any),
         _ => {}
     }
-    let lists: Option<Vec<Vec<Tag>>> = values.into_iter().map(list).collect();
+    let lists: Option<Vec<Vec<Tag>>> = values.into_iter().map(parse_list).collect();
     let tags: Vec<Tag> = lists.into_iter().flatten().flatten().collect();
     if tags.is_empty() {
-        let form = format!("{name} holds tags in quotes, such as \"3\", or `*`.");
-        return Err(Problem::of(Kind::BadRequest).detail(form));
+        let detail =
+            format!("The header `{name}` must contain quoted tags such as \"3\", or only `*`.");
+        return Err(Problem::of(Kind::BadRequest).detail(detail));
     }
-    Ok(Tags::These(tags))
+    Ok(Tags::List(tags))
 }
 
-/// The tags of a list as RFC 9110 writes it: a tag may hold commas, and an item may be empty.
-fn list(mut rest: &[u8]) -> Option<Vec<Tag>> {
+/// Parses a list of tags (RFC 9110): a tag may contain commas, and list items may be empty.
+fn parse_list(mut rest: &[u8]) -> Option<Vec<Tag>> {
     let mut tags = Vec::new();
     loop {
         rest = rest.trim_ascii_start();
         match rest {
             [] => return Some(tags),
-            [b',', behind @ ..] => rest = behind,
+            [b',', remaining @ ..] => rest = remaining,
             _ => {
-                let (tag, behind) = tag(rest)?;
+                let (tag, remaining) = parse_tag(rest)?;
                 tags.push(tag);
-                rest = behind.trim_ascii_start();
+                rest = remaining.trim_ascii_start();
                 if !matches!(rest, [] | [b',', ..]) {
                     return None;
                 }
@@ -104,42 +105,43 @@ fn list(mut rest: &[u8]) -> Option<Vec<Tag>> {
     }
 }
 
-/// The tag that a text begins with, and what follows it.
-fn tag(text: &[u8]) -> Option<(Tag, &[u8])> {
+/// Parses the tag at the beginning of a text; returns it and the rest of the text.
+fn parse_tag(text: &[u8]) -> Option<(Tag, &[u8])> {
     let (weak, quoted) = match text.strip_prefix(b"W/") {
         Some(quoted) => (true, quoted),
         None => (false, text),
     };
-    let inside = quoted.strip_prefix(b"\"")?;
-    let (inside, behind) = inside.split_at(inside.iter().position(|byte| *byte == b'"')?);
-    if !inside.iter().all(|byte| matches!(byte, b'!'..=b'~' | 0x80..)) {
+    let value = quoted.strip_prefix(b"\"")?;
+    let (value, rest) = value.split_at(value.iter().position(|byte| *byte == b'"')?);
+    if !value.iter().all(|byte| matches!(byte, b'!'..=b'~' | 0x80..)) {
         return None;
     }
-    let written = str::from_utf8(inside).ok();
-    // Tags are compared letter by letter: "03" is not ours.
-    let revision = written.and_then(|it| whole(it).filter(|number: &u64| number.to_string() == it));
-    Some((Tag { weak, revision }, &behind[1..]))
+    let text = str::from_utf8(value).ok();
+    // Tags are opaque strings: "03" is not the tag of revision 3.
+    let revision =
+        text.and_then(|it| parse_digits(it).filter(|number: &u64| number.to_string() == it));
+    Some((Tag { weak, revision }, &rest[1..]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The revisions that the lines of a header name; none for a tag of somebody else.
+    /// The revisions in the lines of a header; `None` for a tag that is not a revision.
     fn read(lines: &[&'static str]) -> Option<Vec<Option<u64>>> {
         let mut headers = HeaderMap::new();
         for line in lines {
             headers.append(header::IF_MATCH, HeaderValue::from_static(line));
         }
         match tags(&headers, &header::IF_MATCH).ok()? {
-            Tags::These(tags) => Some(tags.into_iter().map(|tag| tag.revision).collect()),
+            Tags::List(tags) => Some(tags.into_iter().map(|tag| tag.revision).collect()),
             Tags::Any => Some(vec![Some(u64::MAX)]),
             Tags::None => Some(Vec::new()),
         }
     }
 
     #[test]
-    fn a_list_of_tags_is_read_as_http_writes_it() {
+    fn a_list_of_tags_follows_the_syntax_of_http() {
         assert_eq!(read(&[]), Some(vec![]));
         assert_eq!(read(&["*"]), Some(vec![Some(u64::MAX)]));
         assert_eq!(read(&[r#""3""#]), Some(vec![Some(3)]));
@@ -147,19 +149,19 @@ mod tests {
             read(&[r#""3",W/"4" ,, "x""#, r#""5","#]),
             Some(vec![Some(3), Some(4), None, Some(5)])
         );
-        assert_eq!(read(&[r#""a,b", "3""#]), Some(vec![None, Some(3)]), "a comma inside of a tag");
+        assert_eq!(read(&[r#""a,b", "3""#]), Some(vec![None, Some(3)]), "a comma inside a tag");
         for other in [r#""""#, r#""03""#, r#""+3""#, r#""99999999999999999999""#] {
             assert_eq!(read(&[other]), Some(vec![None]), "{other}");
         }
     }
 
     #[test]
-    fn what_is_no_list_of_tags_is_refused() {
+    fn an_invalid_list_of_tags_is_rejected() {
         for odd in
             ["", ",", "3", "\"3", "3\"", "w/\"3\"", "\"3\"4", "\"3\" \"4\"", "\"a b\"", "*, \"3\""]
         {
             assert_eq!(read(&[odd]), None, "{odd}");
         }
-        assert_eq!(read(&["*", "\"3\""]), None, "anything, and yet only this");
+        assert_eq!(read(&["*", "\"3\""]), None, "`*` with other tags");
     }
 }

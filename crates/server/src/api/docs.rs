@@ -1,4 +1,4 @@
-//! `/docs`: the API, browsable. Swagger UI's files are inside the program.
+//! `/docs`: the API reference in Swagger UI, whose files are embedded in the binary.
 
 use std::sync::{Arc, LazyLock};
 
@@ -18,10 +18,10 @@ static CONFIG: LazyLock<Arc<Config<'static>>> =
     LazyLock::new(|| Arc::new(Config::from("/openapi.json")));
 
 pub(crate) fn routes() -> Router<App> {
-    Router::new().route("/docs", get(async || file("index.html"))).route("/docs/{file}", get(named))
+    Router::new().route("/docs", get(async || file("index.html"))).route("/docs/{file}", get(asset))
 }
 
-async fn named(name: Result<Path<String>, PathRejection>) -> Result<Response, Problem> {
+async fn asset(name: Result<Path<String>, PathRejection>) -> Result<Response, Problem> {
     file(&name.map_err(|_| Problem::of(Kind::NotFound))?)
 }
 
@@ -30,7 +30,7 @@ fn file(name: &str) -> Result<Response, Problem> {
     let file = file.ok_or(Problem::of(Kind::NotFound))?;
     let mut bytes = file.bytes.into_owned();
     if name == "index.html" {
-        // Its links are relative to a directory; ours is reached without a slash at the end.
+        // The page's links are relative to a directory, but `/docs` has no trailing slash.
         let page = String::from_utf8_lossy(&bytes)
             .replace("\"./", "\"/docs/")
             .replace("href=\"index.css\"", "href=\"/docs/index.css\"");

@@ -1,6 +1,6 @@
-//! The surface that clients of WhatsApp's Graph API use unchanged, at `/{version}/…`. It calls the
-//! same store as API v1.0; what differs is who is asked for what, how documents may be written, and
-//! how answers and refusals look.
+//! The Graph surface at `/{version}/…`, which clients of WhatsApp's Graph API can use unchanged. It
+//! uses the same store as API v1.0, but differs in authentication, in the accepted forms of
+//! documents, and in the format of responses and errors.
 
 mod body;
 mod caller;
@@ -30,31 +30,31 @@ use crate::{api::json, app::App};
 
 pub(crate) use body::invalid;
 pub(crate) use caller::is_path;
-pub(crate) use error::written;
-pub(crate) use uploads::LONGEST as LONGEST_UPLOAD;
+pub(crate) use error::error_body;
+pub(crate) use uploads::TRANSFER_TIMEOUT;
 
 pub(crate) const NODE: &str = "/{version}/{node}";
 pub(crate) const UNPAUSE: &str = "/{version}/{node}/unpause";
 pub(crate) const TEMPLATES: &str = "/{version}/{node}/message_templates";
-/// Not in the Graph API, but at least one published client reads templates there.
+/// Not part of the Graph API, but at least one published client reads templates at this path.
 pub(crate) const TEMPLATE: &str = "/{version}/{node}/message_templates/{id}";
 pub(crate) const UPLOADS: &str = "/{version}/{node}/uploads";
-/// Where a sample is read by whoever knows its name.
+/// Serves a sample to every client that knows its name.
 pub(crate) const MEDIA: &str = "/media/{name}";
 pub(crate) const SUBSCRIBED_APPS: &str = "/{version}/{node}/subscribed_apps";
 pub(crate) const UPSERT: &str = "/{version}/{node}/upsert_message_templates";
 
-/// What is told of a path that begins as this surface's do and leads nowhere.
-pub(crate) const NO_SUCH_PATH: &str = "Behind the version stands a template's id, the account's id, or the account's id with `message_templates` or `upsert_message_templates`; samples are sent to `uploads`.";
+/// The detail for an unknown path that begins with a version.
+pub(crate) const PATH_NOT_FOUND: &str = "The path does not exist. After the version, use the id of a template, the id of the account, or the id of the account followed by `message_templates`, `upsert_message_templates` or `subscribed_apps`. Upload samples to `uploads`.";
 
-/// Whether the pattern is one of this surface's.
+/// Whether the pattern of a route belongs to this surface.
 pub(crate) fn is_route(pattern: &str) -> bool {
     pattern.starts_with("/{version}/")
 }
 
-/// What is missing at the beginning of a path that begins with an id: the Graph API takes paths
-/// without a version, too, and at least one published client sends only such.
-pub(crate) fn version_left_out(path: &str) -> &'static str {
+/// The version to add to a path that begins with an id. The Graph API also accepts paths without a
+/// version, and at least one published client sends only those.
+pub(crate) fn implied_version(path: &str) -> &'static str {
     let first = path.split('/').nth(1).unwrap_or_default();
     let is_id = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_digit());
     if is_id { "/v23.0" } else { "" }
@@ -65,7 +65,7 @@ pub(crate) fn routes() -> Router<App> {
         .route(NODE, get(node::show).post(node::change).delete(uploads::cancel))
         .route(UNPAUSE, post(node::unpause))
         .route(TEMPLATES, get(list::list).post(create::create).delete(delete::delete))
-        .route(TEMPLATE, get(node::show_below))
+        .route(TEMPLATE, get(node::show_template))
         .route(UPSERT, post(upsert::upsert))
         .route(UPLOADS, post(uploads::begin))
         .route(
@@ -76,12 +76,12 @@ pub(crate) fn routes() -> Router<App> {
         )
 }
 
-/// What anybody may read who knows its address.
+/// The routes without authentication.
 pub(crate) fn public_routes() -> Router<App> {
     Router::new().route(MEDIA, get(media::show))
 }
 
-/// What is answered when there is nothing to tell but that it worked.
+/// The response to a successful call that returns no data.
 fn success() -> Response {
     json(StatusCode::OK, r#"{"success":true}"#.to_owned())
 }

@@ -1,4 +1,4 @@
-//! For operators: is it alive, does it take requests, how is it doing.
+//! Liveness, readiness and metrics for operators.
 
 use axum::{
     Router,
@@ -16,18 +16,19 @@ use crate::app::App;
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
-        .route("/healthz", get(alive))
-        .route("/readyz", get(ready))
+        .route("/healthz", get(liveness))
+        .route("/readyz", get(readiness))
         .route("/metrics", get(metrics))
 }
 
-async fn alive() -> Response {
+async fn liveness() -> Response {
     json(StatusCode::OK, r#"{"status":"alive"}"#.to_owned())
 }
 
-async fn ready(State(app): State<App>) -> Result<Response, Problem> {
+async fn readiness(State(app): State<App>) -> Result<Response, Problem> {
     if app.is_draining() {
-        return Err(Problem::of(Kind::NotReady).detail("This instance is shutting down."));
+        let detail = "This instance is shutting down. Send requests to another instance.";
+        return Err(Problem::of(Kind::NotReady).detail(detail));
     }
     app.store().ping().await?;
     Ok(json(StatusCode::OK, r#"{"status":"ready"}"#.to_owned()))
@@ -35,5 +36,5 @@ async fn ready(State(app): State<App>) -> Result<Response, Problem> {
 
 async fn metrics(State(app): State<App>) -> Response {
     let format = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-    (format, app.metrics().page()).into_response()
+    (format, app.metrics().encode()).into_response()
 }

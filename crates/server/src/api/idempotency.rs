@@ -1,4 +1,4 @@
-//! The Idempotency-Key: the same request twice makes one thing.
+//! The `Idempotency-Key` header, which makes a create safe to repeat.
 
 use axum::{
     extract::FromRequestParts,
@@ -12,11 +12,11 @@ use crate::app::App;
 
 const HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// Says that an answer is that of an earlier request.
+/// Marks the stored response of an earlier request.
 pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// What the header says, if it is there. Judged by [`IdempotencyKey::with`], behind the checks
-/// that come first.
+/// The values of the header. [`IdempotencyKey::for_request`] validates them, after the checks that
+/// take precedence.
 pub(crate) struct IdempotencyKey(Vec<Vec<u8>>);
 
 impl FromRequestParts<App> for IdempotencyKey {
@@ -32,20 +32,20 @@ fn header(headers: &HeaderMap) -> Vec<Vec<u8>> {
 }
 
 impl IdempotencyKey {
-    /// The key and the request it stands for. `operation` is the method and the path without
-    /// its key, so that a rotated key does not make another request of it.
-    pub(crate) fn with(
+    /// The key with a hash of its request. `operation` is the method and the path without the API
+    /// key, so that a retry works across a rotation of the API key.
+    pub(crate) fn for_request(
         self,
         operation: &[&str],
         body: &[u8],
     ) -> Result<Option<Idempotency>, Problem> {
         let [key] = &self.0[..] else {
-            let detail = "There is more than one Idempotency-Key.";
-            let many = || Problem::of(Kind::BadRequest).detail(detail);
-            return if self.0.is_empty() { Ok(None) } else { Err(many()) };
+            let detail = "The request has more than one Idempotency-Key header. Send only one.";
+            let repeated = || Problem::of(Kind::BadRequest).detail(detail);
+            return if self.0.is_empty() { Ok(None) } else { Err(repeated()) };
         };
         if !(1..=255).contains(&key.len()) {
-            let detail = "An Idempotency-Key has 1 to 255 characters.";
+            let detail = "The Idempotency-Key must have 1 to 255 characters.";
             return Err(Problem::of(Kind::BadRequest).detail(detail));
         }
         let mut payload = Sha256::new();
@@ -55,13 +55,13 @@ impl IdempotencyKey {
         }
         payload.update(body);
         Ok(Some(Idempotency {
-            key: head(Sha256::digest(key).into()),
-            payload: head(payload.finalize().into()),
+            key: truncate(Sha256::digest(key).into()),
+            payload: truncate(payload.finalize().into()),
         }))
     }
 }
 
-/// As much of a hash as tells things apart, and no more: it is kept for every request.
-fn head<const N: usize>(hash: [u8; 32]) -> [u8; N] {
-    *hash.first_chunk().expect("shorter than the hash")
+/// The first bytes of a hash. They suffice to distinguish requests, and save space in the store.
+fn truncate<const N: usize>(hash: [u8; 32]) -> [u8; N] {
+    *hash.first_chunk().expect("N is at most the length of the hash")
 }

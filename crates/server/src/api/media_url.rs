@@ -4,14 +4,14 @@ use galley_domain::template::sample;
 
 use crate::app::App;
 
-/// Where the sample with that handle is read, if it was uploaded here.
-pub(crate) fn address(app: &App, handle: &str) -> Option<String> {
+/// The public URL of the sample with this handle; `None` if it was not uploaded to Galley.
+pub(crate) fn for_handle(app: &App, handle: &str) -> Option<String> {
     let name = sample::name(handle)?;
     Some(format!("{}/media/{name}", app.public_url()))
 }
 
-/// The name of the sample that is read at that address, if it is one of ours.
-pub(crate) fn name_at<'a>(app: &App, address: &'a str) -> Option<&'a str> {
-    let name = address.strip_prefix(app.public_url())?.strip_prefix("/media/")?;
+/// The name of the sample at this URL; `None` if it is not a media URL of this service.
+pub(crate) fn sample_name<'a>(app: &App, url: &'a str) -> Option<&'a str> {
+    let name = url.strip_prefix(app.public_url())?.strip_prefix("/media/")?;
     Some(name).filter(|name| sample::is_name(name))
 }

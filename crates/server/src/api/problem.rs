@@ -1,4 +1,4 @@
-//! Refusals, as RFC 9457: the catalogue, and the one type that has a status code.
+//! Error responses in the format of RFC 9457: the catalogue of problems and the `Problem` type.
 
 use std::{error::Error, sync::Arc};
 
@@ -9,7 +9,7 @@ use axum::{
 use galley_domain::{
     document::JsonError,
     id::TemplateId,
-    rulebook::{Category, graph_codes::Graph},
+    rulebook::{Category, graph_codes::GraphError},
     template::lifecycle::InvalidTransition,
     violation::{Violation, Violations},
 };
@@ -19,10 +19,10 @@ use serde::Serialize;
 
 use super::conditional::etag;
 
-/// Declares the catalogue: a new kind of failure is a new row here and nowhere else.
+/// Declares the catalogue: a new kind of problem is one new row, here and nowhere else.
 macro_rules! catalogue {
-    ($($kind:ident $status:ident $slug:literal $title:literal $cure:literal;)+) => {
-        /// What can go wrong.
+    ($($kind:ident $status:ident $slug:literal $title:literal $remedy:literal;)+) => {
+        /// The kinds of problems.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Kind {
             $($kind,)+
@@ -37,7 +37,7 @@ macro_rules! catalogue {
                 }
             }
 
-            /// The last part of `type`, and the name of the page about it.
+            /// The last segment of `type`, and the name of its page.
             pub(crate) fn slug(self) -> &'static str {
                 match self {
                     $(Kind::$kind => $slug,)+
@@ -50,10 +50,10 @@ macro_rules! catalogue {
                 }
             }
 
-            /// What the caller can do about it; also the detail when there is no better one.
-            pub(crate) fn cure(self) -> &'static str {
+            /// How to fix it; also the detail of a problem that has no other.
+            pub(crate) fn remedy(self) -> &'static str {
                 match self {
-                    $(Kind::$kind => $cure,)+
+                    $(Kind::$kind => $remedy,)+
                 }
             }
         }
@@ -61,131 +61,131 @@ macro_rules! catalogue {
 }
 
 catalogue! {
-    NotFound NOT_FOUND "not-found" "There is nothing here"
-        "Check the path. Phone number id and key hold 1 to 256 of the characters A-Z a-z 0-9 . _ ~ + -";
-    MethodNotAllowed METHOD_NOT_ALLOWED "method-not-allowed" "This path does not take that method"
-        "Use one of the methods that the Allow header lists.";
-    TokenMissing UNAUTHORIZED "token-missing" "An access token is needed"
+    NotFound NOT_FOUND "not-found" "Not found"
+        "Check the path. Phone number id and API key consist of 1 to 256 of the characters A-Z a-z 0-9 . _ ~ + -";
+    MethodNotAllowed METHOD_NOT_ALLOWED "method-not-allowed" "Method not allowed"
+        "Use one of the methods in the Allow header.";
+    TokenMissing UNAUTHORIZED "token-missing" "The access token is missing"
         "Send the header `Authorization: Bearer <access token>`.";
-    TokenUnknown UNAUTHORIZED "token-unknown" "The access token is not known"
-        "Check the token; `galley token create` makes a new one.";
+    TokenUnknown UNAUTHORIZED "token-unknown" "The access token does not exist"
+        "Check the token. `galley token create` creates a new one.";
     TokenExpired UNAUTHORIZED "token-expired" "The access token has expired"
-        "Use a newer token; `galley token create` makes one.";
+        "Use a newer token. `galley token create` creates one.";
     TokenRevoked UNAUTHORIZED "token-revoked" "The access token was revoked"
-        "Use another token; `galley token create` makes one.";
-    KeyUnknown UNAUTHORIZED "key-unknown" "The API key in the path is not known"
-        "Check the key; `galley key create` makes a new one.";
+        "Use another token. `galley token create` creates one.";
+    KeyUnknown UNAUTHORIZED "key-unknown" "The API key in the path does not exist"
+        "Check the key. `galley key create` creates a new one.";
     KeyExpired UNAUTHORIZED "key-expired" "The API key in the path has expired"
-        "Use a newer key; `galley key create` makes one.";
+        "Use a newer key. `galley key create` creates one.";
     KeyRevoked UNAUTHORIZED "key-revoked" "The API key in the path was revoked"
-        "Use another key; `galley key create` makes one.";
-    CredentialsMismatch FORBIDDEN "credentials-mismatch" "Key and token belong to different accounts"
-        "Use a key and a token of the same account.";
-    PhoneUnknown NOT_FOUND "phone-unknown" "The phone number is not this account's"
-        "Check the phone number id; `galley phone add` gives one to an account.";
-    ScopeMissing FORBIDDEN "scope-missing" "The access token may not do this"
-        "Use a token that has the scope named in the detail; `galley token create --scopes` makes one.";
+        "Use another key. `galley key create` creates one.";
+    CredentialsMismatch FORBIDDEN "credentials-mismatch" "API key and access token belong to different accounts"
+        "Use an API key and an access token of the same account.";
+    PhoneUnknown NOT_FOUND "phone-unknown" "The phone number does not belong to this account"
+        "Check the phone number id. `galley phone add` adds one to an account.";
+    ScopeMissing FORBIDDEN "scope-missing" "The access token lacks the required scope"
+        "Use a token with the scope that the detail names. `galley token create --scopes` creates one.";
     AccountDisabled FORBIDDEN "account-disabled" "The account is disabled"
-        "Ask the operator of this service; `galley account enable` lets it in again.";
-    UnsupportedMediaType UNSUPPORTED_MEDIA_TYPE "unsupported-media-type" "The body has to be JSON in UTF-8"
-        "Send `Content-Type: application/json` and no content encoding.";
+        "Contact the operator of this service. `galley account enable` enables the account again.";
+    UnsupportedMediaType UNSUPPORTED_MEDIA_TYPE "unsupported-media-type" "The body must be JSON in UTF-8"
+        "Send `Content-Type: application/json` and no Content-Encoding.";
     TooLarge PAYLOAD_TOO_LARGE "too-large" "The request body is too large"
-        "Make the document smaller.";
-    BodyTimeout REQUEST_TIMEOUT "body-timeout" "The request body came too slowly"
-        "Send the whole body at once.";
-    MalformedJson BAD_REQUEST "malformed-json" "The body is not JSON"
-        "Mend the JSON at the place named in the detail.";
-    BadRequest BAD_REQUEST "bad-request" "A header or parameter makes no sense"
-        "Mend what the detail names.";
-    RangeNotThere RANGE_NOT_SATISFIABLE "range-not-there" "The file has no such bytes"
-        "Ask for bytes that it has: Content-Range tells how many there are.";
-    InvalidTemplate UNPROCESSABLE_ENTITY "invalid-template" "The template breaks some rules"
-        "Mend every place listed in `violations`; each says what is wrong and how to mend it.";
-    IdempotencyKeyReused UNPROCESSABLE_ENTITY "idempotency-key-reused" "The Idempotency-Key was used for another request"
-        "Use a new key for a new request; repeat the same bytes to repeat a request.";
-    WrongSurface CONFLICT "wrong-surface" "Accounts with this rulebook use another surface"
-        "Nothing was done. Accounts with the `whatsapp` rulebook create and edit at `/{version}/`, where clients of WhatsApp's Graph API work; those with `v1` use API v1.0.";
-    NameTaken CONFLICT "name-taken" "Another template has that name"
-        "Choose another name. If `existing_id` is there, the template is your own.";
-    TemplateUnknown NOT_FOUND "template-unknown" "There is no such template"
-        "Check the id; the account of the key and token has no template with it.";
+        "Send a smaller document.";
+    BodyTimeout REQUEST_TIMEOUT "body-timeout" "The request body arrived too slowly"
+        "Send the whole body without delay.";
+    MalformedJson BAD_REQUEST "malformed-json" "The body is not valid JSON"
+        "Fix the JSON at the position that the detail names.";
+    BadRequest BAD_REQUEST "bad-request" "A header or parameter is invalid"
+        "Fix the header or parameter that the detail names.";
+    RangeNotThere RANGE_NOT_SATISFIABLE "range-not-there" "The file does not have the requested bytes"
+        "Request other bytes. Content-Range gives the length of the file.";
+    InvalidTemplate UNPROCESSABLE_ENTITY "invalid-template" "The template is invalid"
+        "Fix everything listed in `violations`. Each entry says what is wrong, where, and how to fix it.";
+    IdempotencyKeyReused UNPROCESSABLE_ENTITY "idempotency-key-reused" "The Idempotency-Key belongs to another request"
+        "Use a new key for a new request. To repeat a request, send exactly the same bytes.";
+    WrongSurface CONFLICT "wrong-surface" "The account uses another API surface"
+        "Nothing was done. Accounts with the rulebook `whatsapp` create and edit templates under `/{version}/`, with the calls of WhatsApp's Graph API. Accounts with the rulebook `v1` use API v1.0.";
+    NameTaken CONFLICT "name-taken" "The name is already in use"
+        "Choose another name. If `existing_id` is present, the template belongs to your own account.";
+    TemplateUnknown NOT_FOUND "template-unknown" "The template does not exist"
+        "Check the id. The account of this API key and token has no template with it.";
     VersionUnknown NOT_FOUND "version-unknown" "The template has no such version"
-        "Check the number; the list of versions shows them all.";
-    InvalidDecision UNPROCESSABLE_ENTITY "invalid-decision" "The decision breaks some rules"
-        "Mend every place listed in `violations`; each says what is wrong and how to mend it.";
+        "Check the number. The list of versions shows all of them.";
+    InvalidDecision UNPROCESSABLE_ENTITY "invalid-decision" "The decision is invalid"
+        "Fix everything listed in `violations`. Each entry says what is wrong, where, and how to fix it.";
     InvalidValues UNPROCESSABLE_ENTITY "invalid-values" "The values do not fit the template"
-        "Mend every value listed in `violations`; each says what is wrong and how to mend it.";
-    RevisionOutdated PRECONDITION_FAILED "revision-outdated" "What If-Match names is not what is there"
-        "Nothing was done. Read the template again, look whether the change still makes sense, and send its new ETag as If-Match.";
-    CategoryLocked CONFLICT "category-locked" "The category may not be another one"
-        "Nothing was done. Leave `category` out of an edit; create the template with the category that the other languages of its name have.";
-    MoveNotPossible CONFLICT "move-not-possible" "The template cannot do this from where it stands"
-        "Nothing was done. `possible` lists what can happen to it now.";
+        "Fix every value listed in `violations`. Each entry says what is wrong, where, and how to fix it.";
+    RevisionOutdated PRECONDITION_FAILED "revision-outdated" "Precondition failed: the revision has changed"
+        "Nothing was done. Read the template again, check whether the change still makes sense, and send its new ETag as If-Match.";
+    CategoryLocked CONFLICT "category-locked" "The category is fixed"
+        "Nothing was done. Omit `category` from an edit. Create a template with the category that the other languages of its name have.";
+    MoveNotPossible CONFLICT "move-not-possible" "The status of the template does not allow this"
+        "Nothing was done. `possible` lists the allowed actions.";
     LimitReached TOO_MANY_REQUESTS "limit-reached" "The account has reached a limit"
-        "Nothing was done. Wait until it counts less, or ask the operator for other limits.";
-    NotLive CONFLICT "not-live" "No version of the template may be sent"
+        "Nothing was done. Wait, delete what you do not need, or ask the operator to raise the limit.";
+    NotLive CONFLICT "not-live" "The template has no live version"
         "Wait until a version is approved, or until the hold ends.";
-    EventsForgotten GONE "events-forgotten" "Some of these events are not kept any more"
-        "What came before `oldest` is gone. Read the templates anew, then follow the events with `after` one below `oldest`, or without `after`.";
-    EventUnknown NOT_FOUND "event-unknown" "There is no such event"
-        "Check the number; the account's events are listed at `events`.";
-    WebhookUnknown NOT_FOUND "webhook-unknown" "There is no such endpoint"
-        "Check the id; the account of the key and token has no endpoint with it.";
-    InvalidWebhook UNPROCESSABLE_ENTITY "invalid-webhook" "What is said about the endpoint breaks some rules"
-        "Mend every place listed in `violations`; each says what is wrong and how to mend it.";
-    TooManyWebhooks CONFLICT "too-many-webhooks" "The account has as many endpoints as it may have"
-        "Nothing was done. Delete an endpoint that is not needed any more, or change its address.";
-    RotationOpen CONFLICT "rotation-open" "The rotation before has not ended"
-        "Nothing was done. Both secrets sign until `until`: wait for that, or send `force` if the oldest one is in nobody's use.";
-    Busy SERVICE_UNAVAILABLE "busy" "Too much is waiting to be written"
+    EventsForgotten GONE "events-forgotten" "Some of these events are no longer stored"
+        "Galley has deleted the events before `oldest`. Read the templates again, then follow the events with `after` set to `oldest` minus 1, or without `after`.";
+    EventUnknown NOT_FOUND "event-unknown" "The event does not exist"
+        "Check the number. `events` lists the events of the account.";
+    WebhookUnknown NOT_FOUND "webhook-unknown" "The endpoint does not exist"
+        "Check the id. The account of this API key and token has no endpoint with it.";
+    InvalidWebhook UNPROCESSABLE_ENTITY "invalid-webhook" "The document about the endpoint is invalid"
+        "Fix everything listed in `violations`. Each entry says what is wrong, where, and how to fix it.";
+    TooManyWebhooks CONFLICT "too-many-webhooks" "The account has the maximum number of endpoints"
+        "Nothing was done. Delete an endpoint that you no longer need, or change its URL.";
+    RotationOpen CONFLICT "rotation-open" "The previous rotation has not ended"
+        "Nothing was done. Both secrets are valid until `until`. Wait until then, or send `force` if no receiver uses the oldest secret any more.";
+    Busy SERVICE_UNAVAILABLE "busy" "Too many writes are queued"
         "Nothing was done. Try again after the time in Retry-After.";
-    StorageFull SERVICE_UNAVAILABLE "storage-full" "The storage of the service is full"
-        "Nothing was done. The operator has to make room; writing goes on by itself then.";
-    Unavailable SERVICE_UNAVAILABLE "unavailable" "The service cannot reach its data right now"
+    StorageFull SERVICE_UNAVAILABLE "storage-full" "The storage is full"
+        "Nothing was done. The operator has to free space; after that, writes work again.";
+    Unavailable SERVICE_UNAVAILABLE "unavailable" "The database is unavailable"
         "Nothing was done. Try again after the time in Retry-After.";
-    OutcomeUnknown SERVICE_UNAVAILABLE "outcome-unknown" "It is not known whether this was done"
-        "Send it again with the same Idempotency-Key or the same If-Match: it is done once at most.";
+    OutcomeUnknown SERVICE_UNAVAILABLE "outcome-unknown" "The outcome of the request is unknown"
+        "Send the request again with the same Idempotency-Key or the same If-Match. It takes effect at most once.";
     Deadline SERVICE_UNAVAILABLE "deadline" "The request took too long"
-        "It may still be done. Send it again with the same Idempotency-Key or the same If-Match: it is done once at most.";
-    NotReady SERVICE_UNAVAILABLE "not-ready" "This instance is not taking requests"
+        "It may still complete. Send it again with the same Idempotency-Key or the same If-Match. It takes effect at most once.";
+    NotReady SERVICE_UNAVAILABLE "not-ready" "This instance does not accept requests"
         "Send requests to another instance, or wait.";
-    Internal INTERNAL_SERVER_ERROR "internal" "The fault is ours"
-        "Tell the operator the request_id: the log says more.";
+    Internal INTERNAL_SERVER_ERROR "internal" "Internal server error"
+        "Report the request_id to the operator. The log contains the cause.";
 }
 
-/// A refusal: what the caller is told, and the cause that only the log sees.
+/// An error response: what the client sees, and the cause, which only the log contains.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     kind: Kind,
     detail: Option<String>,
     extra: Extra,
     cause: Option<Arc<dyn Error + Send + Sync>>,
-    /// The code on the Graph surface, where the kind alone does not tell it.
-    graph: Option<Graph>,
+    /// The code on the Graph surface, if it does not follow from the kind.
+    graph: Option<GraphError>,
 }
 
-/// What some kinds tell beside the sentence.
+/// Additional data of some kinds.
 #[derive(Clone, Debug)]
 enum Extra {
-    Nothing,
-    /// The caller's own template that has the name.
+    None,
+    /// The template of the caller's own account that has the name.
     Existing(TemplateId),
     Violations(Violations),
-    /// The moves that are possible.
+    /// The allowed actions.
     Possible(Vec<&'static str>),
-    /// Where the template is now; told as its tag.
+    /// The current revision of the template, sent as `ETag`.
     Revision(u64),
-    /// The oldest event that is kept.
+    /// The oldest stored event.
     Oldest(u64),
-    /// When the rotation ends.
+    /// The end of the rotation.
     Until(Timestamp),
-    /// How many bytes the file has; told in a header.
+    /// The length of the file in bytes, sent as `Content-Range`.
     Length(u64),
 }
 
 impl Problem {
     pub(crate) fn of(kind: Kind) -> Self {
-        Self { kind, detail: None, extra: Extra::Nothing, cause: None, graph: None }
+        Self { kind, detail: None, extra: Extra::None, cause: None, graph: None }
     }
 
     pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
@@ -193,13 +193,13 @@ impl Problem {
         self
     }
 
-    /// The name of the template is taken; told by which one when it is the caller's own.
+    /// Another template has the name. `existing` is that template if it belongs to the caller.
     pub(crate) fn name_taken(existing: Option<TemplateId>) -> Self {
-        let extra = existing.map_or(Extra::Nothing, Extra::Existing);
+        let extra = existing.map_or(Extra::None, Extra::Existing);
         Self { extra, ..Self::of(Kind::NameTaken) }
     }
 
-    /// The caller's own template that has the name.
+    /// The id of the caller's template that has the name.
     pub(crate) fn existing(&self) -> Option<String> {
         match &self.extra {
             Extra::Existing(id) => Some(id.to_string()),
@@ -207,60 +207,70 @@ impl Problem {
         }
     }
 
-    /// The moves that are possible instead.
+    /// The allowed actions.
     pub(crate) fn possible(&self) -> Option<&[&'static str]> {
         match &self.extra {
-            Extra::Possible(moves) => Some(moves),
+            Extra::Possible(actions) => Some(actions),
             _ => None,
         }
     }
 
-    /// The template was made with a category that stays.
+    /// The template was created with `allow_category_change` false.
     pub(crate) fn category_locked(category: Category) -> Self {
         let category = category.as_str();
         let detail = format!(
-            "The category is {category}, and `allow_category_change` is false: leave `category` out, or create another template."
+            "The category is {category}, and `allow_category_change` is false. Omit `category`, or create another template."
         );
         Self::of(Kind::CategoryLocked).detail(detail)
     }
 
-    /// Other languages of the name have this category.
-    pub(crate) fn family_category(category: Category) -> Self {
-        let category = category.as_str();
-        let detail = format!("The other languages of this name are {category}: so is this one.");
-        Self::of(Kind::CategoryLocked).detail(detail)
-    }
-
-    /// A version of the template is live in this category, which therefore stays.
-    pub(crate) fn live_category(category: Category) -> Self {
+    /// The other languages of the name have this category.
+    pub(crate) fn translation_category(category: Category) -> Self {
         let category = category.as_str();
         let detail = format!(
-            "The template is live as {category}, and the category of a live template stays: leave `category` out, or create another template."
+            "The other languages of this name have the category {category}. Use the same category."
         );
         Self::of(Kind::CategoryLocked).detail(detail)
     }
 
-    /// The account is held to limits, and this is the one it has reached.
-    pub(crate) fn limited(limit: Limit) -> Self {
+    /// The template is live with this category, which therefore cannot change.
+    pub(crate) fn live_category_locked(category: Category) -> Self {
+        let category = category.as_str();
+        let detail = format!(
+            "The template is live with the category {category}, and the category of a live template cannot change. Omit `category`, or create another template."
+        );
+        Self::of(Kind::CategoryLocked).detail(detail)
+    }
+
+    /// The account has reached this limit.
+    pub(crate) fn limit_reached(limit: Limit) -> Self {
         let detail = match limit {
-            Limit::CreationsPerHour => "The account has made all the templates that an hour takes.",
-            Limit::Templates => "The account has as many templates as it may have.",
-            Limit::EditsPerDay => "An approved template can be edited once in 24 hours.",
-            Limit::EditsPerMonth => "An approved template can be edited ten times in 30 days.",
+            Limit::CreationsPerHour => {
+                "The account has created the maximum number of templates per hour. Wait, or ask the operator to raise the limit."
+            }
+            Limit::Templates => {
+                "The account has the maximum number of templates. Delete one, or ask the operator to raise the limit."
+            }
+            Limit::EditsPerDay => {
+                "An approved template can be edited once in 24 hours. Try again later."
+            }
+            Limit::EditsPerMonth => {
+                "An approved template can be edited ten times in 30 days. Try again later."
+            }
         };
         Self::of(Kind::LimitReached).detail(detail)
     }
 
-    /// The template is at another revision than the caller knows.
-    pub(crate) fn outdated(revision: u64) -> Self {
+    /// The template has another revision than the request expects.
+    pub(crate) fn revision_outdated(revision: u64) -> Self {
         Self { extra: Extra::Revision(revision), ..Self::of(Kind::RevisionOutdated) }
     }
 
-    /// The table of moves has no such move; told which ones it has.
-    pub(crate) fn not_possible(trigger: &str, refusal: &InvalidTransition) -> Self {
+    /// The status of the template does not allow the action.
+    pub(crate) fn invalid_transition(trigger: &str, refusal: &InvalidTransition) -> Self {
         let possible: Vec<&'static str> = refusal.possible.iter().map(|it| it.as_str()).collect();
         let detail = format!(
-            "The template is {}: `{trigger}` is not possible now, only {}.",
+            "The template is {}, which does not allow `{trigger}`. Allowed actions: {}.",
             refusal.status.as_str(),
             possible.join(", ")
         );
@@ -268,53 +278,53 @@ impl Problem {
         Self { extra: Extra::Possible(possible), ..problem }
     }
 
-    /// Events that were asked for are gone; told which is the oldest that is left.
-    pub(crate) fn forgotten(oldest: u64) -> Self {
+    /// Galley has deleted some of the requested events; `oldest` is the first that is stored.
+    pub(crate) fn events_expired(oldest: u64) -> Self {
         let position = oldest.saturating_sub(1);
         let detail = format!(
-            "The oldest event that is kept is {oldest}. Whoever follows the events reads the templates anew and goes on with `after={position}`."
+            "The oldest stored event is {oldest}. Read the templates again, then follow the events with `after={position}`."
         );
         let problem = Self::of(Kind::EventsForgotten).detail(detail);
         Self { extra: Extra::Oldest(oldest), ..problem }
     }
 
-    /// The secret before the last one still counts; told until when.
+    /// The previous rotation ends at `until`.
     pub(crate) fn rotation_open(until: Timestamp) -> Self {
         Self { extra: Extra::Until(until), ..Self::of(Kind::RotationOpen) }
     }
 
-    /// Bytes that a file does not have; told how many it has.
-    pub(crate) fn no_such_bytes(length: u64) -> Self {
+    /// The file has only `length` bytes.
+    pub(crate) fn range_not_satisfiable(length: u64) -> Self {
         Self { extra: Extra::Length(length), ..Self::of(Kind::RangeNotThere) }
     }
 
-    /// A document about an endpoint is at fault.
+    /// The document about an endpoint is invalid.
     pub(crate) fn invalid_webhook(violations: Violations) -> Self {
-        Self::violated(Kind::InvalidWebhook, violations)
+        Self::with_violations(Kind::InvalidWebhook, violations)
     }
 
-    /// The document of a decision is at fault.
+    /// The document of a decision is invalid.
     pub(crate) fn invalid_decision(violations: Violations) -> Self {
-        Self::violated(Kind::InvalidDecision, violations)
+        Self::with_violations(Kind::InvalidDecision, violations)
     }
 
-    /// Values that a template was to be rendered with are at fault.
+    /// The values for rendering a template are invalid.
     pub(crate) fn invalid_values(violations: Violations) -> Self {
-        Self::violated(Kind::InvalidValues, violations)
+        Self::with_violations(Kind::InvalidValues, violations)
     }
 
-    fn violated(kind: Kind, violations: Violations) -> Self {
+    fn with_violations(kind: Kind, violations: Violations) -> Self {
         let problem = Self::of(kind).detail(violations.to_string());
         Self { extra: Extra::Violations(violations), ..problem }
     }
 
-    /// With this code on the Graph surface.
-    pub(crate) fn graph(mut self, graph: Graph) -> Self {
+    /// Sets the code on the Graph surface.
+    pub(crate) fn graph(mut self, graph: GraphError) -> Self {
         self.graph = Some(graph);
         self
     }
 
-    pub(crate) fn graph_code(&self) -> Option<Graph> {
+    pub(crate) fn graph_code(&self) -> Option<GraphError> {
         self.graph
     }
 
@@ -326,12 +336,12 @@ impl Problem {
         self.kind.slug()
     }
 
-    /// The sentence for the caller.
+    /// The detail, or the remedy of the kind if there is none.
     pub(crate) fn detail_text(&self) -> &str {
-        self.detail.as_deref().unwrap_or(self.kind.cure())
+        self.detail.as_deref().unwrap_or(self.kind.remedy())
     }
 
-    /// Everything that is wrong with the caller's document.
+    /// The violations of the document.
     pub(crate) fn violations(&self) -> Option<&Violations> {
         match &self.extra {
             Extra::Violations(violations) => Some(violations),
@@ -339,7 +349,7 @@ impl Problem {
         }
     }
 
-    /// The cause and what is behind it, for the log.
+    /// The cause with its sources, for the log.
     pub(crate) fn cause_chain(&self) -> Option<String> {
         let mut cause: &dyn Error = self.cause.as_deref()?;
         let mut chain = cause.to_string();
@@ -351,14 +361,14 @@ impl Problem {
         Some(chain)
     }
 
-    /// The JSON that the caller reads.
+    /// The JSON of the response.
     pub(crate) fn document(self, request_id: &str) -> String {
         let Self { kind, detail, extra, .. } = self;
         let mut document = Document {
             r#type: format!("/problems/{}", kind.slug()),
             title: kind.title(),
             status: kind.status().as_u16(),
-            detail: detail.as_deref().unwrap_or(kind.cure()),
+            detail: detail.as_deref().unwrap_or(kind.remedy()),
             request_id,
             existing_id: None,
             violations: None,
@@ -368,7 +378,7 @@ impl Problem {
             until: None,
         };
         match &extra {
-            Extra::Nothing | Extra::Revision(_) | Extra::Length(_) => {}
+            Extra::None | Extra::Revision(_) | Extra::Length(_) => {}
             Extra::Existing(id) => document.existing_id = Some(id.to_string()),
             Extra::Violations(violations) => {
                 document.violations = Some(violations.listed());
@@ -382,7 +392,7 @@ impl Problem {
     }
 }
 
-/// The members in the order that a person reads them.
+/// The members of a problem, in the order in which people read them.
 #[derive(Serialize)]
 struct Document<'a> {
     r#type: String,
@@ -406,13 +416,13 @@ struct Document<'a> {
 
 impl From<Violations> for Problem {
     fn from(violations: Violations) -> Self {
-        Self::violated(Kind::InvalidTemplate, violations)
+        Self::with_violations(Kind::InvalidTemplate, violations)
     }
 }
 
 impl From<JsonError> for Problem {
     fn from(error: JsonError) -> Self {
-        // The parser's words can repeat the caller's, at any length.
+        // The parser's message can contain text of the body, of any length.
         let detail: String = error.to_string().chars().take(300).collect();
         Self::of(Kind::MalformedJson).detail(detail)
     }
@@ -421,7 +431,7 @@ impl From<JsonError> for Problem {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let kind = match error {
-            // Nothing is wrong, and a line in the log for each would not help under load.
+            // Not a failure, and logging each of them would not help under load.
             StoreError::Busy => return Self::of(Kind::Busy),
             StoreError::Full(_) => Kind::StorageFull,
             StoreError::Unavailable(_) => Kind::Unavailable,
@@ -433,7 +443,7 @@ impl From<StoreError> for Problem {
 }
 
 impl IntoResponse for Problem {
-    /// The body is written at the edge, where the request's id is known.
+    /// `Galley::handle` writes the body, because it knows the id of the request.
     fn into_response(self) -> Response {
         const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
         let status = self.kind.status();
@@ -441,7 +451,7 @@ impl IntoResponse for Problem {
         let extra: Option<(HeaderName, &str)> = match status {
             StatusCode::UNAUTHORIZED => Some((header::WWW_AUTHENTICATE, "Bearer")),
             StatusCode::SERVICE_UNAVAILABLE => Some((header::RETRY_AFTER, "1")),
-            // Whoever sends so slowly has not finished: the connection is of no more use.
+            // The client has not sent the whole body, so the connection cannot be reused.
             StatusCode::REQUEST_TIMEOUT => Some((header::CONNECTION, "close")),
             _ => None,
         };

@@ -1,4 +1,4 @@
-//! `/problems/{slug}`: a page about each problem, for the person who follows its `type`.
+//! `/problems/{slug}`: the page to which the `type` of a problem leads.
 
 use axum::{
     extract::{Path, rejection::PathRejection},
@@ -17,12 +17,12 @@ pub(crate) async fn show(slug: Result<Path<String>, PathRejection>) -> Result<Re
 
 fn page(kind: Kind) -> String {
     let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let (title, cure) = (escape(kind.title()), escape(kind.cure()));
+    let (title, remedy) = (escape(kind.title()), escape(kind.remedy()));
     let (slug, status) = (kind.slug(), kind.status());
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width\"><title>{title} · Galley</title></head>\n\
-         <body>\n<h1>{title}</h1>\n<p>Problem <code>{slug}</code>, answered with status {status}.</p>\n\
-         <p>{cure}</p>\n<p><a href=\"/docs\">API reference</a></p>\n</body>\n</html>\n"
+         <body>\n<h1>{title}</h1>\n<p>Problem <code>{slug}</code>, HTTP status {status}.</p>\n\
+         <p>{remedy}</p>\n<p><a href=\"/docs\">API reference</a></p>\n</body>\n</html>\n"
     )
 }

@@ -1,4 +1,4 @@
-//! Query parameters: each once, and none that nobody knows.
+//! Query parameters of API v1.0. Unknown and repeated parameters are rejected.
 
 use std::{fmt::Display, str::FromStr};
 
@@ -8,10 +8,11 @@ use galley_domain::document::suggest;
 use super::problem::{Kind, Problem};
 use crate::app::App;
 
-/// How many words one search may have. In some scripts every character is one.
+/// Maximum number of words in one search. In some scripts every character is a word.
 pub(crate) const MAX_SEARCH_WORDS: usize = 40;
 
-/// What stands behind the `?`. Judged by [`Parameters::only`], behind the checks that come first.
+/// The unchecked query of a request. [`Parameters::only`] checks it, after the checks that take
+/// precedence.
 pub(crate) struct Parameters(Vec<(String, String)>);
 
 impl FromRequestParts<App> for Parameters {
@@ -24,56 +25,58 @@ impl FromRequestParts<App> for Parameters {
 }
 
 impl Parameters {
-    /// The parameters, if all are among the known ones and none stands there twice.
-    pub(crate) fn only(self, known: &'static [&'static str]) -> Result<Known, Problem> {
+    /// Rejects unknown and repeated parameters.
+    pub(crate) fn only(self, known: &'static [&'static str]) -> Result<CheckedParameters, Problem> {
         let Self(pairs) = self;
         for (index, (name, _)) in pairs.iter().enumerate() {
             if !known.contains(&&**name) {
-                let cure = match suggest::nearest(name, known.iter().copied()) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("known are {}.", known.join(", ")),
+                let remedy = match suggest::nearest(name, known.iter().copied()) {
+                    Some(near) => format!("Did you mean `{near}`?"),
+                    None if known.is_empty() => "This call takes no query parameters.".to_owned(),
+                    None => format!("Supported parameters: {}.", known.join(", ")),
                 };
                 let name: String = name.chars().take(40).collect();
-                return Err(bad(format!("There is no query parameter `{name}`: {cure}")));
+                return Err(bad_request(format!("Unknown query parameter `{name}`. {remedy}")));
             }
             if pairs[..index].iter().any(|(other, _)| other == name) {
-                return Err(bad(format!("The query parameter `{name}` stands there twice.")));
+                let detail =
+                    format!("The query parameter `{name}` is repeated. Send it only once.");
+                return Err(bad_request(detail));
             }
         }
-        Ok(Known(pairs))
+        Ok(CheckedParameters(pairs))
     }
 }
 
-/// Parameters that are known.
-pub(crate) struct Known(Vec<(String, String)>);
+/// Parameters that the call supports, each at most once.
+pub(crate) struct CheckedParameters(Vec<(String, String)>);
 
-impl Known {
+impl CheckedParameters {
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| &**value)
     }
 
-    /// What `read` makes of a parameter; when it can make nothing of it, `form` says what it is.
-    pub(crate) fn read<T>(
+    /// Parses a parameter. If `parse` fails, the problem says that the value must be `expected`.
+    pub(crate) fn parse<T>(
         &self,
         name: &str,
-        form: impl Display,
-        read: impl FnOnce(&str) -> Option<T>,
+        expected: impl Display,
+        parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<Option<T>, Problem> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        let value =
-            read(text).ok_or_else(|| bad(format!("The query parameter `{name}` is {form}.")))?;
-        Ok(Some(value))
+        let invalid = || bad_request(format!("The query parameter `{name}` must be {expected}."));
+        parse(text).ok_or_else(invalid).map(Some)
     }
 
-    /// How many items a page has.
+    /// The page size.
     pub(crate) fn limit(&self) -> Result<usize, Problem> {
-        let limit = self.read("limit", "a whole number from 1 to 100", |text| {
-            whole(text).filter(|limit| (1..=100).contains(limit))
+        let limit = self.parse("limit", "a whole number from 1 to 100", |text| {
+            parse_digits(text).filter(|limit| (1..=100).contains(limit))
         })?;
         Ok(limit.unwrap_or(25))
     }
 
-    /// The same question for the page behind `after`, as a relative link: no key stands in it.
+    /// The query for the page after the cursor `after`, as a relative link without the API key.
     pub(crate) fn next_page(&self, after: &str) -> String {
         let others = self.0.iter().filter(|(name, _)| name != "after");
         let mut query = form_urlencoded::Serializer::for_suffix("?".to_owned(), 1);
@@ -82,11 +85,11 @@ impl Known {
     }
 }
 
-/// A number in plain digits.
-pub(crate) fn whole<T: FromStr>(text: &str) -> Option<T> {
+/// Parses a number that consists only of digits.
+pub(crate) fn parse_digits<T: FromStr>(text: &str) -> Option<T> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-pub(crate) fn bad(detail: impl Into<String>) -> Problem {
+pub(crate) fn bad_request(detail: impl Into<String>) -> Problem {
     Problem::of(Kind::BadRequest).detail(detail)
 }

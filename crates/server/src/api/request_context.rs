@@ -1,4 +1,4 @@
-//! What is known of a request while it is answered: its id, its route, who called.
+//! The context of a request: id, time of arrival, route and token.
 
 use std::{
     sync::{
@@ -22,23 +22,25 @@ pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id"
 
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
-/// How many requests have come in since the process began.
-pub(crate) fn requests_so_far() -> u64 {
+/// The number of requests since the process started.
+pub(crate) fn request_count() -> u64 {
     COUNTER.load(Ordering::Relaxed)
 }
 
-pub(crate) struct Trace {
-    at: Timestamp,
+/// The context of one request, which handlers complete while they process it.
+pub(crate) struct RequestContext {
+    received_at: Timestamp,
     started: Duration,
     request_id: String,
     route: OnceLock<MatchedPath>,
     token: OnceLock<CredentialId>,
     graph: OnceLock<()>,
-    slow: OnceLock<()>,
+    upload: OnceLock<()>,
 }
 
-impl Trace {
-    /// Takes over the caller's `x-request-id` if it is a plain word of up to 64 characters.
+impl RequestContext {
+    /// Uses the client's `x-request-id` if it has at most 64 characters, all of them allowed in
+    /// path segments; otherwise assigns an id.
     pub(crate) fn new(app: &App, headers: &HeaderMap) -> Self {
         let number = COUNTER.fetch_add(1, Ordering::Relaxed) + 1;
         let given = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
@@ -46,24 +48,24 @@ impl Trace {
             Some(id) => id.to_owned(),
             None => [&app.0.instance, "-", itoa::Buffer::new().format(number)].concat(),
         };
-        let (at, started) = (app.clock().now(), app.clock().monotonic());
+        let (received_at, started) = (app.clock().now(), app.clock().monotonic());
         Self {
-            at,
+            received_at,
             started,
             request_id,
             route: OnceLock::new(),
             token: OnceLock::new(),
             graph: OnceLock::new(),
-            slow: OnceLock::new(),
+            upload: OnceLock::new(),
         }
     }
 
-    /// When the request came in.
-    pub(crate) fn at(&self) -> Timestamp {
-        self.at
+    /// When the request arrived.
+    pub(crate) fn received_at(&self) -> Timestamp {
+        self.received_at
     }
 
-    /// The same on the clock that never steps back.
+    /// When the request arrived, in monotonic time.
     pub(crate) fn started(&self) -> Duration {
         self.started
     }
@@ -72,7 +74,7 @@ impl Trace {
         &self.request_id
     }
 
-    /// The route's pattern; a path that no route has is not repeated.
+    /// The pattern of the route. An unknown path is never repeated.
     pub(crate) fn route(&self) -> &str {
         self.route.get().map_or("(none)", MatchedPath::as_str)
     }
@@ -81,21 +83,21 @@ impl Trace {
         self.token.get().copied()
     }
 
-    /// Notes which route the request with these extensions took.
-    pub(crate) fn note_route(extensions: &Extensions) -> Option<&Self> {
-        let trace = extensions.get::<Arc<Trace>>()?;
+    /// Records the matched route of the request with these extensions.
+    pub(crate) fn record_route(extensions: &Extensions) -> Option<&Self> {
+        let context = extensions.get::<Arc<RequestContext>>()?;
         if let Some(route) = extensions.get::<MatchedPath>() {
-            let _ = trace.route.set(route.clone());
+            let _ = context.route.set(route.clone());
         }
-        Some(trace)
+        Some(context)
     }
 
-    pub(crate) fn note_token(&self, token: CredentialId) {
+    pub(crate) fn record_token(&self, token: CredentialId) {
         let _ = self.token.set(token);
     }
 
-    /// Notes that the caller speaks with the Graph surface, so that refusals have its form.
-    pub(crate) fn note_graph(&self) {
+    /// Marks a request to the Graph surface, so that errors use Meta's format.
+    pub(crate) fn mark_graph(&self) {
         let _ = self.graph.set(());
     }
 
@@ -103,20 +105,20 @@ impl Trace {
         self.graph.get().is_some()
     }
 
-    /// Notes that the request sends a file, which may take longer and has deadlines of its own.
-    pub(crate) fn note_upload(extensions: &Extensions) {
-        extensions.get::<Arc<Trace>>().inspect(|trace| {
-            let _ = trace.slow.set(());
+    /// Marks a request that sends a file, which may take longer and has its own deadlines.
+    pub(crate) fn mark_upload(extensions: &Extensions) {
+        extensions.get::<Arc<RequestContext>>().inspect(|context| {
+            let _ = context.upload.set(());
         });
     }
 
     pub(crate) fn is_upload(&self) -> bool {
-        self.slow.get().is_some()
+        self.upload.get().is_some()
     }
 }
 
-/// Notes which route a request took.
-pub(crate) async fn note_route(request: Request) -> Request {
-    Trace::note_route(request.extensions());
+/// Middleware that records the matched route of a request.
+pub(crate) async fn record_route(request: Request) -> Request {
+    RequestContext::record_route(request.extensions());
     request
 }

@@ -1,4 +1,4 @@
-//! Checks of the media samples that a document names.
+//! Checks the media samples to which a document refers.
 
 use galley_domain::{
     id::AccountId,
@@ -10,8 +10,8 @@ use galley_store::UNUSED_MEDIA_DAYS;
 use super::{media_url, problem::Problem};
 use crate::app::App;
 
-/// What is wrong with the samples that a document names, as many of them as are told. Handles from
-/// elsewhere are taken as they are: nobody here knows what stands behind them.
+/// The violations of a document's media samples, checking at most as many as a response lists.
+/// Handles that Galley did not issue are accepted unchecked, because Galley cannot resolve them.
 pub(crate) async fn violations(
     app: &App,
     account: AccountId,
@@ -20,7 +20,7 @@ pub(crate) async fn violations(
     let mut found = Vec::new();
     for mention in mentions.iter().take(MAX_LISTED) {
         let Mention { pointer, handle, format } = mention;
-        let name = sample::name(handle).or_else(|| media_url::name_at(app, handle));
+        let name = sample::name(handle).or_else(|| media_url::sample_name(app, handle));
         if name.is_none() && !sample::is_ours(handle) {
             continue;
         }
@@ -37,16 +37,16 @@ pub(crate) async fn violations(
         };
         let Some(media) = media else {
             let hint = format!(
-                "upload the file and use the `h` of that; one that no template names is kept for {UNUSED_MEDIA_DAYS} days"
+                "upload the file and use the `h` of the response; a file that no template uses is deleted after {UNUSED_MEDIA_DAYS} days"
             );
-            let message = "names no file that the account has uploaded".to_owned();
+            let message = "refers to a file that the account has not uploaded".to_owned();
             found.push(violation(Rule::SampleUnknown, message, hint));
             continue;
         };
         let types = sample::types(format);
         if !types.is_empty() && !types.contains(&&*media.file_type) {
-            let message = format!("is a file of the type {}", media.file_type);
-            let hint = format!("{format} takes {}", types.join(" or "));
+            let message = format!("refers to a file of type {}", media.file_type);
+            let hint = format!("{format} requires {}", types.join(" or "));
             found.push(violation(Rule::SampleUnfit, message, hint));
         }
     }

@@ -1,15 +1,15 @@
-//! How templates, their versions, endpoints and lists look from outside.
+//! The JSON form of templates, versions, endpoints and lists on API v1.0.
 
 mod webhooks;
 
 use galley_domain::template::Status;
 use galley_store::{Event, StoredTemplate, Version};
 
-use crate::{event_json, json_writer::Object};
+use crate::{event_json, json_writer::ObjectWriter};
 
 pub(crate) use webhooks::{deliveries, webhook, webhook_with_secret, webhooks};
 
-/// One template. Its content is JSON already and is taken over as it is.
+/// One template. Its content is stored as JSON and copied unchanged.
 pub(crate) fn template(stored: &StoredTemplate) -> String {
     let mut out = String::with_capacity(stored.template.content().len() + 512);
     write_template(&mut out, stored);
@@ -18,60 +18,60 @@ pub(crate) fn template(stored: &StoredTemplate) -> String {
 
 fn write_template(out: &mut String, stored: &StoredTemplate) {
     let (template, state) = (&stored.template, &stored.state);
-    let mut object = Object::open(out);
-    object.word("id", itoa::Buffer::new().format(stored.id.get()));
-    object.text("name", template.name());
-    object.word("language", template.language());
-    object.word("category", template.category().as_str());
+    let mut object = ObjectWriter::open(out);
+    object.unescaped("id", itoa::Buffer::new().format(stored.id.get()));
+    object.string("name", template.name());
+    object.unescaped("language", template.language());
+    object.unescaped("category", template.category().as_str());
     let allow = if template.allow_category_change() { "true" } else { "false" };
     object.raw("allow_category_change", allow);
-    object.word("status", state.status().as_str());
+    object.unescaped("status", state.status().as_str());
     if let Some(phone) = &stored.phone {
-        object.text("phone_number_id", phone);
+        object.string("phone_number_id", phone);
     }
     object.number("version", state.version);
     if let Some(live) = state.live_version() {
         object.number("live_version", live);
     }
     if let Some(reason) = stored.reason.as_ref().filter(|_| state.newest == Status::Rejected) {
-        object.text("rejection_reason", reason);
+        object.string("rejection_reason", reason);
     }
     if let Some(category) = stored.previous_category {
-        object.word("previous_category", category.as_str());
+        object.unescaped("previous_category", category.as_str());
     }
-    object.plain("created_at", stored.created_at);
-    object.plain("updated_at", stored.updated_at);
+    object.display("created_at", stored.created_at);
+    object.display("updated_at", stored.updated_at);
     let content = template.content();
     out.push(',');
     out.push_str(content.strip_prefix('{').unwrap_or(content));
 }
 
-/// One version in the list of a template's versions.
+/// One entry in the list of a template's versions.
 fn write_version(out: &mut String, version: &Version) {
-    let mut object = Object::open(out);
+    let mut object = ObjectWriter::open(out);
     object.number("version", version.number);
-    object.word("status", version.status.as_str());
-    object.word("category", version.category.as_str());
+    object.unescaped("status", version.status.as_str());
+    object.unescaped("category", version.category.as_str());
     if let Some(category) = version.previous_category {
-        object.word("previous_category", category.as_str());
+        object.unescaped("previous_category", category.as_str());
     }
-    object.plain("created_at", version.created_at);
-    object.plain("created_by", version.created_by);
+    object.display("created_at", version.created_at);
+    object.display("created_by", version.created_by);
     if let Some(decision) = &version.decision {
-        object.plain("decided_at", decision.at);
-        object.plain("decided_by", decision.by);
+        object.display("decided_at", decision.at);
+        object.display("decided_by", decision.by);
         if let Some(reason) = &decision.reason {
-            object.text("reason", reason);
+            object.string("reason", reason);
         }
     }
     out.push('}');
 }
 
-/// Where a page ends, and where the next one is.
+/// The cursors of a page.
 pub(crate) struct Paging {
-    /// The last item of the page, as `after` takes it.
+    /// The cursor of the last item of the page, a value for `after`.
     pub(crate) after: Option<String>,
-    /// The link to the next page, if there is one.
+    /// The link to the next page; `None` on the last page.
     pub(crate) next: Option<String>,
 }
 
@@ -104,7 +104,7 @@ fn page<T>(items: &[T], paging: &Paging, write: impl Fn(&mut String, &T)) -> Str
     out
 }
 
-/// Begins the object of a list: `{"data":[…]`.
+/// Writes the beginning of a list: `{"data":[…]`.
 fn write_data<T>(out: &mut String, items: &[T], write: impl Fn(&mut String, &T)) {
     out.push_str("{\"data\":[");
     for (index, item) in items.iter().enumerate() {

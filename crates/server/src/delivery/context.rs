@@ -1,5 +1,5 @@
-//! What endpoints and deliveries need beside the store, handed in by the command line; and what is
-//! done whenever one is registered, on whatever surface.
+//! The dependencies of webhook endpoints and deliveries besides the store, and the checks of a new
+//! endpoint that all APIs share.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,78 +13,78 @@ use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 
 use super::{
-    endpoint_verification::{NoHandshake, shake},
-    http_client::Outgoing,
+    endpoint_verification::{VerificationError, verify_endpoint},
+    http_client::WebhookClient,
     keyring::Keyring,
     signature::Secret,
-    ssrf::{Guard, Refused},
+    ssrf::{SsrfGuard, UrlError},
 };
 
-/// How long both secrets sign after a rotation, where a signature has room for both.
-const BOTH_SECRETS: SignedDuration = SignedDuration::from_hours(24);
+/// How long both secrets sign after a rotation, in formats that allow several signatures.
+const SECRET_OVERLAP: SignedDuration = SignedDuration::from_hours(24);
 
-/// A random source, handed in so that tests can foresee it.
+/// A source of random bytes. Tests inject a predictable one.
 pub trait Random: Send + Sync {
-    /// Fills the bytes so that nobody can guess them.
+    /// Fills `bytes` with unpredictable values.
     fn fill(&self, bytes: &mut [u8]);
 }
 
-/// Everything around endpoints that is not in the store.
-pub struct Setup {
-    /// Says where events may be sent.
-    pub guard: Guard,
-    /// Seals the secrets that are kept.
+/// The dependencies and settings of webhook endpoints and deliveries, besides the store.
+pub struct WebhookContext {
+    /// Decides which URLs Galley may connect to.
+    pub guard: SsrfGuard,
+    /// Encrypts the stored signing secrets.
     pub keyring: Keyring,
-    /// Where secrets and the spread of attempts come from.
+    /// Source of new secrets and of the jitter between attempts.
     pub random: Arc<dyn Random>,
-    /// What sends them.
-    pub outgoing: Arc<dyn Outgoing>,
-    /// When attempts are made.
+    /// Sends the requests.
+    pub client: Arc<dyn WebhookClient>,
+    /// The retry schedule.
     pub schedule: Schedule,
-    /// How many deliveries an endpoint gets in a second at most.
+    /// Maximum deliveries per second to one endpoint.
     pub per_second: u32,
-    /// How long one attempt may take.
+    /// Time limit of one attempt.
     pub timeout: Duration,
-    /// Whether this process delivers. Endpoints can be registered anyway.
+    /// Whether this process delivers events. Endpoints can be registered either way.
     pub deliver: bool,
 }
 
-/// A new secret: as its owner is told it, and as it is kept.
+/// A new signing secret, in plain text and encrypted.
 pub struct NewSecret {
-    /// For its owner.
+    /// Plain text, shown once to the owner.
     pub shown: String,
-    /// For the store.
+    /// Encrypted, for the store.
     pub sealed: StoredSecret,
 }
 
-/// Why nothing is sent to an address.
+/// Why a URL cannot be registered as an endpoint.
 #[derive(Clone, Debug, Error)]
-pub enum NotAdmitted {
-    /// It may not be called.
+pub enum EndpointError {
+    /// The URL is not allowed.
     #[error(transparent)]
-    Refused(#[from] Refused),
-    /// It was called and did not show that it wants to be.
+    Url(#[from] UrlError),
+    /// The endpoint did not pass the verification request.
     #[error(transparent)]
-    NoHandshake(#[from] NoHandshake),
+    Verification(#[from] VerificationError),
 }
 
-impl NotAdmitted {
-    /// As a fault of the document in which the address stands there.
+impl EndpointError {
+    /// The error as a violation in the document that contains the URL at `pointer`.
     pub(crate) fn violation(&self, pointer: &str) -> Violation {
         let (rule, hint) = match self {
-            Self::Refused(_) => (
+            Self::Url(_) => (
                 Rule::WebhookAddress,
-                "an endpoint has an address like `https://shop.example/hooks`",
+                "use a public https URL such as `https://shop.example/hooks`",
             ),
-            Self::NoHandshake(_) => (
+            Self::Verification(_) => (
                 Rule::WebhookHandshake,
-                "answer `GET` there with 200 and the value of `hub.challenge` when `hub.verify_token` is what you sent here as `verify_token`",
+                "respond to `GET` with 200 and the value of `hub.challenge` if `hub.verify_token` equals the `verify_token` of this request",
             ),
         };
         Violation {
             pointer: pointer.to_owned(),
             rule,
-            // Others go on where it ends.
+            // Violation messages end without a period.
             message: self.to_string().trim_end_matches('.').to_owned(),
             hint: Some(hint.to_owned()),
             span: None,
@@ -92,23 +92,28 @@ impl NotAdmitted {
     }
 }
 
-impl Setup {
-    /// Whether an endpoint may be registered there. Where private networks are allowed every
-    /// address is good, and a receiver nearby may be started later: its name is not looked up.
-    /// With a token, the address has to answer now.
-    pub async fn admit(&self, url: &str, token: Option<&Redacted>) -> Result<(), NotAdmitted> {
-        if token.is_none() && self.guard.rules().allow_private {
-            self.guard.check_form(url)?;
+impl WebhookContext {
+    /// Checks whether a URL may be registered as an endpoint. With a token, the endpoint must pass
+    /// the verification request now. Without one, and with private networks allowed, the name is
+    /// not resolved: every address is allowed, and a local receiver may start later.
+    pub async fn check_endpoint(
+        &self,
+        url: &str,
+        token: Option<&Redacted>,
+    ) -> Result<(), EndpointError> {
+        if token.is_none() && self.guard.policy().allow_private {
+            self.guard.check_url(url)?;
             return Ok(());
         }
-        let address = self.guard.admit(url).await?;
+        let target = self.guard.resolve(url).await?;
         if let Some(Redacted(token)) = token {
-            shake(&*self.outgoing, &*self.random, address, token).await?;
+            verify_endpoint(&*self.client, &*self.random, target, token).await?;
         }
         Ok(())
     }
 
-    /// A secret for an endpoint of that format: what was given, if it is one, or a new one.
+    /// Creates the secret of an endpoint. Uses `given` in the format whatsapp if it is a valid app
+    /// secret, and generates one otherwise.
     pub fn new_secret(
         &self,
         account: AccountId,
@@ -116,7 +121,7 @@ impl Setup {
         given: Option<&Redacted>,
     ) -> NewSecret {
         let fill = |bytes: &mut [u8]| self.random.fill(bytes);
-        let given = given.and_then(|Redacted(text)| Secret::of_app(text).ok());
+        let given = given.and_then(|Redacted(text)| Secret::from_app_secret(text).ok());
         let (secret, shown) = match format {
             Format::Galley => {
                 let secret = Secret::generate(fill);
@@ -124,8 +129,8 @@ impl Setup {
                 (secret, shown)
             }
             Format::Whatsapp => {
-                let secret = given.unwrap_or_else(|| Secret::generate_app(fill));
-                let shown = secret.reveal_app();
+                let secret = given.unwrap_or_else(|| Secret::generate_app_secret(fill));
+                let shown = secret.reveal_app_secret();
                 (secret, shown)
             }
         };
@@ -135,10 +140,10 @@ impl Setup {
     }
 }
 
-/// Until when the secret before signs, too, if another takes its place now.
-pub fn both_secrets_until(format: Format, now: Timestamp) -> Timestamp {
+/// When the former secret stops signing after a rotation at `now`.
+pub fn secret_overlap_end(format: Format, now: Timestamp) -> Timestamp {
     match format {
-        Format::Galley => now.checked_add(BOTH_SECRETS).unwrap_or(Timestamp::MAX),
+        Format::Galley => now.checked_add(SECRET_OVERLAP).unwrap_or(Timestamp::MAX),
         Format::Whatsapp => now,
     }
 }

@@ -1,63 +1,64 @@
-//! The question that an address is asked, as Meta does, before anything is sent to it: whether
-//! whoever registers it is the one who answers there.
+//! Meta's endpoint verification: before Galley sends events to a URL, the endpoint must echo a
+//! challenge and know the verify token. This proves that its owner registered it.
 
 use thiserror::Error;
 use url::Url;
 
 use super::{
     context::Random,
-    http_client::{Failure, Outgoing},
-    ssrf::Admitted,
+    http_client::{Failure, WebhookClient},
+    ssrf::ResolvedTarget,
 };
 
-/// Why an address is not believed. What it sent is not repeated: it may be anybody's page.
+/// Why the verification of an endpoint failed. Contains nothing of the response body, which may be
+/// from any server.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum NoHandshake {
-    /// There was no answer.
-    #[error("The address was asked with `hub.challenge` and did not answer: {0}")]
-    Silent(Failure),
-    /// The answer was another one.
+pub enum VerificationError {
+    /// The endpoint did not respond.
+    #[error("The endpoint did not respond to the `hub.challenge` request: {0}")]
+    NoResponse(Failure),
+    /// The status is not 200.
     #[error(
-        "The address was asked with `hub.challenge` and answered {0} where 200 is needed; 403 often \
-         means that it knows another `verify_token`"
+        "The endpoint responded to the `hub.challenge` request with {0} instead of 200; 403 often \
+         means that it expects another `verify_token`"
     )]
     Status(u16),
-    /// The answer was good but for what it said.
+    /// The body, of this many bytes, is not the challenge.
     #[error(
-        "The address was asked with `hub.challenge` and answered 200, but with {0} other bytes in \
-         the place of the challenge"
+        "The endpoint responded to the `hub.challenge` request with 200, but the body is not the \
+         challenge (body length in bytes: {0})"
     )]
-    Another(usize),
+    WrongBody(usize),
 }
 
-/// Asks an address for the challenge.
-pub(super) async fn shake(
-    outgoing: &dyn Outgoing,
+/// Sends the verification request and checks the response.
+pub(super) async fn verify_endpoint(
+    client: &dyn WebhookClient,
     random: &dyn Random,
-    mut address: Admitted,
+    mut target: ResolvedTarget,
     token: &str,
-) -> Result<(), NoHandshake> {
+) -> Result<(), VerificationError> {
     let challenge = challenge(random);
-    ask(&mut address.url, token, &challenge);
-    let page = outgoing.get(address).await.map_err(NoHandshake::Silent)?;
-    if page.status != 200 {
-        return Err(NoHandshake::Status(page.status));
+    add_query(&mut target.url, token, &challenge);
+    let response = client.get(target).await.map_err(VerificationError::NoResponse)?;
+    if response.status != 200 {
+        return Err(VerificationError::Status(response.status));
     }
-    if page.body.trim_ascii() != challenge.as_bytes() {
-        return Err(NoHandshake::Another(page.body.len()));
+    if response.body.trim_ascii() != challenge.as_bytes() {
+        return Err(VerificationError::WrongBody(response.body.len()));
     }
     Ok(())
 }
 
-/// Ten digits, the first of them 1: receivers read it as a text or as a number.
+/// Ten digits starting with 1, so that receivers can parse it as a string or as a number.
 fn challenge(random: &dyn Random) -> String {
     let mut bytes = [0; 4];
     random.fill(&mut bytes);
     format!("1{:09}", u32::from_be_bytes(bytes) % 1_000_000_000)
 }
 
-/// Puts the question behind whatever the query of an address says already.
-fn ask(url: &mut Url, token: &str, challenge: &str) {
+/// Appends the verification parameters to the query of a URL.
+fn add_query(url: &mut Url, token: &str, challenge: &str) {
     url.query_pairs_mut().extend_pairs([
         ("hub.mode", "subscribe"),
         ("hub.challenge", challenge),
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_question_stands_behind_what_the_address_has() {
+    fn the_parameters_are_appended_to_an_existing_query() {
         for (url, expected) in [
             (
                 "https://a.b/hook",
@@ -82,21 +83,21 @@ mod tests {
             ),
         ] {
             let mut url = Url::parse(url).unwrap();
-            ask(&mut url, "t &", "7");
+            add_query(&mut url, "t &", "7");
             assert_eq!(url.as_str(), expected);
         }
     }
 
     #[test]
-    fn a_challenge_is_a_number_that_is_written_like_the_text() {
-        struct Bytes(u8);
-        impl Random for Bytes {
+    fn a_challenge_is_unchanged_when_parsed_as_a_number() {
+        struct ConstantBytes(u8);
+        impl Random for ConstantBytes {
             fn fill(&self, bytes: &mut [u8]) {
                 bytes.fill(self.0);
             }
         }
         for byte in [0, 7, 255] {
-            let text = challenge(&Bytes(byte));
+            let text = challenge(&ConstantBytes(byte));
             assert_eq!(text.len(), 10);
             assert_eq!(text.parse::<i32>().unwrap().to_string(), text);
         }

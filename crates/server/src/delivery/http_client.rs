@@ -1,9 +1,9 @@
-//! Sending one message to one receiver, whatever the receiver is like.
+//! The HTTP client for webhook requests.
 //!
-//! A receiver is somebody else's machine: it may be slow, broken or hostile, and costs us no more
-//! than the deadline and the limits named here. Nothing of its answer counts but the status and
-//! `Retry-After`, and the beginning of a page that was asked for; redirects are not followed, and
-//! there are no proxies and no cookies.
+//! Receivers are not trusted: they may be slow, broken or hostile. The deadline and the limits
+//! below bound what one request can cost. Of a response to `POST`, only the status and `Retry-After`
+//! are used; of a response to `GET`, the status and the beginning of the body. Redirects are not
+//! followed, and proxies and cookies are not supported.
 
 mod connection;
 mod pool;
@@ -24,87 +24,87 @@ use tokio_rustls::TlsConnector;
 use url::{Position, Url};
 
 use self::{
-    connection::{Answer, Connection},
+    connection::{Connection, ResponseHead},
     pool::{Origin, Pool},
 };
-use super::ssrf::{Admitted, Guard, Refused};
+use super::ssrf::{ResolvedTarget, SsrfGuard, UrlError};
 pub use retry_after::RetryAfter;
 
-/// More than this of what went wrong helps nobody.
-const MOST_DETAIL: usize = 300;
+/// Maximum length of [`Failure::detail`].
+const MAX_DETAIL_BYTES: usize = 300;
 
-/// Sends messages; a trait, so that the delivery can be tested without a network.
+/// Sends webhook requests. A trait, so that deliveries can be tested without a network.
 #[async_trait]
-pub trait Outgoing: Send + Sync {
-    /// Tries once.
-    async fn post(&self, post: Post) -> Outcome;
+pub trait WebhookClient: Send + Sync {
+    /// Sends a request once.
+    async fn post(&self, request: PostRequest) -> PostOutcome;
 
-    /// Asks for a page, once, at an address that has just been checked.
-    async fn get(&self, address: Admitted) -> Result<Page, Failure>;
+    /// Sends a `GET` request once, to a target that has just been checked.
+    async fn get(&self, target: ResolvedTarget) -> Result<GetResponse, Failure>;
 }
 
-/// What came of asking for a page.
+/// Response to a `GET` request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
-    /// The status, also of a redirect.
+pub struct GetResponse {
+    /// The status; redirects are not followed.
     pub status: u16,
-    /// The beginning of what it says.
+    /// The beginning of the body.
     pub body: Vec<u8>,
 }
 
-/// One message on its way.
+/// A `POST` request to a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Post {
-    /// Where to.
+pub struct PostRequest {
+    /// The URL of the endpoint.
     pub url: String,
-    /// What to say about it. `Host`, `User-Agent` and `Content-Length` are added.
+    /// The headers. The client adds `Host`, `User-Agent` and `Content-Length`.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// The message.
+    /// The body.
     pub body: Bytes,
 }
 
-/// What came of an attempt.
+/// Result of a `POST` request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The receiver answered, with whatever status.
-    Answered {
-        /// The status, also of a redirect.
+pub enum PostOutcome {
+    /// The receiver responded, with any status.
+    Responded {
+        /// The status; redirects are not followed.
         status: u16,
-        /// When the receiver would like to be asked again.
+        /// When the receiver asks for the next attempt.
         retry_after: Option<RetryAfter>,
     },
-    /// There was no answer.
+    /// The receiver did not respond.
     Failed(Failure),
 }
 
-/// Why there was no answer.
+/// Why there was no response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// For programs.
+    /// The kind, for programs.
     pub kind: FailureKind,
-    /// For people: one sentence.
+    /// One sentence, for people.
     pub detail: String,
 }
 
-/// The kinds of failure, as far as somebody would do something else about them.
+/// Kinds of failure. Each needs a different remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// The address may not be called.
+    /// The URL is not allowed.
     Refused,
-    /// The name has no address.
+    /// The name could not be resolved.
     Unresolved,
-    /// Nobody listens there.
+    /// No connection could be established.
     Unreachable,
-    /// The receiver could not show that it is the one.
+    /// The TLS handshake failed.
     Tls,
-    /// It took too long.
+    /// The deadline passed.
     Timeout,
-    /// The connection ended too early, or what came was not HTTP.
+    /// The connection ended too early, or the response was not valid HTTP.
     Broken,
 }
 
 impl FailureKind {
-    /// The stable word for this kind.
+    /// The stable name of this kind.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Refused => "refused",
@@ -119,127 +119,133 @@ impl FailureKind {
 
 impl Failure {
     fn new(kind: FailureKind, detail: String) -> Self {
-        let end = detail.floor_char_boundary(MOST_DETAIL);
+        let end = detail.floor_char_boundary(MAX_DETAIL_BYTES);
         let detail = if end < detail.len() { format!("{}…", &detail[..end]) } else { detail };
         Self { kind, detail }
     }
 }
 
-/// As it is kept and shown: the word first, so that programs can look for it.
+/// The stored and displayed form. It starts with the kind, so that programs can match it.
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}: {}", self.kind.as_str(), self.detail)
     }
 }
 
-impl From<Refused> for Failure {
-    fn from(refused: Refused) -> Self {
-        let kind = match refused {
-            Refused::Unresolved(_) => FailureKind::Unresolved,
+impl From<UrlError> for Failure {
+    fn from(error: UrlError) -> Self {
+        let kind = match error {
+            UrlError::Unresolved(_) => FailureKind::Unresolved,
             _ => FailureKind::Refused,
         };
-        Self::new(kind, refused.to_string())
+        Self::new(kind, error.to_string())
     }
 }
 
-/// Sends messages over HTTP/1.1 and keeps connections for the next one.
-pub struct HttpOutgoing {
-    guard: Guard,
+/// A [`WebhookClient`] over HTTP/1.1 with a connection pool.
+pub struct HttpWebhookClient {
+    guard: SsrfGuard,
     timeout: Duration,
     tls: TlsConnector,
-    idle: Pool<Connection>,
+    pool: Pool<Connection>,
 }
 
-impl HttpOutgoing {
-    /// Sends within `timeout`, from the lookup of the name to the status, to whom `guard` admits
-    /// and `roots` vouch for. In use, `roots` are [`trusted_roots`].
-    pub fn new(guard: Guard, timeout: Duration, roots: RootCertStore) -> Self {
+impl HttpWebhookClient {
+    /// Creates a client. `timeout` covers a request from the name lookup to the status, `guard`
+    /// checks each target, and `roots` verify certificates. Production code passes
+    /// [`trusted_roots`].
+    pub fn new(guard: SsrfGuard, timeout: Duration, roots: RootCertStore) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .expect("ring knows the ciphers of TLS 1.2 and 1.3")
+            .expect("ring supports TLS 1.2 and 1.3")
             .with_root_certificates(roots)
             .with_no_client_auth();
-        Self { guard, timeout, tls: TlsConnector::from(Arc::new(config)), idle: Pool::new() }
+        Self { guard, timeout, tls: TlsConnector::from(Arc::new(config)), pool: Pool::new() }
     }
 
-    /// Up to the status: what comes after it cannot fail the attempt any more.
-    async fn attempt(&self, post: &Post, deadline: Instant) -> Result<Answered, Failure> {
-        let url = self.guard.check_form(&post.url)?;
+    /// Sends a request and reads the response up to the status. Nothing after the status can fail
+    /// the attempt.
+    async fn send(&self, post: &PostRequest, deadline: Instant) -> Result<Exchange, Failure> {
+        let url = self.guard.check_url(&post.url)?;
         let origin = Origin::of(&url);
-        if let Some(mut connection) = self.idle.take(&origin) {
-            match connection.ask(request(Method::POST, &url, post)?).await {
-                Ok(answer) => return Ok(Answered { origin, connection, answer }),
-                // The receiver had closed it meanwhile, as it may: that is not a failed attempt.
-                // Should it have read the message all the same, it knows the second by its id.
-                Err(unanswered) if unanswered.silent => {}
-                Err(unanswered) => return Err(unanswered.failure),
+        if let Some(mut connection) = self.pool.take(&origin) {
+            match connection.send(request(Method::POST, &url, post)?).await {
+                Ok(response) => return Ok(Exchange { origin, connection, response }),
+                // The receiver closed the idle connection, which is not a failed attempt. If it has
+                // read the message anyway, it recognises the second one by its id.
+                Err(error) if error.is_silent => {}
+                Err(error) => return Err(error.failure),
             }
         }
-        let admitted = self.guard.admit(&post.url).await?;
-        let mut connection = Connection::open(&admitted, &self.tls, deadline).await?;
+        let target = self.guard.resolve(&post.url).await?;
+        let mut connection = Connection::open(&target, &self.tls, deadline).await?;
         let request = request(Method::POST, &url, post)?;
-        let answer = connection.ask(request).await.map_err(|it| it.failure)?;
-        Ok(Answered { origin, connection, answer })
+        let response = connection.send(request).await.map_err(|error| error.failure)?;
+        Ok(Exchange { origin, connection, response })
     }
 
-    /// Over a connection of its own: it is done once and not again.
-    async fn page(&self, address: &Admitted, deadline: Instant) -> Result<Page, Failure> {
-        let mut connection = Connection::open(address, &self.tls, deadline).await?;
-        let empty = Post { url: String::new(), headers: Vec::new(), body: Bytes::new() };
-        let request = request(Method::GET, &address.url, &empty)?;
-        let answer = connection.ask(request).await.map_err(|it| it.failure)?;
-        Ok(Page { status: answer.status, body: answer.beginning().await })
+    /// Sends a `GET` request over a new connection, which is not pooled.
+    async fn fetch(
+        &self,
+        target: &ResolvedTarget,
+        deadline: Instant,
+    ) -> Result<GetResponse, Failure> {
+        let mut connection = Connection::open(target, &self.tls, deadline).await?;
+        let empty = PostRequest { url: String::new(), headers: Vec::new(), body: Bytes::new() };
+        let request = request(Method::GET, &target.url, &empty)?;
+        let response = connection.send(request).await.map_err(|error| error.failure)?;
+        Ok(GetResponse { status: response.status, body: response.read_body_start().await })
     }
 
-    fn too_late(&self) -> Failure {
-        let detail = format!("The receiver did not answer within {:?}.", self.timeout);
+    fn timeout_failure(&self) -> Failure {
+        let detail = format!("The receiver did not respond within {:?}.", self.timeout);
         Failure::new(FailureKind::Timeout, detail)
     }
 
-    /// After a timeout the next attempt begins with a new connection.
-    fn give_up(&self, url: &str) {
+    /// Drops the pooled connections to an origin, so that the attempt after a timeout opens a new one.
+    fn drop_idle(&self, url: &str) {
         if let Ok(url) = Url::parse(url) {
-            self.idle.clear(&Origin::of(&url));
+            self.pool.clear(&Origin::of(&url));
         }
     }
 }
 
 #[async_trait]
-impl Outgoing for HttpOutgoing {
-    async fn post(&self, post: Post) -> Outcome {
+impl WebhookClient for HttpWebhookClient {
+    async fn post(&self, post: PostRequest) -> PostOutcome {
         let deadline = Instant::now() + self.timeout;
-        match timeout_at(deadline, self.attempt(&post, deadline)).await {
-            Ok(Ok(Answered { origin, mut connection, answer })) => {
-                let Answer { status, retry_after, .. } = answer;
-                if connection.finish(answer, deadline).await {
-                    self.idle.put(origin, connection);
+        match timeout_at(deadline, self.send(&post, deadline)).await {
+            Ok(Ok(Exchange { origin, mut connection, response })) => {
+                let ResponseHead { status, retry_after, .. } = response;
+                if connection.finish(response, deadline).await {
+                    self.pool.put(origin, connection);
                 }
-                Outcome::Answered { status, retry_after }
+                PostOutcome::Responded { status, retry_after }
             }
-            Ok(Err(failure)) => Outcome::Failed(failure),
+            Ok(Err(failure)) => PostOutcome::Failed(failure),
             Err(_) => {
-                self.give_up(&post.url);
-                Outcome::Failed(self.too_late())
+                self.drop_idle(&post.url);
+                PostOutcome::Failed(self.timeout_failure())
             }
         }
     }
 
-    async fn get(&self, address: Admitted) -> Result<Page, Failure> {
+    async fn get(&self, target: ResolvedTarget) -> Result<GetResponse, Failure> {
         let deadline = Instant::now() + self.timeout;
-        let page = timeout_at(deadline, self.page(&address, deadline)).await;
-        page.unwrap_or_else(|_| Err(self.too_late()))
+        let response = timeout_at(deadline, self.fetch(&target, deadline)).await;
+        response.unwrap_or_else(|_| Err(self.timeout_failure()))
     }
 }
 
-/// An answer, and where the rest of it comes from.
-struct Answered {
+/// A response head, and the connection that has the rest of the response.
+struct Exchange {
     origin: Origin,
     connection: Connection,
-    answer: Answer,
+    response: ResponseHead,
 }
 
-/// Whom the system trusts; where it trusts nobody, as in an empty container, whom browsers trust.
+/// The root certificates of the system, or Mozilla's if the system has none, as in a minimal container.
 pub fn trusted_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -249,19 +255,19 @@ pub fn trusted_roots() -> RootCertStore {
     roots
 }
 
-fn request(method: Method, url: &Url, post: &Post) -> Result<Request<Full<Bytes>>, Failure> {
-    let unsendable =
-        || Failure::new(FailureKind::Refused, "The URL cannot be sent as it is.".to_owned());
+fn request(method: Method, url: &Url, post: &PostRequest) -> Result<Request<Full<Bytes>>, Failure> {
+    let invalid =
+        || Failure::new(FailureKind::Refused, "The URL cannot be used in a request.".to_owned());
     let target = &url[Position::BeforePath..Position::AfterQuery];
     let host = &url[Position::BeforeHost..Position::AfterPort];
     let mut request = Request::builder()
         .method(method)
-        .uri(target.parse::<Uri>().map_err(|_| unsendable())?)
+        .uri(target.parse::<Uri>().map_err(|_| invalid())?)
         .body(Full::new(post.body.clone()))
-        .map_err(|_| unsendable())?;
+        .map_err(|_| invalid())?;
     let headers = request.headers_mut();
     headers.extend(post.headers.iter().cloned());
-    headers.insert(HOST, HeaderValue::from_str(host).map_err(|_| unsendable())?);
+    headers.insert(HOST, HeaderValue::from_str(host).map_err(|_| invalid())?);
     headers.insert(
         USER_AGENT,
         HeaderValue::from_static(concat!("Galley/", env!("CARGO_PKG_VERSION"))),

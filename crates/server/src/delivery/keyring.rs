@@ -1,6 +1,6 @@
-//! Sealing signing secrets at rest, so that a stolen database or backup does not give them away.
+//! Encryption of signing secrets at rest, so that a stolen database or backup does not reveal them.
 //!
-//! Unlike keys and tokens they cannot be kept as hashes: every delivery is signed with them.
+//! Unlike API keys and tokens, they cannot be stored as hashes: every delivery is signed with them.
 
 use std::fmt;
 
@@ -14,61 +14,63 @@ use thiserror::Error;
 
 use super::signature::Secret;
 
-/// A key shorter than this could be guessed.
-const FEWEST_CHARACTERS: usize = 16;
+/// Minimum length of the key in characters.
+const MIN_KEY_CHARS: usize = 16;
 
-const NONCE: usize = 24;
+const NONCE_BYTES: usize = 24;
 
-/// The first byte of what is kept says how to read the rest.
+/// First byte of a stored secret in plain text. The secret follows.
 const PLAIN: u8 = 0;
-/// A nonce follows, then what was sealed with it.
+/// First byte of an encrypted stored secret. The nonce follows, then the ciphertext.
 const SEALED: u8 = 1;
 
-/// The key of this service, if it was given one.
+/// The key that encrypts signing secrets, if one is set.
 #[derive(Clone)]
 pub struct Keyring(Option<XChaCha20Poly1305>);
 
-/// The key would protect nothing.
+/// The key is too short to protect anything.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error(
-    "GALLEY_SECRET_KEY is shorter than {FEWEST_CHARACTERS} characters. Use a long random text, \
-     for instance from `openssl rand -base64 32`."
+    "GALLEY_SECRET_KEY is shorter than {MIN_KEY_CHARS} characters. Use a long random string, \
+     for example from `openssl rand -base64 32`."
 )]
-pub struct KeyTooShort;
+pub struct InvalidKeyLength;
 
-/// Why a kept secret cannot be read.
+/// Why a stored secret cannot be decrypted.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum CannotOpen {
-    /// Sealed, and there is no key.
+pub enum DecryptError {
+    /// The secret is encrypted, and no key is set.
     #[error(
-        "A signing secret was sealed with a key, and there is none now. Start with the same \
-         GALLEY_SECRET_KEY as before."
+        "A signing secret is encrypted, but no key is set. Start with the same GALLEY_SECRET_KEY \
+         as before."
     )]
-    NoKey,
-    /// Sealed for something else. Which of these it is cannot be told.
+    MissingKey,
+    /// The key or the account is another one, or the ciphertext was modified. The cipher cannot
+    /// tell these apart.
     #[error(
-        "A signing secret was sealed with another key, or was changed since. Start with the same \
+        "A signing secret was encrypted with another key or has been modified. Start with the same \
          GALLEY_SECRET_KEY as before, or rotate the secret of the webhook."
     )]
-    NotOurs,
-    /// Not something that a keyring has ever made.
-    #[error("A kept signing secret is damaged. Rotate the secret of the webhook.")]
-    Damaged,
+    WrongKey,
+    /// The stored bytes have an unknown format.
+    #[error("A stored signing secret is corrupt. Rotate the secret of the webhook.")]
+    Corrupt,
 }
 
 impl Keyring {
-    /// A keyring with the key from `GALLEY_SECRET_KEY`, or one that keeps secrets as they are.
-    pub fn new(key: Option<&str>) -> Result<Self, KeyTooShort> {
+    /// Creates a keyring with the key from `GALLEY_SECRET_KEY`. Without a key, secrets are stored in
+    /// plain text.
+    pub fn new(key: Option<&str>) -> Result<Self, InvalidKeyLength> {
         let Some(key) = key else { return Ok(Self(None)) };
-        if key.chars().count() < FEWEST_CHARACTERS {
-            return Err(KeyTooShort);
+        if key.chars().count() < MIN_KEY_CHARS {
+            return Err(InvalidKeyLength);
         }
         Ok(Self(Some(XChaCha20Poly1305::new(&Sha256::digest(key)))))
     }
 
-    /// What to keep of a secret. It opens for this account only, so that a row moved to another
-    /// one is of no use there. The nonce is random and new each time.
-    pub fn seal(&self, account: u64, secret: &Secret, nonce: [u8; NONCE]) -> StoredSecret {
+    /// Encrypts a secret for the store. It is bound to the account: copied to another account's row,
+    /// it cannot be opened. `nonce` must be random and unique.
+    pub fn seal(&self, account: u64, secret: &Secret, nonce: [u8; NONCE_BYTES]) -> StoredSecret {
         let Some(cipher) = &self.0 else {
             return StoredSecret([&[PLAIN], secret.bytes()].concat());
         };
@@ -77,21 +79,21 @@ impl Keyring {
         StoredSecret([&[SEALED], &nonce[..], &sealed].concat())
     }
 
-    /// The secret from what was kept of it. What was kept before there was a key still opens.
-    pub fn open(&self, account: u64, kept: &StoredSecret) -> Result<Secret, CannotOpen> {
-        let bytes = match kept.0.split_first() {
+    /// Decrypts a stored secret. Also reads secrets stored in plain text before a key was set.
+    pub fn open(&self, account: u64, stored: &StoredSecret) -> Result<Secret, DecryptError> {
+        let bytes = match stored.0.split_first() {
             Some((&PLAIN, plain)) => plain.to_vec(),
-            Some((&SEALED, rest)) => self.unseal(account, rest)?,
-            _ => return Err(CannotOpen::Damaged),
+            Some((&SEALED, rest)) => self.decrypt(account, rest)?,
+            _ => return Err(DecryptError::Corrupt),
         };
-        Secret::from_bytes(bytes).map_err(|_| CannotOpen::Damaged)
+        Secret::from_bytes(bytes).map_err(|_| DecryptError::Corrupt)
     }
 
-    fn unseal(&self, account: u64, rest: &[u8]) -> Result<Vec<u8>, CannotOpen> {
-        let (nonce, msg) = rest.split_first_chunk::<NONCE>().ok_or(CannotOpen::Damaged)?;
-        let cipher = self.0.as_ref().ok_or(CannotOpen::NoKey)?;
+    fn decrypt(&self, account: u64, rest: &[u8]) -> Result<Vec<u8>, DecryptError> {
+        let (nonce, msg) = rest.split_first_chunk::<NONCE_BYTES>().ok_or(DecryptError::Corrupt)?;
+        let cipher = self.0.as_ref().ok_or(DecryptError::MissingKey)?;
         let payload = Payload { msg, aad: &account.to_be_bytes() };
-        cipher.decrypt(&XNonce::from(*nonce), payload).map_err(|_| CannotOpen::NotOurs)
+        cipher.decrypt(&XNonce::from(*nonce), payload).map_err(|_| DecryptError::WrongKey)
     }
 }
 
@@ -105,7 +107,7 @@ impl fmt::Debug for Keyring {
 mod tests {
     use super::*;
 
-    const NONCE_OF_TEST: [u8; NONCE] = [9; NONCE];
+    const TEST_NONCE: [u8; NONCE_BYTES] = [9; NONCE_BYTES];
 
     fn secret() -> Secret {
         Secret::generate(|bytes| bytes.fill(7))
@@ -116,58 +118,58 @@ mod tests {
     }
 
     #[test]
-    fn a_sealed_secret_opens_with_the_same_key_and_shows_nothing_of_itself() {
+    fn an_encrypted_secret_opens_with_the_same_key_and_contains_no_plain_text() {
         let keyring = keyring("sixteen letters!");
-        let kept = keyring.seal(1, &secret(), NONCE_OF_TEST);
-        assert_eq!(keyring.open(1, &kept).unwrap().reveal(), secret().reveal());
-        assert!(!kept.0.windows(4).any(|it| it == [7; 4]));
-        assert_ne!(kept, keyring.seal(1, &secret(), [8; NONCE]));
+        let stored = keyring.seal(1, &secret(), TEST_NONCE);
+        assert_eq!(keyring.open(1, &stored).unwrap().reveal(), secret().reveal());
+        assert!(!stored.0.windows(4).any(|it| it == [7; 4]));
+        assert_ne!(stored, keyring.seal(1, &secret(), [8; NONCE_BYTES]));
     }
 
     #[test]
-    fn without_a_key_secrets_are_kept_plain_and_open_also_when_there_is_one_later() {
+    fn secrets_stored_without_a_key_still_open_after_a_key_is_set() {
         let none = Keyring::new(None).unwrap();
-        let kept = none.seal(1, &secret(), NONCE_OF_TEST);
+        let stored = none.seal(1, &secret(), TEST_NONCE);
         for keyring in [none, keyring("sixteen letters!")] {
-            assert_eq!(keyring.open(1, &kept).unwrap().reveal(), secret().reveal());
+            assert_eq!(keyring.open(1, &stored).unwrap().reveal(), secret().reveal());
         }
     }
 
     #[test]
-    fn another_key_another_account_and_no_key_open_nothing() {
-        let kept = keyring("sixteen letters!").seal(1, &secret(), NONCE_OF_TEST);
-        let refusal = |keyring: Keyring, account| keyring.open(account, &kept).unwrap_err();
-        assert_eq!(refusal(keyring("sixteen letters?"), 1), CannotOpen::NotOurs);
-        assert_eq!(refusal(keyring("sixteen letters!"), 2), CannotOpen::NotOurs);
-        assert_eq!(refusal(Keyring::new(None).unwrap(), 1), CannotOpen::NoKey);
-        for error in [CannotOpen::NotOurs, CannotOpen::NoKey] {
+    fn a_secret_does_not_open_with_another_key_or_account_or_without_a_key() {
+        let stored = keyring("sixteen letters!").seal(1, &secret(), TEST_NONCE);
+        let error = |keyring: Keyring, account| keyring.open(account, &stored).unwrap_err();
+        assert_eq!(error(keyring("sixteen letters?"), 1), DecryptError::WrongKey);
+        assert_eq!(error(keyring("sixteen letters!"), 2), DecryptError::WrongKey);
+        assert_eq!(error(Keyring::new(None).unwrap(), 1), DecryptError::MissingKey);
+        for error in [DecryptError::WrongKey, DecryptError::MissingKey] {
             assert!(error.to_string().contains("GALLEY_SECRET_KEY"));
         }
     }
 
     #[test]
-    fn whatever_byte_is_changed_or_missing_it_does_not_open() {
+    fn a_modified_or_truncated_secret_does_not_open() {
         let keyring = keyring("sixteen letters!");
-        let kept = keyring.seal(1, &secret(), NONCE_OF_TEST);
-        for at in 1..kept.0.len() {
-            let mut changed = kept.clone();
+        let stored = keyring.seal(1, &secret(), TEST_NONCE);
+        for at in 1..stored.0.len() {
+            let mut changed = stored.clone();
             changed.0[at] ^= 1;
-            assert_eq!(keyring.open(1, &changed).unwrap_err(), CannotOpen::NotOurs, "byte {at}");
+            assert_eq!(keyring.open(1, &changed).unwrap_err(), DecryptError::WrongKey, "byte {at}");
         }
-        for length in 0..kept.0.len() {
-            let shorter = StoredSecret(kept.0[..length].to_vec());
+        for length in 0..stored.0.len() {
+            let shorter = StoredSecret(stored.0[..length].to_vec());
             assert!(keyring.open(1, &shorter).is_err(), "{length} bytes");
         }
         for unknown in [&[2, 1, 1][..], &[PLAIN, 1, 2, 3]] {
             let unknown = StoredSecret(unknown.to_vec());
-            assert_eq!(keyring.open(1, &unknown).unwrap_err(), CannotOpen::Damaged);
+            assert_eq!(keyring.open(1, &unknown).unwrap_err(), DecryptError::Corrupt);
         }
     }
 
     #[test]
-    fn a_short_key_is_refused_and_no_key_is_shown() {
-        assert_eq!(Keyring::new(Some("fifteen letters")).unwrap_err(), KeyTooShort);
-        assert_eq!(Keyring::new(Some("")).unwrap_err(), KeyTooShort);
+    fn a_short_key_is_rejected_and_debug_output_hides_the_key() {
+        assert_eq!(Keyring::new(Some("fifteen letters")).unwrap_err(), InvalidKeyLength);
+        assert_eq!(Keyring::new(Some("")).unwrap_err(), InvalidKeyLength);
         assert_eq!(format!("{:?}", keyring("sixteen letters!")), "Keyring(…)");
     }
 }

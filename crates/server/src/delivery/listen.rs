@@ -1,6 +1,5 @@
-//! A receiver of deliveries for people who develop one: it takes whatever is posted, checks the
-//! signature of either format, hands it on, and answers as it was told. Whoever asks with the right
-//! token gets his challenge back.
+//! A webhook receiver for developers: accepts deliveries of both formats, checks their signatures,
+//! and passes them on. It also responds to Meta's verification requests.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -21,69 +20,70 @@ use tokio::{
 };
 
 use super::{
-    meta_signature::{HUB_HEADER, verify_hub},
+    meta_signature::{META_SIGNATURE_HEADER, verify_meta},
     signature::{
-        ID_HEADER, NotVerified, SIGNATURE_HEADER, Secret, Signed, TIMESTAMP_HEADER, verify,
+        ID_HEADER, SIGNATURE_HEADER, Secret, SignatureError, SignatureHeaders, TIMESTAMP_HEADER,
+        verify,
     },
 };
 use crate::clock::Clock;
 
-/// How large a delivery may be.
-const LARGEST: usize = 256 * 1_024;
+/// Maximum size of a delivery.
+const MAX_BODY_BYTES: usize = 256 * 1_024;
 
-/// How long a body may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time limit for reading a body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How many connections at once.
-const CONNECTIONS: usize = 64;
+/// Maximum concurrent connections.
+const MAX_CONNECTIONS: usize = 64;
 
-/// Takes deliveries.
-pub struct Receiver {
-    /// What signatures are checked with.
+/// Receives deliveries.
+pub struct WebhookReceiver {
+    /// Verifies the signatures.
     pub secret: Option<Secret>,
-    /// What whoever asks whether this wants to be called has to know.
+    /// The token that a verification request must contain.
     pub verify_token: Option<String>,
-    /// What every delivery is answered with.
-    pub answer: StatusCode,
-    /// What the age of a delivery is told by.
+    /// The status with which the receiver responds to every delivery.
+    pub response_status: StatusCode,
+    /// Determines the age of a delivery.
     pub clock: Arc<dyn Clock>,
-    /// Who hears of it. When nobody listens any more, deliveries are refused.
-    pub hear: mpsc::Sender<Received>,
+    /// Gets every delivery. Once its receiving half is closed, deliveries get a 503.
+    pub deliveries: mpsc::Sender<ReceivedDelivery>,
 }
 
-/// A delivery as it came in.
+/// A received delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Received {
-    /// The id it has in every attempt.
+pub struct ReceivedDelivery {
+    /// The message id, the same in every attempt.
     pub id: Option<String>,
-    /// When it says that it was sent.
+    /// The send time from its headers.
     pub sent_at: Option<Timestamp>,
-    /// Whether it is to be believed.
-    pub checked: Checked,
-    /// What it says.
+    /// Result of the signature check.
+    pub signature: SignatureCheck,
+    /// The body.
     pub body: Vec<u8>,
 }
 
-/// What can be said of a signature.
+/// Result of a signature check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Checked {
-    /// It is good.
+pub enum SignatureCheck {
+    /// The signature is valid.
     Verified,
-    /// It is not.
-    Refused(NotVerified),
-    /// There is none, for want of this header.
-    Unsigned(&'static str),
-    /// Nobody knows: there is no secret to check it with.
+    /// The signature is invalid.
+    Invalid(SignatureError),
+    /// This header is missing.
+    MissingHeader(&'static str),
+    /// Not checked, because the receiver has no secret.
     NoSecret,
 }
 
-impl Receiver {
-    /// Takes deliveries for ever.
-    pub async fn receive(self, listener: TcpListener) {
+impl WebhookReceiver {
+    /// Accepts deliveries until the task is aborted.
+    pub async fn serve(self, listener: TcpListener) {
         let receiver = Arc::new(self);
-        let room = Arc::new(Semaphore::new(CONNECTIONS));
+        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         loop {
-            let place = Arc::clone(&room).acquire_owned().await;
+            let permit = Arc::clone(&permits).acquire_owned().await;
             let Ok((stream, _)) = listener.accept().await else {
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
@@ -92,22 +92,22 @@ impl Receiver {
             tokio::spawn(async move {
                 let service = service_fn(|request| {
                     let receiver = Arc::clone(&receiver);
-                    async move { Ok::<_, Infallible>(receiver.answer(request).await) }
+                    async move { Ok::<_, Infallible>(receiver.handle(request).await) }
                 });
                 let connection = http1::Builder::new()
                     .timer(TokioTimer::new())
                     .serve_connection(TokioIo::new(stream), service);
-                // However it ends, the other side knows.
+                // The client notices a connection error itself.
                 let _ = connection.await;
-                drop(place);
+                drop(permit);
             });
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn handle(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let mut response = Response::default();
         match *request.method() {
-            Method::POST => *response.status_mut() = self.take(request).await,
+            Method::POST => *response.status_mut() = self.receive(request).await,
             Method::GET if self.verify_token.is_some() => {
                 match self.challenge(request.uri().query().unwrap_or_default()) {
                     Some(challenge) => *response.body_mut() = Full::from(challenge),
@@ -122,69 +122,69 @@ impl Receiver {
         response
     }
 
-    /// What somebody with the right token wants to hear.
+    /// The challenge of a verification request, if its token is right.
     fn challenge(&self, query: &str) -> Option<String> {
-        let asked = |name: &str| {
+        let parameter = |name: &str| {
             let mut pairs = form_urlencoded::parse(query.as_bytes());
             pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
         };
-        asked("hub.challenge").filter(|_| asked("hub.verify_token") == self.verify_token)
+        parameter("hub.challenge").filter(|_| parameter("hub.verify_token") == self.verify_token)
     }
 
-    async fn take(&self, request: Request<Incoming>) -> StatusCode {
+    async fn receive(&self, request: Request<Incoming>) -> StatusCode {
         let (parts, body) = request.into_parts();
-        let body = match timeout(PATIENCE, Limited::new(body, LARGEST).collect()).await {
+        let body = match timeout(BODY_TIMEOUT, Limited::new(body, MAX_BODY_BYTES).collect()).await {
             Ok(Ok(body)) => body.to_bytes().to_vec(),
             Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE,
             Err(_) => return StatusCode::REQUEST_TIMEOUT,
         };
         let header = |name| header(&parts.headers, name);
-        let checked = self.check(&parts.headers, &body);
+        let signature = self.check_signature(&parts.headers, &body);
         let seconds = header(TIMESTAMP_HEADER).and_then(|it| it.parse().ok());
-        let received = Received {
+        let received = ReceivedDelivery {
             id: header(ID_HEADER).map(str::to_owned),
             sent_at: seconds.and_then(|it| Timestamp::from_second(it).ok()),
-            checked,
+            signature,
             body,
         };
-        match self.hear.send(received).await {
-            Ok(()) => self.answer,
+        match self.deliveries.send(received).await {
+            Ok(()) => self.response_status,
             Err(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
-    fn check(&self, headers: &HeaderMap, body: &[u8]) -> Checked {
-        let verdict = match signed(headers) {
-            Err(missing) => return Checked::Unsigned(missing),
-            Ok(signed) => self.secret.as_ref().map(|secret| match signed {
-                Signature::Hub(signature) => verify_hub(secret, signature, body),
-                Signature::Ours(signed) => verify(secret, signed, body, self.clock.now()),
+    fn check_signature(&self, headers: &HeaderMap, body: &[u8]) -> SignatureCheck {
+        let result = match read_signature(headers) {
+            Err(header) => return SignatureCheck::MissingHeader(header),
+            Ok(signature) => self.secret.as_ref().map(|secret| match signature {
+                Signature::Meta(signature) => verify_meta(secret, signature, body),
+                Signature::Standard(signed) => verify(secret, signed, body, self.clock.now()),
             }),
         };
-        match verdict {
-            Some(Ok(())) => Checked::Verified,
-            Some(Err(refused)) => Checked::Refused(refused),
-            None => Checked::NoSecret,
+        match result {
+            Some(Ok(())) => SignatureCheck::Verified,
+            Some(Err(error)) => SignatureCheck::Invalid(error),
+            None => SignatureCheck::NoSecret,
         }
     }
 }
 
-/// A signature as its format has it.
+/// The signature of a delivery, by format.
 enum Signature<'h> {
-    Hub(&'h str),
-    Ours(Signed<'h>),
+    Meta(&'h str),
+    Standard(SignatureHeaders<'h>),
 }
 
-/// What the headers of a message say, or the first of them that is missing.
-fn signed(headers: &HeaderMap) -> Result<Signature<'_>, &'static str> {
-    if let Some(signature) = header(headers, HUB_HEADER) {
-        return Ok(Signature::Hub(signature));
+/// Reads the signature headers. The error is the name of the first missing header.
+fn read_signature(headers: &HeaderMap) -> Result<Signature<'_>, &'static str> {
+    if let Some(signature) = header(headers, META_SIGNATURE_HEADER) {
+        return Ok(Signature::Meta(signature));
     }
-    let needed = |name| header(headers, name).ok_or(name);
-    Ok(Signature::Ours(Signed {
-        id: needed(ID_HEADER)?,
-        timestamp: needed(TIMESTAMP_HEADER)?,
-        signature: needed(SIGNATURE_HEADER)?,
+    let required = |name| header(headers, name).ok_or(name);
+    Ok(Signature::Standard(SignatureHeaders {
+        id: required(ID_HEADER)?,
+        timestamp: required(TIMESTAMP_HEADER)?,
+        signature: required(SIGNATURE_HEADER)?,
     }))
 }
 

@@ -1,4 +1,4 @@
-//! An event as Meta tells it: its envelope, and what stands in it.
+//! Webhook payloads in Meta's format.
 
 use galley_domain::{
     document::{Document, Json},
@@ -9,13 +9,13 @@ use galley_domain::{
 };
 use galley_store::{DueDelivery, Event, EventSubject, Version};
 
-use crate::json_writer::Object;
+use crate::json_writer::ObjectWriter;
 
-/// What there is to do about a rejection, whatever the reason is.
+/// The recommendation after a rejection, for all reasons.
 const RECOMMENDATION: &str = "Edit the template and submit it again.";
 
-/// A template as it was when something happened to it.
-struct Subject<'e> {
+/// The template at the time of the event.
+struct TemplateSnapshot<'e> {
     id: TemplateId,
     name: &'e str,
     language: &'e str,
@@ -23,94 +23,99 @@ struct Subject<'e> {
     status: Status,
 }
 
-/// The body of one delivery.
-pub(crate) fn envelope(due: &DueDelivery) -> String {
+/// Builds the request body of a delivery.
+pub(crate) fn build(due: &DueDelivery) -> String {
     let (event, version) = (&due.event, due.version.as_ref());
-    let changes = match &event.about {
+    let changes = match &event.subject {
         EventSubject::Template { id, name, language, category, status, .. } => {
             let (category, status) = (*category, *status);
-            let subject = Subject { id: *id, name, language, category, status };
+            let template = TemplateSnapshot { id: *id, name, language, category, status };
             let updates = Update::of(event.kind, Some(status)).iter();
-            updates.map(|update| change(*update, event, &subject, version)).collect()
+            updates.map(|update| change(*update, event, &template, version)).collect()
         }
         EventSubject::Webhook { .. } => Vec::new(),
     };
     let mut entry = String::new();
-    let mut object = Object::open(&mut entry);
-    object.plain("id", due.webhook.account);
+    let mut object = ObjectWriter::open(&mut entry);
+    object.display("id", due.webhook.account);
     object.raw("time", &event.at.as_second().to_string());
     object.raw("changes", &format!("[{}]", changes.join(",")));
     object.close();
     let mut out = String::with_capacity(entry.len() + 64);
-    let mut object = Object::open(&mut out);
-    object.word("object", "whatsapp_business_account");
+    let mut object = ObjectWriter::open(&mut out);
+    object.unescaped("object", "whatsapp_business_account");
     object.raw("entry", &format!("[{entry}]"));
     object.close();
     out
 }
 
-fn change(update: Update, event: &Event, about: &Subject<'_>, version: Option<&Version>) -> String {
+fn change(
+    update: Update,
+    event: &Event,
+    template: &TemplateSnapshot<'_>,
+    version: Option<&Version>,
+) -> String {
     let mut out = String::with_capacity(384);
-    let mut object = Object::open(&mut out);
+    let mut object = ObjectWriter::open(&mut out);
     object.object("value", |value| {
         if update == Update::Status {
-            value.word("event", status_word(event.kind, about.status));
+            value.unescaped("event", status_word(event.kind, template.status));
         }
-        value.number("message_template_id", about.id.get());
-        value.text("message_template_name", about.name);
-        value.word("message_template_language", about.language);
+        value.number("message_template_id", template.id.get());
+        value.string("message_template_name", template.name);
+        value.unescaped("message_template_language", template.language);
         match update {
-            Update::Status => write_status(value, event, about),
+            Update::Status => write_status(value, event, template),
             Update::Components => write_components(value, version),
             Update::Category => {
                 if let Some(previous) = version.and_then(|it| it.previous_category) {
-                    value.word("previous_category", previous.as_str());
+                    value.unescaped("previous_category", previous.as_str());
                 }
-                value.word("new_category", about.category.as_str());
+                value.unescaped("new_category", template.category.as_str());
             }
         }
     });
-    object.word("field", update.as_str());
+    object.unescaped("field", update.as_str());
     object.close();
     out
 }
 
-/// A status with its reason. The words of a reviewer stand where Meta has room for words.
-fn write_status(value: &mut Object<'_>, event: &Event, about: &Subject<'_>) {
-    let said = event.reason.as_deref();
-    let rejected = event.kind == EventType::Rejected && about.status == Status::Rejected;
-    let reason = if rejected { rejection_word(said) } else { "NONE" };
-    value.word("reason", reason);
-    value.word("message_template_category", about.category.as_str());
-    if let Some(said) = said.filter(|_| reason == INVALID_FORMAT) {
+/// Writes a status and its reason. A reviewer's free text goes into the fields that allow it.
+fn write_status(value: &mut ObjectWriter<'_>, event: &Event, template: &TemplateSnapshot<'_>) {
+    let text = event.reason.as_deref();
+    let is_rejection = event.kind == EventType::Rejected && template.status == Status::Rejected;
+    let reason = if is_rejection { rejection_word(text) } else { "NONE" };
+    value.unescaped("reason", reason);
+    value.unescaped("message_template_category", template.category.as_str());
+    if let Some(text) = text.filter(|_| reason == INVALID_FORMAT) {
         value.object("rejection_info", |info| {
-            info.text("reason", said);
-            info.text("recommendation", RECOMMENDATION);
+            info.string("reason", text);
+            info.string("recommendation", RECOMMENDATION);
         });
     }
-    let mut other = |title: &str, description: &str| {
+    let mut write_other_info = |title: &str, description: &str| {
         value.object("other_info", |info| {
-            info.word("title", title);
-            info.text("description", description);
+            info.unescaped("title", title);
+            info.string("description", description);
         });
     };
     match event.kind {
-        // Of Meta's pauses the one that ends only when somebody ends it.
+        // Of Meta's pauses, the one without an automatic end.
         EventType::Paused => {
-            other("RATE_LIMITING_PAUSE", said.unwrap_or("Paused until somebody resumes it."));
+            write_other_info("RATE_LIMITING_PAUSE", text.unwrap_or("Paused until it is resumed."));
         }
-        EventType::Resumed => other("UNPAUSE", said.unwrap_or("The pause has ended.")),
+        EventType::Resumed => write_other_info("UNPAUSE", text.unwrap_or("The pause has ended.")),
         EventType::Disabled => {
-            other("DISABLED", said.unwrap_or("It is not to be sent any more."));
+            write_other_info("DISABLED", text.unwrap_or("The template can no longer be sent."));
             let date = event.at.as_second();
-            value.object("disable_info", |info| info.plain("disable_date", date));
+            value.object("disable_info", |info| info.display("disable_date", date));
         }
         _ => {}
     }
 }
 
-/// What a version says, as far as it is told: texts, and the buttons that lead somewhere.
-fn write_components(value: &mut Object<'_>, version: Option<&Version>) {
+/// Writes the texts of a version, and its URL and phone number buttons.
+fn write_components(value: &mut ObjectWriter<'_>, version: Option<&Version>) {
     let document = version.and_then(|it| Document::parse(it.content.as_bytes()).ok());
     let components = document.as_ref().and_then(|document| document.root().get("components"));
     let Some(Json::Array(components)) = components else { return };
@@ -127,16 +132,16 @@ fn write_components(value: &mut Object<'_>, version: Option<&Version>) {
             _ => continue,
         };
         if let Some(text) = text {
-            value.text(key, text);
+            value.string(key, text);
         }
     }
 }
 
-fn write_buttons(value: &mut Object<'_>, component: &Json<'_>) {
+fn write_buttons(value: &mut ObjectWriter<'_>, component: &Json<'_>) {
     let Some(Json::Array(buttons)) = component.get("buttons") else { return };
-    let told: Vec<String> = buttons.iter().filter_map(button).collect();
-    if !told.is_empty() {
-        value.raw("message_template_buttons", &format!("[{}]", told.join(",")));
+    let buttons: Vec<String> = buttons.iter().filter_map(button).collect();
+    if !buttons.is_empty() {
+        value.raw("message_template_buttons", &format!("[{}]", buttons.join(",")));
     }
 }
 
@@ -149,10 +154,10 @@ fn button(button: &Json<'_>) -> Option<String> {
         _ => return None,
     };
     let mut out = String::new();
-    let mut object = Object::open(&mut out);
-    object.word("message_template_button_type", kind);
-    object.text("message_template_button_text", field("text").unwrap_or_default());
-    object.text(key, target);
+    let mut object = ObjectWriter::open(&mut out);
+    object.unescaped("message_template_button_type", kind);
+    object.string("message_template_button_text", field("text").unwrap_or_default());
+    object.string(key, target);
     object.close();
     Some(out)
 }

@@ -1,29 +1,29 @@
-//! From a name to its addresses, held as a trait so that tests can be the name server.
+//! Name resolution behind a trait, so that tests can replace it.
 
 use std::{io, net::SocketAddr, sync::Arc};
 
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
 
-/// As many names are looked up at once. A lookup that nobody waits for any more still holds a
-/// thread until the system gives up, and those threads are also there for lists and searches.
-const MOST_LOOKUPS: usize = 32;
+/// Maximum concurrent lookups. An abandoned lookup occupies a blocking thread until the system gives
+/// up, and lists and searches need the same threads.
+const MAX_LOOKUPS: usize = 32;
 
-/// Finds the addresses of a name.
+/// Resolves host names.
 #[async_trait]
 pub trait Resolve: Send + Sync {
-    /// Every address that the name has now.
+    /// Returns all current addresses of a name.
     async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
 }
 
-/// Asks whatever the system asks.
+/// Resolves names with the resolver of the operating system.
 #[derive(Clone, Debug)]
 pub struct SystemResolver(Arc<Semaphore>);
 
 impl SystemResolver {
-    /// A resolver with nothing to look up yet.
+    /// Creates a resolver with its own lookup limit.
     pub fn new() -> Self {
-        Self(Arc::new(Semaphore::new(MOST_LOOKUPS)))
+        Self(Arc::new(Semaphore::new(MAX_LOOKUPS)))
     }
 }
 
@@ -36,12 +36,12 @@ impl Default for SystemResolver {
 #[async_trait]
 impl Resolve for SystemResolver {
     async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        let place = Arc::clone(&self.0).acquire_owned().await.map_err(io::Error::other)?;
+        let permit = Arc::clone(&self.0).acquire_owned().await.map_err(io::Error::other)?;
         let host = host.to_owned();
-        // On a task of its own, so that the place is free only when the lookup has really ended.
+        // In its own task, so that the permit is released only when the lookup has really ended.
         let lookup = tokio::spawn(async move {
             let found = tokio::net::lookup_host((host, port)).await.map(Iterator::collect);
-            drop(place);
+            drop(permit);
             found
         });
         lookup.await.map_err(io::Error::other)?

@@ -1,9 +1,9 @@
-//! Which addresses may be called. Whoever registers a webhook chooses where this service connects
-//! to, and must not be able to reach with it what only this service can reach.
+//! SSRF protection. A client that registers a webhook chooses where Galley connects to, and must not
+//! reach services that only Galley can reach.
 //!
-//! A URL is judged by what the `url` crate makes of it, because that is what is called in the end.
-//! A name is resolved here, once, and the connection goes to the addresses that were checked: a
-//! second lookup could give others.
+//! The checks apply to the URL as parsed by the `url` crate, because Galley connects to the parsed
+//! URL. A name is resolved once, and the connection uses the checked addresses: a second lookup
+//! could return others (DNS rebinding).
 
 mod ranges;
 
@@ -21,178 +21,177 @@ use ranges::is_link_local;
 
 pub use ranges::is_public;
 
-/// A URL may have as many characters.
-const MOST_CHARACTERS: usize = 2_000;
+/// Maximum length of a URL in characters.
+const MAX_URL_CHARS: usize = 2_000;
 
-/// A name that has not been resolved after this long counts as unresolved.
-const RESOLVE: Duration = Duration::from_secs(5);
+/// Time limit of a lookup.
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Below this, ports other than 443 belong to services that are not receivers of webhooks.
-const FIRST_FREE_PORT: u16 = 1_024;
+/// Lowest allowed port besides 443. Lower ports belong to services that are not webhook receivers.
+const MIN_PORT: u16 = 1_024;
 
-/// What the operator decides.
+/// The policy set by the operator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rules {
-    /// Also http, addresses of any network, names of the local network, and every port.
+pub struct SsrfPolicy {
+    /// Also allows http, private addresses, local names and all ports.
     pub allow_private: bool,
 }
 
-/// Why an address is not called.
+/// Why Galley does not connect to a URL.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum Refused {
-    /// Longer than any receiver needs.
-    #[error("The URL has more than {MOST_CHARACTERS} characters. Use a shorter one.")]
+pub enum UrlError {
+    /// The URL is too long.
+    #[error("The URL has more than {MAX_URL_CHARS} characters. Use a shorter one.")]
     TooLong,
-    /// Readers of URLs disagree about these characters, or leave them out.
+    /// URL parsers disagree about these characters, or drop them.
     #[error(
-        "The URL contains white space, a control character or a backslash. Remove it or \
+        "The URL contains whitespace, a control character or a backslash. Remove it or \
          percent-encode it."
     )]
     Characters,
-    /// Cannot be read at all.
+    /// The text cannot be parsed.
     #[error("This is not a URL: {0}. Use one like https://example.com/webhooks.")]
-    NotAUrl(#[from] url::ParseError),
-    /// Neither https nor, where that is allowed, http.
+    Unparsable(#[from] url::ParseError),
+    /// The scheme is neither https nor, where allowed, http.
     #[error(
         "The URL must begin with https://. (For http://, the operator of this service can set \
          GALLEY_WEBHOOKS_ALLOW_PRIVATE=true.)"
     )]
     Scheme,
-    /// Something stands before an `@`.
+    /// The URL contains user information before an `@`.
     #[error(
-        "The URL contains user information (before an @). Remove it; a receiver knows us by the \
-         signature."
+        "The URL contains user information (before an @). Remove it; receivers authenticate \
+         Galley by the signature."
     )]
     UserInfo,
-    /// Something stands after a `#`.
+    /// The URL contains a fragment after a `#`.
     #[error("The URL contains a fragment (after a #), which is never sent. Remove it.")]
     Fragment,
-    /// No host at all.
+    /// The URL has no host.
     #[error("The URL has no host. Use one like https://example.com/webhooks.")]
     NoHost,
-    /// An IP address in the place of a name, in whatever spelling.
+    /// The host is an IP address, in any spelling.
     #[error(
         "The host is an IP address. Use a name. (For receivers without one, the operator of this \
          service can set GALLEY_WEBHOOKS_ALLOW_PRIVATE=true.)"
     )]
-    Literal,
-    /// An address that means something on one wire only, where the machines of clouds also tell
-    /// their secrets. No receiver has one, and nobody can allow it.
-    #[error("The host has a link-local address. Use a receiver that is reached in another way.")]
+    IpAddress,
+    /// The address is link-local. Cloud metadata services use such addresses, receivers do not. The
+    /// operator cannot allow them.
+    #[error("The host has a link-local address. Use a receiver with another address.")]
     LinkLocal,
-    /// A name that no name server can have.
+    /// The host is not a valid domain name.
     #[error(
-        "The host is not a domain name: it needs labels of 1 to 63 letters, digits, hyphens and \
-         underscores, 253 characters in all."
+        "The host is not a domain name: use labels of 1 to 63 letters, digits, hyphens and \
+         underscores, with at most 253 characters in total."
     )]
-    NotAName,
-    /// A name that means something only on the local network.
+    InvalidName,
+    /// The name is only valid on the local network.
     #[error(
         "The host is a name of the local network. Use a public name such as hooks.example.com. \
-         (For receivers nearby, the operator of this service can set \
+         (For local receivers, the operator of this service can set \
          GALLEY_WEBHOOKS_ALLOW_PRIVATE=true.)"
     )]
     LocalName,
-    /// Port 0.
-    #[error("Port 0 cannot be called. Leave the port out, or use the one the receiver listens on.")]
+    /// The port is 0.
+    #[error("Port 0 cannot be used. Omit the port, or use the one the receiver listens on.")]
     PortZero,
-    /// A port of some other service.
+    /// The port is reserved for other services.
     #[error(
-        "Port {0} is not allowed: use 443, or one from {FIRST_FREE_PORT} on. (For every port, the \
+        "Port {0} is not allowed: use 443, or {MIN_PORT} and above. (For other ports, the \
          operator of this service can set GALLEY_WEBHOOKS_ALLOW_PRIVATE=true.)"
     )]
     Port(u16),
-    /// The name has no address, or nobody said so in time.
+    /// The name has no address, or the lookup took too long.
     #[error("The name {0} could not be resolved. Check its spelling and its DNS records.")]
     Unresolved(String),
-    /// An address of the name is not public. It is not told which: that is not for everybody.
+    /// An address of the name is not public. The message does not reveal which one.
     #[error(
-        "The name {0} has an address that is not public. Let all its DNS records point to public \
-         addresses. (For receivers nearby, the operator of this service can set \
+        "The name {0} has an address that is not public. All its DNS records must point to public \
+         addresses. (For local receivers, the operator of this service can set \
          GALLEY_WEBHOOKS_ALLOW_PRIVATE=true.)"
     )]
     PrivateAddress(String),
 }
 
-/// A URL that may be called, and the only addresses to call it at.
+/// A checked URL, and the only addresses to connect to.
 #[derive(Clone, Debug)]
-pub struct Admitted {
-    /// What was asked for.
+pub struct ResolvedTarget {
+    /// The parsed URL.
     pub url: Url,
-    /// Where its host is; never empty.
+    /// The checked addresses of its host; never empty.
     pub addresses: Vec<SocketAddr>,
 }
 
-/// Decides at registration and again before each new connection: names move.
+/// Checks URLs at registration and again before each new connection, because names can move.
 #[derive(Clone)]
-pub struct Guard {
-    rules: Rules,
+pub struct SsrfGuard {
+    policy: SsrfPolicy,
     resolver: Arc<dyn Resolve>,
 }
 
-impl Guard {
-    /// A guard that asks `resolver` for addresses.
-    pub fn new(rules: Rules, resolver: Arc<dyn Resolve>) -> Self {
-        Self { rules, resolver }
+impl SsrfGuard {
+    /// Creates a guard that resolves names with `resolver`.
+    pub fn new(policy: SsrfPolicy, resolver: Arc<dyn Resolve>) -> Self {
+        Self { policy, resolver }
     }
 
-    /// What the operator has decided.
-    pub fn rules(&self) -> Rules {
-        self.rules
+    /// The policy set by the operator.
+    pub fn policy(&self) -> SsrfPolicy {
+        self.policy
     }
 
     /// Checks the URL without resolving its name.
     ///
-    /// This is what registration asks for where private receivers are allowed: every address would
-    /// be good, and a receiver nearby may be started after it was registered. Elsewhere
-    /// registration asks for [`Guard::admit`], so that a bad address is told to the person who
-    /// enters it.
-    pub fn check_form(&self, url: &str) -> Result<Url, Refused> {
-        let parsed = read(url)?;
-        check_scheme_and_port(&parsed, self.rules)?;
+    /// Registration uses this check if private receivers are allowed: every address is allowed then,
+    /// and a local receiver may start after its registration. Otherwise registration uses
+    /// [`SsrfGuard::resolve`], so that the client learns of a bad address immediately.
+    pub fn check_url(&self, url: &str) -> Result<Url, UrlError> {
+        let parsed = parse_strict(url)?;
+        check_scheme_and_port(&parsed, self.policy)?;
         match parsed.host() {
-            None => return Err(Refused::NoHost),
-            Some(Host::Domain(name)) => check_name(name, self.rules)?,
+            None => return Err(UrlError::NoHost),
+            Some(Host::Domain(name)) => check_name(name, self.policy)?,
             Some(Host::Ipv4(ip)) => self.check_literal(ip.into())?,
             Some(Host::Ipv6(ip)) => self.check_literal(ip.into())?,
         }
         Ok(parsed)
     }
 
-    /// Checks the URL, resolves its host, and checks every address found: with a single bad one
-    /// the whole name is refused. Connect to nothing but the addresses given back.
-    pub async fn admit(&self, url: &str) -> Result<Admitted, Refused> {
-        let url = self.check_form(url)?;
-        let port = url.port_or_known_default().ok_or(Refused::PortZero)?;
+    /// Checks the URL, resolves its host and checks every address. A single bad address rejects the
+    /// whole name. Connect only to the returned addresses.
+    pub async fn resolve(&self, url: &str) -> Result<ResolvedTarget, UrlError> {
+        let url = self.check_url(url)?;
+        let port = url.port_or_known_default().ok_or(UrlError::PortZero)?;
         let addresses = match url.host() {
-            None => return Err(Refused::NoHost),
+            None => return Err(UrlError::NoHost),
             Some(Host::Ipv4(ip)) => vec![SocketAddr::new(IpAddr::V4(ip), port)],
             Some(Host::Ipv6(ip)) => vec![SocketAddr::new(IpAddr::V6(ip), port)],
-            Some(Host::Domain(name)) => self.addresses(name, port).await?,
+            Some(Host::Domain(name)) => self.resolve_name(name, port).await?,
         };
-        Ok(Admitted { url, addresses })
+        Ok(ResolvedTarget { url, addresses })
     }
 
-    fn check_literal(&self, ip: IpAddr) -> Result<(), Refused> {
+    fn check_literal(&self, ip: IpAddr) -> Result<(), UrlError> {
         match ip {
-            ip if is_link_local(ip) => Err(Refused::LinkLocal),
-            _ if self.rules.allow_private => Ok(()),
-            _ => Err(Refused::Literal),
+            ip if is_link_local(ip) => Err(UrlError::LinkLocal),
+            _ if self.policy.allow_private => Ok(()),
+            _ => Err(UrlError::IpAddress),
         }
     }
 
-    async fn addresses(&self, name: &str, port: u16) -> Result<Vec<SocketAddr>, Refused> {
-        let unresolved = || Refused::Unresolved(name.to_owned());
-        let lookup = tokio::time::timeout(RESOLVE, self.resolver.resolve(name, port)).await;
+    async fn resolve_name(&self, name: &str, port: u16) -> Result<Vec<SocketAddr>, UrlError> {
+        let unresolved = || UrlError::Unresolved(name.to_owned());
+        let lookup = tokio::time::timeout(RESOLVE_TIMEOUT, self.resolver.resolve(name, port)).await;
         let mut found = lookup.map_err(|_| unresolved())?.map_err(|_| unresolved())?;
         if found.is_empty() {
             return Err(unresolved());
         }
-        if !self.rules.allow_private && found.iter().any(|it| !is_public(it.ip())) {
-            return Err(Refused::PrivateAddress(name.to_owned()));
+        if !self.policy.allow_private && found.iter().any(|it| !is_public(it.ip())) {
+            return Err(UrlError::PrivateAddress(name.to_owned()));
         }
         if found.iter().any(|it| is_link_local(it.ip())) {
-            return Err(Refused::LinkLocal);
+            return Err(UrlError::LinkLocal);
         }
         for address in &mut found {
             address.set_port(port);
@@ -201,59 +200,59 @@ impl Guard {
     }
 }
 
-/// The URL, if nothing in its text could be read in two ways.
-fn read(text: &str) -> Result<Url, Refused> {
-    if text.chars().count() > MOST_CHARACTERS {
-        return Err(Refused::TooLong);
+/// Parses a URL and rejects texts that parsers could interpret differently.
+fn parse_strict(text: &str) -> Result<Url, UrlError> {
+    if text.chars().count() > MAX_URL_CHARS {
+        return Err(UrlError::TooLong);
     }
-    // Looked for before parsing, which leaves tabs and line ends out and turns backslashes round.
+    // Check before parsing: the parser drops tabs and newlines and converts backslashes.
     if text.contains(|it: char| it.is_whitespace() || it.is_control() || it == '\\') {
-        return Err(Refused::Characters);
+        return Err(UrlError::Characters);
     }
     let url = Url::parse(text)?;
     if has_user_info(text, &url) {
-        return Err(Refused::UserInfo);
+        return Err(UrlError::UserInfo);
     }
     if url.fragment().is_some() {
-        return Err(Refused::Fragment);
+        return Err(UrlError::Fragment);
     }
     Ok(url)
 }
 
-/// Parsing forgets an empty user, so the text is asked as well.
+/// Also checks the text, because the parser drops empty user information.
 fn has_user_info(text: &str, url: &Url) -> bool {
     let authority = text.split_once("//").map_or("", |(_, rest)| rest);
     let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
     authority.contains('@') || !url.username().is_empty() || url.password().is_some()
 }
 
-fn check_scheme_and_port(url: &Url, rules: Rules) -> Result<(), Refused> {
+fn check_scheme_and_port(url: &Url, policy: SsrfPolicy) -> Result<(), UrlError> {
     match url.scheme() {
         "https" => {}
-        "http" if rules.allow_private => {}
-        _ => return Err(Refused::Scheme),
+        "http" if policy.allow_private => {}
+        _ => return Err(UrlError::Scheme),
     }
     match url.port_or_known_default() {
-        None | Some(0) => Err(Refused::PortZero),
-        Some(port) if rules.allow_private || port == 443 || port >= FIRST_FREE_PORT => Ok(()),
-        Some(port) => Err(Refused::Port(port)),
+        None | Some(0) => Err(UrlError::PortZero),
+        Some(port) if policy.allow_private || port == 443 || port >= MIN_PORT => Ok(()),
+        Some(port) => Err(UrlError::Port(port)),
     }
 }
 
-/// A name comes lower-case and in ASCII from the parser; one dot at its end means the same name.
-fn check_name(name: &str, rules: Rules) -> Result<(), Refused> {
+/// Checks a name. The parser has converted it to lower-case ASCII; one trailing dot is allowed.
+fn check_name(name: &str, policy: SsrfPolicy) -> Result<(), UrlError> {
     let name = name.strip_suffix('.').unwrap_or(name);
     let plain = |it: u8| it.is_ascii_alphanumeric() || it == b'-' || it == b'_';
     let label = |it: &str| (1..=63).contains(&it.len()) && it.bytes().all(plain);
     if name.len() > 253 || !name.split('.').all(label) {
-        return Err(Refused::NotAName);
+        return Err(UrlError::InvalidName);
     }
     let local = match name.rsplit_once('.') {
         None => true,
         Some((_, last)) => matches!(last, "localhost" | "local" | "internal"),
     };
-    if local && !rules.allow_private {
-        return Err(Refused::LocalName);
+    if local && !policy.allow_private {
+        return Err(UrlError::LocalName);
     }
     Ok(())
 }

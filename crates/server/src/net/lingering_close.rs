@@ -1,5 +1,5 @@
-//! What is left of a request that was answered before all of it had come: it is read and dropped, so
-//! that the answer is not lost with it.
+//! Lingering close: reads and discards the rest of a request whose response was sent early, so that
+//! closing the socket does not destroy the response.
 
 use std::{
     pin::Pin,
@@ -13,25 +13,25 @@ use galley_store::MAX_UPLOAD_BYTES;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::{io::AsyncReadExt as _, net::TcpStream, time::timeout};
 
-use super::Watch;
+use super::activity::ConnectionActivity;
 
-/// How much is read at once.
-const AT_ONCE: usize = 16 * 1_024;
+/// Size of the read buffer.
+const BUFFER_BYTES: usize = 16 * 1_024;
 
-/// A body that tells its watch whether some of it is still to come.
-pub(super) struct Followed {
+/// A request body that records in a [`ConnectionActivity`] whether part of it is unread.
+pub(super) struct TrackedBody {
     body: Incoming,
-    watch: Arc<Watch>,
+    activity: Arc<ConnectionActivity>,
 }
 
-impl Followed {
-    pub(super) fn new(body: Incoming, watch: Arc<Watch>) -> Self {
-        watch.note_rest(!body.is_end_stream());
-        Self { body, watch }
+impl TrackedBody {
+    pub(super) fn new(body: Incoming, activity: Arc<ConnectionActivity>) -> Self {
+        activity.set_unread_body(!body.is_end_stream());
+        Self { body, activity }
     }
 }
 
-impl Body for Followed {
+impl Body for TrackedBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -40,13 +40,13 @@ impl Body for Followed {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
-        let ends = match &frame {
+        let is_end = match &frame {
             Poll::Ready(None) => true,
             Poll::Ready(Some(Ok(_))) => self.body.is_end_stream(),
             _ => false,
         };
-        if ends {
-            self.watch.note_rest(false);
+        if is_end {
+            self.activity.set_unread_body(false);
         }
         frame
     }
@@ -60,18 +60,18 @@ impl Body for Followed {
     }
 }
 
-/// Reads what a client still sends, as much as the largest file has and for no longer than a body
-/// may take. A socket that is closed with bytes unread is reset, and whoever writes everything
-/// before reading anything would never see the answer.
-pub(super) async fn drop_rest(stream: &mut TcpStream, longest: Duration) {
-    let rest = async {
-        let (mut bytes, mut left) = (vec![0; AT_ONCE], MAX_UPLOAD_BYTES);
-        while left > 0 {
-            match stream.read(&mut bytes).await {
+/// Reads and discards what the client still sends, up to the maximum upload size and for at most
+/// `time_limit`. The kernel resets a socket that is closed with unread bytes, so a client that
+/// writes its whole request before it reads would never see the response.
+pub(super) async fn discard_request_body(stream: &mut TcpStream, time_limit: Duration) {
+    let discard = async {
+        let (mut buffer, mut remaining) = (vec![0; BUFFER_BYTES], MAX_UPLOAD_BYTES);
+        while remaining > 0 {
+            match stream.read(&mut buffer).await {
                 Ok(0) | Err(_) => break,
-                Ok(length) => left = left.saturating_sub(length as u64),
+                Ok(length) => remaining = remaining.saturating_sub(length as u64),
             }
         }
     };
-    let _ = timeout(longest, rest).await;
+    let _ = timeout(time_limit, discard).await;
 }

@@ -1,6 +1,6 @@
-//! The access log: one line per request, with the route pattern and credential ids, never the
-//! path or a secret. Lines are handed to a thread that writes whatever has gathered at once, so
-//! that a request never waits for the terminal or the disk.
+//! The access log: one line per request, with the route pattern and the credential id, never the
+//! path or a secret. A writer thread writes the lines in batches, so that a request never waits for
+//! the terminal or the disk.
 
 use std::{
     fmt::Write as _,
@@ -13,24 +13,25 @@ use std::{
 use galley_store::CredentialId;
 use jiff::Timestamp;
 
-/// Lines waiting beyond this are dropped and counted: a stuck reader must not fill the memory.
-const MOST_WAITING: usize = 4 * 1_024 * 1_024;
+/// Maximum size of the buffered lines. Further lines are dropped and counted, so that a stuck reader
+/// cannot exhaust memory.
+const MAX_BUFFERED_BYTES: usize = 4 * 1_024 * 1_024;
 
-/// How long lines are gathered before they are written.
-const GATHER: Duration = Duration::from_millis(10);
+/// How long the writer thread collects lines into one batch.
+const BATCH_WINDOW: Duration = Duration::from_millis(10);
 
-/// How lines are written.
+/// Format of the log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// Plain text for people.
     Human,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// What one request is remembered by.
+/// The log entry of one request.
 #[derive(Debug)]
-pub(crate) struct Line<'a> {
+pub(crate) struct AccessLogEntry<'a> {
     pub(crate) at: Timestamp,
     pub(crate) method: &'a str,
     pub(crate) route: &'a str,
@@ -41,7 +42,7 @@ pub(crate) struct Line<'a> {
     pub(crate) problem: Option<&'static str>,
 }
 
-/// Writes the access log. Dropping the last handle writes out what waits.
+/// Handle to the access log. Dropping the last handle flushes the buffered lines.
 #[derive(Clone)]
 pub struct AccessLog(Option<Arc<Log>>);
 
@@ -53,117 +54,118 @@ struct Log {
 
 #[derive(Default)]
 struct Shared {
-    waiting: Mutex<Waiting>,
-    arrived: Condvar,
+    buffer: Mutex<Buffer>,
+    changed: Condvar,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct Buffer {
     text: String,
     dropped: u64,
-    ended: bool,
+    closed: bool,
 }
 
 impl AccessLog {
-    /// A log into `sink`.
+    /// Creates a log that writes to `sink`.
     pub fn new(format: LogFormat, mut sink: Box<dyn Write + Send>) -> Self {
         let shared = Arc::new(Shared::default());
-        let theirs = Arc::clone(&shared);
-        let write = move || while theirs.write_next(&mut *sink) {};
+        let writer_shared = Arc::clone(&shared);
+        let write = move || while writer_shared.write_next(&mut *sink) {};
         let writer = std::thread::Builder::new().name("galley-access-log".to_owned()).spawn(write);
         Self(Some(Arc::new(Log { format, shared, writer: writer.ok() })))
     }
 
-    /// A log that is switched off.
+    /// Creates a disabled log.
     pub fn off() -> Self {
         Self(None)
     }
 
-    pub(crate) fn write(&self, line: &Line<'_>) {
+    pub(crate) fn write(&self, entry: &AccessLogEntry<'_>) {
         let Some(log) = &self.0 else { return };
         let mut text = String::with_capacity(256);
         match log.format {
-            LogFormat::Human => human(&mut text, line),
-            LogFormat::Json => json(&mut text, line),
+            LogFormat::Human => write_human(&mut text, entry),
+            LogFormat::Json => write_json(&mut text, entry),
         }
-        let mut waiting = log.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.text.len() > MOST_WAITING {
-            waiting.dropped += 1;
+        let mut buffer = log.shared.buffer.lock().unwrap_or_else(PoisonError::into_inner);
+        if buffer.text.len() > MAX_BUFFERED_BYTES {
+            buffer.dropped += 1;
             return;
         }
-        let was_empty = waiting.text.is_empty();
-        waiting.text.push_str(&text);
-        drop(waiting);
+        let was_empty = buffer.text.is_empty();
+        buffer.text.push_str(&text);
+        drop(buffer);
         if was_empty {
-            log.shared.arrived.notify_one();
+            log.shared.changed.notify_one();
         }
     }
 }
 
 impl Shared {
-    /// Waits for lines and writes them; `false` when the log has ended and nothing is left.
+    /// Waits for lines and writes them. Returns `false` once the log is closed and flushed.
     fn write_next(&self, sink: &mut dyn Write) -> bool {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        while waiting.text.is_empty() && !waiting.ended {
-            waiting = self.arrived.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
+        while buffer.text.is_empty() && !buffer.closed {
+            buffer = self.changed.wait(buffer).unwrap_or_else(PoisonError::into_inner);
         }
-        if !waiting.ended {
-            // Under load more lines come in a moment: one write for all of them.
-            let soon = self.arrived.wait_timeout(waiting, GATHER);
-            waiting = soon.unwrap_or_else(PoisonError::into_inner).0;
+        if !buffer.closed {
+            // Under load more lines follow within the window: write them together.
+            let waited = self.changed.wait_timeout(buffer, BATCH_WINDOW);
+            buffer = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let ended = waiting.ended;
-        let text = std::mem::take(&mut waiting.text);
-        let dropped = std::mem::take(&mut waiting.dropped);
-        drop(waiting);
-        // There is nowhere to complain about a log that cannot be written.
+        let closed = buffer.closed;
+        let text = std::mem::take(&mut buffer.text);
+        let dropped = std::mem::take(&mut buffer.dropped);
+        drop(buffer);
+        // A write error is ignored: the log is the only place to report it.
         let _ = sink.write_all(text.as_bytes()).and_then(|()| sink.flush());
         if dropped > 0 {
             tracing::warn!(
                 dropped,
-                "access log lines were dropped: whoever reads the log is too slow"
+                "access log lines were dropped because the reader of the log is too slow"
             );
         }
-        !ended
+        !closed
     }
 }
 
 impl Drop for Log {
     fn drop(&mut self) {
-        self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner).ended = true;
-        self.shared.arrived.notify_one();
+        self.shared.buffer.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        self.shared.changed.notify_one();
         if let Some(writer) = self.writer.take() {
             let _ = writer.join();
         }
     }
 }
 
-// Route patterns, methods and slugs are ours, and request ids are checked: nothing needs escaping.
+// No escaping is needed: route patterns, methods and slugs are constants, and request ids are
+// validated.
 
-fn human(out: &mut String, line: &Line<'_>) {
-    let Line { at, method, route, status, request_id, .. } = line;
-    let micros = line.took.as_micros();
+fn write_human(out: &mut String, entry: &AccessLogEntry<'_>) {
+    let AccessLogEntry { at, method, route, status, request_id, .. } = entry;
+    let micros = entry.took.as_micros();
     let _ = write!(out, "{at:.3} {method} {route} {status} {micros}us id={request_id}");
-    if let Some(token) = line.token {
+    if let Some(token) = entry.token {
         let _ = write!(out, " token={token}");
     }
-    if let Some(problem) = line.problem {
+    if let Some(problem) = entry.problem {
         let _ = write!(out, " problem={problem}");
     }
     out.push('\n');
 }
 
-fn json(out: &mut String, line: &Line<'_>) {
-    let Line { at, method, route, status, request_id, .. } = line;
-    let micros = line.took.as_micros();
+fn write_json(out: &mut String, entry: &AccessLogEntry<'_>) {
+    let AccessLogEntry { at, method, route, status, request_id, .. } = entry;
+    let micros = entry.took.as_micros();
     let _ = write!(
         out,
         r#"{{"timestamp":"{at:.3}","method":"{method}","route":"{route}","status":{status},"took_us":{micros},"request_id":"{request_id}""#
     );
-    if let Some(token) = line.token {
+    if let Some(token) = entry.token {
         let _ = write!(out, r#","token":{token}"#);
     }
-    if let Some(problem) = line.problem {
+    if let Some(problem) = entry.problem {
         let _ = write!(out, r#","problem":"{problem}""#);
     }
     out.push_str("}\n");

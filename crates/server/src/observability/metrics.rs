@@ -1,4 +1,4 @@
-//! Counters for Prometheus.
+//! The Prometheus metrics.
 
 use std::{
     collections::BTreeMap,
@@ -15,21 +15,21 @@ pub(crate) struct Metrics {
     registry: Registry,
     requests: IntCounterVec,
     durations: HistogramVec,
-    /// The series that were asked for, so that they are not looked up by their labels each time.
-    known: RwLock<BTreeMap<(usize, usize, u16), Series>>,
+    /// Series by the addresses of route and method, and the status. Saves a lookup by labels.
+    series_cache: RwLock<BTreeMap<(usize, usize, u16), RequestSeries>>,
     pub(crate) connections: IntGauge,
     attempts: HistogramVec,
 }
 
-/// What one kind of answer is counted by.
-struct Series {
-    answers: IntCounter,
+/// The series of one combination of route, method and status.
+struct RequestSeries {
+    responses: IntCounter,
     durations: Histogram,
 }
 
-impl Series {
-    fn count(&self, took: Duration) {
-        self.answers.inc();
+impl RequestSeries {
+    fn record(&self, took: Duration) {
+        self.responses.inc();
         self.durations.observe(took.as_secs_f64());
     }
 }
@@ -41,34 +41,34 @@ impl Metrics {
         let requests = IntCounterVec::new(
             Opts::new(
                 "galley_http_requests_total",
-                "Answers given, by method, route pattern and status",
+                "HTTP responses sent, by method, route pattern and status",
             ),
             &["method", "route", "status"],
         );
         let durations = HistogramVec::new(
             HistogramOpts::new(
                 "galley_http_request_duration_seconds",
-                "Time from request to answer, by route pattern",
+                "Time from request to response, by route pattern",
             )
             .buckets(buckets),
             &["route"],
         );
-        let connections = IntGauge::new("galley_http_connections", "Open connections");
+        let connections = IntGauge::new("galley_http_connections", "Open HTTP connections");
         let attempts = HistogramVec::new(
             HistogramOpts::new(
                 "galley_webhook_attempt_duration_seconds",
-                "Time an attempt to deliver an event took, by what came of it",
+                "Duration of webhook delivery attempts, by outcome",
             )
             .buckets(vec![0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0]),
             &["outcome"],
         );
         let metrics = Self {
             registry: Registry::new(),
-            requests: requests.expect("the names above are valid"),
-            durations: durations.expect("the names above are valid"),
-            known: RwLock::default(),
-            connections: connections.expect("the names above are valid"),
-            attempts: attempts.expect("the names above are valid"),
+            requests: requests.expect("the metric definition is valid"),
+            durations: durations.expect("the metric definition is valid"),
+            series_cache: RwLock::default(),
+            connections: connections.expect("the metric definition is valid"),
+            attempts: attempts.expect("the metric definition is valid"),
         };
         let collectors: [Box<dyn prometheus::core::Collector>; 4] = [
             Box::new(metrics.requests.clone()),
@@ -77,33 +77,41 @@ impl Metrics {
             Box::new(metrics.attempts.clone()),
         ];
         for collector in collectors {
-            metrics.registry.register(collector).expect("each is registered once");
+            metrics.registry.register(collector).expect("each metric is registered once");
         }
         metrics
     }
 
-    pub(crate) fn request(&self, method: &'static str, route: &str, status: u16, took: Duration) {
-        // Patterns and methods stay where they are: their places tell them apart.
+    /// Records a response.
+    pub(crate) fn record_request(
+        &self,
+        method: &'static str,
+        route: &str,
+        status: u16,
+        took: Duration,
+    ) {
+        // Route patterns and methods never move in memory, so their addresses identify them.
         let key = (route.as_ptr().addr(), method.as_ptr().addr(), status);
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(series) = known.get(&key) {
-            return series.count(took);
+        let cache = self.series_cache.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(series) = cache.get(&key) {
+            return series.record(took);
         }
-        drop(known);
-        let series = Series {
-            answers: self.requests.with_label_values(&[method, route, &status.to_string()]),
+        drop(cache);
+        let series = RequestSeries {
+            responses: self.requests.with_label_values(&[method, route, &status.to_string()]),
             durations: self.durations.with_label_values(&[route]),
         };
-        series.count(took);
-        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(key, series);
+        series.record(took);
+        self.series_cache.write().unwrap_or_else(PoisonError::into_inner).insert(key, series);
     }
 
-    pub(crate) fn attempt(&self, outcome: &str, took: Duration) {
+    /// Records a webhook delivery attempt.
+    pub(crate) fn record_delivery_attempt(&self, outcome: &str, took: Duration) {
         self.attempts.with_label_values(&[outcome]).observe(took.as_secs_f64());
     }
 
-    /// The page that Prometheus reads.
-    pub(crate) fn page(&self) -> String {
+    /// The metrics in the Prometheus text format.
+    pub(crate) fn encode(&self) -> String {
         TextEncoder::new().encode_to_string(&self.registry.gather()).unwrap_or_default()
     }
 }

@@ -112,7 +112,7 @@ fn refused(kinds: &[Kind]) -> Map<String, Value> {
 }
 
 fn line_about(kind: Kind) -> String {
-    format!("- `{}`: {}. {}", kind.slug(), kind.title(), kind.cure())
+    format!("- `{}`: {}. {}", kind.slug(), kind.title(), kind.remedy())
 }
 
 /// The headers that a refusal with that status carries.

@@ -14,7 +14,7 @@ use super::shared::{self, ID, MOST_ON_A_PAGE, PHONE};
 use crate::api::{
     problem::Kind,
     query::MAX_SEARCH_WORDS,
-    v1::events::{LATEST, LONGEST_WAIT},
+    v1::events::{LATEST, MAX_WAIT_SECONDS},
 };
 
 pub(super) fn all() -> Value {
@@ -269,26 +269,26 @@ static FILTERS: ObjectSchema = ObjectSchema {
         Field {
             name: "status",
             presence: Presence::Required,
-            shape: FieldType::Choice(Status::VALUES),
+            field_type: FieldType::Choice(Status::VALUES),
             about: "Where templates stand.",
         },
         Field {
             name: "category",
             presence: Presence::Required,
-            shape: FieldType::Choice(Category::VALUES),
+            field_type: FieldType::Choice(Category::VALUES),
             about: "What templates are sent for.",
         },
         Field {
             name: "delivery",
             presence: Presence::Required,
-            shape: FieldType::Choice(DeliveryStatus::VALUES),
+            field_type: FieldType::Choice(DeliveryStatus::VALUES),
             about: "What has become of deliveries.",
         },
     ],
 };
 
 fn filter(name: &str) -> Value {
-    json_schema::of_part(&FILTERS)["properties"][name].take()
+    json_schema::object_schema(&FILTERS)["properties"][name].take()
 }
 
 /// Some words. Which characters beyond ASCII are letters, no pattern says that every usual
@@ -322,7 +322,7 @@ fn position() -> Value {
 }
 
 fn wait() -> Value {
-    json!({"type": "integer", "minimum": 0, "maximum": LONGEST_WAIT, "default": 0})
+    json!({"type": "integer", "minimum": 0, "maximum": MAX_WAIT_SECONDS, "default": 0})
 }
 
 /// An id that can be; one that cannot is no cursor.

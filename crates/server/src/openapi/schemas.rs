@@ -18,10 +18,10 @@ use super::{graph, operation::reference, shared};
 
 pub(super) fn all() -> Value {
     let mut all = json!({
-        "NewTemplate": json_schema::of_template(&V1),
+        "NewTemplate": json_schema::template_schema(&V1),
         "Trial": trial(),
-        "Edit": json_schema::of_edit(&V1),
-        "Decision": json_schema::of_part(&DECISION),
+        "Edit": json_schema::edit_schema(&V1),
+        "Decision": json_schema::object_schema(&DECISION),
         "Values": values::values(),
         "CardValues": values::card(),
         "Created": created(),
@@ -38,10 +38,10 @@ pub(super) fn all() -> Value {
         "MessagePart": message::part(),
         "Event": webhooks::event(),
         "EventPage": webhooks::page_of_events(),
-        "NewWebhook": json_schema::of_part(&webhook::REGISTRATION),
-        "WebhookChange": json_schema::of_some(&webhook::CHANGE),
-        "Rotation": json_schema::of_part(&webhook::ROTATION),
-        "Replay": json_schema::of_one(&webhook::REPLAY),
+        "NewWebhook": json_schema::object_schema(&webhook::REGISTRATION),
+        "WebhookChange": json_schema::patch_schema(&webhook::CHANGE),
+        "Rotation": json_schema::object_schema(&webhook::ROTATION),
+        "Replay": json_schema::one_field_schema(&webhook::REPLAY),
         "Webhook": webhooks::webhook(),
         "WebhookWithSecret": webhooks::webhook_with_secret(),
         "WebhookList": webhooks::list(),
@@ -82,7 +82,7 @@ fn created() -> Value {
 
 /// The kept document and what the service knows beside it.
 fn template() -> Value {
-    let mut schema = json_schema::of_kept(&V1);
+    let mut schema = json_schema::stored_schema(&V1);
     let more = json!({
         "id": described(shared::id(), "Its id."),
         "status": status(Status::VALUES),

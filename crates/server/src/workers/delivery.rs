@@ -1,4 +1,4 @@
-//! Delivering: a step takes an event that is due, tries it, and writes down what came of it.
+//! One delivery step: leases a due event, attempts to deliver it, and records the result.
 
 use std::time::Duration;
 
@@ -19,121 +19,126 @@ use galley_store::{
 use jiff::{SignedDuration, Timestamp};
 
 use crate::delivery::{
-    CannotOpen, Outcome, Post, RetryAfter,
-    meta_payload::envelope,
-    meta_signature,
+    DecryptError, PostOutcome, PostRequest, RetryAfter, meta_payload, meta_signature,
     signature::{self, Secret},
 };
 use crate::{app::App, event_json};
 
-/// How much longer than an attempt can take nobody else takes its event.
-const MARGIN: Duration = Duration::from_secs(5);
+/// How long a lease outlasts the timeout of an attempt.
+const LEASE_MARGIN: Duration = Duration::from_secs(5);
 
-/// How long to rest before an attempt is tried to be written down once more.
-const BETWEEN_TRIES: Duration = Duration::from_millis(100);
+/// Delay between two tries to record an attempt.
+const RECORD_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// What came of one step.
+/// Result of one delivery step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// There is nothing to do before that moment, if ever.
+pub enum DeliveryStep {
+    /// No event is due. The next one is due at this time, if any.
     Idle(Option<Timestamp>),
-    /// The endpoint has it.
+    /// The endpoint accepted the event.
     Delivered,
-    /// It will be tried again then.
+    /// The attempt failed; the next one is due at this time.
     WillRetry(Timestamp),
-    /// That was the last attempt.
+    /// The last attempt failed.
     GaveUp,
-    /// Nothing is sent to the endpoint any more.
+    /// The attempt failed and the endpoint is now disabled.
     Disabled(DisableReason),
-    /// It took so long that somebody else has the event now.
+    /// The lease expired, or could expire during the attempt. Another worker may have the event.
     Late,
-    /// Nothing can be signed with the secret that is kept: for the operator to mend.
+    /// The stored secret cannot be decrypted, so the event cannot be signed. The operator has to
+    /// act.
     Unsigned,
 }
 
-/// Takes one due event of an endpoint, tries to deliver it, and writes down what came of it.
-pub async fn deliver_one(app: &App, webhook: WebhookId) -> Result<Step, StoreError> {
-    match take(app, webhook).await? {
-        DeliveryLease::Due(due) => attempt(app, &due).await,
-        DeliveryLease::Nothing(until) => Ok(Step::Idle(until)),
+/// Leases one due event of an endpoint, attempts to deliver it, and records the result.
+pub async fn deliver_one(app: &App, webhook: WebhookId) -> Result<DeliveryStep, StoreError> {
+    match lease_next(app, webhook).await? {
+        DeliveryLease::Due(due) => attempt_delivery(app, &due).await,
+        DeliveryLease::NothingDue(until) => Ok(DeliveryStep::Idle(until)),
     }
 }
 
-pub(super) async fn take(app: &App, webhook: WebhookId) -> Result<DeliveryLease, StoreError> {
+/// Leases the next due event of an endpoint.
+pub(super) async fn lease_next(app: &App, webhook: WebhookId) -> Result<DeliveryLease, StoreError> {
     let now = app.clock().now();
-    let lease = later(now, app.webhooks().timeout + MARGIN);
-    app.store().lease_delivery(webhook, now, lease).await
+    let lease_end = after(now, app.webhooks().timeout + LEASE_MARGIN);
+    app.store().lease_delivery(webhook, now, lease_end).await
 }
 
-pub(super) async fn attempt(app: &App, due: &DueDelivery) -> Result<Step, StoreError> {
-    let (begun, now) = (app.clock().monotonic(), app.clock().now());
-    let post = match message(app, due, now) {
-        Ok(post) => post,
+/// Attempts to deliver a leased event and records the result.
+pub(super) async fn attempt_delivery(
+    app: &App,
+    due: &DueDelivery,
+) -> Result<DeliveryStep, StoreError> {
+    let (started, now) = (app.clock().monotonic(), app.clock().now());
+    let request = match build_request(app, due, now) {
+        Ok(request) => request,
         Err(error) => {
-            // That is no fault of the endpoint: it keeps its turn.
+            // The endpoint did not cause this, so it does not count as an attempt.
             tracing::error!(webhook = %due.webhook.id, %error, "an event cannot be signed");
-            app.metrics().attempt(Step::Unsigned.as_str(), Duration::ZERO);
-            return Ok(Step::Unsigned);
+            app.metrics().record_delivery_attempt(DeliveryStep::Unsigned.as_str(), Duration::ZERO);
+            return Ok(DeliveryStep::Unsigned);
         }
     };
-    if later(now, app.webhooks().timeout) > due.lease {
-        // The store was so busy that the lease could end before the attempt does.
-        return Ok(Step::Late);
+    if after(now, app.webhooks().timeout) > due.lease_until {
+        // The store was slow: the lease could expire before the attempt ends.
+        return Ok(DeliveryStep::Late);
     }
-    let outcome = app.webhooks().outgoing.post(post).await;
+    let outcome = app.webhooks().client.post(request).await;
     let at = app.clock().now();
     let (reply, answer, failure) = match outcome {
-        Outcome::Answered { status, retry_after } => {
-            (Reply::of(status, retry_after.map(|it| rest(it, at))), Some(status), None)
+        PostOutcome::Responded { status, retry_after } => {
+            (Reply::of(status, retry_after.map(|it| delay_until(it, at))), Some(status), None)
         }
-        Outcome::Failed(failure) => (Reply::None, None, Some(failure.to_string())),
+        PostOutcome::Failed(failure) => (Reply::None, None, Some(failure.to_string())),
     };
-    let verdict = app.webhooks().schedule.after(due.attempts + 1, reply, chance(app));
+    let verdict = app.webhooks().schedule.after(due.attempts + 1, reply, random_fraction(app));
     let attempt = Attempt {
         webhook: due.webhook.id,
         seq: due.event.seq,
-        lease: due.lease,
+        lease_until: due.lease_until,
         url: due.webhook.url.clone(),
         at,
-        reply,
-        answer,
+        outcome: reply,
+        response_status: answer,
         failure,
-        verdict,
+        decision: verdict,
     };
     let step = match record(app, attempt).await? {
-        AttemptRecorded::Kept => match verdict {
-            Verdict::Delivered => Step::Delivered,
-            Verdict::Again(delay) => Step::WillRetry(later(at, delay)),
-            Verdict::Failed => Step::GaveUp,
+        AttemptRecorded::Recorded => match verdict {
+            Verdict::Delivered => DeliveryStep::Delivered,
+            Verdict::Again(delay) => DeliveryStep::WillRetry(after(at, delay)),
+            Verdict::Failed => DeliveryStep::GaveUp,
         },
-        AttemptRecorded::Disabled(because) => {
-            let (webhook, because_word) = (due.webhook.id, because.as_str());
-            tracing::warn!(%webhook, because = because_word, "an endpoint is disabled");
-            Step::Disabled(because)
+        AttemptRecorded::Disabled(reason) => {
+            let (webhook, because) = (due.webhook.id, reason.as_str());
+            tracing::warn!(%webhook, because, "an endpoint was disabled");
+            DeliveryStep::Disabled(reason)
         }
-        AttemptRecorded::Late => Step::Late,
+        AttemptRecorded::LeaseLost => DeliveryStep::Late,
     };
-    let took = app.clock().monotonic().saturating_sub(begun);
-    app.metrics().attempt(step.as_str(), took);
+    let took = app.clock().monotonic().saturating_sub(started);
+    app.metrics().record_delivery_attempt(step.as_str(), took);
     Ok(step)
 }
 
-/// Writes an attempt down, however busy the store is: what is not written down is sent twice.
+/// Records an attempt. Retries while the store is unavailable and the lease is valid, because an
+/// unrecorded event is delivered again.
 async fn record(app: &App, attempt: Attempt) -> Result<AttemptRecorded, StoreError> {
     loop {
         match app.store().record_attempt(attempt.clone()).await {
             Err(StoreError::Busy | StoreError::Full(_) | StoreError::Unavailable(_))
-                if app.clock().now() < attempt.lease =>
+                if app.clock().now() < attempt.lease_until =>
             {
-                tokio::time::sleep(BETWEEN_TRIES).await;
+                tokio::time::sleep(RECORD_RETRY_DELAY).await;
             }
             recorded => return recorded,
         }
     }
 }
 
-impl Step {
-    /// How metrics call it.
+impl DeliveryStep {
+    /// The value of the metric label `outcome`.
     fn as_str(self) -> &'static str {
         match self {
             Self::Idle(_) => "idle",
@@ -147,69 +152,77 @@ impl Step {
     }
 }
 
-/// The event as it is sent, in the form of its endpoint.
-fn message(app: &App, due: &DueDelivery, now: Timestamp) -> Result<Post, CannotOpen> {
+/// Builds the signed request for an event, in the format of its endpoint.
+fn build_request(
+    app: &App,
+    due: &DueDelivery,
+    now: Timestamp,
+) -> Result<PostRequest, DecryptError> {
     let DueDelivery { webhook, event, .. } = due;
-    // A store that was put back from a copy gives numbers again: the moment tells them apart.
+    // A store restored from a backup reuses sequence numbers; the timestamp keeps ids unique.
     let id = format!("evt_{}_{}_{}", webhook.account, event.seq, event.at.as_millisecond());
-    let (body, signed) = match webhook.format {
+    let (body, signature_headers) = match webhook.format {
         Format::Galley => {
-            let (body, secrets) = (event_json::event(event), secrets(app, webhook, now)?);
+            let (body, secrets) = (event_json::event(event), decrypt_secrets(app, webhook, now)?);
             let signature = signature::sign(&secrets, &id, now, body.as_bytes());
             let timestamp = (signature::TIMESTAMP_HEADER, now.as_second().to_string());
             (body, vec![timestamp, (signature::SIGNATURE_HEADER, signature)])
         }
         Format::Whatsapp => {
-            let secret = open(app, webhook, &webhook.secret)?;
-            let body = envelope(due);
-            let signature = meta_signature::sign_hub(&secret, body.as_bytes());
-            (body, vec![(meta_signature::HUB_HEADER, signature)])
+            let secret = decrypt(app, webhook, &webhook.secret)?;
+            let body = meta_payload::build(due);
+            let signature = meta_signature::sign_meta(&secret, body.as_bytes());
+            (body, vec![(meta_signature::META_SIGNATURE_HEADER, signature)])
         }
     };
-    let headers = signed.into_iter().chain([(signature::ID_HEADER, id)]);
+    let headers = signature_headers.into_iter().chain([(signature::ID_HEADER, id)]);
     let headers = headers.filter_map(|(name, value)| {
         Some((HeaderName::from_static(name), HeaderValue::try_from(value).ok()?))
     });
     let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    Ok(Post {
+    Ok(PostRequest {
         url: webhook.url.clone(),
         headers: headers.chain([json]).collect(),
         body: Bytes::from(body),
     })
 }
 
-/// Every secret that counts.
-fn secrets(app: &App, webhook: &Webhook, now: Timestamp) -> Result<Vec<Secret>, CannotOpen> {
-    let mut secrets = vec![open(app, webhook, &webhook.secret)?];
+/// Decrypts all secrets that currently sign: the current one, and during the overlap the former one.
+fn decrypt_secrets(
+    app: &App,
+    webhook: &Webhook,
+    now: Timestamp,
+) -> Result<Vec<Secret>, DecryptError> {
+    let mut secrets = vec![decrypt(app, webhook, &webhook.secret)?];
     if let Some((former, until)) = &webhook.former_secret
         && *until > now
     {
-        // One whose key is lost is no reason not to sign with the other.
-        secrets.extend(open(app, webhook, former).ok());
+        // If the former secret cannot be decrypted, sign with the current one alone.
+        secrets.extend(decrypt(app, webhook, former).ok());
     }
     Ok(secrets)
 }
 
-fn open(app: &App, webhook: &Webhook, kept: &StoredSecret) -> Result<Secret, CannotOpen> {
-    app.webhooks().keyring.open(webhook.account.get(), kept)
+fn decrypt(app: &App, webhook: &Webhook, stored: &StoredSecret) -> Result<Secret, DecryptError> {
+    app.webhooks().keyring.open(webhook.account.get(), stored)
 }
 
-/// How long an endpoint asks to be left alone.
-fn rest(asked: RetryAfter, now: Timestamp) -> Duration {
-    match asked {
-        RetryAfter::After(time) => time,
-        RetryAfter::At(moment) => moment.duration_since(now).try_into().unwrap_or_default(),
+/// The delay that an endpoint requests with `Retry-After`.
+fn delay_until(retry_after: RetryAfter, now: Timestamp) -> Duration {
+    match retry_after {
+        RetryAfter::After(delay) => delay,
+        RetryAfter::At(time) => time.duration_since(now).try_into().unwrap_or_default(),
     }
 }
 
-/// A number from 0 to 1.
-fn chance(app: &App) -> f64 {
+/// A random number from 0 to 1.
+fn random_fraction(app: &App) -> f64 {
     let mut byte = [0; 1];
     app.webhooks().random.fill(&mut byte);
     f64::from(byte[0]) / 255.0
 }
 
-fn later(at: Timestamp, time: Duration) -> Timestamp {
-    let time = SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX);
-    at.checked_add(time).unwrap_or(Timestamp::MAX)
+fn after(start: Timestamp, duration: Duration) -> Timestamp {
+    let duration = SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
+    start.checked_add(duration).unwrap_or(Timestamp::MAX)
 }

@@ -1,5 +1,5 @@
-//! The loop around the steps: every endpoint that has something to do, several events at once,
-//! none more often than it should, and none waiting for another.
+//! The delivery scheduler: delivers to all endpoints with due events concurrently, several events
+//! per endpoint, within the rate limit of each endpoint.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -11,185 +11,202 @@ use tokio::{
     time::Instant,
 };
 
-use super::delivery::{Step, attempt, take};
+use super::delivery::{DeliveryStep, attempt_delivery, lease_next};
 use crate::app::App;
 
-/// How many events are on their way to one endpoint at once, each of another template.
-const AT_ONCE: usize = 8;
+/// Maximum concurrent deliveries to one endpoint, each for another template.
+const MAX_DELIVERIES_PER_ENDPOINT: usize = 8;
 
-/// How many deliveries can be made up for at once after a quiet time.
-const BURST: u32 = 10;
+/// Maximum concurrent deliveries to all endpoints together. Each uses a file descriptor.
+const MAX_DELIVERIES: usize = 512;
 
-/// How many events are on their way at once, to all endpoints together: each is an open file.
-const ALL_AT_ONCE: usize = 512;
+/// Deliveries that an endpoint may receive in a burst after a quiet period.
+const BURST_DELIVERIES: u32 = 10;
 
-/// While some events are on their way, how often is looked for others that could go, too.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+/// Interval at which an endpoint with running deliveries is checked for further due events.
+const ENDPOINT_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How long an endpoint is left alone when the store, or its secret, is in trouble.
-const AFTER_STORE_ERROR: Duration = Duration::from_secs(1);
-const AFTER_UNSIGNED: Duration = Duration::from_secs(30);
+/// Pause of an endpoint after a store error.
+const STORE_ERROR_PAUSE: Duration = Duration::from_secs(1);
 
-/// How often is looked for what is due: not more than so, and not less.
-const BRIEFLY: Duration = Duration::from_millis(20);
-const LONG: Duration = Duration::from_secs(1);
+/// Pause of an endpoint whose secret cannot be decrypted.
+const SIGNING_ERROR_PAUSE: Duration = Duration::from_secs(30);
 
-/// So many times as long as a look takes is waited before the next.
-const BETWEEN_TO_LOOKING: u32 = 9;
+/// Bounds of the interval between two polls for due deliveries.
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Delivers whatever is due, until the service ends; then finishes what is on its way.
-pub async fn deliver_webhooks_forever(app: App) {
-    let (mut news, mut ending) = (app.store().event_notifier().of_anybody(), app.draining());
-    let mut endpoints = JoinSet::new();
-    let mut desk = Desk::default();
-    let room = Arc::new(Semaphore::new(ALL_AT_ONCE));
+/// Poll interval as a multiple of the last poll's duration.
+const POLL_INTERVAL_FACTOR: u32 = 9;
+
+/// Delivers due events until the service drains, then finishes the running deliveries.
+pub async fn run_delivery_scheduler(app: App) {
+    let (mut events, mut draining) = (app.store().event_notifier().subscribe_all(), app.draining());
+    let mut deliveries = JoinSet::new();
+    let mut scheduler = Scheduler::default();
+    let permits = Arc::new(Semaphore::new(MAX_DELIVERIES));
     while !app.is_draining() {
-        while let Some(ended) = endpoints.try_join_next_with_id() {
-            desk.note_end(ended);
+        while let Some(ended) = deliveries.try_join_next_with_id() {
+            scheduler.finish_endpoint(ended);
         }
-        let (now, began) = (app.clock().now(), Instant::now());
+        let (now, started) = (app.clock().now(), Instant::now());
         let due = app.store().due_webhooks(now).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "due deliveries cannot be looked for");
+            tracing::warn!(%error, "due deliveries could not be queried");
             DueWebhooks::default()
         });
         for webhook in due.now {
-            if desk.paces.get(&webhook).is_some_and(Pace::is_paused) {
+            if scheduler.rate_limiters.get(&webhook).is_some_and(RateLimiter::is_paused) {
                 continue;
             }
-            desk.busy.entry(webhook).or_insert_with(|| {
-                let pace = desk.paces.remove(&webhook).unwrap_or_else(|| Pace::new(&app));
-                endpoints.spawn(deliver_to(app.clone(), webhook, pace, Arc::clone(&room))).id()
+            scheduler.active.entry(webhook).or_insert_with(|| {
+                let limiter = scheduler
+                    .rate_limiters
+                    .remove(&webhook)
+                    .unwrap_or_else(|| RateLimiter::new(&app));
+                deliveries
+                    .spawn(deliver_to(app.clone(), webhook, limiter, Arc::clone(&permits)))
+                    .id()
             });
         }
-        let next = due.next.map_or(LONG, |next| {
-            Duration::try_from(next.duration_since(now)).unwrap_or_default().clamp(BRIEFLY, LONG)
+        let next = due.next_at.map_or(MAX_POLL_INTERVAL, |next| {
+            Duration::try_from(next.duration_since(now))
+                .unwrap_or_default()
+                .clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL)
         });
-        // Under load there is news all the time: it is enough to look now and then, and the less
-        // often the longer it takes.
-        let rest = (began.elapsed() * BETWEEN_TO_LOOKING).clamp(BRIEFLY, LONG);
+        // Under load new events arrive all the time. Poll less often the longer a poll takes.
+        let pause =
+            (started.elapsed() * POLL_INTERVAL_FACTOR).clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL);
         tokio::select! {
-            () = tokio::time::sleep(rest) => {}
-            _ = ending.changed() => continue,
+            () = tokio::time::sleep(pause) => {}
+            _ = draining.changed() => continue,
         }
         tokio::select! {
-            _ = news.changed() => {}
-            () = tokio::time::sleep(next.saturating_sub(rest)) => {}
-            _ = ending.changed() => {}
-            Some(ended) = endpoints.join_next_with_id() => desk.note_end(ended),
+            _ = events.changed() => {}
+            () = tokio::time::sleep(next.saturating_sub(pause)) => {}
+            _ = draining.changed() => {}
+            Some(ended) = deliveries.join_next_with_id() => scheduler.finish_endpoint(ended),
         }
     }
-    while endpoints.join_next().await.is_some() {}
+    while deliveries.join_next().await.is_some() {}
 }
 
-/// Which endpoints are being served, and how quickly each may go on.
+/// The endpoints that are being delivered to, and the rate limiters of the others.
 #[derive(Default)]
-struct Desk {
-    busy: HashMap<WebhookId, task::Id>,
-    paces: HashMap<WebhookId, Pace>,
+struct Scheduler {
+    active: HashMap<WebhookId, task::Id>,
+    rate_limiters: HashMap<WebhookId, RateLimiter>,
 }
 
-impl Desk {
-    fn note_end(&mut self, ended: Result<(task::Id, (WebhookId, Pace)), JoinError>) {
+impl Scheduler {
+    /// Handles the end of an endpoint's delivery task.
+    fn finish_endpoint(&mut self, ended: Result<(task::Id, (WebhookId, RateLimiter)), JoinError>) {
         match ended {
-            Ok((_, (webhook, pace))) => {
-                self.busy.remove(&webhook);
-                self.paces.insert(webhook, pace);
+            Ok((_, (webhook, limiter))) => {
+                self.active.remove(&webhook);
+                self.rate_limiters.insert(webhook, limiter);
             }
-            // A bug took it down: that is no reason to leave the endpoint alone for ever.
+            // The task panicked. Free the endpoint so that a new task can serve it.
             Err(error) => {
-                tracing::error!(%error, "delivering to an endpoint went wrong");
-                self.busy.retain(|_, task| *task != error.id());
+                tracing::error!(%error, "the delivery task of an endpoint failed");
+                self.active.retain(|_, task| *task != error.id());
             }
         }
     }
 }
 
-/// Delivers to one endpoint for as long as there is something to deliver.
+/// Delivers to one endpoint as long as it has due events.
 async fn deliver_to(
     app: App,
     webhook: WebhookId,
-    mut pace: Pace,
-    room: Arc<Semaphore>,
-) -> (WebhookId, Pace) {
-    let mut under_way = JoinSet::new();
-    let mut more = true;
+    mut limiter: RateLimiter,
+    permits: Arc<Semaphore>,
+) -> (WebhookId, RateLimiter) {
+    let mut running = JoinSet::new();
+    let mut has_more = true;
     loop {
-        if more && under_way.len() < AT_ONCE && !pace.is_paused() && !app.is_draining() {
-            pace.turn().await;
-            let permit = Arc::clone(&room).acquire_owned().await;
-            match take(&app, webhook).await {
+        if has_more
+            && running.len() < MAX_DELIVERIES_PER_ENDPOINT
+            && !limiter.is_paused()
+            && !app.is_draining()
+        {
+            limiter.acquire().await;
+            let permit = Arc::clone(&permits).acquire_owned().await;
+            match lease_next(&app, webhook).await {
                 Ok(DeliveryLease::Due(due)) => {
                     let app = app.clone();
-                    under_way.spawn(async move {
-                        let step = attempt(&app, &due).await;
+                    running.spawn(async move {
+                        let step = attempt_delivery(&app, &due).await;
                         drop(permit);
                         step
                     });
                 }
-                Ok(DeliveryLease::Nothing(_)) => {
-                    pace.give_back();
-                    more = false;
+                Ok(DeliveryLease::NothingDue(_)) => {
+                    limiter.refund();
+                    has_more = false;
                 }
                 Err(error) => {
-                    tracing::warn!(%webhook, %error, "a delivery cannot be taken");
-                    pace.pause(AFTER_STORE_ERROR);
+                    tracing::warn!(%webhook, %error, "a delivery could not be leased");
+                    limiter.pause(STORE_ERROR_PAUSE);
                 }
             }
             continue;
         }
         let ended = tokio::select! {
-            ended = under_way.join_next() => ended,
-            // One slow event is no reason for those of other templates to wait.
-            () = tokio::time::sleep(BETWEEN_LOOKS) => {
-                more = true;
+            ended = running.join_next() => ended,
+            // A slow delivery must not delay events of other templates.
+            () = tokio::time::sleep(ENDPOINT_POLL_INTERVAL) => {
+                has_more = true;
                 continue;
             }
         };
         match ended {
-            Some(Ok(Ok(Step::Unsigned))) => pace.pause(AFTER_UNSIGNED),
-            // What is done may let the next event of its template go.
-            Some(Ok(Ok(_))) => more = true,
+            Some(Ok(Ok(DeliveryStep::Unsigned))) => limiter.pause(SIGNING_ERROR_PAUSE),
+            // The next event of the same template may be due now.
+            Some(Ok(Ok(_))) => has_more = true,
             Some(Ok(Err(error))) => {
-                tracing::warn!(%webhook, %error, "an attempt cannot be written down");
-                pace.pause(AFTER_STORE_ERROR);
+                tracing::warn!(%webhook, %error, "a delivery attempt could not be recorded");
+                limiter.pause(STORE_ERROR_PAUSE);
             }
-            Some(Err(error)) => tracing::error!(%webhook, %error, "an attempt went wrong"),
-            None => return (webhook, pace),
+            Some(Err(error)) => tracing::error!(%webhook, %error, "a delivery attempt panicked"),
+            None => return (webhook, limiter),
         }
     }
 }
 
-/// Keeps an endpoint from getting more a second than it should.
-struct Pace {
-    between: Duration,
+/// Limits the deliveries per second of one endpoint.
+struct RateLimiter {
+    /// Time between two deliveries.
+    interval: Duration,
+    /// When the last acquired delivery may start.
     next: Instant,
-    /// Nothing is taken before this.
+    /// No delivery starts before this instant.
     paused_until: Instant,
 }
 
-impl Pace {
+impl RateLimiter {
     fn new(app: &App) -> Self {
-        let between = Duration::from_secs(1) / app.webhooks().per_second.max(1);
-        Self { between, next: Instant::now(), paused_until: Instant::now() }
+        let interval = Duration::from_secs(1) / app.webhooks().per_second.max(1);
+        Self { interval, next: Instant::now(), paused_until: Instant::now() }
     }
 
-    fn pause(&mut self, time: Duration) {
-        self.paused_until = Instant::now() + time;
+    fn pause(&mut self, duration: Duration) {
+        self.paused_until = Instant::now() + duration;
     }
 
     fn is_paused(&self) -> bool {
         self.paused_until > Instant::now()
     }
 
-    /// There was nothing to deliver.
-    fn give_back(&mut self) {
-        self.next = self.next.checked_sub(self.between).unwrap_or(self.next);
+    /// Returns an acquired slot because no delivery was due.
+    fn refund(&mut self) {
+        self.next = self.next.checked_sub(self.interval).unwrap_or(self.next);
     }
 
-    async fn turn(&mut self) {
+    /// Waits until the next delivery may start.
+    async fn acquire(&mut self) {
         let now = Instant::now();
-        let earliest = now.checked_sub(self.between * BURST).unwrap_or(now);
-        self.next = self.next.max(earliest) + self.between;
+        let earliest = now.checked_sub(self.interval * BURST_DELIVERIES).unwrap_or(now);
+        self.next = self.next.max(earliest) + self.interval;
         tokio::time::sleep_until(self.next).await;
     }
 }

@@ -1,85 +1,91 @@
-//! What the service does by itself: forgetting what has been kept for its time, following the
-//! events for the search, and looking for the events of other processes.
+//! Periodic maintenance: deletes expired records and events, updates the search index, and polls
+//! for events of other processes.
 
 use std::time::Duration;
 
 use galley_store::RetentionCursor;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{api::request_context::requests_so_far, app::App};
+use crate::{api::request_context::request_count, app::App};
 
-/// How long to rest between two steps of a sweep.
-const BETWEEN_STEPS: Duration = Duration::from_millis(200);
+/// Pause between two batches of a sweep.
+const BATCH_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How long to rest after a whole sweep.
-const BETWEEN_SWEEPS: Duration = Duration::from_mins(15);
+/// Pause between two sweeps.
+const SWEEP_INTERVAL: Duration = Duration::from_mins(15);
 
-/// Sweeps for ever, a small step at a time. A failed step is tried again with the next.
+/// Deletes expired idempotency records in small batches. Retries a failed batch with the next one.
 pub async fn run_record_retention(app: App) {
     let mut sweep = RetentionCursor::default();
     loop {
         match app.store().delete_expired_records(sweep, app.clock().now()).await {
             Ok(next) => sweep = next,
-            Err(error) => tracing::warn!(%error, "idempotency records could not be swept"),
+            Err(error) => {
+                tracing::warn!(%error, "expired idempotency records could not be deleted");
+            }
         }
-        tokio::time::sleep(if sweep.at.is_some() { BETWEEN_STEPS } else { BETWEEN_SWEEPS }).await;
+        tokio::time::sleep(if sweep.last_key.is_some() { BATCH_INTERVAL } else { SWEEP_INTERVAL })
+            .await;
     }
 }
 
-/// Forgets events that have been kept for this long, a small step at a time.
-pub async fn run_event_retention(app: App, kept: Duration) {
+/// Deletes events older than `retention` in small batches.
+pub async fn run_event_retention(app: App, retention: Duration) {
     loop {
-        let kept = SignedDuration::try_from(kept).unwrap_or(SignedDuration::MAX);
-        let since = app.clock().now().checked_sub(kept).unwrap_or(Timestamp::MIN);
-        let rest = match app.store().delete_expired_events(since).await {
-            Ok(0) => BETWEEN_SWEEPS,
-            Ok(_) => BETWEEN_STEPS,
+        let retention = SignedDuration::try_from(retention).unwrap_or(SignedDuration::MAX);
+        let cutoff = app.clock().now().checked_sub(retention).unwrap_or(Timestamp::MIN);
+        let pause = match app.store().delete_expired_events(cutoff).await {
+            Ok(0) => SWEEP_INTERVAL,
+            Ok(_) => BATCH_INTERVAL,
             Err(error) => {
-                tracing::warn!(%error, "old events could not be forgotten");
-                BETWEEN_SWEEPS
+                tracing::warn!(%error, "expired events could not be deleted");
+                SWEEP_INTERVAL
             }
         };
-        tokio::time::sleep(rest).await;
+        tokio::time::sleep(pause).await;
     }
 }
 
-/// How long those who wait for events may not know what other processes have committed.
-const BETWEEN_LOOKS_AT_OTHERS: Duration = Duration::from_secs(1);
+/// Upper bound for how long subscribers do not see events committed by other processes.
+const EVENT_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Looks for the events of other processes, for those who wait.
+/// Polls for events of other processes and notifies subscribers.
 pub async fn run_event_poller(app: App) {
     loop {
-        tokio::time::sleep(BETWEEN_LOOKS_AT_OTHERS).await;
+        tokio::time::sleep(EVENT_POLL_INTERVAL).await;
         if let Err(error) = app.store().poll_events().await {
-            tracing::warn!(%error, "events of other processes could not be looked for");
+            tracing::warn!(%error, "events of other processes could not be polled");
         }
     }
 }
 
-/// How long to rest when the search is up to date: what it is behind at most, in quiet times.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
+/// Poll interval while the search index is up to date, which is also its maximum lag without load.
+const INDEX_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How much longer than a step took to rest after it while the service is busy: the search takes
-/// that share of one core from the requests, and no more.
-const REST: u32 = 31;
+/// Longest pause between two indexing steps.
+const MAX_INDEX_PAUSE: Duration = Duration::from_secs(1);
 
-/// Follows the events for ever, a small step at a time.
+/// Pause after an indexing step under load, as a multiple of the step's duration. Limits indexing
+/// to 1/32 of one core.
+const BUSY_PAUSE_FACTOR: u32 = 31;
+
+/// Updates the search index from the events in small steps.
 pub async fn run_search_indexer(app: App) {
     loop {
-        let (begun, before) = (app.clock().monotonic(), requests_so_far());
+        let (started, requests_before) = (app.clock().monotonic(), request_count());
         let step = app.store().update_search_index().await;
-        let took = app.clock().monotonic().saturating_sub(begun);
-        // More than one request in each millisecond.
-        let busy = u128::from(requests_so_far() - before) > took.as_millis();
-        let rest = match step {
-            Ok(step) if step.more && busy => took * REST,
-            Ok(step) if step.more => Duration::ZERO,
-            Ok(_) => BETWEEN_LOOKS,
+        let took = app.clock().monotonic().saturating_sub(started);
+        // More than one request per millisecond.
+        let is_busy = u128::from(request_count() - requests_before) > took.as_millis();
+        let pause = match step {
+            Ok(step) if step.has_more && is_busy => took * BUSY_PAUSE_FACTOR,
+            Ok(step) if step.has_more => Duration::ZERO,
+            Ok(_) => INDEX_POLL_INTERVAL,
             Err(error) => {
-                tracing::warn!(%error, "the search could not follow the events");
-                BETWEEN_LOOKS
+                tracing::warn!(%error, "the search index could not be updated");
+                INDEX_POLL_INTERVAL
             }
         };
-        tokio::time::sleep(rest.min(Duration::from_secs(1))).await;
+        tokio::time::sleep(pause.min(MAX_INDEX_PAUSE)).await;
     }
 }

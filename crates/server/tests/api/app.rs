@@ -1,5 +1,5 @@
-//! A service of its own for each test: a real store in a temporary directory, a clock that the
-//! test moves, the real router without a socket.
+//! A separate service for each test: a real store in a temporary directory, a clock that the test
+//! advances, and the real router without a socket.
 
 use std::{
     io::Write,
@@ -35,15 +35,15 @@ pub(crate) struct TestApp {
     _dir: tempfile::TempDir,
 }
 
-/// What came back.
+/// A response with its whole body.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
 }
 
-impl Answer {
+impl TestResponse {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
@@ -52,7 +52,7 @@ impl Answer {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 
-    /// Asserts that this is a problem of that kind, in its full form, and gives its document.
+    /// Asserts that this is a complete problem of this kind, and returns its document.
     pub(crate) fn problem(&self, status: u16, slug: &str) -> Value {
         assert_eq!(self.status.as_u16(), status, "{self:?}");
         assert_eq!(self.header("content-type"), Some("application/problem+json"), "{self:?}");
@@ -66,17 +66,17 @@ impl Answer {
 }
 
 impl TestApp {
-    /// A service with one account that takes any phone number.
+    /// A service with one account that accepts any phone number.
     pub(crate) async fn start() -> Self {
         Self::start_with(Limits::default()).await
     }
 
-    /// A service whose account is under manual review.
+    /// A service whose account has manual review.
     pub(crate) async fn start_reviewed() -> Self {
         Self::begin(|store| store, Limits::default(), Review::Manual, false).await
     }
 
-    /// A service whose operator lets events be sent to private networks.
+    /// A service whose operator allows endpoints in private networks.
     pub(crate) async fn start_private() -> Self {
         Self::begin(|store| store, Limits::default(), Review::Auto, true).await
     }
@@ -85,7 +85,7 @@ impl TestApp {
         Self::start_on(|store| store, limits).await
     }
 
-    /// With the store that `wrap` makes of the real one.
+    /// A service whose store is the real one, wrapped by `wrap`.
     pub(crate) async fn start_on(
         wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
         limits: Limits,
@@ -105,14 +105,14 @@ impl TestApp {
         let clock = Arc::new(TestClock::default());
         let log = Log::default();
         let access = AccessLog::new(LogFormat::Json, Box::new(log.clone()));
-        let handed: Arc<dyn Clock> = Arc::<TestClock>::clone(&clock);
-        let setup = setup::webhooks(allow_private);
+        let app_clock: Arc<dyn Clock> = Arc::<TestClock>::clone(&clock);
+        let webhooks = setup::webhooks(allow_private);
         let app = App::new(
             Arc::clone(&store),
-            handed,
+            app_clock,
             limits,
             access,
-            setup,
+            webhooks,
             "test".to_owned(),
             "https://galley.test",
         );
@@ -142,49 +142,49 @@ impl TestApp {
                 credential(CredentialKind::Key, key),
                 credential(CredentialKind::Token, token),
             ],
-            only_as_first: false,
+            only_if_first: false,
             at: self.clock.now(),
         };
-        let made = self.store.create_account(new).await.unwrap();
-        assert!(matches!(made, CreateAccountOutcome::Created(..)), "{made:?}");
+        let created = self.store.create_account(new).await.unwrap();
+        assert!(matches!(created, CreateAccountOutcome::Created(..)), "{created:?}");
     }
 
-    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
-        let response = self.galley.answer(request).await;
+    pub(crate) async fn send(&self, request: Request<Body>) -> TestResponse {
+        let response = self.galley.handle(request).await;
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.unwrap();
         let text = String::from_utf8(bytes.to_vec()).unwrap();
-        Answer { status: parts.status, headers: parts.headers, text }
+        TestResponse { status: parts.status, headers: parts.headers, text }
     }
 
-    /// Posts a template as the first account.
-    pub(crate) async fn create(&self, document: &Value) -> Answer {
+    /// Creates a template as the first account.
+    pub(crate) async fn create(&self, document: &Value) -> TestResponse {
         self.send(post(document.to_string())).await
     }
 
-    pub(crate) async fn create_with_key(&self, document: &Value, key: &str) -> Answer {
+    pub(crate) async fn create_with_key(&self, document: &Value, key: &str) -> TestResponse {
         let mut request = post(document.to_string());
         request.headers_mut().insert("idempotency-key", key.parse().unwrap());
         self.send(request).await
     }
 
-    pub(crate) async fn show(&self, id: &str) -> Answer {
+    pub(crate) async fn show(&self, id: &str) -> TestResponse {
         self.send(request(Method::GET, &format!("{}/{id}", path(PHONE, KEY)), TOKEN, "")).await
     }
 
-    /// A call of the first account on `message_templates`, or on what `rest` names below it.
-    pub(crate) async fn call(&self, method: Method, rest: &str, body: &Value) -> Answer {
+    /// Calls `message_templates`, followed by `rest`, as the first account.
+    pub(crate) async fn call(&self, method: Method, rest: &str, body: &Value) -> TestResponse {
         self.call_with(method, rest, body, None).await
     }
 
-    /// The same with one header.
+    /// Like [`TestApp::call`], with an optional header.
     pub(crate) async fn call_with(
         &self,
         method: Method,
         rest: &str,
         body: &Value,
         header: Option<(&'static str, &str)>,
-    ) -> Answer {
+    ) -> TestResponse {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let mut request = request(method, &format!("{}{rest}", path(PHONE, KEY)), TOKEN, body);
         if let Some((name, value)) = header {
@@ -193,15 +193,15 @@ impl TestApp {
         self.send(request).await
     }
 
-    /// A call of the first account on whatever `rest` names below its base.
-    pub(crate) async fn base(&self, method: Method, rest: &str, body: &Value) -> Answer {
+    /// Calls `rest` below the base path of the first account.
+    pub(crate) async fn base(&self, method: Method, rest: &str, body: &Value) -> TestResponse {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let path = format!("/api/v1.0/{PHONE}/{KEY}{rest}");
         self.send(request(method, &path, TOKEN, body)).await
     }
 
-    /// Creates a small template and answers its id.
-    pub(crate) async fn made(&self, name: &str) -> String {
+    /// Creates a small template and returns its id.
+    pub(crate) async fn create_named(&self, name: &str) -> String {
         let mut document = hello(name);
         document["allow_category_change"] = json!(true);
         let created = self.create(&document).await;
@@ -209,7 +209,7 @@ impl TestApp {
         created.json()["id"].as_str().unwrap().to_owned()
     }
 
-    /// The access log so far; dropping nothing, since lines are gathered for a moment.
+    /// Stops the service and returns its access log, which is buffered until then.
     pub(crate) fn into_log(self) -> String {
         let Self { galley, app, log, .. } = self;
         drop((galley, app));
@@ -219,14 +219,14 @@ impl TestApp {
 }
 
 pub(crate) fn credential(kind: CredentialKind, secret: &str) -> NewCredential {
-    NewCredential::lasting(kind, secret)
+    NewCredential::unrestricted(kind, secret)
 }
 
 pub(crate) fn path(phone: &str, key: &str) -> String {
     format!("/api/v1.0/{phone}/{key}/message_templates")
 }
 
-/// A create of the first account with these bytes.
+/// A create request of the first account with this body.
 pub(crate) fn post(body: impl Into<Body>) -> Request<Body> {
     let mut request = request(Method::POST, &path(PHONE, KEY), TOKEN, body);
     request.headers_mut().insert("content-type", "application/json".parse().unwrap());
@@ -256,7 +256,7 @@ pub(crate) fn hello(name: &str) -> Value {
     })
 }
 
-/// A clock that stands still until it is moved.
+/// A clock that only the test advances.
 #[derive(Default)]
 pub(crate) struct TestClock(Mutex<Duration>);
 

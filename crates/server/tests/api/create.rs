@@ -1,4 +1,4 @@
-//! `POST {base}/message_templates`: the specification's rows.
+//! `POST {base}/message_templates`.
 
 use galley_domain::template::Review;
 use serde_json::{Value, json};
@@ -15,8 +15,8 @@ fn with_buttons(buttons: &Value) -> Value {
     with(&json!([{"type": "BODY", "text": "b"}, {"type": "BUTTONS", "buttons": buttons}]))
 }
 
-/// Creates the template, reads it back, and gives its components.
-async fn kept(document: &Value) -> Value {
+/// Creates the template, reads it back, and returns its components.
+async fn stored_components(document: &Value) -> Value {
     let app = TestApp::start().await;
     let created = app.create(document).await;
     assert_eq!(created.status.as_u16(), 201, "{created:?}");
@@ -24,18 +24,18 @@ async fn kept(document: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_valid_template_answers_201_with_exactly_id_status_and_category() {
+async fn a_create_returns_201_with_exactly_id_status_and_category() {
     let app = TestApp::start().await;
-    let answer = app.create(&hello("welcome")).await;
-    assert_eq!(answer.status.as_u16(), 201);
-    assert_eq!(answer.header("content-type"), Some("application/json"));
-    let id = answer.json()["id"].as_str().unwrap().to_owned();
+    let response = app.create(&hello("welcome")).await;
+    assert_eq!(response.status.as_u16(), 201);
+    assert_eq!(response.header("content-type"), Some("application/json"));
+    let id = response.json()["id"].as_str().unwrap().to_owned();
     assert!(id.parse::<u64>().is_ok_and(|id| id > 0 && id < 1 << 53), "{id}");
     assert_eq!(
-        answer.text,
+        response.text,
         format!(r#"{{"id":"{id}","status":"APPROVED","category":"MARKETING"}}"#)
     );
-    assert_eq!(answer.header("location"), Some(&*format!("message_templates/{id}")));
+    assert_eq!(response.header("location"), Some(&*format!("message_templates/{id}")));
 }
 
 #[tokio::test]
@@ -49,26 +49,26 @@ async fn a_name_is_unique_across_all_templates_of_all_accounts() {
     *other.uri_mut() = path("222", "key-2").parse().unwrap();
     other.headers_mut().insert("authorization", "Bearer token-2".parse().unwrap());
     let other = app.send(other).await.problem(409, "name-taken");
-    assert_eq!(other.get("existing_id"), None, "another account's template is not told");
+    assert_eq!(other.get("existing_id"), None, "the template of another account is not revealed");
 }
 
 #[tokio::test]
-async fn a_template_may_be_only_a_body() {
+async fn a_body_alone_is_a_valid_template() {
     let body = json!([{"type": "BODY", "text": "Just this"}]);
-    assert_eq!(kept(&with(&body)).await, body);
+    assert_eq!(stored_components(&with(&body)).await, body);
 }
 
 #[tokio::test]
-async fn a_template_may_be_a_body_and_buttons() {
+async fn a_body_with_buttons_is_a_valid_template() {
     let components = json!([
         {"type": "BODY", "text": "Choose"},
         {"type": "BUTTONS", "buttons": [{"type": "QUICK_REPLY", "text": "Yes"}]},
     ]);
-    assert_eq!(kept(&with(&components)).await, components);
+    assert_eq!(stored_components(&with(&components)).await, components);
 }
 
 #[tokio::test]
-async fn a_template_may_have_all_four_components_with_every_button_type() {
+async fn a_template_can_have_all_four_components_and_every_button_type() {
     let components = json!([
         {"type": "HEADER", "format": "MEDIA", "example": {"media_url": "https://shop.example/a.png"}},
         {"type": "BODY", "text": "Hi {{1}}, {{2}} off", "example": {"body_text": [["Ada", "20%"]]}},
@@ -80,17 +80,17 @@ async fn a_template_may_have_all_four_components_with_every_button_type() {
             {"type": "COPY_CODE", "example": "SAVE20"},
         ]},
     ]);
-    assert_eq!(kept(&with(&components)).await, components);
+    assert_eq!(stored_components(&with(&components)).await, components);
 }
 
 #[tokio::test]
-async fn a_text_header_may_hold_placeholders_with_or_without_samples() {
+async fn a_text_header_can_contain_placeholders_with_or_without_samples() {
     for components in [
         json!([{"type": "HEADER", "format": "TEXT", "text": "Sale"}, {"type": "BODY", "text": "b"}]),
         json!([{"type": "HEADER", "format": "TEXT", "text": "Hi {{1}}"}, {"type": "BODY", "text": "b"}]),
         json!([{"type": "HEADER", "format": "TEXT", "text": "Hi {{1}}", "example": {"header_text": ["Ada"]}}, {"type": "BODY", "text": "b"}]),
     ] {
-        assert_eq!(kept(&with(&components)).await, components);
+        assert_eq!(stored_components(&with(&components)).await, components);
     }
 }
 
@@ -107,17 +107,17 @@ async fn letter_case_of_types_formats_and_categories_does_not_matter() {
     let app = TestApp::start().await;
     let created = app.create(&document).await;
     assert_eq!(created.json()["category"], "UTILITY");
-    let kept = app.show(created.json()["id"].as_str().unwrap()).await.json();
-    assert_eq!(kept["category"], "UTILITY");
+    let stored = app.show(created.json()["id"].as_str().unwrap()).await.json();
+    assert_eq!(stored["category"], "UTILITY");
     let types: Vec<_> =
-        kept["components"].as_array().unwrap().iter().map(|it| it["type"].clone()).collect();
+        stored["components"].as_array().unwrap().iter().map(|it| it["type"].clone()).collect();
     assert_eq!(types, ["HEADER", "BODY", "BUTTONS"]);
-    assert_eq!(kept["components"][0]["format"], "MEDIA");
-    assert_eq!(kept["components"][2]["buttons"][1]["type"], "COPY_CODE");
+    assert_eq!(stored["components"][0]["format"], "MEDIA");
+    assert_eq!(stored["components"][2]["buttons"][1]["type"], "COPY_CODE");
 }
 
 #[tokio::test]
-async fn a_refusal_lists_every_violation_with_its_place_and_its_cure() {
+async fn a_rejection_lists_every_violation_with_its_pointer_and_hint() {
     let app = TestApp::start().await;
     let mut document = with_buttons(&json!([{"type": "CALL", "text": "Call"}]));
     document["language"] = json!("english");
@@ -128,7 +128,7 @@ async fn a_refusal_lists_every_violation_with_its_place_and_its_cure() {
       "detail": "3 rules are broken",
       "request_id": "(id)",
       "status": 422,
-      "title": "The template breaks some rules",
+      "title": "The template is invalid",
       "type": "/problems/invalid-template",
       "violations": [
         {
@@ -159,7 +159,7 @@ async fn a_refusal_lists_every_violation_with_its_place_and_its_cure() {
 }
 
 #[tokio::test]
-async fn a_request_that_breaks_many_rules_cannot_make_a_large_answer() {
+async fn many_violations_do_not_make_a_large_response() {
     let app = TestApp::start().await;
     let text = "{{x}}".repeat(800);
     let problem = app.create(&with(&json!([{"type": "BODY", "text": text}]))).await;
@@ -172,7 +172,7 @@ async fn a_request_that_breaks_many_rules_cannot_make_a_large_answer() {
 }
 
 #[tokio::test]
-async fn every_required_field_is_asked_for_and_null_counts_as_absent() {
+async fn a_missing_or_null_required_field_is_a_violation() {
     let app = TestApp::start().await;
     for field in ["name", "language", "category", "allow_category_change", "components"] {
         let mut document = hello("t");
@@ -184,7 +184,7 @@ async fn every_required_field_is_asked_for_and_null_counts_as_absent() {
 }
 
 #[tokio::test]
-async fn unknown_fields_are_passed_over_and_not_kept() {
+async fn unknown_fields_are_ignored_and_not_stored() {
     let app = TestApp::start().await;
     let mut document = hello("t");
     document["colour"] = json!({"deep": [1, 2, {"x": null}]});
@@ -192,8 +192,8 @@ async fn unknown_fields_are_passed_over_and_not_kept() {
     document["status"] = json!("DISABLED");
     let created = app.create(&document).await;
     assert_eq!(created.json()["status"], "APPROVED");
-    let kept = app.show(created.json()["id"].as_str().unwrap()).await.json();
-    assert_eq!((kept.get("colour"), &kept["id"]), (None, &created.json()["id"]));
+    let stored = app.show(created.json()["id"].as_str().unwrap()).await.json();
+    assert_eq!((stored.get("colour"), &stored["id"]), (None, &created.json()["id"]));
 }
 
 #[tokio::test]
@@ -207,7 +207,7 @@ async fn under_manual_review_a_new_template_is_pending() {
 }
 
 #[tokio::test]
-async fn names_and_texts_come_back_byte_for_byte() {
+async fn names_and_texts_are_returned_byte_for_byte() {
     let app = TestApp::start().await;
     let text =
         "e\u{301} é \u{202e}abc\u{202c} \u{200b} 👩‍👩‍👧 \"quoted\" \\ / \u{2028} \u{feff} \t\r\n end";
@@ -215,13 +215,13 @@ async fn names_and_texts_come_back_byte_for_byte() {
     let mut document = hello(name);
     document["components"] = json!([{"type": "BODY", "text": text}]);
     let created = app.create(&document).await;
-    let kept = app.show(created.json()["id"].as_str().unwrap()).await.json();
-    assert_eq!(kept["name"], name);
-    assert_eq!(kept["components"][0]["text"], text);
+    let stored = app.show(created.json()["id"].as_str().unwrap()).await.json();
+    assert_eq!(stored["name"], name);
+    assert_eq!(stored["components"][0]["text"], text);
 }
 
 #[tokio::test]
-async fn the_version_stands_in_the_path_and_no_other_is_known() {
+async fn only_the_api_version_in_the_path_exists() {
     let app = TestApp::start().await;
     for version in ["v1", "v1.1", "v2.0", "1.0"] {
         let elsewhere = path(PHONE, KEY).replace("v1.0", version);

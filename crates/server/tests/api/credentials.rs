@@ -1,4 +1,4 @@
-//! Who may call: the order of the checks, scopes, phone numbers, and how soon changes count.
+//! Authentication: the order of the checks, scopes, phone numbers, and the credential cache.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use axum::http::Method;
 use galley_domain::account::Scopes;
 use galley_store::{AddCredentialOutcome, CredentialId, CredentialKind, NewCredential, SecretHash};
 
-use super::app::{Answer, KEY, PHONE, TOKEN, TestApp, credential, hello, path, request};
+use super::app::{KEY, PHONE, TOKEN, TestApp, TestResponse, credential, hello, path, request};
 
-async fn call(app: &TestApp, phone: &str, key: &str, token: &str) -> Answer {
+async fn call(app: &TestApp, phone: &str, key: &str, token: &str) -> TestResponse {
     app.send(request(Method::POST, &path(phone, key), token, hello("t").to_string())).await
 }
 
@@ -22,7 +22,7 @@ async fn add(app: &TestApp, new: NewCredential) -> CredentialId {
 }
 
 #[tokio::test]
-async fn each_missing_or_wrong_credential_says_which_one_it_is() {
+async fn each_missing_or_wrong_credential_has_its_own_problem() {
     let app = TestApp::start().await;
     app.account("second", &["222"], "key-2", "token-2").await;
     for (phone, key, token, status, slug) in [
@@ -36,9 +36,9 @@ async fn each_missing_or_wrong_credential_says_which_one_it_is() {
         ("222", KEY, TOKEN, 404, "phone-unknown"),
         ("999", "key-2", "token-2", 404, "phone-unknown"),
     ] {
-        let answer = call(&app, phone, key, token).await;
-        let problem = answer.problem(status, slug);
-        assert_eq!(answer.header("www-authenticate"), (status == 401).then_some("Bearer"));
+        let response = call(&app, phone, key, token).await;
+        let problem = response.problem(status, slug);
+        assert_eq!(response.header("www-authenticate"), (status == 401).then_some("Bearer"));
         if slug == "phone-unknown" {
             assert!(problem["detail"].as_str().unwrap().contains("galley phone add"));
         }
@@ -46,7 +46,7 @@ async fn each_missing_or_wrong_credential_says_which_one_it_is() {
 }
 
 #[tokio::test]
-async fn the_bearer_scheme_is_read_in_any_letter_case_and_no_other_scheme_is() {
+async fn only_the_bearer_scheme_is_accepted_in_any_letter_case() {
     let app = TestApp::start().await;
     for (scheme, status) in [("bearer", 404), ("BEARER", 404), ("Basic", 401), ("Token", 401)] {
         let mut request = request(Method::GET, &format!("{}/1", path(PHONE, KEY)), "", "");
@@ -56,7 +56,7 @@ async fn the_bearer_scheme_is_read_in_any_letter_case_and_no_other_scheme_is() {
 }
 
 #[tokio::test]
-async fn expired_and_revoked_credentials_are_refused_as_such() {
+async fn expired_and_revoked_credentials_have_their_own_problems() {
     use galley_server::Clock as _;
     let app = TestApp::start().await;
     let end = app.clock.now() + Duration::from_mins(1);
@@ -74,7 +74,7 @@ async fn expired_and_revoked_credentials_are_refused_as_such() {
 }
 
 #[tokio::test]
-async fn a_token_without_the_scope_is_refused_and_told_which_one_it_needs() {
+async fn a_rejection_for_a_missing_scope_names_the_scope() {
     let app = TestApp::start().await;
     let scoped = |secret, scopes| NewCredential {
         scopes: Scopes::parse(scopes).unwrap(),
@@ -91,7 +91,7 @@ async fn a_token_without_the_scope_is_refused_and_told_which_one_it_needs() {
 }
 
 #[tokio::test]
-async fn a_disabled_account_is_shut_out_until_it_is_enabled() {
+async fn a_disabled_account_is_rejected_until_it_is_enabled() {
     use galley_server::Clock as _;
     let app = TestApp::start().await;
     let id = app.store.accounts().await.unwrap()[0].id;
@@ -103,7 +103,7 @@ async fn a_disabled_account_is_shut_out_until_it_is_enabled() {
 }
 
 #[tokio::test]
-async fn a_new_credential_works_at_once_even_after_it_was_refused() {
+async fn a_new_credential_works_immediately_even_after_a_rejection() {
     let app = TestApp::start().await;
     call(&app, PHONE, KEY, "brand-new").await.problem(401, "token-unknown");
     add(&app, credential(CredentialKind::Token, "brand-new")).await;
@@ -111,7 +111,7 @@ async fn a_new_credential_works_at_once_even_after_it_was_refused() {
 }
 
 #[tokio::test]
-async fn a_revocation_counts_within_two_seconds_although_good_credentials_are_kept_in_memory() {
+async fn a_revocation_takes_effect_within_two_seconds_despite_the_cache() {
     use galley_server::Clock as _;
     let app = TestApp::start().await;
     let id = add(&app, credential(CredentialKind::Token, "leaked")).await;
@@ -122,20 +122,20 @@ async fn a_revocation_counts_within_two_seconds_although_good_credentials_are_ke
 }
 
 #[tokio::test]
-async fn an_account_without_numbers_owns_a_number_from_its_first_use() {
+async fn an_account_without_numbers_claims_a_number_on_first_use() {
     let app = TestApp::start().await;
     app.account("second", &[], "key-2", "token-2").await;
     let mine = app.store.accounts().await.unwrap()[0].id;
     assert_eq!(call(&app, "777", KEY, TOKEN).await.status.as_u16(), 201);
     assert_eq!(app.store.phone_owner("777").await.unwrap(), Some(mine));
     call(&app, "777", "key-2", "token-2").await.problem(404, "phone-unknown");
-    // A call that is refused uses nothing.
+    // A rejected call does not claim a number.
     call(&app, "888", KEY, "token-2").await.problem(403, "credentials-mismatch");
     assert_eq!(app.store.phone_owner("888").await.unwrap(), None);
 }
 
 #[tokio::test]
-async fn no_secret_stands_in_an_answer_a_log_line_or_a_metric() {
+async fn responses_logs_and_metrics_contain_no_secrets() {
     let app = TestApp::start().await;
     let mut seen = Vec::new();
     for (method, path) in [
@@ -145,12 +145,12 @@ async fn no_secret_stands_in_an_answer_a_log_line_or_a_metric() {
         (Method::GET, format!("/elsewhere/{KEY}")),
         (Method::POST, path("9%2F9", KEY)),
     ] {
-        let answer = app.send(request(method, &path, TOKEN, "{}")).await;
-        seen.push(format!("{answer:?}"));
+        let response = app.send(request(method, &path, TOKEN, "{}")).await;
+        seen.push(format!("{response:?}"));
     }
     seen.push(app.send(request(Method::GET, "/metrics", "", "")).await.text);
     let mut seen = seen.concat();
-    assert!(seen.contains("{phone_number_id}/{key}/message_templates"), "the pattern is shown");
+    assert!(seen.contains("{phone_number_id}/{key}/message_templates"), "the pattern appears");
     seen.push_str(&app.into_log());
     assert!(!seen.contains(KEY) && !seen.contains(TOKEN), "{seen}");
     let hash = SecretHash::of(KEY).0.map(|byte| format!("{byte:02x}")).concat();

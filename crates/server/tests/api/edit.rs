@@ -9,17 +9,17 @@ fn body(text: &str) -> Value {
     json!({"components": [{"type": "BODY", "text": text}]})
 }
 
-async fn patch(app: &TestApp, id: &str, edit: &Value) -> super::app::Answer {
+async fn patch(app: &TestApp, id: &str, edit: &Value) -> super::app::TestResponse {
     app.call(Method::PATCH, &format!("/{id}"), edit).await
 }
 
 #[tokio::test]
-async fn an_edit_replaces_the_components_as_a_whole_in_a_new_version() {
+async fn an_edit_replaces_all_components_in_a_new_version() {
     let app = TestApp::start().await;
-    let id = app.made("welcome").await;
-    let answer = patch(&app, &id, &body("Good morning")).await;
-    assert_eq!((answer.status.as_u16(), answer.header("etag")), (200, Some("\"2\"")));
-    let now = answer.json();
+    let id = app.create_named("welcome").await;
+    let response = patch(&app, &id, &body("Good morning")).await;
+    assert_eq!((response.status.as_u16(), response.header("etag")), (200, Some("\"2\"")));
+    let now = response.json();
     assert_eq!(now["components"], json!([{"type": "BODY", "text": "Good morning"}]));
     assert_eq!((&now["version"], &now["live_version"]), (&json!(2), &json!(2)));
     assert_eq!((&now["status"], &now["id"]), (&json!("APPROVED"), &json!(id)));
@@ -27,14 +27,14 @@ async fn an_edit_replaces_the_components_as_a_whole_in_a_new_version() {
 }
 
 #[tokio::test]
-async fn an_edit_is_checked_as_a_creation_is_and_nothing_changes_when_it_is_refused() {
+async fn an_invalid_edit_is_rejected_and_changes_nothing() {
     let app = TestApp::start().await;
-    let id = app.made("welcome").await;
+    let id = app.create_named("welcome").await;
     let before = app.show(&id).await.json();
-    let faulty = json!({
+    let invalid = json!({
         "name": "other", "category": "NEWS", "components": [{"type": "BODY", "text": "{{2}}"}],
     });
-    let problem = patch(&app, &id, &faulty).await.problem(422, "invalid-template");
+    let problem = patch(&app, &id, &invalid).await.problem(422, "invalid-template");
     let rules: Vec<&str> = problem["violations"]
         .as_array()
         .unwrap()
@@ -50,21 +50,21 @@ async fn an_edit_is_checked_as_a_creation_is_and_nothing_changes_when_it_is_refu
 }
 
 #[tokio::test]
-async fn whoever_sends_back_what_was_read_edits_it() {
+async fn a_document_that_was_read_can_be_sent_back_as_an_edit() {
     let app = TestApp::start().await;
-    let id = app.made("welcome").await;
+    let id = app.create_named("welcome").await;
     let mut document = app.show(&id).await.json();
     document["components"][0]["text"] = json!("Dear {{1}}");
-    let answer = patch(&app, &id, &document).await;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    assert_eq!(answer.json()["components"], document["components"]);
+    let response = patch(&app, &id, &document).await;
+    assert_eq!(response.status, 200, "{response:?}");
+    assert_eq!(response.json()["components"], document["components"]);
 }
 
 #[tokio::test]
-async fn a_category_changes_only_where_that_is_allowed() {
+async fn a_category_changes_only_if_the_template_allows_it() {
     let app = TestApp::start().await;
     let marketing = json!({"category": "utility"});
-    let id = app.made("free").await;
+    let id = app.create_named("free").await;
     let now = patch(&app, &id, &marketing).await.json();
     assert_eq!(
         (&now["category"], &now["previous_category"], &now["version"]),
@@ -81,31 +81,31 @@ async fn a_category_changes_only_where_that_is_allowed() {
 }
 
 #[tokio::test]
-async fn if_match_takes_the_edit_only_at_that_revision() {
+async fn if_match_accepts_an_edit_only_at_that_revision() {
     let app = TestApp::start().await;
-    let id = app.made("welcome").await;
+    let id = app.create_named("welcome").await;
     let edit = async |tag: &str, text: &str| {
         let item = format!("/{id}");
         app.call_with(Method::PATCH, &item, &body(text), Some(("if-match", tag))).await
     };
     assert_eq!(edit("\"1\"", "two").await.header("etag"), Some("\"2\""));
     for outdated in ["\"1\"", "\"3\"", "W/\"2\"", "\"two\"", "\"1\", \"9\""] {
-        let answer = edit(outdated, "three").await;
-        answer.problem(412, "revision-outdated");
-        assert_eq!(answer.header("etag"), Some("\"2\""), "{outdated}");
+        let response = edit(outdated, "three").await;
+        response.problem(412, "revision-outdated");
+        assert_eq!(response.header("etag"), Some("\"2\""), "{outdated}");
     }
     assert_eq!(edit("\"7\", \"2\"", "three").await.status, 200);
     assert_eq!(edit("*", "four").await.status, 200);
-    for nonsense in ["4", "\"4", "four"] {
-        edit(nonsense, "five").await.problem(400, "bad-request");
+    for invalid in ["4", "\"4", "four"] {
+        edit(invalid, "five").await.problem(400, "bad-request");
     }
     assert_eq!(app.show(&id).await.json()["version"], 4);
 }
 
 #[tokio::test]
-async fn of_many_edits_with_one_tag_exactly_one_is_taken() {
+async fn of_concurrent_edits_with_the_same_tag_exactly_one_succeeds() {
     let app = std::sync::Arc::new(TestApp::start().await);
-    let id = app.made("welcome").await;
+    let id = app.create_named("welcome").await;
     let tasks: Vec<_> = (0..32)
         .map(|number| {
             let (app, item) = (std::sync::Arc::clone(&app), format!("/{id}"));
@@ -117,11 +117,11 @@ async fn of_many_edits_with_one_tag_exactly_one_is_taken() {
         .collect();
     let mut won = Vec::new();
     for task in tasks {
-        let answer = task.await.unwrap();
-        if answer.status == 200 {
-            won.push(answer.json());
+        let response = task.await.unwrap();
+        if response.status == 200 {
+            won.push(response.json());
         } else {
-            answer.problem(412, "revision-outdated");
+            response.problem(412, "revision-outdated");
         }
     }
     assert_eq!(won.len(), 1);
@@ -129,9 +129,9 @@ async fn of_many_edits_with_one_tag_exactly_one_is_taken() {
 }
 
 #[tokio::test]
-async fn an_older_version_is_shown_and_comes_back_in_one_call() {
+async fn an_older_version_can_be_read_and_restored() {
     let app = TestApp::start().await;
-    let id = app.made("welcome").await;
+    let id = app.create_named("welcome").await;
     let first = app.show(&id).await.json();
     patch(&app, &id, &json!({"category": "UTILITY"})).await;
     patch(&app, &id, &body("third")).await;
@@ -151,22 +151,22 @@ async fn an_older_version_is_shown_and_comes_back_in_one_call() {
     );
     patch(&app, &id, &json!({"restore_version": 5})).await.problem(404, "version-unknown");
     app.show(&format!("{id}?version=5")).await.problem(404, "version-unknown");
-    for odd in ["0x1", "-1", "1.0", "", "99999999999999999999"] {
-        app.show(&format!("{id}?version={odd}")).await.problem(400, "bad-request");
+    for invalid in ["0x1", "-1", "1.0", "", "99999999999999999999"] {
+        app.show(&format!("{id}?version={invalid}")).await.problem(400, "bad-request");
     }
 }
 
 #[tokio::test]
-async fn versions_are_listed_with_their_status_when_and_by_whom() {
+async fn versions_are_listed_with_status_time_and_author() {
     let app = TestApp::start().await;
-    let id = app.made("welcome").await;
+    let id = app.create_named("welcome").await;
     app.clock.advance(std::time::Duration::from_mins(1));
     patch(&app, &id, &json!({"category": "UTILITY"})).await;
-    let answer = app.call(Method::GET, &format!("/{id}/versions"), &Value::Null).await;
-    let token = answer.json()["data"][0]["created_by"].clone();
-    assert!(token.as_str().unwrap().parse::<u64>().is_ok(), "{answer:?}");
+    let response = app.call(Method::GET, &format!("/{id}/versions"), &Value::Null).await;
+    let token = response.json()["data"][0]["created_by"].clone();
+    assert!(token.as_str().unwrap().parse::<u64>().is_ok(), "{response:?}");
     assert_eq!(
-        answer.json(),
+        response.json(),
         json!({
             "data": [
                 {
@@ -188,17 +188,17 @@ async fn versions_are_listed_with_their_status_when_and_by_whom() {
 }
 
 #[tokio::test]
-async fn a_deleted_template_is_gone_and_its_name_free_at_once() {
+async fn deleting_a_template_frees_its_name() {
     let app = TestApp::start().await;
-    let id = app.made("welcome").await;
+    let id = app.create_named("welcome").await;
     let item = format!("/{id}");
     let outdated = ("if-match", "\"2\"");
     app.call_with(Method::DELETE, &item, &Value::Null, Some(outdated))
         .await
         .problem(412, "revision-outdated");
-    let answer = app.call(Method::DELETE, &item, &Value::Null).await;
-    assert_eq!((answer.status.as_u16(), &*answer.text), (204, ""));
-    assert_eq!(answer.header("content-type"), None);
+    let response = app.call(Method::DELETE, &item, &Value::Null).await;
+    assert_eq!((response.status.as_u16(), &*response.text), (204, ""));
+    assert_eq!(response.header("content-type"), None);
     for (method, rest, body) in [
         (Method::GET, "", Value::Null),
         (Method::DELETE, "", Value::Null),
@@ -207,22 +207,22 @@ async fn a_deleted_template_is_gone_and_its_name_free_at_once() {
         (Method::POST, "/review", json!({"decision": "pause"})),
         (Method::POST, "/render", json!({})),
     ] {
-        let answer = app.call(method, &format!("{item}{rest}"), &body).await;
-        answer.problem(404, "template-unknown");
+        let response = app.call(method, &format!("{item}{rest}"), &body).await;
+        response.problem(404, "template-unknown");
     }
-    assert_ne!(app.made("welcome").await, id);
+    assert_ne!(app.create_named("welcome").await, id);
 }
 
 #[tokio::test]
-async fn a_caller_who_has_the_newest_revision_is_told_so() {
+async fn a_read_of_the_current_revision_is_not_modified() {
     let app = TestApp::start().await;
-    let id = app.made("welcome").await;
+    let id = app.create_named("welcome").await;
     let item = format!("/{id}");
     for (tag, status) in [("\"1\"", 304), ("W/\"1\"", 304), ("*", 304), ("\"2\"", 200)] {
         let header = Some(("if-none-match", tag));
-        let answer = app.call_with(Method::GET, &item, &Value::Null, header).await;
-        assert_eq!(answer.status.as_u16(), status, "{tag}");
-        assert_eq!(answer.header("etag"), Some("\"1\""), "{tag}");
-        assert_eq!(answer.text.is_empty(), status == 304, "{tag}");
+        let response = app.call_with(Method::GET, &item, &Value::Null, header).await;
+        assert_eq!(response.status.as_u16(), status, "{tag}");
+        assert_eq!(response.header("etag"), Some("\"1\""), "{tag}");
+        assert_eq!(response.text.is_empty(), status == 304, "{tag}");
     }
 }

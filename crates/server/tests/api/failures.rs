@@ -1,5 +1,4 @@
-//! What callers are told when the store fails, hangs or panics: a real store that stumbles where a
-//! test tells it to.
+//! Responses when the store fails, hangs or panics, with faults injected into a real store.
 
 use std::{
     future::{Future, pending},
@@ -18,10 +17,10 @@ use galley_server::Limits;
 use galley_store::{
     Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, AppendOutcome, Attempt,
     AttemptRecorded, BeginUploadOutcome, ChangeOutcome, CreateAccountOutcome, CreateOutcome,
-    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, DeleteOutcome, Deliveries,
-    Delivery, DeliveryLease, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord,
+    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery,
+    DeliveryLease, DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord,
     IndexProgress, ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate,
-    NewUpload, NewWebhook, Page, Replay, ReplayOutcome, RetentionCursor, Rotation, SecretHash,
+    NewUpload, NewWebhook, Page, Replay, ReplayOutcome, RetentionCursor, RotateOutcome, SecretHash,
     Store, StoreError, StoredSecret, StoredTemplate, TemplateChange, Upload, UpsertOutcome,
     Version, Webhook, WebhookChange,
 };
@@ -30,59 +29,59 @@ use tokio::sync::Notify;
 
 use super::app::{TOKEN, TestApp, hello, request};
 
-/// Stands in every cause, and must stand in no answer.
-const CAUSE: &str = "the-cause-only-the-log-may-tell";
+/// Part of every cause. No response may contain it.
+const CAUSE: &str = "the-cause-only-the-log-may-contain";
 
-/// What becomes of a call.
+/// A fault in a method of the store.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
     Fails(fn() -> StoreError),
     Hangs,
     Panics,
-    /// What it answers is held back until [`Faults::let_go`]; then the fault is gone.
+    /// The result is held back until [`Faults::release`], which also removes the fault.
     Held,
 }
 
-/// A store whose methods do what `inner` does, but for those with a fault.
-struct Faulty {
+/// A store that forwards to `inner`, except for methods with a fault.
+struct FaultyStore {
     inner: Arc<dyn Store>,
     faults: Arc<Faults>,
 }
 
-/// The faults in force, by the method they are in.
+/// The active faults by method.
 #[derive(Default)]
 pub(super) struct Faults {
-    set: Mutex<Vec<(&'static str, Fault)>>,
+    active: Mutex<Vec<(&'static str, Fault)>>,
     held: Notify,
-    let_go: Notify,
+    released: Notify,
 }
 
 impl Faults {
     pub(super) fn set(&self, method: &'static str, fault: Fault) {
-        let mut faults = self.set.lock().unwrap();
+        let mut faults = self.active.lock().unwrap();
         faults.retain(|(name, _)| *name != method);
         faults.push((method, fault));
     }
 
     fn clear(&self) {
-        self.set.lock().unwrap().clear();
+        self.active.lock().unwrap().clear();
     }
 
-    /// Waits until an answer is held back.
+    /// Waits until a result is held back.
     pub(super) async fn held(&self) {
         self.held.notified().await;
     }
 
-    pub(super) fn let_go(&self) {
-        self.let_go.notify_one();
+    pub(super) fn release(&self) {
+        self.released.notify_one();
     }
 
     fn of(&self, method: &str) -> Option<Fault> {
-        let faults = self.set.lock().unwrap();
+        let faults = self.active.lock().unwrap();
         faults.iter().find(|(name, _)| *name == method).map(|(_, fault)| *fault)
     }
 
-    async fn stumble(&self, method: &str) -> Result<(), StoreError> {
+    async fn inject(&self, method: &str) -> Result<(), StoreError> {
         match self.of(method) {
             None | Some(Fault::Held) => Ok(()),
             Some(Fault::Fails(error)) => Err(error()),
@@ -93,36 +92,36 @@ impl Faults {
 
     async fn hold_back(&self, method: &str) {
         if matches!(self.of(method), Some(Fault::Held)) {
-            self.set.lock().unwrap().retain(|(name, _)| *name != method);
+            self.active.lock().unwrap().retain(|(name, _)| *name != method);
             self.held.notify_one();
-            self.let_go.notified().await;
+            self.released.notified().await;
         }
     }
 }
 
-/// Writes the methods as the trait declares them, each of which may stumble before it begins.
-macro_rules! stumbling {
-    ($($method:ident $(<$($life:lifetime),+>)? ($($argument:ident: $kind:ty),*) -> $answer:ty;)+) => {
-        impl Store for Faulty {
+/// Implements the methods of the trait, each with its fault.
+macro_rules! with_faults {
+    ($($method:ident $(<$($life:lifetime),+>)? ($($argument:ident: $kind:ty),*) -> $output:ty;)+) => {
+        impl Store for FaultyStore {
             fn event_notifier(&self) -> &EventNotifier {
                 self.inner.event_notifier()
             }
 
             $(
-                fn $method<'me, $($($life,)+)? 'answer>(
+                fn $method<'me, $($($life,)+)? 'future>(
                     &'me self,
                     $($argument: $kind,)*
-                ) -> Pin<Box<dyn Future<Output = Result<$answer, StoreError>> + Send + 'answer>>
+                ) -> Pin<Box<dyn Future<Output = Result<$output, StoreError>> + Send + 'future>>
                 where
-                    'me: 'answer,
-                    $($($life: 'answer,)+)?
-                    Self: 'answer,
+                    'me: 'future,
+                    $($($life: 'future,)+)?
+                    Self: 'future,
                 {
                     Box::pin(async move {
-                        self.faults.stumble(stringify!($method)).await?;
-                        let answer = self.inner.$method($($argument),*).await;
+                        self.faults.inject(stringify!($method)).await?;
+                        let result = self.inner.$method($($argument),*).await;
                         self.faults.hold_back(stringify!($method)).await;
-                        answer
+                        result
                     })
                 }
             )+
@@ -130,7 +129,7 @@ macro_rules! stumbling {
     };
 }
 
-stumbling! {
+with_faults! {
     create_template(new: NewTemplate) -> CreateOutcome;
     edit_template(change: TemplateChange, edit: Edit) -> ChangeOutcome;
     review_template(change: TemplateChange, trigger: Trigger, reason: Option<String>) -> ChangeOutcome;
@@ -142,7 +141,7 @@ stumbling! {
     delete_templates(
         account: AccountId, ids: Vec<TemplateId>, review: Review, actor: Actor, at: Timestamp
     ) -> DeleteOutcome;
-    family<'name>(account: AccountId, name: &'name str) -> Vec<StoredTemplate>;
+    translations<'name>(account: AccountId, name: &'name str) -> Vec<StoredTemplate>;
     template(account: AccountId, id: TemplateId) -> Option<Arc<StoredTemplate>>;
     version(account: AccountId, id: TemplateId, number: u64) -> Option<Version>;
     versions(
@@ -150,12 +149,12 @@ stumbling! {
     ) -> Option<Vec<Version>>;
     list(listing: ListQuery) -> Page;
     count_templates(listing: ListQuery) -> u64;
-    taken<'claim>(account: AccountId, claim: &'claim str) -> Option<NameConflict>;
+    name_conflict<'claim>(account: AccountId, claim: &'claim str) -> Option<NameConflict>;
     template_with_text<'words>(
         account: AccountId, wording: &'words MessageText, except: Option<TemplateId>
     ) -> Option<TemplateId>;
     update_search_index() -> IndexProgress;
-    record(account: AccountId, key: [u8; 16], at: Timestamp) -> Option<IdempotencyRecord>;
+    idempotency_record(account: AccountId, key: [u8; 16], at: Timestamp) -> Option<IdempotencyRecord>;
     events(account: AccountId, after: Option<u64>, limit: usize) -> Feed;
     newest_event(account: AccountId) -> u64;
     poll_events() -> ();
@@ -169,9 +168,9 @@ stumbling! {
     rotate_webhook(
         account: AccountId, id: WebhookId, secret: StoredSecret, until: Timestamp, anyway: bool,
         at: Timestamp
-    ) -> Rotation;
+    ) -> RotateOutcome;
     delete_webhook(account: AccountId, id: WebhookId) -> bool;
-    deliveries(account: AccountId, id: WebhookId, wanted: Deliveries) -> Option<Vec<Delivery>>;
+    deliveries(account: AccountId, id: WebhookId, wanted: DeliveryQuery) -> Option<Vec<Delivery>>;
     replay(account: AccountId, id: WebhookId, what: Replay, at: Timestamp) -> ReplayOutcome;
     due_webhooks(at: Timestamp) -> DueWebhooks;
     lease_delivery(id: WebhookId, at: Timestamp, lease: Timestamp) -> DeliveryLease;
@@ -210,8 +209,9 @@ stumbling! {
 
 pub(super) async fn start(limits: Limits) -> (TestApp, Arc<Faults>) {
     let faults = Arc::<Faults>::default();
-    let theirs = Arc::clone(&faults);
-    let app = TestApp::start_on(|inner| Arc::new(Faulty { inner, faults: theirs }), limits).await;
+    let injected = Arc::clone(&faults);
+    let wrap = |inner| -> Arc<dyn Store> { Arc::new(FaultyStore { inner, faults: injected }) };
+    let app = TestApp::start_on(wrap, limits).await;
     (app, faults)
 }
 
@@ -219,7 +219,7 @@ fn cause() -> galley_store::Cause {
     Arc::new(std::io::Error::other(CAUSE))
 }
 
-/// Every way in which a store says that it failed, and what the caller is told.
+/// Every error of a store, with the expected status and problem.
 const FAILURES: [(Fault, u16, &str); 5] = [
     (Fault::Fails(|| StoreError::Busy), 503, "busy"),
     (Fault::Fails(|| StoreError::Full(cause())), 503, "storage-full"),
@@ -229,78 +229,78 @@ const FAILURES: [(Fault, u16, &str); 5] = [
 ];
 
 #[tokio::test]
-async fn each_failure_of_the_store_is_told_by_what_the_caller_can_do() {
+async fn each_failure_of_the_store_has_its_own_problem() {
     let (app, faults) = start(Limits::default()).await;
-    let kept = app.create(&hello("kept")).await;
-    let id = kept.json()["id"].as_str().unwrap().to_owned();
-    let refused = serde_json::json!({"name": ""});
+    let stored = app.create(&hello("stored")).await;
+    let id = stored.json()["id"].as_str().unwrap().to_owned();
+    let invalid = serde_json::json!({"name": ""});
     for (fault, status, slug) in FAILURES {
-        for method in ["create_template", "template", "record"] {
+        for method in ["create_template", "template", "idempotency_record"] {
             faults.set(method, fault);
         }
-        let answers = [
-            app.create(&hello("refused")).await,
-            app.create_with_key(&hello("refused"), "a-key").await,
-            app.create_with_key(&refused, "another-key").await,
+        let responses = [
+            app.create(&hello("rejected")).await,
+            app.create_with_key(&hello("rejected"), "a-key").await,
+            app.create_with_key(&invalid, "another-key").await,
             app.show(&id).await,
         ];
-        for answer in answers {
-            answer.problem(status, slug);
-            assert_eq!(answer.header("retry-after").is_some(), status == 503, "{answer:?}");
-            assert!(!answer.text.contains(CAUSE), "{answer:?}");
+        for response in responses {
+            response.problem(status, slug);
+            assert_eq!(response.header("retry-after").is_some(), status == 503, "{response:?}");
+            assert!(!response.text.contains(CAUSE), "{response:?}");
         }
         faults.clear();
     }
     assert_eq!(app.show(&id).await.status, 200);
-    assert_eq!(app.create(&hello("refused")).await.status, 201);
+    assert_eq!(app.create(&hello("rejected")).await.status, 201);
 }
 
 #[tokio::test]
-async fn a_failure_while_credentials_are_looked_up_is_no_refusal_of_them() {
+async fn a_failed_credential_lookup_is_not_an_authentication_error() {
     for method in ["credential_epoch", "credential", "account", "phone_owner", "add_phone"] {
         let (app, faults) = start(Limits::default()).await;
         faults.set(method, Fault::Fails(|| StoreError::Unavailable(cause())));
-        let answer = app.create(&hello("early")).await;
-        answer.problem(503, "unavailable");
-        assert!(answer.header("retry-after").is_some(), "{method}: {answer:?}");
+        let response = app.create(&hello("early")).await;
+        response.problem(503, "unavailable");
+        assert!(response.header("retry-after").is_some(), "{method}: {response:?}");
         faults.clear();
         assert_eq!(app.create(&hello("early")).await.status, 201, "{method}");
     }
 }
 
 #[tokio::test]
-async fn to_clients_of_the_graph_api_a_failure_is_a_passing_one_in_their_form() {
+async fn the_graph_surface_reports_failures_as_transient_errors() {
     for (fault, status, slug) in FAILURES {
         let (app, faults) = start(Limits::default()).await;
         faults.set("credential", fault);
         let path = format!("/v23.0/1/message_templates?access_token={TOKEN}");
-        let answer = app.send(request(Method::GET, &path, "", "")).await;
-        assert_eq!(answer.status, status, "{answer:?}");
-        let error = &answer.json()["error"];
-        assert_eq!(error["code"], if status == 503 { 2 } else { 1 }, "{answer:?}");
-        assert_eq!(error["is_transient"], status == 503, "{answer:?}");
+        let response = app.send(request(Method::GET, &path, "", "")).await;
+        assert_eq!(response.status, status, "{response:?}");
+        let error = &response.json()["error"];
+        assert_eq!(error["code"], if status == 503 { 2 } else { 1 }, "{response:?}");
+        assert_eq!(error["is_transient"], status == 503, "{response:?}");
         assert_eq!(error["galley_problem"], slug);
-        assert_eq!(answer.header("retry-after").is_some(), status == 503, "{answer:?}");
-        assert!(!answer.text.contains(CAUSE) && !answer.text.contains(TOKEN), "{answer:?}");
+        assert_eq!(response.header("retry-after").is_some(), status == 503, "{response:?}");
+        assert!(!response.text.contains(CAUSE) && !response.text.contains(TOKEN), "{response:?}");
     }
 }
 
 #[tokio::test]
-async fn a_store_that_never_answers_is_given_up_at_the_deadline() {
+async fn a_store_that_never_responds_ends_at_the_deadline() {
     let request = Duration::from_millis(20);
     let (app, faults) = start(Limits { request, ..Limits::default() }).await;
     faults.set("create_template", Fault::Hangs);
-    let answer = app.create(&hello("slow")).await;
-    answer.problem(503, "deadline");
-    assert!(answer.header("retry-after").is_some(), "{answer:?}");
+    let response = app.create(&hello("slow")).await;
+    response.problem(503, "deadline");
+    assert!(response.header("retry-after").is_some(), "{response:?}");
 }
 
 #[tokio::test]
-async fn kept_credentials_are_trusted_for_five_seconds_without_the_store() {
+async fn cached_credentials_are_trusted_for_five_seconds_without_the_store() {
     let (app, faults) = start(Limits::default()).await;
-    let made = app.create(&hello("kept")).await;
-    let id = made.json()["id"].as_str().unwrap().to_owned();
-    // The phone number is kept from the second request on: the first one made it the account's.
+    let created = app.create(&hello("stored")).await;
+    let id = created.json()["id"].as_str().unwrap().to_owned();
+    // The first request claims the phone number; the second one caches it.
     assert_eq!(app.show(&id).await.status, 200);
     for method in ["credential_epoch", "credential", "account", "phone_owner", "add_phone"] {
         faults.set(method, Fault::Fails(|| StoreError::Unavailable(cause())));
@@ -317,12 +317,12 @@ async fn kept_credentials_are_trusted_for_five_seconds_without_the_store() {
 }
 
 #[tokio::test]
-async fn a_panic_is_answered_500_and_takes_nothing_down() {
+async fn a_panic_becomes_a_500_and_the_service_continues() {
     let (app, faults) = start(Limits::default()).await;
     faults.set("create_template", Fault::Panics);
-    let answer = app.create(&hello("panicking")).await;
-    answer.problem(500, "internal");
-    assert!(!answer.text.contains(CAUSE), "{answer:?}");
+    let response = app.create(&hello("panicking")).await;
+    response.problem(500, "internal");
+    assert!(!response.text.contains(CAUSE), "{response:?}");
     faults.clear();
     assert_eq!(app.create(&hello("panicking")).await.status, 201);
     let log = app.into_log();

@@ -8,21 +8,23 @@ use axum::{
 use super::app::{KEY, PHONE, TOKEN, TestApp, hello, path, post, request};
 
 #[tokio::test]
-async fn only_plain_path_segments_exist_whatever_the_method() {
+async fn a_path_with_invalid_segments_is_404_for_every_method() {
     let app = TestApp::start().await;
     let long = "1".repeat(257);
-    for odd in ["", "%2e%2e%2f", "a%2Fb", "%00", "a%20b", "%C3%A4", "%ff", "a;b", "a:b", &long] {
-        for base in [path(odd, KEY), path(PHONE, odd)] {
+    for invalid in ["", "%2e%2e%2f", "a%2Fb", "%00", "a%20b", "%C3%A4", "%ff", "a;b", "a:b", &long]
+    {
+        for base in [path(invalid, KEY), path(PHONE, invalid)] {
             for method in [Method::POST, Method::PUT, Method::GET] {
-                let answer = app.send(request(method, &base, TOKEN, hello("t").to_string())).await;
-                answer.problem(404, "not-found");
+                let response =
+                    app.send(request(method, &base, TOKEN, hello("t").to_string())).await;
+                response.problem(404, "not-found");
             }
         }
     }
 }
 
 #[tokio::test]
-async fn a_slash_at_the_end_makes_no_difference() {
+async fn a_trailing_slash_makes_no_difference() {
     let app = TestApp::start().await;
     let created = app
         .send(request(
@@ -38,19 +40,19 @@ async fn a_slash_at_the_end_makes_no_difference() {
 }
 
 #[tokio::test]
-async fn another_method_is_405_with_allow_and_needs_no_credentials() {
+async fn an_unsupported_method_is_405_with_allow_even_without_credentials() {
     let app = TestApp::start().await;
-    let answer = app.send(request(Method::PUT, &path(PHONE, "nobody"), "", "")).await;
-    answer.problem(405, "method-not-allowed");
-    assert_eq!(answer.header("allow"), Some("GET,HEAD,POST"));
-    let answer = app.send(request(Method::POST, "/healthz", "", "")).await;
-    answer.problem(405, "method-not-allowed");
-    assert_eq!(answer.header("allow"), Some("GET,HEAD"));
+    let response = app.send(request(Method::PUT, &path(PHONE, "unknown"), "", "")).await;
+    response.problem(405, "method-not-allowed");
+    assert_eq!(response.header("allow"), Some("GET,HEAD,POST"));
+    let response = app.send(request(Method::POST, "/healthz", "", "")).await;
+    response.problem(405, "method-not-allowed");
+    assert_eq!(response.header("allow"), Some("GET,HEAD"));
     app.send(request(Method::GET, "/nowhere", "", "")).await.problem(404, "not-found");
 }
 
 #[tokio::test]
-async fn the_body_is_json_in_utf8_or_says_nothing_of_its_type() {
+async fn a_body_is_json_in_utf8_or_has_no_content_type() {
     let app = TestApp::start().await;
     let mut sent = 0;
     for (content_type, good) in [
@@ -70,11 +72,11 @@ async fn the_body_is_json_in_utf8_or_says_nothing_of_its_type() {
         if let Some(content_type) = content_type {
             request.headers_mut().insert("content-type", content_type.parse().unwrap());
         }
-        let answer = app.send(request).await;
+        let response = app.send(request).await;
         if good {
-            assert_eq!(answer.status.as_u16(), 201, "{content_type:?}");
+            assert_eq!(response.status.as_u16(), 201, "{content_type:?}");
         } else {
-            answer.problem(415, "unsupported-media-type");
+            response.problem(415, "unsupported-media-type");
         }
     }
     let mut compressed = post(hello("z").to_string());
@@ -83,7 +85,7 @@ async fn the_body_is_json_in_utf8_or_says_nothing_of_its_type() {
 }
 
 #[tokio::test]
-async fn a_body_over_256_kib_is_413_announced_or_not() {
+async fn a_body_over_256_kib_is_413_with_or_without_a_length() {
     let app = TestApp::start().await;
     let fits = format!("{}{}", hello("t"), " ".repeat(256 * 1_024 - hello("t").to_string().len()));
     assert_eq!(fits.len(), 256 * 1_024);
@@ -97,7 +99,7 @@ async fn a_body_over_256_kib_is_413_announced_or_not() {
 }
 
 #[tokio::test]
-async fn what_is_not_json_is_400_and_says_where() {
+async fn malformed_json_is_400_with_its_position() {
     let app = TestApp::start().await;
     let deep = format!("{}{}", "[".repeat(33), "]".repeat(33));
     for bad in ["", "{", "{\"name\": nope}", "[1,]", "{} {}", &deep, "\u{feff}{}"] {
@@ -109,7 +111,7 @@ async fn what_is_not_json_is_400_and_says_where() {
 }
 
 #[tokio::test]
-async fn credentials_are_asked_for_before_anything_of_the_body() {
+async fn credentials_are_checked_before_the_body() {
     let app = TestApp::start().await;
     let mut request = request(Method::POST, &path(PHONE, KEY), "", "not json");
     request.headers_mut().insert("content-type", "text/plain".parse().unwrap());
@@ -117,7 +119,7 @@ async fn credentials_are_asked_for_before_anything_of_the_body() {
 }
 
 #[tokio::test]
-async fn duplicate_keys_and_nul_are_violations_of_the_document() {
+async fn duplicate_keys_and_nul_characters_are_violations() {
     let app = TestApp::start().await;
     let twice = r#"{"name":"a","name":"b"}"#;
     let problem = app.send(post(twice)).await.problem(422, "invalid-template");
@@ -127,7 +129,7 @@ async fn duplicate_keys_and_nul_are_violations_of_the_document() {
     assert_eq!(problem["violations"][0]["rule"], "control-character");
 }
 
-/// A body of so many KiB that does not say how long it is.
+/// A body of `left` KiB without a declared length.
 struct Streamed {
     left: usize,
 }

@@ -1,4 +1,4 @@
-//! The Idempotency-Key on creation.
+//! The `Idempotency-Key` of a create.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::app::{KEY, PHONE, TOKEN, TestApp, credential, hello, path, post, request};
 
 #[tokio::test]
-async fn the_same_request_again_gets_the_first_answer_byte_for_byte() {
+async fn a_repeated_request_gets_the_first_response_byte_for_byte() {
     let app = TestApp::start().await;
     let first = app.create_with_key(&hello("t"), "order-1").await;
     assert_eq!((first.status.as_u16(), first.header("idempotent-replayed")), (201, None));
@@ -20,7 +20,7 @@ async fn the_same_request_again_gets_the_first_answer_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn another_payload_or_path_under_the_same_key_is_refused() {
+async fn the_same_key_with_another_payload_or_path_is_rejected() {
     let app = TestApp::start().await;
     app.create_with_key(&hello("t"), "order-1").await;
     app.create_with_key(&hello("u"), "order-1").await.problem(422, "idempotency-key-reused");
@@ -28,12 +28,12 @@ async fn another_payload_or_path_under_the_same_key_is_refused() {
     *elsewhere.uri_mut() = path("15550009999", KEY).parse().unwrap();
     elsewhere.headers_mut().insert("idempotency-key", "order-1".parse().unwrap());
     app.send(elsewhere).await.problem(422, "idempotency-key-reused");
-    // The record is looked up before the rules are asked.
+    // The idempotency record takes precedence over the rules.
     app.create_with_key(&json!({}), "order-1").await.problem(422, "idempotency-key-reused");
 }
 
 #[tokio::test]
-async fn a_rotated_api_key_does_not_make_another_request_of_it() {
+async fn a_repeated_request_works_with_a_rotated_api_key() {
     use galley_server::Clock as _;
     let app = TestApp::start().await;
     let first = app.create_with_key(&hello("t"), "order-1").await;
@@ -48,7 +48,7 @@ async fn a_rotated_api_key_does_not_make_another_request_of_it() {
 }
 
 #[tokio::test]
-async fn a_refused_request_leaves_its_key_free() {
+async fn a_rejected_request_does_not_use_its_key() {
     let app = TestApp::start().await;
     app.create_with_key(&json!({"name": "t"}), "order-1").await.problem(422, "invalid-template");
     app.create(&hello("t")).await;
@@ -57,7 +57,7 @@ async fn a_refused_request_leaves_its_key_free() {
 }
 
 #[tokio::test]
-async fn after_a_day_the_key_is_free_again() {
+async fn a_key_expires_after_24_hours() {
     let app = TestApp::start().await;
     app.create_with_key(&hello("t"), "order-1").await;
     app.clock.advance(Duration::from_hours(24));
@@ -65,7 +65,7 @@ async fn after_a_day_the_key_is_free_again() {
 }
 
 #[tokio::test]
-async fn twins_in_flight_get_one_template_and_one_answer() {
+async fn concurrent_requests_with_one_key_get_the_same_response() {
     let app = TestApp::start().await;
     let document = hello("t");
     let (one, two, three) = tokio::join!(

@@ -3,32 +3,35 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use super::app::{Answer, TestApp, hello, path, request};
+use super::app::{TestApp, TestResponse, hello, path, request};
 
-async fn list(app: &TestApp, query: &str) -> Answer {
+async fn list(app: &TestApp, query: &str) -> TestResponse {
     app.call(Method::GET, query, &Value::Null).await
 }
 
-fn names(answer: &Answer) -> Vec<String> {
-    let page = answer.json();
-    let data = page["data"].as_array().unwrap_or_else(|| panic!("{answer:?}"));
+fn names(response: &TestResponse) -> Vec<String> {
+    let page = response.json();
+    let data = page["data"].as_array().unwrap_or_else(|| panic!("{response:?}"));
     data.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test]
-async fn a_list_shows_whole_templates_newest_first() {
+async fn a_list_contains_complete_templates_newest_first() {
     let app = TestApp::start().await;
     assert_eq!(list(&app, "").await.json(), json!({"data": [], "paging": {"cursors": {}}}));
-    let first = app.made("first").await;
-    let second = app.made("second").await;
-    let answer = list(&app, "").await;
-    assert_eq!(answer.status, 200);
-    let shown = [app.show(&second).await.json(), app.show(&first).await.json()];
-    assert_eq!(answer.json(), json!({"data": shown, "paging": {"cursors": {"after": first}}}));
+    let first = app.create_named("first").await;
+    let second = app.create_named("second").await;
+    let response = list(&app, "").await;
+    assert_eq!(response.status, 200);
+    let templates = [app.show(&second).await.json(), app.show(&first).await.json()];
+    assert_eq!(
+        response.json(),
+        json!({"data": templates, "paging": {"cursors": {"after": first}}})
+    );
 }
 
 #[tokio::test]
-async fn following_next_shows_every_template_once_and_keeps_the_filters() {
+async fn following_next_shows_every_template_once_with_the_same_filters() {
     let app = TestApp::start().await;
     for number in 0..57 {
         let mut document = hello(&format!("t{number}"));
@@ -38,9 +41,9 @@ async fn following_next_shows_every_template_once_and_keeps_the_filters() {
     let mut query = "?language=pt_BR&limit=10".to_owned();
     let mut seen = Vec::new();
     loop {
-        let answer = list(&app, &query).await;
-        seen.extend(names(&answer));
-        match answer.json()["paging"]["next"].as_str() {
+        let response = list(&app, &query).await;
+        seen.extend(names(&response));
+        match response.json()["paging"]["next"].as_str() {
             Some(next) => query = next.to_owned(),
             None => break,
         }
@@ -49,15 +52,15 @@ async fn following_next_shows_every_template_once_and_keeps_the_filters() {
     let expected: Vec<String> =
         (0..57).rev().filter(|it| it % 2 == 1).map(|it| format!("t{it}")).collect();
     assert_eq!(seen, expected);
-    assert_eq!(names(&list(&app, "").await).len(), 25, "what a page has without a limit");
+    assert_eq!(names(&list(&app, "").await).len(), 25, "the default page size");
     assert_eq!(names(&list(&app, "?limit=100").await).len(), 57);
 }
 
 #[tokio::test]
-async fn filters_are_exact_words_in_any_letter_case_and_names_exact() {
+async fn filter_values_have_any_letter_case_but_names_are_exact() {
     let app = TestApp::start_reviewed().await;
-    let id = app.made("welcome & more").await;
-    app.made("other").await;
+    let id = app.create_named("welcome & more").await;
+    app.create_named("other").await;
     let approve = json!({"decision": "approve"});
     app.call(Method::POST, &format!("/{id}/review"), &approve).await;
     for (query, expected) in [
@@ -76,13 +79,13 @@ async fn filters_are_exact_words_in_any_letter_case_and_names_exact() {
 }
 
 #[tokio::test]
-async fn a_search_finds_words_by_their_beginning_once_it_has_followed() {
+async fn a_search_finds_indexed_words_by_prefix() {
     let app = TestApp::start().await;
-    let id = app.made("order_shipped").await;
+    let id = app.create_named("order_shipped").await;
     let mut german = hello("bestellung");
     german["components"][0]["text"] = json!("Grüße, {{1}}: Ihre ORDER ist da");
     app.create(&german).await;
-    while app.store.update_search_index().await.unwrap().more {}
+    while app.store.update_search_index().await.unwrap().has_more {}
     assert_eq!(names(&list(&app, "?q=ord").await), ["bestellung", "order_shipped"]);
     assert_eq!(names(&list(&app, "?q=GR%C3%9C").await), ["bestellung"]);
     assert_eq!(names(&list(&app, "?q=ship+hel").await), ["order_shipped"]);
@@ -93,9 +96,9 @@ async fn a_search_finds_words_by_their_beginning_once_it_has_followed() {
 }
 
 #[tokio::test]
-async fn a_parameter_that_makes_no_sense_is_400_and_says_what_does() {
+async fn an_invalid_parameter_is_400_with_the_accepted_values() {
     let app = TestApp::start().await;
-    for (query, says) in [
+    for (query, expected) in [
         ("?limit=0", "1 to 100"),
         ("?limit=101", "1 to 100"),
         ("?limit=+5", "1 to 100"),
@@ -104,27 +107,27 @@ async fn a_parameter_that_makes_no_sense_is_400_and_says_what_does() {
         ("?after=0", "cursor"),
         ("?status=LIVE", "PENDING, APPROVED"),
         ("?category=news", "MARKETING"),
-        ("?staus=PENDING", "did you mean `status`?"),
-        ("?colour=red", "known are name"),
-        ("?limit=1&limit=2", "twice"),
+        ("?staus=PENDING", "Did you mean `status`?"),
+        ("?colour=red", "Supported parameters: name, status"),
+        ("?limit=1&limit=2", "only once"),
         ("?q=", "words"),
         ("?q=%21%21", "words"),
         (&*format!("?q={}", "a+".repeat(41)), "words"),
     ] {
         let problem = list(&app, query).await.problem(400, "bad-request");
-        assert!(problem["detail"].as_str().unwrap().contains(says), "{query}: {problem}");
+        assert!(problem["detail"].as_str().unwrap().contains(expected), "{query}: {problem}");
     }
 }
 
 #[tokio::test]
-async fn a_list_tells_nothing_of_another_account() {
+async fn a_list_does_not_contain_templates_of_other_accounts() {
     let app = TestApp::start().await;
-    app.made("mine").await;
+    app.create_named("mine").await;
     app.account("second", &["222"], "key-2", "token-2").await;
-    while app.store.update_search_index().await.unwrap().more {}
+    while app.store.update_search_index().await.unwrap().has_more {}
     for query in ["", "?name=mine", "?q=mine", "?status=APPROVED"] {
-        let theirs = format!("{}{query}", path("222", "key-2"));
-        let answer = app.send(request(Method::GET, &theirs, "token-2", "")).await;
-        assert_eq!(names(&answer), [""; 0], "{query}");
+        let by_stranger = format!("{}{query}", path("222", "key-2"));
+        let response = app.send(request(Method::GET, &by_stranger, "token-2", "")).await;
+        assert_eq!(names(&response), [""; 0], "{query}");
     }
 }

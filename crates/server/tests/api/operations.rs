@@ -1,4 +1,4 @@
-//! For operators and people: health, readiness, metrics, problem pages, request ids, the log.
+//! Liveness, readiness, metrics, problem pages, request ids and the access log.
 
 use axum::http::Method;
 use serde_json::Value;
@@ -6,18 +6,18 @@ use serde_json::Value;
 use super::app::{TestApp, hello, post, request};
 
 #[tokio::test]
-async fn readiness_ends_when_draining_begins_while_liveness_goes_on() {
+async fn draining_ends_readiness_but_not_liveness() {
     let app = TestApp::start().await;
     let get = |path| request(Method::GET, path, "", "");
     assert_eq!(app.send(get("/readyz")).await.status.as_u16(), 200);
     app.app.start_draining();
     app.send(get("/readyz")).await.problem(503, "not-ready");
     assert_eq!(app.send(get("/healthz")).await.status.as_u16(), 200);
-    assert_eq!(app.create(&hello("t")).await.status.as_u16(), 201, "requests are still answered");
+    assert_eq!(app.create(&hello("t")).await.status.as_u16(), 201, "requests are still processed");
 }
 
 #[tokio::test]
-async fn metrics_count_answers_by_route_and_status() {
+async fn metrics_count_responses_by_route_and_status() {
     let app = TestApp::start().await;
     app.create(&hello("t")).await;
     app.create(&hello("t")).await;
@@ -32,29 +32,29 @@ async fn metrics_count_answers_by_route_and_status() {
 }
 
 #[tokio::test]
-async fn every_problem_type_leads_to_a_page_about_it() {
+async fn the_type_of_a_problem_leads_to_its_page() {
     let app = TestApp::start().await;
     let problem = app.create(&Value::Null).await.problem(422, "invalid-template");
     let page = app.send(request(Method::GET, problem["type"].as_str().unwrap(), "", "")).await;
     assert_eq!(page.status.as_u16(), 200);
-    assert!(page.text.contains("<h1>The template breaks some rules</h1>"), "{}", page.text);
+    assert!(page.text.contains("<h1>The template is invalid</h1>"), "{}", page.text);
     for path in ["/problems/nothing", "/problems/%ff", "/docs/nothing", "/docs/%ff"] {
         app.send(request(Method::GET, path, "", "")).await.problem(404, "not-found");
     }
 }
 
 #[tokio::test]
-async fn a_callers_request_id_is_taken_over_if_it_is_a_plain_word() {
+async fn a_valid_request_id_of_the_client_is_used() {
     let app = TestApp::start().await;
-    let asked = async |id: &str| {
+    let request_id = async |id: &str| {
         let mut request = request(Method::GET, "/healthz", "", "");
         request.headers_mut().insert("x-request-id", id.parse().unwrap());
         app.send(request).await.header("x-request-id").unwrap().to_owned()
     };
-    assert_eq!(asked("order-77").await, "order-77");
-    for odd in ["", "two words", "{\"x\":1}", &"x".repeat(65)] {
-        let id = asked(odd).await;
-        assert!(id.starts_with("test-"), "{odd:?} became {id}");
+    assert_eq!(request_id("order-77").await, "order-77");
+    for invalid in ["", "two words", "{\"x\":1}", &"x".repeat(65)] {
+        let id = request_id(invalid).await;
+        assert!(id.starts_with("test-"), "{invalid:?} became {id}");
     }
 }
 
@@ -83,7 +83,7 @@ async fn the_access_log_has_one_json_line_per_request() {
 }
 
 #[tokio::test]
-async fn the_api_is_browsable_from_files_inside_the_program() {
+async fn the_api_reference_is_served_from_the_binary() {
     let app = TestApp::start().await;
     for (path, kind) in [
         ("/docs", "text/html"),
@@ -91,9 +91,9 @@ async fn the_api_is_browsable_from_files_inside_the_program() {
         ("/docs/swagger-ui.css", "text/css"),
         ("/docs/swagger-ui-bundle.js", "text/javascript"),
     ] {
-        let answer = app.send(request(Method::GET, path, "", "")).await;
-        assert_eq!(answer.status.as_u16(), 200, "{path}");
-        assert!(answer.header("content-type").unwrap().starts_with(kind), "{path}: {answer:?}");
+        let response = app.send(request(Method::GET, path, "", "")).await;
+        assert_eq!(response.status.as_u16(), 200, "{path}");
+        assert!(response.header("content-type").unwrap().starts_with(kind), "{path}: {response:?}");
     }
     let page = app.send(request(Method::GET, "/docs", "", "")).await.text;
     assert!(

@@ -3,9 +3,9 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use super::app::{Answer, TestApp};
+use super::app::{TestApp, TestResponse};
 
-async fn render(app: &TestApp, id: &str, values: &Value) -> Answer {
+async fn render(app: &TestApp, id: &str, values: &Value) -> TestResponse {
     app.call(Method::POST, &format!("/{id}/render"), values).await
 }
 
@@ -30,15 +30,15 @@ async fn order(app: &TestApp) -> String {
 }
 
 #[tokio::test]
-async fn values_by_position_give_the_texts_and_the_message_to_send() {
+async fn positional_values_produce_the_texts_and_the_payload() {
     let app = TestApp::start().await;
     let id = order(&app).await;
     let values = json!({"header": ["4711"], "body": ["4711", "Ada"], "buttons": {"1": "4711?a=b"}});
-    let answer = render(&app, &id, &values).await;
-    assert_eq!(answer.status, 200, "{answer:?}");
+    let response = render(&app, &id, &values).await;
+    assert_eq!(response.status, 200, "{response:?}");
     let text = |text: &str| json!({"type": "text", "text": text});
     assert_eq!(
-        answer.json(),
+        response.json(),
         json!({
             "texts": {
                 "header": "Order 4711", "body": "Hi Ada, order 4711 is on its way.",
@@ -69,21 +69,21 @@ async fn values_by_position_give_the_texts_and_the_message_to_send() {
 }
 
 #[tokio::test]
-async fn every_value_that_does_not_fit_is_named() {
+async fn every_invalid_value_is_listed() {
     let app = TestApp::start().await;
     let id = order(&app).await;
     let values =
         json!({"header": [], "body": ["a\nb", 7, "more"], "buttons": {"0": "x", "1": " "}});
     let problem = render(&app, &id, &values).await.problem(422, "invalid-values");
-    let mut told: Vec<String> = problem["violations"]
+    let mut violations: Vec<String> = problem["violations"]
         .as_array()
         .unwrap()
         .iter()
         .map(|it| format!("{} {}", it["pointer"].as_str().unwrap(), it["rule"].as_str().unwrap()))
         .collect();
-    told.sort_unstable();
+    violations.sort_unstable();
     assert_eq!(
-        told,
+        violations,
         [
             "/body/0 value-line-break",
             "/body/1 wrong-type",

@@ -3,21 +3,21 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use super::app::{Answer, TestApp};
+use super::app::{TestApp, TestResponse};
 
-async fn decide(app: &TestApp, id: &str, decision: &Value) -> Answer {
+async fn decide(app: &TestApp, id: &str, decision: &Value) -> TestResponse {
     app.call(Method::POST, &format!("/{id}/review"), decision).await
 }
 
-async fn edit(app: &TestApp, id: &str, text: &str) -> Answer {
+async fn edit(app: &TestApp, id: &str, text: &str) -> TestResponse {
     let components = json!({"components": [{"type": "BODY", "text": text}]});
     app.call(Method::PATCH, &format!("/{id}"), &components).await
 }
 
 #[tokio::test]
-async fn a_reviewer_decides_with_a_reason_and_the_answer_shows_it() {
+async fn a_decision_and_its_reason_are_shown() {
     let app = TestApp::start_reviewed().await;
-    let id = app.made("welcome").await;
+    let id = app.create_named("welcome").await;
     let waiting = app.show(&id).await.json();
     assert_eq!((&waiting["status"], waiting.get("live_version")), (&json!("PENDING"), None));
     let reject = json!({"decision": "reject", "reason": "Too \"loud\"\nfor us"});
@@ -34,9 +34,9 @@ async fn a_reviewer_decides_with_a_reason_and_the_answer_shows_it() {
 }
 
 #[tokio::test]
-async fn while_an_edit_waits_the_approved_version_stays_live_and_renders() {
+async fn the_approved_version_stays_live_while_an_edit_is_pending() {
     let app = TestApp::start_reviewed().await;
-    let id = app.made("welcome").await;
+    let id = app.create_named("welcome").await;
     let render = async || {
         let values = json!({"body": ["Ada"]});
         app.call(Method::POST, &format!("/{id}/render"), &values).await
@@ -50,8 +50,8 @@ async fn while_an_edit_waits_the_approved_version_stays_live_and_renders() {
         (&json!("PENDING"), &json!(2), &json!(1))
     );
     assert_eq!(render().await.json()["texts"]["body"], "Hello Ada");
-    let refused = decide(&app, &id, &json!({"decision": "reject"})).await.json();
-    assert_eq!((&refused["status"], &refused["live_version"]), (&json!("REJECTED"), &json!(1)));
+    let rejected = decide(&app, &id, &json!({"decision": "reject"})).await.json();
+    assert_eq!((&rejected["status"], &rejected["live_version"]), (&json!("REJECTED"), &json!(1)));
     assert_eq!(render().await.json()["texts"]["body"], "Hello Ada");
     edit(&app, &id, "Farewell").await;
     let approved = decide(&app, &id, &json!({"decision": "approve"})).await.json();
@@ -60,9 +60,9 @@ async fn while_an_edit_waits_the_approved_version_stays_live_and_renders() {
 }
 
 #[tokio::test]
-async fn a_hold_keeps_a_template_from_being_sent_until_it_ends() {
+async fn a_template_is_not_live_during_a_hold() {
     let app = TestApp::start().await;
-    let id = app.made("welcome").await;
+    let id = app.create_named("welcome").await;
     let paused = decide(&app, &id, &json!({"decision": "pause", "reason": "flagged"})).await.json();
     assert_eq!((&paused["status"], paused.get("live_version")), (&json!("PAUSED"), None));
     let render = app.call(Method::POST, &format!("/{id}/render"), &json!({"body": ["Ada"]})).await;
@@ -76,9 +76,9 @@ async fn a_hold_keeps_a_template_from_being_sent_until_it_ends() {
 }
 
 #[tokio::test]
-async fn a_move_that_the_table_does_not_have_lists_those_that_it_has() {
+async fn a_rejected_transition_lists_the_allowed_actions() {
     let app = TestApp::start().await;
-    let id = app.made("welcome").await;
+    let id = app.create_named("welcome").await;
     let before = app.show(&id).await.json();
     let problem =
         decide(&app, &id, &json!({"decision": "approve"})).await.problem(409, "move-not-possible");
@@ -89,31 +89,31 @@ async fn a_move_that_the_table_does_not_have_lists_those_that_it_has() {
 }
 
 #[tokio::test]
-async fn a_decision_that_makes_no_sense_is_told_all_that_is_wrong() {
+async fn an_invalid_decision_lists_all_violations() {
     let app = TestApp::start().await;
-    let id = app.made("welcome").await;
-    let faulty = json!({"decision": "aprove", "reason": "\u{7}"});
-    let problem = decide(&app, &id, &faulty).await.problem(422, "invalid-decision");
-    let told = problem["violations"].as_array().unwrap();
+    let id = app.create_named("welcome").await;
+    let invalid = json!({"decision": "aprove", "reason": "\u{7}"});
+    let problem = decide(&app, &id, &invalid).await.problem(422, "invalid-decision");
+    let violations = problem["violations"].as_array().unwrap();
     assert_eq!(
-        (&told[0]["pointer"], &told[0]["hint"]),
+        (&violations[0]["pointer"], &violations[0]["hint"]),
         (&json!("/decision"), &json!("did you mean `approve`?"))
     );
-    assert_eq!(told[1]["pointer"], "/reason");
+    assert_eq!(violations[1]["pointer"], "/reason");
     decide(&app, &id, &json!({})).await.problem(422, "invalid-decision");
     decide(&app, "7", &json!({"decision": "approve"})).await.problem(404, "template-unknown");
 }
 
 #[tokio::test]
-async fn whoever_decides_on_what_he_saw_is_told_when_it_has_changed() {
+async fn a_decision_with_an_outdated_revision_is_rejected() {
     let app = TestApp::start_reviewed().await;
-    let id = app.made("welcome").await;
+    let id = app.create_named("welcome").await;
     edit(&app, &id, "something else").await;
     let approve = json!({"decision": "approve"});
     let review = format!("/{id}/review");
     let seen = ("if-match", "\"1\"");
-    let answer = app.call_with(Method::POST, &review, &approve, Some(seen)).await;
-    answer.problem(412, "revision-outdated");
+    let response = app.call_with(Method::POST, &review, &approve, Some(seen)).await;
+    response.problem(412, "revision-outdated");
     assert_eq!(app.show(&id).await.json()["status"], "PENDING");
     let seen = ("if-match", "\"2\"");
     assert_eq!(app.call_with(Method::POST, &review, &approve, Some(seen)).await.status, 200);

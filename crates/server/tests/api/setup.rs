@@ -1,5 +1,4 @@
-//! What endpoints need, as tests want it: names that lead to chosen addresses, secrets that can be
-//! foreseen, and nobody who sends anything.
+//! The webhook context of tests: a resolver with fixed names, predictable secrets, and no network.
 
 use std::{
     io,
@@ -14,20 +13,20 @@ use std::{
 use async_trait::async_trait;
 use galley_domain::webhook::delivery::Schedule;
 use galley_server::delivery::{
-    Admitted, Failure, FailureKind, Guard, Keyring, Outcome, Outgoing, Page, Post, Random, Resolve,
-    Rules, Setup,
+    Failure, FailureKind, GetResponse, Keyring, PostOutcome, PostRequest, Random, Resolve,
+    ResolvedTarget, SsrfGuard, SsrfPolicy, WebhookClient, WebhookContext,
 };
 
-/// What receivers know.
+/// The verify token of all receivers, which the examples of the API description use, too.
 pub(crate) const VERIFY_TOKEN: &str = "what-the-receiver-knows";
 
 /// For an operator who allows private networks, or does not.
-pub(crate) fn webhooks(allow_private: bool) -> Setup {
-    Setup {
-        guard: Guard::new(Rules { allow_private }, Arc::new(Names)),
+pub(crate) fn webhooks(allow_private: bool) -> WebhookContext {
+    WebhookContext {
+        guard: SsrfGuard::new(SsrfPolicy { allow_private }, Arc::new(Names)),
         keyring: Keyring::new(Some("a key that is only for tests")).unwrap(),
         random: Arc::new(Counting::default()),
-        outgoing: Arc::new(Answering),
+        client: Arc::new(Answering),
         schedule: Schedule::default(),
         per_second: 50,
         timeout: Duration::from_secs(15),
@@ -35,7 +34,7 @@ pub(crate) fn webhooks(allow_private: bool) -> Setup {
     }
 }
 
-/// A name server that knows some names.
+/// A resolver with fixed names.
 struct Names;
 
 #[async_trait]
@@ -51,7 +50,7 @@ impl Resolve for Names {
     }
 }
 
-/// Bytes that count up: no two secrets are alike, and each run has the same.
+/// Bytes from a counter: all secrets differ, and every run has the same ones.
 #[derive(Default)]
 struct Counting(AtomicU8);
 
@@ -61,35 +60,34 @@ impl Random for Counting {
     }
 }
 
-/// Sends nothing, as these tests are about what is registered. When an address is asked, its path
-/// says what it answers: `/silent`, `/403`, `/200` with something else, and all others the challenge
-/// if they know the token.
+/// Sends nothing. For a verification, the path of the URL selects the response: `/silent` none,
+/// `/403` that status, `/200` another body, and any other path the challenge if the token is right.
 struct Answering;
 
 #[async_trait]
-impl Outgoing for Answering {
-    async fn post(&self, post: Post) -> Outcome {
+impl WebhookClient for Answering {
+    async fn post(&self, post: PostRequest) -> PostOutcome {
         panic!("{post:?} was sent")
     }
 
-    async fn get(&self, address: Admitted) -> Result<Page, Failure> {
+    async fn get(&self, address: ResolvedTarget) -> Result<GetResponse, Failure> {
         let url = address.url.as_str();
-        let asked = |name: &str| {
+        let parameter = |name: &str| {
             let pair =
                 url.split(['?', '&']).find_map(|it| it.strip_prefix(name)?.strip_prefix('='));
             pair.unwrap_or_default().to_owned()
         };
-        assert_eq!(asked("hub.mode"), "subscribe");
+        assert_eq!(parameter("hub.mode"), "subscribe");
         let (status, body) = match url.split(['/', '?']).nth(3) {
             Some("silent") => {
-                let detail = "Nobody listens there.".to_owned();
+                let detail = "Connection refused.".to_owned();
                 return Err(Failure { kind: FailureKind::Unreachable, detail });
             }
             Some("403") => (403, String::new()),
             Some("200") => (200, "<html>".to_owned()),
-            _ if asked("hub.verify_token") != VERIFY_TOKEN => (403, String::new()),
-            _ => (200, format!("{}\n", asked("hub.challenge"))),
+            _ if parameter("hub.verify_token") != VERIFY_TOKEN => (403, String::new()),
+            _ => (200, format!("{}\n", parameter("hub.challenge"))),
         };
-        Ok(Page { status, body: body.into_bytes() })
+        Ok(GetResponse { status, body: body.into_bytes() })
     }
 }

@@ -1,98 +1,106 @@
-//! In which order events arrive.
+//! The order in which events arrive.
 
 use std::collections::HashMap;
 
 use galley_domain::template::lifecycle::Trigger;
-use galley_server::workers::Step;
+use galley_server::workers::DeliveryStep;
 
-use super::bench::{Bench, body, status};
+use super::harness::{Harness, body, status};
 
 #[tokio::test]
-async fn a_failing_event_holds_back_later_ones_of_its_template_and_no_others() {
-    let bench = Bench::start().await;
-    let one = bench.create("one").await;
-    bench.create("two").await;
-    bench.decide(one, Trigger::Pause).await;
-    bench.receiver.answer(status(500));
-    let steps = bench.settle().await;
-    assert!(matches!(steps[..], [Step::WillRetry(_), Step::Delivered]), "{steps:?}");
-    assert_eq!(bench.sent(), [1, 2], "3 waits for 1");
-    let Step::Idle(Some(due)) = bench.step().await else { panic!("1 will be tried again") };
-    bench.wait_until(due);
-    assert_eq!(bench.settle().await, [Step::Delivered; 2]);
-    assert_eq!(bench.sent(), [1, 2, 1, 3]);
+async fn a_failing_event_blocks_only_later_events_of_its_template() {
+    let harness = Harness::start().await;
+    let one = harness.create_template("one").await;
+    harness.create_template("two").await;
+    harness.review(one, Trigger::Pause).await;
+    harness.receiver.respond_with(status(500));
+    let steps = harness.run_until_idle().await;
+    assert!(
+        matches!(steps[..], [DeliveryStep::WillRetry(_), DeliveryStep::Delivered]),
+        "{steps:?}"
+    );
+    assert_eq!(harness.sent_seqs(), [1, 2], "event 3 waits for event 1");
+    let DeliveryStep::Idle(Some(due)) = harness.step().await else { panic!("event 1 is retried") };
+    harness.advance_to(due);
+    assert_eq!(harness.run_until_idle().await, [DeliveryStep::Delivered; 2]);
+    assert_eq!(harness.sent_seqs(), [1, 2, 1, 3]);
 }
 
 #[tokio::test]
-async fn an_event_that_is_given_up_lets_the_next_one_go() {
-    let bench = Bench::start().await;
-    let one = bench.create("one").await;
-    bench.decide(one, Trigger::Pause).await;
+async fn after_the_last_attempt_of_an_event_the_next_one_is_delivered() {
+    let harness = Harness::start().await;
+    let one = harness.create_template("one").await;
+    harness.review(one, Trigger::Pause).await;
     for _ in 0..10 {
-        bench.receiver.answer(status(500));
+        harness.receiver.respond_with(status(500));
     }
-    while let Step::WillRetry(at) = bench.step().await {
-        bench.wait_until(at);
+    while let DeliveryStep::WillRetry(at) = harness.step().await {
+        harness.advance_to(at);
     }
-    assert_eq!(bench.sent(), [1; 10]);
-    assert_eq!(bench.settle().await, [], "ten failures in a row: the endpoint rests");
-    bench.pass(std::time::Duration::from_secs(2));
-    assert_eq!(bench.settle().await, [Step::Delivered]);
-    assert_eq!(bench.sent()[10..], [2]);
+    assert_eq!(harness.sent_seqs(), [1; 10]);
+    assert_eq!(
+        harness.run_until_idle().await,
+        [],
+        "the endpoint is paused after ten failures in a row"
+    );
+    harness.advance(std::time::Duration::from_secs(2));
+    assert_eq!(harness.run_until_idle().await, [DeliveryStep::Delivered]);
+    assert_eq!(harness.sent_seqs()[10..], [2]);
 }
 
-/// A receiver that fails at random: whatever it does, the first success of each event comes in
-/// the order of the events of its template, and every event arrives.
+/// With a receiver that fails at random, every event arrives, and the events of each template
+/// arrive in order.
 #[tokio::test]
-async fn whatever_fails_the_events_of_each_template_arrive_in_their_order() {
-    let bench = Bench::start().await;
-    let mut dice: u64 = 42;
+async fn events_of_each_template_arrive_in_order_despite_failures() {
+    let harness = Harness::start().await;
+    let mut state: u64 = 42;
     let mut roll = move |sides: u64| {
-        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (dice >> 33) % sides
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % sides
     };
     let mut templates = Vec::new();
     for name in 0..6 {
-        templates.push((bench.create(&format!("t{name}")).await, Trigger::Pause));
+        templates.push((harness.create_template(&format!("t{name}")).await, Trigger::Pause));
     }
     let mut received: Vec<(String, u64)> = Vec::new();
     for _ in 0..60 {
         let index = usize::try_from(roll(6)).unwrap();
         let (id, trigger) = templates[index];
-        bench.decide(id, trigger).await;
+        harness.review(id, trigger).await;
         let next = if trigger == Trigger::Pause { Trigger::Resume } else { Trigger::Pause };
         templates[index].1 = next;
         for _ in 0..roll(4) {
-            let refused = roll(3) == 0;
-            bench.receiver.answer(status(if refused { 500 } else { 200 }));
-            match bench.step().await {
-                Step::Delivered => {
-                    let event = body(&bench.receiver.last());
+            let fails = roll(3) == 0;
+            harness.receiver.respond_with(status(if fails { 500 } else { 200 }));
+            match harness.step().await {
+                DeliveryStep::Delivered => {
+                    let event = body(&harness.receiver.last_request());
                     let template = event["template_id"].as_str().unwrap().to_owned();
                     received.push((template, event["seq"].as_u64().unwrap()));
                 }
-                Step::Idle(Some(due)) => bench.wait_until(due.max(bench.now())),
+                DeliveryStep::Idle(Some(due)) => harness.advance_to(due.max(harness.now())),
                 _ => {}
             }
         }
     }
-    bench.receiver.always(Some(200));
+    harness.receiver.always_respond(Some(200));
     loop {
-        match bench.step().await {
-            Step::Delivered => {
-                let event = body(&bench.receiver.last());
+        match harness.step().await {
+            DeliveryStep::Delivered => {
+                let event = body(&harness.receiver.last_request());
                 let template = event["template_id"].as_str().unwrap().to_owned();
                 received.push((template, event["seq"].as_u64().unwrap()));
             }
-            Step::Idle(Some(due)) => bench.wait_until(due.max(bench.now())),
-            Step::Idle(None) => break,
+            DeliveryStep::Idle(Some(due)) => harness.advance_to(due.max(harness.now())),
+            DeliveryStep::Idle(None) => break,
             step => panic!("{step:?}"),
         }
     }
     let mut last: HashMap<&str, u64> = HashMap::new();
     for (template, seq) in &received {
         let before = last.insert(template, *seq).unwrap_or(0);
-        assert!(before < *seq, "{seq} of {template} came after {before}");
+        assert!(before < *seq, "{seq} of {template} arrived after {before}");
     }
     let mut all: Vec<u64> = received.iter().map(|(_, seq)| *seq).collect();
     all.sort_unstable();

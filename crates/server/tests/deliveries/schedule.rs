@@ -1,17 +1,17 @@
-//! When an event is tried again, and when no more.
+//! The retry schedule.
 
 use std::time::Duration;
 
 use galley_domain::webhook::delivery::DeliveryStatus;
-use galley_server::delivery::{Outcome, RetryAfter};
-use galley_server::workers::Step;
-use galley_store::{Deliveries, Delivery};
+use galley_server::delivery::{PostOutcome, RetryAfter};
+use galley_server::workers::DeliveryStep;
+use galley_store::{Delivery, DeliveryQuery};
 
-use super::bench::{Bench, silence, status};
+use super::harness::{Harness, no_response, status};
 
-async fn deliveries(bench: &Bench) -> Vec<Delivery> {
-    let all = Deliveries { status: None, before: None, limit: 100 };
-    bench.store.deliveries(bench.account, bench.webhook, all).await.unwrap().unwrap()
+async fn deliveries(harness: &Harness) -> Vec<Delivery> {
+    let all = DeliveryQuery { status: None, before: None, limit: 100 };
+    harness.store.deliveries(harness.account, harness.webhook, all).await.unwrap().unwrap()
 }
 
 fn seconds(from: jiff::Timestamp, to: jiff::Timestamp) -> i64 {
@@ -19,94 +19,102 @@ fn seconds(from: jiff::Timestamp, to: jiff::Timestamp) -> i64 {
 }
 
 #[tokio::test]
-async fn an_event_is_tried_ten_times_over_three_days_and_then_listed_as_failed() {
-    let bench = Bench::start().await;
-    bench.create("hello").await;
-    bench.receiver.always(Some(500));
-    let wanted = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
-    for (attempt, wanted) in (1..).zip(wanted) {
-        let Step::WillRetry(at) = bench.step().await else { panic!("attempt {attempt}") };
-        let delay = seconds(bench.now(), at);
-        assert!((delay - wanted).abs() <= wanted / 100 + 1, "{delay} s after attempt {attempt}");
-        bench.wait_until(at - Duration::from_millis(1));
-        assert!(matches!(bench.step().await, Step::Idle(_)), "{attempt}: it is not due yet");
-        bench.wait_until(at);
+async fn an_event_is_attempted_ten_times_over_three_days_and_then_listed_as_failed() {
+    let harness = Harness::start().await;
+    harness.create_template("hello").await;
+    harness.receiver.always_respond(Some(500));
+    let delays = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
+    for (attempt, expected) in (1..).zip(delays) {
+        let DeliveryStep::WillRetry(at) = harness.step().await else { panic!("attempt {attempt}") };
+        let delay = seconds(harness.now(), at);
+        assert!(
+            (delay - expected).abs() <= expected / 100 + 1,
+            "{delay} s after attempt {attempt}"
+        );
+        harness.advance_to(at - Duration::from_millis(1));
+        assert!(
+            matches!(harness.step().await, DeliveryStep::Idle(_)),
+            "attempt {attempt}: the event is not due yet"
+        );
+        harness.advance_to(at);
     }
-    assert_eq!(bench.step().await, Step::GaveUp);
-    bench.pass(Duration::from_secs(2));
-    assert_eq!(bench.step().await, Step::Idle(None), "nothing is left to do");
-    assert_eq!(bench.sent(), [1; 10]);
-    let [delivery] = &deliveries(&bench).await[..] else { panic!("there is one event") };
+    assert_eq!(harness.step().await, DeliveryStep::GaveUp);
+    harness.advance(Duration::from_secs(2));
+    assert_eq!(harness.step().await, DeliveryStep::Idle(None), "no event is left");
+    assert_eq!(harness.sent_seqs(), [1; 10]);
+    let [delivery] = &deliveries(&harness).await[..] else { panic!("not one event") };
     assert_eq!((delivery.status, delivery.attempts), (DeliveryStatus::Failed, 10));
-    assert_eq!((delivery.answer, &delivery.failure), (Some(500), &None));
+    assert_eq!((delivery.response_status, &delivery.failure), (Some(500), &None));
 }
 
 #[tokio::test]
-async fn every_attempt_carries_the_same_id_and_body_and_the_time_it_was_made() {
-    let bench = Bench::start().await;
-    bench.create("hello").await;
-    bench.receiver.answer(silence());
-    let Step::WillRetry(at) = bench.step().await else { panic!("nothing came") };
-    let [delivery] = &deliveries(&bench).await[..] else { panic!("there is one event") };
+async fn every_attempt_has_the_same_id_and_body_and_its_own_timestamp() {
+    let harness = Harness::start().await;
+    harness.create_template("hello").await;
+    harness.receiver.respond_with(no_response());
+    let DeliveryStep::WillRetry(at) = harness.step().await else { panic!("the attempt failed") };
+    let [delivery] = &deliveries(&harness).await[..] else { panic!("not one event") };
     assert!(delivery.failure.as_ref().unwrap().contains("timeout"), "{delivery:?}");
-    bench.wait_until(at);
-    assert_eq!(bench.step().await, Step::Delivered);
-    let posts = bench.receiver.posts.lock().unwrap();
-    assert_eq!(posts[0].body, posts[1].body);
-    let header = |post: usize, name: &str| {
-        let header = posts[post].headers.iter().find(|(header, _)| header.as_str() == name);
+    harness.advance_to(at);
+    assert_eq!(harness.step().await, DeliveryStep::Delivered);
+    let requests = harness.receiver.requests.lock().unwrap();
+    assert_eq!(requests[0].body, requests[1].body);
+    let header = |index: usize, name: &str| {
+        let header = requests[index].headers.iter().find(|(header, _)| header.as_str() == name);
         header.unwrap().1.to_str().unwrap().to_owned()
     };
     let id = header(0, "webhook-id");
-    assert!(id.starts_with(&format!("evt_{}_1_", bench.account)), "{id}");
+    assert!(id.starts_with(&format!("evt_{}_1_", harness.account)), "{id}");
     assert_eq!(header(0, "webhook-id"), header(1, "webhook-id"));
-    assert_eq!(header(1, "webhook-timestamp"), bench.now().as_second().to_string());
+    assert_eq!(header(1, "webhook-timestamp"), harness.now().as_second().to_string());
     assert_ne!(header(0, "webhook-timestamp"), header(1, "webhook-timestamp"));
 }
 
 #[tokio::test]
-async fn what_an_endpoint_asks_for_is_waited_for_by_all_its_events() {
-    let bench = Bench::start().await;
-    bench.create("one").await;
-    bench.create("two").await;
+async fn retry_after_delays_all_events_of_the_endpoint() {
+    let harness = Harness::start().await;
+    harness.create_template("one").await;
+    harness.create_template("two").await;
     let after = RetryAfter::After(Duration::from_mins(2));
-    bench.receiver.answer(Outcome::Answered { status: 503, retry_after: Some(after) });
-    let Step::WillRetry(at) = bench.step().await else { panic!("it was refused") };
-    assert_eq!(seconds(bench.now(), at), 120);
-    assert_eq!(bench.step().await, Step::Idle(Some(at)), "the second event waits, too");
-    bench.wait_until(at);
-    assert_eq!(bench.settle().await, [Step::Delivered, Step::Delivered]);
+    harness.receiver.respond_with(PostOutcome::Responded { status: 503, retry_after: Some(after) });
+    let DeliveryStep::WillRetry(at) = harness.step().await else { panic!("the attempt failed") };
+    assert_eq!(seconds(harness.now(), at), 120);
+    assert_eq!(harness.step().await, DeliveryStep::Idle(Some(at)), "the second event waits, too");
+    harness.advance_to(at);
+    assert_eq!(harness.run_until_idle().await, [DeliveryStep::Delivered, DeliveryStep::Delivered]);
 
-    bench.create("three").await;
-    let moment = bench.now() + Duration::from_hours(1);
-    let at = Some(RetryAfter::At(moment));
-    bench.receiver.answer(Outcome::Answered { status: 429, retry_after: at });
-    assert_eq!(bench.step().await, Step::WillRetry(moment));
+    harness.create_template("three").await;
+    let time = harness.now() + Duration::from_hours(1);
+    let at = Some(RetryAfter::At(time));
+    harness.receiver.respond_with(PostOutcome::Responded { status: 429, retry_after: at });
+    assert_eq!(harness.step().await, DeliveryStep::WillRetry(time));
 }
 
 #[tokio::test]
-async fn only_2xx_is_success_and_a_redirect_is_none() {
-    let bench = Bench::start().await;
-    bench.create("hello").await;
-    for refusal in [301, 302, 307, 308, 400, 404, 500] {
-        bench.receiver.answer(status(refusal));
-        let Step::WillRetry(at) = bench.step().await else { panic!("{refusal} is no success") };
-        bench.wait_until(at);
+async fn only_2xx_is_a_success() {
+    let harness = Harness::start().await;
+    harness.create_template("hello").await;
+    for code in [301, 302, 307, 308, 400, 404, 500] {
+        harness.receiver.respond_with(status(code));
+        let DeliveryStep::WillRetry(at) = harness.step().await else {
+            panic!("{code} is not a success")
+        };
+        harness.advance_to(at);
     }
-    bench.receiver.answer(status(204));
-    assert_eq!(bench.step().await, Step::Delivered);
-    assert_eq!(bench.step().await, Step::Idle(None));
+    harness.receiver.respond_with(status(204));
+    assert_eq!(harness.step().await, DeliveryStep::Delivered);
+    assert_eq!(harness.step().await, DeliveryStep::Idle(None));
 }
 
 #[tokio::test]
-async fn an_attempt_that_nobody_wrote_down_is_made_again_after_its_lease() {
-    let bench = Bench::start().await;
-    bench.create("hello").await;
-    // Somebody takes the event, and is killed.
-    let lease = bench.now() + Duration::from_secs(20);
-    let taken = bench.store.lease_delivery(bench.webhook, bench.now(), lease).await.unwrap();
-    assert!(matches!(taken, galley_store::DeliveryLease::Due(_)));
-    assert_eq!(bench.step().await, Step::Idle(Some(lease)));
-    bench.wait_until(lease);
-    assert_eq!(bench.settle().await, [Step::Delivered]);
+async fn an_unrecorded_attempt_is_repeated_after_its_lease_expires() {
+    let harness = Harness::start().await;
+    harness.create_template("hello").await;
+    // A worker leases the event and is killed.
+    let lease = harness.now() + Duration::from_secs(20);
+    let leased = harness.store.lease_delivery(harness.webhook, harness.now(), lease).await.unwrap();
+    assert!(matches!(leased, galley_store::DeliveryLease::Due(_)));
+    assert_eq!(harness.step().await, DeliveryStep::Idle(Some(lease)));
+    harness.advance_to(lease);
+    assert_eq!(harness.run_until_idle().await, [DeliveryStep::Delivered]);
 }

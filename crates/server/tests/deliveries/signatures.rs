@@ -1,52 +1,62 @@
-//! Who can know that an event comes from the service.
+//! Signatures during and after a rotation, and with a wrong key.
 
 use std::time::Duration;
 
 use galley_server::delivery::Secret;
-use galley_server::workers::Step;
-use galley_store::Rotation;
+use galley_server::workers::DeliveryStep;
+use galley_store::RotateOutcome;
 
-use super::bench::{Bench, is_signed, keyring};
+use super::harness::{Harness, is_signed, keyring};
 
 #[tokio::test]
-async fn for_a_day_after_a_rotation_events_are_signed_with_both_secrets() {
-    let bench = Bench::start().await;
+async fn both_secrets_sign_for_a_day_after_a_rotation() {
+    let harness = Harness::start().await;
     let new = Secret::generate(|bytes| bytes.fill(9));
-    let sealed = keyring().seal(bench.account.get(), &new, [4; 24]);
-    let until = bench.now() + Duration::from_hours(24);
-    let rotated =
-        bench.store.rotate_webhook(bench.account, bench.webhook, sealed, until, false, bench.now());
-    assert!(matches!(rotated.await.unwrap(), Rotation::Done(_)));
+    let sealed = keyring().seal(harness.account.get(), &new, [4; 24]);
+    let until = harness.now() + Duration::from_hours(24);
+    let rotated = harness.store.rotate_webhook(
+        harness.account,
+        harness.webhook,
+        sealed,
+        until,
+        false,
+        harness.now(),
+    );
+    assert!(matches!(rotated.await.unwrap(), RotateOutcome::Done(_)));
     let signed = async |name: &str| {
-        bench.create(name).await;
-        assert_eq!(bench.step().await, Step::Delivered);
-        let post = bench.receiver.last();
-        [&bench.secret, &new].map(|secret| is_signed(&post, secret, bench.now()))
+        harness.create_template(name).await;
+        assert_eq!(harness.step().await, DeliveryStep::Delivered);
+        let request = harness.receiver.last_request();
+        [&harness.secret, &new].map(|secret| is_signed(&request, secret, harness.now()))
     };
     assert_eq!(signed("now").await, [true, true]);
-    bench.wait_until(until - Duration::from_millis(1));
+    harness.advance_to(until - Duration::from_millis(1));
     assert_eq!(signed("later").await, [true, true]);
-    bench.wait_until(until);
+    harness.advance_to(until);
     assert_eq!(signed("afterwards").await, [false, true]);
 }
 
 #[tokio::test]
-async fn a_secret_that_cannot_be_opened_costs_the_endpoint_nothing() {
-    let bench = Bench::start().await;
-    bench.create("hello").await;
-    // The service was started with another key, and somebody rotated with it.
+async fn a_secret_that_cannot_be_decrypted_costs_no_attempt() {
+    let harness = Harness::start().await;
+    harness.create_template("hello").await;
+    // The service was started with another key, and the secret was rotated with it.
     let other = galley_server::delivery::Keyring::new(Some("another key, by mistake")).unwrap();
-    let sealed = other.seal(bench.account.get(), &bench.secret, [5; 24]);
-    let now = bench.now();
-    let rotated = bench.store.rotate_webhook(bench.account, bench.webhook, sealed, now, true, now);
-    assert!(matches!(rotated.await.unwrap(), Rotation::Done(_)));
-    assert_eq!(bench.step().await, Step::Unsigned);
-    let Step::Idle(Some(again)) = bench.step().await else { panic!("its lease has to end") };
-    assert!(bench.sent().is_empty());
-    assert_eq!(bench.endpoint().await.failing_since, None);
-    let sealed = keyring().seal(bench.account.get(), &bench.secret, [6; 24]);
-    let rotated = bench.store.rotate_webhook(bench.account, bench.webhook, sealed, now, true, now);
-    assert!(matches!(rotated.await.unwrap(), Rotation::Done(_)));
-    bench.wait_until(again);
-    assert_eq!(bench.settle().await, [Step::Delivered]);
+    let sealed = other.seal(harness.account.get(), &harness.secret, [5; 24]);
+    let now = harness.now();
+    let rotated =
+        harness.store.rotate_webhook(harness.account, harness.webhook, sealed, now, true, now);
+    assert!(matches!(rotated.await.unwrap(), RotateOutcome::Done(_)));
+    assert_eq!(harness.step().await, DeliveryStep::Unsigned);
+    let DeliveryStep::Idle(Some(retry_at)) = harness.step().await else {
+        panic!("the lease has not expired")
+    };
+    assert!(harness.sent_seqs().is_empty());
+    assert_eq!(harness.webhook().await.failing_since, None);
+    let sealed = keyring().seal(harness.account.get(), &harness.secret, [6; 24]);
+    let rotated =
+        harness.store.rotate_webhook(harness.account, harness.webhook, sealed, now, true, now);
+    assert!(matches!(rotated.await.unwrap(), RotateOutcome::Done(_)));
+    harness.advance_to(retry_at);
+    assert_eq!(harness.run_until_idle().await, [DeliveryStep::Delivered]);
 }

@@ -1,5 +1,4 @@
-//! What Meta's receivers get: events in its envelope, over a real connection to a receiver that
-//! knows its signature.
+//! Deliveries in Meta's format over a real connection to a receiver that checks the signature.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,30 +10,30 @@ use galley_domain::{
     template::{Review, Template, edit::Edit, lifecycle::Trigger},
     webhook::{Format, Redacted},
 };
-use galley_server::workers::Step;
+use galley_server::workers::DeliveryStep;
 use galley_server::{
     Clock,
     delivery::{
-        Checked, HttpOutgoing, NoHandshake, NotAdmitted, Outgoing, Received, Receiver, Secret,
-        both_secrets_until,
+        EndpointError, HttpWebhookClient, ReceivedDelivery, Secret, SignatureCheck,
+        VerificationError, WebhookClient, WebhookReceiver, secret_overlap_end,
     },
 };
-use galley_store::{Actor, ChangeOutcome, CreateOutcome, NewTemplate, Rotation};
+use galley_store::{Actor, ChangeOutcome, CreateOutcome, NewTemplate, RotateOutcome};
 use jiff::Timestamp;
 use rustls::RootCertStore;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::mpsc};
 
-use super::bench::{Bench, keyring, nearby, setup};
+use super::harness::{Harness, keyring, private_guard, webhook_context};
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
-const TOKEN: &str = "what the receiver knows";
+const TOKEN: &str = "the verify token";
 const NOON: i64 = 1_794_744_000;
 
-/// The clock of a receiver, which needs none.
-struct Noon;
+/// A clock that is always at noon.
+struct NoonClock;
 
-impl Clock for Noon {
+impl Clock for NoonClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_second(NOON).unwrap()
     }
@@ -44,57 +43,59 @@ impl Clock for Noon {
     }
 }
 
-/// A bench, and a receiver on this machine that its endpoint leads to.
-struct Line {
-    bench: Bench,
-    heard: mpsc::Receiver<Received>,
+/// A harness whose endpoint is a local receiver.
+struct MetaHarness {
+    harness: Harness,
+    deliveries: mpsc::Receiver<ReceivedDelivery>,
 }
 
-impl Line {
+impl MetaHarness {
     async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hooks?shop=1", listener.local_addr().unwrap());
-        let (hear, heard) = mpsc::channel(64);
-        let receiver = Receiver {
-            secret: Some(Secret::of_app(SECRET).unwrap()),
+        let (sender, deliveries) = mpsc::channel(64);
+        let receiver = WebhookReceiver {
+            secret: Some(Secret::from_app_secret(SECRET).unwrap()),
             verify_token: Some(TOKEN.to_owned()),
-            answer: StatusCode::OK,
-            clock: Arc::new(Noon),
-            hear,
+            response_status: StatusCode::OK,
+            clock: Arc::new(NoonClock),
+            deliveries: sender,
         };
-        tokio::spawn(receiver.receive(listener));
+        tokio::spawn(receiver.serve(listener));
         let timeout = Duration::from_secs(30);
-        let outgoing = HttpOutgoing::new(nearby(), timeout, RootCertStore::empty());
-        let outgoing: Arc<dyn Outgoing> = Arc::new(outgoing);
-        let asked = async |token: &str| {
-            setup(Arc::clone(&outgoing)).admit(&url, Some(&Redacted(token.to_owned()))).await
+        let client = HttpWebhookClient::new(private_guard(), timeout, RootCertStore::empty());
+        let client: Arc<dyn WebhookClient> = Arc::new(client);
+        let check = async |token: &str| {
+            webhook_context(Arc::clone(&client))
+                .check_endpoint(&url, Some(&Redacted(token.to_owned())))
+                .await
         };
         assert!(matches!(
-            asked("another").await,
-            Err(NotAdmitted::NoHandshake(NoHandshake::Status(403)))
+            check("another").await,
+            Err(EndpointError::Verification(VerificationError::Status(403)))
         ));
-        asked(TOKEN).await.unwrap();
-        let secret = Secret::of_app(SECRET).unwrap();
-        let bench = Bench::begin(&WHATSAPP, outgoing, Format::Whatsapp, &url, secret).await;
-        assert_eq!(bench.now(), Noon.now());
-        Self { bench, heard }
+        check(TOKEN).await.unwrap();
+        let secret = Secret::from_app_secret(SECRET).unwrap();
+        let harness = Harness::start_with(&WHATSAPP, client, Format::Whatsapp, &url, secret).await;
+        assert_eq!(harness.now(), NoonClock.now());
+        Self { harness, deliveries }
     }
 
-    async fn create(&self, name: &str, review: Review) -> TemplateId {
-        let account = self.bench.account;
-        let template = read(name, &components("Hello"));
+    async fn create_template(&self, name: &str, review: Review) -> TemplateId {
+        let account = self.harness.account;
+        let template = parse_template(name, &components("Hello"));
         let new = NewTemplate {
             account,
             phone: None,
-            claim: (WHATSAPP.claim)(account, name, "en_US"),
-            family: None,
+            unique_key: (WHATSAPP.unique_key)(account, name, "en_US"),
+            translation_group: None,
             template,
             review,
             actor: Actor::Operator,
             idempotency: None,
-            at: self.bench.now(),
+            at: self.harness.now(),
         };
-        match self.bench.store.create_template(new).await.unwrap() {
+        match self.harness.store.create_template(new).await.unwrap() {
             CreateOutcome::Created(receipt) => receipt.id,
             other => panic!("{other:?}"),
         }
@@ -102,45 +103,45 @@ impl Line {
 
     async fn edit(&self, id: TemplateId, components: &Value, category: Option<Category>) {
         let review = if category.is_some() { Review::Manual } else { Review::Auto };
-        let content = Some(read("hello", components).content().to_owned());
+        let content = Some(parse_template("hello", components).content().to_owned());
         let edit = Edit::Replace { content, category };
-        let change = self.bench.change(id, review);
-        let changed = self.bench.store.edit_template(change, edit).await.unwrap();
+        let change = self.harness.change(id, review);
+        let changed = self.harness.store.edit_template(change, edit).await.unwrap();
         assert!(matches!(changed, ChangeOutcome::Done(_)), "{changed:?}");
     }
 
-    async fn decide(&self, id: TemplateId, trigger: Trigger, reason: Option<&str>) {
-        let change = self.bench.change(id, Review::Manual);
+    async fn review(&self, id: TemplateId, trigger: Trigger, reason: Option<&str>) {
+        let change = self.harness.change(id, Review::Manual);
         let reason = reason.map(str::to_owned);
-        let changed = self.bench.store.review_template(change, trigger, reason).await.unwrap();
+        let changed = self.harness.store.review_template(change, trigger, reason).await.unwrap();
         assert!(matches!(changed, ChangeOutcome::Done(_)), "{changed:?}");
     }
 
-    /// Delivers what is due; answers the changes that arrived, each as its field and its value.
-    async fn told(&mut self) -> Vec<(String, Value)> {
-        let steps = self.bench.settle().await;
-        let mut told = Vec::new();
+    /// Delivers due events and returns the received changes as pairs of field and value.
+    async fn delivered_changes(&mut self) -> Vec<(String, Value)> {
+        let steps = self.harness.run_until_idle().await;
+        let mut changes = Vec::new();
         for step in steps {
-            assert_eq!(step, Step::Delivered);
-            let message = self.heard.try_recv().unwrap();
-            assert_eq!(message.checked, Checked::Verified, "{message:?}");
+            assert_eq!(step, DeliveryStep::Delivered);
+            let message = self.deliveries.try_recv().unwrap();
+            assert_eq!(message.signature, SignatureCheck::Verified, "{message:?}");
             assert!(message.id.is_some_and(|id| id.starts_with("evt_")));
             let body: Value = serde_json::from_slice(&message.body).unwrap();
             assert_eq!(body["object"], "whatsapp_business_account");
             let [entry] = &body["entry"].as_array().unwrap()[..] else { panic!("{body}") };
-            let account = self.bench.account.to_string();
+            let account = self.harness.account.to_string();
             assert_eq!((&entry["id"], &entry["time"]), (&json!(account), &json!(NOON)));
             for change in entry["changes"].as_array().unwrap() {
                 let field = change["field"].as_str().unwrap().to_owned();
-                told.push((field, change["value"].clone()));
+                changes.push((field, change["value"].clone()));
             }
         }
-        assert!(self.heard.try_recv().is_err(), "one event, one message");
-        told
+        assert!(self.deliveries.try_recv().is_err(), "one message per event");
+        changes
     }
 }
 
-fn read(name: &str, components: &Value) -> Template {
+fn parse_template(name: &str, components: &Value) -> Template {
     let document = json!({
         "name": name, "language": "en_US", "category": "UTILITY", "components": components,
     });
@@ -152,8 +153,8 @@ fn components(body: &str) -> Value {
     json!([{"type": "BODY", "text": body}])
 }
 
-/// The value of a status update of a template called `hello`.
-fn status(id: TemplateId, event: &str, reason: &str, more: Value) -> (String, Value) {
+/// A status update of the template `hello`, with its field.
+fn status_update(id: TemplateId, event: &str, reason: &str, more: Value) -> (String, Value) {
     let mut value = json!({
         "event": event,
         "message_template_id": id.get(),
@@ -169,58 +170,61 @@ fn status(id: TemplateId, event: &str, reason: &str, more: Value) -> (String, Va
 }
 
 #[tokio::test]
-async fn what_becomes_of_a_template_is_told_as_meta_tells_it() {
-    let mut line = Line::start().await;
-    let id = line.create("hello", Review::Auto).await;
-    assert_eq!(line.told().await, [status(id, "APPROVED", "NONE", json!({}))]);
-    line.decide(id, Trigger::Pause, Some("for the \"holidays\"")).await;
-    line.decide(id, Trigger::Resume, None).await;
+async fn template_changes_are_sent_in_metas_format() {
+    let mut meta = MetaHarness::start().await;
+    let id = meta.create_template("hello", Review::Auto).await;
+    assert_eq!(meta.delivered_changes().await, [status_update(id, "APPROVED", "NONE", json!({}))]);
+    meta.review(id, Trigger::Pause, Some("for the \"holidays\"")).await;
+    meta.review(id, Trigger::Resume, None).await;
     let paused = json!({"title": "RATE_LIMITING_PAUSE", "description": "for the \"holidays\""});
     let resumed = json!({"title": "UNPAUSE", "description": "The pause has ended."});
     assert_eq!(
-        line.told().await,
+        meta.delivered_changes().await,
         [
-            status(id, "PAUSED", "NONE", json!({"other_info": paused})),
-            status(id, "APPROVED", "NONE", json!({"other_info": resumed})),
+            status_update(id, "PAUSED", "NONE", json!({"other_info": paused})),
+            status_update(id, "APPROVED", "NONE", json!({"other_info": resumed})),
         ]
     );
-    line.decide(id, Trigger::Disable, Some("complaints")).await;
-    let change = line.bench.change(id, Review::Auto);
-    line.bench.store.delete_template(change).await.unwrap();
+    meta.review(id, Trigger::Disable, Some("complaints")).await;
+    let change = meta.harness.change(id, Review::Auto);
+    meta.harness.store.delete_template(change).await.unwrap();
     let disabled = json!({
         "other_info": {"title": "DISABLED", "description": "complaints"},
         "disable_info": {"disable_date": NOON.to_string()},
     });
     assert_eq!(
-        line.told().await,
-        [status(id, "DISABLED", "NONE", disabled), status(id, "DELETED", "NONE", json!({}))]
+        meta.delivered_changes().await,
+        [
+            status_update(id, "DISABLED", "NONE", disabled),
+            status_update(id, "DELETED", "NONE", json!({}))
+        ]
     );
 }
 
 #[tokio::test]
-async fn a_template_that_waits_is_not_told_of_until_it_is_decided_on() {
-    let mut line = Line::start().await;
-    let id = line.create("hello", Review::Manual).await;
-    assert_eq!(line.told().await, []);
-    assert_eq!(line.bench.endpoint().await.behind, 0);
-    line.decide(id, Trigger::Reject, Some("too loud")).await;
+async fn a_template_in_review_causes_no_message_until_the_decision() {
+    let mut meta = MetaHarness::start().await;
+    let id = meta.create_template("hello", Review::Manual).await;
+    assert_eq!(meta.delivered_changes().await, []);
+    assert_eq!(meta.harness.webhook().await.behind, 0);
+    meta.review(id, Trigger::Reject, Some("too loud")).await;
     let info = json!({
         "reason": "too loud", "recommendation": "Edit the template and submit it again.",
     });
-    let rejected = status(id, "REJECTED", "INVALID_FORMAT", json!({"rejection_info": info}));
-    assert_eq!(line.told().await, [rejected]);
-    let other = line.create("other", Review::Manual).await;
-    line.decide(other, Trigger::Reject, Some("SCAM")).await;
-    let [(_, value)] = &line.told().await[..] else { panic!("not one") };
+    let rejected = status_update(id, "REJECTED", "INVALID_FORMAT", json!({"rejection_info": info}));
+    assert_eq!(meta.delivered_changes().await, [rejected]);
+    let other = meta.create_template("other", Review::Manual).await;
+    meta.review(other, Trigger::Reject, Some("SCAM")).await;
+    let [(_, value)] = &meta.delivered_changes().await[..] else { panic!("not one change") };
     assert_eq!((&value["event"], &value["reason"]), (&json!("REJECTED"), &json!("SCAM")));
     assert_eq!(value.get("rejection_info"), None);
 }
 
 #[tokio::test]
-async fn an_edit_tells_its_texts_and_the_buttons_that_lead_somewhere() {
-    let mut line = Line::start().await;
-    let id = line.create("hello", Review::Auto).await;
-    line.told().await;
+async fn an_edit_is_sent_with_its_texts_and_its_url_and_phone_buttons() {
+    let mut meta = MetaHarness::start().await;
+    let id = meta.create_template("hello", Review::Auto).await;
+    meta.delivered_changes().await;
     let whole = json!([
         {"type": "HEADER", "format": "TEXT", "text": "News"},
         {"type": "BODY", "text": "Your order is on its way to you"},
@@ -231,11 +235,11 @@ async fn an_edit_tells_its_texts_and_the_buttons_that_lead_somewhere() {
             {"type": "PHONE_NUMBER", "text": "Call", "phone_number": "+15550001111"},
         ]},
     ]);
-    line.edit(id, &whole, Some(Category::Marketing)).await;
-    // It is told as it was then, whatever has become of it.
-    let change = line.bench.change(id, Review::Auto);
-    line.bench.store.delete_template(change).await.unwrap();
-    let told = line.told().await;
+    meta.edit(id, &whole, Some(Category::Marketing)).await;
+    // The message has the state at the time of the edit, even after the deletion.
+    let change = meta.harness.change(id, Review::Auto);
+    meta.harness.store.delete_template(change).await.unwrap();
+    let changes = meta.delivered_changes().await;
     let about = |more: Value| {
         let mut value = json!({
             "message_template_id": id.get(),
@@ -262,38 +266,40 @@ async fn an_edit_tells_its_texts_and_the_buttons_that_lead_somewhere() {
             },
         ],
     }));
-    assert_eq!(told[0], ("message_template_components_update".to_owned(), edited));
+    assert_eq!(changes[0], ("message_template_components_update".to_owned(), edited));
     let category = about(json!({"previous_category": "UTILITY", "new_category": "MARKETING"}));
-    assert_eq!(told[1], ("template_category_update".to_owned(), category));
-    assert_eq!((told.len(), &told[2].1["event"]), (3, &json!("DELETED")));
+    assert_eq!(changes[1], ("template_category_update".to_owned(), category));
+    assert_eq!((changes.len(), &changes[2].1["event"]), (3, &json!("DELETED")));
 }
 
 #[tokio::test]
-async fn an_edit_that_is_approved_at_once_says_so_in_the_same_message() {
-    let mut line = Line::start().await;
-    let id = line.create("hello", Review::Auto).await;
-    line.told().await;
-    line.edit(id, &components("Other"), None).await;
-    let [(first, texts), second] = &line.told().await[..] else { panic!("not two") };
+async fn an_edit_and_its_automatic_approval_are_in_the_same_message() {
+    let mut meta = MetaHarness::start().await;
+    let id = meta.create_template("hello", Review::Auto).await;
+    meta.delivered_changes().await;
+    meta.edit(id, &components("Other"), None).await;
+    let [(first, texts), second] = &meta.delivered_changes().await[..] else {
+        panic!("not two changes")
+    };
     assert_eq!(first, "message_template_components_update");
     assert_eq!(texts["message_template_element"], "Other");
-    assert_eq!(second, &status(id, "APPROVED", "NONE", json!({})));
+    assert_eq!(second, &status_update(id, "APPROVED", "NONE", json!({})));
 }
 
 #[tokio::test]
-async fn a_rotated_secret_signs_alone_and_at_once() {
-    let mut line = Line::start().await;
+async fn a_rotated_secret_replaces_the_former_one_immediately() {
+    let mut meta = MetaHarness::start().await;
     for (secret, name) in [("another-secret-than-before", "one"), (SECRET, "two")] {
-        let (bench, secret) = (&line.bench, Secret::of_app(secret).unwrap());
-        let sealed = keyring().seal(bench.account.get(), &secret, [4; 24]);
-        let until = both_secrets_until(Format::Whatsapp, bench.now());
-        let (account, webhook, now) = (bench.account, bench.webhook, bench.now());
-        let rotated = bench.store.rotate_webhook(account, webhook, sealed, until, false, now);
-        assert!(matches!(rotated.await.unwrap(), Rotation::Done(_)));
-        line.create(name, Review::Auto).await;
-        assert_eq!(line.bench.settle().await, [Step::Delivered]);
-        let message = line.heard.try_recv().unwrap();
-        // The receiver knows the second one only.
-        assert_eq!(message.checked == Checked::Verified, name == "two", "{message:?}");
+        let (harness, secret) = (&meta.harness, Secret::from_app_secret(secret).unwrap());
+        let sealed = keyring().seal(harness.account.get(), &secret, [4; 24]);
+        let until = secret_overlap_end(Format::Whatsapp, harness.now());
+        let (account, webhook, now) = (harness.account, harness.webhook, harness.now());
+        let rotated = harness.store.rotate_webhook(account, webhook, sealed, until, false, now);
+        assert!(matches!(rotated.await.unwrap(), RotateOutcome::Done(_)));
+        meta.create_template(name, Review::Auto).await;
+        assert_eq!(meta.harness.run_until_idle().await, [DeliveryStep::Delivered]);
+        let message = meta.deliveries.try_recv().unwrap();
+        // The receiver knows only the second secret.
+        assert_eq!(message.signature == SignatureCheck::Verified, name == "two", "{message:?}");
     }
 }

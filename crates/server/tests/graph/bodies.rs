@@ -1,4 +1,4 @@
-//! Documents in each way that clients send them.
+//! Documents in all forms that clients send.
 
 use axum::{
     body::Body,
@@ -6,7 +6,7 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-use super::service::{Answer, Service, TOKEN, hello};
+use super::service::{Service, TOKEN, TestResponse, hello};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 const JSON: &str = "application/json";
@@ -17,14 +17,14 @@ async fn send(
     path: &str,
     content_type: &str,
     body: String,
-) -> Answer {
+) -> TestResponse {
     let request = Request::builder().method(method).uri(path);
     let request = request.header(header::CONTENT_TYPE, content_type);
     let request = request.header(header::AUTHORIZATION, format!("Bearer {TOKEN}"));
     service.send(request.body(Body::from(body)).unwrap()).await
 }
 
-/// A document as a form, with every value that is no string as JSON text.
+/// A document as a form, in which values other than strings are JSON text.
 fn form(document: &Value) -> String {
     let mut form = form_urlencoded::Serializer::new(String::new());
     for (name, value) in document.as_object().unwrap() {
@@ -35,7 +35,7 @@ fn form(document: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_document_comes_as_json_as_a_form_in_the_query_or_in_a_string() {
+async fn a_document_can_be_json_a_form_a_query_or_a_json_string() {
     let service = Service::start().await;
     let mut document = hello("1");
     document["message_send_ttl_seconds"] = json!(86_400);
@@ -59,45 +59,48 @@ async fn a_document_comes_as_json_as_a_form_in_the_query_or_in_a_string() {
             request = request.header(header::CONTENT_TYPE, content_type);
         }
         let request = request.header(header::AUTHORIZATION, format!("Bearer {TOKEN}"));
-        let created = service.send(request.body(Body::from(body)).unwrap()).await.good();
+        let created = service.send(request.body(Body::from(body)).unwrap()).await.expect_success();
         ids.push(created["id"].as_str().unwrap().to_owned());
     }
     let mut read = Vec::new();
     for id in &ids {
         let fields = "components,category,message_send_ttl_seconds,parameter_format";
-        let mut one = service.get(&format!("/v23.0/{id}?fields={fields}")).await.good();
-        one["id"] = json!("");
-        read.push(one);
+        let mut template =
+            service.get(&format!("/v23.0/{id}?fields={fields}")).await.expect_success();
+        template["id"] = json!("");
+        read.push(template);
     }
     assert_eq!(read[0]["message_send_ttl_seconds"], 86_400);
-    assert!(read.iter().all(|one| *one == read[0]), "{read:?}");
+    assert!(read.iter().all(|template| *template == read[0]), "{read:?}");
 }
 
 #[tokio::test]
-async fn an_edit_comes_as_a_form_too() {
+async fn an_edit_can_be_a_form() {
     let service = Service::start().await;
-    let id = service.made("hello", "en_US").await;
+    let id = service.create_named("hello", "en_US").await;
     let edit = form(&json!({"components": [{"type": "BODY", "text": "Good evening"}]}));
-    send(&service, Method::POST, &format!("/v23.0/{id}"), FORM, edit).await.good();
-    let read = service.get(&format!("/v23.0/{id}")).await.good();
+    send(&service, Method::POST, &format!("/v23.0/{id}"), FORM, edit).await.expect_success();
+    let read = service.get(&format!("/v23.0/{id}")).await.expect_success();
     assert_eq!(read["components"][0]["text"], "Good evening");
 }
 
 #[tokio::test]
-async fn a_body_where_none_is_needed_is_passed_over() {
+async fn an_unneeded_body_is_ignored() {
     let service = Service::start().await;
-    let id = service.made("hello", "en_US").await;
+    let id = service.create_named("hello", "en_US").await;
     let list = service.templates();
     for body in ["{}", "", "nonsense"] {
-        send(&service, Method::GET, &list, JSON, body.to_owned()).await.good();
-        send(&service, Method::GET, &format!("/v23.0/{id}"), JSON, body.to_owned()).await.good();
+        send(&service, Method::GET, &list, JSON, body.to_owned()).await.expect_success();
+        send(&service, Method::GET, &format!("/v23.0/{id}"), JSON, body.to_owned())
+            .await
+            .expect_success();
     }
     let delete = format!("{list}?name=hello&id={}", service.shop);
-    send(&service, Method::DELETE, &delete, JSON, "{}".to_owned()).await.good();
+    send(&service, Method::DELETE, &delete, JSON, "{}".to_owned()).await.expect_success();
 }
 
 #[tokio::test]
-async fn what_is_no_document_is_refused() {
+async fn an_invalid_body_is_rejected() {
     let service = Service::start().await;
     let list = service.templates();
     let large = format!("{{\"name\":\"{}\"}}", "a".repeat(300 * 1_024));
@@ -114,24 +117,24 @@ async fn what_is_no_document_is_refused() {
         (JSON, &*large, 413),
         (FORM, &*large, 413),
     ] {
-        let answer = send(&service, Method::POST, &list, content_type, body.to_owned()).await;
-        let error: Value = serde_json::from_str(answer.text()).unwrap();
+        let response = send(&service, Method::POST, &list, content_type, body.to_owned()).await;
+        let error: Value = serde_json::from_str(response.text()).unwrap();
         assert_eq!(
-            (answer.status.as_u16(), &error["error"]["code"]),
+            (response.status.as_u16(), &error["error"]["code"]),
             (status, &json!(100)),
             "{body:.40}"
         );
     }
-    // A form may be as large as its document, however its characters are written.
+    // The size limit applies to the document, not to its percent-encoded form.
     let spaces = "%20".repeat(200 * 1_024);
-    let answer = send(&service, Method::POST, &list, FORM, format!("x={spaces}")).await;
-    assert_eq!(answer.status, 400, "{}", answer.text());
+    let response = send(&service, Method::POST, &list, FORM, format!("x={spaces}")).await;
+    assert_eq!(response.status, 400, "{}", response.text());
 }
 
 #[tokio::test]
-async fn what_a_form_does_not_say_may_stand_in_the_query() {
+async fn the_query_supplies_fields_that_a_form_lacks() {
     let service = Service::start().await;
-    let id = service.made("hello", "en_US").await;
+    let id = service.create_named("hello", "en_US").await;
     for (query, body, lifetime) in [
         ("message_send_ttl_seconds=50000", "", 50_000),
         ("message_send_ttl_seconds=60000", "x=y", 60_000),
@@ -141,8 +144,8 @@ async fn what_a_form_does_not_say_may_stand_in_the_query() {
         let request = Request::builder().method(Method::POST).uri(format!("{path}?{query}"));
         let request = request.header(header::AUTHORIZATION, format!("Bearer {TOKEN}"));
         let request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
-        service.send(request.body(Body::from(body)).unwrap()).await.good();
-        let read = service.get(&path).await.good();
+        service.send(request.body(Body::from(body)).unwrap()).await.expect_success();
+        let read = service.get(&path).await.expect_success();
         assert_eq!(read["message_send_ttl_seconds"], lifetime, "{query} {body}");
     }
 }

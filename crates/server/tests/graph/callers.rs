@@ -1,4 +1,4 @@
-//! Who may call what, as a matrix: every call against everybody who has not the right token.
+//! Authorisation as a matrix: every call with every kind of wrong token.
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 
 use super::service::{OTHER, PUBLIC, STRANGER, Service, TOKEN, hello};
 
-/// Each call with the scope that it asks for; `{waba}` and `{id}` stand for the shop's own.
+/// Each call with the scope that it requires. `{waba}` is the id of the shop's account, `{id}` that
+/// of its template.
 const CALLS: &[(&str, &str, Scope)] = &[
     ("GET", "/v23.0/{waba}", Scope::Read),
     ("GET", "/v23.0/{id}", Scope::Read),
@@ -32,7 +33,7 @@ const CALLS: &[(&str, &str, Scope)] = &[
 ];
 
 #[test]
-fn the_calls_are_those_of_the_api_description() {
+fn the_tested_calls_are_those_of_the_api_description() {
     let document = galley_server::openapi::document();
     let mut described = Vec::new();
     for (pattern, methods) in document["paths"].as_object().unwrap() {
@@ -58,22 +59,22 @@ fn the_calls_are_those_of_the_api_description() {
     assert_eq!(called, described);
 }
 
-async fn add(service: &Service, secret: &str, scopes: Scopes, dies: bool) {
+async fn add(service: &Service, secret: &str, scopes: Scopes, expired: bool) {
     let now = service.clock.now();
     let new = NewCredential {
         scopes,
-        expires_at: dies.then_some(now),
-        ..NewCredential::lasting(CredentialKind::Token, secret)
+        expires_at: expired.then_some(now),
+        ..NewCredential::unrestricted(CredentialKind::Token, secret)
     };
     let added = service.store.add_credential(service.shop, new, now).await.unwrap();
     assert!(matches!(added, AddCredentialOutcome::Added(_)), "{added:?}");
 }
 
 #[tokio::test]
-async fn every_call_is_for_those_alone_whom_it_names() {
+async fn every_call_rejects_callers_without_the_right_token() {
     for (method, pattern, scope) in CALLS {
         let service = Service::start().await;
-        let id = service.made("hello", "en_US").await;
+        let id = service.create_named("hello", "en_US").await;
         let others = Scope::ALL.into_iter().filter(|it| it != scope).map(Scope::as_str);
         let others: Vec<&str> = others.collect();
         add(&service, "expired", Scopes::ALL, true).await;
@@ -84,39 +85,43 @@ async fn every_call_is_for_those_alone_whom_it_names() {
         let method: Method = method.parse().unwrap();
         let call =
             |token: &'static str| service.call_as(token, method.clone(), &path, &Value::Null);
-        let before = service.get(&format!("/v23.0/{id}")).await.good();
+        let before = service.get(&format!("/v23.0/{id}")).await.expect_success();
 
         for token in ["", "unknown", "expired"] {
-            call(token).await.refusal(401, 190, None);
+            call(token).await.expect_error(401, 190, None);
         }
-        call("without").await.refusal(403, 10, None);
+        call("without").await.expect_error(403, 10, None);
         let stranger = call(STRANGER).await;
         assert!(!stranger.text().contains("hello"), "{pattern}");
-        // What stands before `uploads` is nobody's.
-        let for_anybody = pattern.contains("/uploads");
-        if !for_anybody {
-            stranger.refusal(400, 100, Some(33));
+        // The node before `uploads` is ignored, so every account may use it.
+        let ignores_node = pattern.contains("/uploads");
+        if !ignores_node {
+            stranger.expect_error(400, 100, Some(33));
         }
-        // Whoever asks for another's account is told nothing of it, whatever his own rulebook.
-        let subcode = (pattern.contains("{waba}/") && !for_anybody).then_some(33);
-        let other = call(OTHER).await.refusal(400, 100, subcode);
+        // The account of another tenant stays hidden, whatever the rulebook of the caller.
+        let subcode = (pattern.contains("{waba}/") && !ignores_node).then_some(33);
+        let other = call(OTHER).await.expect_error(400, 100, subcode);
         assert!(subcode.is_some() || other["message"].as_str().unwrap().contains("API v1.0"));
 
         let now = service.clock.now();
         assert!(service.store.set_account_disabled(service.shop, Some(now)).await.unwrap());
         service.clock.advance(Duration::from_secs(2));
-        call("with").await.refusal(403, 131_031, None);
+        call("with").await.expect_error(403, 131_031, None);
         assert!(service.store.set_account_disabled(service.shop, None).await.unwrap());
         service.clock.advance(Duration::from_secs(2));
 
-        assert_eq!(service.get(&format!("/v23.0/{id}")).await.good(), before, "{pattern}");
+        assert_eq!(
+            service.get(&format!("/v23.0/{id}")).await.expect_success(),
+            before,
+            "{pattern}"
+        );
         let own = call("with").await;
         assert!(![401, 403].contains(&own.status.as_u16()), "{pattern}: {}", own.text());
     }
 }
 
 #[tokio::test]
-async fn the_token_stands_in_the_header_or_in_the_query() {
+async fn the_token_can_be_in_the_header_or_in_the_query() {
     let service = Service::start().await;
     let list = service.templates();
     for (header, query, status) in [
@@ -132,17 +137,17 @@ async fn the_token_stands_in_the_header_or_in_the_query() {
         if let Some(header) = &header {
             request = request.header("authorization", header);
         }
-        let answer = service.send(request.body(Body::empty()).unwrap()).await;
-        assert_eq!(answer.status, status, "{header:?} {query}");
+        let response = service.send(request.body(Body::empty()).unwrap()).await;
+        assert_eq!(response.status, status, "{header:?} {query}");
     }
     let request =
         Request::builder().method(Method::POST).uri(format!("{list}?access_token={TOKEN}"));
     let body = Body::from(hello("hello").to_string());
-    service.send(request.body(body).unwrap()).await.good();
+    service.send(request.body(body).unwrap()).await.expect_success();
 }
 
 #[tokio::test]
-async fn no_token_reaches_the_log() {
+async fn the_log_contains_no_tokens() {
     let service = Service::start().await;
     let list = service.templates();
     let token = json!({"access_token": TOKEN});
@@ -162,20 +167,24 @@ async fn no_token_reaches_the_log() {
 }
 
 #[tokio::test]
-async fn a_version_may_be_left_out_as_in_the_graph_api() {
+async fn the_version_is_optional_as_in_the_graph_api() {
     let service = Service::start().await;
     let list = format!("/{}/message_templates", service.shop);
-    let id = service.call(Method::POST, &list, &hello("one")).await.good()["id"].clone();
-    service.made("two", "en_US").await;
+    let id = service.call(Method::POST, &list, &hello("one")).await.expect_success()["id"].clone();
+    service.create_named("two", "en_US").await;
     let id = id.as_str().unwrap();
     for path in [format!("/{id}?fields=name"), format!("/{id}/?fields=name")] {
-        assert_eq!(service.get(&path).await.good(), json!({"id": id, "name": "one"}), "{path}");
+        assert_eq!(
+            service.get(&path).await.expect_success(),
+            json!({"id": id, "name": "one"}),
+            "{path}"
+        );
     }
-    let page = service.get(&format!("{list}?limit=1")).await.good();
+    let page = service.get(&format!("{list}?limit=1")).await.expect_success();
     let next = page["paging"]["next"].as_str().unwrap().strip_prefix(PUBLIC).unwrap();
-    assert_eq!(service.get(next).await.good()["data"][0]["id"], id);
-    service.get("/17").await.refusal(400, 100, Some(33));
-    // Words are other places of the service, or none.
+    assert_eq!(service.get(next).await.expect_success()["data"][0]["id"], id);
+    service.get("/17").await.expect_error(400, 100, Some(33));
+    // A path that does not begin with a number gets no version.
     assert_eq!(service.get("/message_templates").await.status, 404);
     assert_eq!(service.get(&format!("/x{id}")).await.status, 404);
 }

@@ -1,10 +1,10 @@
-//! Lists: filters in each spelling, pages both ways, counts.
+//! Lists: filters in all notations, pages in both directions, counts.
 
 use serde_json::{Value, json};
 
 use super::service::{PUBLIC, Service, TOKEN, hello};
 
-async fn stocked() -> Service {
+async fn with_templates() -> Service {
     let service = Service::start().await;
     for (name, language, category) in [
         ("one", "en_US", "MARKETING"),
@@ -18,15 +18,15 @@ async fn stocked() -> Service {
         if name == "three" {
             document["components"][0]["text"] = json!("The weather is fine");
         }
-        service.create(&document).await.good();
+        service.create(&document).await.expect_success();
     }
-    while service.store.update_search_index().await.unwrap().more {}
+    while service.store.update_search_index().await.unwrap().has_more {}
     service
 }
 
 #[tokio::test]
-async fn filters_are_read_in_each_of_their_spellings() {
-    let service = stocked().await;
+async fn filters_have_several_notations() {
+    let service = with_templates().await;
     for (query, names) in [
         ("", &["three", "two", "two", "one"][..]),
         ("?status=approved", &["three", "two", "two", "one"]),
@@ -49,9 +49,9 @@ async fn filters_are_read_in_each_of_their_spellings() {
         ("?quality_score=UNKNOWN", &["three", "two", "two", "one"]),
         ("?quality_score=GREEN", &[]),
         ("?quality_score=[%22GREEN%22,%22unknown%22]", &["three", "two", "two", "one"]),
-        ("?nobody_knows=this&status=", &["three", "two", "two", "one"]),
+        ("?unknown=this&status=", &["three", "two", "two", "one"]),
     ] {
-        assert_eq!(service.listed(query).await, names, "{query}");
+        assert_eq!(service.list_names(query).await, names, "{query}");
     }
     for (query, code) in [
         ("?status=LIVE", 100),
@@ -64,14 +64,15 @@ async fn filters_are_read_in_each_of_their_spellings() {
         ("?after=nowhere", 131_059),
         ("?before=-1", 131_059),
     ] {
-        service.get(&format!("{}{query}", service.templates())).await.refusal(400, code, None);
+        service.get(&format!("{}{query}", service.templates())).await.expect_error(400, code, None);
     }
 }
 
 #[tokio::test]
-async fn pages_lead_on_and_back_by_absolute_addresses_that_need_nothing_else() {
-    let service = stocked().await;
-    let first = service.get(&format!("{}?limit=2&fields=name", service.templates())).await.good();
+async fn paging_links_are_absolute_and_need_no_header() {
+    let service = with_templates().await;
+    let first =
+        service.get(&format!("{}?limit=2&fields=name", service.templates())).await.expect_success();
     let paging = &first["paging"];
     let ids: Vec<&Value> = first["data"].as_array().unwrap().iter().map(|it| &it["id"]).collect();
     assert_eq!(paging["cursors"], json!({"before": ids[0], "after": ids[1]}));
@@ -92,27 +93,27 @@ async fn pages_lead_on_and_back_by_absolute_addresses_that_need_nothing_else() {
     assert_eq!(back["paging"].get("previous"), None, "{back}");
     assert_eq!(back["paging"]["next"], paging["next"]);
 
-    let behind = second["paging"]["cursors"]["after"].as_str().unwrap();
-    let end = service.get(&format!("{}?after={behind}", service.templates())).await.good();
+    let after = second["paging"]["cursors"]["after"].as_str().unwrap();
+    let end = service.get(&format!("{}?after={after}", service.templates())).await.expect_success();
     assert_eq!(end["data"], json!([]));
     assert_eq!(end["paging"].get("next"), None, "{end}");
     let last = follow(&service, end["paging"]["previous"].as_str().unwrap()).await;
-    assert_eq!(names(&last), ["three", "two", "two", "one"], "it begins with what is next to it");
+    assert_eq!(names(&last), ["three", "two", "two", "one"], "the page before the cursor");
     let newest = paging["cursors"]["before"].as_str().unwrap();
     let start = format!("{}?limit=2&before={newest}", service.templates());
-    let start = service.get(&start).await.good();
+    let start = service.get(&start).await.expect_success();
     assert_eq!((&start["data"], start["paging"].get("previous")), (&json!([]), None));
     let on = follow(&service, start["paging"]["next"].as_str().unwrap()).await;
     assert_eq!(names(&on), names(&first));
-    let nothing = service.get(&format!("{}?name=x", service.templates())).await.good();
-    assert_eq!(nothing["paging"]["cursors"], json!({"before": "", "after": ""}));
+    let empty = service.get(&format!("{}?name=x", service.templates())).await.expect_success();
+    assert_eq!(empty["paging"]["cursors"], json!({"before": "", "after": ""}));
 }
 
-/// Asks for an address as it stands, without any header.
-async fn follow(service: &Service, address: &str) -> Value {
-    let path = address.strip_prefix(PUBLIC).unwrap();
+/// Requests a URL unchanged, without any header.
+async fn follow(service: &Service, url: &str) -> Value {
+    let path = url.strip_prefix(PUBLIC).unwrap();
     let request = axum::http::Request::builder().uri(path).body(axum::body::Body::empty());
-    service.send(request.unwrap()).await.good()
+    service.send(request.unwrap()).await.expect_success()
 }
 
 fn names(list: &Value) -> Vec<&str> {
@@ -121,8 +122,8 @@ fn names(list: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_summary_has_all_of_its_members_even_for_an_empty_list() {
-    let service = stocked().await;
+async fn a_summary_has_all_members_even_for_an_empty_list() {
+    let service = with_templates().await;
     for (query, total) in [
         ("summary=true", 4),
         ("summary=total_count,message_template_count&category=UTILITY&limit=1", 2),
@@ -130,7 +131,7 @@ async fn a_summary_has_all_of_its_members_even_for_an_empty_list() {
         ("summary=true&status=PENDING", 0),
         ("summary=true&status=ARCHIVED", 0),
     ] {
-        let list = service.get(&format!("{}?{query}", service.templates())).await.good();
+        let list = service.get(&format!("{}?{query}", service.templates())).await.expect_success();
         let expected = json!({
             "total_count": total, "message_template_count": 4,
             "message_template_limit": 6_000, "are_translations_complete": true,
@@ -138,17 +139,17 @@ async fn a_summary_has_all_of_its_members_even_for_an_empty_list() {
         assert_eq!(list["summary"], expected, "{query}");
     }
     for query in ["", "?summary=false"] {
-        let list = service.get(&format!("{}{query}", service.templates())).await.good();
+        let list = service.get(&format!("{}{query}", service.templates())).await.expect_success();
         assert_eq!(list.get("summary"), None);
     }
 }
 
 #[tokio::test]
-async fn another_account_sees_nothing() {
-    let service = stocked().await;
+async fn a_list_does_not_contain_templates_of_another_account() {
+    let service = with_templates().await;
     let list = format!("/v23.0/{}/message_templates", service.stranger);
-    let answer = service
+    let response = service
         .call_as(super::service::STRANGER, axum::http::Method::GET, &list, &Value::Null)
         .await;
-    assert_eq!(answer.good()["data"], json!([]));
+    assert_eq!(response.expect_success()["data"], json!([]));
 }

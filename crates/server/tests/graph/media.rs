@@ -1,4 +1,4 @@
-//! Samples as they are served: whole, in parts, not at all; and as templates name them.
+//! Serving samples, completely or in part, and their use in templates.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
 use super::{
-    service::{Answer, PUBLIC, STRANGER, Service, TOKEN, hello},
+    service::{PUBLIC, STRANGER, Service, TOKEN, TestResponse, hello},
     uploads::{PNG, fetch, send},
 };
 
-/// The name of a sample with these bytes.
+/// Uploads a sample and returns its name.
 async fn sample(service: &Service, file_type: &str, bytes: &[u8]) -> String {
     let length = bytes.len();
     let path = format!("/v23.0/1/uploads?file_length={length}&file_type={file_type}");
-    let begun = service.call(Method::POST, &path, &Value::Null).await.good();
-    let sent = send(service, begun["id"].as_str().unwrap(), None, bytes).await.good();
+    let begun = service.call(Method::POST, &path, &Value::Null).await.expect_success();
+    let sent = send(service, begun["id"].as_str().unwrap(), None, bytes).await.expect_success();
     sent["h"].as_str().unwrap().strip_prefix("4::galley.").unwrap().to_owned()
 }
 
@@ -28,7 +28,7 @@ async fn read(
     method: Method,
     name: &str,
     headers: &[(HeaderName, &str)],
-) -> Answer {
+) -> TestResponse {
     let mut request = Request::builder().method(method).uri(format!("/media/{name}"));
     for (name, value) in headers {
         request = request.header(name, *value);
@@ -45,17 +45,17 @@ fn with_header(name: &str, format: &str, handle: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_sample_is_read_whole_or_in_part_across_its_chunks() {
+async fn a_sample_is_served_completely_or_in_part() {
     let service = Service::start().await;
     let mut file = PNG.to_vec();
     file.extend((0..1_000_000_u32).map(|n| n.to_le_bytes()[n as usize % 3]));
     let name = sample(&service, "image/png", &file).await;
     let length = file.len();
 
-    let whole = read(&service, Method::GET, &name, &[]).await;
-    assert!(whole.status == 200 && whole.bytes == file);
-    assert_eq!(whole.headers[header::ACCEPT_RANGES], "bytes");
-    assert_eq!(whole.headers[header::CONTENT_LENGTH], *length.to_string());
+    let full = read(&service, Method::GET, &name, &[]).await;
+    assert!(full.status == 200 && full.bytes == file);
+    assert_eq!(full.headers[header::ACCEPT_RANGES], "bytes");
+    assert_eq!(full.headers[header::CONTENT_LENGTH], *length.to_string());
     let head = read(&service, Method::HEAD, &name, &[(header::RANGE, "bytes=0-1")]).await;
     assert_eq!((head.status.as_u16(), head.bytes.len()), (200, 0));
     assert_eq!(head.headers[header::CONTENT_LENGTH], *length.to_string());
@@ -66,49 +66,49 @@ async fn a_sample_is_read_whole_or_in_part_across_its_chunks() {
         let part = read(&service, Method::GET, &name, &[(header::RANGE, &range)]).await;
         assert_eq!(part.status, 206, "{range}");
         assert!(part.bytes == file[first..=last], "{range}: {} bytes", part.bytes.len());
-        let told = format!("bytes {first}-{last}/{length}");
-        assert_eq!(part.headers[header::CONTENT_RANGE], *told);
+        let content_range = format!("bytes {first}-{last}/{length}");
+        assert_eq!(part.headers[header::CONTENT_RANGE], *content_range);
     }
-    let behind = format!("bytes={length}-");
-    let refused = read(&service, Method::GET, &name, &[(header::RANGE, &behind)]).await;
-    assert_eq!(refused.status, 416, "{refused:?}");
-    assert_eq!(refused.headers[header::CONTENT_RANGE], *format!("bytes */{length}"));
+    let beyond_end = format!("bytes={length}-");
+    let rejected = read(&service, Method::GET, &name, &[(header::RANGE, &beyond_end)]).await;
+    assert_eq!(rejected.status, 416, "{rejected:?}");
+    assert_eq!(rejected.headers[header::CONTENT_RANGE], *format!("bytes */{length}"));
 
-    let tag = whole.headers[header::ETAG].to_str().unwrap();
+    let tag = full.headers[header::ETAG].to_str().unwrap();
     let known = read(&service, Method::GET, &name, &[(header::IF_NONE_MATCH, tag)]).await;
     assert_eq!((known.status.as_u16(), known.bytes.len()), (304, 0));
-    assert_eq!(known.headers[header::ETAG], whole.headers[header::ETAG]);
+    assert_eq!(known.headers[header::ETAG], full.headers[header::ETAG]);
     for (tags, status) in [(tag, 200), ("*", 200), ("\"other\"", 412)] {
-        let answer = read(&service, Method::GET, &name, &[(header::IF_MATCH, tags)]).await;
-        assert_eq!(answer.status, status, "{tags}");
+        let response = read(&service, Method::GET, &name, &[(header::IF_MATCH, tags)]).await;
+        assert_eq!(response.status, status, "{tags}");
     }
 }
 
 #[tokio::test]
-async fn a_browser_keeps_a_sample_for_minutes_and_saves_a_pdf_instead_of_opening_it() {
+async fn a_sample_is_cached_for_minutes_and_a_pdf_is_an_attachment() {
     let service = Service::start().await;
     for (file_type, bytes, how) in
         [("image/png", PNG, "inline; "), ("application/pdf", b"%PDF-1.7", "attachment; ")]
     {
         let name = sample(&service, file_type, bytes).await;
-        let shown = read(&service, Method::GET, &name, &[]).await;
-        assert_eq!(shown.headers[header::CACHE_CONTROL], "public, max-age=300");
-        let disposition = shown.headers[header::CONTENT_DISPOSITION].to_str().unwrap();
+        let served = read(&service, Method::GET, &name, &[]).await;
+        assert_eq!(served.headers[header::CACHE_CONTROL], "public, max-age=300");
+        let disposition = served.headers[header::CONTENT_DISPOSITION].to_str().unwrap();
         assert!(disposition.starts_with(how), "{disposition}");
         assert!(
-            shown.headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap().contains("sandbox")
+            served.headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap().contains("sandbox")
         );
     }
 }
 
 #[tokio::test]
-async fn whoever_reads_a_sample_too_slowly_does_not_get_the_rest() {
+async fn a_slow_download_ends_at_its_timeout() {
     let service = Service::start().await;
     let mut file = PNG.to_vec();
     file.resize(1_000_000, 7);
     let name = sample(&service, "image/png", &file).await;
     let request = Request::builder().uri(format!("/media/{name}")).body(Body::empty()).unwrap();
-    let mut body = service.answer(request).await.into_body();
+    let mut body = service.handle(request).await.into_body();
     assert!(body.frame().await.unwrap().is_ok());
     tokio::time::pause();
     tokio::time::advance(Duration::from_mins(21)).await;
@@ -117,12 +117,12 @@ async fn whoever_reads_a_sample_too_slowly_does_not_get_the_rest() {
 }
 
 #[tokio::test]
-async fn only_a_name_leads_to_a_sample_and_only_while_its_account_is_there() {
+async fn a_sample_needs_its_exact_name_and_an_enabled_account() {
     let service = Service::start().await;
     let name = sample(&service, "image/png", PNG).await;
     for other in [&name[1..], "%2e%2e", "nothing", &format!("{name}0")] {
-        let refused = read(&service, Method::GET, other, &[]).await;
-        assert!(refused.status == 404 && refused.text().contains("No sample"), "{other}");
+        let rejected = read(&service, Method::GET, other, &[]).await;
+        assert!(rejected.status == 404 && rejected.text().contains("No sample"), "{other}");
     }
     let now = galley_server::Clock::now(&*service.clock);
     service.store.set_account_disabled(service.shop, Some(now)).await.unwrap();
@@ -130,7 +130,7 @@ async fn only_a_name_leads_to_a_sample_and_only_while_its_account_is_there() {
 }
 
 #[tokio::test]
-async fn a_handle_of_ours_names_a_file_of_the_account_that_fits() {
+async fn a_galley_handle_needs_a_suitable_file_of_the_account() {
     let service = Service::start().await;
     let png = format!("4::galley.{}", sample(&service, "image/png", PNG).await);
     let pdf = format!("4::galley.{}", sample(&service, "application/pdf", b"%PDF-1.7").await);
@@ -148,12 +148,12 @@ async fn a_handle_of_ours_names_a_file_of_the_account_that_fits() {
     ] {
         for (index, file) in files.iter().enumerate() {
             let name = format!("{}_{index}", format.to_lowercase());
-            let answer = service.create(&with_header(&name, format, file)).await;
+            let response = service.create(&with_header(&name, format, file)).await;
             if good.contains(file) {
-                answer.good();
+                response.expect_success();
                 continue;
             }
-            let error = answer.refusal(400, 100, Some(2_388_043));
+            let error = response.expect_error(400, 100, Some(2_388_043));
             let violation = &error["galley_violations"][0];
             let known = ![&unknown, "4::galley.x"].contains(file);
             let rule = if known { "sample-unfit" } else { "sample-unknown" };
@@ -165,80 +165,83 @@ async fn a_handle_of_ours_names_a_file_of_the_account_that_fits() {
 }
 
 #[tokio::test]
-async fn a_sample_that_is_not_there_is_told_beside_everything_else() {
+async fn an_unknown_sample_is_listed_with_all_other_violations() {
     let service = Service::start().await;
     let unknown = format!("4::galley.{}", "x".repeat(32));
     let document = with_header("Bad Name", "IMAGE", &unknown);
-    let template = service.made("hello", "en_US").await;
+    let template = service.create_named("hello", "en_US").await;
     let mut edit = json!({"components": document["components"]});
     edit["components"][1]["text"] = json!("");
     let node = format!("/v23.0/{template}");
-    for (answer, other) in [
+    for (response, other) in [
         (service.create(&document).await, "name-form"),
         (service.call(Method::POST, &node, &edit).await, "empty"),
     ] {
-        let error: Value = serde_json::from_str(answer.text()).unwrap();
-        let told = error["error"]["galley_violations"].as_array().unwrap();
-        let rules: Vec<&str> = told.iter().map(|it| it["rule"].as_str().unwrap()).collect();
+        let error: Value = serde_json::from_str(response.text()).unwrap();
+        let violations = error["error"]["galley_violations"].as_array().unwrap();
+        let rules: Vec<&str> = violations.iter().map(|it| it["rule"].as_str().unwrap()).collect();
         assert_eq!(rules, [other, "sample-unknown"], "{error}");
     }
 }
 
 #[tokio::test]
-async fn edits_strangers_and_the_dry_run_meet_the_same_rule() {
+async fn edits_other_accounts_and_validation_check_samples_too() {
     let service = Service::start().await;
     let png = format!("4::galley.{}", sample(&service, "image/png", PNG).await);
-    let template = service.made("hello", "en_US").await;
+    let template = service.create_named("hello", "en_US").await;
     let path = format!("/v23.0/{template}");
     let edit =
         |format: &str| json!({"components": with_header("hello", format, &png)["components"]});
-    let refused = service.call(Method::POST, &path, &edit("VIDEO")).await;
-    refused.refusal(400, 100, Some(2_388_043));
-    service.call(Method::POST, &path, &edit("IMAGE")).await.good();
+    let rejected = service.call(Method::POST, &path, &edit("VIDEO")).await;
+    rejected.expect_error(400, 100, Some(2_388_043));
+    service.call(Method::POST, &path, &edit("IMAGE")).await.expect_success();
 
-    // Another account's file is as unknown as one that nobody has.
+    // The file of another account is unknown, like one that does not exist.
     let list = format!("/v23.0/{}/message_templates", service.stranger);
     let document = with_header("theirs", "IMAGE", &png);
-    let refused = service.call_as(STRANGER, Method::POST, &list, &document).await;
-    let error = refused.refusal(400, 100, Some(2_388_043));
+    let rejected = service.call_as(STRANGER, Method::POST, &list, &document).await;
+    let error = rejected.expect_error(400, 100, Some(2_388_043));
     assert_eq!(error["galley_violations"][0]["rule"], "sample-unknown");
 
     let dry = format!("/api/v1.0/15550001111/{TOKEN}/message_templates/validate");
-    let verdict = service.call(Method::POST, &dry, &with_header("dry", "VIDEO", &png)).await.good();
-    assert_eq!(verdict["violations"][0]["rule"], "sample-unfit", "{verdict}");
-    let verdict = service.call(Method::POST, &dry, &with_header("dry", "IMAGE", &png)).await.good();
-    assert_eq!(verdict["valid"], true, "{verdict}");
+    let result =
+        service.call(Method::POST, &dry, &with_header("dry", "VIDEO", &png)).await.expect_success();
+    assert_eq!(result["violations"][0]["rule"], "sample-unfit", "{result}");
+    let result =
+        service.call(Method::POST, &dry, &with_header("dry", "IMAGE", &png)).await.expect_success();
+    assert_eq!(result["valid"], true, "{result}");
 }
 
 #[tokio::test]
-async fn what_was_read_can_be_written_back() {
+async fn a_document_with_sample_urls_can_be_sent_back() {
     let service = Service::start().await;
     let name = sample(&service, "image/png", PNG).await;
     let handle = format!("4::galley.{name}");
-    let first = service.create(&with_header("first", "IMAGE", &handle)).await.good();
+    let first = service.create(&with_header("first", "IMAGE", &handle)).await.expect_success();
     let path = format!("/v23.0/{}", first["id"].as_str().unwrap());
-    let read = service.get(&path).await.good();
+    let read = service.get(&path).await.expect_success();
     let address = format!("{PUBLIC}/media/{name}");
     assert_eq!(read["components"][0]["example"]["header_handle"], json!([address]));
 
     let mut second = read.clone();
     second["name"] = json!("second");
-    let second = service.create(&second).await.good();
+    let second = service.create(&second).await.expect_success();
     let edit = json!({"components": read["components"]}).to_string().replace('/', "\\/");
     let request = Request::builder().method(Method::POST).uri(&path);
     let request = request.header(header::AUTHORIZATION, format!("Bearer {TOKEN}"));
     let request = request.header(header::CONTENT_TYPE, "application/json");
-    service.send(request.body(Body::from(edit)).unwrap()).await.good();
-    // The store keeps the handle, wherever the service is reached.
+    service.send(request.body(Body::from(edit)).unwrap()).await.expect_success();
+    // The store contains the handle, which does not depend on the public URL.
     for id in [&first["id"], &second["id"]] {
         let id = id.as_str().unwrap().parse().unwrap();
         let stored = service.store.template(service.shop, id).await.unwrap().unwrap();
         assert!(stored.template.content().contains(&handle), "{}", stored.template.content());
     }
-    // Another address is somebody else's.
+    // A URL of another service is not replaced.
     let elsewhere = format!("https://elsewhere.example/media/{name}");
-    let made = service.create(&with_header("third", "IMAGE", &elsewhere)).await.good();
-    let read = service.get(&format!("/v23.0/{}", made["id"].as_str().unwrap())).await.good();
+    let created = service.create(&with_header("third", "IMAGE", &elsewhere)).await.expect_success();
+    let read =
+        service.get(&format!("/v23.0/{}", created["id"].as_str().unwrap())).await.expect_success();
     assert_eq!(read["components"][0]["example"]["header_handle"], json!([elsewhere]));
     assert_eq!(fetch(&service, &address).await.bytes, PNG);
 }

@@ -1,5 +1,5 @@
-//! A service of its own for each test, with accounts of both rulebooks and a clock that moves on
-//! with every look at it, so that ids differ.
+//! A separate service for each test, with accounts of both rulebooks and a clock that advances with
+//! every read, so that ids differ.
 
 use std::{
     io::Write,
@@ -46,29 +46,29 @@ pub(crate) struct Service {
     _dir: tempfile::TempDir,
 }
 
-/// What came back.
+/// A response with its whole body.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Answer {
+impl TestResponse {
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.bytes).unwrap()
     }
 
-    /// The document of an answer that is good.
-    pub(crate) fn good(&self) -> Value {
+    /// Asserts that the call succeeded, and returns the document.
+    pub(crate) fn expect_success(&self) -> Value {
         assert_eq!(self.status, 200, "{}", self.text());
         let document = serde_json::from_slice(&self.bytes).unwrap();
         assert!(!self.text().contains("null"), "{document}");
         document
     }
 
-    /// Asserts that this is a refusal in its full form, and gives what stands in `error`.
-    pub(crate) fn refusal(&self, status: u16, code: u32, subcode: Option<u32>) -> Value {
+    /// Asserts that this is a complete error response, and returns its `error` member.
+    pub(crate) fn expect_error(&self, status: u16, code: u32, subcode: Option<u32>) -> Value {
         let text = self.text();
         assert_eq!(self.status.as_u16(), status, "{text}");
         assert_eq!(self.headers[header::CONTENT_TYPE], "application/json", "{text}");
@@ -91,13 +91,13 @@ impl Service {
         Self::begin(Review::Auto, Limits::default()).await
     }
 
-    /// One where a reviewer decides.
+    /// A service whose accounts have manual review.
     pub(crate) async fn start_reviewed() -> Self {
         Self::begin(Review::Manual, Limits::default()).await
     }
 
-    /// One with other limits.
-    pub(crate) async fn start_within(limits: Limits) -> Self {
+    /// A service with other limits.
+    pub(crate) async fn start_with(limits: Limits) -> Self {
         Self::begin(Review::Auto, limits).await
     }
 
@@ -107,10 +107,10 @@ impl Service {
         let store: Arc<dyn Store> = Arc::new(store.unwrap());
         let clock = Arc::new(Ticking::default());
         let log = Log::default();
-        let handed: Arc<dyn Clock> = Arc::<Ticking>::clone(&clock);
+        let app_clock: Arc<dyn Clock> = Arc::<Ticking>::clone(&clock);
         let app = App::new(
             Arc::clone(&store),
-            handed,
+            app_clock,
             limits,
             AccessLog::new(LogFormat::Json, Box::new(log.clone())),
             setup::webhooks(false),
@@ -121,19 +121,19 @@ impl Service {
         for (token, rulebook) in
             [(TOKEN, WHATSAPP.name), (STRANGER, WHATSAPP.name), (OTHER, V1.name)]
         {
-            let credential = |kind| NewCredential::lasting(kind, token);
+            let credential = |kind| NewCredential::unrestricted(kind, token);
             let new = NewAccount {
                 name: format!("the owner of {token}"),
                 rulebook,
                 review,
                 phones: Vec::new(),
                 credentials: [CredentialKind::Token, CredentialKind::Key].map(credential).to_vec(),
-                only_as_first: false,
+                only_if_first: false,
                 at: clock.now(),
             };
             match store.create_account(new).await.unwrap() {
                 CreateAccountOutcome::Created(id, _) => accounts.push(id),
-                refused => panic!("{refused:?}"),
+                rejected => panic!("{rejected:?}"),
             }
         }
         let galley = Galley::new(app);
@@ -141,20 +141,20 @@ impl Service {
         Self { store, clock, shop, stranger, other, galley, log, _dir: dir }
     }
 
-    /// An answer whose body is still to be read.
-    pub(crate) async fn answer(&self, request: Request<Body>) -> Response {
-        self.galley.answer(request).await
+    /// Sends a request and returns the response before its body is read.
+    pub(crate) async fn handle(&self, request: Request<Body>) -> Response {
+        self.galley.handle(request).await
     }
 
-    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
-        let response = self.answer(request).await;
+    pub(crate) async fn send(&self, request: Request<Body>) -> TestResponse {
+        let response = self.handle(request).await;
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.unwrap().to_vec();
-        Answer { status: parts.status, headers: parts.headers, bytes }
+        TestResponse { status: parts.status, headers: parts.headers, bytes }
     }
 
-    /// A call of the shop, with its token in the header.
-    pub(crate) async fn call(&self, method: Method, path: &str, body: &Value) -> Answer {
+    /// Sends a request of the shop, with its token in the header.
+    pub(crate) async fn call(&self, method: Method, path: &str, body: &Value) -> TestResponse {
         self.call_as(TOKEN, method, path, body).await
     }
 
@@ -164,7 +164,7 @@ impl Service {
         method: Method,
         path: &str,
         body: &Value,
-    ) -> Answer {
+    ) -> TestResponse {
         let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
         let request = Request::builder().method(method).uri(path);
         let request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
@@ -172,7 +172,7 @@ impl Service {
         self.send(request.body(body).unwrap()).await
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> TestResponse {
         self.call(Method::GET, path, &Value::Null).await
     }
 
@@ -181,25 +181,25 @@ impl Service {
         format!("/v23.0/{}/message_templates", self.shop)
     }
 
-    pub(crate) async fn create(&self, document: &Value) -> Answer {
+    pub(crate) async fn create(&self, document: &Value) -> TestResponse {
         self.call(Method::POST, &self.templates(), document).await
     }
 
-    /// Creates a small template and answers its id.
-    pub(crate) async fn made(&self, name: &str, language: &str) -> String {
+    /// Creates a small template and returns its id.
+    pub(crate) async fn create_named(&self, name: &str, language: &str) -> String {
         let mut document = hello(name);
         document["language"] = json!(language);
-        self.create(&document).await.good()["id"].as_str().unwrap().to_owned()
+        self.create(&document).await.expect_success()["id"].as_str().unwrap().to_owned()
     }
 
-    /// The names of what a list holds, in its order.
-    pub(crate) async fn listed(&self, query: &str) -> Vec<String> {
-        let list = self.get(&format!("{}{query}", self.templates())).await.good();
+    /// The names in a list, in its order.
+    pub(crate) async fn list_names(&self, query: &str) -> Vec<String> {
+        let list = self.get(&format!("{}{query}", self.templates())).await.expect_success();
         let names = list["data"].as_array().unwrap().iter();
         names.map(|template| template["name"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// The access log of the whole run.
+    /// Stops the service and returns its access log.
     pub(crate) fn into_log(self) -> String {
         let Self { galley, log, .. } = self;
         drop(galley);
@@ -216,7 +216,7 @@ pub(crate) fn hello(name: &str) -> Value {
     })
 }
 
-/// A clock that moves on a little whenever somebody looks at it.
+/// A clock that advances by a millisecond with every read.
 #[derive(Default)]
 pub(crate) struct Ticking(AtomicU64);
 

@@ -1,10 +1,9 @@
-//! Templates and values of the kinds that no example shows: what is rendered from them is
-//! described all the same.
+//! Rendered templates of the kinds that no example of the API description shows.
 
 use galley_domain::{document::Document, render, rulebook::WHATSAPP, template::Template};
 use serde_json::{Value, json};
 
-/// What is answered to each of them.
+/// The renderings, one of each kind.
 pub(crate) fn all() -> Vec<Value> {
     let media = |format: &str| json!({"type": "HEADER", "format": format, "example": {"header_handle": ["4::aW1h"]}});
     let place =

@@ -1,4 +1,5 @@
-//! The service with two accounts: what one makes is approved at once, what the other makes waits.
+//! A service with three accounts: with automatic review, with manual review, and with the rulebook
+//! `whatsapp`.
 
 use std::{
     sync::{
@@ -28,18 +29,18 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
-    described::{self, Example, Operation},
+    description::{self, Example, Operation},
     setup,
 };
 
-/// An account, by its key, which is also its token and its phone number.
+/// An account, identified by its API key, which is also its token and its phone number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Account(&'static str);
 
-pub(crate) const APPROVED_AT_ONCE: Account = Account("1111");
-pub(crate) const WAITING: Account = Account("2222");
+pub(crate) const AUTO_REVIEW: Account = Account("1111");
+pub(crate) const MANUAL_REVIEW: Account = Account("2222");
 
-/// The one that speaks as clients of the Graph API do.
+/// The account with the rulebook `whatsapp`.
 pub(crate) const SHOP: Account = Account("3333");
 
 pub(crate) struct Service {
@@ -68,23 +69,23 @@ impl Service {
         let store = SqliteStore::open(&path, &SqliteOptions::default()).unwrap();
         let mut ids = Vec::new();
         for (account, review, rulebook) in [
-            (APPROVED_AT_ONCE, Review::Auto, &V1),
-            (WAITING, Review::Manual, &V1),
+            (AUTO_REVIEW, Review::Auto, &V1),
+            (MANUAL_REVIEW, Review::Manual, &V1),
             (SHOP, Review::Auto, &WHATSAPP),
         ] {
-            let credential = |kind| NewCredential::lasting(kind, account.0);
-            let made = store.create_account(NewAccount {
+            let credential = |kind| NewCredential::unrestricted(kind, account.0);
+            let created = store.create_account(NewAccount {
                 name: account.0.to_owned(),
                 rulebook: rulebook.name,
                 review,
                 phones: vec![account.0.to_owned()],
                 credentials: [CredentialKind::Key, CredentialKind::Token].map(credential).to_vec(),
-                only_as_first: false,
+                only_if_first: false,
                 at: Noon.now(),
             });
-            match made.await.unwrap() {
+            match created.await.unwrap() {
                 CreateAccountOutcome::Created(id, _) => ids.push(id),
-                refused => panic!("{refused:?}"),
+                other => panic!("{other:?}"),
             }
         }
         let (clock, limits) = (Arc::new(Noon), Limits::default());
@@ -103,7 +104,7 @@ impl Service {
         Self { galley: Galley::new(app), shop, templates: AtomicU64::new(0), _dir: dir }
     }
 
-    /// Calls as an account, with one header more if wanted.
+    /// Sends a request as an account, with an optional header.
     pub(crate) async fn send(
         &self,
         Account(token): Account,
@@ -120,28 +121,28 @@ impl Service {
             request = request.header(name, value);
         }
         let body = body.map_or(Body::empty(), |body| Body::from(body.to_string()));
-        self.galley.answer(request.body(body).unwrap()).await
+        self.galley.handle(request.body(body).unwrap()).await
     }
 
-    /// Asks for what anybody may have.
+    /// Reads a public path.
     pub(crate) async fn get(&self, path: &str) -> Response {
-        self.send(APPROVED_AT_ONCE, &Method::GET, path, None, None).await
+        self.send(AUTO_REVIEW, &Method::GET, path, None, None).await
     }
 
-    /// Calls an operation as the example shows it, on a template or an endpoint of its own.
+    /// Calls an operation as in the example, on a new template or endpoint.
     pub(crate) async fn call(
         &self,
         account: Account,
         operation: &Operation<'_>,
         example: &Example,
     ) -> Response {
-        let is_for_whatsapp = described::is_for_whatsapp(&example.name);
+        let is_for_whatsapp = description::is_for_whatsapp(&example.name);
         let account = if is_graph(operation) || is_for_whatsapp { SHOP } else { account };
         let path = self.path(account, operation, &example.name).await;
         self.send(account, &operation.method, &path, example.body.as_ref(), None).await
     }
 
-    /// The path of an operation on something new that the example can be used on.
+    /// The path of an operation on a new template or endpoint that fits the example.
     pub(crate) async fn path(
         &self,
         account: Account,
@@ -158,7 +159,7 @@ impl Service {
         let mut known = vec![("key", own), ("phone_number_id", own)];
         let id;
         if operation.pattern.contains("{id}") {
-            // There is an event to be sent again.
+            // The template also creates an event, which a replay needs.
             let template = self.template(account, operation.document, example).await;
             let endpoint = operation.pattern.contains("/webhooks/");
             id = if endpoint { self.webhook(account).await } else { template };
@@ -167,7 +168,7 @@ impl Service {
         operation.path(&known)
     }
 
-    /// The path of an operation for clients of the Graph API, on a template of its own.
+    /// The path of an operation of the Graph surface, on a new template.
     async fn graph_path(&self, operation: &Operation<'_>) -> String {
         let shop = self.shop.to_string();
         let list = format!("/v23.0/{shop}/message_templates");
@@ -176,69 +177,69 @@ impl Service {
             "name": name, "language": "en_US", "category": "UTILITY",
             "components": [{"type": "BODY", "text": "Good morning"}],
         });
-        let made =
+        let created =
             json_of(self.send(SHOP, &Method::POST, &list, Some(&document), None).await).await;
-        let id = made["id"].as_str().unwrap();
+        let id = created["id"].as_str().unwrap();
         if operation.id() == "graphUnpauseTemplate" {
             let review = format!("/api/v1.0/{0}/{0}/message_templates/{id}/review", SHOP.0);
             let pause = json!({"decision": "pause"});
             self.send(SHOP, &Method::POST, &review, Some(&pause), None).await;
         }
         if operation.id() == "graphCancelUpload" {
-            let upload = self.announced().await;
+            let upload = self.begin_upload().await;
             return operation.path(&[("version", "v23.0"), ("node", &upload)]);
         }
         let below = ["message_templates", "subscribed_apps"];
         let below = below.iter().any(|edge| operation.pattern.contains(edge));
         let node = if below { &*shop } else { id };
         let path = operation.path(&[("version", "v23.0"), ("node", node), ("id", id)]);
-        // Nothing is required, but something has to be said.
+        // No parameter is required, but the call needs at least one.
         if operation.id() == "graphDeleteTemplates" { format!("{path}?name={name}") } else { path }
     }
 
-    /// The id of an upload that waits for its bytes.
-    async fn announced(&self) -> String {
-        let announced = "/v23.0/app/uploads?file_length=8&file_type=image/png";
-        let begun = json_of(self.send(SHOP, &Method::POST, announced, None, None).await).await;
+    /// Starts an upload and returns its id.
+    async fn begin_upload(&self) -> String {
+        let path = "/v23.0/app/uploads?file_length=8&file_type=image/png";
+        let begun = json_of(self.send(SHOP, &Method::POST, path, None, None).await).await;
         begun["id"].as_str().unwrap().to_owned()
     }
 
-    /// The path of a sample that was uploaded.
+    /// Uploads a sample and returns its path.
     async fn sample(&self) -> String {
-        let upload = format!("/v23.0/{}", self.announced().await);
+        let upload = format!("/v23.0/{}", self.begin_upload().await);
         let request = Request::builder().method(Method::POST).uri(upload);
         let request = request.header(header::AUTHORIZATION, format!("Bearer {}", SHOP.0));
         let picture = Body::from(&b"\x89PNG\r\n\x1a\n"[..]);
-        let sent = self.galley.answer(request.body(picture).unwrap()).await;
+        let sent = self.galley.handle(request.body(picture).unwrap()).await;
         let handle = json_of(sent).await["h"].as_str().unwrap().to_owned();
         format!("/media/{}", handle.strip_prefix("4::galley.").unwrap())
     }
 
-    /// A new template's id.
+    /// Creates a template and returns its id.
     async fn template(&self, account: Account, document: &Value, example: &str) -> String {
         let name = format!("template_{}", self.templates.fetch_add(1, Ordering::Relaxed));
-        let template = described::template(document, example, &name);
-        let path = if described::is_for_whatsapp(example) {
+        let template = description::template(document, example, &name);
+        let path = if description::is_for_whatsapp(example) {
             format!("/v23.0/{}/message_templates", self.shop)
         } else {
             below(account, "message_templates")
         };
-        self.made(account, &path, &template).await
+        self.created(account, &path, &template).await
     }
 
-    /// A new endpoint's id.
+    /// Registers an endpoint and returns its id.
     async fn webhook(&self, account: Account) -> String {
         let document = json!({"url": "https://shop.example/hooks"});
-        self.made(account, &below(account, "webhooks"), &document).await
+        self.created(account, &below(account, "webhooks"), &document).await
     }
 
-    async fn made(&self, account: Account, path: &str, document: &Value) -> String {
+    async fn created(&self, account: Account, path: &str, document: &Value) -> String {
         let response = self.send(account, &Method::POST, path, Some(document), None).await;
         json_of(response).await["id"].as_str().unwrap().to_owned()
     }
 }
 
-/// The path of what an account has.
+/// The path of a collection of an account.
 fn below(Account(own): Account, collection: &str) -> String {
     format!("/api/v1.0/{own}/{own}/{collection}")
 }

@@ -1,4 +1,4 @@
-//! Which IP addresses are public, and what is made of names that lead to others.
+//! Public and private IP addresses, and names that resolve to private ones.
 
 use std::{
     collections::VecDeque,
@@ -9,13 +9,15 @@ use std::{
 
 use async_trait::async_trait;
 use galley_server::delivery::{
-    Guard, HttpOutgoing, Refused, Resolve, Rules, SystemResolver, is_public,
+    HttpWebhookClient, Resolve, SsrfGuard, SsrfPolicy, SystemResolver, UrlError, is_public,
 };
 use rustls::RootCertStore;
 
-use super::receiver::{HASTY, Names, PATIENT, Receiver, failure, ok, strict};
+use super::receiver::{
+    FixedResolver, LONG_TIMEOUT, SHORT_TIMEOUT, ScriptedReceiver, failure, ok, strict_guard,
+};
 
-/// First and last address of each refused range, and its public neighbours.
+/// First and last address of each private range, and its public neighbours.
 const RANGES_V4: [(&str, &str, &[&str]); 15] = [
     ("0.0.0.0", "0.255.255.255", &["1.0.0.0"]),
     ("10.0.0.0", "10.255.255.255", &["9.255.255.255", "11.0.0.0"]),
@@ -63,26 +65,26 @@ const RANGES_V6: [(&str, &str, &[&str]); 14] = [
     ("fec0::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", &[]),
 ];
 
-fn verdict(address: &str) -> bool {
+fn is_public_text(address: &str) -> bool {
     is_public(address.parse().unwrap())
 }
 
 #[test]
-fn the_refused_ranges_begin_and_end_where_they_should() {
+fn private_ranges_have_the_right_bounds() {
     for (first, last, neighbours) in RANGES_V4.iter().chain(&RANGES_V6) {
-        assert!(!verdict(first), "{first}");
-        assert!(!verdict(last), "{last}");
+        assert!(!is_public_text(first), "{first}");
+        assert!(!is_public_text(last), "{last}");
         for neighbour in *neighbours {
-            assert!(verdict(neighbour), "{neighbour}");
+            assert!(is_public_text(neighbour), "{neighbour}");
         }
     }
     for public in ["8.8.8.8", "93.184.216.34", "2606:4700:4700::1111", "2a00:1450:4001::1"] {
-        assert!(verdict(public), "{public}");
+        assert!(is_public_text(public), "{public}");
     }
 }
 
-/// The ways of writing an IPv4 address as IPv6.
-fn disguises(address: Ipv4Addr) -> [Ipv6Addr; 3] {
+/// The IPv6 addresses that embed an IPv4 address: mapped, NAT64 and 6to4.
+fn embeddings(address: Ipv4Addr) -> [Ipv6Addr; 3] {
     let [a, b, c, d] = address.octets();
     let [high, low] = [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])];
     [
@@ -93,22 +95,22 @@ fn disguises(address: Ipv4Addr) -> [Ipv6Addr; 3] {
 }
 
 #[test]
-fn an_ipv4_address_in_disguise_is_as_public_as_it_is() {
+fn an_embedded_ipv4_address_decides_whether_an_ipv6_address_is_public() {
     for (first, last, neighbours) in RANGES_V4 {
         for (address, public) in [(&first, false), (&last, false)]
             .into_iter()
             .chain(neighbours.iter().map(|neighbour| (neighbour, true)))
         {
-            for disguise in disguises(address.parse().unwrap()) {
-                assert_eq!(is_public(IpAddr::V6(disguise)), public, "{address} as {disguise}");
+            for embedding in embeddings(address.parse().unwrap()) {
+                assert_eq!(is_public(IpAddr::V6(embedding)), public, "{address} as {embedding}");
             }
         }
     }
 }
 
 #[tokio::test]
-async fn one_address_that_is_not_public_refuses_the_whole_name() {
-    let receiver = Receiver::start(vec![vec![ok()]; 8]).await;
+async fn one_private_address_rejects_the_whole_name() {
+    let receiver = ScriptedReceiver::start(vec![vec![ok()]; 8]).await;
     let url = format!("https://example.com:{}/", receiver.port());
     for addresses in [
         &["127.0.0.1"][..],
@@ -120,81 +122,86 @@ async fn one_address_that_is_not_public_refuses_the_whole_name() {
         &["64:ff9b::7f00:1"],
         &["169.254.169.254"],
     ] {
-        let guard = strict(Names::at(addresses));
-        let refused = guard.admit(&url).await.unwrap_err();
-        assert_eq!(refused, Refused::PrivateAddress("example.com".to_owned()), "{addresses:?}");
-        let outgoing = HttpOutgoing::new(guard, PATIENT, RootCertStore::empty());
-        assert_eq!(failure(&outgoing, &url).await.kind.as_str(), "refused", "{addresses:?}");
+        let guard = strict_guard(FixedResolver::at(addresses));
+        let error = guard.resolve(&url).await.unwrap_err();
+        assert_eq!(error, UrlError::PrivateAddress("example.com".to_owned()), "{addresses:?}");
+        let client = HttpWebhookClient::new(guard, LONG_TIMEOUT, RootCertStore::empty());
+        assert_eq!(failure(&client, &url).await.kind.as_str(), "refused", "{addresses:?}");
     }
     assert_eq!(receiver.connections(), 0);
-    let told = Refused::PrivateAddress("example.com".to_owned()).to_string();
-    assert!(!told.contains("127.0.0.1"), "addresses are not told: {told}");
+    let message = UrlError::PrivateAddress("example.com".to_owned()).to_string();
+    assert!(!message.contains("127.0.0.1"), "the message reveals an address: {message}");
 }
 
-/// Gives one answer after the other.
-struct InTurn(Mutex<VecDeque<&'static str>>);
+/// Returns one address per lookup, in order.
+struct SequenceResolver(Mutex<VecDeque<&'static str>>);
 
 #[async_trait]
-impl Resolve for InTurn {
+impl Resolve for SequenceResolver {
     async fn resolve(&self, _: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
-        let address = self.0.lock().unwrap().pop_front().expect("looked up once for each attempt");
-        // With another port: the one from the URL counts.
+        let address = self.0.lock().unwrap().pop_front().expect("one lookup per attempt");
+        // A wrong port: the guard must use the port of the URL.
         Ok(vec![SocketAddr::new(address.parse().unwrap(), 22)])
     }
 }
 
 #[tokio::test]
-async fn a_name_that_moves_to_a_private_address_is_refused_at_the_next_attempt() {
-    let receiver = Receiver::start(vec![vec![ok()]]).await;
+async fn a_name_that_moves_to_a_private_address_is_rejected_at_the_next_attempt() {
+    let receiver = ScriptedReceiver::start(vec![vec![ok()]]).await;
     let url = format!("https://example.com:{}/", receiver.port());
-    let resolver = Arc::new(InTurn(Mutex::new(VecDeque::from(["93.184.216.34", "127.0.0.1"]))));
-    let guard = strict(resolver.clone());
-    let admitted = guard.admit(&url).await.unwrap();
+    let resolver =
+        Arc::new(SequenceResolver(Mutex::new(VecDeque::from(["93.184.216.34", "127.0.0.1"]))));
+    let guard = strict_guard(resolver.clone());
+    let target = guard.resolve(&url).await.unwrap();
     let checked = SocketAddr::new("93.184.216.34".parse().unwrap(), receiver.port());
-    assert_eq!(admitted.addresses, [checked]);
-    let outgoing = HttpOutgoing::new(guard, PATIENT, RootCertStore::empty());
-    assert_eq!(failure(&outgoing, &url).await.kind.as_str(), "refused");
+    assert_eq!(target.addresses, [checked]);
+    let client = HttpWebhookClient::new(guard, LONG_TIMEOUT, RootCertStore::empty());
+    assert_eq!(failure(&client, &url).await.kind.as_str(), "refused");
     assert_eq!(receiver.connections(), 0);
     assert!(resolver.0.lock().unwrap().is_empty());
 }
 
-/// A name server without an answer.
-struct Missing;
+/// Fails every lookup.
+struct FailingResolver;
 
 #[async_trait]
-impl Resolve for Missing {
+impl Resolve for FailingResolver {
     async fn resolve(&self, _: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
         Err(io::ErrorKind::NotFound.into())
     }
 }
 
-/// A name server that never answers.
-struct Mute;
+/// Never completes a lookup.
+struct HangingResolver;
 
 #[async_trait]
-impl Resolve for Mute {
+impl Resolve for HangingResolver {
     async fn resolve(&self, _: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
         std::future::pending().await
     }
 }
 
 #[tokio::test]
-async fn a_name_without_addresses_is_unresolved_and_a_lookup_without_end_ends() {
+async fn a_name_without_addresses_is_unresolved_and_a_hanging_lookup_times_out() {
     let url = "https://example.com/";
-    for resolver in [Names::at(&[]) as Arc<dyn Resolve>, Arc::new(Missing)] {
-        let guard = strict(resolver);
-        let refused = guard.admit(url).await.unwrap_err();
-        assert_eq!(refused, Refused::Unresolved("example.com".to_owned()));
-        let outgoing = HttpOutgoing::new(guard, PATIENT, RootCertStore::empty());
-        assert_eq!(failure(&outgoing, url).await.kind.as_str(), "unresolved");
+    for resolver in [FixedResolver::at(&[]) as Arc<dyn Resolve>, Arc::new(FailingResolver)] {
+        let guard = strict_guard(resolver);
+        let error = guard.resolve(url).await.unwrap_err();
+        assert_eq!(error, UrlError::Unresolved("example.com".to_owned()));
+        let client = HttpWebhookClient::new(guard, LONG_TIMEOUT, RootCertStore::empty());
+        assert_eq!(failure(&client, url).await.kind.as_str(), "unresolved");
     }
-    let outgoing = HttpOutgoing::new(strict(Arc::new(Mute)), HASTY, RootCertStore::empty());
-    assert_eq!(failure(&outgoing, url).await.kind.as_str(), "timeout");
+    let client = HttpWebhookClient::new(
+        strict_guard(Arc::new(HangingResolver)),
+        SHORT_TIMEOUT,
+        RootCertStore::empty(),
+    );
+    assert_eq!(failure(&client, url).await.kind.as_str(), "timeout");
 }
 
 #[tokio::test]
-async fn the_system_resolves_names_too() {
-    let guard = Guard::new(Rules { allow_private: true }, Arc::new(SystemResolver::new()));
-    let admitted = guard.admit("http://localhost:8080/").await.unwrap();
-    assert!(admitted.addresses.iter().all(|it| it.ip().is_loopback() && it.port() == 8_080));
+async fn the_system_resolver_resolves_names() {
+    let guard = SsrfGuard::new(SsrfPolicy { allow_private: true }, Arc::new(SystemResolver::new()));
+    let target = guard.resolve("http://localhost:8080/").await.unwrap();
+    assert!(target.addresses.iter().all(|it| it.ip().is_loopback() && it.port() == 8_080));
 }

@@ -1,4 +1,4 @@
-//! A receiver that does exactly what it is told, and the names that lead to it.
+//! A receiver that follows a script, and the resolver and client that reach it.
 
 use std::{
     io,
@@ -12,7 +12,8 @@ use std::{
 
 use async_trait::async_trait;
 use galley_server::delivery::{
-    Failure, Guard, HttpOutgoing, Outcome, Outgoing as _, Post, Resolve, RetryAfter, Rules,
+    Failure, HttpWebhookClient, PostOutcome, PostRequest, Resolve, RetryAfter, SsrfGuard,
+    SsrfPolicy, WebhookClient as _,
 };
 use hyper::{body::Bytes, header::HeaderValue};
 use rustls::RootCertStore;
@@ -22,48 +23,48 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-/// Long enough for every receiver that answers.
-pub(crate) const PATIENT: Duration = Duration::from_secs(30);
+/// Long enough for every receiver that responds.
+pub(crate) const LONG_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Short enough for every receiver that does not.
-pub(crate) const HASTY: Duration = Duration::from_millis(50);
+pub(crate) const SHORT_TIMEOUT: Duration = Duration::from_millis(50);
 
 pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// What a receiver does with a request.
+/// What a receiver does after a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
     /// Sends this and waits for the next request.
-    Say(String),
+    Send(String),
     /// Sends this and closes.
-    SayAndClose(&'static str),
-    /// Closes in such a way that the other side gets an error.
+    SendAndClose(&'static str),
+    /// Closes with a TCP reset.
     Reset,
-    /// Sends the first and then the second for ever.
+    /// Sends the first text once and then the second one repeatedly.
     Endless(&'static str, &'static str),
 }
 
-/// What a good receiver does.
+/// A response with status 200.
 pub(crate) fn ok() -> Reply {
-    Reply::Say(OK.to_owned())
+    Reply::Send(OK.to_owned())
 }
 
-/// A receiver, and what it has seen.
-pub(crate) struct Receiver {
+/// A receiver that records the requests it gets.
+pub(crate) struct ScriptedReceiver {
     pub(crate) address: SocketAddr,
     connections: Arc<AtomicUsize>,
     requests: Arc<Mutex<Vec<String>>>,
     server_names: Arc<Mutex<Vec<Option<String>>>>,
 }
 
-impl Receiver {
-    /// Listens. The first list is for the first connection, and so on; at the end of its list a
-    /// connection is held open.
+impl ScriptedReceiver {
+    /// Starts a receiver. Each list is the script of one connection, in order; at the end of its
+    /// script a connection stays open.
     pub(crate) async fn start(connections: Vec<Vec<Reply>>) -> Self {
         Self::listen(None, connections).await
     }
 
-    /// The same behind TLS.
+    /// Starts a receiver with TLS.
     pub(crate) async fn start_tls(tls: TlsAcceptor, connections: Vec<Vec<Reply>>) -> Self {
         Self::listen(Some(tls), connections).await
     }
@@ -73,7 +74,7 @@ impl Receiver {
         let address = listener.local_addr().unwrap();
         let (connections, requests) = (Arc::<AtomicUsize>::default(), Arc::default());
         let server_names = Arc::<Mutex<Vec<_>>>::default();
-        let seen = Self {
+        let receiver = Self {
             address,
             connections: Arc::clone(&connections),
             requests: Arc::clone(&requests),
@@ -91,16 +92,16 @@ impl Receiver {
                 let (tls, requests) = (tls.clone(), Arc::clone(&requests));
                 let server_names = Arc::clone(&server_names);
                 tokio::spawn(async move {
-                    let Some(tls) = tls else { return follow(stream, script, &requests).await };
+                    let Some(tls) = tls else { return play(stream, script, &requests).await };
                     if let Ok(stream) = tls.accept(stream).await {
                         let name = stream.get_ref().1.server_name().map(str::to_owned);
                         server_names.lock().unwrap().push(name);
-                        follow(stream, script, &requests).await;
+                        play(stream, script, &requests).await;
                     }
                 });
             }
         });
-        seen
+        receiver
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -124,27 +125,28 @@ impl Receiver {
     }
 }
 
-async fn follow(
+/// Plays the script of one connection.
+async fn play(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     script: Vec<Reply>,
     requests: &Mutex<Vec<String>>,
 ) {
     for reply in script {
-        let Some(request) = request(&mut stream).await else { return };
+        let Some(request) = read_request(&mut stream).await else { return };
         requests.lock().unwrap().push(request);
         match reply {
-            Reply::Say(text) => stream.write_all(text.as_bytes()).await.unwrap(),
-            Reply::SayAndClose(text) => {
+            Reply::Send(text) => stream.write_all(text.as_bytes()).await.unwrap(),
+            Reply::SendAndClose(text) => {
                 stream.write_all(text.as_bytes()).await.unwrap();
                 stream.shutdown().await.ok();
                 return;
             }
             Reply::Reset => return,
-            Reply::Endless(first, again) => {
-                let again = again.repeat(1_024);
+            Reply::Endless(first, repeated) => {
+                let repeated = repeated.repeat(1_024);
                 let mut open = stream.write_all(first.as_bytes()).await.is_ok();
                 while open {
-                    open = stream.write_all(again.as_bytes()).await.is_ok();
+                    open = stream.write_all(repeated.as_bytes()).await.is_ok();
                 }
                 return;
             }
@@ -153,8 +155,8 @@ async fn follow(
     while stream.read(&mut [0; 1_024]).await.is_ok_and(|read| read > 0) {}
 }
 
-/// One request, header and body, or nothing if the connection ends before.
-async fn request(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
+/// Reads one request with header and body; `None` if the connection ends before.
+async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     let mut text = String::new();
     loop {
         if let Some((header, body)) = text.split_once("\r\n\r\n") {
@@ -169,11 +171,11 @@ async fn request(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     }
 }
 
-/// Every name has these addresses.
-pub(crate) struct Names(pub(crate) Vec<IpAddr>);
+/// Resolves every name to the same addresses.
+pub(crate) struct FixedResolver(pub(crate) Vec<IpAddr>);
 
-impl Names {
-    pub(crate) fn here() -> Arc<Self> {
+impl FixedResolver {
+    pub(crate) fn loopback() -> Arc<Self> {
         Self::at(&["127.0.0.1"])
     }
 
@@ -183,48 +185,53 @@ impl Names {
 }
 
 #[async_trait]
-impl Resolve for Names {
+impl Resolve for FixedResolver {
     async fn resolve(&self, _: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         Ok(self.0.iter().map(|it| SocketAddr::new(*it, port)).collect())
     }
 }
 
-/// The guard that is there by default.
-pub(crate) fn strict(resolver: Arc<dyn Resolve>) -> Guard {
-    Guard::new(Rules::default(), resolver)
+/// A guard with the default policy.
+pub(crate) fn strict_guard(resolver: Arc<dyn Resolve>) -> SsrfGuard {
+    SsrfGuard::new(SsrfPolicy::default(), resolver)
 }
 
-/// The guard of an operator with receivers nearby.
-pub(crate) fn lenient() -> Guard {
-    Guard::new(Rules { allow_private: true }, Names::here())
+/// A guard that allows private networks and resolves every name to loopback.
+pub(crate) fn private_guard() -> SsrfGuard {
+    SsrfGuard::new(SsrfPolicy { allow_private: true }, FixedResolver::loopback())
 }
 
-/// Sends to receivers nearby.
-pub(crate) fn nearby(timeout: Duration) -> HttpOutgoing {
-    HttpOutgoing::new(lenient(), timeout, RootCertStore::empty())
+/// A client that allows private networks.
+pub(crate) fn private_client(timeout: Duration) -> HttpWebhookClient {
+    HttpWebhookClient::new(private_guard(), timeout, RootCertStore::empty())
 }
 
-pub(crate) fn post(url: &str) -> Post {
+pub(crate) fn request(url: &str) -> PostRequest {
     let header = ("webhook-id".parse().unwrap(), HeaderValue::from_static("msg_1"));
-    Post { url: url.to_owned(), headers: vec![header], body: Bytes::from_static(b"{\"seq\":1}") }
-}
-
-/// Sends one message and tells the status.
-pub(crate) async fn status(outgoing: &HttpOutgoing, url: &str) -> u16 {
-    answer(outgoing, url).await.0
-}
-
-pub(crate) async fn answer(outgoing: &HttpOutgoing, url: &str) -> (u16, Option<RetryAfter>) {
-    match outgoing.post(post(url)).await {
-        Outcome::Answered { status, retry_after } => (status, retry_after),
-        Outcome::Failed(failure) => panic!("{url}: {failure:?}"),
+    PostRequest {
+        url: url.to_owned(),
+        headers: vec![header],
+        body: Bytes::from_static(b"{\"seq\":1}"),
     }
 }
 
-/// Sends one message and tells why there was no answer.
-pub(crate) async fn failure(outgoing: &HttpOutgoing, url: &str) -> Failure {
-    match outgoing.post(post(url)).await {
-        Outcome::Failed(failure) => failure,
-        answered @ Outcome::Answered { .. } => panic!("{url}: {answered:?}"),
+/// Sends a request and returns the status.
+pub(crate) async fn status(client: &HttpWebhookClient, url: &str) -> u16 {
+    response(client, url).await.0
+}
+
+/// Sends a request and returns the status and `Retry-After`.
+pub(crate) async fn response(client: &HttpWebhookClient, url: &str) -> (u16, Option<RetryAfter>) {
+    match client.post(request(url)).await {
+        PostOutcome::Responded { status, retry_after } => (status, retry_after),
+        PostOutcome::Failed(failure) => panic!("{url}: {failure:?}"),
+    }
+}
+
+/// Sends a request and returns the failure.
+pub(crate) async fn failure(client: &HttpWebhookClient, url: &str) -> Failure {
+    match client.post(request(url)).await {
+        PostOutcome::Failed(failure) => failure,
+        responded @ PostOutcome::Responded { .. } => panic!("{url}: {responded:?}"),
     }
 }

@@ -1,4 +1,4 @@
-//! The SQLite file that is moved, as it was when it was opened. Nobody else has it open meanwhile.
+//! The source of a migration: a snapshot of a SQLite file, which no other process has open.
 
 use std::path::Path;
 
@@ -6,73 +6,75 @@ use rusqlite::{Connection, Row, types::ValueRef};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    MigrateError, Sum, Unfit,
+    InvalidCell, MigrateError, TableChecksum,
     cell::Cell,
-    compare::Summing,
+    compare::ChecksumBuilder,
     tables::{TABLES, Table},
 };
 use crate::sqlite::connection;
 
-/// How many rows a batch has at most, and how many bytes, roughly.
-const MOST_ROWS: usize = 5_000;
-const MOST_BYTES: usize = 4 * 1_024 * 1_024;
+/// Maximum number of rows in a batch.
+const MAX_BATCH_ROWS: usize = 5_000;
 
-/// Tables that are small, and change with whatever counts: the fingerprint has every row of them,
-/// and of all others the number of rows.
-const TELLING: [&str; 4] = ["account", "credential", "credential_epoch", "webhook"];
+/// Approximate maximum size of a batch.
+const MAX_BATCH_BYTES: usize = 4 * 1_024 * 1_024;
 
-/// Texts that are only shown to people. What PostgreSQL cannot keep in them is replaced by
-/// something as long.
-const SHOWN: [(&str, &str); 1] = [("upload", "file_name")];
+/// Small tables that change with every relevant write. The fingerprint covers all their rows; of
+/// the other tables it covers the number of rows.
+const FINGERPRINTED_TABLES: [&str; 4] = ["account", "credential", "credential_epoch", "webhook"];
 
-/// The file, in a transaction that sees one state of it.
+/// Texts that are only displayed. `_` replaces U+0000 in them, which PostgreSQL cannot store; the
+/// length stays the same.
+const DISPLAY_TEXTS: [(&str, &str); 1] = [("upload", "file_name")];
+
+/// The file, in a transaction with a snapshot.
 pub(super) struct Source {
     connection: Connection,
 }
 
-/// What is known before the first row is copied.
+/// What is read before the first row is copied.
 pub(super) struct Overview {
-    /// How many rows there are in all.
+    /// Total number of rows.
     pub(super) rows: u64,
-    /// What tells this state of this file from others.
+    /// Identifies this state of this file.
     pub(super) fingerprint: Vec<u8>,
-    /// The highest number that each table that counts its rows has ever given.
-    pub(super) highest: Vec<(&'static Table, i64)>,
+    /// The highest row id that each table with generated ids has ever assigned.
+    pub(super) max_row_ids: Vec<(&'static Table, i64)>,
 }
 
 impl Source {
     pub(super) fn open(path: &Path) -> Result<Self, MigrateError> {
-        let connection = connection::open_alone(path).map_err(MigrateError::Source)?;
+        let connection = connection::open_exclusive(path).map_err(MigrateError::Source)?;
         Ok(Self { connection })
     }
 
     pub(super) fn overview(&self) -> Result<Overview, MigrateError> {
-        let (mut rows, mut digest, mut highest) = (0, Sha256::new(), Vec::new());
+        let (mut rows, mut digest, mut max_row_ids) = (0, Sha256::new(), Vec::new());
         for table in &TABLES {
-            let count: i64 = self.ask(&format!("SELECT count(*) FROM {}", table.name))?;
+            let count: i64 = self.query_number(&format!("SELECT count(*) FROM {}", table.name))?;
             rows += count.unsigned_abs();
             digest.update(format!("{} {count} ", table.name));
-            if TELLING.contains(&table.name) {
-                digest.update(self.sum(table)?.to_string());
+            if FINGERPRINTED_TABLES.contains(&table.name) {
+                digest.update(self.checksum(table)?.to_string());
             }
-            if let Some(column) = table.counts {
-                // Numbers of rows that are gone are not given again, either.
+            if let Some(column) = table.generated_id {
+                // Include deleted rows: their ids are not assigned again.
                 let query = format!(
                     "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = '{0}'), 0), \
                      coalesce((SELECT max({column}) FROM {0}), 0))",
                     table.name
                 );
-                highest.push((table, self.ask(&query)?));
+                max_row_ids.push((table, self.query_number(&query)?));
             }
         }
-        Ok(Overview { rows, fingerprint: digest.finalize().to_vec(), highest })
+        Ok(Overview { rows, fingerprint: digest.finalize().to_vec(), max_row_ids })
     }
 
-    fn ask(&self, query: &str) -> Result<i64, MigrateError> {
+    fn query_number(&self, query: &str) -> Result<i64, MigrateError> {
         Ok(self.connection.query_row(query, [], |row| row.get(0))?)
     }
 
-    /// Hands over all rows behind a key, in batches, until nobody takes them any more.
+    /// Passes all rows after a key to `take`, in batches, until it returns `false`.
     pub(super) fn batches(
         &self,
         table: &'static Table,
@@ -80,10 +82,10 @@ impl Source {
         mut take: impl FnMut(Vec<Vec<Cell>>) -> bool,
     ) -> Result<(), MigrateError> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
-        self.each(table, after, |row| {
+        self.for_each_row(table, after, |row| {
             bytes += row.iter().map(Cell::size).sum::<usize>();
             batch.push(row);
-            if batch.len() < MOST_ROWS && bytes < MOST_BYTES {
+            if batch.len() < MAX_BATCH_ROWS && bytes < MAX_BATCH_BYTES {
                 return true;
             }
             bytes = 0;
@@ -95,31 +97,32 @@ impl Source {
         Ok(())
     }
 
-    /// What the tables are compared by.
-    pub(super) fn sums(&self) -> Result<Vec<Sum>, MigrateError> {
-        TABLES.iter().map(|table| self.sum(table)).collect()
+    /// The checksums of all tables.
+    pub(super) fn checksums(&self) -> Result<Vec<TableChecksum>, MigrateError> {
+        TABLES.iter().map(|table| self.checksum(table)).collect()
     }
 
-    fn sum(&self, table: &'static Table) -> Result<Sum, MigrateError> {
-        let mut sum = Summing::default();
-        self.each(table, None, |row| {
-            sum.add(row);
+    fn checksum(&self, table: &'static Table) -> Result<TableChecksum, MigrateError> {
+        let mut checksum = ChecksumBuilder::default();
+        self.for_each_row(table, None, |row| {
+            checksum.add(row);
             true
         })?;
-        Ok(sum.sum())
+        Ok(checksum.finish())
     }
 
-    /// Every row behind a key, in the order of keys, for as long as they are wanted.
-    fn each(
+    /// Passes every row after a key to `take`, in key order, until it returns `false`.
+    fn for_each_row(
         &self,
         table: &'static Table,
         after: Option<&[Cell]>,
         mut take: impl FnMut(Vec<Cell>) -> bool,
     ) -> Result<(), MigrateError> {
         let (columns, keys, from) = (table.column_list(), table.key_list(), table.source());
-        let places = vec!["?"; table.key].join(", ");
-        let behind = after.map(|_| format!("WHERE ({keys}) > ({places})")).unwrap_or_default();
-        let query = format!("SELECT {columns} FROM {from} {behind} ORDER BY {keys}");
+        let parameters = vec!["?"; table.key_len].join(", ");
+        let condition =
+            after.map(|_| format!("WHERE ({keys}) > ({parameters})")).unwrap_or_default();
+        let query = format!("SELECT {columns} FROM {from} {condition} ORDER BY {keys}");
         let mut query = self.connection.prepare(&query)?;
         let mut rows =
             query.query(rusqlite::params_from_iter(after.into_iter().flatten().cloned()))?;
@@ -134,19 +137,21 @@ impl Source {
 
 fn cells(table: &'static Table, row: &Row<'_>) -> Result<Vec<Cell>, MigrateError> {
     let mut cells = Vec::with_capacity(table.columns.len());
-    for (place, column) in table.columns.iter().enumerate() {
-        let value = row.get_ref(place)?;
+    for (index, column) in table.columns.iter().enumerate() {
+        let value = row.get_ref(index)?;
         let cell = match (Cell::read(value), value) {
-            (Err(Unfit::Zero), ValueRef::Text(text)) if SHOWN.contains(&(table.name, *column)) => {
-                let shown: Vec<u8> =
+            (Err(InvalidCell::Nul), ValueRef::Text(text))
+                if DISPLAY_TEXTS.contains(&(table.name, *column)) =>
+            {
+                let replaced: Vec<u8> =
                     text.iter().map(|byte| if *byte == 0 { b'_' } else { *byte }).collect();
-                Cell::read(ValueRef::Text(&shown))
+                Cell::read(ValueRef::Text(&replaced))
             }
             (cell, _) => cell,
         };
-        cells.push(cell.map_err(|unfit| {
-            let row = table.row(&cells);
-            MigrateError::Unfit { table: table.name, row, column, cause: unfit.into() }
+        cells.push(cell.map_err(|cause| {
+            let row = table.display_key(&cells);
+            MigrateError::InvalidValue { table: table.name, row, column, cause: cause.into() }
         })?);
     }
     Ok(cells)

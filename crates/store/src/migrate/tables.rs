@@ -1,4 +1,4 @@
-//! Which tables are copied, in the order of their references, and which are not.
+//! The tables to copy, in the order of their references.
 
 use super::cell::Cell;
 
@@ -6,24 +6,24 @@ use super::cell::Cell;
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) name: &'static str,
-    /// Its columns, those of its key first. They mean the same in both stores; only the types of
-    /// numbers differ, and the target knows its own.
+    /// Its columns, key columns first. They are the same in both stores, except for number types,
+    /// which are read from the target.
     pub(super) columns: &'static [&'static str],
-    /// How many of them are the key.
-    pub(super) key: usize,
-    /// Where SQLite reads them from, if not from the table alone.
+    /// Number of key columns.
+    pub(super) key_len: usize,
+    /// Subquery that SQLite reads instead of the table.
     source: Option<&'static str>,
-    /// The column that makes the numbers of new rows.
-    pub(super) counts: Option<&'static str>,
+    /// The column with generated row ids.
+    pub(super) generated_id: Option<&'static str>,
 }
 
 impl Table {
-    const fn new(name: &'static str, key: usize, columns: &'static [&'static str]) -> Self {
-        Self { name, columns, key, source: None, counts: None }
+    const fn new(name: &'static str, key_len: usize, columns: &'static [&'static str]) -> Self {
+        Self { name, columns, key_len, source: None, generated_id: None }
     }
 
-    const fn counting(self, column: &'static str) -> Self {
-        Self { counts: Some(column), ..self }
+    const fn with_generated_id(self, column: &'static str) -> Self {
+        Self { generated_id: Some(column), ..self }
     }
 
     const fn read_from(self, source: &'static str) -> Self {
@@ -38,23 +38,23 @@ impl Table {
         self.columns.join(", ")
     }
 
-    /// A row by its key, for people.
-    pub(super) fn row(&self, cells: &[Cell]) -> String {
-        let key = self.columns[..self.key].iter().zip(cells);
+    /// The key of a row, for error messages.
+    pub(super) fn display_key(&self, cells: &[Cell]) -> String {
+        let key = self.columns[..self.key_len].iter().zip(cells);
         key.map(|(column, cell)| format!("{column} = {cell}")).collect::<Vec<_>>().join(", ")
     }
 
     pub(super) fn key_list(&self) -> String {
-        self.columns[..self.key].join(", ")
+        self.columns[..self.key_len].join(", ")
     }
 }
 
-/// SQLite has one newest template for all accounts, PostgreSQL one for each.
+/// PostgreSQL stores the newest template id of each account; SQLite only one for all accounts.
 const ACCOUNTS: &str = "(SELECT account.*, coalesce(newest, 0) AS last_template FROM account \
      LEFT JOIN (SELECT account_id AS owner, max(id) AS newest FROM template GROUP BY account_id) \
      ON owner = account.id)";
 
-/// All that is copied. What is referred to comes before what refers to it.
+/// The tables to copy. Referenced tables come before those that reference them.
 pub(super) static TABLES: [Table; 14] = [
     Table::new(
         "account",
@@ -80,7 +80,7 @@ pub(super) static TABLES: [Table; 14] = [
         1,
         &["id", "account_id", "created_at", "expires_at", "revoked_at", "kind", "scopes", "hash"],
     )
-    .counting("id"),
+    .with_generated_id("id"),
     Table::new("credential_epoch", 1, &["only_row", "epoch"]),
     Table::new(
         "template",
@@ -177,7 +177,7 @@ pub(super) static TABLES: [Table; 14] = [
             "former_secret",
         ],
     )
-    .counting("id"),
+    .with_generated_id("id"),
     Table::new("former_webhook", 1, &["id"]),
     Table::new(
         "delivery",
@@ -213,16 +213,16 @@ pub(super) static TABLES: [Table; 14] = [
             "sniffed",
         ],
     )
-    .counting("number"),
+    .with_generated_id("number"),
     Table::new("upload_chunk", 2, &["upload", "place", "bytes"]),
 ];
 
-/// What stays behind, and why. The search is made anew by the service.
+/// The tables that are not copied, and why.
 #[cfg(all(test, feature = "postgres-suite"))]
 const NOT_COPIED: [(&str, &str); 3] = [
-    ("found_by", "the search, which the service makes anew"),
-    ("followed", "the search; told to look at every template"),
-    ("galley_schema", "the target's own schema"),
+    ("found_by", "the search index, which the service rebuilds"),
+    ("followed", "the progress of the search index, set to rebuild it"),
+    ("galley_schema", "the target's own schema version"),
 ];
 
 #[cfg(test)]
@@ -234,11 +234,11 @@ mod tests {
 
     type Schema = BTreeMap<String, Vec<String>>;
 
-    fn known(except: &[(&str, &str)]) -> Schema {
+    fn copied_columns(except: &[(&str, &str)]) -> Schema {
         let tables = TABLES.iter().map(|table| {
-            let here = |it: &&&str| !except.contains(&(table.name, **it));
+            let is_copied = |it: &&&str| !except.contains(&(table.name, **it));
             let mut columns: Vec<String> =
-                table.columns.iter().filter(here).map(ToString::to_string).collect();
+                table.columns.iter().filter(is_copied).map(ToString::to_string).collect();
             columns.sort();
             (table.name.to_owned(), columns)
         });
@@ -249,8 +249,8 @@ mod tests {
     fn every_table_and_column_of_a_sqlite_store_is_copied() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
-        let store = open_for_writing(&path, SchemaPolicy::Renewed).unwrap();
-        // What is generated (hidden 2 or 3) is kept nowhere.
+        let store = open_for_writing(&path, SchemaPolicy::Migrate).unwrap();
+        // Leave out generated columns (hidden is 2 or 3), which are not stored.
         let mut columns = store
             .prepare(
                 "SELECT s.name, c.name FROM sqlite_schema s, pragma_table_xinfo(s.name) c \
@@ -264,15 +264,17 @@ mod tests {
             let (table, column): (String, String) = row.unwrap();
             found.entry(table).or_default().push(column);
         }
-        assert_eq!(found, known(&[("account", "last_template")]));
+        assert_eq!(found, copied_columns(&[("account", "last_template")]));
     }
 
-    /// The address of a database of its own; whoever runs the server throws it away.
+    /// The address of a new database. The test server is deleted as a whole.
     #[cfg(feature = "postgres-suite")]
     async fn fresh_postgres() -> String {
-        #[expect(clippy::disallowed_methods, reason = "a test is told where its server is")]
-        let server =
-            std::env::var("GALLEY_TEST_POSTGRES").expect("the address of a server for tests");
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the test server's address is an environment variable"
+        )]
+        let server = std::env::var("GALLEY_TEST_POSTGRES").expect("GALLEY_TEST_POSTGRES is set");
         let (client, connection) =
             tokio_postgres::connect(&server, tokio_postgres::NoTls).await.unwrap();
         tokio::spawn(connection);
@@ -284,7 +286,7 @@ mod tests {
 
     #[cfg(feature = "postgres-suite")]
     #[tokio::test]
-    async fn every_table_and_column_of_a_postgresql_store_is_filled() {
+    async fn every_table_and_column_of_a_postgresql_store_is_written() {
         let address = fresh_postgres().await.parse().unwrap();
         let client = crate::postgres::schema::prepare_to_fill(&address).await.unwrap();
         let query = "SELECT table_name::text, column_name::text FROM information_schema.columns \
@@ -294,11 +296,11 @@ mod tests {
             found.entry(row.get(0)).or_default().push(row.get(1));
         }
         for (table, reason) in NOT_COPIED {
-            assert!(found.remove(table).is_some(), "there is no {table} ({reason})");
+            assert!(found.remove(table).is_some(), "{table} does not exist ({reason})");
         }
         for columns in found.values_mut() {
             columns.sort();
         }
-        assert_eq!(found, known(&[]));
+        assert_eq!(found, copied_columns(&[]));
     }
 }

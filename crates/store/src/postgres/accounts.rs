@@ -1,5 +1,5 @@
-//! Accounts and their phone numbers, as SQL. Whoever makes or changes one holds the one row of
-//! `credential_epoch`, so that what was looked at stays so until the end.
+//! Accounts and their phone numbers, as SQL. A transaction that creates or changes an account locks
+//! the single row of `credential_epoch` first, so that what it checked stays true until it commits.
 
 use galley_domain::{
     id::{self, AccountId},
@@ -10,11 +10,12 @@ use tokio_postgres::Row;
 
 use super::{
     columns::{
-        account_id, at as moment_at, column, key, maybe, millis, moment, number, plain, sought,
+        account_id, decode, get, key, millis, number, optional, optional_timestamp, timestamp,
+        without_nul,
     },
     credentials,
-    pool::{Links, Values},
-    templates::out_of_ids,
+    pool::{PgPools, Values},
+    templates::ids_exhausted,
     transaction::Transaction,
 };
 use crate::{
@@ -22,18 +23,19 @@ use crate::{
     NewAccount, NewCredential, StoreError,
 };
 
-/// Writes an account with its phones and credentials; refuses before it writes anything.
+/// Creates an account with its phone numbers and credentials. All checks come before the first
+/// write.
 pub(super) async fn create(
     transaction: &mut Transaction,
     new: &NewAccount,
 ) -> Result<CreateAccountOutcome, StoreError> {
-    credentials::hold(transaction).await?;
+    credentials::lock_epoch(transaction).await?;
     if let Some(refusal) = refusal(transaction, new).await? {
         return Ok(refusal);
     }
     let last = transaction.query_one("SELECT coalesce(max(id), 0) FROM account", &[]).await?;
     let last = last.map_or(Ok(0), |row| number(&row, 0))?;
-    let id = AccountId::new(id::next(last, millis(new.at))).ok_or_else(out_of_ids)?;
+    let id = AccountId::new(id::next(last, millis(new.at))).ok_or_else(ids_exhausted)?;
     let values: Values<'_> = &[
         &key(id.get()),
         &new.name,
@@ -56,7 +58,7 @@ pub(super) async fn create(
     for credential in &new.credentials {
         match credentials::insert(transaction, id, credential, new.at).await? {
             AddCredentialOutcome::Added(credential) => ids.push(credential),
-            refused => unreachable!("looked at before anything was written: {refused:?}"),
+            refused => unreachable!("checked before the first write: {refused:?}"),
         }
     }
     Ok(CreateAccountOutcome::Created(id, ids))
@@ -66,25 +68,25 @@ async fn refusal(
     transaction: &Transaction,
     new: &NewAccount,
 ) -> Result<Option<CreateAccountOutcome>, StoreError> {
-    let any = "SELECT 1 FROM account LIMIT 1";
-    if new.only_as_first && transaction.query_one(any, &[]).await?.is_some() {
+    let any_account = "SELECT 1 FROM account LIMIT 1";
+    if new.only_if_first && transaction.query_one(any_account, &[]).await?.is_some() {
         return Ok(Some(CreateAccountOutcome::NotFirst));
     }
-    let named = "SELECT 1 FROM account WHERE name = $1";
-    if transaction.query_one(named, &[&new.name]).await?.is_some() {
+    let by_name = "SELECT 1 FROM account WHERE name = $1";
+    if transaction.query_one(by_name, &[&new.name]).await?.is_some() {
         return Ok(Some(CreateAccountOutcome::NameTaken));
     }
     for phone in &new.phones {
-        let owned = "SELECT 1 FROM phone WHERE id = $1";
-        if transaction.query_one(owned, &[phone]).await?.is_some() {
+        let by_id = "SELECT 1 FROM phone WHERE id = $1";
+        if transaction.query_one(by_id, &[phone]).await?.is_some() {
             return Ok(Some(CreateAccountOutcome::PhoneTaken(phone.clone())));
         }
     }
     for (index, credential) in new.credentials.iter().enumerate() {
-        let twice =
+        let is_same =
             |other: &NewCredential| other.kind == credential.kind && other.hash == credential.hash;
-        if new.credentials[..index].iter().any(twice)
-            || credentials::is_taken(transaction, credential).await?
+        if new.credentials[..index].iter().any(is_same)
+            || credentials::is_in_use(transaction, credential).await?
         {
             return Ok(Some(CreateAccountOutcome::SecretTaken(credential.kind)));
         }
@@ -95,35 +97,35 @@ async fn refusal(
 const COLUMNS: &str = "id, name, rulebook, review, takes_any_phone, created_at, disabled_at, \
      template_limit";
 
-pub(super) async fn all(links: &Links) -> Result<Vec<Account>, StoreError> {
+pub(super) async fn all(pools: &PgPools) -> Result<Vec<Account>, StoreError> {
     let statement = format!("SELECT {COLUMNS} FROM account ORDER BY id");
-    let rows = links.own_for_long().await?.query(&statement, &[]).await?;
+    let rows = pools.acquire_slow().await?.query(&statement, &[]).await?;
     rows.iter().map(account).collect()
 }
 
-pub(super) async fn one(links: &Links, id: AccountId) -> Result<Option<Account>, StoreError> {
+pub(super) async fn one(pools: &PgPools, id: AccountId) -> Result<Option<Account>, StoreError> {
     let statement = format!("SELECT {COLUMNS} FROM account WHERE id = $1");
-    let row = links.read_one(&statement, &[&key(id.get())]).await?;
+    let row = pools.read_one(&statement, &[&key(id.get())]).await?;
     row.as_ref().map(account).transpose()
 }
 
 fn account(row: &Row) -> Result<Account, StoreError> {
     Ok(Account {
         id: account_id(row, "id")?,
-        name: plain(row, "name")?,
-        rulebook: plain(row, "rulebook")?,
-        review: column(row, "review", |word: String| Review::parse(&word))?,
-        takes_any_phone: plain(row, "takes_any_phone")?,
-        created_at: moment_at(row, "created_at")?,
-        disabled_at: moment(row, "disabled_at")?,
+        name: get(row, "name")?,
+        rulebook: get(row, "rulebook")?,
+        review: decode(row, "review", |text: String| Review::parse(&text))?,
+        takes_any_phone: get(row, "takes_any_phone")?,
+        created_at: timestamp(row, "created_at")?,
+        disabled_at: optional_timestamp(row, "disabled_at")?,
         limits: limits(row)?,
     })
 }
 
-/// Whether the account is held to limits.
+/// The limits of the account, if it has any.
 pub(super) fn limits(row: &Row) -> Result<Option<AccountLimits>, StoreError> {
-    maybe(row, "template_limit", |most: i32| {
-        Some(AccountLimits { templates: u32::try_from(most).ok()? })
+    optional(row, "template_limit", |max: i32| {
+        Some(AccountLimits { templates: u32::try_from(max).ok()? })
     })
 }
 
@@ -132,10 +134,10 @@ pub(super) async fn set_disabled(
     id: AccountId,
     disabled_at: Option<Timestamp>,
 ) -> Result<bool, StoreError> {
-    credentials::hold(transaction).await?;
+    credentials::lock_epoch(transaction).await?;
     let update = "UPDATE account SET disabled_at = $2 WHERE id = $1";
     let changed = transaction.execute(update, &[&key(id.get()), &disabled_at.map(millis)]).await?;
-    credentials::raise_epoch(transaction).await?;
+    credentials::increment_epoch(transaction).await?;
     Ok(changed > 0)
 }
 
@@ -144,16 +146,16 @@ pub(super) async fn set_limits(
     id: AccountId,
     limits: Option<AccountLimits>,
 ) -> Result<bool, StoreError> {
-    credentials::hold(transaction).await?;
-    let most = limits.map(|it| i32::try_from(it.templates).unwrap_or(i32::MAX));
+    credentials::lock_epoch(transaction).await?;
+    let max_templates = limits.map(|it| i32::try_from(it.templates).unwrap_or(i32::MAX));
     let update = "UPDATE account SET template_limit = $2 WHERE id = $1";
-    let changed = transaction.execute(update, &[&key(id.get()), &most]).await?;
-    credentials::raise_epoch(transaction).await?;
+    let changed = transaction.execute(update, &[&key(id.get()), &max_templates]).await?;
+    credentials::increment_epoch(transaction).await?;
     Ok(changed > 0)
 }
 
-/// Many may want the same number at once, when it is used for the first time: the first gets it, and
-/// nobody waits longer than for that.
+/// Adds a phone number to an account. When several requests use a new number concurrently, the
+/// first one adds it, and the others wait only for that insert.
 pub(super) async fn add_phone(
     transaction: &mut Transaction,
     account: AccountId,
@@ -170,7 +172,7 @@ pub(super) async fn add_phone(
         return Ok(AddPhoneOutcome::NoAccount);
     };
     let is_own = account_id(&row, "account_id")? == account;
-    Ok(if is_own { AddPhoneOutcome::Owned } else { AddPhoneOutcome::Taken })
+    Ok(if is_own { AddPhoneOutcome::AlreadyOwned } else { AddPhoneOutcome::OwnedByOther })
 }
 
 const OWNER: &str = "SELECT account_id FROM phone WHERE id = $1";
@@ -186,16 +188,16 @@ async fn insert_phone(
     transaction.execute(insert, values).await.map(drop)
 }
 
-pub(super) async fn phones(links: &Links, account: AccountId) -> Result<Vec<String>, StoreError> {
+pub(super) async fn phones(pools: &PgPools, account: AccountId) -> Result<Vec<String>, StoreError> {
     let statement = "SELECT id FROM phone WHERE account_id = $1 ORDER BY id";
-    let rows = links.read(statement, &[&key(account.get())]).await?;
-    rows.iter().map(|row| plain(row, 0)).collect()
+    let rows = pools.read(statement, &[&key(account.get())]).await?;
+    rows.iter().map(|row| get(row, 0)).collect()
 }
 
 pub(super) async fn phone_owner(
-    links: &Links,
+    pools: &PgPools,
     phone: &str,
 ) -> Result<Option<AccountId>, StoreError> {
-    let row = links.read_one(OWNER, &[&sought(phone)]).await?;
+    let row = pools.read_one(OWNER, &[&without_nul(phone)]).await?;
     row.map(|row| account_id(&row, 0)).transpose()
 }

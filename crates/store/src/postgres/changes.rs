@@ -1,5 +1,5 @@
-//! Edits, reviews and deletions, as SQL. Each locks its account, looks at the template as it is
-//! then, and refuses before it changes anything.
+//! Edits, reviews and deletes, as SQL. Each locks its account, checks the current state of the
+//! template, and refuses before it changes anything.
 
 use galley_domain::{
     id::{AccountId, TemplateId},
@@ -21,42 +21,42 @@ use super::{
     pool::Values,
     templates,
     transaction::Transaction,
-    translations::{self, Standing},
+    translations::{self, Membership},
     versions,
 };
 use crate::{
     Actor, ChangeOutcome, DeleteOutcome, StoreError, StoredTemplate, TemplateChange,
-    TranslationGroup, encoding::wording_key,
+    TranslationGroup, encoding::text_hash,
 };
 
-/// A template that may change: where it stood, and where the table of moves takes it.
-struct Ready {
+/// A change that may happen: the template before it, and the transition.
+struct Planned {
     before: StoredTemplate,
     next: State,
     event: EventType,
 }
 
-/// Looks whether the change may happen to the template as it is now.
-async fn look(
+/// Checks whether the change is possible in the current state of the template.
+async fn check(
     transaction: &Transaction,
     change: &TemplateChange,
     trigger: Trigger,
-) -> Result<Result<Ready, ChangeOutcome>, StoreError> {
+) -> Result<Result<Planned, ChangeOutcome>, StoreError> {
     let Some(before) = templates::one_in(transaction, change.account, change.id).await? else {
         return Ok(Err(ChangeOutcome::NoTemplate));
     };
     if let Some(expected) = &change.expected
         && !expected.contains(&before.revision)
     {
-        return Ok(Err(ChangeOutcome::Outdated(before.revision)));
+        return Ok(Err(ChangeOutcome::RevisionMismatch(before.revision)));
     }
     Ok(match before.state.after(trigger, change.review) {
-        Ok((next, event)) => Ok(Ready { before, next, event }),
+        Ok((next, event)) => Ok(Planned { before, next, event }),
         Err(refusal) => Err(ChangeOutcome::InvalidTransition(refusal)),
     })
 }
 
-/// Moves the newest version to its predecessors and puts a new one in its place.
+/// Moves the newest version to `former_version` and writes a new one in its place.
 pub(super) async fn edit(
     transaction: &mut Transaction,
     change: &TemplateChange,
@@ -65,8 +65,8 @@ pub(super) async fn edit(
     if !transaction.lock(change.account).await? {
         return Ok(ChangeOutcome::NoTemplate);
     }
-    let Ready { before, next, event } = match look(transaction, change, Trigger::Edit).await? {
-        Ok(ready) => ready,
+    let Planned { before, next, event } = match check(transaction, change, Trigger::Edit).await? {
+        Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
     let old = before.template.category();
@@ -84,16 +84,16 @@ pub(super) async fn edit(
     {
         return Ok(refusal);
     }
-    let counts =
+    let is_limited =
         before.state.status() == Status::Approved && transaction.limits(change.account).is_some();
-    if counts && let Some(limit) = limits::of_edits(transaction, change).await? {
+    if is_limited && let Some(limit) = limits::exceeded_by_edit(transaction, change).await? {
         return Ok(ChangeOutcome::Limited(limit));
     }
-    let mut told = vec![event];
-    told.extend((category != old).then_some(EventType::CategoryChanged));
-    let words = content.as_deref().unwrap_or(before.template.content());
-    let wording = MessageText::of_content(category, words);
-    let wording = wording.map(|wording| wording_key(change.account, &wording).to_vec());
+    let mut event_types = vec![event];
+    event_types.extend((category != old).then_some(EventType::CategoryChanged));
+    let new_content = content.as_deref().unwrap_or(before.template.content());
+    let text = MessageText::of_content(category, new_content);
+    let text_key = text.map(|text| text_hash(change.account, &text).to_vec());
     let values: Values<'_> = &[
         &key(change.id.get()),
         &key(next.version),
@@ -104,8 +104,8 @@ pub(super) async fn edit(
         &content,
         &millis(change.at),
         &actor_key(change.actor),
-        &wording,
-        &raised(&before, &told),
+        &text_key,
+        &next_revision(&before, &event_types),
     ];
     let update = format!(
         "WITH former AS (INSERT INTO former_version (template_id, version, category, status, \
@@ -119,17 +119,17 @@ pub(super) async fn edit(
          RETURNING {}",
         templates::COLUMNS
     );
-    let now = transaction.query_one(&update, values).await?;
-    let named = content.as_deref().map(sample::named_in).into_iter().flatten();
-    media::note_use(transaction.link(), change.account, named, change.at).await?;
-    tell(transaction, change, &next, category, &told, None).await?;
-    if counts {
+    let updated = transaction.query_one(&update, values).await?;
+    let handles = content.as_deref().map(sample::named_in).into_iter().flatten();
+    media::mark_used(transaction.connection(), change.account, handles, change.at).await?;
+    append_events(transaction, change, &next, category, &event_types, None).await?;
+    if is_limited {
         limits::count_edit(transaction, change).await?;
     }
-    changed(now.as_ref())
+    done(updated.as_ref())
 }
 
-/// What stands against another category.
+/// The refusal of a category change, if there is one.
 async fn category_refusal(
     transaction: &Transaction,
     change: &TemplateChange,
@@ -139,17 +139,17 @@ async fn category_refusal(
     if !before.template.allow_category_change() {
         return Ok(Some(ChangeOutcome::CategoryLocked(category)));
     }
-    Ok(match translations::standing(transaction, change.account, change.id).await? {
-        Standing::NoFamily => None,
-        Standing::AmongOthers => Some(ChangeOutcome::FamilyCategory(category)),
-        Standing::Alone => {
+    Ok(match translations::membership(transaction, change.account, change.id).await? {
+        Membership::NoGroup => None,
+        Membership::WithOthers => Some(ChangeOutcome::GroupCategory(category)),
+        Membership::Alone => {
             let is_live = before.state.live_version().is_some();
             is_live.then_some(ChangeOutcome::LiveCategory(category))
         }
     })
 }
 
-/// Moves a template along the table: a decision on its newest version, or a hold.
+/// Applies a transition: a decision on the newest version, or a hold.
 pub(super) async fn review(
     transaction: &mut Transaction,
     change: &TemplateChange,
@@ -159,8 +159,8 @@ pub(super) async fn review(
     if !transaction.lock(change.account).await? {
         return Ok(ChangeOutcome::NoTemplate);
     }
-    let Ready { before, next, event } = match look(transaction, change, trigger).await? {
-        Ok(ready) => ready,
+    let Planned { before, next, event } = match check(transaction, change, trigger).await? {
+        Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
     let values: Values<'_> = &[
@@ -172,7 +172,7 @@ pub(super) async fn review(
         &reason,
         &millis(change.at),
         &actor_key(change.actor),
-        &raised(&before, &[event]),
+        &next_revision(&before, &[event]),
     ];
     let update = format!(
         "UPDATE template SET status = $2, live_version = $3, hold = $4, \
@@ -182,12 +182,12 @@ pub(super) async fn review(
          WHERE id = $1 RETURNING {}",
         templates::COLUMNS
     );
-    let now = transaction.query_one(&update, values).await?;
-    tell(transaction, change, &next, before.template.category(), &[event], reason).await?;
-    changed(now.as_ref())
+    let updated = transaction.query_one(&update, values).await?;
+    append_events(transaction, change, &next, before.template.category(), &[event], reason).await?;
+    done(updated.as_ref())
 }
 
-/// Gives the claim up, so that the name is free; everything else stays as history.
+/// Deletes a template: clears its unique key, which frees the name. The row stays as history.
 pub(super) async fn delete(
     transaction: &mut Transaction,
     change: &TemplateChange,
@@ -195,15 +195,15 @@ pub(super) async fn delete(
     if !transaction.lock(change.account).await? {
         return Ok(ChangeOutcome::NoTemplate);
     }
-    let Ready { before, next, event } = match look(transaction, change, Trigger::Delete).await? {
-        Ok(ready) => ready,
+    let Planned { before, next, event } = match check(transaction, change, Trigger::Delete).await? {
+        Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
-    take_away(transaction, change, &before, &next, event).await?;
+    mark_deleted(transaction, change, &before, &next, event).await?;
     Ok(ChangeOutcome::Done(Box::new(before)))
 }
 
-async fn take_away(
+async fn mark_deleted(
     transaction: &mut Transaction,
     change: &TemplateChange,
     before: &StoredTemplate,
@@ -212,96 +212,96 @@ async fn take_away(
 ) -> Result<(), StoreError> {
     let update = "UPDATE template SET claim = NULL, revision = $2, updated_at = $3 WHERE id = $1";
     let values: Values<'_> =
-        &[&key(change.id.get()), &raised(before, &[event]), &millis(change.at)];
+        &[&key(change.id.get()), &next_revision(before, &[event]), &millis(change.at)];
     transaction.execute(update, values).await?;
-    tell(transaction, change, next, before.template.category(), &[event], None).await?;
-    limits::forget_edits(transaction, change).await
+    append_events(transaction, change, next, before.template.category(), &[event], None).await?;
+    limits::delete_edit_counts(transaction, change).await
 }
 
-/// For whom several templates are deleted.
+/// Who deletes several templates, and when.
 #[derive(Clone, Copy)]
-pub(super) struct By {
+pub(super) struct Initiator {
     pub(super) account: AccountId,
     pub(super) review: Review,
     pub(super) actor: Actor,
     pub(super) at: Timestamp,
 }
 
-/// Deletes every language of a name.
+/// Deletes all languages of a name.
 pub(super) async fn delete_translations(
     transaction: &mut Transaction,
-    family: TranslationGroup,
-    by: By,
+    group: TranslationGroup,
+    initiator: Initiator,
 ) -> Result<DeleteOutcome, StoreError> {
-    if !transaction.lock(by.account).await? {
+    if !transaction.lock(initiator.account).await? {
         return Ok(DeleteOutcome::Done(Vec::new()));
     }
-    let ids = translations::ids(transaction, by.account, family).await?;
-    delete_locked(transaction, &ids, by).await
+    let ids = translations::ids(transaction, initiator.account, group).await?;
+    delete_locked(transaction, &ids, initiator).await
 }
 
-/// Deletes these templates, or none.
+/// Deletes all of these templates, or none.
 pub(super) async fn delete_all(
     transaction: &mut Transaction,
     ids: &[TemplateId],
-    by: By,
+    initiator: Initiator,
 ) -> Result<DeleteOutcome, StoreError> {
-    if !transaction.lock(by.account).await?
+    if !transaction.lock(initiator.account).await?
         && let Some(first) = ids.first()
     {
         return Ok(DeleteOutcome::NoTemplate(*first));
     }
-    delete_locked(transaction, ids, by).await
+    delete_locked(transaction, ids, initiator).await
 }
 
-/// Looks at all of them before it takes the first away.
+/// Checks all templates before it deletes the first.
 async fn delete_locked(
     transaction: &mut Transaction,
     ids: &[TemplateId],
-    by: By,
+    initiator: Initiator,
 ) -> Result<DeleteOutcome, StoreError> {
-    let By { account, review, actor, at } = by;
-    let mut ready: Vec<(TemplateChange, Ready)> = Vec::new();
+    let Initiator { account, review, actor, at } = initiator;
+    let mut planned: Vec<(TemplateChange, Planned)> = Vec::new();
     for id in ids {
-        if ready.iter().any(|(change, _)| change.id == *id) {
+        if planned.iter().any(|(change, _)| change.id == *id) {
             continue;
         }
         let change = TemplateChange { account, id: *id, expected: None, review, actor, at };
-        match look(transaction, &change, Trigger::Delete).await? {
-            Ok(found) => ready.push((change, found)),
+        match check(transaction, &change, Trigger::Delete).await? {
+            Ok(plan) => planned.push((change, plan)),
             Err(ChangeOutcome::InvalidTransition(refusal)) => {
                 return Ok(DeleteOutcome::InvalidTransition(*id, refusal));
             }
             Err(_) => return Ok(DeleteOutcome::NoTemplate(*id)),
         }
     }
-    for (change, Ready { before, next, event }) in &ready {
-        take_away(transaction, change, before, next, *event).await?;
+    for (change, Planned { before, next, event }) in &planned {
+        mark_deleted(transaction, change, before, next, *event).await?;
     }
-    Ok(DeleteOutcome::Done(ready.iter().map(|(change, _)| change.id).collect()))
+    Ok(DeleteOutcome::Done(planned.iter().map(|(change, _)| change.id).collect()))
 }
 
-/// The revision of a template after a change that is told by these events: each raises it by one.
-fn raised(before: &StoredTemplate, told: &[EventType]) -> i64 {
-    key(before.revision + told.len() as u64)
+/// The revision after a change with these events: each event increments it.
+fn next_revision(before: &StoredTemplate, event_types: &[EventType]) -> i64 {
+    key(before.revision + event_types.len() as u64)
 }
 
-/// The template as it is now.
-fn changed(now: Option<&Row>) -> Result<ChangeOutcome, StoreError> {
-    let now = now.map(templates::stored).transpose()?;
-    Ok(now.map_or(ChangeOutcome::NoTemplate, |now| ChangeOutcome::Done(Box::new(now))))
+/// The outcome with the updated template.
+fn done(updated: Option<&Row>) -> Result<ChangeOutcome, StoreError> {
+    let updated = updated.map(templates::stored).transpose()?;
+    Ok(updated.map_or(ChangeOutcome::NoTemplate, |it| ChangeOutcome::Done(Box::new(it))))
 }
 
 /// Appends the events of a change.
-async fn tell(
+async fn append_events(
     transaction: &mut Transaction,
     change: &TemplateChange,
     next: &State,
     category: Category,
-    told: &[EventType],
+    event_types: &[EventType],
     reason: Option<&str>,
 ) -> Result<(), StoreError> {
-    for kind in told {
+    for kind in event_types {
         let event = events::NewEvent {
             account: change.account,
             kind: *kind,

@@ -1,4 +1,4 @@
-//! Columns of a row as what they mean, and the other way round.
+//! Decodes columns into domain types, and encodes parameters.
 
 use std::{borrow::Cow, fmt::Display, sync::Arc};
 
@@ -14,110 +14,112 @@ use crate::{Actor, StoreError};
 
 pub(super) use crate::encoding::{actor_key, key, millis};
 
-/// A text that is looked for, whatever somebody has written. PostgreSQL keeps no text with U+0000
-/// and takes none: what is sought with one is not there, and neither is what this makes of it,
-/// since ids, handles, languages and phone numbers hold no spaces.
-pub(super) fn sought(text: &str) -> Cow<'_, str> {
+/// A lookup text without U+0000, which PostgreSQL neither stores nor accepts as a parameter. A
+/// space replaces it: ids, handles, languages and phone numbers contain no spaces, so nothing is
+/// found, as it should be.
+pub(super) fn without_nul(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', " ")) } else { Cow::Borrowed(text) }
 }
 
-/// Reads a column, by name or by place, and turns it into what it means; a row that makes no
-/// sense is damage.
-pub(super) fn column<T, K: FromSqlOwned>(
+/// Reads a column, by name or by index, and decodes it; an invalid value is a [`CorruptRow`].
+pub(super) fn decode<T, K: FromSqlOwned>(
     row: &Row,
     column: impl RowIndex + Display + Copy,
-    meaning: impl FnOnce(K) -> Option<T>,
+    decode: impl FnOnce(K) -> Option<T>,
 ) -> Result<T, StoreError> {
-    let kept: K = row.try_get(column)?;
-    meaning(kept).ok_or_else(|| StoreError::Failed(Arc::new(Damaged(column.to_string()))))
+    let stored: K = row.try_get(column)?;
+    decode(stored).ok_or_else(|| StoreError::Failed(Arc::new(CorruptRow(column.to_string()))))
 }
 
-/// A row holds what no version of this program writes.
+/// A value that no version of Galley writes.
 #[derive(Debug, thiserror::Error)]
-#[error("the column {0} holds something that makes no sense")]
-struct Damaged(String);
+#[error("column {0} has an invalid value")]
+struct CorruptRow(String);
 
-/// A column as it is.
-pub(super) fn plain<K: FromSqlOwned>(
+/// Reads a column without decoding it.
+pub(super) fn get<K: FromSqlOwned>(
     row: &Row,
     name: impl RowIndex + Display + Copy,
 ) -> Result<K, StoreError> {
     Ok(row.try_get(name)?)
 }
 
-/// A column that may be empty.
-pub(super) fn maybe<T, K: FromSqlOwned>(
+/// A column that may be NULL.
+pub(super) fn optional<T, K: FromSqlOwned>(
     row: &Row,
     name: impl RowIndex + Display + Copy,
-    meaning: impl FnOnce(K) -> Option<T>,
+    decode: impl FnOnce(K) -> Option<T>,
 ) -> Result<Option<T>, StoreError> {
-    column(row, name, |kept: Option<K>| match kept {
-        Some(kept) => meaning(kept).map(Some),
+    self::decode(row, name, |stored: Option<K>| match stored {
+        Some(stored) => decode(stored).map(Some),
         None => Some(None),
     })
 }
 
-/// A moment.
-pub(super) fn at(row: &Row, name: impl RowIndex + Display + Copy) -> Result<Timestamp, StoreError> {
-    column(row, name, |millis: i64| Timestamp::from_millisecond(millis).ok())
+/// A timestamp.
+pub(super) fn timestamp(
+    row: &Row,
+    name: impl RowIndex + Display + Copy,
+) -> Result<Timestamp, StoreError> {
+    decode(row, name, |millis: i64| Timestamp::from_millisecond(millis).ok())
 }
 
-/// A moment that may be missing.
-pub(super) fn moment(
+/// A timestamp that may be NULL.
+pub(super) fn optional_timestamp(
     row: &Row,
     name: impl RowIndex + Display + Copy,
 ) -> Result<Option<Timestamp>, StoreError> {
-    maybe(row, name, |millis: i64| Timestamp::from_millisecond(millis).ok())
+    optional(row, name, |millis: i64| Timestamp::from_millisecond(millis).ok())
 }
 
 /// A count, a version or a sequence number.
 pub(super) fn number(row: &Row, name: impl RowIndex + Display + Copy) -> Result<u64, StoreError> {
-    column(row, name, |kept: i64| u64::try_from(kept).ok())
+    decode(row, name, |stored: i64| u64::try_from(stored).ok())
 }
 
 pub(super) fn template_id(
     row: &Row,
     name: impl RowIndex + Display + Copy,
 ) -> Result<TemplateId, StoreError> {
-    column(row, name, |kept: i64| TemplateId::new(u64::try_from(kept).ok()?))
+    decode(row, name, |stored: i64| TemplateId::new(u64::try_from(stored).ok()?))
 }
 
 pub(super) fn account_id(
     row: &Row,
     name: impl RowIndex + Display + Copy,
 ) -> Result<AccountId, StoreError> {
-    column(row, name, |kept: i64| AccountId::new(u64::try_from(kept).ok()?))
+    decode(row, name, |stored: i64| AccountId::new(u64::try_from(stored).ok()?))
 }
 
 pub(super) fn webhook_id(
     row: &Row,
     name: impl RowIndex + Display + Copy,
 ) -> Result<WebhookId, StoreError> {
-    column(row, name, |kept: i64| WebhookId::new(u64::try_from(kept).ok()?))
+    decode(row, name, |stored: i64| WebhookId::new(u64::try_from(stored).ok()?))
 }
 
 pub(super) fn category(
     row: &Row,
     name: impl RowIndex + Display + Copy,
 ) -> Result<Category, StoreError> {
-    column(row, name, |word: String| Category::parse(&word))
+    decode(row, name, |text: String| Category::parse(&text))
 }
 
 pub(super) fn status(
     row: &Row,
     name: impl RowIndex + Display + Copy,
 ) -> Result<Status, StoreError> {
-    column(row, name, |word: String| Status::parse(&word))
+    decode(row, name, |text: String| Status::parse(&text))
 }
 
 pub(super) fn actor(row: &Row, name: impl RowIndex + Display + Copy) -> Result<Actor, StoreError> {
-    column(row, name, crate::encoding::actor)
+    decode(row, name, crate::encoding::actor_from_key)
 }
 
-/// A hash of sixteen bytes.
+/// A 16-byte hash.
 pub(super) fn hash(
     row: &Row,
     name: impl RowIndex + Display + Copy,
 ) -> Result<[u8; 16], StoreError> {
-    column(row, name, |bytes: Vec<u8>| bytes.try_into().ok())
+    decode(row, name, |bytes: Vec<u8>| bytes.try_into().ok())
 }

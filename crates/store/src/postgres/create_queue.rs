@@ -1,5 +1,5 @@
-//! Creations, many at a time: those who wait go into one transaction of few statements, which is
-//! synced once. While it is, the next ones gather.
+//! The create queue: concurrent creates are batched into one transaction with one commit. While a
+//! batch commits, the next one gathers.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -14,181 +14,201 @@ use tokio::{
 };
 
 use super::{
-    batch::{self, Batch, Care, Done, Outcomes, Seat},
+    batch::{self, Batch, BatchResult, Outcomes, Precheck, PreparedConnection},
     errors,
-    ids::Ids,
-    pool::{Links, is_worth_a_second_try},
-    transaction::{MOST_TRIES, again},
+    ids::IdGenerator,
+    pool::{PgPools, is_worth_retrying},
+    transaction::{MAX_ATTEMPTS, should_retry},
 };
-use crate::{CreateOutcome, EventNotifier, NewTemplate, StoreError, encoding::Hashes};
+use crate::{CreateOutcome, EventNotifier, NewTemplate, StoreError, encoding::LookupKeys};
 
-/// How many creations one transaction takes at most.
-const LARGEST: usize = 256;
+/// Maximum number of creates in one transaction.
+const MAX_BATCH_CREATES: usize = 256;
 
-/// So many go together, however many others there are.
-const UNDIVIDED: usize = 96;
+/// Up to this number, all queued creates go into one batch.
+const MIN_BATCH_TARGET: usize = 96;
 
-/// Into how many pieces a batch is divided when one of its creations is to blame.
-const PIECES: usize = 16;
+/// Number of parts that a batch is split into when one of its creates may have caused an error.
+const SPLIT_PARTS: usize = 16;
 
-/// How many batches are run with full care after one that needed it: where names are taken or
-/// accounts have limits, there will be more.
-const CAREFUL: u32 = 256;
+/// Number of batches that run with full prechecks after one that needed them: where names are in
+/// use or accounts have limits, more such creates will follow.
+const FULL_PRECHECK_BATCHES: u32 = 256;
 
-/// So long after it came a creation is tried again whose account somebody else has locked.
-const HELD: Duration = Duration::from_secs(1);
+/// Retry creates on a locked account until this long after arrival.
+const LOCK_RETRY_WINDOW: Duration = Duration::from_secs(1);
 
-/// How long a creation waits for its turn. It is looked at when the batch ahead of it is done.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Maximum time in the queue, checked when the previous batch is done.
+const MAX_QUEUE_TIME: Duration = Duration::from_secs(2);
 
-/// Where creations queue.
-pub(super) struct Creator {
-    queue: mpsc::Sender<Waiting>,
+/// The sending end of the create queue.
+pub(super) struct CreateQueue {
+    sender: mpsc::Sender<PendingCreate>,
 }
 
-/// A creation that somebody waits for.
-pub(super) struct Waiting {
+/// A queued create.
+pub(super) struct PendingCreate {
     pub(super) new: NewTemplate,
-    pub(super) hashes: Hashes,
-    since: Instant,
+    pub(super) lookup_keys: LookupKeys,
+    queued_at: Instant,
     reply: oneshot::Sender<Result<CreateOutcome, StoreError>>,
 }
 
-impl Creator {
+impl CreateQueue {
+    /// Starts the create worker on a thread of its own.
     pub(super) fn start(
-        links: &Arc<Links>,
+        pools: &Arc<PgPools>,
         event_notifier: &Arc<EventNotifier>,
-        ids: &Arc<Ids>,
-        queue: usize,
+        ids: &Arc<IdGenerator>,
+        capacity: usize,
     ) -> Result<Self, StoreError> {
-        let (queue, waiting) = mpsc::channel(queue.max(1));
+        let (sender, receiver) = mpsc::channel(capacity.max(1));
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| StoreError::Failed(Arc::new(error)))?;
-        let desk = Desk {
-            links: Arc::clone(links),
+        let worker = CreateWorker {
+            pools: Arc::clone(pools),
             event_notifier: Arc::clone(event_notifier),
             ids: Arc::clone(ids),
-            queue: Queue { waiting, held: None, answered: 0 },
+            queue: Queue { receiver, next: None, last_batch_len: 0 },
             service: runtime::Handle::current(),
-            careful_for: 0,
-            seat: None,
+            full_prechecks_left: 0,
+            prepared: None,
         };
-        let work = move || runtime.block_on(desk.work());
-        let thread = std::thread::Builder::new().name("galley-creator".into()).spawn(work);
+        let run = move || runtime.block_on(worker.run());
+        let thread = std::thread::Builder::new().name("galley-creator".into()).spawn(run);
         thread.map_err(|error| StoreError::Failed(Arc::new(error)))?;
-        Ok(Self { queue })
+        Ok(Self { sender })
     }
 
     pub(super) async fn create(&self, new: NewTemplate) -> Result<CreateOutcome, StoreError> {
-        // Hashing is done here, where many threads can do it.
-        let (hashes, (reply, answer)) = (Hashes::of(&new), oneshot::channel());
-        match self.queue.try_send(Waiting { new, hashes, since: Instant::now(), reply }) {
-            // Whoever has taken it and answers no more may have come as far as the commit.
-            Ok(()) => {
-                answer.await.unwrap_or_else(|_| Err(StoreError::OutcomeUnknown(Arc::new(Gone))))
-            }
+        // Hash on the caller's thread: there are many of them, and only one worker thread.
+        let (lookup_keys, (reply, response)) = (LookupKeys::of(&new), oneshot::channel());
+        match self.sender.try_send(PendingCreate {
+            new,
+            lookup_keys,
+            queued_at: Instant::now(),
+            reply,
+        }) {
+            // A worker that stops without a reply may already have sent the commit.
+            Ok(()) => response
+                .await
+                .unwrap_or_else(|_| Err(StoreError::OutcomeUnknown(Arc::new(WorkerStopped)))),
             Err(mpsc::error::TrySendError::Full(_)) => Err(StoreError::Busy),
             Err(mpsc::error::TrySendError::Closed(_)) => {
-                Err(StoreError::Unavailable(Arc::new(Gone)))
+                Err(StoreError::Unavailable(Arc::new(WorkerStopped)))
             }
         }
     }
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the task that creates templates has ended")]
-struct Gone;
+#[error("the create worker has stopped")]
+struct WorkerStopped;
 
-/// The other end of it.
+/// The receiving end of the create queue.
 pub(super) struct Queue {
-    waiting: mpsc::Receiver<Waiting>,
-    /// One that could not be taken along, and is the first of the next batch.
-    held: Option<Waiting>,
-    /// How many were answered last.
-    answered: usize,
+    receiver: mpsc::Receiver<PendingCreate>,
+    /// A create that could not join a batch; the first of the next one.
+    next: Option<PendingCreate>,
+    /// Size of the previous batch.
+    last_batch_len: usize,
 }
 
 impl Queue {
-    /// Those who wait now and still want to, as many as go together.
-    fn take(&mut self) -> Vec<Waiting> {
-        let mut batch = Vec::with_capacity(LARGEST);
-        batch.extend(self.held.take().and_then(still_wanted));
+    /// The next batch, from the requests that are queued now; empty if there are none.
+    fn take(&mut self) -> Vec<PendingCreate> {
+        let mut batch = Vec::with_capacity(MAX_BATCH_CREATES);
+        batch.extend(self.next.take().and_then(still_wanted));
         self.join(&mut batch, |_| true);
         batch
     }
 
-    /// Waits until somebody comes; none when nobody will any more.
-    async fn somebody(&mut self) -> Option<()> {
-        self.held = Some(self.waiting.recv().await?);
+    /// Waits for the next request; `None` once the channel is closed.
+    async fn wait(&mut self) -> Option<()> {
+        self.next = Some(self.receiver.recv().await?);
         Some(())
     }
 
-    /// How many a batch takes of which so many are there already: half of all who are about, since those
-    /// who were answered come again (and are counted twice if they have). While one half is written, the
-    /// other is read and checked. If a batch took all of them, as it could when a commit has been slow,
-    /// database and service would wait for one another from then on.
-    fn most(&self, there: usize) -> usize {
-        let about = self.answered + there + self.waiting.len();
-        (about / 2).clamp(UNDIVIDED, LARGEST)
+    /// Target batch size: half of the requests in flight, clamped to
+    /// `MIN_BATCH_TARGET..=MAX_BATCH_CREATES`.
+    ///
+    /// The previous batch counts as in flight, because clients that got a response send again;
+    /// those that already have are counted twice. While one half is written, the service receives
+    /// and validates the other half. If a batch took all requests, as it could after a slow commit,
+    /// database and service would alternate from then on instead of working in parallel.
+    fn target_len(&self, batch_len: usize) -> usize {
+        let in_flight = self.last_batch_len + batch_len + self.receiver.len();
+        (in_flight / 2).clamp(MIN_BATCH_TARGET, MAX_BATCH_CREATES)
     }
 
-    /// Lets those who have come since join a batch, up to the first who may not.
-    pub(super) fn join(&mut self, batch: &mut Vec<Waiting>, may_join: impl Fn(&Waiting) -> bool) {
-        let most = self.most(batch.len());
-        while batch.len() < most && self.held.is_none() {
-            let Ok(late) = self.waiting.try_recv() else { return };
+    /// Adds queued requests to a batch, up to the first that may not join.
+    pub(super) fn join(
+        &mut self,
+        batch: &mut Vec<PendingCreate>,
+        may_join: impl Fn(&PendingCreate) -> bool,
+    ) {
+        let target = self.target_len(batch.len());
+        while batch.len() < target && self.next.is_none() {
+            let Ok(late) = self.receiver.try_recv() else { return };
             match still_wanted(late) {
                 Some(late) if may_join(&late) => batch.push(late),
-                refused => self.held = refused,
+                refused => self.next = refused,
             }
         }
     }
 }
 
-/// Whoever has gone away before his creation began does not want it any more, and whoever has waited
-/// for too long is told so.
-fn still_wanted(waiting: Waiting) -> Option<Waiting> {
-    if waiting.reply.is_closed() {
+/// Drops cancelled requests; fails those that queued longer than [`MAX_QUEUE_TIME`].
+fn still_wanted(pending: PendingCreate) -> Option<PendingCreate> {
+    if pending.reply.is_closed() {
         return None;
     }
-    if waiting.since.elapsed() > PATIENCE {
-        let _ = waiting.reply.send(Err(StoreError::Busy));
+    if pending.queued_at.elapsed() > MAX_QUEUE_TIME {
+        let _ = pending.reply.send(Err(StoreError::Busy));
         return None;
     }
-    Some(waiting)
+    Some(pending)
 }
 
-/// What the task that creates has at hand.
-struct Desk {
-    links: Arc<Links>,
+/// The worker that runs the batches.
+struct CreateWorker {
+    pools: Arc<PgPools>,
     event_notifier: Arc<EventNotifier>,
-    ids: Arc<Ids>,
+    ids: Arc<IdGenerator>,
     queue: Queue,
-    /// Where those who wait are woken, so that the next batch can begin meanwhile.
+    /// The service's runtime. It wakes the callers, so that the next batch can start meanwhile.
     service: runtime::Handle,
-    /// So many batches are run with full care.
-    careful_for: u32,
-    /// Kept from batch to batch.
-    seat: Option<Seat>,
+    /// Number of batches that still run with full prechecks.
+    full_prechecks_left: u32,
+    /// Reused from batch to batch.
+    prepared: Option<PreparedConnection>,
 }
 
-impl Desk {
-    async fn work(mut self) {
-        while let Some(mut batch) = self.next().await {
-            // That a name is taken is told before that its languages have another category.
-            let is_family = batch.iter().any(|it| it.new.family.is_some());
-            let care = if is_family || self.careful_for > 0 { Care::Full } else { Care::Usual };
-            let outcomes = self.try_often(&mut batch, care).await;
-            self.queue.answered = batch.len();
+impl CreateWorker {
+    async fn run(mut self) {
+        while let Some(mut batch) = self.next_batch().await {
+            // With full prechecks, a name in use is reported before a category that differs from
+            // the name's other languages.
+            let has_groups = batch.iter().any(|it| it.new.translation_group.is_some());
+            let precheck = if has_groups || self.full_prechecks_left > 0 {
+                Precheck::Full
+            } else {
+                Precheck::Optimistic
+            };
+            let outcomes = self.run_with_retries(&mut batch, precheck).await;
+            self.queue.last_batch_len = batch.len();
             let mut parts = VecDeque::from(self.settle(batch, outcomes));
             while let Some(part) = parts.pop_front() {
-                let mut part: Vec<Waiting> = part.into_iter().filter_map(still_wanted).collect();
+                let mut part: Vec<PendingCreate> =
+                    part.into_iter().filter_map(still_wanted).collect();
                 if part.is_empty() {
                     continue;
                 }
-                let outcomes = self.try_often(&mut part, Care::Again).await;
-                if is_held(&outcomes) && part.iter().all(|it| it.since.elapsed() < HELD) {
-                    // Another instance may have locked it only while it waited for somebody else.
+                let outcomes = self.run_with_retries(&mut part, Precheck::Retry).await;
+                if is_account_locked(&outcomes)
+                    && part.iter().all(|it| it.queued_at.elapsed() < LOCK_RETRY_WINDOW)
+                {
+                    // Another instance may have locked it only while waiting for a third one.
                     parts.push_back(part);
                 } else {
                     parts.extend(self.settle(part, outcomes));
@@ -197,92 +217,98 @@ impl Desk {
         }
     }
 
-    /// Answers those of a batch. If one of them may be to blame for an error, the others are not to
-    /// suffer for it: then the parts that are to be tried again.
+    /// Replies to the requests of a batch. If a single create may have caused the error, returns
+    /// the parts to retry instead, so that the other creates do not fail with it.
     fn settle(
         &self,
-        batch: Vec<Waiting>,
+        batch: Vec<PendingCreate>,
         outcomes: Result<Outcomes, StoreError>,
-    ) -> Vec<Vec<Waiting>> {
+    ) -> Vec<Vec<PendingCreate>> {
         match &outcomes {
-            Err(_) if is_held(&outcomes) && are_of_several(&batch) => by_account(batch),
-            Err(error) if batch.len() > 1 && is_of_one(error) => in_pieces(batch),
+            Err(_) if is_account_locked(&outcomes) && has_several_accounts(&batch) => {
+                split_by_account(batch)
+            }
+            Err(error) if batch.len() > 1 && may_be_one_create(error) => split_evenly(batch),
             _ => {
-                self.answer(batch, outcomes);
+                self.reply(batch, outcomes);
                 Vec::new()
             }
         }
     }
 
-    /// The next batch; none when there will be no more.
-    async fn next(&mut self) -> Option<Vec<Waiting>> {
+    /// Waits for the next batch; `None` once the channel is closed.
+    async fn next_batch(&mut self) -> Option<Vec<PendingCreate>> {
         loop {
             let batch = self.queue.take();
             if !batch.is_empty() {
                 return Some(batch);
             }
-            self.queue.somebody().await?;
+            self.queue.wait().await?;
         }
     }
 
-    async fn try_often(
+    async fn run_with_retries(
         &mut self,
-        batch: &mut Vec<Waiting>,
-        mut care: Care,
+        batch: &mut Vec<PendingCreate>,
+        mut precheck: Precheck,
     ) -> Result<Outcomes, StoreError> {
-        let (mut tries, begun) = (0, time::Instant::now());
+        let (mut attempts, begun) = (0, time::Instant::now());
         loop {
-            tries += 1;
-            self.seat.take_if(|seat| seat.link.is_spoilt());
-            let is_kept = self.seat.is_some();
-            match self.try_once(batch, care).await {
+            attempts += 1;
+            self.prepared.take_if(|prepared| prepared.connection.is_unusable());
+            let is_reused = self.prepared.is_some();
+            match self.run_once(batch, precheck).await {
                 Ok((outcomes, newest)) => {
-                    self.event_notifier.tell(&newest);
+                    self.event_notifier.notify(&newest);
                     return Ok(outcomes);
                 }
-                Err(error) if tries < MOST_TRIES && batch::wants_care(&error) => {
-                    care = care.max(Care::Full);
+                Err(error) if attempts < MAX_ATTEMPTS && batch::needs_full_precheck(&error) => {
+                    precheck = precheck.max(Precheck::Full);
                 }
-                Err(error) if again(tries, &error) => {}
-                // Nothing was committed.
-                Err(error) if is_kept && tries == 1 && is_lost_connection(&error, begun) => {}
+                Err(error) if should_retry(attempts, &error) => {}
+                // The idle connection was lost: nothing was committed.
+                Err(error) if is_reused && attempts == 1 && is_lost_connection(&error, begun) => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    async fn try_once(&mut self, batch: &mut Vec<Waiting>, care: Care) -> Result<Done, StoreError> {
-        let seat = if let Some(seat) = self.seat.take() {
-            seat
+    async fn run_once(
+        &mut self,
+        batch: &mut Vec<PendingCreate>,
+        precheck: Precheck,
+    ) -> Result<BatchResult, StoreError> {
+        let prepared = if let Some(prepared) = self.prepared.take() {
+            prepared
         } else {
-            Seat::on(self.links.own_for_creations().await?).await?
+            PreparedConnection::new(self.pools.acquire_for_creates().await?).await?
         };
         let Self { ids, queue, .. } = self;
-        let done = Batch::run(&seat, ids, batch, queue, care).await;
-        self.careful_for = match &done {
-            Err(error) if batch::wants_care(error) => CAREFUL,
-            Ok(_) => self.careful_for.saturating_sub(1),
-            Err(_) => self.careful_for,
+        let done = Batch::run(&prepared, ids, batch, queue, precheck).await;
+        self.full_prechecks_left = match &done {
+            Err(error) if batch::needs_full_precheck(error) => FULL_PRECHECK_BATCHES,
+            Ok(_) => self.full_prechecks_left.saturating_sub(1),
+            Err(_) => self.full_prechecks_left,
         };
-        // After an error the connection is not used again: when the server has refused to open a
-        // table for copying, the driver does not know how many answers are still to come.
+        // Never reuse the connection after an error: when the server refuses a COPY, the driver
+        // does not know how many responses are still to come.
         if done.is_ok() {
-            self.seat = Some(seat);
+            self.prepared = Some(prepared);
         }
         done
     }
 
-    fn answer(&self, batch: Vec<Waiting>, outcomes: Result<Outcomes, StoreError>) {
+    fn reply(&self, batch: Vec<PendingCreate>, outcomes: Result<Outcomes, StoreError>) {
         self.service.spawn(async move {
             match outcomes {
                 Ok(outcomes) => {
-                    for (waiting, outcome) in batch.into_iter().zip(outcomes) {
-                        let _ = waiting.reply.send(outcome);
+                    for (pending, outcome) in batch.into_iter().zip(outcomes) {
+                        let _ = pending.reply.send(outcome);
                     }
                 }
                 Err(error) => {
-                    for waiting in batch {
-                        let _ = waiting.reply.send(Err(error.shared()));
+                    for pending in batch {
+                        let _ = pending.reply.send(Err(error.shared()));
                     }
                 }
             }
@@ -290,36 +316,36 @@ impl Desk {
     }
 }
 
-fn is_held(outcomes: &Result<Outcomes, StoreError>) -> bool {
-    outcomes.as_ref().err().is_some_and(batch::is_held)
+fn is_account_locked(outcomes: &Result<Outcomes, StoreError>) -> bool {
+    outcomes.as_ref().err().is_some_and(batch::is_account_locked)
 }
 
-fn are_of_several(batch: &[Waiting]) -> bool {
+fn has_several_accounts(batch: &[PendingCreate]) -> bool {
     batch.windows(2).any(|pair| pair[0].new.account != pair[1].new.account)
 }
 
-fn by_account(batch: Vec<Waiting>) -> Vec<Vec<Waiting>> {
-    let mut parts = BTreeMap::<u64, Vec<Waiting>>::new();
-    for waiting in batch {
-        parts.entry(waiting.new.account.get()).or_default().push(waiting);
+fn split_by_account(batch: Vec<PendingCreate>) -> Vec<Vec<PendingCreate>> {
+    let mut parts = BTreeMap::<u64, Vec<PendingCreate>>::new();
+    for pending in batch {
+        parts.entry(pending.new.account.get()).or_default().push(pending);
     }
     parts.into_values().collect()
 }
 
-/// Pieces that become smaller each time, down to one creation by itself.
-fn in_pieces(batch: Vec<Waiting>) -> Vec<Vec<Waiting>> {
-    let size = batch.len().div_ceil(PIECES);
+/// Splits a batch into [`SPLIT_PARTS`] parts. Repeated splits end at single creates.
+fn split_evenly(batch: Vec<PendingCreate>) -> Vec<Vec<PendingCreate>> {
+    let size = batch.len().div_ceil(SPLIT_PARTS);
     let mut rest = batch.into_iter();
-    let piece = || Some(rest.by_ref().take(size).collect()).filter(|it: &Vec<_>| !it.is_empty());
-    std::iter::from_fn(piece).collect()
+    let part = || Some(rest.by_ref().take(size).collect()).filter(|it: &Vec<_>| !it.is_empty());
+    std::iter::from_fn(part).collect()
 }
 
-/// Whether it may be due to one of the batch: to what it is, or to its name, which somebody else has
-/// written and not committed.
-fn is_of_one(error: &StoreError) -> bool {
-    matches!(error, StoreError::Failed(_)) || errors::is_locked(error)
+/// Whether a single create may have caused the error: by its content, or by its name, which another
+/// transaction has written and not yet committed.
+fn may_be_one_create(error: &StoreError) -> bool {
+    matches!(error, StoreError::Failed(_)) || errors::is_lock_timeout(error)
 }
 
 fn is_lost_connection(error: &StoreError, begun: time::Instant) -> bool {
-    errors::is_lost_connection(error) && is_worth_a_second_try(begun)
+    errors::is_lost_connection(error) && is_worth_retrying(begun)
 }

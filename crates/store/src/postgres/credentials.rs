@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::{
-    columns::{account_id, at as moment_at, column, key, millis, moment, number},
-    pool::{Links, Values},
+    columns::{account_id, decode, key, millis, number, optional_timestamp, timestamp},
+    pool::{PgPools, Values},
     transaction::Transaction,
 };
 use crate::{
@@ -16,19 +16,19 @@ use crate::{
 
 const COLUMNS: &str = "id, account_id, kind, scopes, created_at, expires_at, revoked_at";
 
-/// Waits until nobody else makes or changes accounts and credentials, until the end. Whoever does
-/// holds this before any other row.
-pub(super) async fn hold(transaction: &Transaction) -> Result<(), StoreError> {
+/// Locks the epoch row until the transaction ends, which serialises all changes of accounts and
+/// credentials. Such a transaction locks it before any other row.
+pub(super) async fn lock_epoch(transaction: &Transaction) -> Result<(), StoreError> {
     transaction.query("SELECT epoch FROM credential_epoch FOR UPDATE", &[]).await.map(drop)
 }
 
-/// What others remember of credentials and accounts is out of date.
-pub(super) async fn raise_epoch(transaction: &Transaction) -> Result<(), StoreError> {
+/// Invalidates caches of credentials and accounts.
+pub(super) async fn increment_epoch(transaction: &Transaction) -> Result<(), StoreError> {
     transaction.execute("UPDATE credential_epoch SET epoch = epoch + 1", &[]).await.map(drop)
 }
 
-pub(super) async fn epoch(links: &Links) -> Result<u64, StoreError> {
-    let row = links.read_one("SELECT epoch FROM credential_epoch", &[]).await?;
+pub(super) async fn epoch(pools: &PgPools) -> Result<u64, StoreError> {
+    let row = pools.read_one("SELECT epoch FROM credential_epoch", &[]).await?;
     row.map_or(Ok(0), |row| number(&row, 0))
 }
 
@@ -38,20 +38,20 @@ pub(super) async fn add(
     new: &NewCredential,
     at: Timestamp,
 ) -> Result<AddCredentialOutcome, StoreError> {
-    hold(transaction).await?;
+    lock_epoch(transaction).await?;
     insert(transaction, account, new, at).await
 }
 
-/// The same for whoever holds on already.
+/// Adds a credential. The caller has locked the epoch row.
 pub(super) async fn insert(
     transaction: &Transaction,
     account: AccountId,
     new: &NewCredential,
     at: Timestamp,
 ) -> Result<AddCredentialOutcome, StoreError> {
-    let known = "SELECT 1 FROM account WHERE id = $1";
-    if transaction.query_one(known, &[&key(account.get())]).await?.is_none() {
-        return Ok(AddCredentialOutcome::NoOwner);
+    let owner = "SELECT 1 FROM account WHERE id = $1";
+    if transaction.query_one(owner, &[&key(account.get())]).await?.is_none() {
+        return Ok(AddCredentialOutcome::NotFound);
     }
     let insert = "INSERT INTO credential (account_id, kind, hash, scopes, created_at, expires_at) \
                   VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (kind, hash) DO NOTHING RETURNING id";
@@ -69,12 +69,12 @@ pub(super) async fn insert(
     })
 }
 
-pub(super) async fn is_taken(
+pub(super) async fn is_in_use(
     transaction: &Transaction,
     new: &NewCredential,
 ) -> Result<bool, StoreError> {
-    let taken = "SELECT 1 FROM credential WHERE kind = $1 AND hash = $2";
-    let row = transaction.query_one(taken, &[&new.kind.as_str(), &&new.hash.0[..]]).await?;
+    let existing = "SELECT 1 FROM credential WHERE kind = $1 AND hash = $2";
+    let row = transaction.query_one(existing, &[&new.kind.as_str(), &&new.hash.0[..]]).await?;
     Ok(row.is_some())
 }
 
@@ -85,19 +85,19 @@ pub(super) async fn rotate(
     old_ends_at: Timestamp,
     at: Timestamp,
 ) -> Result<AddCredentialOutcome, StoreError> {
-    hold(transaction).await?;
+    lock_epoch(transaction).await?;
     let owner = "SELECT account_id FROM credential WHERE id = $1";
     let Some(row) = transaction.query_one(owner, &[&key(old.0)]).await? else {
-        return Ok(AddCredentialOutcome::NoOwner);
+        return Ok(AddCredentialOutcome::NotFound);
     };
-    let addition = insert(transaction, account_id(&row, 0)?, new, at).await?;
-    if matches!(addition, AddCredentialOutcome::Added(_)) {
-        let end = "UPDATE credential SET expires_at = least(coalesce(expires_at, $2), $2) \
+    let added = insert(transaction, account_id(&row, 0)?, new, at).await?;
+    if matches!(added, AddCredentialOutcome::Added(_)) {
+        let expire = "UPDATE credential SET expires_at = least(coalesce(expires_at, $2), $2) \
                    WHERE id = $1";
-        transaction.execute(end, &[&key(old.0), &millis(old_ends_at)]).await?;
-        raise_epoch(transaction).await?;
+        transaction.execute(expire, &[&key(old.0), &millis(old_ends_at)]).await?;
+        increment_epoch(transaction).await?;
     }
-    Ok(addition)
+    Ok(added)
 }
 
 pub(super) async fn revoke(
@@ -105,29 +105,29 @@ pub(super) async fn revoke(
     id: CredentialId,
     at: Timestamp,
 ) -> Result<bool, StoreError> {
-    hold(transaction).await?;
+    lock_epoch(transaction).await?;
     let revoke = "UPDATE credential SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL";
     let revoked = transaction.execute(revoke, &[&key(id.0), &millis(at)]).await?;
-    raise_epoch(transaction).await?;
+    increment_epoch(transaction).await?;
     Ok(revoked > 0)
 }
 
 pub(super) async fn of_account(
-    links: &Links,
+    pools: &PgPools,
     account: AccountId,
 ) -> Result<Vec<Credential>, StoreError> {
     let statement = format!("SELECT {COLUMNS} FROM credential WHERE account_id = $1 ORDER BY id");
-    let rows = links.read(&statement, &[&key(account.get())]).await?;
+    let rows = pools.read(&statement, &[&key(account.get())]).await?;
     rows.iter().map(credential).collect()
 }
 
 pub(super) async fn by_hash(
-    links: &Links,
+    pools: &PgPools,
     kind: CredentialKind,
     hash: SecretHash,
 ) -> Result<Option<Credential>, StoreError> {
     let statement = format!("SELECT {COLUMNS} FROM credential WHERE kind = $1 AND hash = $2");
-    let row = links.read_one(&statement, &[&kind.as_str(), &&hash.0[..]]).await?;
+    let row = pools.read_one(&statement, &[&kind.as_str(), &&hash.0[..]]).await?;
     row.as_ref().map(credential).transpose()
 }
 
@@ -135,10 +135,10 @@ fn credential(row: &Row) -> Result<Credential, StoreError> {
     Ok(Credential {
         id: CredentialId(number(row, "id")?),
         account: account_id(row, "account_id")?,
-        kind: column(row, "kind", |word: String| CredentialKind::parse(&word))?,
-        scopes: column(row, "scopes", |words: String| Scopes::parse(&words).ok())?,
-        created_at: moment_at(row, "created_at")?,
-        expires_at: moment(row, "expires_at")?,
-        revoked_at: moment(row, "revoked_at")?,
+        kind: decode(row, "kind", |text: String| CredentialKind::parse(&text))?,
+        scopes: decode(row, "scopes", |text: String| Scopes::parse(&text).ok())?,
+        created_at: timestamp(row, "created_at")?,
+        expires_at: optional_timestamp(row, "expires_at")?,
+        revoked_at: optional_timestamp(row, "revoked_at")?,
     })
 }

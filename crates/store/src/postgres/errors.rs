@@ -1,4 +1,4 @@
-//! What the driver reports, by what the caller can do about it.
+//! Maps driver errors to [`StoreError`] and classifies them for retries.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::StoreError;
 impl From<Error> for StoreError {
     fn from(error: Error) -> Self {
         let Some(code) = error.code() else {
-            // No answer of the server: the connection is gone, or nothing can be made of it.
+            // Not an error from the server: the connection is lost, or the driver failed.
             return if error.is_closed() || caused_by_io(&error) {
                 Self::Unavailable(Arc::new(error))
             } else {
@@ -22,7 +22,7 @@ impl From<Error> for StoreError {
         };
         match code {
             code if is_full(code) => Self::Full(Arc::new(error)),
-            code if is_away(code) => Self::Unavailable(Arc::new(error)),
+            code if is_unavailable(code) => Self::Unavailable(Arc::new(error)),
             _ => Self::Failed(Arc::new(error)),
         }
     }
@@ -31,10 +31,10 @@ impl From<Error> for StoreError {
 impl From<PoolError> for StoreError {
     fn from(error: PoolError) -> Self {
         match error {
-            // All connections are in use: more would only wait as well.
+            // All connections are in use.
             PoolError::Timeout(TimeoutType::Wait) => Self::Busy,
             PoolError::Backend(error) => match Self::from(error) {
-                // Whatever keeps a connection from being made, nothing was done yet.
+                // Connecting failed, so nothing was done, whatever the cause.
                 Self::Failed(cause) => Self::Unavailable(cause),
                 other => other,
             },
@@ -58,11 +58,11 @@ fn is_full(code: &SqlState) -> bool {
     [SqlState::DISK_FULL, SqlState::OUT_OF_MEMORY].contains(code)
 }
 
-/// Whether nothing more is to be expected of the connection: the server is going, or has become one
-/// that takes no writes; or what it has prepared does not fit the tables any more.
-pub(super) fn spoils(error: &Error) -> bool {
+/// Whether the connection must not be reused: the server is shutting down or has become read-only,
+/// or its prepared statements no longer match the tables.
+pub(super) fn breaks_connection(error: &Error) -> bool {
     let Some(code) = error.code() else { return true };
-    is_of_connection(code)
+    is_connection_error(code)
         || [
             SqlState::READ_ONLY_SQL_TRANSACTION,
             SqlState::FEATURE_NOT_SUPPORTED,
@@ -72,18 +72,18 @@ pub(super) fn spoils(error: &Error) -> bool {
         .contains(code)
 }
 
-fn is_of_connection(code: &SqlState) -> bool {
+fn is_connection_error(code: &SqlState) -> bool {
     code.code().starts_with("08") || code.code().starts_with("57P")
 }
 
-/// The server is going, coming, another one than it was, or was too slow.
-fn is_away(code: &SqlState) -> bool {
-    is_of_connection(code)
+/// Whether the server is shutting down, starting, read-only, too slow, or reports a conflict.
+fn is_unavailable(code: &SqlState) -> bool {
+    is_connection_error(code)
         || [
             SqlState::TOO_MANY_CONNECTIONS,
             SqlState::READ_ONLY_SQL_TRANSACTION,
-            // Of a server that may only be read, and of a statement that was prepared for tables
-            // which have changed: on another connection it works.
+            // From a read-only server, or for a prepared statement whose tables have changed:
+            // another connection works.
             SqlState::FEATURE_NOT_SUPPORTED,
             SqlState::INVALID_SQL_STATEMENT_NAME,
             SqlState::IN_FAILED_SQL_TRANSACTION,
@@ -96,49 +96,50 @@ fn is_away(code: &SqlState) -> bool {
         .contains(code)
 }
 
-/// Whether the same transaction may well succeed when it is run again from its beginning.
-pub(super) fn is_worth_another_try(error: &StoreError) -> bool {
+/// Whether the transaction may succeed when it is repeated: a serialization failure or a deadlock.
+pub(super) fn is_transient_conflict(error: &StoreError) -> bool {
     let StoreError::Unavailable(cause) = error else { return false };
     let code = cause.downcast_ref::<Error>().and_then(Error::code);
-    let again = [&SqlState::T_R_SERIALIZATION_FAILURE, &SqlState::T_R_DEADLOCK_DETECTED];
-    code.is_some_and(|code| again.contains(&code))
+    let transient = [&SqlState::T_R_SERIALIZATION_FAILURE, &SqlState::T_R_DEADLOCK_DETECTED];
+    code.is_some_and(|code| transient.contains(&code))
 }
 
-/// Whether something was locked by somebody else for too long.
-pub(super) fn is_locked(error: &StoreError) -> bool {
+/// Whether the statement timed out waiting for another transaction's lock.
+pub(super) fn is_lock_timeout(error: &StoreError) -> bool {
     let StoreError::Unavailable(cause) = error else { return false };
     let code = cause.downcast_ref::<Error>().and_then(Error::code);
     code == Some(&SqlState::LOCK_NOT_AVAILABLE)
 }
 
-/// Whether the connection turned out to be gone. A server that was too slow is no such case.
+/// Whether the connection was lost. A server that was too slow does not count.
 pub(super) fn is_lost_connection(error: &StoreError) -> bool {
     let StoreError::Unavailable(cause) = error else { return false };
     let error = cause.downcast_ref::<Error>();
-    error.is_some_and(|error| error.code().is_none_or(is_of_connection))
+    error.is_some_and(|error| error.code().is_none_or(is_connection_error))
 }
 
-/// Whether somebody else was faster with a name or an id: tried again, the transaction sees it.
-pub(super) fn is_collision(error: &StoreError) -> bool {
+/// Whether another transaction was faster with a name or an id. A retry sees its row.
+pub(super) fn is_unique_violation(error: &StoreError) -> bool {
     let StoreError::Failed(cause) = error else { return false };
     let code = cause.downcast_ref::<Error>().and_then(Error::code);
     code == Some(&SqlState::UNIQUE_VIOLATION)
 }
 
-/// Whether it was the name.
-pub(super) fn is_taken_name(error: &StoreError) -> bool {
+/// Whether the name was in use.
+pub(super) fn is_name_in_use(error: &StoreError) -> bool {
     let StoreError::Failed(cause) = error else { return false };
-    let refusal = cause.downcast_ref::<Error>().and_then(Error::as_db_error);
-    refusal.and_then(DbError::constraint) == Some("template_claim_key")
+    let db_error = cause.downcast_ref::<Error>().and_then(Error::as_db_error);
+    db_error.and_then(DbError::constraint) == Some("template_claim_key")
 }
 
-/// What became of a statement that was sent together with a commit: if the server has refused it,
-/// nothing was committed; if it has not answered, or the connection ended, nobody knows.
+/// The error of a statement that was pipelined with a commit. If the server refused the statement,
+/// nothing was committed; if it did not respond or the connection was lost, the outcome is unknown.
 pub(super) fn beside_commit(error: StoreError) -> StoreError {
     let is_refused = match &error {
         StoreError::Unavailable(cause) | StoreError::Failed(cause) | StoreError::Full(cause) => {
             cause.downcast_ref::<Error>().and_then(Error::as_db_error).is_some_and(|error| {
-                error.parsed_severity() == Some(Severity::Error) && !is_of_connection(error.code())
+                error.parsed_severity() == Some(Severity::Error)
+                    && !is_connection_error(error.code())
             })
         }
         StoreError::Busy | StoreError::OutcomeUnknown(_) => true,
@@ -146,7 +147,7 @@ pub(super) fn beside_commit(error: StoreError) -> StoreError {
     if is_refused { error } else { at_commit(error) }
 }
 
-/// What became of a commit that failed: nobody knows.
+/// The error of a failed commit: its outcome is unknown.
 pub(super) fn at_commit(error: StoreError) -> StoreError {
     match error {
         StoreError::Unavailable(cause) | StoreError::Failed(cause) | StoreError::Full(cause) => {

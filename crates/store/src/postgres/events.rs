@@ -1,5 +1,5 @@
-//! Events, as SQL: appended in the transaction of the change they tell of, under numbers that the
-//! lock on their account keeps in order, and read in that order.
+//! Events, as SQL. They are appended in the transaction of the change that they report; the lock on
+//! the account keeps their numbers in order.
 
 use galley_domain::{
     id::{AccountId, TemplateId},
@@ -11,10 +11,10 @@ use tokio_postgres::Row;
 
 use super::{
     columns::{
-        account_id, actor, actor_key, at as moment_at, category, column, key, millis, number,
-        plain, status, template_id, webhook_id,
+        account_id, actor, actor_key, category, decode, get, key, millis, number, status,
+        template_id, timestamp, webhook_id,
     },
-    pool::{Links, Values},
+    pool::{PgPools, Values},
     transaction::Transaction,
 };
 use crate::{Actor, Event, EventSubject, Feed, StoreError, Webhook, encoding::origin};
@@ -22,7 +22,7 @@ use crate::{Actor, Event, EventSubject, Feed, StoreError, Webhook, encoding::ori
 const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, \
      category, status, reason) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 
-/// A fact about a template that gets its number when it is appended.
+/// A template event that has no number yet.
 pub(super) struct NewEvent<'a> {
     pub(super) account: AccountId,
     pub(super) kind: EventType,
@@ -55,7 +55,7 @@ pub(super) async fn append(
     transaction.execute(APPEND, values).await.map(drop)
 }
 
-/// The service has given an endpoint up.
+/// Appends the event that the service disabled an endpoint.
 pub(super) async fn append_disabled(
     transaction: &mut Transaction,
     webhook: &Webhook,
@@ -79,15 +79,15 @@ pub(super) async fn append_disabled(
     transaction.execute(statement, values).await.map(drop)
 }
 
-/// Everything of an event. Name and language never change and are read from the template.
+/// All columns of an event. Name and language never change, so they come from the template.
 const EVENT: &str = "e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, t.language, \
      e.category, e.status, e.reason, e.webhook_id, e.origin \
      FROM event e LEFT JOIN template t ON t.id = e.template_id";
 
-/// The events behind `after`, or what keeps them from being read. The account's row and the events
-/// are read by one statement, and so from one moment.
+/// The events after the cursor, or why they cannot be read. One statement reads the account's row
+/// and the events, and therefore a consistent state.
 pub(super) async fn page(
-    links: &Links,
+    pools: &PgPools,
     account: AccountId,
     after: Option<u64>,
     limit: usize,
@@ -100,11 +100,11 @@ pub(super) async fn page(
     );
     let from = i64::try_from(after.unwrap_or(0)).unwrap_or(i64::MAX);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = links.read(&statement, &[&key(account.get()), &from, &limit]).await?;
+    let rows = pools.read(&statement, &[&key(account.get()), &from, &limit]).await?;
     let newest = rows.first().map_or(Ok(0), |row| number(row, "last_seq"))?;
     let mut events = Vec::with_capacity(rows.len());
     for row in &rows {
-        if plain::<Option<i64>>(row, "seq")?.is_some() {
+        if get::<Option<i64>>(row, "seq")?.is_some() {
             events.push(event(row)?);
         }
     }
@@ -129,15 +129,15 @@ pub(super) async fn one_in(
 }
 
 /// The number of the account's newest event.
-pub(super) async fn newest(links: &Links, account: AccountId) -> Result<u64, StoreError> {
+pub(super) async fn newest(pools: &PgPools, account: AccountId) -> Result<u64, StoreError> {
     let statement = "SELECT last_seq FROM account WHERE id = $1";
-    let row = links.read_one(statement, &[&key(account.get())]).await?;
+    let row = pools.read_one(statement, &[&key(account.get())]).await?;
     row.map_or(Ok(0), |row| number(&row, 0))
 }
 
-/// The same for several accounts.
+/// The numbers of the newest events of several accounts.
 pub(super) async fn newest_of(
-    links: &Links,
+    pools: &PgPools,
     accounts: &[AccountId],
 ) -> Result<Vec<(AccountId, u64)>, StoreError> {
     if accounts.is_empty() {
@@ -145,11 +145,11 @@ pub(super) async fn newest_of(
     }
     let accounts: Vec<i64> = accounts.iter().map(|account| key(account.get())).collect();
     let statement = "SELECT id, last_seq FROM account WHERE id = ANY($1)";
-    let rows = links.read(statement, &[&accounts]).await?;
+    let rows = pools.read(statement, &[&accounts]).await?;
     rows.iter().map(|row| Ok((account_id(row, "id")?, number(row, "last_seq")?))).collect()
 }
 
-/// The number of the oldest event that is kept, or of the next one if there is none.
+/// The number of the oldest stored event, or of the next event if there is none.
 pub(super) async fn oldest(
     transaction: &Transaction,
     account: AccountId,
@@ -161,15 +161,15 @@ pub(super) async fn oldest(
 }
 
 fn event(row: &Row) -> Result<Event, StoreError> {
-    let kind = column(row, "type", |word: String| EventType::parse(&word))?;
-    let about = if kind == EventType::WebhookDisabled {
-        EventSubject::Webhook { id: webhook_id(row, "webhook_id")?, origin: plain(row, "origin")? }
+    let kind = decode(row, "type", |text: String| EventType::parse(&text))?;
+    let subject = if kind == EventType::WebhookDisabled {
+        EventSubject::Webhook { id: webhook_id(row, "webhook_id")?, origin: get(row, "origin")? }
     } else {
         EventSubject::Template {
             id: template_id(row, "template_id")?,
             version: number(row, "version")?,
-            name: plain(row, "name")?,
-            language: plain(row, "language")?,
+            name: get(row, "name")?,
+            language: get(row, "language")?,
             category: category(row, "category")?,
             status: status(row, "status")?,
         }
@@ -177,9 +177,9 @@ fn event(row: &Row) -> Result<Event, StoreError> {
     Ok(Event {
         seq: number(row, "seq")?,
         kind,
-        about,
-        at: moment_at(row, "at")?,
+        subject,
+        at: timestamp(row, "at")?,
         actor: actor(row, "actor")?,
-        reason: plain(row, "reason")?,
+        reason: get(row, "reason")?,
     })
 }

@@ -1,6 +1,5 @@
-//! Connecting to one of several hosts. Each of their addresses is asked for a limited time until it is
-//! ready for statements: the driver limits only how long it takes until somebody listens, and a host
-//! that stands still still listens.
+//! Connects to the first of several hosts that is ready for statements, with a timeout for each
+//! address. The driver's own timeout covers only the TCP connect, which succeeds on a frozen host.
 
 use std::{
     net::IpAddr,
@@ -15,43 +14,45 @@ use tokio_postgres::{Client, Config, Error, config::Host};
 
 use super::tls::Tls;
 
-/// How long making a connection may take: there may be several hosts to ask.
-pub(super) const CREATE: Duration = Duration::from_secs(5);
+/// Maximum time to open a connection, over all hosts.
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-const PORT: u16 = 5432;
+const DEFAULT_PORT: u16 = 5432;
 
-/// Asks the hosts one after the other, beginning with the one that was good the last time.
-pub(super) struct HostByHost {
+/// Tries the hosts in turn, starting with the one that last worked.
+pub(super) struct FailoverConnector {
     hosts: Vec<Config>,
     tls: Tls,
-    good: AtomicUsize,
+    /// Index of the host to try first.
+    first: AtomicUsize,
 }
 
-impl HostByHost {
-    pub(super) fn of(all: &Config, tls: &Tls) -> Self {
+impl FailoverConnector {
+    pub(super) fn new(all: &Config, tls: &Tls) -> Self {
         let ports = all.get_ports();
-        let port = |place: usize| ports.get(place).or(ports.first()).copied().unwrap_or(PORT);
+        let port =
+            |index: usize| ports.get(index).or(ports.first()).copied().unwrap_or(DEFAULT_PORT);
         let count = all.get_hosts().len().max(all.get_hostaddrs().len());
-        let hosts = (0..count).map(|place| alone(all, place, port(place))).collect();
-        Self { hosts, tls: tls.clone(), good: AtomicUsize::new(0) }
+        let hosts = (0..count).map(|index| single_host(all, index, port(index))).collect();
+        Self { hosts, tls: tls.clone(), first: AtomicUsize::new(0) }
     }
 
-    /// Goes on until a host is ready or one has said why it is not; whoever waits says for how long.
-    pub(super) async fn any(&self) -> Result<(Client, JoinHandle<()>), Error> {
+    /// Tries all hosts until one is ready or one reports an error. The caller sets the timeout.
+    pub(super) async fn connect_any(&self) -> Result<(Client, JoinHandle<()>), Error> {
         loop {
-            let (first, mut failed) = (self.good.load(Ordering::Relaxed), None);
-            for turn in 0..self.hosts.len() {
-                let place = (first + turn) % self.hosts.len();
-                match self.ask(&self.hosts[place]).await {
+            let (first, mut failed) = (self.first.load(Ordering::Relaxed), None);
+            for offset in 0..self.hosts.len() {
+                let index = (first + offset) % self.hosts.len();
+                match self.connect_host(&self.hosts[index]).await {
                     Some(Ok(connected)) => {
-                        self.good.store(place, Ordering::Relaxed);
+                        self.first.store(index, Ordering::Relaxed);
                         return Ok(connected);
                     }
                     Some(Err(error)) => failed = Some(error),
                     None => {}
                 }
-                // Should we be given up meanwhile, the next to try begins with the next host.
-                self.good.store(place + 1, Ordering::Relaxed);
+                // If the caller times out now, the next attempt starts with the next host.
+                self.first.store(index + 1, Ordering::Relaxed);
             }
             if let Some(error) = failed {
                 return Err(error);
@@ -59,22 +60,22 @@ impl HostByHost {
         }
     }
 
-    /// Asks all addresses of a host. None if it has said nothing.
-    async fn ask(&self, host: &Config) -> Option<Result<(Client, JoinHandle<()>), Error>> {
-        let addresses = addresses(host, patience(host, self.hosts.len(), 1)).await;
-        let patience = patience(host, self.hosts.len(), addresses.len());
+    /// Tries all addresses of a host. `None` if none of them responded.
+    async fn connect_host(&self, host: &Config) -> Option<Result<(Client, JoinHandle<()>), Error>> {
+        let addresses = resolve(host, address_timeout(host, self.hosts.len(), 1)).await;
+        let address_timeout = address_timeout(host, self.hosts.len(), addresses.len());
         let mut failed = None;
         for address in addresses {
             let mut one = host.clone();
             address.map(|address| one.hostaddr(address));
-            match timeout(patience, one.connect(self.tls.clone())).await {
+            match timeout(address_timeout, one.connect(self.tls.clone())).await {
                 Ok(Ok((client, connection))) => {
-                    let driven = tokio::spawn(async move {
+                    let driver = tokio::spawn(async move {
                         if let Err(error) = connection.await {
-                            tracing::debug!(%error, "a connection to the database has ended");
+                            tracing::debug!(%error, "database connection closed");
                         }
                     });
-                    return Some(Ok((client, driven)));
+                    return Some(Ok((client, driver)));
                 }
                 Ok(Err(error)) => failed = Some(Err(error)),
                 Err(_) => {}
@@ -84,42 +85,43 @@ impl HostByHost {
     }
 }
 
-/// How long one of so many addresses of one of so many hosts may take: so long that there is time
-/// for all.
-fn patience(host: &Config, hosts: usize, addresses: usize) -> Duration {
+/// Timeout for one address, short enough to try all addresses of all hosts within
+/// [`CONNECT_TIMEOUT`].
+fn address_timeout(host: &Config, hosts: usize, addresses: usize) -> Duration {
     let all = u32::try_from(hosts * addresses).unwrap_or(u32::MAX).max(1);
-    host.get_connect_timeout().copied().unwrap_or(CREATE).min(CREATE / all)
+    host.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT).min(CONNECT_TIMEOUT / all)
 }
 
-/// The addresses that the name of a host stands for; none where the driver has to find out.
-async fn addresses(host: &Config, patience: Duration) -> Vec<Option<IpAddr>> {
+/// Resolves the name of a host; `[None]` leaves it to the driver.
+async fn resolve(host: &Config, limit: Duration) -> Vec<Option<IpAddr>> {
     let ([Host::Tcp(name)], []) = (host.get_hosts(), host.get_hostaddrs()) else {
         return vec![None];
     };
-    match timeout(patience, tokio::net::lookup_host((name.as_str(), PORT))).await {
+    match timeout(limit, tokio::net::lookup_host((name.as_str(), DEFAULT_PORT))).await {
         Ok(Ok(found)) => found.map(|it| Some(it.ip())).collect(),
-        // The driver says what is wrong with the name.
+        // The driver reports what is wrong with the name.
         Ok(Err(_)) | Err(_) => vec![None],
     }
 }
 
-impl Connect for HostByHost {
+impl Connect for FailoverConnector {
     fn connect(&self, _: &Config) -> Pin<Box<Connecting<'_>>> {
-        Box::pin(self.any())
+        Box::pin(self.connect_any())
     }
 }
 
 type Connecting<'a> = dyn Future<Output = Result<(Client, JoinHandle<()>), Error>> + Send + 'a;
 
-/// The same with one of the hosts only. The driver cannot take a host away.
-fn alone(all: &Config, place: usize, port: u16) -> Config {
+/// The configuration for one of the hosts, copied setting by setting: the driver cannot remove
+/// hosts.
+fn single_host(all: &Config, index: usize, port: u16) -> Config {
     let mut one = Config::new();
-    all.get_hosts().get(place).map(|host| match host {
+    all.get_hosts().get(index).map(|host| match host {
         Host::Tcp(name) => one.host(name),
         #[cfg(unix)]
         Host::Unix(path) => one.host_path(path),
     });
-    all.get_hostaddrs().get(place).map(|address| one.hostaddr(*address));
+    all.get_hostaddrs().get(index).map(|address| one.hostaddr(*address));
     all.get_user().map(|user| one.user(user));
     all.get_password().map(|password| one.password(password));
     all.get_dbname().map(|name| one.dbname(name));
@@ -144,13 +146,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_time_for_every_address_of_every_host() {
+    fn the_timeout_leaves_time_for_every_address_of_every_host() {
         let mut host = Config::new();
         host.connect_timeout(Duration::from_secs(1));
-        assert_eq!(patience(&host, 1, 1), Duration::from_secs(1));
-        assert_eq!(patience(&host, 5, 1), Duration::from_secs(1));
-        assert_eq!(patience(&host, 2, 5), CREATE / 10);
-        assert_eq!(patience(host.connect_timeout(Duration::from_mins(1)), 2, 1), CREATE / 2);
-        assert_eq!(patience(&host, 1, 0), CREATE, "a name may stand for nothing");
+        assert_eq!(address_timeout(&host, 1, 1), Duration::from_secs(1));
+        assert_eq!(address_timeout(&host, 5, 1), Duration::from_secs(1));
+        assert_eq!(address_timeout(&host, 2, 5), CONNECT_TIMEOUT / 10);
+        assert_eq!(
+            address_timeout(host.connect_timeout(Duration::from_mins(1)), 2, 1),
+            CONNECT_TIMEOUT / 2
+        );
+        assert_eq!(
+            address_timeout(&host, 1, 0),
+            CONNECT_TIMEOUT,
+            "a name may resolve to no address"
+        );
     }
 }

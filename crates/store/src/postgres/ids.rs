@@ -1,5 +1,5 @@
-//! Ids of templates. They grow with time and within an account; those of several processes differ
-//! because each begins its milliseconds elsewhere, and where they meet nevertheless the database
+//! Template ids. They grow with time and within an account. Each process starts its milliseconds at
+//! a random offset, so that ids of several processes differ; if two still collide, the database
 //! refuses the second.
 
 use std::{
@@ -13,62 +13,64 @@ use std::{
 use galley_domain::id::{self, PER_MILLISECOND};
 use jiff::Timestamp;
 
-/// How many places of a millisecond are for accounts that are ahead of the clock.
-const AHEAD: u64 = PER_MILLISECOND / 2;
+/// How many ids of a millisecond are reserved for accounts that are ahead of the clock.
+const AHEAD_IDS_PER_MILLISECOND: u64 = PER_MILLISECOND / 2;
 
-/// Of how many milliseconds that are still to come it is known what was given out of them.
-const REMEMBERED: usize = 10_000;
+/// Maximum number of future milliseconds whose ids are tracked.
+const MAX_TRACKED_MILLISECONDS: usize = 10_000;
 
-/// Gives ids out.
-pub(super) struct Ids {
-    /// Where this process begins its milliseconds.
+/// Generates template ids.
+pub(super) struct IdGenerator {
+    /// Where this process starts within each millisecond.
     offset: u64,
-    /// The newest that follows the clock.
+    /// The newest id that follows the clock.
     last: AtomicU64,
-    /// How many each millisecond ahead of the clock has given.
+    /// How many ids of each future millisecond are assigned.
     ahead: Mutex<BTreeMap<u64, u64>>,
 }
 
-impl Default for Ids {
+impl Default for IdGenerator {
     fn default() -> Self {
         let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0_u8);
-        Self::beginning_at(random % PER_MILLISECOND)
+        Self::with_offset(random % PER_MILLISECOND)
     }
 }
 
-impl Ids {
-    fn beginning_at(offset: u64) -> Self {
+impl IdGenerator {
+    fn with_offset(offset: u64) -> Self {
         Self { offset, last: AtomicU64::new(0), ahead: Mutex::default() }
     }
 
-    /// An id behind `previous`, the newest of its account.
+    /// An id greater than `previous`, the newest of its account.
     pub(super) fn next(&self, previous: u64, at: Timestamp) -> u64 {
         let now = id::next(0, at.as_millisecond());
-        let behind = |last: u64| (now + self.offset).max(last + 1);
-        let last =
-            self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(behind(last)));
-        let own = behind(last.unwrap_or_else(|last| last));
-        if own > previous { own } else { self.ahead_of(previous, now) }
+        let following = |last: u64| (now + self.offset).max(last + 1);
+        let update = |last| Some(following(last));
+        let last = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, update);
+        let id = following(last.unwrap_or_else(|last| last));
+        if id > previous { id } else { self.next_ahead(previous, now) }
     }
 
-    /// The account got its newest id from an instance whose clock is ahead of ours, or was. Following
-    /// that one by one would meet the ids that the instance gave to other accounts; so it goes on at
-    /// places of our own, half a millisecond from where those begin that follow our clock. How far
-    /// ahead it is stays with the account: a clock that was wrong for a moment is no matter to others.
-    fn ahead_of(&self, previous: u64, now: u64) -> u64 {
+    /// The next id of an account whose newest id came from an instance with a faster clock.
+    ///
+    /// Counting on from `previous` would collide with ids that the other instance assigned to other
+    /// accounts. So the account continues at this process's own offset, half a millisecond from
+    /// where the ids start that follow the clock. Being ahead stays limited to the account: one
+    /// wrong clock does not affect the other accounts.
+    fn next_ahead(&self, previous: u64, now: u64) -> u64 {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         *ahead = ahead.split_off(&(now / PER_MILLISECOND));
         let mut millisecond = previous / PER_MILLISECOND;
         loop {
-            // Before it is added, so that whoever tries again finds what he was given.
-            if ahead.len() >= REMEMBERED && !ahead.contains_key(&millisecond) {
+            // Clear before adding, so that a retry sees the id that it was given before.
+            if ahead.len() >= MAX_TRACKED_MILLISECONDS && !ahead.contains_key(&millisecond) {
                 ahead.clear();
             }
-            let given = ahead.entry(millisecond).or_default();
-            let place = (self.offset + AHEAD + *given) % PER_MILLISECOND;
-            let id = millisecond * PER_MILLISECOND + place;
-            if *given < AHEAD && id > previous {
-                *given += 1;
+            let assigned = ahead.entry(millisecond).or_default();
+            let position = (self.offset + AHEAD_IDS_PER_MILLISECOND + *assigned) % PER_MILLISECOND;
+            let id = millisecond * PER_MILLISECOND + position;
+            if *assigned < AHEAD_IDS_PER_MILLISECOND && id > previous {
+                *assigned += 1;
                 return id;
             }
             millisecond += 1;
@@ -82,52 +84,52 @@ mod tests {
 
     use super::*;
 
-    fn moment(millis: i64) -> Timestamp {
+    const YEAR_MILLIS: i64 = 365 * 24 * 60 * 60 * 1_000;
+
+    fn time(millis: i64) -> Timestamp {
         Timestamp::from_millisecond(1_790_000_000_000 + millis).unwrap()
     }
 
     #[test]
-    fn an_instance_whose_clock_is_behind_meets_no_id_of_the_one_ahead() {
-        let (ahead, behind) = (Ids::beginning_at(100), Ids::beginning_at(5_000));
+    fn an_instance_with_a_slow_clock_never_repeats_an_id_of_a_faster_one() {
+        let (ahead, behind) = (IdGenerator::with_offset(100), IdGenerator::with_offset(5_000));
         let mut newest = [0; 3];
-        let mut given = HashSet::new();
+        let mut assigned = HashSet::new();
         for round in 0..50 {
-            for (place, account) in newest.iter_mut().enumerate() {
-                let from = if (round + place) % 2 == 0 { &ahead } else { &behind };
-                let late = if (round + place) % 2 == 0 { 20 } else { 0 };
-                let id = from.next(*account, moment(i64::try_from(round).unwrap() + late));
-                assert!(id > *account && given.insert(id), "{id} is new and grows");
+            for (index, account) in newest.iter_mut().enumerate() {
+                let is_ahead = (round + index) % 2 == 0;
+                let (generator, skew) = if is_ahead { (&ahead, 20) } else { (&behind, 0) };
+                let id = generator.next(*account, time(i64::try_from(round).unwrap() + skew));
+                assert!(id > *account && assigned.insert(id), "{id} is new and grows");
                 *account = id;
             }
         }
     }
 
     #[test]
-    fn an_account_that_is_far_ahead_takes_no_other_with_it() {
-        let ids = Ids::beginning_at(8_000);
-        let year = 365 * 24 * 60 * 60 * 1_000;
-        let (far, near) = (id::next(0, moment(year).as_millisecond()), |it: i64| {
-            id::next(0, moment(it).as_millisecond())
-        });
-        assert!(ids.next(far, moment(0)) > far);
-        // One that is ahead by a bit, and one that is not.
-        let bit = ids.next(near(20), moment(0));
-        assert!(bit > near(20) && bit < near(22), "{bit}");
-        let own = ids.next(0, moment(0));
-        assert!(own > near(0) && own < near(2), "{own}");
+    fn an_account_far_ahead_does_not_affect_other_accounts() {
+        let ids = IdGenerator::with_offset(8_000);
+        let far = id::next(0, time(YEAR_MILLIS).as_millisecond());
+        let near = |millis: i64| id::next(0, time(millis).as_millisecond());
+        assert!(ids.next(far, time(0)) > far);
+        // One account that is slightly ahead, and one that is not.
+        let slightly = ids.next(near(20), time(0));
+        assert!(slightly > near(20) && slightly < near(22), "{slightly}");
+        let current = ids.next(0, time(0));
+        assert!(current > near(0) && current < near(2), "{current}");
     }
 
     #[test]
-    fn accounts_that_are_ahead_get_ids_of_their_own_however_many_they_are() {
+    fn any_number_of_accounts_ahead_get_distinct_ids() {
         for offset in [0, 4_000, 7_900] {
-            let ids = Ids::beginning_at(offset);
-            let first = id::next(0, moment(20).as_millisecond());
+            let ids = IdGenerator::with_offset(offset);
+            let first = id::next(0, time(20).as_millisecond());
             let mut newest: Vec<u64> = (0..500).map(|it| first + 3 * it).collect();
-            let mut given = HashSet::new();
+            let mut assigned = HashSet::new();
             for _ in 0..100 {
                 for account in &mut newest {
-                    let id = ids.next(*account, moment(0));
-                    assert!(id > *account && given.insert(id), "{id} is new and grows");
+                    let id = ids.next(*account, time(0));
+                    assert!(id > *account && assigned.insert(id), "{id} is new and grows");
                     *account = id;
                 }
             }
@@ -135,40 +137,41 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_of_the_time_to_come_has_an_end() {
-        let ids = Ids::beginning_at(0);
-        let year = id::next(0, moment(365 * 24 * 60 * 60 * 1_000).as_millisecond());
-        for millisecond in 0..2 * REMEMBERED as u64 {
-            ids.next(year + millisecond * PER_MILLISECOND, moment(0));
+    fn the_number_of_tracked_milliseconds_is_bounded() {
+        let ids = IdGenerator::with_offset(0);
+        let year = id::next(0, time(YEAR_MILLIS).as_millisecond());
+        for millisecond in 0..2 * MAX_TRACKED_MILLISECONDS as u64 {
+            ids.next(year + millisecond * PER_MILLISECOND, time(0));
         }
-        assert!(ids.ahead.lock().unwrap().len() <= REMEMBERED);
-        ids.next(year, moment(366 * 24 * 60 * 60 * 1_000));
-        ids.next(2 * year, moment(366 * 24 * 60 * 60 * 1_000));
-        assert_eq!(ids.ahead.lock().unwrap().len(), 1, "what the clock has passed is forgotten");
+        assert!(ids.ahead.lock().unwrap().len() <= MAX_TRACKED_MILLISECONDS);
+        ids.next(year, time(366 * 24 * 60 * 60 * 1_000));
+        ids.next(2 * year, time(366 * 24 * 60 * 60 * 1_000));
+        assert_eq!(ids.ahead.lock().unwrap().len(), 1, "past milliseconds are dropped");
     }
 
     #[test]
-    fn whoever_tries_again_gets_another_id_however_much_is_remembered() {
-        for remembered in [REMEMBERED - 1, REMEMBERED, REMEMBERED + 1] {
-            let ids = Ids::beginning_at(0);
-            let near = id::next(0, moment(20).as_millisecond());
-            let far = id::next(0, moment(1_000).as_millisecond());
-            for millisecond in 0..remembered as u64 {
-                ids.next(far + millisecond * PER_MILLISECOND, moment(0));
+    fn every_retry_gets_another_id_however_much_is_tracked() {
+        let max = MAX_TRACKED_MILLISECONDS;
+        for tracked in [max - 1, max, max + 1] {
+            let ids = IdGenerator::with_offset(0);
+            let near = id::next(0, time(20).as_millisecond());
+            let far = id::next(0, time(1_000).as_millisecond());
+            for millisecond in 0..tracked as u64 {
+                ids.next(far + millisecond * PER_MILLISECOND, time(0));
             }
-            // The database has refused the first, so the newest of the account is what it was.
-            let tries: HashSet<u64> = (0..3).map(|_| ids.next(near, moment(0))).collect();
-            assert_eq!(tries.len(), 3, "{remembered}: {tries:?}");
+            // The database refused each id, so the newest of the account stays the same.
+            let attempts: HashSet<u64> = (0..3).map(|_| ids.next(near, time(0))).collect();
+            assert_eq!(attempts.len(), 3, "{tracked}: {attempts:?}");
         }
     }
 
     #[test]
-    fn an_account_that_is_ahead_gets_no_further_ahead_than_it_has_to() {
-        let ids = Ids::beginning_at(0);
-        let first = id::next(0, moment(20).as_millisecond());
+    fn an_account_ahead_gets_no_further_ahead_than_necessary() {
+        let ids = IdGenerator::with_offset(0);
+        let first = id::next(0, time(20).as_millisecond());
         let mut last = first;
         for _ in 0..10_000 {
-            let next = ids.next(last, moment(0));
+            let next = ids.next(last, time(0));
             assert!(next > last, "{next}");
             last = next;
         }

@@ -1,13 +1,13 @@
-//! Limits that accounts may be held to, as SQL. What they count is written down only for accounts
-//! that are held to them: nobody else's writes pay for it.
+//! Account limits, as SQL. Rate counters are written only for accounts that have limits, so that
+//! other accounts' writes do not pay for them.
 
 use galley_domain::id::{AccountId, TemplateId};
 use jiff::{SignedDuration, Timestamp};
 use tokio_postgres::Row;
 
 use super::{
-    columns::{key, millis, plain},
-    pool::{Link, Values},
+    columns::{get, key, millis},
+    pool::{PgConnection, Values},
     transaction::Transaction,
 };
 use crate::{
@@ -18,48 +18,51 @@ const HOUR: SignedDuration = SignedDuration::from_hours(1);
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 const MONTH: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// How many templates an account may still make.
-pub(super) struct Room {
+/// How many templates an account may still create.
+pub(super) struct RemainingQuota {
     this_hour: i64,
     templates: i64,
 }
 
-/// What these accounts have made in the last hour, and have at all; only of those that have limits.
-pub(super) const ROOMS: &str = "SELECT a.id, a.template_limit, (SELECT count(*) FROM (SELECT at \
-     FROM counted WHERE account_id = a.id AND template_id = 0 ORDER BY seq DESC LIMIT $2) AS last \
+/// The templates that accounts with limits have, and have created in the last hour.
+pub(super) const REMAINING_QUOTA: &str = "SELECT a.id, a.template_limit, (SELECT count(*) FROM \
+     (SELECT at FROM counted WHERE account_id = a.id AND template_id = 0 ORDER BY seq DESC LIMIT $2) AS last \
      WHERE at > $3) AS this_hour, (SELECT count(*) FROM (SELECT 1 FROM template \
      WHERE account_id = a.id AND claim IS NOT NULL LIMIT a.template_limit) AS few) AS templates \
      FROM account a WHERE a.id = ANY($1) AND a.template_limit IS NOT NULL";
 
-/// The last values that [`ROOMS`] needs.
+/// The start of the last hour, and the maximum number of creates: `$3` and `$2` of
+/// [`REMAINING_QUOTA`].
 pub(super) fn last_hour(at: Timestamp) -> (i64, i64) {
     let since = millis(at.saturating_sub(HOUR).unwrap_or(Timestamp::MIN));
     (since, i64::try_from(MAX_CREATES_PER_HOUR).unwrap_or(i64::MAX))
 }
 
-impl Room {
-    /// None if the account has no limits.
-    pub(super) async fn of(
-        link: &Link,
+impl RemainingQuota {
+    /// Reads the quota of one account; `None` if it has no limits.
+    pub(super) async fn read(
+        connection: &PgConnection,
         account: AccountId,
         at: Timestamp,
     ) -> Result<Option<Self>, StoreError> {
-        let (since, most) = last_hour(at);
-        let rows = link.query(ROOMS, &[&[key(account.get())].as_slice(), &most, &since]).await?;
-        rows.first().map(Self::read).transpose()
+        let (since, max_creates) = last_hour(at);
+        let rows = connection
+            .query(REMAINING_QUOTA, &[&[key(account.get())].as_slice(), &max_creates, &since])
+            .await?;
+        rows.first().map(Self::decode).transpose()
     }
 
-    /// Of a row of [`ROOMS`].
-    pub(super) fn read(row: &Row) -> Result<Self, StoreError> {
-        let most = i64::try_from(MAX_CREATES_PER_HOUR).unwrap_or(i64::MAX);
-        let limit: i32 = plain(row, "template_limit")?;
-        let this_hour: i64 = plain(row, "this_hour")?;
-        let templates: i64 = plain(row, "templates")?;
-        Ok(Self { this_hour: most - this_hour, templates: i64::from(limit) - templates })
+    /// Decodes a row of [`REMAINING_QUOTA`].
+    pub(super) fn decode(row: &Row) -> Result<Self, StoreError> {
+        let max_creates = i64::try_from(MAX_CREATES_PER_HOUR).unwrap_or(i64::MAX);
+        let limit: i32 = get(row, "template_limit")?;
+        let this_hour: i64 = get(row, "this_hour")?;
+        let templates: i64 = get(row, "templates")?;
+        Ok(Self { this_hour: max_creates - this_hour, templates: i64::from(limit) - templates })
     }
 
-    /// Takes the room of one, or tells the limit that keeps the account from making it. The hour
-    /// comes first: it is soon over.
+    /// Uses up one create, or returns the limit that prevents it. The hourly limit is checked
+    /// first, because it frees up sooner.
     pub(super) fn take(&mut self) -> Option<Limit> {
         if self.this_hour <= 0 {
             return Some(Limit::CreationsPerHour);
@@ -73,100 +76,103 @@ impl Room {
     }
 }
 
-/// Counts a template that was made, under the number of its event.
-pub(super) async fn count_creation(
-    link: &Link,
+/// Counts a create, under the number of its event.
+pub(super) async fn count_create(
+    connection: &PgConnection,
     account: AccountId,
     seq: i64,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    Counted { account, template: None }.add(link, MAX_CREATES_PER_HOUR, seq, at).await
+    RateCounter { account, template: None }.add(connection, MAX_CREATES_PER_HOUR, seq, at).await
 }
 
-/// The limit that keeps an APPROVED template from being edited. The month comes first: waiting for
-/// a day is of no use then.
-pub(super) async fn of_edits(
+/// The limit that prevents an edit of an APPROVED template. The monthly limit is checked first:
+/// waiting a day does not help once it is reached.
+pub(super) async fn exceeded_by_edit(
     transaction: &Transaction,
     change: &TemplateChange,
 ) -> Result<Option<Limit>, StoreError> {
-    let what = Counted { account: change.account, template: Some(change.id) };
-    let link = transaction.link();
-    if what.left(link, MAX_EDITS_PER_MONTH, change.at, MONTH).await? <= 0 {
+    let counter = RateCounter { account: change.account, template: Some(change.id) };
+    let connection = transaction.connection();
+    if counter.remaining(connection, MAX_EDITS_PER_MONTH, change.at, MONTH).await? <= 0 {
         return Ok(Some(Limit::EditsPerMonth));
     }
-    let day = what.left(link, MAX_EDITS_PER_DAY, change.at, DAY).await? <= 0;
-    Ok(day.then_some(Limit::EditsPerDay))
+    let is_day_used_up =
+        counter.remaining(connection, MAX_EDITS_PER_DAY, change.at, DAY).await? <= 0;
+    Ok(is_day_used_up.then_some(Limit::EditsPerDay))
 }
 
-/// Counts an edit of an APPROVED template; its event is there already.
+/// Counts an edit of an APPROVED template, after its event was appended.
 pub(super) async fn count_edit(
     transaction: &Transaction,
     change: &TemplateChange,
 ) -> Result<(), StoreError> {
-    let what = Counted { account: change.account, template: Some(change.id) };
+    let counter = RateCounter { account: change.account, template: Some(change.id) };
     let seq = key(transaction.newest_seq(change.account));
-    what.add(transaction.link(), MAX_EDITS_PER_MONTH, seq, change.at).await
+    counter.add(transaction.connection(), MAX_EDITS_PER_MONTH, seq, change.at).await
 }
 
-/// Nobody asks for the edits of a template that is gone.
-pub(super) async fn forget_edits(
+/// Deletes the edit counters of a deleted template.
+pub(super) async fn delete_edit_counts(
     transaction: &Transaction,
     change: &TemplateChange,
 ) -> Result<(), StoreError> {
-    let forget = "DELETE FROM counted WHERE account_id = $1 AND template_id = $2";
-    let what: Values<'_> = &[&key(change.account.get()), &key(change.id.get())];
-    transaction.execute(forget, what).await.map(drop)
+    let delete = "DELETE FROM counted WHERE account_id = $1 AND template_id = $2";
+    let values: Values<'_> = &[&key(change.account.get()), &key(change.id.get())];
+    transaction.execute(delete, values).await.map(drop)
 }
 
-/// What is counted: the edits of a template, or creations.
-struct Counted {
+/// Counts the edits of a template, or the creates of an account.
+struct RateCounter {
     account: AccountId,
+    /// `None` for creates.
     template: Option<TemplateId>,
 }
 
-impl Counted {
+impl RateCounter {
     fn template(&self) -> i64 {
         self.template.map_or(0, |id| key(id.get()))
     }
 
-    /// How often it may still happen after the time before `at`. Only the last ones can tell.
-    async fn left(
+    /// How many more are allowed in the window that ends at `at`. Only the last `max` entries
+    /// matter.
+    async fn remaining(
         &self,
-        link: &Link,
-        most: usize,
+        connection: &PgConnection,
+        max: usize,
         at: Timestamp,
-        time: SignedDuration,
+        window: SignedDuration,
     ) -> Result<i64, StoreError> {
-        let since = millis(at.saturating_sub(time).unwrap_or(Timestamp::MIN));
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let since = millis(at.saturating_sub(window).unwrap_or(Timestamp::MIN));
+        let max = i64::try_from(max).unwrap_or(i64::MAX);
         let count = "SELECT count(*) FROM (SELECT at FROM counted WHERE account_id = $1 AND \
                      template_id = $2 ORDER BY seq DESC LIMIT $3) AS last WHERE at > $4";
         let (account, template) = (key(self.account.get()), self.template());
-        let rows = link.query(count, &[&account, &template, &most, &since]).await?;
-        Ok(most - first(&rows)?)
+        let rows = connection.query(count, &[&account, &template, &max, &since]).await?;
+        Ok(max - count_of(&rows)?)
     }
 
-    /// Counts one more; what no limit asks for any more is forgotten.
+    /// Counts one more, and deletes entries that no limit needs any more.
     async fn add(
         &self,
-        link: &Link,
-        most: usize,
+        connection: &PgConnection,
+        max: usize,
         seq: i64,
         at: Timestamp,
     ) -> Result<(), StoreError> {
         let (account, template) = (key(self.account.get()), self.template());
         let insert =
             "INSERT INTO counted (account_id, template_id, seq, at) VALUES ($1, $2, $3, $4)";
-        link.execute(insert, &[&account, &template, &seq, &millis(at)]).await?;
-        let forget = "DELETE FROM counted WHERE account_id = $1 AND template_id = $2 AND seq <= \
+        connection.execute(insert, &[&account, &template, &seq, &millis(at)]).await?;
+        let delete = "DELETE FROM counted WHERE account_id = $1 AND template_id = $2 AND seq <= \
                       (SELECT seq FROM counted WHERE account_id = $1 AND template_id = $2 \
                       ORDER BY seq DESC LIMIT 1 OFFSET $3)";
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
-        link.execute(forget, &[&account, &template, &most]).await.map(drop)
+        let max = i64::try_from(max).unwrap_or(i64::MAX);
+        connection.execute(delete, &[&account, &template, &max]).await.map(drop)
     }
 }
 
-/// The number that a count gives.
-fn first(rows: &[Row]) -> Result<i64, StoreError> {
-    rows.first().map_or(Ok(0), |row| plain(row, 0))
+/// The result of a `count(*)`.
+fn count_of(rows: &[Row]) -> Result<i64, StoreError> {
+    rows.first().map_or(Ok(0), |row| get(row, 0))
 }

@@ -1,64 +1,64 @@
-//! Lists, as SQL. A list is read shelf by shelf (a shelf holds the templates of an account that
-//! agree in status, category and language), so that every filter costs a few seeks, however many
-//! templates there are.
+//! Lists, as SQL. A list bucket has the templates of an account with the same status, category and
+//! language. Lists are read bucket by bucket, so that any filter costs a few index seeks, whatever
+//! the number of templates.
 
 use galley_domain::id::TemplateId;
 use tokio_postgres::Row;
 
 use super::{
-    columns::{key, number, sought},
-    pool::{Link, Links, Values},
-    search::Query,
+    columns::{key, number, without_nul},
+    pool::{PgConnection, PgPools, Values},
+    search::SearchQuery,
     templates,
 };
 use crate::{
     ListQuery, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page, StoreError, StoredTemplate,
-    encoding::claim_key, id_range::IdRange,
+    encoding::unique_key_hash, id_range::IdRange,
 };
 
-/// How many templates words are asked for at least: some may be gone since.
-const FEW: usize = 16;
+/// Minimum number of search hits to fetch: some may be deleted since they were indexed.
+const MIN_FETCHED_HITS: usize = 16;
 
-/// The shelf of a template, word for word as its index has it.
-macro_rules! shelf {
+/// The bucket of a template. Must be the exact expression of its index.
+macro_rules! bucket {
     () => {
         r#"((coalesce(hold, status) || ' ' || category || ' ' || language) COLLATE "C")"#
     };
 }
-const SHELF: &str = shelf!();
+const BUCKET: &str = bucket!();
 
-/// The shelves that an account has something on, one seek for each; the last has no name.
-const SHELVES: &str = concat!(
-    "WITH RECURSIVE shelf (name) AS ((SELECT ",
-    shelf!(),
+/// The non-empty buckets of an account, with one index seek each. The last row has no name.
+const BUCKETS: &str = concat!(
+    "WITH RECURSIVE bucket (name) AS ((SELECT ",
+    bucket!(),
     " FROM template WHERE account_id = $1 AND claim IS NOT NULL ORDER BY ",
-    shelf!(),
+    bucket!(),
     " LIMIT 1) UNION ALL SELECT (SELECT ",
-    shelf!(),
+    bucket!(),
     " FROM template WHERE account_id = $1 AND claim IS NOT NULL AND ",
-    shelf!(),
-    " > shelf.name ORDER BY ",
-    shelf!(),
-    " LIMIT 1) FROM shelf WHERE shelf.name IS NOT NULL)"
+    bucket!(),
+    " > bucket.name ORDER BY ",
+    bucket!(),
+    " LIMIT 1) FROM bucket WHERE bucket.name IS NOT NULL)"
 );
 
-/// Whether a template that was found otherwise is the account's. No index knows the sum: the server
-/// believes that accounts are all about as large, and would rather read through all that a large one
-/// has than look at a few templates.
+/// Checks the account of a template that was found by another index. The addition keeps the planner
+/// from using the account's index: it assumes that accounts are about equally large, and would scan
+/// all templates of a large one instead of checking a few rows.
 const OWNED: &str = "account_id + 0 = $1";
 
-/// What a list asks of a template beside its words: statuses, categories and languages, each of
-/// which may be empty.
+/// The filters of a list on the template row: statuses, categories and languages. An empty array
+/// matches all.
 const FILTERS: &str = "(cardinality($2::text[]) = 0 OR coalesce(hold, status) = ANY($2)) AND \
      (cardinality($3::text[]) = 0 OR category = ANY($3)) AND \
      (cardinality($4::text[]) = 0 OR language = ANY($4))";
 
-/// The same asked of the name of a shelf.
-const SHELF_FILTERS: &str = "(cardinality($2::text[]) = 0 OR split_part(name, ' ', 1) = ANY($2)) \
+/// The filters of a list on the name of a bucket.
+const BUCKET_FILTERS: &str = "(cardinality($2::text[]) = 0 OR split_part(name, ' ', 1) = ANY($2)) \
      AND (cardinality($3::text[]) = 0 OR split_part(name, ' ', 2) = ANY($3)) AND \
      (cardinality($4::text[]) = 0 OR split_part(name, ' ', 3) = ANY($4))";
 
-/// The filters of a list as values.
+/// The filters of a list as parameters.
 struct Filters {
     statuses: Vec<&'static str>,
     categories: Vec<&'static str>,
@@ -66,123 +66,129 @@ struct Filters {
 }
 
 impl Filters {
-    fn of(listing: &ListQuery) -> Self {
+    fn new(query: &ListQuery) -> Self {
         Self {
-            statuses: listing.statuses.iter().map(|it| it.as_str()).collect(),
-            categories: listing.categories.iter().map(|it| it.as_str()).collect(),
-            languages: listing.languages.iter().map(|it| sought(it).into_owned()).collect(),
+            statuses: query.statuses.iter().map(|it| it.as_str()).collect(),
+            categories: query.categories.iter().map(|it| it.as_str()).collect(),
+            languages: query.languages.iter().map(|it| without_nul(it).into_owned()).collect(),
         }
     }
 }
 
-/// One page, all of it from one moment.
-pub(super) async fn page(links: &Links, listing: &ListQuery) -> Result<Page, StoreError> {
-    let link = links.own_for_long().await?;
-    link.begin_snapshot().await?;
-    let read = read(&link, listing).await;
-    link.roll_back().await;
-    read
+/// Reads one page from a snapshot.
+pub(super) async fn page(pools: &PgPools, query: &ListQuery) -> Result<Page, StoreError> {
+    let connection = pools.acquire_slow().await?;
+    connection.begin_snapshot().await?;
+    let page = read_page(&connection, query).await;
+    connection.roll_back().await;
+    page
 }
 
-async fn read(link: &Link, listing: &ListQuery) -> Result<Page, StoreError> {
-    let stretch = IdRange::of(listing);
-    let mut templates = find(link, listing, stretch, listing.limit + 1).await?;
-    let on = templates.len() > listing.limit;
-    templates.truncate(listing.limit);
-    let back = match IdRange::behind(listing) {
-        Some(behind) => !find(link, listing, behind, 1).await?.is_empty(),
+async fn read_page(connection: &PgConnection, query: &ListQuery) -> Result<Page, StoreError> {
+    let range = IdRange::of(query);
+    let mut templates = find(connection, query, range, query.limit + 1).await?;
+    let has_next = templates.len() > query.limit;
+    templates.truncate(query.limit);
+    let has_previous = match IdRange::beyond_cursor(query) {
+        Some(beyond) => !find(connection, query, beyond, 1).await?.is_empty(),
         None => false,
     };
-    if stretch.backwards {
+    if range.backwards {
         templates.reverse();
-        return Ok(Page { templates, more: back, newer: on });
+        return Ok(Page { templates, has_older: has_previous, has_newer: has_next });
     }
-    Ok(Page { templates, more: on, newer: back })
+    Ok(Page { templates, has_older: has_next, has_newer: has_previous })
 }
 
-/// The first templates on a stretch that are what the list asks for.
+/// The first templates in an id range that match the list query.
 async fn find(
-    link: &Link,
-    listing: &ListQuery,
-    stretch: IdRange,
+    connection: &PgConnection,
+    query: &ListQuery,
+    range: IdRange,
     wanted: usize,
 ) -> Result<Vec<StoredTemplate>, StoreError> {
-    if listing.name.is_some() {
-        let mut found = read_all(&named(link, listing, stretch).await?)?;
-        found.retain(|template| listing.finds(template));
+    if query.name.is_some() {
+        let mut found = decode_all(&by_name(connection, query, range).await?)?;
+        found.retain(|template| query.matches_words(template));
         found.truncate(wanted);
         return Ok(found);
     }
-    if listing.words.is_empty() {
-        return read_all(&on_shelves(link, listing, stretch, wanted).await?);
+    if query.words.is_empty() {
+        return decode_all(&from_buckets(connection, query, range, wanted).await?);
     }
-    searched(link, listing, stretch, wanted).await
+    by_words(connection, query, range, wanted).await
 }
 
-fn read_all(rows: &[Row]) -> Result<Vec<StoredTemplate>, StoreError> {
+fn decode_all(rows: &[Row]) -> Result<Vec<StoredTemplate>, StoreError> {
     rows.iter().map(templates::stored).collect()
 }
 
-/// The few templates that have the name.
-async fn named(link: &Link, listing: &ListQuery, stretch: IdRange) -> Result<Vec<Row>, StoreError> {
-    let (column, hash) = match &listing.name {
-        Some(NameFilter::Claim(claim)) => ("claim", claim_key(claim)),
-        Some(NameFilter::TranslationGroup(family)) => ("family", family.0),
+/// The templates with the name; there are few.
+async fn by_name(
+    connection: &PgConnection,
+    query: &ListQuery,
+    range: IdRange,
+) -> Result<Vec<Row>, StoreError> {
+    let (column, hash) = match &query.name {
+        Some(NameFilter::UniqueKey(unique_key)) => ("claim", unique_key_hash(unique_key)),
+        Some(NameFilter::TranslationGroup(group)) => ("family", group.0),
         None => return Ok(Vec::new()),
     };
     let statement = format!(
         "SELECT {} FROM template WHERE {column} = $5 AND {OWNED} AND claim IS NOT NULL \
          AND {FILTERS} AND id > $6 AND id < $7 ORDER BY id {}",
         templates::COLUMNS,
-        stretch.order()
+        range.order()
     );
-    let Filters { statuses, categories, languages } = Filters::of(listing);
-    let ((above, below), account) = (stretch.bounds(), key(listing.account.get()));
-    link.query(
-        &statement,
-        &[&account, &statuses, &categories, &languages, &&hash[..], &above, &below],
-    )
-    .await
-}
-
-/// The nearest ids on each shelf that the list takes from, and of all these the nearest.
-async fn on_shelves(
-    link: &Link,
-    listing: &ListQuery,
-    stretch: IdRange,
-    wanted: usize,
-) -> Result<Vec<Row>, StoreError> {
-    let order = stretch.order();
-    let statement = format!(
-        "{SHELVES} SELECT {} FROM template WHERE id = ANY(ARRAY(SELECT near.id FROM shelf \
-         CROSS JOIN LATERAL (SELECT id FROM template WHERE account_id = $1 AND \
-         {SHELF} = shelf.name AND claim IS NOT NULL AND id > $5 AND id < $6 \
-         ORDER BY id {order} LIMIT $7) AS near WHERE shelf.name IS NOT NULL AND {SHELF_FILTERS} \
-         ORDER BY near.id {order} LIMIT $7)) ORDER BY id {order}",
-        templates::COLUMNS
-    );
-    let Filters { statuses, categories, languages } = Filters::of(listing);
-    let ((above, below), account) = (stretch.bounds(), key(listing.account.get()));
-    let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
-    link.query(&statement, &[&account, &statuses, &categories, &languages, &above, &below, &wanted])
+    let Filters { statuses, categories, languages } = Filters::new(query);
+    let ((above, below), account) = (range.bounds(), key(query.account.get()));
+    connection
+        .query(
+            &statement,
+            &[&account, &statuses, &categories, &languages, &&hash[..], &above, &below],
+        )
         .await
 }
 
-/// The words say which templates come in question; their rows say which are meant.
-async fn searched(
-    link: &Link,
-    listing: &ListQuery,
-    mut stretch: IdRange,
+/// The nearest ids in each matching bucket, merged.
+async fn from_buckets(
+    connection: &PgConnection,
+    query: &ListQuery,
+    range: IdRange,
+    wanted: usize,
+) -> Result<Vec<Row>, StoreError> {
+    let order = range.order();
+    let statement = format!(
+        "{BUCKETS} SELECT {} FROM template WHERE id = ANY(ARRAY(SELECT near.id FROM bucket \
+         CROSS JOIN LATERAL (SELECT id FROM template WHERE account_id = $1 AND \
+         {BUCKET} = bucket.name AND claim IS NOT NULL AND id > $5 AND id < $6 \
+         ORDER BY id {order} LIMIT $7) AS near WHERE bucket.name IS NOT NULL AND {BUCKET_FILTERS} \
+         ORDER BY near.id {order} LIMIT $7)) ORDER BY id {order}",
+        templates::COLUMNS
+    );
+    let Filters { statuses, categories, languages } = Filters::new(query);
+    let ((above, below), account) = (range.bounds(), key(query.account.get()));
+    let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
+    connection
+        .query(&statement, &[&account, &statuses, &categories, &languages, &above, &below, &wanted])
+        .await
+}
+
+/// The search index finds candidates; their rows are checked against the filters.
+async fn by_words(
+    connection: &PgConnection,
+    query: &ListQuery,
+    mut range: IdRange,
     wanted: usize,
 ) -> Result<Vec<StoredTemplate>, StoreError> {
-    let (query, step) = (Query::of(listing), wanted.max(FEW));
+    let (search, step) = (SearchQuery::new(query), wanted.max(MIN_FETCHED_HITS));
     let mut found = Vec::new();
     loop {
-        let ids = query.ids(link, stretch, step).await?;
-        found.extend(fetch(link, listing, stretch, &ids).await?);
+        let ids = search.ids(connection, range, step).await?;
+        found.extend(fetch(connection, query, range, &ids).await?);
         match ids.last() {
             Some(last) if ids.len() == step && found.len() < wanted => {
-                stretch = stretch.from(*last);
+                range = range.resuming_after(*last);
             }
             _ => break,
         }
@@ -191,81 +197,86 @@ async fn searched(
     Ok(found)
 }
 
-/// The templates with these ids that are what the list asks for, in the order they are walked.
+/// The templates with these ids that match the list query, in list order.
 async fn fetch(
-    link: &Link,
-    listing: &ListQuery,
-    stretch: IdRange,
+    connection: &PgConnection,
+    query: &ListQuery,
+    range: IdRange,
     ids: &[TemplateId],
 ) -> Result<Vec<StoredTemplate>, StoreError> {
     let statement = format!(
         "SELECT {} FROM template WHERE id = ANY($5) AND {OWNED} AND claim IS NOT NULL \
          AND {FILTERS} ORDER BY id {}",
         templates::COLUMNS,
-        stretch.order()
+        range.order()
     );
-    let Filters { statuses, categories, languages } = Filters::of(listing);
+    let Filters { statuses, categories, languages } = Filters::new(query);
     let ids: Vec<i64> = ids.iter().map(|id| key(id.get())).collect();
-    let account = key(listing.account.get());
+    let account = key(query.account.get());
     let values: Values<'_> = &[&account, &statuses, &categories, &languages, &ids];
-    read_all(&link.query(&statement, values).await?)
+    decode_all(&connection.query(&statement, values).await?)
 }
 
-/// How many templates the list has, as far as that is counted.
-pub(super) async fn count(links: &Links, listing: &ListQuery) -> Result<u64, StoreError> {
-    let link = links.own_for_long().await?;
-    if listing.name.is_some() {
-        let found = find(&link, listing, IdRange::ALL, usize::MAX).await?;
+/// Counts the templates of a list, up to the maximum.
+pub(super) async fn count(pools: &PgPools, query: &ListQuery) -> Result<u64, StoreError> {
+    let connection = pools.acquire_slow().await?;
+    if query.name.is_some() {
+        let found = find(&connection, query, IdRange::ALL, usize::MAX).await?;
         return Ok(found.len() as u64);
     }
-    if listing.words.is_empty() {
-        return count_on_shelves(&link, listing).await;
+    if query.words.is_empty() {
+        return count_in_buckets(&connection, query).await;
     }
-    // What every other of the newest templates has, enough have: the index would gather them all.
+    // If at least half of the newest templates match, the maximum is reached among them. The index
+    // would collect all matches of such a common word first.
     let newest = "SELECT template_id FROM (SELECT template_id, words FROM found_by \
                   ORDER BY template_id DESC LIMIT $7) AS newest \
                   WHERE words @@ (SELECT $6::text::tsquery)";
-    let count = count_found(&link, listing, newest).await?;
+    let count = count_hits(&connection, query, newest).await?;
     if count == MAX_SEARCH_COUNT {
         return Ok(count);
     }
     let all = "SELECT template_id FROM found_by WHERE words @@ (SELECT $6::text::tsquery) LIMIT $7";
-    count_found(&link, listing, all).await
+    count_hits(&connection, query, all).await
 }
 
-/// How many of those that are found so are what the list asks for, as far as that is counted.
-async fn count_found(link: &Link, listing: &ListQuery, found: &str) -> Result<u64, StoreError> {
+/// Counts the hits of a search statement that match the list query, up to the maximum.
+async fn count_hits(
+    connection: &PgConnection,
+    query: &ListQuery,
+    hits: &str,
+) -> Result<u64, StoreError> {
     let statement = format!(
-        "WITH found AS MATERIALIZED ({found}) SELECT count(*) FROM (SELECT 1 FROM found \
+        "WITH found AS MATERIALIZED ({hits}) SELECT count(*) FROM (SELECT 1 FROM found \
          JOIN template ON id = template_id WHERE {OWNED} AND claim IS NOT NULL AND {FILTERS} \
          LIMIT $5) AS counted"
     );
-    let Filters { statuses, categories, languages } = Filters::of(listing);
-    let (account, most) = (key(listing.account.get()), key(MAX_SEARCH_COUNT));
-    // Some may be gone since, but not every other.
-    let (query, among) = (Query::of(listing), key(2 * MAX_SEARCH_COUNT));
+    let Filters { statuses, categories, languages } = Filters::new(query);
+    let (account, max) = (key(query.account.get()), key(MAX_SEARCH_COUNT));
+    // Some hits may be deleted since they were indexed, but not half of them.
+    let (search, max_hits) = (SearchQuery::new(query), key(2 * MAX_SEARCH_COUNT));
     let values: Values<'_> =
-        &[&account, &statuses, &categories, &languages, &most, &query.text(), &among];
-    let rows = link.query(&statement, values).await?;
+        &[&account, &statuses, &categories, &languages, &max, &search.text(), &max_hits];
+    let rows = connection.query(&statement, values).await?;
     rows.first().map_or(Ok(0), |row| number(row, 0))
 }
 
-/// Without filters the index alone tells; else the shelves that the list takes from are counted.
-async fn count_on_shelves(link: &Link, listing: &ListQuery) -> Result<u64, StoreError> {
-    let Filters { statuses, categories, languages } = Filters::of(listing);
-    let (account, most) = (key(listing.account.get()), key(MAX_LIST_COUNT));
+/// Counts with the account's index alone if there are no filters, else in the matching buckets.
+async fn count_in_buckets(connection: &PgConnection, query: &ListQuery) -> Result<u64, StoreError> {
+    let Filters { statuses, categories, languages } = Filters::new(query);
+    let (account, max) = (key(query.account.get()), key(MAX_LIST_COUNT));
     let rows = if statuses.is_empty() && categories.is_empty() && languages.is_empty() {
         let statement = "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND \
                          claim IS NOT NULL LIMIT $2) AS counted";
-        link.query(statement, &[&account, &most]).await?
+        connection.query(statement, &[&account, &max]).await?
     } else {
         let statement = format!(
-            "{SHELVES} SELECT count(*) FROM (SELECT 1 FROM shelf CROSS JOIN LATERAL (SELECT 1 \
-             FROM template WHERE account_id = $1 AND {SHELF} = shelf.name AND claim IS NOT NULL \
-             OFFSET 0) AS there WHERE shelf.name IS NOT NULL AND {SHELF_FILTERS} LIMIT $5) \
+            "{BUCKETS} SELECT count(*) FROM (SELECT 1 FROM bucket CROSS JOIN LATERAL (SELECT 1 \
+             FROM template WHERE account_id = $1 AND {BUCKET} = bucket.name AND claim IS NOT NULL \
+             OFFSET 0) AS there WHERE bucket.name IS NOT NULL AND {BUCKET_FILTERS} LIMIT $5) \
              AS counted"
         );
-        link.query(&statement, &[&account, &statuses, &categories, &languages, &most]).await?
+        connection.query(&statement, &[&account, &statuses, &categories, &languages, &max]).await?
     };
     rows.first().map_or(Ok(0), |row| number(row, 0))
 }

@@ -1,49 +1,50 @@
-//! Sweeping and examining a store on PostgreSQL.
+//! Deletes expired idempotency records, and checks the integrity of the database.
 
 use jiff::Timestamp;
 
 use super::{
     address::PostgresAddress,
-    columns::{hash, number, plain},
-    pool::Links,
+    columns::{get, hash, number},
+    pool::PgPools,
     schema,
     tls::Tls,
 };
-use crate::{Finding, StoreError, encoding::oldest_record};
+use crate::{Finding, StoreError, encoding::idempotency_cutoff};
 
-/// How many idempotency records one step of a sweep looks at.
-const STEP: i64 = 2_000;
+/// Number of idempotency records that one step of a sweep reads.
+const STEP_RECORDS: i64 = 2_000;
 
-/// Forgets those of the next records that have run out; answers how many, and where the next step
-/// goes on.
+/// Deletes the expired ones of the next records; returns how many, and where the next step
+/// continues.
 pub(super) async fn sweep_records(
-    links: &Links,
+    pools: &PgPools,
     from: Option<[u8; 16]>,
     at: Timestamp,
 ) -> Result<(usize, Option<[u8; 16]>), StoreError> {
     let start = from.unwrap_or_default();
-    let next = "SELECT key, created_at FROM idempotency WHERE key > $1 ORDER BY key LIMIT $2";
-    let link = links.own_for_long().await?;
-    let rows = link.query(next, &[&&start[..], &STEP]).await?;
+    let select = "SELECT key, created_at FROM idempotency WHERE key > $1 ORDER BY key LIMIT $2";
+    let connection = pools.acquire_slow().await?;
+    let rows = connection.query(select, &[&&start[..], &STEP_RECORDS]).await?;
     let last = rows.last().map(|row| hash(row, "key")).transpose()?;
-    let mut old: Vec<Vec<u8>> = Vec::new();
+    let mut expired: Vec<Vec<u8>> = Vec::new();
     for row in &rows {
-        if plain::<i64>(row, "created_at")? <= oldest_record(at) {
-            old.push(plain(row, "key")?);
+        if get::<i64>(row, "created_at")? <= idempotency_cutoff(at) {
+            expired.push(get(row, "key")?);
         }
     }
-    let removed = if old.is_empty() {
+    let removed = if expired.is_empty() {
         0
     } else {
         let delete = "DELETE FROM idempotency WHERE key = ANY($1) AND created_at <= $2";
-        link.execute(delete, &[&old, &oldest_record(at)]).await?
+        connection.execute(delete, &[&expired, &idempotency_cutoff(at)]).await?
     };
-    let whole = i64::try_from(rows.len()).is_ok_and(|seen| seen == STEP);
-    Ok((usize::try_from(removed).unwrap_or(usize::MAX), last.filter(|_| whole)))
+    let has_more = i64::try_from(rows.len()).is_ok_and(|read| read == STEP_RECORDS);
+    Ok((usize::try_from(removed).unwrap_or(usize::MAX), last.filter(|_| has_more)))
 }
 
-/// What is counted and has to be none, and what is said of it.
-const FAULTS: [(&str, &str, &str); 6] = [
+/// Consistency checks: subject, description of the inconsistent rows, and a statement that counts
+/// them.
+const CHECKS: [(&str, &str, &str); 6] = [
     (
         "references",
         "broken",
@@ -59,24 +60,24 @@ const FAULTS: [(&str, &str, &str); 6] = [
     ),
     (
         "versions",
-        "templates lack some",
+        "templates incomplete",
         "SELECT count(*) FROM template t WHERE version > 1 AND version - 1 <> (SELECT count(*) \
          FROM former_version f WHERE f.template_id = t.id AND f.version < t.version)",
     ),
     (
         "categories",
-        "names have several",
+        "names with several categories",
         "SELECT count(*) FROM (SELECT family FROM template WHERE family IS NOT NULL AND \
          claim IS NOT NULL GROUP BY family HAVING count(DISTINCT category) > 1) AS divided",
     ),
     (
         "media",
-        "files lack some",
+        "files incomplete",
         "SELECT count(*) FROM upload u WHERE received <> (SELECT coalesce(sum(length(bytes)), 0) \
          FROM upload_chunk c WHERE c.upload = u.number)",
     ),
     (
-        "media room",
+        "media quota",
         "accounts miscounted",
         "SELECT count(*) FROM account a WHERE media_bytes <> (SELECT coalesce(sum( \
          (greatest(received, 1) + 4095) / 4096 * 4096 + octet_length(file_name)), 0) \
@@ -84,45 +85,45 @@ const FAULTS: [(&str, &str, &str); 6] = [
     ),
 ];
 
-/// What `galley doctor` looks at; takes as long as it takes.
+/// The checks of `galley doctor`. They have no deadline.
 pub(super) async fn check_integrity(address: &PostgresAddress) -> Result<Vec<Finding>, StoreError> {
-    let link = schema::connect(&address.patient(), Tls::of(address)?).await?;
+    let client = schema::connect(&address.without_deadline(), Tls::new(address)?).await?;
     let settings = "SELECT current_setting('server_version') AS server, \
                     current_setting('synchronous_commit') AS synchronous, \
                     current_setting('fsync') AS fsync, \
                     current_setting('synchronous_standby_names') AS standbys";
-    let rows = link.query(settings, &[]).await?;
+    let rows = client.query(settings, &[]).await?;
     let Some(row) = rows.first() else { return Ok(Vec::new()) };
-    let synchronous: String = plain(row, "synchronous")?;
-    let fsync: String = plain(row, "fsync")?;
-    let standbys: String = plain(row, "standbys")?;
-    let (known, found) = (schema::newest(), schema::found(&link).await?);
+    let synchronous: String = get(row, "synchronous")?;
+    let fsync: String = get(row, "fsync")?;
+    let standbys: String = get(row, "standbys")?;
+    let (known, found) = (schema::latest_version(), schema::version(&client).await?);
     let standbys = if standbys.is_empty() {
-        "none: what a lost primary had acknowledged last may be lost with it".to_owned()
+        "none: losing the primary can lose the last acknowledged writes".to_owned()
     } else {
         standbys
     };
     let mut findings = vec![
-        Finding { subject: "PostgreSQL", seen: plain(row, "server")?, good: true },
+        Finding { subject: "PostgreSQL", detail: get(row, "server")?, ok: true },
         Finding {
             subject: "schema",
-            seen: format!("version {found} of {known}"),
-            good: found == known,
+            detail: format!("version {found} of {known}"),
+            ok: found == known,
         },
-        Finding { subject: "synchronous commit", good: synchronous != "off", seen: synchronous },
-        Finding { subject: "fsync", good: fsync == "on", seen: fsync },
-        Finding { subject: "synchronous standbys", seen: standbys, good: true },
+        Finding { subject: "synchronous commit", ok: synchronous != "off", detail: synchronous },
+        Finding { subject: "fsync", ok: fsync == "on", detail: fsync },
+        Finding { subject: "synchronous standbys", detail: standbys, ok: true },
     ];
     if found == 0 {
         return Ok(findings);
     }
-    for (subject, what, count) in FAULTS {
-        let rows = link.query(count, &[]).await?;
+    for (subject, what, count) in CHECKS {
+        let rows = client.query(count, &[]).await?;
         let count = rows.first().map_or(Ok(0), |row| number(row, 0))?;
-        findings.push(Finding { subject, seen: format!("{count} {what}"), good: count == 0 });
+        findings.push(Finding { subject, detail: format!("{count} {what}"), ok: count == 0 });
     }
-    let rows = link.query("SELECT count(*) FROM template", &[]).await?;
+    let rows = client.query("SELECT count(*) FROM template", &[]).await?;
     let templates = rows.first().map_or(Ok(0), |row| number(row, 0))?;
-    findings.push(Finding { subject: "templates", seen: templates.to_string(), good: true });
+    findings.push(Finding { subject: "templates", detail: templates.to_string(), ok: true });
     Ok(findings)
 }

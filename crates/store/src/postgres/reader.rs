@@ -1,5 +1,4 @@
-//! Reads of templates by their ids, many at a time: what is asked for while a statement is under
-//! way is asked for together with the next.
+//! Batched reads of templates by id: reads that arrive while a statement runs share the next one.
 
 use std::{
     collections::HashMap,
@@ -18,96 +17,96 @@ use tokio::{
 use tokio_postgres::Row;
 
 use super::{
-    address::STATEMENT,
+    address::STATEMENT_TIMEOUT,
     columns::{account_id, key, template_id},
-    pool::{Links, SHARED, TooLong},
+    pool::{DeadlineExceeded, PgPools, SHARED_CONNECTIONS},
     templates,
 };
 use crate::{StoreError, StoredTemplate};
 
-/// How many templates one statement reads at most.
-const LARGEST: usize = 256;
+/// Maximum number of templates that one statement reads.
+const MAX_BATCH_IDS: usize = 256;
 
-/// How long a read waits at most for the statements before its own, and for that.
-const PATIENCE: Duration = STATEMENT.saturating_add(Duration::from_secs(1));
+/// Maximum time a read waits for earlier statements and its own.
+const READ_TIMEOUT: Duration = STATEMENT_TIMEOUT.saturating_add(Duration::from_secs(1));
 
-type Found = Option<Arc<StoredTemplate>>;
+type MaybeTemplate = Option<Arc<StoredTemplate>>;
 
-/// Where reads queue: in as many queues as there are connections that they share.
-pub(super) struct Reader {
-    queues: [mpsc::Sender<Wanted>; SHARED],
-    turn: AtomicUsize,
+/// Queues reads, with one queue and one task for each shared connection.
+pub(super) struct TemplateReader {
+    queues: [mpsc::Sender<PendingRead>; SHARED_CONNECTIONS],
+    next_queue: AtomicUsize,
 }
 
-/// A template that somebody waits for.
-struct Wanted {
+/// A queued read.
+struct PendingRead {
     account: AccountId,
     id: TemplateId,
-    reply: oneshot::Sender<Result<Found, StoreError>>,
+    reply: oneshot::Sender<Result<MaybeTemplate, StoreError>>,
 }
 
-impl Reader {
-    pub(super) fn start(links: &Arc<Links>) -> Self {
+impl TemplateReader {
+    pub(super) fn start(pools: &Arc<PgPools>) -> Self {
         let queues = std::array::from_fn(|_| {
-            let (queue, wanted) = mpsc::channel(LARGEST);
-            tokio::spawn(work(Arc::clone(links), wanted));
-            queue
+            let (sender, receiver) = mpsc::channel(MAX_BATCH_IDS);
+            tokio::spawn(run_queue(Arc::clone(pools), receiver));
+            sender
         });
-        Self { queues, turn: AtomicUsize::new(0) }
+        Self { queues, next_queue: AtomicUsize::new(0) }
     }
 
-    /// Deleted ones are not found.
+    /// One template, unless it is deleted.
     pub(super) async fn one(
         &self,
         account: AccountId,
         id: TemplateId,
-    ) -> Result<Found, StoreError> {
-        let (reply, answer) = oneshot::channel();
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % SHARED;
-        let asked = async {
-            self.queues[turn].send(Wanted { account, id, reply }).await.ok()?;
-            answer.await.ok()
+    ) -> Result<MaybeTemplate, StoreError> {
+        let (reply, response) = oneshot::channel();
+        let index = self.next_queue.fetch_add(1, Ordering::Relaxed) % SHARED_CONNECTIONS;
+        let read = async {
+            self.queues[index].send(PendingRead { account, id, reply }).await.ok()?;
+            response.await.ok()
         };
-        match timeout(PATIENCE, asked).await {
+        match timeout(READ_TIMEOUT, read).await {
             Ok(Some(found)) => found,
-            // The task ends with the service only.
-            Ok(None) => Err(StoreError::Unavailable(Arc::new(Gone))),
-            Err(_) => Err(StoreError::Unavailable(Arc::new(TooLong))),
+            // The task ends only when the service shuts down.
+            Ok(None) => Err(StoreError::Unavailable(Arc::new(ReaderStopped))),
+            Err(_) => Err(StoreError::Unavailable(Arc::new(DeadlineExceeded))),
         }
     }
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the task that reads templates has ended")]
-struct Gone;
+#[error("the template reader has stopped")]
+struct ReaderStopped;
 
-async fn work(links: Arc<Links>, mut queue: mpsc::Receiver<Wanted>) {
-    let mut batch = Vec::with_capacity(LARGEST);
-    while queue.recv_many(&mut batch, LARGEST).await > 0 {
-        batch.retain(|wanted| !wanted.reply.is_closed());
+async fn run_queue(pools: Arc<PgPools>, mut queue: mpsc::Receiver<PendingRead>) {
+    let mut batch = Vec::with_capacity(MAX_BATCH_IDS);
+    while queue.recv_many(&mut batch, MAX_BATCH_IDS).await > 0 {
+        batch.retain(|pending| !pending.reply.is_closed());
         if batch.is_empty() {
             continue;
         }
-        let ids: Vec<i64> = batch.iter().map(|wanted| key(wanted.id.get())).collect();
-        let read = links.read(templates::BY_IDS, &[&ids]).await.and_then(|rows| found(&rows));
+        let ids: Vec<i64> = batch.iter().map(|pending| key(pending.id.get())).collect();
+        let read = pools.read(templates::BY_IDS, &[&ids]).await.and_then(|rows| decode_rows(&rows));
         if let Err(StoreError::Unavailable(_)) = &read {
-            // Those who have come meanwhile have waited for the same server, and long enough.
+            // Fail reads that arrived meanwhile, too: they have waited for the same server.
             batch.extend(std::iter::from_fn(|| queue.try_recv().ok()));
         }
-        for Wanted { account, id, reply } in batch.drain(..) {
-            let answer = match &read {
-                Ok(found) => answer(found.get(&id), account),
+        for PendingRead { account, id, reply } in batch.drain(..) {
+            let response = match &read {
+                Ok(found) => response(found.get(&id), account),
                 Err(error) => Err(error.shared()),
             };
-            let _ = reply.send(answer);
+            let _ = reply.send(response);
         }
     }
 }
 
-/// A template and whose it is. One that cannot be read is no reason to refuse the others.
-type OneRead = Result<(AccountId, Arc<StoredTemplate>), StoreError>;
+/// A template and its owner. A row that cannot be decoded fails only its own reads.
+type DecodedRow = Result<(AccountId, Arc<StoredTemplate>), StoreError>;
 
-fn found(rows: &[Row]) -> Result<HashMap<TemplateId, OneRead>, StoreError> {
+fn decode_rows(rows: &[Row]) -> Result<HashMap<TemplateId, DecodedRow>, StoreError> {
     let one = |row: &Row| {
         let read = || Ok((account_id(row, "account_id")?, Arc::new(templates::stored(row)?)));
         Ok((template_id(row, "id")?, read()))
@@ -115,8 +114,8 @@ fn found(rows: &[Row]) -> Result<HashMap<TemplateId, OneRead>, StoreError> {
     rows.iter().map(one).collect()
 }
 
-fn answer(one: Option<&OneRead>, account: AccountId) -> Result<Found, StoreError> {
-    match one {
+fn response(row: Option<&DecodedRow>, account: AccountId) -> Result<MaybeTemplate, StoreError> {
+    match row {
         None => Ok(None),
         Some(Ok((owner, template))) => Ok((*owner == account).then(|| Arc::clone(template))),
         Some(Err(error)) => Err(error.shared()),

@@ -1,4 +1,4 @@
-//! Forgetting: events that have been kept for their time, with their deliveries.
+//! Retention: deletes expired events and their deliveries.
 
 use std::collections::HashSet;
 
@@ -7,118 +7,127 @@ use jiff::Timestamp;
 
 use super::{
     PostgresStore,
-    columns::{account_id, key, millis, number, plain, webhook_id},
+    columns::{account_id, get, key, millis, number, webhook_id},
     deliveries,
-    pool::{Links, Values},
+    pool::{PgPools, Values},
     transaction::{Transaction, transact},
 };
 use crate::StoreError;
 
-/// How much one step forgets at most: little enough that no write waits long behind it.
-const STEP: i64 = 2_000;
+/// Maximum number of rows deleted in one transaction: few enough that no write waits long.
+const MAX_STEP_ROWS: i64 = 2_000;
 
-/// What came of forgetting the events of an account.
-enum Outcome {
-    /// So many are gone.
-    Gone(usize),
-    /// One of its endpoints is held by somebody else.
+/// The outcome of deleting events of an account.
+enum Deletion {
+    /// This many were deleted.
+    Deleted(usize),
+    /// Another transaction has locked one of its endpoints.
     InUse,
 }
 
 impl PostgresStore {
-    /// Forgets the deliveries of endpoints that are gone, or else some events; answers how many.
-    /// Each account in a transaction of its own: what is held of one is not held while another is
-    /// waited for.
-    pub(super) async fn forget_something(&self, since: Timestamp) -> Result<usize, StoreError> {
-        let strays: Result<usize, StoreError> = transact!(self, tx => strays(tx));
-        let strays = strays?;
-        if strays > 0 {
-            return Ok(strays);
+    /// Deletes deliveries of deleted endpoints, or else some expired events; returns how many. Each
+    /// account has its own transaction, so that no lock on one is held while waiting for another.
+    pub(super) async fn delete_some_expired_events(
+        &self,
+        since: Timestamp,
+    ) -> Result<usize, StoreError> {
+        let orphans: Result<usize, StoreError> = transact!(self, tx => delete_orphans(tx));
+        let orphans = orphans?;
+        if orphans > 0 {
+            return Ok(orphans);
         }
-        let (mut in_use, old) = (Vec::new(), old(&self.links, since).await?);
-        for account in old {
-            match self.forget_of(account, since, "SKIP LOCKED").await? {
-                Outcome::Gone(0) => {}
-                Outcome::Gone(gone) => return Ok(gone),
-                Outcome::InUse => in_use.push(account),
+        let (mut in_use, expired) = (Vec::new(), accounts_with_expired(&self.pools, since).await?);
+        for account in expired {
+            match self.delete_events_of(account, since, "SKIP LOCKED").await? {
+                Deletion::Deleted(0) => {}
+                Deletion::Deleted(count) => return Ok(count),
+                Deletion::InUse => in_use.push(account),
             }
         }
-        // There is nothing else to do: now it is their turn, however busy their endpoints are.
+        // Nothing else is left to do: wait for the accounts with locked endpoints.
         for account in in_use {
-            if let Outcome::Gone(gone @ 1..) = self.forget_of(account, since, "").await? {
-                return Ok(gone);
+            if let Deletion::Deleted(count @ 1..) =
+                self.delete_events_of(account, since, "").await?
+            {
+                return Ok(count);
             }
         }
         Ok(0)
     }
 
-    async fn forget_of(
+    async fn delete_events_of(
         &self,
         account: AccountId,
         since: Timestamp,
-        patience: &str,
-    ) -> Result<Outcome, StoreError> {
-        transact!(self, tx => of_account(tx, account, since, patience))
+        lock_mode: &str,
+    ) -> Result<Deletion, StoreError> {
+        transact!(self, tx => delete_expired(tx, account, since, lock_mode))
     }
 }
 
-/// Accounts whose oldest event has been kept for its time.
-async fn old(links: &Links, since: Timestamp) -> Result<Vec<AccountId>, StoreError> {
+/// Accounts whose oldest event has expired.
+async fn accounts_with_expired(
+    pools: &PgPools,
+    since: Timestamp,
+) -> Result<Vec<AccountId>, StoreError> {
     let statement = "SELECT a.id FROM account a WHERE (SELECT e.at FROM event e WHERE \
                      e.account_id = a.id ORDER BY e.seq LIMIT 1) < $1 ORDER BY a.id";
-    let rows = links.own_for_long().await?.query(statement, &[&millis(since)]).await?;
+    let rows = pools.acquire_slow().await?.query(statement, &[&millis(since)]).await?;
     rows.iter().map(|row| account_id(row, 0)).collect()
 }
 
-/// Some deliveries of an endpoint that is gone.
-async fn strays(transaction: &Transaction) -> Result<usize, StoreError> {
-    let gone = "SELECT id FROM former_webhook LIMIT 1 FOR UPDATE SKIP LOCKED";
-    let Some(row) = transaction.query_one(gone, &[]).await? else { return Ok(0) };
-    let webhook: i64 = plain(&row, 0)?;
+/// Deletes some deliveries of a deleted endpoint.
+async fn delete_orphans(transaction: &Transaction) -> Result<usize, StoreError> {
+    let find = "SELECT id FROM former_webhook LIMIT 1 FOR UPDATE SKIP LOCKED";
+    let Some(row) = transaction.query_one(find, &[]).await? else { return Ok(0) };
+    let webhook: i64 = get(&row, 0)?;
     let delete = "DELETE FROM delivery WHERE webhook_id = $1 AND seq <= (SELECT max(seq) FROM \
                   (SELECT seq FROM delivery WHERE webhook_id = $1 ORDER BY seq LIMIT $2) AS few)";
-    let deleted = transaction.execute(delete, &[&webhook, &STEP]).await?;
-    let done = "DELETE FROM former_webhook WHERE id = $1 AND \
+    let deleted = transaction.execute(delete, &[&webhook, &MAX_STEP_ROWS]).await?;
+    let finish = "DELETE FROM former_webhook WHERE id = $1 AND \
                 NOT EXISTS (SELECT 1 FROM delivery WHERE webhook_id = $1)";
-    let done = transaction.execute(done, &[&webhook]).await?;
-    Ok(usize::try_from(deleted + done).unwrap_or(usize::MAX))
+    let finished = transaction.execute(finish, &[&webhook]).await?;
+    Ok(usize::try_from(deleted + finished).unwrap_or(usize::MAX))
 }
 
-/// Forgets the account's oldest events, as far as they can go.
-async fn of_account(
+/// Deletes the account's oldest events that have expired.
+async fn delete_expired(
     transaction: &mut Transaction,
     account: AccountId,
     since: Timestamp,
-    patience: &str,
-) -> Result<Outcome, StoreError> {
-    // Most often there is nothing, which is seen without holding anything.
-    if last(transaction, account, since).await?.is_none() {
-        return Ok(Outcome::Gone(0));
+    lock_mode: &str,
+) -> Result<Deletion, StoreError> {
+    // Usually there is nothing to delete: check that without a lock.
+    if last_deletable(transaction, account, since).await?.is_none() {
+        return Ok(Deletion::Deleted(0));
     }
-    let owner = key(account.get());
-    // The endpoints before the account, as everywhere; none of them changes meanwhile.
+    let account_key = key(account.get());
+    // Lock the endpoints before the account, as everywhere.
     let lock = format!(
-        "SELECT id FROM webhook WHERE account_id = $1 ORDER BY id FOR NO KEY UPDATE {patience}"
+        "SELECT id FROM webhook WHERE account_id = $1 ORDER BY id FOR NO KEY UPDATE {lock_mode}"
     );
-    let held = transaction.query(&lock, &[&owner]).await?;
+    let locked = transaction.query(&lock, &[&account_key]).await?;
     let all = "SELECT count(*) FROM webhook WHERE account_id = $1";
-    let all = transaction.query_one(all, &[&owner]).await?;
-    if all.map_or(Ok(0), |row| number(&row, 0))? > held.len() as u64 {
-        return Ok(Outcome::InUse);
+    let all = transaction.query_one(all, &[&account_key]).await?;
+    if all.map_or(Ok(0), |row| number(&row, 0))? > locked.len() as u64 {
+        return Ok(Deletion::InUse);
     }
     if !transaction.lock(account).await? {
-        return Ok(Outcome::Gone(0));
+        return Ok(Deletion::Deleted(0));
     }
-    let Some(last) = last(transaction, account, since).await? else { return Ok(Outcome::Gone(0)) };
-    forget_deliveries(transaction, account, last, since).await?;
+    let Some(last) = last_deletable(transaction, account, since).await? else {
+        return Ok(Deletion::Deleted(0));
+    };
+    delete_deliveries(transaction, account, last, since).await?;
     let delete = "DELETE FROM event WHERE account_id = $1 AND seq <= $2";
-    let deleted = transaction.execute(delete, &[&owner, &last]).await?;
-    Ok(Outcome::Gone(usize::try_from(deleted).unwrap_or(usize::MAX)))
+    let deleted = transaction.execute(delete, &[&account_key, &last]).await?;
+    Ok(Deletion::Deleted(usize::try_from(deleted).unwrap_or(usize::MAX)))
 }
 
-/// The last of the account's oldest events that can go. In their order: one that is younger, or
-/// that an endpoint waits for, keeps all that come after it.
-async fn last(
+/// The last event that can be deleted. Events are deleted in order: the first one that has not
+/// expired, or that an endpoint still needs, keeps all later ones.
+async fn last_deletable(
     transaction: &Transaction,
     account: AccountId,
     since: Timestamp,
@@ -129,14 +138,14 @@ async fn last(
          seq <= coalesce((SELECT min(least(w.cursor, coalesce((SELECT min(d.seq) - 1 \
          FROM delivery d WHERE d.webhook_id = w.id AND d.status = 'waiting'), w.cursor))) \
          FROM webhook w WHERE w.account_id = $1 AND w.disabled_at IS NULL), seq)";
-    let values: Values<'_> = &[&key(account.get()), &millis(since), &STEP];
+    let values: Values<'_> = &[&key(account.get()), &millis(since), &MAX_STEP_ROWS];
     let row = transaction.query_one(find, values).await?;
-    row.map_or(Ok(None), |row| plain(&row, "last"))
+    row.map_or(Ok(None), |row| get(&row, "last"))
 }
 
-/// Forgets the deliveries of events. An endpoint that is switched off may still have waited for
-/// some: what comes behind them moves up, for when it is switched on again.
-async fn forget_deliveries(
+/// Deletes the deliveries of the events. A disabled endpoint may still have pending ones: the next
+/// delivery of each template becomes due, for when the endpoint is enabled again.
+async fn delete_deliveries(
     transaction: &Transaction,
     account: AccountId,
     last: i64,
@@ -145,14 +154,14 @@ async fn forget_deliveries(
     let delete = "DELETE FROM delivery WHERE seq <= $2 AND webhook_id IN \
                   (SELECT id FROM webhook WHERE account_id = $1) \
                   RETURNING webhook_id, template_id, status";
-    let mut moved_up = HashSet::new();
+    let mut unblocked = HashSet::new();
     for row in transaction.query(delete, &[&key(account.get()), &last]).await? {
-        if plain::<String>(&row, "status")? == DeliveryStatus::Waiting.as_str() {
-            moved_up.insert((webhook_id(&row, "webhook_id")?, plain::<i64>(&row, "template_id")?));
+        if get::<String>(&row, "status")? == DeliveryStatus::Waiting.as_str() {
+            unblocked.insert((webhook_id(&row, "webhook_id")?, get::<i64>(&row, "template_id")?));
         }
     }
-    for (webhook, template) in moved_up {
-        deliveries::call_next(transaction, webhook, template, since).await?;
+    for (webhook, template) in unblocked {
+        deliveries::schedule_next(transaction, webhook, template, since).await?;
     }
     Ok(())
 }

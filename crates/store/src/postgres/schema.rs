@@ -1,4 +1,4 @@
-//! The schema, brought up to date by whoever comes first: all others wait, and find it done.
+//! Checks the server and migrates the schema. Concurrent instances wait for the first one.
 
 use std::sync::Arc;
 
@@ -7,47 +7,49 @@ use tokio_postgres::{Client, Config, GenericClient, error::SqlState};
 
 use super::{
     address::PostgresAddress,
-    failover::{CREATE, HostByHost},
+    failover::{CONNECT_TIMEOUT, FailoverConnector},
     tls::Tls,
 };
 use crate::{
     StoreError,
-    sqlite::{SchemaPolicy, options::Step},
+    sqlite::{SchemaPolicy, options::SchemaAction},
 };
 
-/// Every migration, oldest first; the schema's version is how many have run.
+/// All migrations, oldest first. The schema version is the number of applied migrations.
 const MIGRATIONS: &[&str] = &[include_str!("../../migrations/postgres/0001_all.sql")];
 
-/// The oldest PostgreSQL that is known to be good.
-const OLDEST: u32 = 150_000;
+/// The oldest supported PostgreSQL, as `server_version_num`.
+const MIN_SERVER_VERSION: u32 = 150_000;
 
-/// How often the table of migrations is tried to be made. The first failure is over when somebody
-/// else has made it, unless something else has its name.
-const TRIES: u32 = 10;
+/// How often creating the migration table is attempted. A conflict with another instance is over
+/// once that has created it; only another object with that name fails every attempt.
+const MAX_CREATE_ATTEMPTS: u32 = 10;
 
-/// Why a database is not used.
+/// Why a database is refused.
 #[derive(Debug, thiserror::Error)]
 enum Refusal {
-    #[error("the database is PostgreSQL {0}; 15 is the oldest that this program knows")]
+    #[error("the database runs PostgreSQL {0}; the oldest supported version is 15")]
     OldServer(String),
     #[error(
-        "the database has schema {found}, newer than the {known} this program knows: use a newer galley"
+        "the database has schema {found}, newer than schema {known} of this program: use a newer galley"
     )]
     NewerSchema { found: usize, known: usize },
     #[error(
-        "the database has schema {found}, older than the {known} of this program: `galley serve` brings it up to date"
+        "the database has schema {found}, older than schema {known} of this program: run `galley serve` to migrate it"
     )]
-    SchemaPolicy { found: usize, known: usize },
+    OlderSchema { found: usize, known: usize },
     #[error(
-        "the database commits without waiting for its disk (synchronous_commit = {0}): what is acknowledged could be lost"
+        "the database commits without waiting for its disk (synchronous_commit = {0}): acknowledged writes could be lost"
     )]
-    Hasty(String),
-    #[error("the database is in {0}, which cannot keep every text: make one with ENCODING 'UTF8'")]
+    AsynchronousCommit(String),
+    #[error(
+        "the database has the encoding {0}, which cannot store every text: create it with ENCODING 'UTF8'"
+    )]
     Encoding(String),
     #[error(
-        "the database is being filled by `galley migrate` and is not whole yet: give the same command again, and it goes on where it was"
+        "the database is being filled by `galley migrate`, which has not completed: run the same command again to continue"
     )]
-    Unfinished,
+    IncompleteMigration,
 }
 
 impl From<Refusal> for StoreError {
@@ -56,52 +58,52 @@ impl From<Refusal> for StoreError {
     }
 }
 
-/// How many migrations this program knows.
-pub(super) fn newest() -> usize {
+/// The schema version of this program.
+pub(super) fn latest_version() -> usize {
     MIGRATIONS.len()
 }
 
-/// Looks whether the database can be trusted, and at its schema. Answers the `synchronous_commit` that
-/// it is trusted with.
+/// Checks the server and migrates the schema as the policy says. Returns the `synchronous_commit`
+/// setting that was checked.
 pub(super) async fn prepare(
     address: &PostgresAddress,
-    older: SchemaPolicy,
+    policy: SchemaPolicy,
 ) -> Result<String, StoreError> {
-    let mut client = connect(&address.patient(), Tls::of(address)?).await?;
+    let mut client = connect(&address.without_deadline(), Tls::new(address)?).await?;
     let synchronous_commit = check_server(&client).await?;
     let row = client.query_one("SELECT to_regclass('galley_migration') IS NOT NULL", &[]).await?;
     if row.try_get(0)? {
-        return Err(Refusal::Unfinished.into());
+        return Err(Refusal::IncompleteMigration.into());
     }
-    bring_up_to_date(&mut client, older).await?;
+    migrate(&mut client, policy).await?;
     Ok(synchronous_commit)
 }
 
-/// A connection to a database that `galley migrate` fills, or has begun to fill, with the newest
+/// Connects to a database that `galley migrate` fills or has started to fill, with the latest
 /// schema.
 pub(crate) async fn prepare_to_fill(address: &PostgresAddress) -> Result<Client, StoreError> {
-    let mut client = connect(&address.patient(), Tls::of(address)?).await?;
+    let mut client = connect(&address.without_deadline(), Tls::new(address)?).await?;
     check_server(&client).await?;
-    make_table(&client).await?;
+    create_version_table(&client).await?;
     let row = client.query_one("SELECT count(*) FROM galley_schema", &[]).await?;
     let is_new = row.try_get::<_, i64>(0)? == 0;
-    // Tables are made where there are none; those of somebody else are only looked at.
-    let older = if is_new { SchemaPolicy::Renewed } else { SchemaPolicy::Refused };
-    bring_up_to_date(&mut client, older).await?;
+    // Create the tables in a new database; never migrate existing tables.
+    let policy = if is_new { SchemaPolicy::Migrate } else { SchemaPolicy::Refuse };
+    migrate(&mut client, policy).await?;
     Ok(client)
 }
 
-async fn bring_up_to_date(client: &mut Client, older: SchemaPolicy) -> Result<(), StoreError> {
-    // Whoever finds all as it should be needs no right to change it, and leaves nothing behind.
-    if is_settled(found(client).await?, older)? {
+async fn migrate(client: &mut Client, policy: SchemaPolicy) -> Result<(), StoreError> {
+    // If there is nothing to migrate, no right to change the schema is required.
+    if is_current(version(client).await?, policy)? {
         return Ok(());
     }
-    make_table(client).await?;
+    create_version_table(client).await?;
     let open = client.transaction().await?;
-    // Readers may go on; whoever else wants to migrate waits here.
+    // Readers continue; other instances that want to migrate wait here.
     open.batch_execute("LOCK TABLE galley_schema IN SHARE ROW EXCLUSIVE MODE").await?;
     let found = count(&open).await?;
-    if is_settled(found, older)? {
+    if is_current(found, policy)? {
         return Ok(());
     }
     for (number, migration) in MIGRATIONS.iter().enumerate().skip(found) {
@@ -113,23 +115,23 @@ async fn bring_up_to_date(client: &mut Client, older: SchemaPolicy) -> Result<()
     Ok(())
 }
 
-/// Whether a database with so many migrations is used as it is; if not, the others are to run.
-fn is_settled(found: usize, older: SchemaPolicy) -> Result<bool, Refusal> {
-    let known = newest();
+/// Whether the schema is used as it is; if not, the missing migrations are applied.
+fn is_current(found: usize, policy: SchemaPolicy) -> Result<bool, Refusal> {
+    let known = latest_version();
     if found > known {
         return Err(Refusal::NewerSchema { found, known });
     }
-    match older.step(found, known) {
-        Step::Refuse => Err(Refusal::SchemaPolicy { found, known }),
-        Step::Leave => Ok(true),
-        Step::Renew => Ok(false),
+    match policy.action(found, known) {
+        SchemaAction::Refuse => Err(Refusal::OlderSchema { found, known }),
+        SchemaAction::Keep => Ok(true),
+        SchemaAction::Migrate => Ok(false),
     }
 }
 
-/// How many migrations have run; none if nothing was ever kept here.
-pub(super) async fn found(client: &Client) -> Result<usize, StoreError> {
-    let there = "SELECT to_regclass('galley_schema') IS NOT NULL";
-    if client.query_one(there, &[]).await?.try_get(0)? { count(client).await } else { Ok(0) }
+/// The number of applied migrations; 0 in a new database.
+pub(super) async fn version(client: &Client) -> Result<usize, StoreError> {
+    let exists = "SELECT to_regclass('galley_schema') IS NOT NULL";
+    if client.query_one(exists, &[]).await?.try_get(0)? { count(client).await } else { Ok(0) }
 }
 
 async fn count(client: &(impl GenericClient + Sync)) -> Result<usize, StoreError> {
@@ -137,24 +139,24 @@ async fn count(client: &(impl GenericClient + Sync)) -> Result<usize, StoreError
     Ok(usize::try_from(row.try_get::<_, i64>(0)?).unwrap_or(usize::MAX))
 }
 
-/// A connection of its own, beside those that are kept.
+/// Opens a connection outside the pools.
 pub(super) async fn connect(config: &Config, tls: Tls) -> Result<Client, StoreError> {
-    let hosts = HostByHost::of(config, &tls);
-    match timeout(CREATE, hosts.any()).await {
+    let connector = FailoverConnector::new(config, &tls);
+    match timeout(CONNECT_TIMEOUT, connector.connect_any()).await {
         Ok(Ok((client, _))) => Ok(client),
         Ok(Err(error)) => Err(match StoreError::from(error) {
             StoreError::Failed(cause) => StoreError::Unavailable(cause),
             other => other,
         }),
-        Err(_) => Err(StoreError::Unavailable(Arc::new(Silent))),
+        Err(_) => Err(StoreError::Unavailable(Arc::new(NoResponse))),
     }
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("no host of the address has answered in time")]
-struct Silent;
+#[error("no host of the address responded in time")]
+struct NoResponse;
 
-/// Answers the `synchronous_commit` of a server that is good.
+/// Checks the server; returns its `synchronous_commit` setting.
 async fn check_server(client: &Client) -> Result<String, StoreError> {
     let row = client
         .query_one(
@@ -164,36 +166,36 @@ async fn check_server(client: &Client) -> Result<String, StoreError> {
             &[],
         )
         .await?;
-    if row.try_get::<_, i32>(0)?.unsigned_abs() < OLDEST {
+    if row.try_get::<_, i32>(0)?.unsigned_abs() < MIN_SERVER_VERSION {
         return Err(Refusal::OldServer(row.try_get(1)?).into());
     }
     let synchronous: String = row.try_get(2)?;
     if synchronous == "off" {
-        return Err(Refusal::Hasty(synchronous).into());
+        return Err(Refusal::AsynchronousCommit(synchronous).into());
     }
     let encoding: String = row.try_get(4)?;
     if encoding != "UTF8" {
         return Err(Refusal::Encoding(encoding).into());
     }
     if row.try_get::<_, String>(3)? == "off" {
-        tracing::warn!("the database runs with fsync off: a crash of its machine loses data");
+        tracing::warn!("the database runs with fsync off: a crash of its host can lose data");
     }
     Ok(synchronous)
 }
 
-/// Two that make the same table at the same moment can stumble over one another, even so: whoever
-/// comes second is told that the table, its type or a row about it is there already.
-async fn make_table(client: &Client) -> Result<(), StoreError> {
-    let make = "CREATE TABLE IF NOT EXISTS galley_schema \
+/// Creates the table of applied migrations. `IF NOT EXISTS` does not cover concurrent creation: the
+/// second transaction fails because the table, its type or a catalog row already exists.
+async fn create_version_table(client: &Client) -> Result<(), StoreError> {
+    let create = "CREATE TABLE IF NOT EXISTS galley_schema \
                 (version INTEGER PRIMARY KEY, at TIMESTAMPTZ NOT NULL)";
-    let stumbles =
+    let conflicts =
         [SqlState::UNIQUE_VIOLATION, SqlState::DUPLICATE_TABLE, SqlState::DUPLICATE_OBJECT];
-    let mut tries = 1..TRIES;
+    let mut attempts = 1..MAX_CREATE_ATTEMPTS;
     loop {
-        match client.batch_execute(make).await {
+        match client.batch_execute(create).await {
             Err(error)
-                if error.code().is_some_and(|code| stumbles.contains(code))
-                    && tries.next().is_some() => {}
+                if error.code().is_some_and(|code| conflicts.contains(code))
+                    && attempts.next().is_some() => {}
             outcome => return Ok(outcome?),
         }
     }

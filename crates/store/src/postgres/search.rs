@@ -1,66 +1,64 @@
-//! What is searched by words: an index that follows the events, kept by whichever instance comes
-//! first to an account.
+//! Full-text search: queries, and the index, which follows the events. Any instance can update the
+//! index of an account; a lock keeps it to one at a time.
 
 use std::collections::HashSet;
 
 use galley_domain::id::{AccountId, TemplateId};
 
 use super::{
-    columns::{account_id, key, maybe, number, plain, sought},
-    pool::{Link, Values},
+    columns::{account_id, get, key, number, optional, without_nul},
+    pool::{PgConnection, Values},
     templates,
     transaction::Transaction,
 };
 use crate::{
     IndexProgress, ListQuery, StoreError, StoredTemplate,
-    encoding::{entry, filter, owner},
+    encoding::{account_prefix, filter_term, index_terms},
     id_range::IdRange,
 };
 
-/// How many events or templates one step looks at.
-const STEP: i64 = 256;
+/// Number of events or templates that one step indexes.
+const STEP_ROWS: i64 = 256;
 
-/// How many accounts one step looks for.
-const ACCOUNTS: i64 = 16;
+/// Number of candidate accounts that one step selects.
+const CANDIDATE_ACCOUNTS: i64 = 16;
 
-/// How many templates from a cursor on are looked at one by one before the index of words is asked,
-/// which gathers all that have a word before it gives the first; and of how many it has to be known
-/// by then that they have the words, or looking at so many more is not worth it. What is common is
-/// found among the first.
-const NEAR: [(i64, usize); 3] = [(100, 0), (2_000, 0), (20_000, 3)];
+/// Scan steps before the GIN index is used: the number of templates to scan from the cursor on, and
+/// the number of hits that earlier steps must have found to make the scan worthwhile. Common words
+/// are found in the first templates; the GIN index collects all matches before it returns one.
+const SCAN_STEPS: [(i64, usize); 3] = [(100, 0), (2_000, 0), (20_000, 3)];
 
-/// How many templates the index of words may find, all of which are put in order. Of a word that
-/// more have, one is met soon enough by going through the templates.
-const MANY: i64 = 20_000;
+/// Maximum number of GIN index hits, all of which are sorted. For words with more hits, a scan
+/// finds the first ones quickly.
+const MAX_INDEX_HITS: i64 = 20_000;
 
-/// What a list searches for, in the language of PostgreSQL. In a statement it stands in a query of
-/// its own, which is run once: so it is read once and not for every row, and however often the
-/// statement is run, it is planned the same way whatever the words are.
-pub(super) struct Query(String);
+/// The search of a list as a `tsquery`. Statements use it in a scalar subquery, so that it is
+/// parsed once and not for every row, and so that the plan does not depend on the words.
+pub(super) struct SearchQuery(String);
 
-/// What was found among the first templates on a stretch.
-struct Near {
-    /// Those that have the words, as they are walked.
+/// The result of a scan.
+struct Scan {
+    /// Hits, in list order.
     ids: Vec<TemplateId>,
-    /// The last that was looked at, if there are more.
+    /// The last scanned template, if there are more.
     last: Option<TemplateId>,
 }
 
-impl Query {
-    pub(super) fn of(listing: &ListQuery) -> Self {
-        let owner = owner(listing.account);
-        let beginning = |word: &String| format!("{}:*", quoted(&format!("{owner}{word}")));
-        let mut terms: Vec<String> = listing.words.iter().map(beginning).collect();
+impl SearchQuery {
+    pub(super) fn new(query: &ListQuery) -> Self {
+        let prefix = account_prefix(query.account);
+        let prefix_term = |word: &String| format!("{}:*", quoted(&format!("{prefix}{word}")));
+        let mut terms: Vec<String> = query.words.iter().map(prefix_term).collect();
         let any_of = |kind, values: Vec<&str>| {
-            let spelt =
-                values.iter().map(|value| quoted(&format!("{owner}{}", filter(kind, value))));
-            let spelt: Vec<String> = spelt.collect();
-            (!spelt.is_empty()).then(|| format!("({})", spelt.join(" | ")))
+            let alternatives =
+                values.iter().map(|value| quoted(&format!("{prefix}{}", filter_term(kind, value))));
+            let alternatives: Vec<String> = alternatives.collect();
+            (!alternatives.is_empty()).then(|| format!("({})", alternatives.join(" | ")))
         };
         let filters = [
-            any_of('s', listing.statuses.iter().map(|status| status.as_str()).collect()),
-            any_of('c', listing.categories.iter().map(|category| category.as_str()).collect()),
-            any_of('l', listing.languages.iter().map(String::as_str).collect()),
+            any_of('s', query.statuses.iter().map(|status| status.as_str()).collect()),
+            any_of('c', query.categories.iter().map(|category| category.as_str()).collect()),
+            any_of('l', query.languages.iter().map(String::as_str).collect()),
         ];
         terms.extend(filters.into_iter().flatten());
         Self(terms.join(" & "))
@@ -70,57 +68,62 @@ impl Query {
         &self.0
     }
 
-    /// The first templates on a stretch that have the words; fewer than wanted only if there are
-    /// no more. What is common is found close by, what is rare by its words.
+    /// The first hits in an id range; fewer than wanted only if there are no more. A scan finds
+    /// common words, the GIN index rare ones.
     pub(super) async fn ids(
         &self,
-        link: &Link,
-        stretch: IdRange,
+        connection: &PgConnection,
+        range: IdRange,
         wanted: usize,
     ) -> Result<Vec<TemplateId>, StoreError> {
         let mut found: Vec<TemplateId> = Vec::new();
-        let mut rest = stretch;
-        for (most, known) in NEAR {
-            if found.len() < known {
+        let mut rest = range;
+        for (max_rows, min_hits) in SCAN_STEPS {
+            if found.len() < min_hits {
                 break;
             }
-            let Near { ids, last } = self.near(link, rest, most).await?;
+            let Scan { ids, last } = self.scan_first(connection, rest, max_rows).await?;
             found.extend(ids);
             let Some(last) = last.filter(|_| found.len() < wanted) else {
                 found.truncate(wanted);
                 return Ok(found);
             };
-            rest = rest.from(last);
+            rest = rest.resuming_after(last);
         }
         let missing = wanted - found.len();
-        found.extend(match self.by_words(link, rest, missing).await? {
+        found.extend(match self.query_index(connection, rest, missing).await? {
             Some(ids) => ids,
-            None => self.by_walking(link, rest, missing).await?,
+            None => self.scan(connection, rest, missing).await?,
         });
         Ok(found)
     }
 
-    /// Looks at the first templates on a stretch, one by one.
-    async fn near(&self, link: &Link, stretch: IdRange, most: i64) -> Result<Near, StoreError> {
-        let (order, last) = (stretch.order(), if stretch.backwards { "max" } else { "min" });
+    /// Scans the first templates of an id range.
+    async fn scan_first(
+        &self,
+        connection: &PgConnection,
+        range: IdRange,
+        max_rows: i64,
+    ) -> Result<Scan, StoreError> {
+        let (order, last) = (range.order(), if range.backwards { "max" } else { "min" });
         let statement = format!(
             "SELECT array_agg(template_id ORDER BY template_id {order}) FILTER (WHERE \
              words @@ (SELECT $1::text::tsquery)) AS ids, CASE WHEN count(*) = $4 THEN {last}(template_id) \
              END AS last FROM (SELECT template_id, words FROM found_by WHERE template_id > $2 AND \
              template_id < $3 ORDER BY template_id {order} LIMIT $4) AS near"
         );
-        let (above, below) = stretch.bounds();
-        let rows = link.query(&statement, &[&self.0, &above, &below, &most]).await?;
-        let Some(row) = rows.first() else { return Ok(Near { ids: Vec::new(), last: None }) };
-        let last = maybe(row, "last", |id: i64| TemplateId::new(u64::try_from(id).ok()?))?;
-        Ok(Near { ids: ids(plain(row, "ids")?), last })
+        let (above, below) = range.bounds();
+        let rows = connection.query(&statement, &[&self.0, &above, &below, &max_rows]).await?;
+        let Some(row) = rows.first() else { return Ok(Scan { ids: Vec::new(), last: None }) };
+        let last = optional(row, "last", |id: i64| TemplateId::new(u64::try_from(id).ok()?))?;
+        Ok(Scan { ids: ids(get(row, "ids")?), last })
     }
 
-    /// Asks the index of words; none if too many have them.
-    async fn by_words(
+    /// Queries the GIN index; `None` if there are too many hits.
+    async fn query_index(
         &self,
-        link: &Link,
-        stretch: IdRange,
+        connection: &PgConnection,
+        range: IdRange,
         wanted: usize,
     ) -> Result<Option<Vec<TemplateId>>, StoreError> {
         let statement = format!(
@@ -128,125 +131,129 @@ impl Query {
              words @@ (SELECT $1::text::tsquery) LIMIT $5) SELECT (SELECT count(*) FROM hit) AS hits, \
              ARRAY(SELECT template_id FROM hit WHERE template_id > $2 AND template_id < $3 \
              ORDER BY template_id {} LIMIT $4) AS ids",
-            stretch.order()
+            range.order()
         );
-        let ((above, below), most) = (stretch.bounds(), MANY + 1);
+        let ((above, below), max_hits) = (range.bounds(), MAX_INDEX_HITS + 1);
         let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
-        let rows = link.query(&statement, &[&self.0, &above, &below, &wanted, &most]).await?;
+        let rows =
+            connection.query(&statement, &[&self.0, &above, &below, &wanted, &max_hits]).await?;
         let Some(row) = rows.first() else { return Ok(None) };
-        let few = plain::<i64>(row, "hits")? <= MANY;
-        Ok(if few { Some(ids(plain(row, "ids")?)) } else { None })
+        let is_complete = get::<i64>(row, "hits")? <= MAX_INDEX_HITS;
+        Ok(if is_complete { Some(ids(get(row, "ids")?)) } else { None })
     }
 
-    /// Goes through the templates until there are enough.
-    async fn by_walking(
+    /// Scans the templates until there are enough hits.
+    async fn scan(
         &self,
-        link: &Link,
-        stretch: IdRange,
+        connection: &PgConnection,
+        range: IdRange,
         wanted: usize,
     ) -> Result<Vec<TemplateId>, StoreError> {
-        // The inner query has to stay one of its own, or the index of words is asked once more.
+        // OFFSET 0 keeps the subquery separate. Otherwise the planner would use the GIN index
+        // again.
         let statement = format!(
             "SELECT ARRAY(SELECT template_id FROM (SELECT template_id, words FROM found_by WHERE \
              template_id > $2 AND template_id < $3 ORDER BY template_id {} OFFSET 0) AS walked \
              WHERE words @@ (SELECT $1::text::tsquery) LIMIT $4) AS ids",
-            stretch.order()
+            range.order()
         );
-        let (above, below) = stretch.bounds();
+        let (above, below) = range.bounds();
         let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
-        let rows = link.query(&statement, &[&self.0, &above, &below, &wanted]).await?;
-        rows.first().map_or(Ok(Vec::new()), |row| Ok(ids(plain(row, "ids")?)))
+        let rows = connection.query(&statement, &[&self.0, &above, &below, &wanted]).await?;
+        rows.first().map_or(Ok(Vec::new()), |row| Ok(ids(get(row, "ids")?)))
     }
 }
 
-fn ids(kept: Option<Vec<i64>>) -> Vec<TemplateId> {
-    let kept = kept.unwrap_or_default().into_iter();
-    kept.filter_map(|id| TemplateId::new(u64::try_from(id).ok()?)).collect()
+fn ids(stored: Option<Vec<i64>>) -> Vec<TemplateId> {
+    let stored = stored.unwrap_or_default().into_iter();
+    stored.filter_map(|id| TemplateId::new(u64::try_from(id).ok()?)).collect()
 }
 
-/// A word as it stands in a vector or a query, whatever signs it holds.
+/// A word quoted for a `tsvector` or `tsquery`.
 fn quoted(word: &str) -> String {
-    format!("'{}'", sought(word).replace('\\', "\\\\").replace('\'', "''"))
+    format!("'{}'", without_nul(word).replace('\\', "\\\\").replace('\'', "''"))
 }
 
-/// Follows one account that has new events, or goes on with one that is walked.
-pub(super) async fn step(transaction: &mut Transaction) -> Result<IndexProgress, StoreError> {
+/// Indexes new events of one account, or continues to rebuild the index of one.
+pub(super) async fn update_index(
+    transaction: &mut Transaction,
+) -> Result<IndexProgress, StoreError> {
     let behind = transaction
         .query(
             "SELECT a.id FROM account a LEFT JOIN followed f ON f.account_id = a.id \
              WHERE a.last_seq > coalesce(f.seq, 0) OR f.walked IS NOT NULL \
              ORDER BY random() LIMIT $1",
-            &[&ACCOUNTS],
+            &[&CANDIDATE_ACCOUNTS],
         )
         .await?;
     for row in &behind {
         let account = account_id(row, 0)?;
-        if let Some(seen) = follow(transaction, account).await? {
-            return Ok(IndexProgress { seen, more: true });
+        if let Some(seen) = index_account(transaction, account).await? {
+            return Ok(IndexProgress { processed: seen, has_more: true });
         }
     }
-    Ok(IndexProgress { seen: 0, more: false })
+    Ok(IndexProgress { processed: 0, has_more: false })
 }
 
-/// One step of one account; none if somebody else is at it, or has just been.
-async fn follow(
+/// One step for one account; `None` if another instance is working on it, or has just done so.
+async fn index_account(
     transaction: &Transaction,
     account: AccountId,
 ) -> Result<Option<usize>, StoreError> {
-    let owner = key(account.get());
+    let account_key = key(account.get());
     transaction
-        .execute("INSERT INTO followed VALUES ($1, 0) ON CONFLICT DO NOTHING", &[&owner])
+        .execute("INSERT INTO followed VALUES ($1, 0) ON CONFLICT DO NOTHING", &[&account_key])
         .await?;
     let lock = "SELECT f.seq, f.walked, a.last_seq FROM followed f JOIN account a ON \
                 a.id = f.account_id WHERE f.account_id = $1 FOR UPDATE OF f SKIP LOCKED";
-    let Some(row) = transaction.query_one(lock, &[&owner]).await? else { return Ok(None) };
-    let (from, walked): (i64, Option<i64>) = (plain(&row, "seq")?, plain(&row, "walked")?);
+    let Some(row) = transaction.query_one(lock, &[&account_key]).await? else { return Ok(None) };
+    let (from, walked): (i64, Option<i64>) = (get(&row, "seq")?, get(&row, "walked")?);
     if let Some(walked) = walked {
-        return walk(transaction, account, walked).await.map(Some);
+        return rebuild(transaction, account, walked).await.map(Some);
     }
     let events = transaction
         .query(
             "SELECT seq, template_id FROM event WHERE account_id = $1 AND seq > $2 AND seq <= $3 \
              ORDER BY seq",
-            &[&owner, &from, &(from + STEP)],
+            &[&account_key, &from, &(from + STEP_ROWS)],
         )
         .await?;
-    let first: Option<i64> = events.first().map(|row| plain(row, "seq")).transpose()?;
+    let first: Option<i64> = events.first().map(|row| get(row, "seq")).transpose()?;
     let Some(last) = events.last() else {
-        // Either another instance has been here since, or what is new was forgotten before it
-        // was followed.
-        let is_behind = plain::<i64>(&row, "last_seq")? > from;
+        // Either another instance has indexed the events, or retention has deleted them before
+        // they were indexed.
+        let is_behind = get::<i64>(&row, "last_seq")? > from;
         return if is_behind {
-            begin_to_walk(transaction, account).await.map(Some)
+            begin_rebuild(transaction, account).await.map(Some)
         } else {
             Ok(None)
         };
     };
     if first != Some(from + 1) {
-        return begin_to_walk(transaction, account).await.map(Some);
+        return begin_rebuild(transaction, account).await.map(Some);
     }
-    let to: i64 = plain(last, "seq")?;
+    let to: i64 = get(last, "seq")?;
     let mut ids = HashSet::new();
     for row in &events {
-        // Some events are about no template.
+        // Some events have no template.
         ids.extend(TemplateId::new(number(row, "template_id")?));
     }
-    write(transaction, account, &ids.into_iter().collect::<Vec<_>>()).await?;
-    let note = "UPDATE followed SET seq = $2 WHERE account_id = $1";
-    transaction.execute(note, &[&owner, &to]).await?;
+    write_entries(transaction, account, &ids.into_iter().collect::<Vec<_>>()).await?;
+    let update = "UPDATE followed SET seq = $2 WHERE account_id = $1";
+    transaction.execute(update, &[&account_key, &to]).await?;
     Ok(Some(events.len()))
 }
 
-/// From here on all templates of the account are looked at; what changes meanwhile is followed
-/// afterwards.
-async fn begin_to_walk(transaction: &Transaction, account: AccountId) -> Result<usize, StoreError> {
-    let note = "UPDATE followed SET walked = 0, seq = (SELECT last_seq FROM account WHERE id = $1) \
+/// Starts to index all templates of the account. Changes made meanwhile are indexed afterwards.
+async fn begin_rebuild(transaction: &Transaction, account: AccountId) -> Result<usize, StoreError> {
+    let update = "UPDATE followed SET walked = 0, seq = (SELECT last_seq FROM account WHERE id = $1) \
                 WHERE account_id = $1";
-    transaction.execute(note, &[&key(account.get())]).await?;
+    transaction.execute(update, &[&key(account.get())]).await?;
     Ok(0)
 }
 
-async fn walk(
+/// Indexes the next templates of an account whose index is being rebuilt.
+async fn rebuild(
     transaction: &Transaction,
     account: AccountId,
     from: i64,
@@ -255,55 +262,57 @@ async fn walk(
         .query(
             "SELECT id FROM template WHERE account_id = $1 AND id > $2 AND claim IS NOT NULL \
              ORDER BY id LIMIT $3",
-            &[&key(account.get()), &from, &STEP],
+            &[&key(account.get()), &from, &STEP_ROWS],
         )
         .await?;
     let ids: Result<Vec<TemplateId>, StoreError> =
         rows.iter().map(|row| super::columns::template_id(row, 0)).collect();
     let ids = ids?;
-    write(transaction, account, &ids).await?;
+    write_entries(transaction, account, &ids).await?;
     let walked = ids.last().map(|id| key(id.get()));
-    let note = "UPDATE followed SET walked = $2 WHERE account_id = $1";
-    transaction.execute(note, &[&key(account.get()), &walked]).await?;
+    let update = "UPDATE followed SET walked = $2 WHERE account_id = $1";
+    transaction.execute(update, &[&key(account.get()), &walked]).await?;
     Ok(ids.len())
 }
 
-/// Puts the words of these templates in the place of those they had.
-async fn write(
+/// Replaces the index entries of these templates.
+async fn write_entries(
     transaction: &Transaction,
     account: AccountId,
     ids: &[TemplateId],
 ) -> Result<(), StoreError> {
     let keys: Vec<i64> = ids.iter().map(|id| key(id.get())).collect();
-    // All that an account has is not to be read for a few, however few the server believes it has.
+    // The addition keeps the planner from scanning all templates of the account for a few ids.
     let statement = format!(
         "SELECT {} FROM template WHERE id = ANY($1) AND account_id + 0 = $2 AND claim IS NOT NULL",
         templates::COLUMNS
     );
     let rows = transaction.query(&statement, &[&keys, &key(account.get())]).await?;
-    let (mut found, mut words) = (Vec::new(), Vec::new());
+    let (mut found, mut vectors) = (Vec::new(), Vec::new());
     for row in &rows {
         match templates::stored(row) {
             Ok(template) => {
                 found.push(key(template.id.get()));
-                words.push(vector(account, &template));
+                vectors.push(vector(account, &template));
             }
-            // One row that makes no sense is not to keep all others from being found.
+            // One corrupt row must not keep the others from being indexed.
             Err(error) => {
-                tracing::warn!(%error, "a template cannot be read and will not be found");
+                tracing::warn!(%error, "cannot read a template: searches will not find it");
             }
         }
     }
-    let gone = "DELETE FROM found_by WHERE template_id = ANY($1) AND template_id <> ALL($2)";
+    let delete = "DELETE FROM found_by WHERE template_id = ANY($1) AND template_id <> ALL($2)";
     let values: Values<'_> = &[&keys, &found];
-    transaction.execute(gone, values).await?;
+    transaction.execute(delete, values).await?;
     let insert = "INSERT INTO found_by SELECT id, words::tsvector \
                   FROM unnest($1::int8[], $2::text[]) AS new (id, words) \
                   ON CONFLICT (template_id) DO UPDATE SET words = excluded.words";
-    transaction.execute(insert, &[&found, &words]).await.map(drop)
+    transaction.execute(insert, &[&found, &vectors]).await.map(drop)
 }
 
+/// The `tsvector` of a template.
 fn vector(account: AccountId, template: &StoredTemplate) -> String {
-    let words: Vec<String> = entry(account, template).iter().map(|word| quoted(word)).collect();
+    let words: Vec<String> =
+        index_terms(account, template).iter().map(|word| quoted(word)).collect();
     words.join(" ")
 }

@@ -1,4 +1,4 @@
-//! Templates, as SQL: how they are read.
+//! Reads of templates and idempotency records, as SQL.
 
 use std::sync::Arc;
 
@@ -15,13 +15,15 @@ use tokio_postgres::Row;
 
 use super::{
     PostgresStore,
-    columns::{account_id, at, category, column, key, maybe, number, plain, status, template_id},
-    pool::Links,
+    columns::{
+        account_id, category, decode, get, key, number, optional, status, template_id, timestamp,
+    },
+    pool::PgPools,
     transaction::{Transaction, transact},
 };
 use crate::{
     CreatedTemplate, IdempotencyRecord, NameConflict, StoreError, StoredTemplate,
-    encoding::{oldest_record, record_key, wording_key},
+    encoding::{idempotency_cutoff, idempotency_hash, text_hash},
 };
 
 macro_rules! columns {
@@ -31,17 +33,17 @@ macro_rules! columns {
     };
 }
 
-/// Everything of a template's newest version.
+/// All columns of a template's newest version.
 pub(super) const COLUMNS: &str = columns!();
 
-/// Deleted ones are not found.
+/// One template, unless it is deleted.
 const ONE: &str = concat!(
     "SELECT ",
     columns!(),
     " FROM template WHERE id = $1 AND account_id = $2 AND claim IS NOT NULL"
 );
 
-/// Several of them, whosever they are.
+/// Several templates of any account, except deleted ones.
 pub(super) const BY_IDS: &str = concat!(
     "SELECT account_id, ",
     columns!(),
@@ -57,78 +59,81 @@ pub(super) async fn one_in(
     row.as_ref().map(stored).transpose()
 }
 
-/// Reads the columns that [`COLUMNS`] names.
-#[expect(clippy::disallowed_methods, reason = "this is the one place that trusts a row")]
+/// Decodes a row with [`COLUMNS`].
+#[expect(clippy::disallowed_methods, reason = "the only function that trusts stored rows")]
 pub(super) fn stored(row: &Row) -> Result<StoredTemplate, StoreError> {
     let template = Template::restore(
-        plain(row, "name")?,
-        plain(row, "language")?,
+        get(row, "name")?,
+        get(row, "language")?,
         category(row, "category")?,
-        plain(row, "allow_category_change")?,
-        plain(row, "content")?,
+        get(row, "allow_category_change")?,
+        get(row, "content")?,
     );
     let state = State {
         version: number(row, "version")?,
         newest: status(row, "status")?,
-        approved: maybe(row, "live_version", |version: i64| u64::try_from(version).ok())?,
-        hold: maybe(row, "hold", |word: String| Hold::parse(&word))?,
+        approved: optional(row, "live_version", |version: i64| u64::try_from(version).ok())?,
+        hold: optional(row, "hold", |text: String| Hold::parse(&text))?,
     };
     Ok(StoredTemplate {
         id: template_id(row, "id")?,
-        phone: plain(row, "phone_id")?,
+        phone: get(row, "phone_id")?,
         template,
         state,
-        previous_category: maybe(row, "previous_category", |word: String| Category::parse(&word))?,
-        reason: plain(row, "reason")?,
+        previous_category: optional(row, "previous_category", |text: String| {
+            Category::parse(&text)
+        })?,
+        reason: get(row, "reason")?,
         revision: number(row, "revision")?,
-        created_at: at(row, "created_at")?,
-        updated_at: at(row, "updated_at")?,
+        created_at: timestamp(row, "created_at")?,
+        updated_at: timestamp(row, "updated_at")?,
     })
 }
 
-/// Who has the claim, if anybody; told by its id only to its account.
-pub(super) async fn taken(
-    links: &Links,
+/// The conflict with the template that has a unique key. Only its own account learns its id.
+pub(super) async fn name_conflict(
+    pools: &PgPools,
     account: AccountId,
-    claim: [u8; 16],
+    unique_key: [u8; 16],
 ) -> Result<Option<NameConflict>, StoreError> {
     let statement = "SELECT id, account_id FROM template WHERE claim = $1";
-    let Some(row) = links.read_one(statement, &[&&claim[..]]).await? else { return Ok(None) };
-    let own = account_id(&row, "account_id")? == account;
-    Ok(Some(NameConflict { own: own.then_some(template_id(&row, "id")?) }))
+    let Some(row) = pools.read_one(statement, &[&&unique_key[..]]).await? else { return Ok(None) };
+    let is_own = account_id(&row, "account_id")? == account;
+    Ok(Some(NameConflict { existing_id: is_own.then_some(template_id(&row, "id")?) }))
 }
 
-/// The oldest other template of the account that has these words.
+/// The oldest other template of the account with this text.
 pub(super) async fn template_with_text(
-    links: &Links,
+    pools: &PgPools,
     account: AccountId,
-    wording: &MessageText,
+    text: &MessageText,
     except: Option<TemplateId>,
 ) -> Result<Option<TemplateId>, StoreError> {
     let statement = "SELECT id FROM template WHERE wording = $1 AND account_id = $2 AND \
                      id IS DISTINCT FROM $3 AND claim IS NOT NULL ORDER BY id LIMIT 1";
-    let (hash, except) = (wording_key(account, wording), except.map(|id| key(id.get())));
-    let row = links.read_one(statement, &[&&hash[..], &key(account.get()), &except]).await?;
+    let (hash, except) = (text_hash(account, text), except.map(|id| key(id.get())));
+    let row = pools.read_one(statement, &[&&hash[..], &key(account.get()), &except]).await?;
     row.map(|row| template_id(&row, 0)).transpose()
 }
 
-/// What an Idempotency-Key has made.
+/// The unexpired record of an Idempotency-Key.
 pub(super) async fn record(
-    links: &Links,
+    pools: &PgPools,
     account: AccountId,
     idempotency_key: [u8; 16],
     at: jiff::Timestamp,
 ) -> Result<Option<IdempotencyRecord>, StoreError> {
     let statement = "SELECT payload, template_id, category, status FROM idempotency \
                      WHERE key = $1 AND created_at > $2";
-    let hash = record_key(account, idempotency_key);
-    let row = links.read_one(statement, &[&&hash[..], &oldest_record(at)]).await?;
+    let hash = idempotency_hash(account, idempotency_key);
+    let row = pools.read_one(statement, &[&&hash[..], &idempotency_cutoff(at)]).await?;
     row.as_ref().map(record_of).transpose()
 }
 
 impl PostgresStore {
-    /// Commits something of the account, so that what can be seen of it is as durable. A commit that
-    /// was kept from waiting for its standby is seen as well: who tells of it has to wait instead.
+    /// Commits a transaction that locks the account, which makes all its earlier commits durable. A
+    /// commit whose wait for the standby was interrupted is visible but may not be replicated, so
+    /// it has to be confirmed before it is reported to a client.
     pub(super) async fn confirm(&self, account: AccountId) -> Result<(), StoreError> {
         let locked: Result<bool, StoreError> = transact!(self, tx => tx.lock(account));
         locked.map(drop)
@@ -136,25 +141,24 @@ impl PostgresStore {
 }
 
 pub(super) fn record_of(row: &Row) -> Result<IdempotencyRecord, StoreError> {
-    let numbered = |number: i16| u8::try_from(number).ok();
+    let code = |number: i16| u8::try_from(number).ok();
     let receipt = CreatedTemplate {
         id: template_id(row, "template_id")?,
-        status: column(row, "status", |it| {
-            numbered(it).and_then(galley_domain::template::Status::from_code)
+        status: decode(row, "status", |it| {
+            code(it).and_then(galley_domain::template::Status::from_code)
         })?,
-        category: column(row, "category", |it| numbered(it).and_then(Category::from_code))?,
+        category: decode(row, "category", |it| code(it).and_then(Category::from_code))?,
     };
     Ok(IdempotencyRecord {
-        payload: column(row, "payload", |it: Vec<u8>| it.try_into().ok())?,
-        receipt,
+        payload: decode(row, "payload", |it: Vec<u8>| it.try_into().ok())?,
+        created: receipt,
     })
 }
 
-/// There are no more ids.
-pub(super) fn out_of_ids() -> StoreError {
-    StoreError::Failed(Arc::new(OutOfIds))
+pub(super) fn ids_exhausted() -> StoreError {
+    StoreError::Failed(Arc::new(IdsExhausted))
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("there are no more ids")]
-struct OutOfIds;
+#[error("no template or account ids are left")]
+struct IdsExhausted;

@@ -1,4 +1,4 @@
-//! TLS to the database, by rustls.
+//! TLS connections to the database, with rustls.
 
 use std::{
     convert::Infallible,
@@ -18,14 +18,14 @@ use rustls::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::{
     Socket,
-    tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream},
+    tls::{self as driver, ChannelBinding, MakeTlsConnect, TlsConnect},
 };
 use tokio_rustls::TlsConnector;
 
-use super::address::{PostgresAddress, Protection};
+use super::address::{PostgresAddress, TlsMode};
 use crate::StoreError;
 
-/// Makes connections to the database private.
+/// Opens TLS connections to the database.
 #[derive(Clone)]
 pub(super) struct Tls {
     config: Arc<ClientConfig>,
@@ -36,7 +36,7 @@ pub(super) struct Tls {
 enum TlsError {
     #[error("{path}: {cause}", path = .0, cause = .1)]
     RootCertificate(String, rustls::pki_types::pem::Error),
-    #[error("there is no certificate in {0}")]
+    #[error("{0} contains no certificate")]
     NoCertificate(String),
     #[error(transparent)]
     Rustls(#[from] rustls::Error),
@@ -49,46 +49,46 @@ impl From<TlsError> for StoreError {
 }
 
 impl Tls {
-    /// As the address wants it.
-    pub(super) fn of(address: &PostgresAddress) -> Result<Self, StoreError> {
+    /// TLS as configured by the address.
+    pub(super) fn new(address: &PostgresAddress) -> Result<Self, StoreError> {
         let provider = Arc::new(ring::default_provider());
         let config = ClientConfig::builder_with_provider(Arc::clone(&provider));
         let config = config.with_safe_default_protocol_versions().map_err(TlsError::from)?;
-        let config = match address.protection() {
-            Protection::VerifyFull(root) => config.with_root_certificates(roots(root.as_deref())?),
-            Protection::Plain | Protection::Prefer | Protection::Require => {
-                config.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider)))
-            }
+        let config = match address.tls_mode() {
+            TlsMode::VerifyFull(root) => config.with_root_certificates(roots(root.as_deref())?),
+            TlsMode::Disable | TlsMode::Prefer | TlsMode::Require => config
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(NoCertificateVerification(provider))),
         };
         Ok(Self { config: Arc::new(config.with_no_client_auth()) })
     }
 }
 
-/// Whom to trust: the authority in the file, or whom the system trusts.
+/// Trusted authorities: those in the file, or those of the system.
 fn roots(file: Option<&std::path::Path>) -> Result<RootCertStore, StoreError> {
     let mut store = RootCertStore::empty();
     let Some(file) = file else {
         store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         return Ok(store);
     };
-    let shown = || file.display().to_string();
+    let path = || file.display().to_string();
     let found = CertificateDer::pem_file_iter(file);
-    for certificate in found.map_err(|error| TlsError::RootCertificate(shown(), error))? {
-        let certificate = certificate.map_err(|error| TlsError::RootCertificate(shown(), error))?;
+    for certificate in found.map_err(|error| TlsError::RootCertificate(path(), error))? {
+        let certificate = certificate.map_err(|error| TlsError::RootCertificate(path(), error))?;
         store.add(certificate).map_err(TlsError::from)?;
     }
     if store.is_empty() {
-        return Err(TlsError::NoCertificate(shown()).into());
+        return Err(TlsError::NoCertificate(path()).into());
     }
     Ok(store)
 }
 
-/// Takes whatever certificate comes, as `sslmode=require` means it: nobody can read along, but
-/// nobody has shown who he is.
+/// Accepts any certificate, as `sslmode=require` specifies: encrypted, but the server is not
+/// authenticated.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct NoCertificateVerification(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for NoCertificateVerification {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,
@@ -126,48 +126,48 @@ impl ServerCertVerifier for Anybody {
 }
 
 impl MakeTlsConnect<Socket> for Tls {
-    type Stream = Protected;
+    type Stream = TlsStream;
     type TlsConnect = Handshake;
     type Error = Infallible;
 
-    /// Asked before it is known whether there will be a handshake: a socket has no name, and needs
-    /// none.
+    /// The driver calls this even if no handshake follows, so an invalid name is reported later: a
+    /// Unix socket has no server name and needs none.
     fn make_tls_connect(&mut self, host: &str) -> Result<Handshake, Infallible> {
         let name = ServerName::try_from(host).map(|name| name.to_owned());
         Ok(Handshake { connector: TlsConnector::from(Arc::clone(&self.config)), name })
     }
 }
 
-/// A handshake that is about to begin.
+/// A handshake that has not started.
 pub(super) struct Handshake {
     connector: TlsConnector,
     name: Result<ServerName<'static>, InvalidDnsNameError>,
 }
 
 impl TlsConnect<Socket> for Handshake {
-    type Stream = Protected;
+    type Stream = TlsStream;
     type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Protected>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = io::Result<TlsStream>> + Send>>;
 
     fn connect(self, socket: Socket) -> Self::Future {
         Box::pin(async move {
             let name =
                 self.name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-            self.connector.connect(name, socket).await.map(Box::new).map(Protected)
+            self.connector.connect(name, socket).await.map(Box::new).map(TlsStream)
         })
     }
 }
 
-/// A connection that nobody reads along.
-pub(super) struct Protected(Box<tokio_rustls::client::TlsStream<Socket>>);
+/// An encrypted connection.
+pub(super) struct TlsStream(Box<tokio_rustls::client::TlsStream<Socket>>);
 
-impl TlsStream for Protected {
+impl driver::TlsStream for TlsStream {
     fn channel_binding(&self) -> ChannelBinding {
         ChannelBinding::none()
     }
 }
 
-impl AsyncRead for Protected {
+impl AsyncRead for TlsStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -177,7 +177,7 @@ impl AsyncRead for Protected {
     }
 }
 
-impl AsyncWrite for Protected {
+impl AsyncWrite for TlsStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,5 +1,5 @@
-//! Transactions. Whoever changes something of an account locks its row first, and accounts in the
-//! order of their ids: so events are numbered one after the other, and nobody waits in a circle.
+//! Transactions. A transaction that changes an account locks its row first, and several accounts in
+//! the order of their ids: so each account's events are numbered in sequence, without deadlocks.
 
 use std::collections::HashMap;
 
@@ -11,31 +11,31 @@ use super::{
     accounts,
     columns::{key, number},
     errors,
-    pool::{Link, Links, Values, is_worth_a_second_try},
+    pool::{PgConnection, PgPools, Values, is_worth_retrying},
 };
 use crate::{AccountLimits, StoreError};
 
-/// How often a transaction is begun again that others stood in the way of.
-pub(super) const MOST_TRIES: u32 = 5;
+/// How often a transaction is attempted when it conflicts with others.
+pub(super) const MAX_ATTEMPTS: u32 = 5;
 
-/// Runs work in a transaction, commits it, and tells of its events. The work may run more than
-/// once, but only one run is ever committed.
+/// Runs work in a transaction, commits it and notifies subscribers of its events. The work may run
+/// more than once, but only one run is ever committed.
 macro_rules! transact {
     ($store:expr, $tx:ident => $work:expr) => {{
-        let mut tries = 0;
+        let mut attempts = 0;
         loop {
-            tries += 1;
-            let mut open = $crate::postgres::transaction::Transaction::begin(&$store.links).await?;
+            attempts += 1;
+            let mut open = $crate::postgres::transaction::Transaction::begin(&$store.pools).await?;
             let $tx = &mut open;
             match $work.await {
                 Ok(done) => {
                     let newest = open.commit().await?;
-                    $store.event_notifier.tell(&newest);
+                    $store.event_notifier.notify(&newest);
                     break Ok(done);
                 }
                 Err(error) => {
                     open.roll_back().await;
-                    if !$crate::postgres::transaction::again(tries, &error) {
+                    if !$crate::postgres::transaction::should_retry(attempts, &error) {
                         break Err(error);
                     }
                 }
@@ -45,47 +45,47 @@ macro_rules! transact {
 }
 pub(super) use transact;
 
-/// Whether to try once more.
-pub(super) fn again(tries: u32, error: &StoreError) -> bool {
-    let may_succeed = errors::is_worth_another_try(error) || errors::is_collision(error);
-    tries < MOST_TRIES && may_succeed
+/// Whether to attempt the transaction once more.
+pub(super) fn should_retry(attempts: u32, error: &StoreError) -> bool {
+    let may_succeed = errors::is_transient_conflict(error) || errors::is_unique_violation(error);
+    attempts < MAX_ATTEMPTS && may_succeed
 }
 
-/// A transaction that is open. Dropped before its end, it takes its connection with it
-/// ([`Link`]), so that nothing of it is ever committed.
+/// An open transaction. Dropping it before its end closes its connection ([`PgConnection`]), so
+/// that nothing of it is ever committed.
 pub(super) struct Transaction {
-    link: Link,
-    accounts: HashMap<AccountId, Locked>,
-    is_undone: bool,
+    connection: PgConnection,
+    accounts: HashMap<AccountId, LockedAccount>,
+    is_rollback_only: bool,
 }
 
-/// What a transaction knows of an account whose row it has locked.
-struct Locked {
+/// The state of an account whose row the transaction has locked.
+struct LockedAccount {
     last_seq: u64,
-    raised: bool,
+    has_new_events: bool,
     limits: Option<AccountLimits>,
 }
 
 impl Transaction {
-    pub(super) async fn begin(links: &Links) -> Result<Self, StoreError> {
-        let link = links.own().await?;
+    pub(super) async fn begin(pools: &PgPools) -> Result<Self, StoreError> {
+        let connection = pools.acquire().await?;
         let begun = Instant::now();
-        let link = match link.begin().await {
-            Ok(()) => link,
-            Err(error) if !is_worth_a_second_try(begun) => return Err(error),
+        let connection = match connection.begin().await {
+            Ok(()) => connection,
+            Err(error) if !is_worth_retrying(begun) => return Err(error),
             Err(_) => {
-                // It may have been lost while nobody used it: another one may be good.
-                drop(link);
-                let link = links.own().await?;
-                link.begin().await?;
-                link
+                // The connection may have broken while it was idle: try another one.
+                drop(connection);
+                let connection = pools.acquire().await?;
+                connection.begin().await?;
+                connection
             }
         };
-        Ok(Self { link, accounts: HashMap::new(), is_undone: false })
+        Ok(Self { connection, accounts: HashMap::new(), is_rollback_only: false })
     }
 
-    pub(super) fn link(&self) -> &Link {
-        &self.link
+    pub(super) fn connection(&self) -> &PgConnection {
+        &self.connection
     }
 
     pub(super) async fn query(
@@ -93,7 +93,7 @@ impl Transaction {
         statement: &str,
         values: Values<'_>,
     ) -> Result<Vec<Row>, StoreError> {
-        self.link().query(statement, values).await
+        self.connection().query(statement, values).await
     }
 
     pub(super) async fn query_one(
@@ -109,11 +109,11 @@ impl Transaction {
         statement: &str,
         values: Values<'_>,
     ) -> Result<u64, StoreError> {
-        self.link().execute(statement, values).await
+        self.connection().execute(statement, values).await
     }
 
-    /// Locks an account until the end. `false`: there is none. Every account of a transaction is
-    /// locked before anything else, those with smaller ids first.
+    /// Locks an account until the transaction ends; `false` if it does not exist. A transaction
+    /// locks all its accounts before anything else, in the order of their ids.
     pub(super) async fn lock(&mut self, account: AccountId) -> Result<bool, StoreError> {
         if self.accounts.contains_key(&account) {
             return Ok(true);
@@ -124,54 +124,54 @@ impl Transaction {
             return Ok(false);
         };
         let (last_seq, limits) = (number(&row, "last_seq")?, accounts::limits(&row)?);
-        let locked = Locked { last_seq, raised: false, limits };
+        let locked = LockedAccount { last_seq, has_new_events: false, limits };
         self.accounts.insert(account, locked);
         Ok(true)
     }
 
-    /// The number of the next event of an account that is locked.
+    /// Assigns the number of the next event of a locked account.
     pub(super) fn next_seq(&mut self, account: AccountId) -> u64 {
         let locked = self.accounts.get_mut(&account).expect("locked before it is changed");
         locked.last_seq += 1;
-        locked.raised = true;
+        locked.has_new_events = true;
         locked.last_seq
     }
 
-    /// The number of the newest event of an account that is locked.
+    /// The number of the newest event of a locked account.
     pub(super) fn newest_seq(&self, account: AccountId) -> u64 {
-        self.accounts.get(&account).expect("locked before it is looked at").last_seq
+        self.accounts.get(&account).expect("locked before it is read").last_seq
     }
 
-    /// The limits of an account that is locked.
+    /// The limits of a locked account.
     pub(super) fn limits(&self, account: AccountId) -> Option<AccountLimits> {
-        self.accounts.get(&account).expect("locked before it is looked at").limits
+        self.accounts.get(&account).expect("locked before it is read").limits
     }
 
-    /// Lets nothing of it count, though the work ends well: with a refusal that came after changes.
-    pub(super) fn undo(&mut self) {
-        self.is_undone = true;
+    /// Makes the commit roll back, for work that returns a refusal after it changed something.
+    pub(super) fn set_rollback_only(&mut self) {
+        self.is_rollback_only = true;
     }
 
-    /// Makes it durable, unless it is undone; answers the newest events of the accounts that have new
-    /// ones. An error is known to have undone everything, or else the outcome is unknown.
+    /// Commits durably, unless the transaction is rollback-only; returns the newest event of each
+    /// account that has new ones. After an error, either everything is rolled back or the error is
+    /// [`StoreError::OutcomeUnknown`].
     pub(super) async fn commit(self) -> Result<Vec<(AccountId, u64)>, StoreError> {
-        if self.is_undone {
+        if self.is_rollback_only {
             self.roll_back().await;
             return Ok(Vec::new());
         }
-        let raised = self.accounts.iter().filter(|(_, locked)| locked.raised);
+        let changed = self.accounts.iter().filter(|(_, locked)| locked.has_new_events);
         let newest: Vec<(AccountId, u64)> =
-            raised.map(|(account, locked)| (*account, locked.last_seq)).collect();
+            changed.map(|(account, locked)| (*account, locked.last_seq)).collect();
         for (account, seq) in &newest {
             let statement = "UPDATE account SET last_seq = $2 WHERE id = $1";
             self.execute(statement, &[&key(account.get()), &key(*seq)]).await?;
         }
-        self.link.commit().await?;
+        self.connection.commit().await?;
         Ok(newest)
     }
 
-    /// Undoes everything.
     pub(super) async fn roll_back(self) {
-        self.link.roll_back().await;
+        self.connection.roll_back().await;
     }
 }

@@ -1,4 +1,4 @@
-//! Making or editing several templates at once, as SQL.
+//! Upserts of several templates in one transaction, as SQL.
 
 use galley_domain::{
     id::TemplateId,
@@ -14,49 +14,51 @@ use super::{
     changes,
     columns::{actor_key, category, key, millis, number, template_id},
     events,
-    ids::Ids,
-    limits::{self, Room},
+    ids::IdGenerator,
+    limits::{self, RemainingQuota},
     media,
     pool::Values,
-    templates::{self, out_of_ids},
+    templates::{self, ids_exhausted},
     transaction::Transaction,
 };
 use crate::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, NameConflict, NewTemplate, StoreError,
-    TemplateChange, UpsertOutcome, encoding::Hashes,
+    TemplateChange, UpsertOutcome, encoding::LookupKeys,
 };
 
-/// All of them, or none.
+/// Upserts all of the templates, or none.
 pub(super) async fn all(
     transaction: &mut Transaction,
-    ids: &Ids,
-    news: &[(Hashes, NewTemplate)],
+    ids: &IdGenerator,
+    news: &[(LookupKeys, NewTemplate)],
 ) -> Result<UpsertOutcome, StoreError> {
-    let mut receipts = Vec::with_capacity(news.len());
-    for (hashes, new) in news {
-        match one(transaction, ids, hashes, new).await? {
-            Ok(receipt) => receipts.push(receipt),
+    let mut done = Vec::with_capacity(news.len());
+    for (lookup_keys, new) in news {
+        match one(transaction, ids, lookup_keys, new).await? {
+            Ok(template) => done.push(template),
             Err(refusal) => {
-                transaction.undo();
+                transaction.set_rollback_only();
                 return Ok(*refusal);
             }
         }
     }
-    Ok(UpsertOutcome::Done(receipts))
+    Ok(UpsertOutcome::Done(done))
 }
 
 async fn one(
     transaction: &mut Transaction,
-    ids: &Ids,
-    hashes: &Hashes,
+    ids: &IdGenerator,
+    lookup_keys: &LookupKeys,
     new: &NewTemplate,
 ) -> Result<Result<CreatedTemplate, Box<UpsertOutcome>>, StoreError> {
     transaction.lock(new.account).await?;
     let own = "SELECT id FROM template WHERE claim = $1 AND account_id = $2";
-    let row = transaction.query_one(own, &[&&hashes.claim[..], &key(new.account.get())]).await?;
+    let row = transaction
+        .query_one(own, &[&&lookup_keys.unique_key[..], &key(new.account.get())])
+        .await?;
     let Some(row) = row else {
-        return Ok(match create(transaction, ids, hashes, new).await? {
-            CreateOutcome::Created(receipt) => Ok(receipt),
+        return Ok(match create(transaction, ids, lookup_keys, new).await? {
+            CreateOutcome::Created(template) => Ok(template),
             refusal => Err(Box::new(UpsertOutcome::NotCreated(refusal))),
         });
     };
@@ -84,25 +86,25 @@ async fn one(
     })
 }
 
-/// Makes one template of an account that is locked.
+/// Creates a template in a locked account.
 async fn create(
     transaction: &mut Transaction,
-    ids: &Ids,
-    hashes: &Hashes,
+    ids: &IdGenerator,
+    lookup_keys: &LookupKeys,
     new: &NewTemplate,
 ) -> Result<CreateOutcome, StoreError> {
-    if let Some(known) = category_of_family(transaction, new).await?
-        && known != new.template.category()
+    if let Some(category) = group_category(transaction, new).await?
+        && category != new.template.category()
     {
-        return Ok(CreateOutcome::CategoryDiffers(known));
+        return Ok(CreateOutcome::CategoryDiffers(category));
     }
-    let mut room = Room::of(transaction.link(), new.account, new.at).await?;
-    if let Some(limit) = room.as_mut().and_then(Room::take) {
+    let mut quota = RemainingQuota::read(transaction.connection(), new.account, new.at).await?;
+    if let Some(limit) = quota.as_mut().and_then(RemainingQuota::take) {
         return Ok(CreateOutcome::Limited(limit));
     }
     let state = State::first(new.review);
-    let Some(id) = insert(transaction, ids, hashes, new, &state).await? else {
-        return Ok(CreateOutcome::NameInUse(NameConflict { own: None }));
+    let Some(id) = insert(transaction, ids, lookup_keys, new, &state).await? else {
+        return Ok(CreateOutcome::NameInUse(NameConflict { existing_id: None }));
     };
     let (status, category) = (state.status(), new.template.category());
     let created = events::NewEvent {
@@ -117,30 +119,30 @@ async fn create(
         reason: None,
     };
     events::append(transaction, &created).await?;
-    if room.is_some() {
+    if quota.is_some() {
         let seq = key(transaction.newest_seq(new.account));
-        limits::count_creation(transaction.link(), new.account, seq, new.at).await?;
+        limits::count_create(transaction.connection(), new.account, seq, new.at).await?;
     }
     let samples = sample::named_in(new.template.content());
-    media::note_use(transaction.link(), new.account, samples, new.at).await?;
+    media::mark_used(transaction.connection(), new.account, samples, new.at).await?;
     Ok(CreateOutcome::Created(CreatedTemplate { id, status, category }))
 }
 
-async fn category_of_family(
+async fn group_category(
     transaction: &Transaction,
     new: &NewTemplate,
 ) -> Result<Option<Category>, StoreError> {
-    let Some(family) = new.family else { return Ok(None) };
+    let Some(group) = new.translation_group else { return Ok(None) };
     let statement = "SELECT category FROM template WHERE family = $1 AND claim IS NOT NULL LIMIT 1";
-    let row = transaction.query_one(statement, &[&&family.0[..]]).await?;
+    let row = transaction.query_one(statement, &[&&group.0[..]]).await?;
     row.map(|row| category(&row, 0)).transpose()
 }
 
-/// None if somebody else has the claim.
+/// Inserts the template under a new id; `None` if its unique key is in use.
 async fn insert(
     transaction: &Transaction,
-    ids: &Ids,
-    hashes: &Hashes,
+    ids: &IdGenerator,
+    lookup_keys: &LookupKeys,
     new: &NewTemplate,
     state: &State,
 ) -> Result<Option<TemplateId>, StoreError> {
@@ -149,26 +151,26 @@ async fn insert(
     let last = transaction.query_one(last, &[&account]).await?;
     let mut last = last.map_or(Ok(0), |row| number(&row, 0))?;
     loop {
-        let id = TemplateId::new(ids.next(last, new.at)).ok_or_else(out_of_ids)?;
-        if insert_as(transaction, id, hashes, new, state).await? {
-            let raise = "UPDATE account SET last_template = $2 WHERE id = $1";
-            transaction.execute(raise, &[&account, &key(id.get())]).await?;
+        let id = TemplateId::new(ids.next(last, new.at)).ok_or_else(ids_exhausted)?;
+        if insert_with_id(transaction, id, lookup_keys, new, state).await? {
+            let update = "UPDATE account SET last_template = $2 WHERE id = $1";
+            transaction.execute(update, &[&account, &key(id.get())]).await?;
             return Ok(Some(id));
         }
-        let taken = "SELECT 1 FROM template WHERE claim = $1";
-        if transaction.query_one(taken, &[&&hashes.claim[..]]).await?.is_some() {
+        let existing = "SELECT 1 FROM template WHERE claim = $1";
+        if transaction.query_one(existing, &[&&lookup_keys.unique_key[..]]).await?.is_some() {
             return Ok(None);
         }
-        // Another instance has the id: one behind it will do.
+        // Another instance has the id: continue after it.
         last = id.get();
     }
 }
 
-/// Whether neither the claim nor the id was taken.
-async fn insert_as(
+/// Inserts the template; `false` if its unique key or the id is in use.
+async fn insert_with_id(
     transaction: &Transaction,
     id: TemplateId,
-    hashes: &Hashes,
+    lookup_keys: &LookupKeys,
     new: &NewTemplate,
     state: &State,
 ) -> Result<bool, StoreError> {
@@ -181,7 +183,7 @@ async fn insert_as(
         &key(id.get()),
         &key(new.account.get()),
         &new.phone,
-        &&hashes.claim[..],
+        &&lookup_keys.unique_key[..],
         &template.name(),
         &template.language(),
         &template.category().as_str(),
@@ -191,8 +193,8 @@ async fn insert_as(
         &millis(new.at),
         &template.content(),
         &actor_key(new.actor),
-        &new.family.map(|family| family.0.to_vec()),
-        &hashes.wording.map(|wording| wording.to_vec()),
+        &new.translation_group.map(|group| group.0.to_vec()),
+        &lookup_keys.text.map(|text| text.to_vec()),
     ];
     Ok(transaction.execute(statement, values).await? > 0)
 }

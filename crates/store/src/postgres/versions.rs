@@ -1,4 +1,5 @@
-//! The versions of a template, as SQL: the newest stands in its own row, the others behind it.
+//! The versions of a template, as SQL. The newest is in the template's row, older ones in
+//! `former_version`.
 
 use galley_domain::{
     id::{AccountId, TemplateId},
@@ -7,8 +8,8 @@ use galley_domain::{
 use tokio_postgres::Row;
 
 use super::{
-    columns::{actor, at, category, key, maybe, moment, number, plain, status},
-    pool::{Links, Values},
+    columns::{actor, category, get, key, number, optional, optional_timestamp, status, timestamp},
+    pool::{PgPools, Values},
     transaction::Transaction,
 };
 use crate::{Decision, StoreError, Version};
@@ -26,19 +27,18 @@ macro_rules! versions {
     };
 }
 
-/// Those that its account may see, newest first. A template that is not there has none; one that
-/// is has at least its newest, which is below the largest number.
+/// The versions below `$3`, newest first, unless the template is deleted or another account's.
 const VERSIONS: &str = concat!(
     versions!(),
     " WHERE version < $3 AND EXISTS (SELECT 1 FROM template WHERE id = $1 AND account_id = $2 AND \
      claim IS NOT NULL) ORDER BY version DESC LIMIT $4"
 );
 
-/// One of them, whatever has become of the template since.
-const TOLD: &str = concat!(versions!(), " WHERE version = $2");
+/// One version, even if the template has been deleted.
+const OF_EVENT: &str = concat!(versions!(), " WHERE version = $2");
 
 pub(super) async fn page(
-    links: &Links,
+    pools: &PgPools,
     account: AccountId,
     id: TemplateId,
     before: Option<u64>,
@@ -47,52 +47,52 @@ pub(super) async fn page(
     let before = before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let values: Values<'_> = &[&key(id.get()), &key(account.get()), &before, &limit];
-    // Documents may be long, and many.
-    let rows = links.own_for_long().await?.query(VERSIONS, values).await?;
+    // There may be many long documents.
+    let rows = pools.acquire_slow().await?.query(VERSIONS, values).await?;
     rows.iter().map(version).collect()
 }
 
 pub(super) async fn one(
-    links: &Links,
+    pools: &PgPools,
     account: AccountId,
     id: TemplateId,
-    wanted: u64,
+    number: u64,
 ) -> Result<Option<Version>, StoreError> {
-    let before = i64::try_from(wanted.saturating_add(1)).unwrap_or(i64::MAX);
+    let before = i64::try_from(number.saturating_add(1)).unwrap_or(i64::MAX);
     let values: Values<'_> = &[&key(id.get()), &key(account.get()), &before, &1_i64];
-    let row = links.read_one(VERSIONS, values).await?;
+    let row = pools.read_one(VERSIONS, values).await?;
     let found = row.as_ref().map(version).transpose()?;
-    Ok(found.filter(|it| it.number == wanted))
+    Ok(found.filter(|it| it.number == number))
 }
 
-/// The same inside a transaction.
+/// One version, inside a transaction.
 pub(super) async fn one_in(
     transaction: &Transaction,
     account: AccountId,
     id: TemplateId,
-    wanted: u64,
+    number: u64,
 ) -> Result<Option<Version>, StoreError> {
-    let before = i64::try_from(wanted.saturating_add(1)).unwrap_or(i64::MAX);
+    let before = i64::try_from(number.saturating_add(1)).unwrap_or(i64::MAX);
     let values: Values<'_> = &[&key(id.get()), &key(account.get()), &before, &1_i64];
     let row = transaction.query_one(VERSIONS, values).await?;
     let found = row.as_ref().map(version).transpose()?;
-    Ok(found.filter(|it| it.number == wanted))
+    Ok(found.filter(|it| it.number == number))
 }
 
-/// A version that an event tells of, whatever has become of its template since.
-pub(super) async fn told(
+/// The version that an event refers to, even if its template has been deleted.
+pub(super) async fn of_event(
     transaction: &Transaction,
     id: TemplateId,
-    wanted: u64,
+    number: u64,
 ) -> Result<Option<Version>, StoreError> {
-    let row = transaction.query_one(TOLD, &[&key(id.get()), &key(wanted)]).await?;
+    let row = transaction.query_one(OF_EVENT, &[&key(id.get()), &key(number)]).await?;
     row.as_ref().map(version).transpose()
 }
 
 fn version(row: &Row) -> Result<Version, StoreError> {
-    let decision = match moment(row, "decided_at")? {
+    let decision = match optional_timestamp(row, "decided_at")? {
         Some(at) => {
-            Some(Decision { at, by: actor(row, "decided_by")?, reason: plain(row, "reason")? })
+            Some(Decision { at, by: actor(row, "decided_by")?, reason: get(row, "reason")? })
         }
         None => None,
     };
@@ -100,9 +100,9 @@ fn version(row: &Row) -> Result<Version, StoreError> {
         number: number(row, "version")?,
         status: status(row, "status")?,
         category: category(row, "category")?,
-        previous_category: maybe(row, "previous_category", |it: String| Category::parse(&it))?,
-        content: plain(row, "content")?,
-        created_at: at(row, "created_at")?,
+        previous_category: optional(row, "previous_category", |it: String| Category::parse(&it))?,
+        content: get(row, "content")?,
+        created_at: timestamp(row, "created_at")?,
         created_by: actor(row, "actor")?,
         decision,
     })

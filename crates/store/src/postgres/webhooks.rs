@@ -1,4 +1,4 @@
-//! Endpoints, as SQL: registered, changed, taken away.
+//! Webhook endpoints, as SQL: create, change, rotate, delete.
 
 use galley_domain::{
     id::{AccountId, WebhookId},
@@ -10,18 +10,19 @@ use tokio_postgres::Row;
 
 use super::{
     columns::{
-        account_id, at as moment_at, column, key, maybe, millis, moment, number, plain, webhook_id,
+        account_id, decode, get, key, millis, number, optional, optional_timestamp, timestamp,
+        webhook_id,
     },
-    pool::{Links, Values},
+    pool::{PgPools, Values},
     transaction::Transaction,
 };
 use crate::{
-    CreateWebhookOutcome, MAX_WEBHOOKS, NewWebhook, Rotation, StoreError, StoredSecret, Webhook,
-    WebhookChange,
+    CreateWebhookOutcome, MAX_WEBHOOKS, NewWebhook, RotateOutcome, StoreError, StoredSecret,
+    Webhook, WebhookChange,
 };
 
-/// Everything of an endpoint. Columns are named, here as everywhere: a newer release may add some
-/// while this one is running.
+/// All columns of an endpoint. They are listed by name, here as everywhere: a newer release may add
+/// columns while this one is running.
 macro_rules! columns {
     () => {
         "w.id, w.account_id, w.url, w.events, w.format, w.subscribed, w.secret, w.former_secret, \
@@ -30,7 +31,7 @@ macro_rules! columns {
     };
 }
 
-/// The same with how far behind it is.
+/// Selects endpoints with their number of undelivered events.
 const SELECT: &str = concat!(
     "SELECT ",
     columns!(),
@@ -47,13 +48,13 @@ pub(super) async fn create(
     }
     let account = key(new.account.get());
     let statement = "SELECT id, subscribed FROM webhook WHERE account_id = $1";
-    let there = transaction.query(statement, &[&account]).await?;
-    for other in &there {
-        if new.subscribed && plain(other, "subscribed")? {
+    let existing = transaction.query(statement, &[&account]).await?;
+    for other in &existing {
+        if new.subscribed && get(other, "subscribed")? {
             return Ok(CreateWebhookOutcome::Subscribed(webhook_id(other, "id")?));
         }
     }
-    if there.len() >= MAX_WEBHOOKS {
+    if existing.len() >= MAX_WEBHOOKS {
         return Ok(CreateWebhookOutcome::TooMany);
     }
     let newest = key(transaction.newest_seq(new.account));
@@ -66,7 +67,7 @@ pub(super) async fn create(
     let values: Values<'_> = &[
         &account,
         &new.url,
-        &words(&new.events),
+        &joined(&new.events),
         &new.secret.0,
         &newest,
         &millis(new.at),
@@ -74,32 +75,32 @@ pub(super) async fn create(
         &new.subscribed,
     ];
     let rows = transaction.query(insert, values).await?;
-    let made = rows.iter().map(webhook).next().transpose()?;
-    Ok(made.map_or(CreateWebhookOutcome::TooMany, |made| {
-        CreateWebhookOutcome::Created(Box::new(made))
+    let created = rows.iter().map(webhook).next().transpose()?;
+    Ok(created.map_or(CreateWebhookOutcome::TooMany, |created| {
+        CreateWebhookOutcome::Created(Box::new(created))
     }))
 }
 
 pub(super) async fn of_account(
-    links: &Links,
+    pools: &PgPools,
     account: AccountId,
 ) -> Result<Vec<Webhook>, StoreError> {
     let statement = format!("{SELECT} WHERE w.account_id = $1 ORDER BY w.id");
-    let rows = links.read(&statement, &[&key(account.get())]).await?;
+    let rows = pools.read(&statement, &[&key(account.get())]).await?;
     rows.iter().map(webhook).collect()
 }
 
 pub(super) async fn one(
-    links: &Links,
+    pools: &PgPools,
     account: AccountId,
     id: WebhookId,
 ) -> Result<Option<Webhook>, StoreError> {
     let statement = format!("{SELECT} WHERE w.id = $1 AND w.account_id = $2");
-    let row = links.read_one(&statement, &[&key(id.get()), &key(account.get())]).await?;
+    let row = pools.read_one(&statement, &[&key(id.get()), &key(account.get())]).await?;
     row.as_ref().map(webhook).transpose()
 }
 
-/// One endpoint, of whatever account, which nobody else changes until the end.
+/// One endpoint of any account, locked until the transaction ends.
 pub(super) async fn lock(
     transaction: &Transaction,
     id: WebhookId,
@@ -109,7 +110,7 @@ pub(super) async fn lock(
     row.as_ref().map(webhook).transpose()
 }
 
-/// The same if it is the account's.
+/// Locks an endpoint if the account owns it.
 pub(super) async fn lock_own(
     transaction: &Transaction,
     account: AccountId,
@@ -128,7 +129,7 @@ pub(super) async fn change(
     let Some(before) = lock_own(transaction, account, id).await? else { return Ok(None) };
     let update = "UPDATE webhook SET url = coalesce($2, url), events = coalesce($3, events), \
                   updated_at = $4 WHERE id = $1";
-    let events = change.events.as_deref().map(words);
+    let events = change.events.as_deref().map(joined);
     transaction.execute(update, &[&key(id.get()), &change.url, &events, &millis(at)]).await?;
     match change.disabled {
         Some(true) if before.disabled.is_none() => {
@@ -137,27 +138,27 @@ pub(super) async fn change(
         Some(false) if before.disabled.is_some() => enable(transaction, &before).await?,
         _ => {}
     }
-    // A new address has not failed yet.
+    // A new URL starts without failures.
     if change.url.as_ref().is_some_and(|url| *url != before.url) {
-        forgive(transaction, id).await?;
+        reset_failures(transaction, id).await?;
     }
     lock_own(transaction, account, id).await
 }
 
-/// Nothing is sent any more; what waits, waits.
+/// Disables an endpoint. Its pending deliveries stay queued.
 pub(super) async fn disable(
     transaction: &Transaction,
     id: WebhookId,
-    because: DisableReason,
+    reason: DisableReason,
     at: Timestamp,
 ) -> Result<(), StoreError> {
     let update = "UPDATE webhook SET disabled_at = $2, disabled_because = $3, \
                   resting_until = NULL WHERE id = $1";
-    let values: Values<'_> = &[&key(id.get()), &millis(at), &because.as_str()];
+    let values: Values<'_> = &[&key(id.get()), &millis(at), &reason.as_str()];
     transaction.execute(update, values).await.map(drop)
 }
 
-/// Goes on where it was, or where the events that are still kept begin.
+/// Enables an endpoint. It continues at its cursor, or at the oldest stored event if that is later.
 async fn enable(transaction: &Transaction, webhook: &Webhook) -> Result<(), StoreError> {
     let update = "UPDATE webhook SET disabled_at = NULL, disabled_because = NULL, \
                   cursor = greatest(cursor, coalesce((SELECT min(seq) FROM event \
@@ -165,21 +166,21 @@ async fn enable(transaction: &Transaction, webhook: &Webhook) -> Result<(), Stor
                   WHERE id = $1";
     let values: Values<'_> = &[&key(webhook.id.get()), &key(webhook.account.get())];
     transaction.execute(update, values).await?;
-    forgive(transaction, webhook.id).await
+    reset_failures(transaction, webhook.id).await
 }
 
-/// Begins anew to count failures.
-async fn forgive(transaction: &Transaction, id: WebhookId) -> Result<(), StoreError> {
+/// Resets the failure counters.
+async fn reset_failures(transaction: &Transaction, id: WebhookId) -> Result<(), StoreError> {
     let update = "UPDATE webhook SET failing_since = NULL, failed_at = NULL, failures = 0, \
                   resting_until = NULL WHERE id = $1";
     transaction.execute(update, &[&key(id.get())]).await.map(drop)
 }
 
-/// Another secret for an endpoint.
+/// The new secret of an endpoint.
 pub(super) struct NewSecret {
     pub(super) secret: StoredSecret,
     pub(super) until: Timestamp,
-    pub(super) anyway: bool,
+    pub(super) force: bool,
     pub(super) at: Timestamp,
 }
 
@@ -188,64 +189,65 @@ pub(super) async fn rotate(
     account: AccountId,
     id: WebhookId,
     new: &NewSecret,
-) -> Result<Rotation, StoreError> {
+) -> Result<RotateOutcome, StoreError> {
     let Some(before) = lock_own(transaction, account, id).await? else {
-        return Ok(Rotation::NoWebhook);
+        return Ok(RotateOutcome::NoWebhook);
     };
     let open = before.former_secret.map(|(_, until)| until).filter(|until| *until > new.at);
-    if let Some(until) = open.filter(|_| !new.anyway) {
-        return Ok(Rotation::Open(until));
+    if let Some(until) = open.filter(|_| !new.force) {
+        return Ok(RotateOutcome::InProgress(until));
     }
     let update = "UPDATE webhook SET former_secret = secret, former_until = $3, secret = $2, \
                   updated_at = $4 WHERE id = $1";
     let values: Values<'_> = &[&key(id.get()), &new.secret.0, &millis(new.until), &millis(new.at)];
     transaction.execute(update, values).await?;
-    let now = lock_own(transaction, account, id).await?;
-    Ok(now.map_or(Rotation::NoWebhook, |webhook| Rotation::Done(Box::new(webhook))))
+    let rotated = lock_own(transaction, account, id).await?;
+    Ok(rotated.map_or(RotateOutcome::NoWebhook, |webhook| RotateOutcome::Done(Box::new(webhook))))
 }
 
-/// Its deliveries can be many: they are forgotten bit by bit, with the events.
+/// Deletes an endpoint. It may have many deliveries; retention deletes them step by step.
 pub(super) async fn delete(
     transaction: &Transaction,
     account: AccountId,
     id: WebhookId,
 ) -> Result<bool, StoreError> {
     let delete = "DELETE FROM webhook WHERE id = $1 AND account_id = $2";
-    let gone = transaction.execute(delete, &[&key(id.get()), &key(account.get())]).await? > 0;
-    if gone {
+    let is_deleted = transaction.execute(delete, &[&key(id.get()), &key(account.get())]).await? > 0;
+    if is_deleted {
         let note = "INSERT INTO former_webhook (id) VALUES ($1)";
         transaction.execute(note, &[&key(id.get())]).await?;
     }
-    Ok(gone)
+    Ok(is_deleted)
 }
 
-fn words(events: &[EventType]) -> String {
-    let words: Vec<_> = events.iter().map(|it| it.as_str()).collect();
-    words.join(",")
+/// Event types as stored: separated by commas.
+fn joined(events: &[EventType]) -> String {
+    let types: Vec<_> = events.iter().map(|it| it.as_str()).collect();
+    types.join(",")
 }
 
 fn webhook(row: &Row) -> Result<Webhook, StoreError> {
-    let because = maybe(row, "disabled_because", |word: String| DisableReason::parse(&word))?;
-    let former: Option<Vec<u8>> = plain(row, "former_secret")?;
+    let reason = optional(row, "disabled_because", |text: String| DisableReason::parse(&text))?;
+    let former: Option<Vec<u8>> = get(row, "former_secret")?;
     let former = former.map(StoredSecret);
     Ok(Webhook {
         id: webhook_id(row, "id")?,
         account: account_id(row, "account_id")?,
-        url: plain(row, "url")?,
-        events: column(row, "events", |words: String| {
-            let words = words.split(',').filter(|word| !word.is_empty());
-            words.map(EventType::parse).collect()
+        url: get(row, "url")?,
+        events: decode(row, "events", |text: String| {
+            let types = text.split(',').filter(|it| !it.is_empty());
+            types.map(EventType::parse).collect()
         })?,
-        format: column(row, "format", |word: String| Format::parse(&word))?,
-        subscribed: plain(row, "subscribed")?,
-        secret: StoredSecret(plain(row, "secret")?),
-        former_secret: former.zip(moment(row, "former_until")?),
+        format: decode(row, "format", |text: String| Format::parse(&text))?,
+        subscribed: get(row, "subscribed")?,
+        secret: StoredSecret(get(row, "secret")?),
+        former_secret: former.zip(optional_timestamp(row, "former_until")?),
         cursor: number(row, "cursor")?,
         behind: number(row, "behind")?,
-        failing_since: moment(row, "failing_since")?,
-        resting_until: moment(row, "resting_until")?,
-        disabled: moment(row, "disabled_at")?.zip(because),
-        created_at: moment_at(row, "created_at")?,
-        updated_at: moment_at(row, "updated_at")?,
+        failing_since: optional_timestamp(row, "failing_since")?,
+        resting_until: optional_timestamp(row, "resting_until")?,
+        disabled: optional_timestamp(row, "disabled_at")?.zip(reason),
+        created_at: timestamp(row, "created_at")?,
+        updated_at: timestamp(row, "updated_at")?,
     })
 }

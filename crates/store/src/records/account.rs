@@ -1,4 +1,4 @@
-//! Accounts and credentials as they go into a store and come out of it, and reports on its upkeep.
+//! Accounts, phone numbers, credentials, and the results of maintenance work.
 
 use std::fmt;
 
@@ -6,77 +6,77 @@ use galley_domain::{account::Scopes, id::AccountId, template::Review};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-/// An account to be made.
+/// An account to create.
 #[derive(Clone, Debug)]
 pub struct NewAccount {
-    /// What people call it; no two accounts share a name.
+    /// A unique display name.
     pub name: String,
-    /// Which rulebook its documents are read by.
+    /// The id of the rulebook that validates its documents.
     pub rulebook: &'static str,
     /// How its templates get their first status.
     pub review: Review,
-    /// Its phone numbers; with none it takes any that no other account owns.
+    /// Its phone numbers. Without any, the account accepts every number that no other account owns.
     pub phones: Vec<String>,
     /// Its first credentials.
     pub credentials: Vec<NewCredential>,
-    /// Only if there is no account yet.
-    pub only_as_first: bool,
-    /// When.
+    /// Creates the account only if the store has no account yet.
+    pub only_if_first: bool,
+    /// The creation time.
     pub at: Timestamp,
 }
 
-/// What came of making an account.
+/// The result of [`create_account`](crate::Store::create_account).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CreateAccountOutcome {
-    /// It is there; its credentials have these ids, in the order given.
+    /// The account was created; the credential ids are in the order given.
     Created(AccountId, Vec<CredentialId>),
-    /// It was to be the first, and is not.
+    /// `only_if_first` was set, and an account exists.
     NotFirst,
-    /// An account of that name exists.
+    /// Another account has that name.
     NameTaken,
-    /// Another account owns that phone number.
+    /// Another account owns this phone number.
     PhoneTaken(String),
-    /// A key or token with one of these secrets exists.
+    /// A credential of this kind with the same secret exists.
     SecretTaken(CredentialKind),
 }
 
-/// A tenant.
+/// A tenant of the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// Which one.
+    /// The account's id.
     pub id: AccountId,
-    /// What people call it.
+    /// Its unique display name.
     pub name: String,
-    /// Which rulebook its documents are read by.
+    /// The id of the rulebook that validates its documents.
     pub rulebook: String,
     /// How its templates get their first status.
     pub review: Review,
-    /// Whether it takes any phone number that no other account owns.
+    /// Whether it accepts every phone number that no other account owns.
     pub takes_any_phone: bool,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// Since when it is shut out.
+    /// When it was disabled, if it is.
     pub disabled_at: Option<Timestamp>,
-    /// The limits it is held to, if it is.
+    /// Its limits, if it has any.
     pub limits: Option<AccountLimits>,
 }
 
-/// The limits that an account may be held to, by choice. Beside the number of templates they are
-/// the same for all: [`MAX_CREATES_PER_HOUR`], [`MAX_EDITS_PER_DAY`] and [`MAX_EDITS_PER_MONTH`].
+/// The optional limits of an account. Only the number of templates differs between accounts; the
+/// other limits are [`MAX_CREATES_PER_HOUR`], [`MAX_EDITS_PER_DAY`] and [`MAX_EDITS_PER_MONTH`].
 ///
 /// [`MAX_CREATES_PER_HOUR`]: crate::MAX_CREATES_PER_HOUR
 /// [`MAX_EDITS_PER_DAY`]: crate::MAX_EDITS_PER_DAY
 /// [`MAX_EDITS_PER_MONTH`]: crate::MAX_EDITS_PER_MONTH
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccountLimits {
-    /// How many templates it may have; each language of a name is one.
+    /// The maximum number of templates; each language of a name counts as one.
     pub templates: u32,
 }
 
 impl AccountLimits {
-    /// Those of a business that nobody has verified.
+    /// The limits of an unverified business.
     pub const UNVERIFIED: Self = Self { templates: 250 };
-    /// Those of a verified business.
+    /// The limits of a verified business.
     pub const VERIFIED: Self = Self { templates: 6_000 };
 }
 
@@ -89,30 +89,30 @@ impl Default for AccountLimits {
 /// A limit that an account has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// It has made as many templates as one hour takes.
+    /// Templates created by the account within an hour.
     CreationsPerHour,
-    /// It has as many templates as it may have.
+    /// Templates of the account.
     Templates,
-    /// This APPROVED template was edited as often as 24 hours take.
+    /// Edits of this APPROVED template within 24 hours.
     EditsPerDay,
-    /// This APPROVED template was edited as often as 30 days take.
+    /// Edits of this APPROVED template within 30 days.
     EditsPerMonth,
 }
 
-/// What came of giving a phone number to an account.
+/// The result of [`add_phone`](crate::Store::add_phone).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddPhoneOutcome {
-    /// It is the account's now.
+    /// The account now owns the number.
     Added,
-    /// It was the account's before.
-    Owned,
-    /// It belongs to another account.
-    Taken,
-    /// There is no such account.
+    /// The account already owned the number.
+    AlreadyOwned,
+    /// Another account owns the number.
+    OwnedByOther,
+    /// The account does not exist.
     NoAccount,
 }
 
-/// Whether a credential stands in the path or in the header.
+/// The kind of a credential, which decides where a request carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CredentialKind {
     /// An API key, in the path.
@@ -122,7 +122,7 @@ pub enum CredentialKind {
 }
 
 impl CredentialKind {
-    /// How it is kept and shown.
+    /// The stored and displayed value.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Key => "key",
@@ -130,13 +130,13 @@ impl CredentialKind {
         }
     }
 
-    /// Reads the word.
-    pub fn parse(word: &str) -> Option<Self> {
-        [Self::Key, Self::Token].into_iter().find(|kind| kind.as_str() == word)
+    /// Parses a value that [`as_str`](Self::as_str) returns.
+    pub fn parse(value: &str) -> Option<Self> {
+        [Self::Key, Self::Token].into_iter().find(|kind| kind.as_str() == value)
     }
 }
 
-/// Which credential. Never secret: logs and events carry it.
+/// The id of a credential. It is not secret; logs and events contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CredentialId(pub u64);
 
@@ -146,12 +146,12 @@ impl fmt::Display for CredentialId {
     }
 }
 
-/// Who did something.
+/// The originator of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Actor {
-    /// Whoever called with that token.
+    /// A client that used this token.
     Token(CredentialId),
-    /// Whoever runs the service, from the command line.
+    /// The operator, from the command line.
     Operator,
     /// The service itself.
     Service,
@@ -167,7 +167,7 @@ impl fmt::Display for Actor {
     }
 }
 
-/// The SHA-256 of a secret: all that is ever kept of it.
+/// The SHA-256 of a secret. The secret itself is never stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SecretHash(pub [u8; 32]);
 
@@ -178,83 +178,83 @@ impl SecretHash {
     }
 }
 
-/// A credential to be made.
+/// A credential to create.
 #[derive(Clone, Copy, Debug)]
 pub struct NewCredential {
     /// Key or token.
     pub kind: CredentialKind,
     /// The hash of its secret.
     pub hash: SecretHash,
-    /// What it allows.
+    /// What it permits.
     pub scopes: Scopes,
-    /// When it ends by itself.
+    /// When it expires, if it does.
     pub expires_at: Option<Timestamp>,
 }
 
 impl NewCredential {
-    /// One that allows everything and does not end by itself.
-    pub fn lasting(kind: CredentialKind, secret: &str) -> Self {
+    /// A credential with all scopes and no expiry.
+    pub fn unrestricted(kind: CredentialKind, secret: &str) -> Self {
         Self { kind, hash: SecretHash::of(secret), scopes: Scopes::ALL, expires_at: None }
     }
 }
 
-/// What came of making a credential.
+/// The result of adding or rotating a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddCredentialOutcome {
-    /// It works from now on.
+    /// The credential was added and is valid.
     Added(CredentialId),
     /// A credential of the same kind with the same secret exists.
     SecretTaken,
-    /// There is no such account, or no such credential to rotate.
-    NoOwner,
+    /// The account, or the credential to rotate, does not exist.
+    NotFound,
 }
 
 /// A key or token, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credential {
-    /// Which one.
+    /// The credential's id.
     pub id: CredentialId,
-    /// Whose it is.
+    /// The account that owns it.
     pub account: AccountId,
     /// Key or token.
     pub kind: CredentialKind,
-    /// What it allows.
+    /// What it permits.
     pub scopes: Scopes,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When it ends by itself.
+    /// When it expires, if it does.
     pub expires_at: Option<Timestamp>,
-    /// When it was ended.
+    /// When it was revoked, if it was.
     pub revoked_at: Option<Timestamp>,
 }
 
-/// How far a sweep has come.
+/// The position of a retention pass over the idempotency records, and what its last step deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RetentionCursor {
-    /// The last record that was looked at; none when the sweep is through.
-    pub at: Option<[u8; 16]>,
-    /// How many records the last step removed.
-    pub removed: usize,
-    /// How many uploads it forgot.
-    pub uploads: usize,
+    /// The key of the last record checked; `None` before the first step and after the last.
+    pub last_key: Option<[u8; 16]>,
+    /// How many records the last step deleted.
+    pub deleted_records: usize,
+    /// How many uploads the last step deleted.
+    pub deleted_uploads: usize,
 }
 
-/// What one step of following the events did for the search.
+/// The result of one [`update_search_index`](crate::Store::update_search_index) step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexProgress {
-    /// How many templates it looked at.
-    pub seen: usize,
-    /// Whether there is more to do right away.
-    pub more: bool,
+    /// How many templates the step processed.
+    pub processed: usize,
+    /// Whether the index is still behind the events.
+    pub has_more: bool,
 }
 
-/// One thing that `galley doctor` looked at.
+/// The result of one check by `galley doctor`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was looked at.
+    /// What was checked.
     pub subject: &'static str,
-    /// What was seen there.
-    pub seen: String,
-    /// Whether that is as it should be.
-    pub good: bool,
+    /// What the check found.
+    pub detail: String,
+    /// Whether the check passed.
+    pub ok: bool,
 }

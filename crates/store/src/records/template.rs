@@ -1,4 +1,4 @@
-//! Templates as they go into a store and come out of it: new ones, changes, lists, events.
+//! Templates, changes to them, lists and events.
 
 use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
@@ -13,35 +13,37 @@ use sha2::{Digest, Sha256};
 
 use crate::{Actor, Limit};
 
-/// A template to be kept.
+/// A template to create.
 #[derive(Clone, Debug)]
 pub struct NewTemplate {
-    /// Whose it is.
+    /// The account that owns it.
     pub account: AccountId,
-    /// The phone number it was made for.
+    /// The phone number it is created for.
     pub phone: Option<String>,
-    /// What makes it unique, as the rulebook says.
-    pub claim: String,
-    /// Whose languages it is one of, where languages share a name. All of them have one category.
-    pub family: Option<TranslationGroup>,
+    /// The key that no other template may have, as the rulebook defines it.
+    pub unique_key: String,
+    /// Its translation group, if the rulebook lets the languages of a template share a name. All
+    /// templates of a group have the same category.
+    pub translation_group: Option<TranslationGroup>,
     /// The template itself.
     pub template: Template,
     /// How it gets its first status.
     pub review: Review,
-    /// Who asked for it.
+    /// Who creates it.
     pub actor: Actor,
-    /// The key that makes a second try safe.
+    /// The idempotency key of the request, if it has one.
     pub idempotency: Option<Idempotency>,
-    /// When.
+    /// The creation time.
     pub at: Timestamp,
 }
 
-/// The templates of an account that share a name and differ in language, as a hash of both.
+/// Identifies the templates of an account that share a name and differ in language: a hash of
+/// account and name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TranslationGroup(pub(crate) [u8; 16]);
 
 impl TranslationGroup {
-    /// Those of that name in that account.
+    /// The group of a name in an account.
     pub fn of(account: AccountId, name: &str) -> Self {
         let hash = Sha256::new().chain_update(account.get().to_be_bytes()).chain_update(name);
         let hash: [u8; 32] = hash.finalize().into();
@@ -49,43 +51,44 @@ impl TranslationGroup {
     }
 }
 
-/// An Idempotency-Key and what was sent with it, both as hashes.
+/// An Idempotency-Key and the request sent with it, both as hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Idempotency {
     /// Hash of the key.
     pub key: [u8; 16],
-    /// Hash of the request. It only tells apart what one caller sent under one key.
+    /// Hash of the request. It only distinguishes requests that one account sent with the same key.
     pub payload: [u8; 8],
 }
 
-/// What came of a creation.
+/// The result of [`create_template`](crate::Store::create_template). Only `Created` changes the
+/// store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CreateOutcome {
-    /// It is kept.
+    /// The template was created.
     Created(CreatedTemplate),
-    /// The same request made this before; nothing was done now.
+    /// An earlier request with the same key and payload created this template.
     Replayed(CreatedTemplate),
-    /// The Idempotency-Key belongs to another request; nothing was done.
+    /// The Idempotency-Key was used for a different request.
     KeyReused,
-    /// Another template has the name.
+    /// Another template has the same unique key.
     NameInUse(NameConflict),
-    /// The other languages of the name have this category; nothing was done.
+    /// The translation group has this category.
     CategoryDiffers(Category),
-    /// The account has reached a limit; nothing was done.
+    /// The account has reached a limit.
     Limited(Limit),
 }
 
-/// A name is taken; told by which template when it is the same account's.
+/// A name is already in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameConflict {
-    /// The account's own template of that name.
-    pub own: Option<TemplateId>,
+    /// The template that uses the name, if it belongs to the same account.
+    pub existing_id: Option<TemplateId>,
 }
 
-/// What a creation answers.
+/// A newly created template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreatedTemplate {
-    /// The new template.
+    /// The template's id.
     pub id: TemplateId,
     /// Its first status.
     pub status: Status,
@@ -93,54 +96,54 @@ pub struct CreatedTemplate {
     pub category: Category,
 }
 
-/// What an Idempotency-Key made.
+/// The stored result of a creation with an Idempotency-Key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdempotencyRecord {
-    /// Hash of the request that came with it.
+    /// Hash of the request that was sent with the key.
     pub payload: [u8; 8],
-    /// What was answered.
-    pub receipt: CreatedTemplate,
+    /// The template that the request created.
+    pub created: CreatedTemplate,
 }
 
 impl IdempotencyRecord {
-    /// What a request with this payload gets from the record.
-    pub fn answer(&self, payload: [u8; 8]) -> CreateOutcome {
+    /// The outcome of another request with the same key and this payload.
+    pub fn outcome_for(&self, payload: [u8; 8]) -> CreateOutcome {
         if self.payload == payload {
-            CreateOutcome::Replayed(self.receipt)
+            CreateOutcome::Replayed(self.created)
         } else {
             CreateOutcome::KeyReused
         }
     }
 }
 
-/// A template as it is kept.
+/// A template with its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredTemplate {
-    /// Which one.
+    /// The template's id.
     pub id: TemplateId,
-    /// The phone number it was made for.
+    /// The phone number it was created for.
     pub phone: Option<String>,
-    /// The template itself, in its newest version.
+    /// The newest version of the template.
     pub template: Template,
-    /// Where it stands.
+    /// Its lifecycle state.
     pub state: State,
-    /// The category before the newest version, if that changed it.
+    /// The category of the version before, if the newest version changed it.
     pub previous_category: Option<Category>,
-    /// What a reviewer said about the newest version.
+    /// The reviewer's reason for the decision on the newest version.
     pub reason: Option<String>,
-    /// Raised by every event.
+    /// Increases with every event of the template.
     pub revision: u64,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
 }
 
 impl StoredTemplate {
-    /// The template as it is in one of its versions: that version's content, category and status.
-    #[expect(clippy::disallowed_methods, reason = "a version met the rules when it came in")]
+    /// The template with the content, category and status of one of its versions.
+    #[expect(clippy::disallowed_methods, reason = "a stored version was validated on creation")]
     #[must_use]
-    pub fn showing(&self, version: Version) -> Self {
+    pub fn at_version(&self, version: Version) -> Self {
         let template = Template::restore(
             self.template.name().to_owned(),
             self.template.language().to_owned(),
@@ -158,149 +161,149 @@ impl StoredTemplate {
 /// One version of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// 1, 2, 3 …
+    /// The version number, starting at 1.
     pub number: u64,
-    /// What became of it: PENDING, APPROVED or REJECTED.
+    /// Its review status: PENDING, APPROVED or REJECTED.
     pub status: Status,
     /// Its category.
     pub category: Category,
-    /// The category before it, if it changed that.
+    /// The category of the version before, if this version changed it.
     pub previous_category: Option<Category>,
-    /// Its content, as [`Template::content`] has it.
+    /// Its content in the format of [`Template::content`].
     pub content: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// By whom.
+    /// Who created it.
     pub created_by: Actor,
-    /// What a reviewer decided, if one did.
+    /// The reviewer's decision, once there is one.
     pub decision: Option<Decision>,
 }
 
-/// When and by whom a version was approved or rejected, and why.
+/// The approval or rejection of a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// When.
+    /// The time of the decision.
     pub at: Timestamp,
-    /// By whom.
+    /// Who decided.
     pub by: Actor,
-    /// Why, in the reviewer's words.
+    /// The reviewer's reason.
     pub reason: Option<String>,
 }
 
-/// Which template is to change, and for whom.
+/// The common parameters of a change to a template.
 #[derive(Clone, Debug)]
 pub struct TemplateChange {
-    /// Whose it is.
+    /// The account that owns the template.
     pub account: AccountId,
-    /// Which one.
+    /// The template to change.
     pub id: TemplateId,
-    /// Only if it is at one of these revisions.
+    /// Makes the change only if the template is at one of these revisions.
     pub expected: Option<Vec<u64>>,
-    /// How new versions get their first status.
+    /// How a new version gets its first status.
     pub review: Review,
-    /// Who asked for it.
+    /// Who makes the change.
     pub actor: Actor,
-    /// When.
+    /// The time of the change.
     pub at: Timestamp,
 }
 
-/// What came of a change.
+/// The result of a change to a template. Only `Done` changes the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeOutcome {
-    /// It is done; this is the template now.
+    /// The change was made. Contains the template after the change, or the deleted template.
     Done(Box<StoredTemplate>),
     /// The account has no such template.
     NoTemplate,
     /// The template has no such version.
     NoVersion,
-    /// It is at this revision, not at one of those expected.
-    Outdated(u64),
-    /// It may not change its category, which is this.
+    /// The template is at this revision, which is not an expected one.
+    RevisionMismatch(u64),
+    /// The template does not allow category changes; this is its category.
     CategoryLocked(Category),
-    /// Other languages of its name have this category, too, and would be left with it.
-    FamilyCategory(Category),
-    /// A version of it is live, and where languages share a name its category stays what it is for
-    /// so long. Nothing was done.
+    /// Other templates of the translation group have this category and would keep it.
+    GroupCategory(Category),
+    /// A version of this category is live, and the category of a template in a translation group
+    /// cannot change while a version is live.
     LiveCategory(Category),
     /// The account has reached a limit.
     Limited(Limit),
-    /// There is no such move from where it stands.
+    /// The template's state does not allow the transition.
     InvalidTransition(InvalidTransition),
 }
 
-/// What came of making or editing several templates at once.
+/// The result of [`upsert_templates`](crate::Store::upsert_templates). Only `Done` changes the
+/// store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpsertOutcome {
-    /// All of them are as they were sent, in that order.
+    /// All templates have the requested content; in the order of the request.
     Done(Vec<CreatedTemplate>),
-    /// One could not be made, and nothing was done.
+    /// A template could not be created.
     NotCreated(CreateOutcome),
-    /// One that is there could not be edited, and nothing was done.
+    /// An existing template could not be edited.
     NotEdited(TemplateId, ChangeOutcome),
 }
 
-/// What came of deleting several templates: all of them are gone, or none is.
+/// The result of deleting several templates. Only `Done` changes the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeleteOutcome {
-    /// These are gone. None, if a name was asked for that nothing has.
+    /// These templates were deleted; none if no template has the name.
     Done(Vec<TemplateId>),
     /// The account has no such template.
     NoTemplate(TemplateId),
-    /// There is no such move from where this one stands.
+    /// This template's state does not allow deletion.
     InvalidTransition(TemplateId, InvalidTransition),
 }
 
-/// Which templates of an account are wanted, newest first. A list of values takes what agrees with
-/// one of them; an empty one takes all.
+/// A query for templates of an account, newest first. A filter with several values matches any of
+/// them; an empty filter matches all templates.
 #[derive(Clone, Debug)]
 pub struct ListQuery {
-    /// Whose.
+    /// The account that owns the templates.
     pub account: AccountId,
-    /// Those that have this name.
+    /// Matches this name.
     pub name: Option<NameFilter>,
-    /// Those in one of these statuses.
+    /// Matches these statuses.
     pub statuses: Vec<Status>,
-    /// Those of one of these categories.
+    /// Matches these categories.
     pub categories: Vec<Category>,
-    /// Those in one of these languages.
+    /// Matches these languages.
     pub languages: Vec<String>,
-    /// Those in which some word begins with each of these, folded as
+    /// Search terms: for each of them, a word of the template must start with it. Normalised as
     /// [`galley_domain::template::search_terms::words`] does.
     pub words: Vec<String>,
-    /// Those older than this one.
+    /// Cursor: only templates older than this one.
     pub after: Option<TemplateId>,
-    /// Those newer than this one, and of these the ones next to it: a page backwards.
+    /// Backward cursor: the templates newer than this one that are nearest to it.
     pub before: Option<TemplateId>,
-    /// Whether a page that is read forwards is to say if there are newer ones: that is one look
-    /// more.
-    pub both_ways: bool,
-    /// So many at most.
+    /// Whether a forward page sets [`Page::has_newer`], which costs one more query.
+    pub check_newer: bool,
+    /// The maximum number of templates.
     pub limit: usize,
 }
 
-/// Which templates have a name.
+/// A filter for templates of one name.
 #[derive(Clone, Debug)]
 pub enum NameFilter {
-    /// The one that has this claim.
-    Claim(String),
-    /// All languages of it.
+    /// The template with this unique key.
+    UniqueKey(String),
+    /// All languages of the name.
     TranslationGroup(TranslationGroup),
 }
 
 impl NameFilter {
-    /// Those of that name in an account with that rulebook.
-    pub fn under(rulebook: &Rulebook, account: AccountId, name: &str) -> Self {
-        if rulebook.names_have_languages {
+    /// The filter for a name, in an account with this rulebook.
+    pub fn for_rulebook(rulebook: &Rulebook, account: AccountId, name: &str) -> Self {
+        if rulebook.supports_translations {
             Self::TranslationGroup(TranslationGroup::of(account, name))
         } else {
-            Self::Claim((rulebook.claim)(account, name, ""))
+            Self::UniqueKey((rulebook.unique_key)(account, name, ""))
         }
     }
 }
 
 impl ListQuery {
-    /// So many of an account's newest templates, whatever they are.
-    pub fn of(account: AccountId, limit: usize) -> Self {
+    /// A query for the newest templates of an account, without filters.
+    pub fn new(account: AccountId, limit: usize) -> Self {
         Self {
             account,
             name: None,
@@ -310,55 +313,55 @@ impl ListQuery {
             words: Vec::new(),
             after: None,
             before: None,
-            both_ways: false,
+            check_newer: false,
             limit,
         }
     }
 
-    /// Whether a template holds every word.
-    pub(crate) fn finds(&self, template: &StoredTemplate) -> bool {
-        let held = galley_domain::template::search_terms::words_of(&template.template);
-        self.words.iter().all(|word| held.iter().any(|held| held.starts_with(&**word)))
+    /// Whether a template matches every search term.
+    pub(crate) fn matches_words(&self, stored: &StoredTemplate) -> bool {
+        let words = galley_domain::template::search_terms::words_of(&stored.template);
+        self.words.iter().all(|term| words.iter().any(|word| word.starts_with(&**term)))
     }
 }
 
-/// Some templates of a list.
+/// A page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// The templates.
+    /// The templates, newest first.
     pub templates: Vec<StoredTemplate>,
-    /// Whether there are more behind them, older ones.
-    pub more: bool,
-    /// Whether there are more before them, newer ones: known of pages that are read backwards or
-    /// that ask for it, else `false`.
-    pub newer: bool,
+    /// Whether older templates follow the page.
+    pub has_older: bool,
+    /// Whether newer templates precede the page. Always `false` for a forward page without
+    /// [`ListQuery::check_newer`].
+    pub has_newer: bool,
 }
 
-/// One fact.
+/// An entry in an account's event log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// 1, 2, 3 … in each account, without gaps.
+    /// The sequence number: 1, 2, 3 … in each account, without gaps.
     pub seq: u64,
-    /// What happened.
+    /// The event type.
     pub kind: EventType,
-    /// To what.
-    pub about: EventSubject,
-    /// When.
+    /// The template or endpoint that the event is about.
+    pub subject: EventSubject,
+    /// The time of the event.
     pub at: Timestamp,
-    /// Who did it.
+    /// Who caused it.
     pub actor: Actor,
-    /// Why, in the words of whoever did it.
+    /// The reason that the actor gave.
     pub reason: Option<String>,
 }
 
-/// What an event is about, as it was then.
+/// The subject of an event, as it was at that time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventSubject {
     /// A template.
     Template {
-        /// Which one.
+        /// The template's id.
         id: TemplateId,
-        /// Its version.
+        /// Its version number.
         version: u64,
         /// Its name.
         name: String,
@@ -369,22 +372,23 @@ pub enum EventSubject {
         /// Its status.
         status: Status,
     },
-    /// An endpoint.
+    /// A webhook endpoint.
     Webhook {
-        /// Which one.
+        /// The endpoint's id.
         id: WebhookId,
-        /// Scheme and host of where events were sent; the rest may be a secret.
+        /// Scheme and host of its URL; the rest may be a secret.
         origin: String,
     },
 }
 
-/// What a reader of events gets.
+/// The result of reading events after a cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Feed {
-    /// The events behind the one it named, without a gap.
+    /// The events after the cursor, without gaps.
     Events(Vec<Event>),
-    /// The next one is not kept any more; this is the oldest that is, or will be.
+    /// The next event has been deleted; this is the number of the oldest one available, which may
+    /// not have been written yet.
     Expired(u64),
-    /// There has not been such an event; this is the newest.
+    /// The cursor is beyond the newest event, which is this one.
     CursorAhead(u64),
 }

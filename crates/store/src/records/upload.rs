@@ -1,103 +1,102 @@
-//! Files that are sent piece by piece, as they go into a store and come out of it.
+//! Resumable uploads and the media files that result from them.
 
 use galley_domain::id::AccountId;
 use jiff::Timestamp;
 
-/// A file that will be sent.
+/// An upload to begin.
 #[derive(Clone, Debug)]
 pub struct NewUpload {
-    /// Whose it is.
+    /// The account that owns it.
     pub account: AccountId,
-    /// What it is called while it is sent. Random: no two are alike.
+    /// The upload's id while it is in progress: random and unique.
     pub id: String,
-    /// What it is found by when all of it is there. Random, and nobody can guess it: whoever knows
-    /// it may read the file.
+    /// The handle of the complete file: random and unguessable. Knowing it is enough to read the
+    /// file.
     pub handle: String,
-    /// What its sender calls it.
+    /// The file name that the client declared.
     pub file_name: String,
-    /// Which type its sender says it has.
+    /// The media type that the client declared.
     pub file_type: String,
-    /// How many bytes it will have.
+    /// The length of the complete file in bytes.
     pub length: u64,
-    /// How many bytes all files of the account may take together.
-    pub room: u64,
-    /// When.
+    /// The account's quota for all its files, in bytes.
+    pub quota: u64,
+    /// The start time.
     pub at: Timestamp,
 }
 
-/// What came of announcing a file.
+/// The result of [`begin_upload`](crate::Store::begin_upload).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BeginUploadOutcome {
-    /// It can be sent.
+    /// The upload can receive bytes.
     Begun,
-    /// It is empty, or larger than [`MAX_UPLOAD_BYTES`](crate::MAX_UPLOAD_BYTES).
-    WrongLength,
-    /// The account has as many unfinished ones as it may have.
+    /// The length is 0 or more than [`MAX_UPLOAD_BYTES`](crate::MAX_UPLOAD_BYTES).
+    InvalidLength,
+    /// The account has [`MAX_OPEN_UPLOADS`](crate::MAX_OPEN_UPLOADS) unfinished uploads.
     TooMany,
-    /// It does not fit beside the account's other files, which take so many bytes together.
-    NoRoom(u64),
-    /// An upload has that id or handle.
-    Taken,
+    /// The file would exceed the quota, of which the account's files use this many bytes.
+    QuotaExceeded(u64),
+    /// Another upload has that id or handle.
+    DuplicateId,
 }
 
-/// A file that is sent, or has been.
+/// An upload, in progress or complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upload {
-    /// What its sender calls it.
+    /// The file name that the client declared.
     pub file_name: String,
-    /// Which type its sender says it has.
+    /// The media type that the client declared.
     pub file_type: String,
-    /// How many bytes it will have.
+    /// The length of the complete file in bytes.
     pub length: u64,
-    /// How many of them are there.
+    /// How many bytes have been received.
     pub received: u64,
-    /// What it is found by, once all of it is there.
+    /// The handle of the file, once it is complete.
     pub handle: Option<String>,
-    /// The type that its first bytes show, once all of it is there and if they show one.
+    /// The media type that the first bytes indicate, if any, once the file is complete.
     pub sniffed: Option<String>,
-    /// When it was announced.
+    /// When the upload began.
     pub created_at: Timestamp,
 }
 
-/// What came of sending bytes.
+/// The result of [`append_upload`](crate::Store::append_upload).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AppendOutcome {
-    /// So many are there now; there are more to come.
+    /// This many bytes have been received in total; the file is not complete.
     Received(u64),
-    /// All of it is there.
+    /// The file is complete.
     Complete {
-        /// What it is found by.
+        /// The handle of the file.
         handle: String,
-        /// The type that its first bytes show, if they show one.
+        /// The media type that the first bytes indicate, if any.
         sniffed: Option<String>,
     },
-    /// They do not begin where the upload ends, which is here; nothing was added.
-    Misplaced(u64),
-    /// They are more than was announced, which is this; nothing was added.
+    /// The upload continues at this offset, not at the given one; nothing was added.
+    OffsetMismatch(u64),
+    /// The bytes exceed the declared length, which is this; nothing was added.
     TooLong(u64),
-    /// They do not fit beside the account's other files, which take so many bytes together; nothing
-    /// was added.
-    NoRoom(u64),
-    /// They would be the last ones, and the file is of another type than its sender said: the whole
-    /// upload is forgotten.
-    OtherType {
-        /// Which type its sender said it has.
-        announced: String,
-        /// The type that its first bytes show, if they show one.
-        shown: Option<String>,
+    /// The next chunk would exceed the quota, of which the account's files use this many bytes.
+    /// Chunks before it were added.
+    QuotaExceeded(u64),
+    /// The complete file is not of the declared type; the upload was deleted.
+    TypeMismatch {
+        /// The media type that the client declared.
+        declared: String,
+        /// The media type that the first bytes indicate, if any.
+        sniffed: Option<String>,
     },
-    /// The account has no such upload, or its time is over.
+    /// The account has no such upload, or the upload has expired.
     NoUpload,
 }
 
-/// A file that has been sent whole.
+/// A complete media file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Media {
-    /// The type that its first bytes show; `application/octet-stream` if they show none. Never what
-    /// its sender said, who could have it taken for a page.
+    /// The media type that the first bytes indicate, or else `application/octet-stream`. Never the
+    /// declared type: a client could have the file served as HTML.
     pub file_type: String,
-    /// What its sender calls it; may be empty.
+    /// The file name that the client declared; may be empty.
     pub file_name: String,
-    /// How many bytes it has.
+    /// The length in bytes.
     pub length: u64,
 }

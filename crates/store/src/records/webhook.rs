@@ -1,4 +1,4 @@
-//! Endpoints and deliveries as they go into a store and come out of it.
+//! Webhook endpoints and deliveries.
 
 use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use crate::{Event, Version};
 
-/// A signing secret as it is kept. What it is stays out of logs.
+/// A signing secret as the service stores it. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredSecret(pub Vec<u8>);
 
@@ -22,213 +22,214 @@ impl std::fmt::Debug for StoredSecret {
     }
 }
 
-/// An endpoint to be registered.
+/// An endpoint to register.
 #[derive(Clone, Debug)]
 pub struct NewWebhook {
-    /// Whose it is.
+    /// The account that owns it.
     pub account: AccountId,
     /// Where events are sent.
     pub url: String,
-    /// Which types; none: all of them.
+    /// The event types to send; empty for all.
     pub events: Vec<EventType>,
-    /// How.
+    /// The payload format.
     pub format: Format,
-    /// Whether it is the one that is made by way of the Graph API.
+    /// Whether it is the account's Graph API subscription.
     pub subscribed: bool,
-    /// What they are signed with, as the service wants it kept.
+    /// The signing secret.
     pub secret: StoredSecret,
-    /// When. It gets the events from then on.
+    /// The registration time.
     pub at: Timestamp,
 }
 
-/// What came of registering an endpoint.
+/// The result of [`create_webhook`](crate::Store::create_webhook).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CreateWebhookOutcome {
-    /// It is there.
+    /// The endpoint was registered.
     Created(Box<Webhook>),
-    /// The account has as many as it may have.
+    /// The account has [`MAX_WEBHOOKS`](crate::MAX_WEBHOOKS) endpoints.
     TooMany,
-    /// The account has this one already that was made by way of the Graph API.
+    /// The account already has this endpoint as its Graph API subscription.
     Subscribed(WebhookId),
 }
 
-/// An endpoint that events are delivered to.
+/// A webhook endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Webhook {
-    /// Which one.
+    /// The endpoint's id.
     pub id: WebhookId,
-    /// Whose it is.
+    /// The account that owns it.
     pub account: AccountId,
     /// Where events are sent.
     pub url: String,
-    /// Which types; none: all of them.
+    /// The event types to send; empty for all.
     pub events: Vec<EventType>,
-    /// How.
+    /// The payload format.
     pub format: Format,
-    /// Whether it is the one that was made by way of the Graph API.
+    /// Whether it is the account's Graph API subscription.
     pub subscribed: bool,
-    /// What they are signed with.
+    /// The signing secret.
     pub secret: StoredSecret,
-    /// What they are signed with as well, and until when.
+    /// The secret before the last rotation, and until when payloads are also signed with it.
     pub former_secret: Option<(StoredSecret, Timestamp)>,
-    /// The last event that has its delivery, or needs none.
+    /// The last event that was queued for delivery or skipped.
     pub cursor: u64,
-    /// How many events are behind that.
+    /// How many events come after the cursor.
     pub behind: u64,
-    /// Since when nothing could be delivered, if the last attempt failed.
+    /// When the current streak of failed attempts began.
     pub failing_since: Option<Timestamp>,
-    /// Until when nothing is sent to it.
+    /// No event is sent before this time.
     pub resting_until: Option<Timestamp>,
-    /// Since when and why nothing is sent to it any more.
+    /// When and why it was disabled, if it is.
     pub disabled: Option<(Timestamp, DisableReason)>,
     /// When it was registered.
     pub created_at: Timestamp,
-    /// When it was last changed by somebody.
+    /// When a client or the operator last changed it.
     pub updated_at: Timestamp,
 }
 
-/// What of an endpoint is to change.
+/// The changes to make to an endpoint; `None` leaves a property as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WebhookChange {
-    /// Another address.
+    /// The new URL.
     pub url: Option<String>,
-    /// Other types; an empty list: all of them.
+    /// The new event types; an empty list for all.
     pub events: Option<Vec<EventType>>,
-    /// Switched off, or on again: it goes on where it was, as far as the events are still there.
+    /// Disables or enables the endpoint. An enabled endpoint resumes at its cursor, or at the
+    /// oldest event still stored.
     pub disabled: Option<bool>,
 }
 
-/// What came of giving an endpoint another secret.
+/// The result of [`rotate_webhook`](crate::Store::rotate_webhook).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rotation {
-    /// It is signed with now, and with the former one for a while.
+pub enum RotateOutcome {
+    /// The secret was replaced; the former one stays valid until the given time.
     Done(Box<Webhook>),
-    /// The former rotation has not ended: until then both secrets count.
-    Open(Timestamp),
+    /// The previous rotation is in progress: both its secrets are valid until this time.
+    InProgress(Timestamp),
     /// The account has no such endpoint.
     NoWebhook,
 }
 
-/// One event on its way to one endpoint.
+/// The delivery of one event to one endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Which event.
+    /// The event's sequence number.
     pub seq: u64,
-    /// What happened.
+    /// The event type.
     pub kind: EventType,
-    /// To which template, if to one.
+    /// The template that the event is about, if any.
     pub template: Option<TemplateId>,
-    /// What has become of it.
+    /// Its status.
     pub status: DeliveryStatus,
     /// How many attempts were made.
     pub attempts: u32,
-    /// When the last one was made.
+    /// When the last attempt was made.
     pub attempted_at: Option<Timestamp>,
-    /// When the next one is made; none while an earlier event of the template is in the way.
+    /// When the next attempt is due; `None` while an earlier event of the template is undelivered.
     pub due_at: Option<Timestamp>,
-    /// The status that the last attempt was answered with.
-    pub answer: Option<u16>,
-    /// Why the last attempt got no answer.
+    /// The HTTP status of the last attempt's response.
+    pub response_status: Option<u16>,
+    /// Why the last attempt got no response.
     pub failure: Option<String>,
 }
 
-/// Which deliveries of an endpoint are wanted, newest event first.
+/// A query for deliveries of an endpoint, newest event first.
 #[derive(Clone, Copy, Debug)]
-pub struct Deliveries {
-    /// Those of which this has become.
+pub struct DeliveryQuery {
+    /// Matches this status.
     pub status: Option<DeliveryStatus>,
-    /// Those of events before this one.
+    /// Only events before this one.
     pub before: Option<u64>,
-    /// So many at most.
+    /// The maximum number of deliveries.
     pub limit: usize,
 }
 
-/// What is to be delivered once more.
+/// The events to deliver again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replay {
     /// One event.
     One(u64),
-    /// Every event since then, as far as it is kept.
+    /// Every stored event since this time.
     Since(Timestamp),
 }
 
-/// What came of asking for a replay.
+/// The result of [`replay`](crate::Store::replay).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayOutcome {
-    /// So many events will be looked at once more; those of other types than the endpoint's, and
-    /// those that its format does not have, are passed over.
+    /// This many events are considered again. Events that the endpoint's types or format exclude
+    /// are skipped.
     Queued(u64),
-    /// There is no such event.
+    /// No such event was written yet.
     NoEvent,
-    /// It is not kept any more; this is the oldest that is.
-    Forgotten(u64),
+    /// The event has been deleted; this is the oldest one available.
+    Expired(u64),
     /// The account has no such endpoint.
     NoWebhook,
 }
 
-/// Which endpoints have something to do.
+/// The endpoints that have work to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DueWebhooks {
-    /// These, now.
+    /// Endpoints with work now.
     pub now: Vec<WebhookId>,
-    /// The moment when some other one will.
-    pub next: Option<Timestamp>,
+    /// The earliest time at which another endpoint has work.
+    pub next_at: Option<Timestamp>,
 }
 
-/// What there is to do for an endpoint.
+/// The result of [`lease_delivery`](crate::Store::lease_delivery).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeliveryLease {
-    /// This, by whoever took it, until its lease ends.
+    /// The caller holds the lease on this delivery.
     Due(Box<DueDelivery>),
-    /// Nothing before that moment, if ever.
-    Nothing(Option<Timestamp>),
+    /// Nothing is due; work may be due at this time.
+    NothingDue(Option<Timestamp>),
 }
 
-/// An event that one worker has taken to deliver it.
+/// A delivery that one worker has leased.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueDelivery {
-    /// Where to.
+    /// The endpoint to send to.
     pub webhook: Webhook,
-    /// What.
+    /// The event to send.
     pub event: Event,
-    /// The version that an edit made, where the format tells what is in it.
+    /// The version that an edit created, if the format includes its content.
     pub version: Option<Version>,
     /// How many attempts were made before.
     pub attempts: u32,
-    /// Until when nobody else takes it.
-    pub lease: Timestamp,
+    /// When the lease ends.
+    pub lease_until: Timestamp,
 }
 
-/// What came of an attempt.
+/// A finished delivery attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// To which endpoint.
+    /// The endpoint.
     pub webhook: WebhookId,
-    /// Which event.
+    /// The event's sequence number.
     pub seq: u64,
-    /// The lease it was made under.
-    pub lease: Timestamp,
-    /// Where it went: the endpoint may have moved since.
+    /// When the lease of the attempt ends, which identifies the lease.
+    pub lease_until: Timestamp,
+    /// The URL it was sent to; the endpoint may have a new one since.
     pub url: String,
-    /// When it had ended.
+    /// When it ended.
     pub at: Timestamp,
-    /// The meaning of the answer.
-    pub reply: Reply,
-    /// Its status.
-    pub answer: Option<u16>,
-    /// Why there was none.
+    /// The meaning of the response.
+    pub outcome: Reply,
+    /// The HTTP status of the response.
+    pub response_status: Option<u16>,
+    /// Why there was no response.
     pub failure: Option<String>,
-    /// What is to be done about the event.
-    pub verdict: Verdict,
+    /// Whether and when the event is sent again.
+    pub decision: Verdict,
 }
 
-/// What writing an attempt down has led to.
+/// The result of [`record_attempt`](crate::Store::record_attempt).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptRecorded {
-    /// It is written down.
-    Kept,
-    /// So it is, and nothing is sent to the endpoint any more.
+    /// The attempt was recorded.
+    Recorded,
+    /// The attempt was recorded, and the endpoint is now disabled.
     Disabled(DisableReason),
-    /// The lease had ended and somebody else has the delivery, or nobody wants it any more.
-    Late,
+    /// The lease ended and another worker has the delivery, or the delivery is done or deleted.
+    LeaseLost,
 }

@@ -1,11 +1,11 @@
-//! Accounts and their phone numbers, as SQL.
+//! SQL for accounts and their phone numbers.
 
 use galley_domain::{id::AccountId, template::Review};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{
-    columns::{column, key, millis, moment},
+    columns::{account_id, column, key, millis, optional_timestamp},
     credentials, limits,
     writer::Batch,
 };
@@ -17,7 +17,7 @@ use crate::{
 const COLUMNS: &str = "id, name, rulebook, review, takes_any_phone, created_at, disabled_at, \
      template_limit";
 
-/// Writes an account with its phones and credentials; refuses before it writes anything.
+/// Creates an account with its phones and credentials. Checks everything before the first write.
 pub(super) fn create(
     batch: &mut Batch<'_>,
     new: &NewAccount,
@@ -45,7 +45,7 @@ pub(super) fn create(
     for credential in &new.credentials {
         match credentials::add(batch, id, credential, new.at)? {
             AddCredentialOutcome::Added(credential) => ids.push(credential),
-            refused => unreachable!("looked at before anything was written: {refused:?}"),
+            refused => unreachable!("checked before the first write: {refused:?}"),
         }
     }
     Ok(CreateAccountOutcome::Created(id, ids))
@@ -58,7 +58,7 @@ fn refusal(
     let exists = |query: &str, value: &dyn rusqlite::ToSql| -> Result<bool, StoreError> {
         Ok(connection.prepare_cached(query)?.exists([value])?)
     };
-    if new.only_as_first && exists("SELECT 1 FROM account WHERE ?1", &true)? {
+    if new.only_if_first && exists("SELECT 1 FROM account WHERE ?1", &true)? {
         return Ok(Some(CreateAccountOutcome::NotFirst));
     }
     if exists("SELECT 1 FROM account WHERE name = ?1", &new.name)? {
@@ -70,9 +70,9 @@ fn refusal(
         }
     }
     for (index, credential) in new.credentials.iter().enumerate() {
-        let twice =
+        let is_duplicate =
             |other: &NewCredential| other.kind == credential.kind && other.hash == credential.hash;
-        if new.credentials[..index].iter().any(twice)
+        if new.credentials[..index].iter().any(is_duplicate)
             || credentials::by_hash(connection, credential.kind, credential.hash)?.is_some()
         {
             return Ok(Some(CreateAccountOutcome::SecretTaken(credential.kind)));
@@ -104,16 +104,12 @@ fn account(row: &Row<'_>) -> Result<Account, StoreError> {
         id: account_id(row, "id")?,
         name: row.get("name")?,
         rulebook: row.get("rulebook")?,
-        review: column(row, "review", |word: String| Review::parse(&word))?,
+        review: column(row, "review", |value: String| Review::parse(&value))?,
         takes_any_phone: row.get("takes_any_phone")?,
-        created_at: moment(row, "created_at")?.unwrap_or_default(),
-        disabled_at: moment(row, "disabled_at")?,
+        created_at: optional_timestamp(row, "created_at")?.unwrap_or_default(),
+        disabled_at: optional_timestamp(row, "disabled_at")?,
         limits: limits::column(row, "template_limit")?,
     })
-}
-
-pub(super) fn account_id(row: &Row<'_>, name: &'static str) -> Result<AccountId, StoreError> {
-    column(row, name, |kept: i64| AccountId::new(u64::try_from(kept).ok()?))
 }
 
 pub(super) fn set_disabled(
@@ -136,8 +132,8 @@ pub(super) fn add_phone(
     at: Timestamp,
 ) -> Result<AddPhoneOutcome, StoreError> {
     match phone_owner(batch.connection(), phone)? {
-        Some(owner) if owner == account => return Ok(AddPhoneOutcome::Owned),
-        Some(_) => return Ok(AddPhoneOutcome::Taken),
+        Some(owner) if owner == account => return Ok(AddPhoneOutcome::AlreadyOwned),
+        Some(_) => return Ok(AddPhoneOutcome::OwnedByOther),
         None => {}
     }
     if one(batch.connection(), account)?.is_none() {

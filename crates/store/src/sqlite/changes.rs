@@ -1,5 +1,5 @@
-//! Edits, reviews and deletions, as SQL. Each looks at the template inside the transaction that
-//! changes it, and refuses before it changes anything.
+//! SQL for edits, reviews and deletions. Each one checks the template in the transaction that
+//! changes it, before the first write.
 
 use galley_domain::{
     id::{AccountId, TemplateId},
@@ -18,50 +18,50 @@ use rusqlite::{Connection, params};
 use super::{
     columns::{actor_key, key, millis},
     events, limits, media, templates,
-    translations::{self, Standing},
+    translations::{self, Siblings},
     versions,
     writer::Batch,
 };
 use crate::{
     Actor, ChangeOutcome, DeleteOutcome, StoreError, StoredTemplate, TemplateChange,
-    TranslationGroup, encoding::wording_key,
+    TranslationGroup, encoding::text_hash,
 };
 
-/// A template that may change: where it stood, and where the table of moves takes it.
-struct Ready {
+/// A change that passed its checks: the template before it, its next state, and the event.
+struct Planned {
     before: StoredTemplate,
     next: State,
     event: EventType,
 }
 
-/// Looks whether the change may happen to the template as it is now.
-fn look(
+/// Checks whether the change applies to the template as it is now.
+fn check(
     batch: &Batch<'_>,
     change: &TemplateChange,
     trigger: Trigger,
-) -> Result<Result<Ready, ChangeOutcome>, StoreError> {
+) -> Result<Result<Planned, ChangeOutcome>, StoreError> {
     let Some(before) = templates::one(batch.connection(), change.account, change.id)? else {
         return Ok(Err(ChangeOutcome::NoTemplate));
     };
     if let Some(expected) = &change.expected
         && !expected.contains(&before.revision)
     {
-        return Ok(Err(ChangeOutcome::Outdated(before.revision)));
+        return Ok(Err(ChangeOutcome::RevisionMismatch(before.revision)));
     }
     Ok(match before.state.after(trigger, change.review) {
-        Ok((next, event)) => Ok(Ready { before, next, event }),
+        Ok((next, event)) => Ok(Planned { before, next, event }),
         Err(refusal) => Err(ChangeOutcome::InvalidTransition(refusal)),
     })
 }
 
-/// Moves the newest version to its predecessors and puts a new one in its place.
+/// Moves the newest version into the version history and replaces it with a new one.
 pub(super) fn edit(
     batch: &mut Batch<'_>,
     change: &TemplateChange,
     edit: &Edit,
 ) -> Result<ChangeOutcome, StoreError> {
-    let Ready { before, next, event } = match look(batch, change, Trigger::Edit)? {
-        Ok(ready) => ready,
+    let Planned { before, next, event } = match check(batch, change, Trigger::Edit)? {
+        Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
     let old = before.template.category();
@@ -79,13 +79,13 @@ pub(super) fn edit(
     {
         return Ok(refusal);
     }
-    let counts =
+    let is_counted =
         before.state.status() == Status::Approved && batch.limits(change.account)?.is_some();
-    if counts && let Some(limit) = limits::of_edits(batch.connection(), change)? {
+    if is_counted && let Some(limit) = limits::reached_by_edit(batch.connection(), change)? {
         return Ok(ChangeOutcome::Limited(limit));
     }
-    let words = content.as_deref().unwrap_or(before.template.content());
-    let wording = MessageText::of_content(category, words);
+    let new_content = content.as_deref().unwrap_or(before.template.content());
+    let text = MessageText::of_content(category, new_content);
     batch
         .connection()
         .prepare_cached(
@@ -114,20 +114,20 @@ pub(super) fn edit(
             content,
             millis(change.at),
             actor_key(change.actor),
-            wording.map(|wording| wording_key(change.account, &wording)),
+            text.map(|text| text_hash(change.account, &text)),
         ])?;
-    let named = content.as_deref().map(sample::named_in).into_iter().flatten();
-    media::note_use(batch.connection(), change.account, named, change.at)?;
-    let mut told = vec![event];
-    told.extend((category != old).then_some(EventType::CategoryChanged));
-    let changed = finish(batch, change, &before, &next, category, &told, None)?;
-    if counts {
+    let handles = content.as_deref().map(sample::named_in).into_iter().flatten();
+    media::mark_used(batch.connection(), change.account, handles, change.at)?;
+    let mut events = vec![event];
+    events.extend((category != old).then_some(EventType::CategoryChanged));
+    let changed = finish(batch, change, &before, &next, category, &events, None)?;
+    if is_counted {
         limits::count_edit(batch, change)?;
     }
     Ok(changed)
 }
 
-/// What stands against another category.
+/// Why the template cannot change its category, if it cannot.
 fn category_refusal(
     connection: &Connection,
     change: &TemplateChange,
@@ -137,28 +137,28 @@ fn category_refusal(
     if !before.template.allow_category_change() {
         return Ok(Some(ChangeOutcome::CategoryLocked(category)));
     }
-    Ok(match translations::standing(connection, change.account, change.id)? {
-        Standing::NoFamily => None,
-        Standing::AmongOthers => Some(ChangeOutcome::FamilyCategory(category)),
-        Standing::Alone => {
+    Ok(match translations::siblings(connection, change.account, change.id)? {
+        Siblings::NoGroup => None,
+        Siblings::Others => Some(ChangeOutcome::GroupCategory(category)),
+        Siblings::None => {
             let is_live = before.state.live_version().is_some();
             is_live.then_some(ChangeOutcome::LiveCategory(category))
         }
     })
 }
 
-/// Moves a template along the table: a decision on its newest version, or a hold.
+/// Applies a transition: a decision on the newest version, or a hold.
 pub(super) fn review(
     batch: &mut Batch<'_>,
     change: &TemplateChange,
     trigger: Trigger,
     reason: Option<&str>,
 ) -> Result<ChangeOutcome, StoreError> {
-    let Ready { before, next, event } = match look(batch, change, trigger)? {
-        Ok(ready) => ready,
+    let Planned { before, next, event } = match check(batch, change, trigger)? {
+        Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
-    let decides = matches!(trigger, Trigger::Approve | Trigger::Reject);
+    let is_decision = matches!(trigger, Trigger::Approve | Trigger::Reject);
     let connection = batch.connection();
     connection
         .prepare_cached(
@@ -170,7 +170,7 @@ pub(super) fn review(
             next.approved.map(key),
             next.hold.map(Hold::as_str),
         ])?;
-    if decides {
+    if is_decision {
         connection
             .prepare_cached(
                 "UPDATE template SET reason = ?2, decided_at = ?3, decided_by = ?4 WHERE id = ?1",
@@ -186,20 +186,21 @@ pub(super) fn review(
     finish(batch, change, &before, &next, category, &[event], reason)
 }
 
-/// Gives the claim up, so that the name is free; everything else stays as history.
+/// Deletes a template: clears its unique key, which frees the name. The row stays as history.
 pub(super) fn delete(
     batch: &mut Batch<'_>,
     change: &TemplateChange,
 ) -> Result<ChangeOutcome, StoreError> {
-    let Ready { before, next, event } = match look(batch, change, Trigger::Delete)? {
-        Ok(ready) => ready,
+    let Planned { before, next, event } = match check(batch, change, Trigger::Delete)? {
+        Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
-    take_away(batch, change, &before, &next, event)?;
+    delete_checked(batch, change, &before, &next, event)?;
     Ok(ChangeOutcome::Done(Box::new(before)))
 }
 
-fn take_away(
+/// Deletes a template that [`check`] has passed.
+fn delete_checked(
     batch: &mut Batch<'_>,
     change: &TemplateChange,
     before: &StoredTemplate,
@@ -211,72 +212,72 @@ fn take_away(
         .connection()
         .prepare_cached("UPDATE template SET claim = NULL WHERE id = ?1")?
         .execute([key(change.id.get())])?;
-    limits::forget_edits(batch, change)?;
+    limits::delete_edit_counter(batch, change)?;
     Ok(())
 }
 
-/// For whom several templates are deleted.
+/// The account and actor that delete several templates, and when.
 #[derive(Clone, Copy)]
-pub(super) struct By {
+pub(super) struct Initiator {
     pub(super) account: AccountId,
     pub(super) review: Review,
     pub(super) actor: Actor,
     pub(super) at: Timestamp,
 }
 
-/// Deletes every language of a name.
+/// Deletes all languages of a name.
 pub(super) fn delete_translations(
     batch: &mut Batch<'_>,
-    family: TranslationGroup,
-    by: By,
+    group: TranslationGroup,
+    initiator: Initiator,
 ) -> Result<DeleteOutcome, StoreError> {
-    let ids = translations::ids(batch.connection(), by.account, family)?;
-    delete_all(batch, &ids, by)
+    let ids = translations::ids(batch.connection(), initiator.account, group)?;
+    delete_all(batch, &ids, initiator)
 }
 
-/// Looks at all of them before it takes the first away.
+/// Deletes all of these templates, or none. Checks all of them before the first deletion.
 pub(super) fn delete_all(
     batch: &mut Batch<'_>,
     ids: &[TemplateId],
-    by: By,
+    initiator: Initiator,
 ) -> Result<DeleteOutcome, StoreError> {
-    let By { account, review, actor, at } = by;
-    let mut ready: Vec<(TemplateChange, Ready)> = Vec::new();
+    let Initiator { account, review, actor, at } = initiator;
+    let mut planned: Vec<(TemplateChange, Planned)> = Vec::new();
     for id in ids {
-        if ready.iter().any(|(change, _)| change.id == *id) {
+        if planned.iter().any(|(change, _)| change.id == *id) {
             continue;
         }
         let change = TemplateChange { account, id: *id, expected: None, review, actor, at };
-        match look(batch, &change, Trigger::Delete)? {
-            Ok(found) => ready.push((change, found)),
+        match check(batch, &change, Trigger::Delete)? {
+            Ok(found) => planned.push((change, found)),
             Err(ChangeOutcome::InvalidTransition(refusal)) => {
                 return Ok(DeleteOutcome::InvalidTransition(*id, refusal));
             }
             Err(_) => return Ok(DeleteOutcome::NoTemplate(*id)),
         }
     }
-    for (change, Ready { before, next, event }) in &ready {
-        take_away(batch, change, before, next, *event)?;
+    for (change, Planned { before, next, event }) in &planned {
+        delete_checked(batch, change, before, next, *event)?;
     }
-    Ok(DeleteOutcome::Done(ready.iter().map(|(change, _)| change.id).collect()))
+    Ok(DeleteOutcome::Done(planned.iter().map(|(change, _)| change.id).collect()))
 }
 
-/// Tells the events, raises the revision by their number, and answers the template as it is now.
+/// Appends the events, increases the revision by their number, and returns the changed template.
 fn finish(
     batch: &mut Batch<'_>,
     change: &TemplateChange,
     before: &StoredTemplate,
     next: &State,
     category: Category,
-    told: &[EventType],
+    kinds: &[EventType],
     reason: Option<&str>,
 ) -> Result<ChangeOutcome, StoreError> {
-    let revision = before.revision + told.len() as u64;
+    let revision = before.revision + kinds.len() as u64;
     batch
         .connection()
         .prepare_cached("UPDATE template SET revision = ?2, updated_at = ?3 WHERE id = ?1")?
         .execute(params![key(change.id.get()), key(revision), millis(change.at)])?;
-    for kind in told {
+    for kind in kinds {
         let event = events::NewEvent {
             account: change.account,
             kind: *kind,

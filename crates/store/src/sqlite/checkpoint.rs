@@ -1,9 +1,10 @@
-//! Folding the write-ahead log into the file, beside the writer.
+//! Background WAL checkpoints.
 //!
-//! SQLite would do it inside a commit, and everybody would wait for thousands of pages. Here a
-//! thread of its own copies them while commits go on; what came in meanwhile is little, and the
-//! writer folds that itself, so that the log begins anew and stays small. When nobody writes for a
-//! moment, whatever there is gets folded: readers are quicker in the file than in the log.
+//! SQLite's automatic checkpoint runs inside a commit, and all writers would wait for thousands of
+//! pages. Here a separate thread copies them while commits continue. The writer itself checkpoints
+//! the few pages written meanwhile, so that the WAL restarts and stays small. When the writer is
+//! idle, smaller amounts are checkpointed too, because reads from the database file are faster than
+//! reads from the WAL.
 
 use std::{
     path::Path,
@@ -20,77 +21,85 @@ use rusqlite::Connection;
 use super::connection;
 use crate::StoreError;
 
-/// Pages in the log that are worth folding: 64 MiB. The more there are, the more often one page
-/// stands in the log several times and is copied only once.
-pub(super) const WORTH_IT: u32 = 16_000;
+/// WAL pages that trigger a checkpoint: 64 MiB. With more pages, more of them are versions of the
+/// same page, of which only the last is copied.
+pub(super) const DEFAULT_CHECKPOINT_PAGES: u32 = 16_000;
 
-/// Pages that are worth folding when there is nothing else to do.
-const WORTH_IT_WHEN_QUIET: i64 = 100;
+/// WAL pages that trigger a checkpoint while the writer is idle.
+const IDLE_CHECKPOINT_PAGES: i64 = 100;
 
-/// The handle on the folding thread. When it is dropped, the thread finishes and ends.
-pub(super) struct Folder {
+/// A handle to the checkpoint thread. When it is dropped, the thread finishes its checkpoint and
+/// exits.
+pub(super) struct Checkpointer {
     start: Option<SyncSender<()>>,
-    /// Whether the thread has finished and the writer is to fold the rest.
-    folded: Arc<AtomicBool>,
-    running: bool,
-    worth_it: i64,
+    /// Set when the thread has finished, so that the writer checkpoints the remaining pages.
+    finished: Arc<AtomicBool>,
+    is_running: bool,
+    min_pages: i64,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Folder {
-    pub(super) fn start(path: &Path, worth_it: u32) -> Result<Self, StoreError> {
-        let connection = connection::open_for_folding(path)?;
-        let (start, asked) = sync_channel(1);
-        let folded = Arc::new(AtomicBool::new(false));
-        let done = Arc::clone(&folded);
+impl Checkpointer {
+    pub(super) fn start(path: &Path, min_pages: u32) -> Result<Self, StoreError> {
+        let connection = connection::open_for_checkpoints(path)?;
+        let (start, requests) = sync_channel(1);
+        let finished = Arc::new(AtomicBool::new(false));
+        let done = Arc::clone(&finished);
         let work = move || {
-            while let Ok(()) = asked.recv() {
-                if let Err(error) = fold(&connection) {
-                    tracing::warn!(%error, "the log could not be folded into the file");
+            while let Ok(()) = requests.recv() {
+                if let Err(error) = checkpoint(&connection) {
+                    tracing::warn!(%error, "WAL checkpoint failed");
                 }
                 done.store(true, Ordering::Release);
             }
         };
-        let thread = std::thread::Builder::new().name("galley-folder".to_owned()).spawn(work);
+        let thread = std::thread::Builder::new().name("galley-wal-ckpt".to_owned()).spawn(work);
         let thread = thread.map_err(|error| StoreError::Unavailable(Arc::new(error)))?;
-        let worth_it = i64::from(worth_it);
-        Ok(Self { start: Some(start), folded, running: false, worth_it, thread: Some(thread) })
+        let min_pages = i64::from(min_pages);
+        Ok(Self {
+            start: Some(start),
+            finished,
+            is_running: false,
+            min_pages,
+            thread: Some(thread),
+        })
     }
 
-    /// To be called by the writer after each commit.
+    /// Called by the writer after each commit.
     pub(super) fn after_commit(&mut self, writer: &Connection) -> Result<(), StoreError> {
-        if self.running {
-            if self.folded.swap(false, Ordering::Acquire) {
-                self.running = false;
-                fold(writer)?;
+        if self.is_running {
+            if self.finished.swap(false, Ordering::Acquire) {
+                self.is_running = false;
+                checkpoint(writer)?;
             }
             return Ok(());
         }
-        let (pages, folded) = pages_in_log(writer)?;
-        if pages - folded >= self.worth_it {
+        let (pages, checkpointed) = wal_pages(writer)?;
+        if pages - checkpointed >= self.min_pages {
             self.begin();
-        } else if pages >= 2 * self.worth_it {
-            // All is folded, but some reader was in the log whenever it could have begun anew.
-            fold(writer)?;
+        } else if pages >= 2 * self.min_pages {
+            // Everything is checkpointed, but whenever the WAL could have restarted, a reader was
+            // still using it.
+            checkpoint(writer)?;
         }
         Ok(())
     }
 
-    /// To be called by the writer when nothing has come for a moment.
-    pub(super) fn when_quiet(&mut self, writer: &Connection) -> Result<(), StoreError> {
-        let (pages, folded) = pages_in_log(writer)?;
-        if !self.running && pages - folded >= WORTH_IT_WHEN_QUIET {
+    /// Called by the writer when it becomes idle.
+    pub(super) fn when_idle(&mut self, writer: &Connection) -> Result<(), StoreError> {
+        let (pages, checkpointed) = wal_pages(writer)?;
+        if !self.is_running && pages - checkpointed >= IDLE_CHECKPOINT_PAGES {
             self.begin();
         }
         Ok(())
     }
 
     fn begin(&mut self) {
-        self.running = self.start.as_ref().is_some_and(|start| start.try_send(()).is_ok());
+        self.is_running = self.start.as_ref().is_some_and(|start| start.try_send(()).is_ok());
     }
 }
 
-impl Drop for Folder {
+impl Drop for Checkpointer {
     fn drop(&mut self) {
         self.start = None;
         if let Some(thread) = self.thread.take() {
@@ -99,14 +108,14 @@ impl Drop for Folder {
     }
 }
 
-/// Copies what no reader needs any more; never waits for anybody.
-fn fold(connection: &Connection) -> Result<(), StoreError> {
+/// Copies the pages that no reader needs; never blocks on readers or writers.
+fn checkpoint(connection: &Connection) -> Result<(), StoreError> {
     connection.prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?.query_row([], |_| Ok(()))?;
     Ok(())
 }
 
-/// How many pages the log has, and how many of them are in the file already.
-fn pages_in_log(connection: &Connection) -> Result<(i64, i64), StoreError> {
-    let mut look = connection.prepare_cached("PRAGMA wal_checkpoint(NOOP)")?;
-    Ok(look.query_row([], |row| Ok((row.get(1)?, row.get(2)?)))?)
+/// The number of pages in the WAL, and how many of them are already in the database file.
+fn wal_pages(connection: &Connection) -> Result<(i64, i64), StoreError> {
+    let mut query = connection.prepare_cached("PRAGMA wal_checkpoint(NOOP)")?;
+    Ok(query.query_row([], |row| Ok((row.get(1)?, row.get(2)?)))?)
 }

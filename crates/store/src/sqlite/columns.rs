@@ -1,4 +1,4 @@
-//! Columns of a row as what they mean, and the other way round.
+//! Decodes columns of a row into domain types.
 
 use std::{fmt::Debug, sync::Arc};
 
@@ -14,91 +14,97 @@ use crate::{Actor, StoreError};
 
 pub(super) use crate::encoding::{actor_key, key, millis};
 
-/// Reads a column, by name or (quicker) by place, and turns it into what it means; a row that
-/// makes no sense is damage.
+/// Reads a column by name or, which is faster, by index, and decodes it. An invalid value is an
+/// error.
 pub(super) fn column<T, K: FromSql>(
     row: &Row<'_>,
     column: impl RowIndex + Debug,
-    meaning: impl FnOnce(K) -> Option<T>,
+    decode: impl FnOnce(K) -> Option<T>,
 ) -> Result<T, StoreError> {
-    let kept: K = row.get(column)?;
-    meaning(kept).ok_or_else(|| damaged(column))
+    let value: K = row.get(column)?;
+    decode(value).ok_or_else(|| corrupt(column))
 }
 
-fn damaged(column: impl Debug) -> StoreError {
-    StoreError::Failed(Arc::new(Damaged { column: format!("{column:?}") }))
+fn corrupt(column: impl Debug) -> StoreError {
+    StoreError::Failed(Arc::new(CorruptRow { column: format!("{column:?}") }))
 }
 
-/// A moment that may be missing.
-pub(super) fn moment(
+/// A row contains a value that no version of this program writes.
+#[derive(Debug, thiserror::Error)]
+#[error("the column {column} contains an invalid value")]
+struct CorruptRow {
+    column: String,
+}
+
+/// A nullable column.
+pub(super) fn optional<T, K: FromSql>(
+    row: &Row<'_>,
+    name: impl RowIndex + Debug,
+    decode: impl FnOnce(K) -> Option<T>,
+) -> Result<Option<T>, StoreError> {
+    column(row, name, |value: Option<K>| match value {
+        Some(value) => decode(value).map(Some),
+        None => Some(None),
+    })
+}
+
+pub(super) fn timestamp(
+    row: &Row<'_>,
+    name: impl RowIndex + Debug,
+) -> Result<Timestamp, StoreError> {
+    column(row, name, |millis: i64| Timestamp::from_millisecond(millis).ok())
+}
+
+pub(super) fn optional_timestamp(
     row: &Row<'_>,
     name: impl RowIndex + Debug,
 ) -> Result<Option<Timestamp>, StoreError> {
-    maybe(row, name, |millis: i64| Timestamp::from_millisecond(millis).ok())
+    optional(row, name, |millis: i64| Timestamp::from_millisecond(millis).ok())
 }
 
 /// A count, a version or a sequence number.
 pub(super) fn number(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<u64, StoreError> {
-    column(row, name, |kept: i64| u64::try_from(kept).ok())
-}
-
-/// A row holds what no version of this program writes.
-#[derive(Debug, thiserror::Error)]
-#[error("the column {column} holds something that makes no sense")]
-struct Damaged {
-    column: String,
-}
-
-/// A column that may be empty.
-pub(super) fn maybe<T, K: FromSql>(
-    row: &Row<'_>,
-    name: impl RowIndex + Debug,
-    meaning: impl FnOnce(K) -> Option<T>,
-) -> Result<Option<T>, StoreError> {
-    column(row, name, |kept: Option<K>| match kept {
-        Some(kept) => meaning(kept).map(Some),
-        None => Some(None),
-    })
+    column(row, name, |value: i64| u64::try_from(value).ok())
 }
 
 pub(super) fn template_id(
     row: &Row<'_>,
     name: impl RowIndex + Debug,
 ) -> Result<TemplateId, StoreError> {
-    column(row, name, |kept: i64| TemplateId::new(u64::try_from(kept).ok()?))
+    column(row, name, |id: i64| TemplateId::new(u64::try_from(id).ok()?))
 }
 
 pub(super) fn account_id(
     row: &Row<'_>,
     name: impl RowIndex + Debug,
 ) -> Result<AccountId, StoreError> {
-    column(row, name, |kept: i64| AccountId::new(u64::try_from(kept).ok()?))
+    column(row, name, |id: i64| AccountId::new(u64::try_from(id).ok()?))
 }
 
 pub(super) fn webhook_id(
     row: &Row<'_>,
     name: impl RowIndex + Debug,
 ) -> Result<WebhookId, StoreError> {
-    column(row, name, |kept: i64| WebhookId::new(u64::try_from(kept).ok()?))
+    column(row, name, |id: i64| WebhookId::new(u64::try_from(id).ok()?))
 }
 
-/// A word, read where it stands.
-fn word<T>(
+/// A text column, decoded without copying it.
+fn text<T>(
     row: &Row<'_>,
     name: impl RowIndex + Debug,
-    meaning: impl FnOnce(&str) -> Option<T>,
+    decode: impl FnOnce(&str) -> Option<T>,
 ) -> Result<T, StoreError> {
-    row.get_ref(name)?.as_str().ok().and_then(meaning).ok_or_else(|| damaged(name))
+    row.get_ref(name)?.as_str().ok().and_then(decode).ok_or_else(|| corrupt(name))
 }
 
 pub(super) fn category(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Category, StoreError> {
-    word(row, name, Category::parse)
+    text(row, name, Category::parse)
 }
 
 pub(super) fn status(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Status, StoreError> {
-    word(row, name, Status::parse)
+    text(row, name, Status::parse)
 }
 
 pub(super) fn actor(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Actor, StoreError> {
-    column(row, name, crate::encoding::actor)
+    column(row, name, crate::encoding::actor_from_key)
 }

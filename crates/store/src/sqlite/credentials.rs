@@ -1,4 +1,4 @@
-//! Keys and tokens, as SQL.
+//! SQL for API keys and access tokens.
 
 use galley_domain::{account::Scopes, id::AccountId};
 use jiff::Timestamp;
@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::{
     accounts,
-    columns::{column, key, millis, moment, number},
+    columns::{account_id, column, key, millis, number, optional_timestamp},
     writer::Batch,
 };
 use crate::{
@@ -23,7 +23,7 @@ pub(super) fn add(
     at: Timestamp,
 ) -> Result<AddCredentialOutcome, StoreError> {
     if accounts::one(batch.connection(), account)?.is_none() {
-        return Ok(AddCredentialOutcome::NoOwner);
+        return Ok(AddCredentialOutcome::NotFound);
     }
     let added = batch.connection().execute(
         "INSERT INTO credential (account_id, kind, hash, scopes, created_at, expires_at) \
@@ -52,17 +52,17 @@ pub(super) fn rotate(
     at: Timestamp,
 ) -> Result<AddCredentialOutcome, StoreError> {
     let Some(owner) = by_id(batch.connection(), old)? else {
-        return Ok(AddCredentialOutcome::NoOwner);
+        return Ok(AddCredentialOutcome::NotFound);
     };
-    let addition = add(batch, owner.account, new, at)?;
-    if matches!(addition, AddCredentialOutcome::Added(_)) {
+    let outcome = add(batch, owner.account, new, at)?;
+    if matches!(outcome, AddCredentialOutcome::Added(_)) {
         batch.connection().execute(
             "UPDATE credential SET expires_at = min(coalesce(expires_at, ?2), ?2) WHERE id = ?1",
             params![key(old.0), millis(old_ends_at)],
         )?;
         batch.credentials_changed();
     }
-    Ok(addition)
+    Ok(outcome)
 }
 
 pub(super) fn revoke(
@@ -113,12 +113,12 @@ fn by_id(connection: &Connection, id: CredentialId) -> Result<Option<Credential>
 fn credential(row: &Row<'_>) -> Result<Credential, StoreError> {
     Ok(Credential {
         id: CredentialId(number(row, "id")?),
-        account: accounts::account_id(row, "account_id")?,
-        kind: column(row, "kind", |word: String| CredentialKind::parse(&word))?,
-        scopes: column(row, "scopes", |words: String| Scopes::parse(&words).ok())?,
-        created_at: moment(row, "created_at")?.unwrap_or_default(),
-        expires_at: moment(row, "expires_at")?,
-        revoked_at: moment(row, "revoked_at")?,
+        account: account_id(row, "account_id")?,
+        kind: column(row, "kind", |value: String| CredentialKind::parse(&value))?,
+        scopes: column(row, "scopes", |value: String| Scopes::parse(&value).ok())?,
+        created_at: optional_timestamp(row, "created_at")?.unwrap_or_default(),
+        expires_at: optional_timestamp(row, "expires_at")?,
+        revoked_at: optional_timestamp(row, "revoked_at")?,
     })
 }
 

@@ -1,40 +1,45 @@
-//! Deliveries, as SQL: events become deliveries of an endpoint, are taken, tried, and done.
+//! SQL for deliveries: creates them from events, finds the due ones, and leases them to workers.
+
+mod attempts;
+mod replay;
 
 use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
     template::{Status, lifecycle::EventType},
     webhook::{
         Format,
-        delivery::{DeliveryStatus, PATIENCE, Verdict},
+        delivery::{DeliveryStatus, PATIENCE},
     },
 };
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, Row, params};
 
 use super::{
-    columns::{column, key, maybe, millis, moment, number, webhook_id},
+    columns::{column, key, millis, number, optional, optional_timestamp, webhook_id},
     events, versions, webhooks,
     writer::Batch,
 };
 use crate::{
-    Attempt, AttemptRecorded, Deliveries, Delivery, DeliveryLease, DueDelivery, DueWebhooks, Event,
-    EventSubject, Replay, ReplayOutcome, StoreError, Version, Webhook,
-    encoding::later,
-    endpoint_health::{Course, Turn},
+    Delivery, DeliveryLease, DeliveryQuery, DueDelivery, DueWebhooks, Event, EventSubject,
+    StoreError, Version, Webhook,
 };
+pub(super) use attempts::record_attempt;
+pub(super) use replay::{first_to_replay, replay};
 
-/// How many events one step looks at to make deliveries of them.
-const STEP: u64 = 256;
+/// Number of events that one fan-out reads.
+const FAN_OUT_EVENTS: u64 = 256;
 
-/// How many such steps one transaction takes, when an endpoint wants few of the events.
-const MOST_STEPS: usize = 8;
+/// Maximum number of fan-outs in one transaction, for an endpoint that subscribes to few of the
+/// events.
+const MAX_FAN_OUTS: usize = 8;
 
-/// Which endpoints have something to do.
+/// The endpoints that have due deliveries or new events.
 pub(super) fn due_webhooks(
     connection: &Connection,
     at: Timestamp,
 ) -> Result<DueWebhooks, StoreError> {
-    // What is due and not being tried; if all is, when the first lease ends: there are few.
+    // `ripe`: now, if a delivery is due and not leased; if all due ones are leased, the end of the
+    // first lease.
     let mut query = connection.prepare_cached(
         "SELECT w.id, w.resting_until, w.cursor < a.last_seq AS behind, \
          CASE WHEN EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id \
@@ -50,91 +55,100 @@ pub(super) fn due_webhooks(
     let mut due = DueWebhooks::default();
     while let Some(row) = rows.next()? {
         let behind = row.get::<_, bool>("behind")?.then_some(at);
-        let moments = [behind, moment(row, "ripe")?, moment(row, "later")?];
-        let Some(first) = moments.into_iter().flatten().min() else { continue };
-        let first = first.max(moment(row, "resting_until")?.unwrap_or(first));
+        let ready = [behind, optional_timestamp(row, "ripe")?, optional_timestamp(row, "later")?];
+        let Some(first) = ready.into_iter().flatten().min() else { continue };
+        let first = first.max(optional_timestamp(row, "resting_until")?.unwrap_or(first));
         if first <= at {
             due.now.push(webhook_id(row, "id")?);
         } else {
-            due.next = Some(due.next.map_or(first, |next| next.min(first)));
+            due.next_at = Some(due.next_at.map_or(first, |next| next.min(first)));
         }
     }
     Ok(due)
 }
 
-pub(super) fn take(
+/// Leases the endpoint's next due delivery to the calling worker, until `lease`.
+pub(super) fn lease(
     batch: &mut Batch<'_>,
     id: WebhookId,
     at: Timestamp,
     lease: Timestamp,
 ) -> Result<DeliveryLease, StoreError> {
-    let Some(webhook) = working(batch.connection(), id)? else {
-        return Ok(DeliveryLease::Nothing(None));
+    let Some(webhook) = active_webhook(batch.connection(), id)? else {
+        return Ok(DeliveryLease::NothingDue(None));
     };
     if let Some(until) = webhook.resting_until.filter(|until| *until > at) {
-        return Ok(DeliveryLease::Nothing(Some(until)));
+        return Ok(DeliveryLease::NothingDue(Some(until)));
     }
-    if let Some(until) = being_probed(batch.connection(), id, at)? {
-        return Ok(DeliveryLease::Nothing(Some(until)));
+    if let Some(until) = probe_lease(batch.connection(), id, at)? {
+        return Ok(DeliveryLease::NothingDue(Some(until)));
     }
     let mut first = first_due(batch.connection(), id, at)?;
-    let (mut cursor, mut steps, mut made) = (webhook.cursor, 0, 0);
+    let (mut cursor, mut fan_outs, mut created) = (webhook.cursor, 0, 0);
     let newest = batch.newest_seq(webhook.account)?;
-    // On over events that it does not want; but no more rows than one step makes.
-    while first.is_none() && cursor < newest && steps < MOST_STEPS && made == 0 {
-        (cursor, made) = fan_out(batch, &webhook, cursor, newest, at)?;
+    // Skip events that the endpoint does not subscribe to, but insert the rows of only one fan-out.
+    while first.is_none() && cursor < newest && fan_outs < MAX_FAN_OUTS && created == 0 {
+        (cursor, created) = fan_out(batch, &webhook, cursor, newest, at)?;
         first = first_due(batch.connection(), id, at)?;
-        steps += 1;
+        fan_outs += 1;
     }
     let Some((seq, attempts)) = first else {
-        // There may be more to look at: the next step goes on.
+        // Events beyond the cursor are left for the next call.
         let next = if cursor < newest { Some(at) } else { next_due(batch.connection(), id, at)? };
-        return Ok(DeliveryLease::Nothing(next));
+        return Ok(DeliveryLease::NothingDue(next));
     };
     let event = events::one(batch.connection(), webhook.account, seq)?;
-    let whole = event.map(|event| with_version(batch.connection(), &webhook, event)).transpose()?;
-    let Some((event, version)) = whole.flatten() else {
-        // Nothing can be delivered of an event that is gone, or of one whose version is.
-        forget(batch.connection(), id, seq, at)?;
-        return Ok(DeliveryLease::Nothing(Some(at)));
+    let payload =
+        event.map(|event| with_version(batch.connection(), &webhook, event)).transpose()?;
+    let Some((event, version)) = payload.flatten() else {
+        // The event or its version was deleted: there is nothing to deliver.
+        delete(batch.connection(), id, seq, at)?;
+        return Ok(DeliveryLease::NothingDue(Some(at)));
     };
     batch
         .connection()
         .prepare_cached("UPDATE delivery SET leased_until = ?3 WHERE webhook_id = ?1 AND seq = ?2")?
         .execute([key(id.get()), key(seq), millis(lease)])?;
-    Ok(DeliveryLease::Due(Box::new(DueDelivery { webhook, event, version, attempts, lease })))
+    Ok(DeliveryLease::Due(Box::new(DueDelivery {
+        webhook,
+        event,
+        version,
+        attempts,
+        lease_until: lease,
+    })))
 }
 
-/// An event with the version that the endpoint is told of; none if that is gone.
+/// An event with the version that the endpoint's format includes; `None` if that version was
+/// deleted.
 fn with_version(
     connection: &Connection,
     webhook: &Webhook,
     event: Event,
 ) -> Result<Option<(Event, Option<Version>)>, StoreError> {
     let edit = matches!(event.kind, EventType::Edited | EventType::CategoryChanged);
-    match event.about {
+    match event.subject {
         EventSubject::Template { id, version, .. }
             if edit && webhook.format == Format::Whatsapp =>
         {
-            let version = versions::told(connection, id, version)?;
+            let version = versions::even_if_deleted(connection, id, version)?;
             Ok(version.map(|version| (event, Some(version))))
         }
         _ => Ok(Some((event, None))),
     }
 }
 
-/// The endpoint, if anything is delivered to it at all.
-fn working(connection: &Connection, id: WebhookId) -> Result<Option<Webhook>, StoreError> {
+/// The endpoint, unless it or its account is disabled.
+fn active_webhook(connection: &Connection, id: WebhookId) -> Result<Option<Webhook>, StoreError> {
     let Some(webhook) = webhooks::by_id(connection, id)? else { return Ok(None) };
-    let shut: bool = connection
+    let account_is_disabled: bool = connection
         .prepare_cached("SELECT disabled_at IS NOT NULL FROM account WHERE id = ?1")?
         .query_row([key(webhook.account.get())], |row| row.get(0))?;
-    Ok(Some(webhook).filter(|webhook| webhook.disabled.is_none() && !shut))
+    Ok(Some(webhook).filter(|webhook| webhook.disabled.is_none() && !account_is_disabled))
 }
 
-/// Until when one delivery is tried to see whether an endpoint that is down has come back: others
-/// would only wait for the same.
-fn being_probed(
+/// The end of the lease of the one delivery that probes an endpoint that is down. No other delivery
+/// is attempted until then.
+fn probe_lease(
     connection: &Connection,
     id: WebhookId,
     at: Timestamp,
@@ -144,9 +158,10 @@ fn being_probed(
          WHERE w.id = ?1 AND w.failures >= ?3 AND d.due_at <= ?2 AND d.leased_until > ?2",
     )?;
     let mut rows = query.query(params![key(id.get()), millis(at), PATIENCE])?;
-    rows.next()?.map_or(Ok(None), |row| moment(row, "until"))
+    rows.next()?.map_or(Ok(None), |row| optional_timestamp(row, "until"))
 }
 
+/// Sequence number and attempts of the first delivery that is due and not leased.
 fn first_due(
     connection: &Connection,
     id: WebhookId,
@@ -160,7 +175,7 @@ fn first_due(
     rows.next()?.map(|row| Ok((number(row, "seq")?, row.get("attempts")?))).transpose()
 }
 
-/// When something will be due, if nothing is: a lease ends, or a delay.
+/// When the next delivery becomes available: a lease ends, or a retry is due.
 fn next_due(
     connection: &Connection,
     id: WebhookId,
@@ -172,11 +187,12 @@ fn next_due(
     )?;
     let mut rows = query.query([key(id.get()), millis(at)])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    Ok([moment(row, "freed")?, moment(row, "due")?].into_iter().flatten().min())
+    let times = [optional_timestamp(row, "freed")?, optional_timestamp(row, "due")?];
+    Ok(times.into_iter().flatten().min())
 }
 
-/// Makes deliveries of the next events that the endpoint wants; answers how far it came, and how
-/// many it made.
+/// Creates deliveries for the next events that the endpoint subscribes to. Returns the new cursor
+/// and the number of deliveries created.
 fn fan_out(
     batch: &mut Batch<'_>,
     webhook: &Webhook,
@@ -184,30 +200,30 @@ fn fan_out(
     newest: u64,
     at: Timestamp,
 ) -> Result<(u64, usize), StoreError> {
-    let to = newest.min(cursor + STEP);
+    let to = newest.min(cursor + FAN_OUT_EVENTS);
     let connection = batch.connection();
     let mut query = connection.prepare_cached(
         "SELECT seq, type, template_id, status FROM event \
          WHERE account_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq",
     )?;
     let mut rows = query.query([key(webhook.account.get()), key(cursor), key(to)])?;
-    let mut made = 0;
+    let mut created = 0;
     while let Some(row) = rows.next()? {
-        let kind = column(row, "type", |word: String| EventType::parse(&word))?;
+        let kind = column(row, "type", |value: String| EventType::parse(&value))?;
         let status = row.get_ref("status")?.as_str().ok().and_then(Status::parse);
-        let wanted = webhook.events.is_empty() || webhook.events.contains(&kind);
-        if wanted && webhook.format.sends(kind, status) {
+        let is_subscribed = webhook.events.is_empty() || webhook.events.contains(&kind);
+        if is_subscribed && webhook.format.sends(kind, status) {
             enqueue(connection, webhook.id, row.get("seq")?, row.get("template_id")?, at)?;
-            made += 1;
+            created += 1;
         }
     }
     connection
         .prepare_cached("UPDATE webhook SET cursor = ?2 WHERE id = ?1")?
         .execute([key(webhook.id.get()), key(to)])?;
-    Ok((to, made))
+    Ok((to, created))
 }
 
-/// Puts an event in the line of its template; one that is done is to be delivered once more.
+/// Queues a delivery behind the template's earlier ones. A finished delivery is queued again.
 fn enqueue(
     connection: &Connection,
     id: WebhookId,
@@ -229,139 +245,8 @@ fn enqueue(
     Ok(())
 }
 
-/// Has one event delivered once more, now, whatever else of its template waits. One that is on
-/// its way already is tried at once.
-fn replay_one(
-    connection: &Connection,
-    id: WebhookId,
-    seq: u64,
-    template: u64,
-    at: Timestamp,
-) -> Result<(), StoreError> {
-    let place = params![key(id.get()), key(seq), key(template), millis(at)];
-    connection
-        .prepare_cached(
-            "INSERT INTO delivery (webhook_id, seq, template_id, status, attempts, due_at) \
-             VALUES (?1, ?2, ?3, 'waiting', 0, ?4) \
-             ON CONFLICT (webhook_id, seq) DO UPDATE SET due_at = ?4, \
-             attempts = CASE WHEN status = 'waiting' THEN attempts ELSE 0 END, \
-             leased_until = CASE WHEN status = 'waiting' THEN leased_until END, \
-             status = 'waiting' WHERE status <> 'waiting' OR due_at IS NOT NULL",
-        )?
-        .execute(place)?;
-    Ok(())
-}
-
-/// The first event that a replay begins with, if it is kept.
-pub(super) fn first_to_replay(
-    connection: &Connection,
-    account: AccountId,
-    what: Replay,
-) -> Result<Option<u64>, StoreError> {
-    match what {
-        Replay::One(seq) => Ok(events::one(connection, account, seq)?.map(|event| event.seq)),
-        Replay::Since(since) => {
-            let mut query = connection.prepare_cached(
-                "SELECT min(seq) AS first FROM event WHERE account_id = ?1 AND at >= ?2",
-            )?;
-            let mut rows = query.query([key(account.get()), millis(since)])?;
-            let Some(row) = rows.next()? else { return Ok(None) };
-            maybe(row, "first", |seq: i64| u64::try_from(seq).ok())
-        }
-    }
-}
-
-/// Has events delivered once more: one by its row, many by moving the cursor back.
-pub(super) fn replay(
-    batch: &mut Batch<'_>,
-    account: AccountId,
-    id: WebhookId,
-    what: Replay,
-    first: Option<u64>,
-    at: Timestamp,
-) -> Result<ReplayOutcome, StoreError> {
-    let Some(webhook) = webhooks::one(batch.connection(), account, id)? else {
-        return Ok(ReplayOutcome::NoWebhook);
-    };
-    match (what, first) {
-        (Replay::Since(_), None) => Ok(ReplayOutcome::Queued(0)),
-        (Replay::Since(_), Some(first)) => {
-            let cursor = webhook.cursor.min(first - 1);
-            batch
-                .connection()
-                .prepare_cached("UPDATE webhook SET cursor = ?2 WHERE id = ?1")?
-                .execute([key(id.get()), key(cursor)])?;
-            Ok(ReplayOutcome::Queued(batch.newest_seq(account)? - cursor))
-        }
-        (Replay::One(_), Some(seq)) => {
-            let Some(event) = events::one(batch.connection(), account, seq)? else {
-                return Ok(ReplayOutcome::NoEvent);
-            };
-            let (template, status) = match event.about {
-                EventSubject::Template { id, status, .. } => (id.get(), Some(status)),
-                EventSubject::Webhook { .. } => (0, None),
-            };
-            if !webhook.format.sends(event.kind, status) {
-                return Ok(ReplayOutcome::Queued(0));
-            }
-            replay_one(batch.connection(), id, seq, template, at)?;
-            Ok(ReplayOutcome::Queued(1))
-        }
-        (Replay::One(seq), None) => {
-            let oldest = events::oldest(batch.connection(), account)?;
-            let past = (1..oldest).contains(&seq);
-            Ok(if past { ReplayOutcome::Forgotten(oldest) } else { ReplayOutcome::NoEvent })
-        }
-    }
-}
-
-pub(super) fn record(
-    batch: &mut Batch<'_>,
-    attempt: &Attempt,
-) -> Result<AttemptRecorded, StoreError> {
-    let (id, seq) = (key(attempt.webhook.get()), key(attempt.seq));
-    let (status, due_at) = match attempt.verdict {
-        Verdict::Delivered => (DeliveryStatus::Delivered, None),
-        Verdict::Again(delay) => (DeliveryStatus::Waiting, Some(later(attempt.at, delay))),
-        Verdict::Failed => (DeliveryStatus::Failed, None),
-    };
-    let template: Option<i64> = batch
-        .connection()
-        .prepare_cached(
-            "UPDATE delivery SET status = ?4, attempts = attempts + 1, due_at = ?5, \
-             leased_until = NULL, attempted_at = ?6, answer = ?7, failure = ?8 \
-             WHERE webhook_id = ?1 AND seq = ?2 AND leased_until = ?3 RETURNING template_id",
-        )?
-        .query_row(
-            params![
-                id,
-                seq,
-                millis(attempt.lease),
-                status.as_str(),
-                due_at.map(millis),
-                millis(attempt.at),
-                attempt.answer,
-                attempt.failure,
-            ],
-            |row| row.get(0),
-        )
-        .optional()?;
-    let Some(template) = template else { return Ok(AttemptRecorded::Late) };
-    if status != DeliveryStatus::Waiting {
-        call_next(batch.connection(), attempt.webhook, template, attempt.at)?;
-    }
-    let Some(webhook) = webhooks::by_id(batch.connection(), attempt.webhook)? else {
-        return Ok(AttemptRecorded::Late);
-    };
-    // What the old address had to say is nothing to the new one.
-    if webhook.url != attempt.url {
-        return Ok(AttemptRecorded::Kept);
-    }
-    note_health(batch, &webhook, attempt)
-}
-
-/// The first event of a template that waits is to be delivered now.
-pub(super) fn call_next(
+/// Makes the template's first waiting delivery due now.
+pub(super) fn make_next_due(
     connection: &Connection,
     id: WebhookId,
     template: i64,
@@ -377,55 +262,8 @@ pub(super) fn call_next(
     Ok(())
 }
 
-/// How an endpoint has done of late.
-fn course(connection: &Connection, webhook: &Webhook) -> Result<Course, StoreError> {
-    let mut kept =
-        connection.prepare_cached("SELECT failures, failed_at FROM webhook WHERE id = ?1")?;
-    let mut rows = kept.query([key(webhook.id.get())])?;
-    let Some(row) = rows.next()? else { return Ok(Course::default()) };
-    Ok(Course {
-        failures: row.get("failures")?,
-        failing_since: webhook.failing_since,
-        failed_at: moment(row, "failed_at")?,
-        resting_until: webhook.resting_until,
-    })
-}
-
-/// Writes down what an attempt says about the endpoint itself.
-fn note_health(
-    batch: &mut Batch<'_>,
-    webhook: &Webhook,
-    attempt: &Attempt,
-) -> Result<AttemptRecorded, StoreError> {
-    let id = key(webhook.id.get());
-    let course = course(batch.connection(), webhook)?;
-    match course.after(attempt.reply, attempt.at) {
-        Turn::To(course) => {
-            batch
-                .connection()
-                .prepare_cached(
-                    "UPDATE webhook SET failures = ?2, failing_since = ?3, failed_at = ?4, \
-                     resting_until = ?5 WHERE id = ?1",
-                )?
-                .execute(params![
-                    id,
-                    course.failures,
-                    course.failing_since.map(millis),
-                    course.failed_at.map(millis),
-                    course.resting_until.map(millis),
-                ])?;
-        }
-        Turn::Disabled(because) if webhook.disabled.is_none() => {
-            webhooks::disable(batch.connection(), webhook.id, because, attempt.at)?;
-            events::append_disabled(batch, webhook, because.as_str(), attempt.at)?;
-            return Ok(AttemptRecorded::Disabled(because));
-        }
-        Turn::Same | Turn::Disabled(_) => {}
-    }
-    Ok(AttemptRecorded::Kept)
-}
-
-fn forget(
+/// Deletes a delivery and makes the template's next one due.
+fn delete(
     connection: &Connection,
     id: WebhookId,
     seq: u64,
@@ -436,14 +274,15 @@ fn forget(
             "DELETE FROM delivery WHERE webhook_id = ?1 AND seq = ?2 RETURNING template_id",
         )?
         .query_row([key(id.get()), key(seq)], |row| row.get(0))?;
-    call_next(connection, id, template, at)
+    make_next_due(connection, id, template, at)
 }
 
+/// One page of the endpoint's deliveries, newest event first.
 pub(super) fn page(
     connection: &Connection,
     account: AccountId,
     id: WebhookId,
-    wanted: &Deliveries,
+    wanted: &DeliveryQuery,
 ) -> Result<Option<Vec<Delivery>>, StoreError> {
     if webhooks::one(connection, account, id)?.is_none() {
         return Ok(None);
@@ -470,13 +309,13 @@ pub(super) fn page(
 fn delivery(row: &Row<'_>) -> Result<Delivery, StoreError> {
     Ok(Delivery {
         seq: number(row, "seq")?,
-        kind: column(row, "type", |word: String| EventType::parse(&word))?,
+        kind: column(row, "type", |value: String| EventType::parse(&value))?,
         template: TemplateId::new(number(row, "template_id")?),
-        status: column(row, "status", |word: String| DeliveryStatus::parse(&word))?,
+        status: column(row, "status", |value: String| DeliveryStatus::parse(&value))?,
         attempts: row.get("attempts")?,
-        attempted_at: moment(row, "attempted_at")?,
-        due_at: moment(row, "due_at")?,
-        answer: maybe(row, "answer", |status: i64| u16::try_from(status).ok())?,
+        attempted_at: optional_timestamp(row, "attempted_at")?,
+        due_at: optional_timestamp(row, "due_at")?,
+        response_status: optional(row, "answer", |status: i64| u16::try_from(status).ok())?,
         failure: row.get("failure")?,
     })
 }

@@ -1,4 +1,4 @@
-//! Events, as SQL: appended in the transaction of the change they tell of, and read in their
+//! SQL for events: appends them in the transaction of the change they describe, and reads them in
 //! order.
 
 use galley_domain::{
@@ -11,7 +11,8 @@ use rusqlite::{Connection, Row, params};
 
 use super::{
     columns::{
-        actor, actor_key, category, column, key, millis, number, status, template_id, webhook_id,
+        actor, actor_key, category, column, key, millis, number, status, template_id, timestamp,
+        webhook_id,
     },
     writer::Batch,
 };
@@ -20,7 +21,7 @@ use crate::{Actor, Event, EventSubject, Feed, StoreError, Webhook, encoding::ori
 pub(super) const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, \
      at, actor, category, status, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
 
-/// A fact about a template that gets its number when it is appended.
+/// A template event to append; its sequence number is allocated then.
 pub(super) struct NewEvent<'a> {
     pub(super) account: AccountId,
     pub(super) kind: EventType,
@@ -50,7 +51,7 @@ pub(super) fn append(batch: &mut Batch<'_>, event: &NewEvent<'_>) -> Result<(), 
     Ok(())
 }
 
-/// The service has given an endpoint up.
+/// Appends the event that the service has disabled an endpoint.
 pub(super) fn append_disabled(
     batch: &mut Batch<'_>,
     webhook: &Webhook,
@@ -78,22 +79,22 @@ pub(super) fn append_disabled(
     Ok(())
 }
 
-/// Everything of an event. Name and language never change and are read from the template.
+/// All columns of an event. Name and language never change, so they are read from the template.
 const SELECT: &str = "SELECT e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, \
      t.language, e.category, e.status, e.reason, e.webhook_id, e.origin \
      FROM event e LEFT JOIN template t ON t.id = e.template_id WHERE e.account_id = ?1";
 
-/// The events behind `after`, or what keeps them from being read.
+/// The events after `after`, or the reason why they cannot be read.
 pub(super) fn page(
     connection: &Connection,
     account: AccountId,
     after: Option<u64>,
     limit: usize,
 ) -> Result<Feed, StoreError> {
-    // One moment for the events and the account's row.
-    let moment = connection.unchecked_transaction()?;
+    // The events and the account's row must come from the same snapshot.
+    let snapshot = connection.unchecked_transaction()?;
     let text = format!("{SELECT} AND e.seq > ?2 ORDER BY e.seq LIMIT ?3");
-    let mut query = moment.prepare_cached(&text)?;
+    let mut query = snapshot.prepare_cached(&text)?;
     let from = i64::try_from(after.unwrap_or(0)).unwrap_or(i64::MAX);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut rows = query.query(params![key(account.get()), from, limit])?;
@@ -104,7 +105,7 @@ pub(super) fn page(
     let Some(after) = after else { return Ok(Feed::Events(events)) };
     let next = match events.first() {
         Some(first) => first.seq,
-        None => newest(&moment, account)? + 1,
+        None => newest(&snapshot, account)? + 1,
     };
     Ok(match after.saturating_add(1) {
         expected if expected < next => Feed::Expired(next),
@@ -123,14 +124,14 @@ pub(super) fn one(
     rows.next()?.map(event).transpose()
 }
 
-/// The number of the account's newest event.
+/// The sequence number of the account's newest event; 0 if there is none.
 pub(super) fn newest(connection: &Connection, account: AccountId) -> Result<u64, StoreError> {
     let mut query = connection.prepare_cached("SELECT last_seq FROM account WHERE id = ?1")?;
     let mut rows = query.query([key(account.get())])?;
     rows.next()?.map_or(Ok(0), |row| number(row, "last_seq"))
 }
 
-/// The number of the oldest event that is kept, or of the next one if there is none.
+/// The sequence number of the oldest stored event, or of the next one if none is stored.
 pub(super) fn oldest(connection: &Connection, account: AccountId) -> Result<u64, StoreError> {
     let mut query =
         connection.prepare_cached("SELECT min(seq) FROM event WHERE account_id = ?1")?;
@@ -142,8 +143,8 @@ pub(super) fn oldest(connection: &Connection, account: AccountId) -> Result<u64,
 }
 
 fn event(row: &Row<'_>) -> Result<Event, StoreError> {
-    let kind = column(row, "type", |word: String| EventType::parse(&word))?;
-    let about = if kind == EventType::WebhookDisabled {
+    let kind = column(row, "type", |value: String| EventType::parse(&value))?;
+    let subject = if kind == EventType::WebhookDisabled {
         EventSubject::Webhook { id: webhook_id(row, "webhook_id")?, origin: row.get("origin")? }
     } else {
         EventSubject::Template {
@@ -158,8 +159,8 @@ fn event(row: &Row<'_>) -> Result<Event, StoreError> {
     Ok(Event {
         seq: number(row, "seq")?,
         kind,
-        about,
-        at: column(row, "at", |at: i64| Timestamp::from_millisecond(at).ok())?,
+        subject,
+        at: timestamp(row, "at")?,
         actor: actor(row, "actor")?,
         reason: row.get("reason")?,
     })

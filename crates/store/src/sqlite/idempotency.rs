@@ -1,4 +1,4 @@
-//! What Idempotency-Keys made, as SQL.
+//! SQL for idempotency records.
 
 use galley_domain::{id::AccountId, rulebook::Category, template::Status};
 use jiff::Timestamp;
@@ -7,14 +7,14 @@ use rusqlite::{CachedStatement, Connection, params};
 use super::columns::{column, key, millis, template_id};
 use crate::{
     CreatedTemplate, Idempotency, IdempotencyRecord, StoreError,
-    encoding::{oldest_record, record_key},
+    encoding::{idempotency_cutoff, idempotency_hash},
 };
 
 pub(super) const FIND: &str = "SELECT payload, template_id, category, status FROM idempotency \
      WHERE key = ?1 AND created_at > ?2";
 
-/// An older record under this key has run out, or the creation had ended with it.
-pub(super) const KEEP: &str = "INSERT OR REPLACE INTO idempotency (key, payload, template_id, \
+/// Replaces an expired record with the same key: a create that finds a valid one does not insert.
+pub(super) const INSERT: &str = "INSERT OR REPLACE INTO idempotency (key, payload, template_id, \
      category, status, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
 pub(super) fn record(
@@ -23,34 +23,34 @@ pub(super) fn record(
     idempotency_key: [u8; 16],
     at: Timestamp,
 ) -> Result<Option<IdempotencyRecord>, StoreError> {
-    let key = record_key(account, idempotency_key);
+    let key = idempotency_hash(account, idempotency_key);
     find(&mut connection.prepare_cached(FIND)?, key, at)
 }
 
 pub(super) fn find(
     find: &mut CachedStatement<'_>,
-    record_key: [u8; 16],
+    idempotency_hash: [u8; 16],
     at: Timestamp,
 ) -> Result<Option<IdempotencyRecord>, StoreError> {
-    let mut rows = find.query(params![record_key, oldest_record(at)])?;
+    let mut rows = find.query(params![idempotency_hash, idempotency_cutoff(at)])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let receipt = CreatedTemplate {
         id: template_id(row, "template_id")?,
         status: column(row, "status", Status::from_code)?,
         category: column(row, "category", Category::from_code)?,
     };
-    Ok(Some(IdempotencyRecord { payload: row.get("payload")?, receipt }))
+    Ok(Some(IdempotencyRecord { payload: row.get("payload")?, created: receipt }))
 }
 
-pub(super) fn keep(
-    keep: &mut CachedStatement<'_>,
-    record_key: [u8; 16],
+pub(super) fn insert(
+    insert: &mut CachedStatement<'_>,
+    idempotency_hash: [u8; 16],
     idempotency: &Idempotency,
     receipt: &CreatedTemplate,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    keep.execute(params![
-        record_key,
+    insert.execute(params![
+        idempotency_hash,
         idempotency.payload,
         key(receipt.id.get()),
         receipt.category.code(),

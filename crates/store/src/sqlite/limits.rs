@@ -1,5 +1,5 @@
-//! Limits that accounts may be held to, as SQL. What they count is written down only for accounts
-//! that are held to them: nobody else's writes pay for it.
+//! SQL for the optional limits of an account. Creates and edits are counted only for accounts that
+//! have limits, so that other accounts do not pay for the counters.
 
 use std::fmt::Debug;
 
@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, Row, RowIndex, params};
 
 use super::{
-    columns::{key, maybe, millis},
+    columns::{key, millis, optional},
     writer::Batch,
 };
 use crate::{
@@ -20,12 +20,12 @@ const HOUR: SignedDuration = SignedDuration::from_hours(1);
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 const MONTH: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// Reads the column of an account that says whether it is held to limits.
+/// Reads the limits of an account from its row.
 pub(super) fn column(
     row: &Row<'_>,
     name: impl RowIndex + Debug,
 ) -> Result<Option<AccountLimits>, StoreError> {
-    maybe(row, name, |most: i64| Some(AccountLimits { templates: u32::try_from(most).ok()? }))
+    optional(row, name, |limit: i64| Some(AccountLimits { templates: u32::try_from(limit).ok()? }))
 }
 
 pub(super) fn set(
@@ -42,16 +42,16 @@ pub(super) fn set(
     Ok(changed > 0)
 }
 
-/// The limit that keeps an account from making a template. The hour comes first: it is soon looked
-/// at, and an account that has used it up has its templates counted no more.
-pub(super) fn of_creations(
+/// The limit that prevents a create, if any. The hourly limit is checked first: it is cheap, and an
+/// account that has reached it does not need its templates counted.
+pub(super) fn reached_by_create(
     connection: &Connection,
     account: AccountId,
     limits: AccountLimits,
     at: Timestamp,
 ) -> Result<Option<Limit>, StoreError> {
-    let what = Counted { account, template: None };
-    if what.reaches(connection, MAX_CREATES_PER_HOUR, at, HOUR)? {
+    let counter = RateCounter { account, template: None };
+    if counter.reaches(connection, MAX_CREATES_PER_HOUR, at, HOUR)? {
         return Ok(Some(Limit::CreationsPerHour));
     }
     let mut query = connection.prepare_cached(
@@ -63,37 +63,40 @@ pub(super) fn of_creations(
     Ok((templates >= i64::from(limits.templates)).then_some(Limit::Templates))
 }
 
-/// Counts a template that was made; its event is there already.
-pub(super) fn count_creation(
+/// Counts a create, after its event was appended.
+pub(super) fn count_create(
     batch: &mut Batch<'_>,
     account: AccountId,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    Counted { account, template: None }.add(batch, MAX_CREATES_PER_HOUR, at)
+    RateCounter { account, template: None }.add(batch, MAX_CREATES_PER_HOUR, at)
 }
 
-/// The limit that keeps an APPROVED template from being edited. The month comes first: waiting for
-/// a day is of no use then.
-pub(super) fn of_edits(
+/// The limit that prevents an edit of an APPROVED template, if any. The monthly limit is checked
+/// first: if it is reached, waiting a day does not help.
+pub(super) fn reached_by_edit(
     connection: &Connection,
     change: &TemplateChange,
 ) -> Result<Option<Limit>, StoreError> {
-    let what = Counted { account: change.account, template: Some(change.id) };
-    if what.reaches(connection, MAX_EDITS_PER_MONTH, change.at, MONTH)? {
+    let counter = RateCounter { account: change.account, template: Some(change.id) };
+    if counter.reaches(connection, MAX_EDITS_PER_MONTH, change.at, MONTH)? {
         return Ok(Some(Limit::EditsPerMonth));
     }
-    let day = what.reaches(connection, MAX_EDITS_PER_DAY, change.at, DAY)?;
+    let day = counter.reaches(connection, MAX_EDITS_PER_DAY, change.at, DAY)?;
     Ok(day.then_some(Limit::EditsPerDay))
 }
 
-/// Counts an edit of an APPROVED template; its event is there already.
+/// Counts an edit of an APPROVED template, after its event was appended.
 pub(super) fn count_edit(batch: &mut Batch<'_>, change: &TemplateChange) -> Result<(), StoreError> {
-    let what = Counted { account: change.account, template: Some(change.id) };
-    what.add(batch, MAX_EDITS_PER_MONTH, change.at)
+    let counter = RateCounter { account: change.account, template: Some(change.id) };
+    counter.add(batch, MAX_EDITS_PER_MONTH, change.at)
 }
 
-/// Nobody asks for the edits of a template that is gone.
-pub(super) fn forget_edits(batch: &Batch<'_>, change: &TemplateChange) -> Result<(), StoreError> {
+/// Deletes the edit counter of a deleted template.
+pub(super) fn delete_edit_counter(
+    batch: &Batch<'_>,
+    change: &TemplateChange,
+) -> Result<(), StoreError> {
     batch
         .connection()
         .prepare_cached("DELETE FROM counted WHERE account_id = ?1 AND template_id = ?2")?
@@ -101,39 +104,40 @@ pub(super) fn forget_edits(batch: &Batch<'_>, change: &TemplateChange) -> Result
     Ok(())
 }
 
-/// What is counted: the edits of a template, or creations.
-struct Counted {
+/// Counts the edits of one template, or the creates of an account.
+struct RateCounter {
     account: AccountId,
     template: Option<TemplateId>,
 }
 
-impl Counted {
+impl RateCounter {
     fn template(&self) -> i64 {
         self.template.map_or(0, |id| key(id.get()))
     }
 
-    /// Whether it has happened so often in the time before `at`. Only the last ones can tell.
+    /// Whether at least `max` events were counted in the `window` before `at`. Reads only the last
+    /// `max` of them.
     fn reaches(
         &self,
         connection: &Connection,
-        most: usize,
+        max: usize,
         at: Timestamp,
-        time: SignedDuration,
+        window: SignedDuration,
     ) -> Result<bool, StoreError> {
-        let since = at.saturating_sub(time).unwrap_or(Timestamp::MIN);
+        let since = at.saturating_sub(window).unwrap_or(Timestamp::MIN);
         let mut query = connection.prepare_cached(
             "SELECT count(*) FROM (SELECT at FROM counted WHERE account_id = ?1 AND \
              template_id = ?2 ORDER BY seq DESC LIMIT ?3) WHERE at > ?4",
         )?;
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let values = [key(self.account.get()), self.template(), most, millis(since)];
+        let max = i64::try_from(max).unwrap_or(i64::MAX);
+        let values = [key(self.account.get()), self.template(), max, millis(since)];
         let count: i64 = query.query_row(values, |row| row.get(0))?;
-        Ok(count >= most)
+        Ok(count >= max)
     }
 
-    /// Counts one more, under the number of the account's newest event; what no limit asks for any
-    /// more is forgotten.
-    fn add(&self, batch: &mut Batch<'_>, most: usize, at: Timestamp) -> Result<(), StoreError> {
+    /// Counts one more, with the sequence number of the account's newest event, and deletes all but
+    /// the last `max`.
+    fn add(&self, batch: &mut Batch<'_>, max: usize, at: Timestamp) -> Result<(), StoreError> {
         let seq = key(batch.newest_seq(self.account)?);
         let (account, template) = (key(self.account.get()), self.template());
         let connection = batch.connection();
@@ -149,7 +153,7 @@ impl Counted {
                  (SELECT seq FROM counted WHERE account_id = ?1 AND template_id = ?2 \
                  ORDER BY seq DESC LIMIT 1 OFFSET ?3)",
             )?
-            .execute([account, template, i64::try_from(most).unwrap_or(i64::MAX)])?;
+            .execute([account, template, i64::try_from(max).unwrap_or(i64::MAX)])?;
         Ok(())
     }
 }

@@ -1,6 +1,8 @@
-//! Lists, as SQL. A list is read shelf by shelf (a shelf holds the templates of an account that
-//! agree in status, category and language), so that every filter costs a few seeks, however many
-//! templates there are.
+//! SQL for lists and counts of templates.
+//!
+//! A list is read bucket by bucket. A list bucket (the column `shelf`) contains the templates of an
+//! account with the same status, category and language, so a filter costs a few index seeks,
+//! regardless of the number of templates.
 
 use galley_domain::{
     id::{AccountId, TemplateId},
@@ -15,83 +17,84 @@ use super::{
 };
 use crate::{
     ListQuery, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page, StoreError, StoredTemplate,
-    encoding::claim_key, id_range::IdRange,
+    encoding::unique_key_hash, id_range::IdRange,
 };
 
-/// How many templates that words find are looked at in one go when they are counted.
-const STEP: usize = 1_000;
+/// Number of search results read at once when counting.
+const COUNT_BATCH: usize = 1_000;
 
-/// How many templates words are asked for at least: some may be gone since.
-const FEW: usize = 16;
+/// Minimum number of search results to read at once: some of the templates may have been deleted
+/// since they were indexed.
+const MIN_SEARCH_BATCH: usize = 16;
 
-/// One page. `words` is where words are searched, if that is there yet.
+/// One page. `index` is the search index, if it is built.
 pub(super) fn page(
     connection: &Connection,
-    words: Option<&Connection>,
+    index: Option<&Connection>,
     listing: &ListQuery,
 ) -> Result<Page, StoreError> {
-    // All of it from one moment, though it takes several statements.
-    let moment = connection.unchecked_transaction()?;
-    let stretch = IdRange::of(listing);
-    let mut templates = find(&moment, words, listing, stretch, listing.limit + 1)?;
-    let on = templates.len() > listing.limit;
+    // All statements read from one snapshot.
+    let snapshot = connection.unchecked_transaction()?;
+    let range = IdRange::of(listing);
+    let mut templates = find(&snapshot, index, listing, range, listing.limit + 1)?;
+    let has_next = templates.len() > listing.limit;
     templates.truncate(listing.limit);
-    let back = match IdRange::behind(listing) {
-        Some(behind) => !find(&moment, words, listing, behind, 1)?.is_empty(),
+    let has_previous = match IdRange::beyond_cursor(listing) {
+        Some(behind) => !find(&snapshot, index, listing, behind, 1)?.is_empty(),
         None => false,
     };
-    if stretch.backwards {
+    if range.backwards {
         templates.reverse();
-        return Ok(Page { templates, more: back, newer: on });
+        return Ok(Page { templates, has_older: has_previous, has_newer: has_next });
     }
-    Ok(Page { templates, more: on, newer: back })
+    Ok(Page { templates, has_older: has_next, has_newer: has_previous })
 }
 
-/// The first templates on a stretch that are what the list asks for.
+/// The first templates in the range that match the list.
 fn find(
     connection: &Connection,
-    words: Option<&Connection>,
+    index: Option<&Connection>,
     listing: &ListQuery,
-    stretch: IdRange,
+    range: IdRange,
     wanted: usize,
 ) -> Result<Vec<StoredTemplate>, StoreError> {
-    if let Some(mut ids) = named(connection, listing)? {
-        ids.retain(|id| stretch.holds(*id));
-        stretch.sort(&mut ids);
+    if let Some(mut ids) = ids_of_name(connection, listing)? {
+        ids.retain(|id| range.contains(*id));
+        range.sort(&mut ids);
         let mut found = fetch(connection, listing, ids)?;
-        found.retain(|template| listing.finds(template));
+        found.retain(|template| listing.matches_words(template));
         found.truncate(wanted);
         return Ok(found);
     }
     if listing.words.is_empty() {
-        let ids = nearest(connection, listing, stretch, wanted)?;
+        let ids = nearest(connection, listing, range, wanted)?;
         return fetch(connection, listing, ids);
     }
-    match words {
-        Some(words) => search(connection, words, listing, stretch, wanted),
+    match index {
+        Some(index) => search(connection, index, listing, range, wanted),
         None => Ok(Vec::new()),
     }
 }
 
-/// The few templates that have the name, if one is asked for.
-fn named(
+/// The ids of the templates with the name that the list filters by, if it does.
+fn ids_of_name(
     connection: &Connection,
     listing: &ListQuery,
 ) -> Result<Option<Vec<TemplateId>>, StoreError> {
     Ok(match &listing.name {
-        Some(NameFilter::Claim(claim)) => {
-            let claim = claim_key(claim);
-            let taken = templates::taken(connection, listing.account, &claim)?;
-            Some(taken.and_then(|taken| taken.own).into_iter().collect())
+        Some(NameFilter::UniqueKey(claim)) => {
+            let unique_key = unique_key_hash(claim);
+            let conflict = templates::name_conflict(connection, listing.account, &unique_key)?;
+            Some(conflict.and_then(|conflict| conflict.existing_id).into_iter().collect())
         }
-        Some(NameFilter::TranslationGroup(family)) => {
-            Some(translations::ids(connection, listing.account, *family)?)
+        Some(NameFilter::TranslationGroup(group)) => {
+            Some(translations::ids(connection, listing.account, *group)?)
         }
         None => None,
     })
 }
 
-/// The templates with these ids that are what the list asks for.
+/// The templates with these ids that match the filters of the list.
 fn fetch(
     connection: &Connection,
     listing: &ListQuery,
@@ -100,26 +103,26 @@ fn fetch(
     let mut found = Vec::new();
     for id in ids {
         let template = templates::one(connection, listing.account, id)?;
-        found.extend(template.filter(|template| listing.takes(template)));
+        found.extend(template.filter(|template| listing.passes_filters(template)));
     }
     Ok(found)
 }
 
-/// The words say which templates come in question; their rows say which are meant.
+/// Reads candidates from the search index and filters them by their current rows.
 fn search(
     connection: &Connection,
-    words: &Connection,
+    index: &Connection,
     listing: &ListQuery,
-    mut stretch: IdRange,
+    mut range: IdRange,
     wanted: usize,
 ) -> Result<Vec<StoredTemplate>, StoreError> {
     let mut found = Vec::new();
-    let query = search::Query::new(words, listing)?;
-    let step = wanted.max(FEW);
+    let query = search::Query::new(index, listing)?;
+    let batch = wanted.max(MIN_SEARCH_BATCH);
     loop {
-        let ids = query.ids(words, stretch, step)?;
+        let ids = query.ids(index, range, batch)?;
         let last = ids.last().copied();
-        let all = ids.len() < step;
+        let is_last = ids.len() < batch;
         for template in fetch(connection, listing, ids)? {
             found.push(template);
             if found.len() == wanted {
@@ -127,64 +130,66 @@ fn search(
             }
         }
         match last {
-            Some(last) if !all => stretch = stretch.from(last),
+            Some(last) if !is_last => range = range.resuming_after(last),
             _ => return Ok(found),
         }
     }
 }
 
-/// How many templates the list has, as far as that is counted.
+/// The number of templates in the list, up to the limit of counting.
 pub(super) fn count(
     connection: &Connection,
-    words: Option<&Connection>,
+    index: Option<&Connection>,
     listing: &ListQuery,
 ) -> Result<u64, StoreError> {
-    let moment = connection.unchecked_transaction()?;
+    let snapshot = connection.unchecked_transaction()?;
     if listing.name.is_some() {
-        let found = find(&moment, words, listing, IdRange::ALL, usize::MAX)?;
+        let found = find(&snapshot, index, listing, IdRange::ALL, usize::MAX)?;
         return Ok(found.len() as u64);
     }
     if listing.words.is_empty() {
-        return count_shelves(&moment, listing);
+        return count_buckets(&snapshot, listing);
     }
-    match words {
-        Some(words) => count_found(&moment, words, listing),
+    match index {
+        Some(index) => count_found(&snapshot, index, listing),
         None => Ok(0),
     }
 }
 
-/// Counts in the index alone.
-fn count_shelves(connection: &Connection, listing: &ListQuery) -> Result<u64, StoreError> {
+/// Counts list buckets in the database index, without reading rows.
+fn count_buckets(connection: &Connection, listing: &ListQuery) -> Result<u64, StoreError> {
     let mut query = connection.prepare_cached(
         "SELECT count(*) FROM (SELECT 1 FROM template INDEXED BY template_on_shelf \
          WHERE account_id = ?1 AND shelf = ?2 AND claim IS NOT NULL LIMIT ?3)",
     )?;
     let mut count = 0;
-    for shelf in shelves(connection, listing.account)?.iter().filter(|it| listing.takes_from(it)) {
-        let values = params![key(listing.account.get()), shelf, key(MAX_LIST_COUNT - count)];
-        let here: i64 = query.query_row(values, |row| row.get(0))?;
-        count += u64::try_from(here).unwrap_or(0);
+    for bucket in
+        buckets(connection, listing.account)?.iter().filter(|it| listing.includes_bucket(it))
+    {
+        let values = params![key(listing.account.get()), bucket, key(MAX_LIST_COUNT - count)];
+        let in_bucket: i64 = query.query_row(values, |row| row.get(0))?;
+        count += u64::try_from(in_bucket).unwrap_or(0);
     }
     Ok(count)
 }
 
-/// Counts what the words find and its row confirms; of the row, only the shelf is read.
+/// Counts the search results that match the filters. Reads only the list bucket of each row.
 fn count_found(
     connection: &Connection,
-    words: &Connection,
+    index: &Connection,
     listing: &ListQuery,
 ) -> Result<u64, StoreError> {
-    let mut shelf = connection.prepare_cached(
+    let mut bucket = connection.prepare_cached(
         "SELECT shelf FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL",
     )?;
-    let query = search::Query::new(words, listing)?;
-    let (mut stretch, mut count) = (IdRange::ALL, 0);
+    let query = search::Query::new(index, listing)?;
+    let (mut range, mut count) = (IdRange::ALL, 0);
     loop {
-        let ids = query.ids(words, stretch, STEP)?;
+        let ids = query.ids(index, range, COUNT_BATCH)?;
         for id in &ids {
-            let mut rows = shelf.query([key(id.get()), key(listing.account.get())])?;
+            let mut rows = bucket.query([key(id.get()), key(listing.account.get())])?;
             if let Some(row) = rows.next()?
-                && listing.takes_from(&row.get::<_, String>(0)?)
+                && listing.includes_bucket(&row.get::<_, String>(0)?)
             {
                 count += 1;
             }
@@ -193,45 +198,45 @@ fn count_found(
             }
         }
         match ids.last() {
-            Some(last) if ids.len() == STEP => stretch = stretch.from(*last),
+            Some(last) if ids.len() == COUNT_BATCH => range = range.resuming_after(*last),
             _ => return Ok(count),
         }
     }
 }
 
 impl ListQuery {
-    /// Whether a template passes every filter but the words.
-    fn takes(&self, template: &StoredTemplate) -> bool {
-        let kept = &template.template;
-        agrees(&self.statuses, |status| *status == template.state.status())
-            && agrees(&self.categories, |category| *category == kept.category())
-            && agrees(&self.languages, |language| language == kept.language())
+    /// Whether a template matches the filters for status, category and language.
+    fn passes_filters(&self, stored: &StoredTemplate) -> bool {
+        let template = &stored.template;
+        matches_any(&self.statuses, |status| *status == stored.state.status())
+            && matches_any(&self.categories, |category| *category == template.category())
+            && matches_any(&self.languages, |language| language == template.language())
     }
 
-    /// Whether the shelf of that name holds what passes the filters.
-    fn takes_from(&self, named: &str) -> bool {
-        let mut parts = named.split(' ');
+    /// Whether the templates in a list bucket match these filters.
+    fn includes_bucket(&self, bucket: &str) -> bool {
+        let mut parts = bucket.split(' ');
         let mut part = || parts.next().unwrap_or_default();
         let (status, category, language) = (part(), part(), part());
-        agrees(&self.statuses, |wanted: &Status| wanted.as_str() == status)
-            && agrees(&self.categories, |wanted: &Category| wanted.as_str() == category)
-            && agrees(&self.languages, |wanted| wanted == language)
+        matches_any(&self.statuses, |wanted: &Status| wanted.as_str() == status)
+            && matches_any(&self.categories, |wanted: &Category| wanted.as_str() == category)
+            && matches_any(&self.languages, |wanted| wanted == language)
     }
 }
 
-/// Whether one of these values is met; if there are none, nothing is asked.
-fn agrees<T>(wanted: &[T], meets: impl Fn(&T) -> bool) -> bool {
-    wanted.is_empty() || wanted.iter().any(meets)
+/// Whether one of the filter's values matches; an empty filter matches everything.
+fn matches_any<T>(filter: &[T], is_match: impl Fn(&T) -> bool) -> bool {
+    filter.is_empty() || filter.iter().any(is_match)
 }
 
-/// The first ids of a stretch on all shelves that the list takes from.
+/// The first ids in the range, merged from all buckets that match the list.
 fn nearest(
     connection: &Connection,
     listing: &ListQuery,
-    stretch: IdRange,
+    range: IdRange,
     wanted: usize,
 ) -> Result<Vec<TemplateId>, StoreError> {
-    let mut query = connection.prepare_cached(if stretch.backwards {
+    let mut query = connection.prepare_cached(if range.backwards {
         "SELECT id FROM template INDEXED BY template_on_shelf WHERE account_id = ?1 AND \
          shelf = ?2 AND id < ?3 AND id > ?4 AND claim IS NOT NULL ORDER BY id LIMIT ?5"
     } else {
@@ -240,35 +245,37 @@ fn nearest(
     })?;
     let mut ids: Vec<TemplateId> = Vec::new();
     let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
-    for shelf in shelves(connection, listing.account)?.iter().filter(|it| listing.takes_from(it)) {
-        // What is further away than enough others is not looked at.
-        let near = ids.get(wanted - 1).map_or(stretch, |last| stretch.up_to(*last));
+    for bucket in
+        buckets(connection, listing.account)?.iter().filter(|it| listing.includes_bucket(it))
+    {
+        // Ids beyond the last one found so far cannot be on the page.
+        let near = ids.get(wanted - 1).map_or(range, |last| range.stopping_before(*last));
         let (above, below) = near.bounds();
         let mut rows =
-            query.query(params![key(listing.account.get()), shelf, below, above, limit])?;
+            query.query(params![key(listing.account.get()), bucket, below, above, limit])?;
         while let Some(row) = rows.next()? {
             ids.push(template_id(row, 0)?);
         }
-        stretch.sort(&mut ids);
+        range.sort(&mut ids);
         ids.truncate(wanted);
     }
     Ok(ids)
 }
 
-/// The shelves that an account has something on, one seek for each.
-fn shelves(connection: &Connection, account: AccountId) -> Result<Vec<String>, StoreError> {
+/// The list buckets of an account that are not empty, with one index seek for each.
+fn buckets(connection: &Connection, account: AccountId) -> Result<Vec<String>, StoreError> {
     let mut query = connection.prepare_cached(
         "SELECT shelf FROM template INDEXED BY template_on_shelf WHERE account_id = ?1 AND \
          shelf > ?2 AND claim IS NOT NULL ORDER BY shelf LIMIT 1",
     )?;
-    let mut shelves: Vec<String> = Vec::new();
+    let mut buckets: Vec<String> = Vec::new();
     loop {
-        let last = shelves.last().map_or("", String::as_str);
+        let last = buckets.last().map_or("", String::as_str);
         let mut rows = query.query(params![key(account.get()), last])?;
         let Some(row) = rows.next()? else { break };
-        let shelf = row.get(0)?;
+        let bucket = row.get(0)?;
         drop(rows);
-        shelves.push(shelf);
+        buckets.push(bucket);
     }
-    Ok(shelves)
+    Ok(buckets)
 }

@@ -1,4 +1,4 @@
-//! Files that have been sent whole, and forgetting files, as SQL.
+//! SQL for complete media files and for deleting files.
 
 use galley_domain::id::AccountId;
 use jiff::{SignedDuration, Timestamp};
@@ -7,35 +7,39 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use super::{
     SqliteStore,
     columns::{key, millis, number},
-    uploads::{find, over, recount},
+    uploads::{expired_before, find, update_used_bytes},
     writer::Batch,
 };
-use crate::{Media, StoreError, UNUSED_MEDIA_DAYS, encoding::charge};
+use crate::{Media, StoreError, UNUSED_MEDIA_DAYS, encoding::quota_bytes};
 
-/// How many steps one sweep takes at most.
-const MOST_STEPS: usize = 256;
+/// Maximum number of writes in one run of [`SqliteStore::delete_expired_uploads`].
+const MAX_DELETE_WRITES: usize = 256;
 
-/// How many chunks one step forgets.
-const CHUNKS: i64 = 16;
+/// Number of chunks that one write deletes.
+const DELETE_CHUNKS: i64 = 16;
 
-/// How much longer than it can be named a file is kept: whoever has just looked at it may still be
-/// about to name it.
-const GRACE: SignedDuration = SignedDuration::from_hours(1);
+/// How long an expired file stays stored: a template that was validated before the file expired may
+/// still be about to use it.
+const EXPIRY_GRACE: SignedDuration = SignedDuration::from_hours(1);
 
 impl SqliteStore {
-    /// Forgets files whose time is over, a bit at a time. Answers how many.
-    pub(super) async fn forget_uploads(&self, at: Timestamp) -> Result<usize, StoreError> {
-        let mut forgotten = 0;
-        for _ in 0..MOST_STEPS {
-            let Some(old) = self.readers.read(|connection| old(connection, at))? else { break };
-            let step = self.writer.write(move |batch| forget(batch, old, Ground::Over(at)));
-            forgotten += usize::from(step.await? == Step::Gone);
+    /// Deletes expired files, a few chunks per write. Returns the number of files deleted.
+    pub(super) async fn delete_expired_uploads(&self, at: Timestamp) -> Result<usize, StoreError> {
+        let mut deleted = 0;
+        for _ in 0..MAX_DELETE_WRITES {
+            let Some(upload) = self.readers.read(|connection| find_expired(connection, at))? else {
+                break;
+            };
+            let reason = RemovalReason::Expired(at);
+            let removal = self.writer.write(move |batch| remove_chunks(batch, upload, reason));
+            deleted += usize::from(removal.await? == Removal::Complete);
         }
-        Ok(forgotten)
+        Ok(deleted)
     }
 
-    /// Forgets an upload that no template has named, a bit at a time. Answers whether there was one.
-    pub(super) async fn forget_unwanted(
+    /// Deletes an upload that no template uses, a few chunks per write. Returns whether there was
+    /// one.
+    pub(super) async fn delete_unused_upload(
         &self,
         account: AccountId,
         id: &str,
@@ -44,27 +48,28 @@ impl SqliteStore {
         let found = self.snapshots.read(|connection| find(connection, account, id, at))?;
         let Some((upload, _)) = found else { return Ok(false) };
         loop {
-            let step = self.writer.write(move |batch| forget(batch, upload, Ground::Unwanted));
-            match step.await? {
-                Step::Some => {}
-                Step::Gone => return Ok(true),
-                Step::Nothing => return Ok(false),
+            let reason = RemovalReason::Unused;
+            let removal = self.writer.write(move |batch| remove_chunks(batch, upload, reason));
+            match removal.await? {
+                Removal::Partial => {}
+                Removal::Complete => return Ok(true),
+                Removal::None => return Ok(false),
             }
         }
     }
 }
 
-/// Files that no template named until this moment are not to be named any more.
-fn unused(at: Timestamp) -> Timestamp {
+/// Unused files finished at or before this timestamp have expired: no template can use them.
+fn unused_before(at: Timestamp) -> Timestamp {
     at.saturating_sub(SignedDuration::from_hours(24 * UNUSED_MEDIA_DAYS)).unwrap_or(Timestamp::MIN)
 }
 
-/// And those of this moment can be forgotten.
-fn long_unused(at: Timestamp) -> i64 {
-    millis(unused(at).saturating_sub(GRACE).unwrap_or(Timestamp::MIN))
+/// Unused files finished at or before this timestamp can be deleted.
+fn deletable_before(at: Timestamp) -> i64 {
+    millis(unused_before(at).saturating_sub(EXPIRY_GRACE).unwrap_or(Timestamp::MIN))
 }
 
-/// A whole file that a template of the account may name.
+/// A complete file that a template of the account may use as a sample.
 pub(super) fn sample(
     connection: &Connection,
     account: AccountId,
@@ -75,11 +80,11 @@ pub(super) fn sample(
         "SELECT sniffed, length, file_name FROM upload WHERE handle = ?1 AND account_id = ?2 AND \
          received = length AND (used_at IS NOT NULL OR finished_at > ?3)",
     )?;
-    let mut rows = query.query(params![handle, key(account.get()), millis(unused(at))])?;
+    let mut rows = query.query(params![handle, key(account.get()), millis(unused_before(at))])?;
     rows.next()?.map(media).transpose()
 }
 
-/// A whole file, for anybody.
+/// A complete file of any account that is not disabled.
 pub(super) fn public(connection: &Connection, handle: &str) -> Result<Option<Media>, StoreError> {
     let mut query = connection.prepare_cached(
         "SELECT sniffed, length, file_name FROM upload JOIN account ON account.id = account_id \
@@ -95,32 +100,32 @@ fn media(row: &Row<'_>) -> Result<Media, StoreError> {
     Ok(Media { file_type, file_name: row.get(2)?, length: number(row, 1)? })
 }
 
-/// What is left of the chunk that holds the byte at that place.
+/// The rest of the chunk that contains the byte at `offset`.
 pub(super) fn chunk(
     connection: &Connection,
     handle: &str,
-    place: u64,
+    offset: u64,
 ) -> Result<Vec<u8>, StoreError> {
-    let place = i64::try_from(place).unwrap_or(i64::MAX);
+    let offset = i64::try_from(offset).unwrap_or(i64::MAX);
     let bytes: Option<Vec<u8>> = connection
         .prepare_cached(
             "SELECT substr(bytes, ?2 - place + 1) FROM upload_chunk WHERE upload = \
              (SELECT number FROM upload WHERE handle = ?1 AND received = length) AND place <= ?2 \
              ORDER BY place DESC LIMIT 1",
         )?
-        .query_row(params![handle, place], |row| row.get(0))
+        .query_row(params![handle, offset], |row| row.get(0))
         .optional()?;
     Ok(bytes.unwrap_or_default())
 }
 
-/// What an upload is found by, for its sender when all of it is there.
+/// The handle of an upload, which its sender receives when the upload is complete.
 pub(super) fn handle(connection: &Connection, upload: i64) -> Result<String, StoreError> {
     let mut query = connection.prepare_cached("SELECT handle FROM upload WHERE number = ?1")?;
     Ok(query.query_row([upload], |row| row.get(0))?)
 }
 
-/// A template of the account names these files: from now on they are kept.
-pub(super) fn note_use<'n>(
+/// Marks the files as used by a template of the account, so that they do not expire.
+pub(super) fn mark_used<'n>(
     connection: &Connection,
     account: AccountId,
     handles: impl Iterator<Item = &'n str>,
@@ -137,13 +142,13 @@ pub(super) fn note_use<'n>(
     Ok(())
 }
 
-/// A file whose time is over: it was not finished, or no template has named it.
-fn old(connection: &Connection, at: Timestamp) -> Result<Option<i64>, StoreError> {
+/// An expired file: an unfinished upload, or a file that no template uses.
+fn find_expired(connection: &Connection, at: Timestamp) -> Result<Option<i64>, StoreError> {
     let mut unfinished = connection.prepare_cached(
         "SELECT number FROM upload INDEXED BY upload_unfinished WHERE created_at <= ?1 AND \
          received < length LIMIT 1",
     )?;
-    let found = unfinished.query_row([over(at)], |row| row.get(0)).optional()?;
+    let found = unfinished.query_row([expired_before(at)], |row| row.get(0)).optional()?;
     if found.is_some() {
         return Ok(found);
     }
@@ -151,36 +156,40 @@ fn old(connection: &Connection, at: Timestamp) -> Result<Option<i64>, StoreError
         "SELECT number FROM upload INDEXED BY upload_unused WHERE used_at IS NULL AND \
          finished_at IS NOT NULL AND finished_at <= ?1 LIMIT 1",
     )?;
-    Ok(unused.query_row([long_unused(at)], |row| row.get(0)).optional()?)
+    Ok(unused.query_row([deletable_before(at)], |row| row.get(0)).optional()?)
 }
 
-/// Why a file is to be forgotten.
+/// Why a file is deleted.
 #[derive(Clone, Copy)]
-enum Ground {
-    /// Its time is over.
-    Over(Timestamp),
-    /// No template has named it, and nobody wants it.
-    Unwanted,
+enum RemovalReason {
+    /// It has expired by this time.
+    Expired(Timestamp),
+    /// No template uses it, and its upload was cancelled or refused.
+    Unused,
 }
 
-/// What a step has forgotten.
+/// How much of a file one write has deleted.
 #[derive(PartialEq, Eq)]
-enum Step {
-    /// Some of the file.
-    Some,
+enum Removal {
+    /// Some of its chunks.
+    Partial,
     /// The rest of it.
-    Gone,
-    /// The file is to stay, or is not there.
-    Nothing,
+    Complete,
+    /// Nothing: the file must stay, or does not exist.
+    None,
 }
 
-/// Forgets some of a file, from its end, so that what is there stays one whole. From the first step
-/// on it is unfinished.
-fn forget(batch: &mut Batch<'_>, upload: i64, ground: Ground) -> Result<Step, StoreError> {
+/// Deletes the last chunks of a file, so that the remaining ones stay contiguous. The first removal
+/// makes the file unfinished.
+fn remove_chunks(
+    batch: &mut Batch<'_>,
+    upload: i64,
+    reason: RemovalReason,
+) -> Result<Removal, StoreError> {
     let connection = batch.connection();
-    let (over, unused) = match ground {
-        Ground::Over(at) => (over(at), long_unused(at)),
-        Ground::Unwanted => (i64::MAX, i64::MAX),
+    let (unfinished_before, unused_before) = match reason {
+        RemovalReason::Expired(at) => (expired_before(at), deletable_before(at)),
+        RemovalReason::Unused => (i64::MAX, i64::MAX),
     };
     let found: Option<(i64, String, i64)> = connection
         .prepare_cached(
@@ -188,32 +197,35 @@ fn forget(batch: &mut Batch<'_>, upload: i64, ground: Ground) -> Result<Step, St
              CASE WHEN received < length THEN created_at <= ?2 \
              ELSE used_at IS NULL AND finished_at <= ?3 END",
         )?
-        .query_row([upload, over, unused], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .query_row([upload, unfinished_before, unused_before], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })
         .optional()?;
-    let Some((account, name, received)) = found else { return Ok(Step::Nothing) };
+    let Some((account, name, received)) = found else { return Ok(Removal::None) };
     connection
         .prepare_cached(
             "DELETE FROM upload_chunk WHERE upload = ?1 AND place >= coalesce((SELECT place FROM \
              upload_chunk WHERE upload = ?1 ORDER BY place DESC LIMIT 1 OFFSET ?2), 0)",
         )?
-        .execute([upload, CHUNKS - 1])?;
-    let left: i64 = connection
+        .execute([upload, DELETE_CHUNKS - 1])?;
+    let remaining: i64 = connection
         .prepare_cached(
             "SELECT coalesce(max(place + length(bytes)), 0) FROM upload_chunk WHERE upload = ?1",
         )?
         .query_row([upload], |row| row.get(0))?;
-    let held = charge(received.unsigned_abs(), &name);
-    if left > 0 {
+    let old_bytes = quota_bytes(received.unsigned_abs(), &name);
+    if remaining > 0 {
         connection
             .prepare_cached(
                 "UPDATE upload SET received = ?2, sniffed = NULL, finished_at = NULL \
                  WHERE number = ?1",
             )?
-            .execute([upload, left])?;
-        recount(connection, account, held, charge(left.unsigned_abs(), &name))?;
-        return Ok(Step::Some);
+            .execute([upload, remaining])?;
+        let new_bytes = quota_bytes(remaining.unsigned_abs(), &name);
+        update_used_bytes(connection, account, old_bytes, new_bytes)?;
+        return Ok(Removal::Partial);
     }
     connection.prepare_cached("DELETE FROM upload WHERE number = ?1")?.execute([upload])?;
-    recount(connection, account, held, 0)?;
-    Ok(Step::Gone)
+    update_used_bytes(connection, account, old_bytes, 0)?;
+    Ok(Removal::Complete)
 }

@@ -1,70 +1,71 @@
-//! How a SQLite store is opened, and what its failures mean.
+//! Options for opening a SQLite store, and the conversion of SQLite errors.
 
 use std::sync::Arc;
 
 use super::checkpoint;
 use crate::StoreError;
 
-/// When a write is answered.
+/// When the store responds to a write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Acknowledge {
     /// After its transaction is on disk.
     #[default]
     AfterCommit,
-    /// Before. Wrong on purpose: the kill harness uses it to show that it would notice.
+    /// Before the commit. Deliberately wrong: the kill test uses it to prove that it detects lost
+    /// writes.
     #[cfg(debug_assertions)]
     BeforeCommit,
 }
 
-/// What becomes of a schema that is older than this program.
+/// What to do with a schema that is older than this program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchemaPolicy {
-    /// It is brought up to date; a store is made where there is none.
+    /// Migrate it. Creates the store if there is none.
     #[default]
-    Renewed,
-    /// It is refused, so that nobody but the service itself takes that step.
-    Refused,
-    /// The same, but a store is made where there is none.
-    RefusedUnlessEmpty,
-    /// It is left as it is, for whoever only looks or copies.
-    LeftAlone,
+    Migrate,
+    /// Refuse it, so that only the service migrates.
+    Refuse,
+    /// Refuse it, but create the store if there is none.
+    RefuseUnlessEmpty,
+    /// Keep it unchanged, for commands that only read or copy.
+    Keep,
 }
 
-/// What is done about a schema.
+/// What to do with the schema of one store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Nothing.
-    Leave,
-    /// The migrations that are missing run.
-    Renew,
-    /// The store is not opened.
+pub(crate) enum SchemaAction {
+    /// Open the store with the schema it has.
+    Keep,
+    /// Apply the missing migrations.
+    Migrate,
+    /// Do not open the store.
     Refuse,
 }
 
 impl SchemaPolicy {
-    /// What is done about a store on which `found` of the `known` migrations have run.
-    pub(crate) fn step(self, found: usize, known: usize) -> Step {
+    /// The action for a store to which `found` of the `known` migrations were applied.
+    pub(crate) fn action(self, found: usize, known: usize) -> SchemaAction {
         match self {
-            _ if found >= known => Step::Leave,
-            Self::Renewed => Step::Renew,
-            Self::RefusedUnlessEmpty if found == 0 => Step::Renew,
-            Self::Refused | Self::RefusedUnlessEmpty => Step::Refuse,
-            Self::LeftAlone => Step::Leave,
+            _ if found >= known => SchemaAction::Keep,
+            Self::Migrate => SchemaAction::Migrate,
+            Self::RefuseUnlessEmpty if found == 0 => SchemaAction::Migrate,
+            Self::Refuse | Self::RefuseUnlessEmpty => SchemaAction::Refuse,
+            Self::Keep => SchemaAction::Keep,
         }
     }
 }
 
-/// How a SQLite store is opened.
+/// Options for opening a SQLite store.
 #[derive(Clone, Debug)]
 pub struct SqliteOptions {
-    /// How many writes may wait; one more is answered [`StoreError::Busy`].
+    /// Capacity of the write queue. When it is full, writes fail with [`StoreError::Busy`].
     pub queue: usize,
-    /// When a write is answered.
+    /// When the store responds to a write.
     pub acknowledge: Acknowledge,
-    /// What becomes of an older schema.
+    /// What to do with an older schema.
     pub older_schema: SchemaPolicy,
-    /// How many pages the log has when it is folded into the file.
-    pub fold_pages: u32,
+    /// Number of WAL pages that triggers a checkpoint.
+    pub checkpoint_pages: u32,
 }
 
 impl Default for SqliteOptions {
@@ -73,7 +74,7 @@ impl Default for SqliteOptions {
             queue: 1_024,
             acknowledge: Acknowledge::default(),
             older_schema: SchemaPolicy::default(),
-            fold_pages: checkpoint::WORTH_IT,
+            checkpoint_pages: checkpoint::DEFAULT_CHECKPOINT_PAGES,
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Reads that take longer than a point read, and the one that follows the events for the search:
-//! they run aside, on connections of their own.
+//! Connections and blocking threads for reads that take longer than a point read, and for the
+//! search index.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,105 +12,108 @@ use std::{
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::Semaphore;
 
-use super::{connection, list, search, search_indexer::Indexer};
+use super::{connection, list, search, search_indexer::SearchIndexer};
 use crate::{IndexProgress, ListQuery, Page, StoreError};
 
-/// How many longer reads run at once, and how many connections are kept for the next ones.
-const MOST_ASIDE: usize = 8;
+/// Maximum number of concurrent longer reads, and of idle connections per file. More reads would
+/// only wait for the disk and hold memory.
+const MAX_READS: usize = 8;
 
-/// How many chunks of media are read at once: anybody may ask for them, and nobody who asks for
-/// anything else waits behind them.
-const MOST_CHUNKS: usize = 4;
+/// Maximum number of concurrent reads of media chunks. Their own limit keeps unauthenticated media
+/// downloads from delaying other reads.
+const MAX_MEDIA_READS: usize = 4;
 
-/// The readers of a store and of the words beside it.
-pub(super) struct Readers {
-    store: Pool,
-    words: Pool,
-    /// More than these would only wait for the disk, and hold memory.
-    places: Arc<Semaphore>,
-    media_places: Arc<Semaphore>,
-    indexer: Mutex<Option<Indexer>>,
-    /// Somebody could not make sense of the words: they are to be made anew.
-    words_are_damaged: AtomicBool,
+/// Read connections to a store and to its search index.
+pub(super) struct ReaderPool {
+    store: ConnectionPool,
+    index: ConnectionPool,
+    read_permits: Arc<Semaphore>,
+    media_permits: Arc<Semaphore>,
+    indexer: Mutex<Option<SearchIndexer>>,
+    /// Set when a read finds the search index corrupt; the next indexer run rebuilds it.
+    index_is_corrupt: AtomicBool,
 }
 
-impl Readers {
+impl ReaderPool {
     pub(super) fn of(store: &Path) -> Self {
-        let mut words = store.as_os_str().to_owned();
-        words.push("-search");
+        let mut index = store.as_os_str().to_owned();
+        index.push("-search");
         Self {
-            store: Pool::of(store.to_owned()),
-            words: Pool::of(words.into()),
-            places: Arc::new(Semaphore::new(MOST_ASIDE)),
-            media_places: Arc::new(Semaphore::new(MOST_CHUNKS)),
+            store: ConnectionPool::of(store.to_owned()),
+            index: ConnectionPool::of(index.into()),
+            read_permits: Arc::new(Semaphore::new(MAX_READS)),
+            media_permits: Arc::new(Semaphore::new(MAX_MEDIA_READS)),
             indexer: Mutex::default(),
-            words_are_damaged: AtomicBool::new(false),
+            index_is_corrupt: AtomicBool::new(false),
         }
     }
 
-    /// Runs a read on a connection of its own.
+    /// Runs a read on a pooled connection to the store.
     pub(super) fn read<T>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.store.lend(work)
+        self.store.with_connection(work)
     }
 
-    /// A page of a list.
+    /// Reads one page of a list.
     pub(super) fn list(&self, listing: &ListQuery) -> Result<Page, StoreError> {
-        self.search(listing, |store, words| list::page(store, words, listing))
+        self.search(listing, |store, index| list::page(store, index, listing))
     }
 
-    /// How many templates a list has.
+    /// Counts the templates of a list.
     pub(super) fn count(&self, listing: &ListQuery) -> Result<u64, StoreError> {
-        self.search(listing, |store, words| list::count(store, words, listing))
+        self.search(listing, |store, index| list::count(store, index, listing))
     }
 
-    /// Runs a read of a list, with the index of words if the list needs it and it is there. Words
-    /// that nothing has followed yet are found nowhere.
+    /// Runs a list read, with the search index if the list needs it and the index is built. A
+    /// search without an index finds nothing.
     fn search<T>(
         &self,
         listing: &ListQuery,
         work: impl FnOnce(&Connection, Option<&Connection>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.read(|store| {
-            if listing.words.is_empty() || !self.words.path.exists() {
+            if listing.words.is_empty() || !self.index.path.exists() {
                 return work(store, None);
             }
-            let found = self.words.lend(|words| {
-                let made = search::layout(words)? == search::LAYOUT;
-                work(store, made.then_some(words))
+            let found = self.index.with_connection(|index| {
+                let is_built = search::layout(index)? == search::LAYOUT;
+                work(store, is_built.then_some(index))
             });
-            self.note_damage(&found);
+            self.note_corruption(&found);
             found
         })
     }
 
-    /// One step of the one that keeps the words up to date.
+    /// Runs the search indexer on the next batch of changes.
     pub(super) fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
-        let mut desk = lock(&self.indexer);
-        if self.words_are_damaged.swap(false, Ordering::Relaxed) {
-            tracing::warn!("the index of words is damaged and is made anew");
-            *desk = None;
-            self.words.remove()?;
+        let mut indexer = lock(&self.indexer);
+        if self.index_is_corrupt.swap(false, Ordering::Relaxed) {
+            tracing::warn!("the search index is corrupt and will be rebuilt");
+            *indexer = None;
+            self.index.remove()?;
         }
-        let step = self.step(&mut desk);
-        self.note_damage(&step);
-        step
+        let progress = self.run_indexer(&mut indexer);
+        self.note_corruption(&progress);
+        progress
     }
 
-    fn step(&self, desk: &mut Option<Indexer>) -> Result<IndexProgress, StoreError> {
-        let indexer = match desk {
+    fn run_indexer(
+        &self,
+        indexer: &mut Option<SearchIndexer>,
+    ) -> Result<IndexProgress, StoreError> {
+        let indexer = match indexer {
             Some(indexer) => indexer,
-            none => none.insert(Indexer::new(
-                connection::open_words(&self.words.path)?,
+            none => none.insert(SearchIndexer::new(
+                connection::open_search_index(&self.index.path)?,
                 connection::open_for_reading(&self.store.path)?,
             )?),
         };
-        indexer.step()
+        indexer.run()
     }
 
-    fn note_damage<T>(&self, outcome: &Result<T, StoreError>) {
+    fn note_corruption<T>(&self, outcome: &Result<T, StoreError>) {
         if let Err(StoreError::Failed(cause)) = outcome
             && let Some(error) = cause.downcast_ref::<rusqlite::Error>()
             && matches!(
@@ -118,37 +121,37 @@ impl Readers {
                 Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
             )
         {
-            self.words_are_damaged.store(true, Ordering::Relaxed);
+            self.index_is_corrupt.store(true, Ordering::Relaxed);
         }
     }
 }
 
-/// Runs work that takes longer than others should wait, on a thread for such.
-pub(super) async fn aside<T: Send + 'static>(
-    readers: &Arc<Readers>,
-    work: impl FnOnce(&Readers) -> Result<T, StoreError> + Send + 'static,
+/// Runs a longer read on a blocking thread.
+pub(super) async fn run_blocking<T: Send + 'static>(
+    readers: &Arc<ReaderPool>,
+    work: impl FnOnce(&ReaderPool) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    in_place(readers, &readers.places, work).await
+    run_with_permit(readers, &readers.read_permits, work).await
 }
 
-/// The same for media, which has places of its own.
-pub(super) async fn aside_for_media<T: Send + 'static>(
-    readers: &Arc<Readers>,
-    work: impl FnOnce(&Readers) -> Result<T, StoreError> + Send + 'static,
+/// Runs a read of media on a blocking thread, with a limit of its own.
+pub(super) async fn run_blocking_media<T: Send + 'static>(
+    readers: &Arc<ReaderPool>,
+    work: impl FnOnce(&ReaderPool) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    in_place(readers, &readers.media_places, work).await
+    run_with_permit(readers, &readers.media_permits, work).await
 }
 
-async fn in_place<T: Send + 'static>(
-    readers: &Arc<Readers>,
-    places: &Arc<Semaphore>,
-    work: impl FnOnce(&Readers) -> Result<T, StoreError> + Send + 'static,
+async fn run_with_permit<T: Send + 'static>(
+    readers: &Arc<ReaderPool>,
+    permits: &Arc<Semaphore>,
+    work: impl FnOnce(&ReaderPool) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let place = Arc::clone(places).acquire_owned().await;
+    let permit = Arc::clone(permits).acquire_owned().await;
     let readers = Arc::clone(readers);
     let work = move || {
-        // Kept until the work is done, also when nobody waits for it any more.
-        let _place = place;
+        // Held until the work is done, even if the caller has been cancelled.
+        let _permit = permit;
         work(&readers)
     };
     match tokio::task::spawn_blocking(work).await {
@@ -157,31 +160,31 @@ async fn in_place<T: Send + 'static>(
     }
 }
 
-/// Connections to one file, kept for the next reads.
-struct Pool {
+/// Idle read connections to one file.
+struct ConnectionPool {
     path: PathBuf,
-    idle: Mutex<Idle>,
+    idle: Mutex<IdleConnections>,
 }
 
 #[derive(Default)]
-struct Idle {
+struct IdleConnections {
     connections: Vec<Connection>,
-    /// How often the file was removed: connections from before are of no use.
-    removed: u64,
+    /// Incremented when the file is removed; connections opened before are discarded.
+    generation: u64,
 }
 
-impl Pool {
+impl ConnectionPool {
     fn of(path: PathBuf) -> Self {
         Self { path, idle: Mutex::default() }
     }
 
-    fn lend<T>(
+    fn with_connection<T>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let (connection, removed) = {
+        let (connection, generation) = {
             let mut idle = lock(&self.idle);
-            (idle.connections.pop(), idle.removed)
+            (idle.connections.pop(), idle.generation)
         };
         let connection = match connection {
             Some(connection) => connection,
@@ -189,20 +192,20 @@ impl Pool {
         };
         let outcome = work(&connection);
         let mut idle = lock(&self.idle);
-        if idle.removed == removed && idle.connections.len() < MOST_ASIDE {
+        if idle.generation == generation && idle.connections.len() < MAX_READS {
             idle.connections.push(connection);
         }
         outcome
     }
 
-    /// Removes the file and what SQLite puts beside it.
+    /// Removes the file with its WAL and shared-memory files.
     fn remove(&self) -> Result<(), StoreError> {
         let mut idle = lock(&self.idle);
         idle.connections.clear();
-        idle.removed += 1;
-        for ending in ["", "-wal", "-shm"] {
+        idle.generation += 1;
+        for suffix in ["", "-wal", "-shm"] {
             let mut file = self.path.as_os_str().to_owned();
-            file.push(ending);
+            file.push(suffix);
             match std::fs::remove_file(&file) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(StoreError::Unavailable(Arc::new(error)));

@@ -1,4 +1,4 @@
-//! Forgetting: events that have been kept for their time, with their deliveries.
+//! SQL for retention: deletes expired events with their deliveries.
 
 use std::collections::HashSet;
 
@@ -16,39 +16,44 @@ use super::{
 };
 use crate::StoreError;
 
-/// How much one step forgets at most: little enough that no write waits long behind it.
-const STEP: i64 = 2_000;
+/// Maximum number of rows of each kind that one write deletes: few enough that other writes do not
+/// wait long.
+const MAX_PURGE_ROWS: i64 = 2_000;
 
-/// What one step will forget.
+/// What one write deletes.
 #[derive(Debug)]
-pub(super) enum Old {
+pub(super) enum PurgeTarget {
     /// The account's events up to this one, with their deliveries.
     Events(AccountId, u64),
-    /// Deliveries of an endpoint that is gone.
+    /// Deliveries of a deleted endpoint.
     Deliveries(WebhookId),
 }
 
-/// Looks for something to forget.
-pub(super) fn find(connection: &Connection, since: Timestamp) -> Result<Option<Old>, StoreError> {
+/// Finds expired rows, if there are any.
+pub(super) fn find_purge_target(
+    connection: &Connection,
+    since: Timestamp,
+) -> Result<Option<PurgeTarget>, StoreError> {
     let mut query = connection.prepare_cached("SELECT id FROM former_webhook LIMIT 1")?;
     let mut rows = query.query([])?;
     if let Some(row) = rows.next()? {
-        return Ok(Some(Old::Deliveries(webhook_id(row, "id")?)));
+        return Ok(Some(PurgeTarget::Deliveries(webhook_id(row, "id")?)));
     }
     let mut accounts = connection.prepare_cached("SELECT id FROM account WHERE last_seq > 0")?;
     let mut rows = accounts.query([])?;
     while let Some(row) = rows.next()? {
         let account = account_id(row, "id")?;
-        if let Some(last) = old_events(connection, account, since)? {
-            return Ok(Some(Old::Events(account, last)));
+        if let Some(last) = last_expired_event(connection, account, since)? {
+            return Ok(Some(PurgeTarget::Events(account, last)));
         }
     }
     Ok(None)
 }
 
-/// The last of the account's oldest events that can go. In their order: one that is younger, or
-/// that an endpoint waits for, keeps all that come after it.
-fn old_events(
+/// The last event of the account that can be deleted with all events before it. Events are deleted
+/// in order: one that has not expired, or that an endpoint has yet to receive, protects all later
+/// ones.
+fn last_expired_event(
     connection: &Connection,
     account: AccountId,
     since: Timestamp,
@@ -68,7 +73,7 @@ fn old_events(
          FROM delivery d WHERE d.webhook_id = w.id AND d.status = 'waiting'), w.cursor))) \
          FROM webhook w WHERE w.account_id = ?1 AND w.disabled_at IS NULL), seq)",
     )?;
-    let mut rows = query.query(params![key(account.get()), millis(since), STEP])?;
+    let mut rows = query.query(params![key(account.get()), millis(since), MAX_PURGE_ROWS])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     match row.get::<_, Option<i64>>("last")? {
         Some(_) => number(row, "last").map(Some),
@@ -76,31 +81,33 @@ fn old_events(
     }
 }
 
-/// Forgets it, as far as that is still so.
-pub(super) fn forget(
+/// Deletes the rows that are still expired. Returns how many.
+pub(super) fn purge(
     batch: &mut Batch<'_>,
-    old: &Old,
+    target: &PurgeTarget,
     since: Timestamp,
 ) -> Result<usize, StoreError> {
     let connection = batch.connection();
-    match old {
-        Old::Deliveries(webhook) => {
+    match target {
+        PurgeTarget::Deliveries(webhook) => {
             let mut delete = connection.prepare_cached(
                 "DELETE FROM delivery WHERE webhook_id = ?1 AND seq <= (SELECT max(seq) FROM \
                  (SELECT seq FROM delivery WHERE webhook_id = ?1 ORDER BY seq LIMIT ?2))",
             )?;
-            let deleted = delete.execute([key(webhook.get()), STEP])?;
-            let mut done = connection.prepare_cached(
+            let deleted = delete.execute([key(webhook.get()), MAX_PURGE_ROWS])?;
+            let mut delete_webhook = connection.prepare_cached(
                 "DELETE FROM former_webhook WHERE id = ?1 \
                  AND NOT EXISTS (SELECT 1 FROM delivery WHERE webhook_id = ?1)",
             )?;
-            Ok(deleted + done.execute([key(webhook.get())])?)
+            Ok(deleted + delete_webhook.execute([key(webhook.get())])?)
         }
-        Old::Events(account, last) => {
-            // An endpoint may have been switched on meanwhile, or told to begin anew.
-            let Some(still) = old_events(connection, *account, since)? else { return Ok(0) };
-            let last = key(still.min(*last));
-            forget_deliveries(connection, *account, last, since)?;
+        PurgeTarget::Events(account, last) => {
+            // An endpoint may have been enabled, or a replay requested, since the rows were found.
+            let Some(still_expired) = last_expired_event(connection, *account, since)? else {
+                return Ok(0);
+            };
+            let last = key(still_expired.min(*last));
+            delete_deliveries(connection, *account, last, since)?;
             let mut delete = connection
                 .prepare_cached("DELETE FROM event WHERE account_id = ?1 AND seq <= ?2")?;
             Ok(delete.execute([key(account.get()), last])?)
@@ -108,9 +115,9 @@ pub(super) fn forget(
     }
 }
 
-/// Forgets the deliveries of events. An endpoint that is switched off may still have waited for
-/// some: what comes behind them moves up, for when it is switched on again.
-fn forget_deliveries(
+/// Deletes the deliveries of expired events. If one of them was waiting for a disabled endpoint,
+/// the next delivery of its template becomes due, so that it is sent when the endpoint is enabled.
+fn delete_deliveries(
     connection: &Connection,
     account: AccountId,
     last: i64,
@@ -121,14 +128,14 @@ fn forget_deliveries(
          (SELECT id FROM webhook WHERE account_id = ?1) RETURNING webhook_id, template_id, status",
     )?;
     let mut rows = delete.query([key(account.get()), last])?;
-    let mut moved_up = HashSet::new();
+    let mut unblocked = HashSet::new();
     while let Some(row) = rows.next()? {
         if row.get::<_, String>("status")? == DeliveryStatus::Waiting.as_str() {
-            moved_up.insert((webhook_id(row, "webhook_id")?, row.get("template_id")?));
+            unblocked.insert((webhook_id(row, "webhook_id")?, row.get("template_id")?));
         }
     }
-    for (webhook, template) in moved_up {
-        deliveries::call_next(connection, webhook, template, since)?;
+    for (webhook, template) in unblocked {
+        deliveries::make_next_due(connection, webhook, template, since)?;
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! What is searched by words: an FTS5 index in a file of its own that follows the events.
+//! Queries of the search index, an FTS5 index in its own file.
 //!
-//! Indexing a template takes longer than keeping it, so it does not stand in a create's way, and
-//! the file has its own lock. Everything in it can be made again from the store: it is made anew
-//! whenever it is missing, damaged or not of this store.
+//! Indexing a template takes longer than storing it, so the index has its own file with its own
+//! lock and does not delay creates. It can be rebuilt from the store. This happens when the file is
+//! missing, corrupt, or belongs to another store.
 
 use galley_domain::id::TemplateId;
 use rusqlite::{Connection, params};
@@ -10,20 +10,20 @@ use rusqlite::{Connection, params};
 use super::columns::{column, key};
 use crate::{
     ListQuery, StoreError,
-    encoding::{filter, owner},
+    encoding::{account_prefix, filter_term},
     id_range::IdRange,
 };
 
-/// The layout of the file; another one is made anew.
+/// The version of the index layout. A file with another version is rebuilt.
 pub(super) const LAYOUT: i64 = 3;
 
-/// How many different words a searched beginning is spelt out to.
-const MOST_ENDINGS: usize = 64;
+/// Maximum number of words that a prefix is expanded to.
+const MAX_EXPANSIONS: usize = 64;
 
-/// Words of all accounts stand in one index, each behind its account: eleven letters. Beginnings
-/// of up to three letters have an index of their own; `vocabulary` holds every word once, for the
-/// longer ones. `followed` says up to which event of each account the words are right, `walked`
-/// which templates the first walk has seen.
+/// One index contains the terms of all accounts, each prefixed with eleven characters for its
+/// account. FTS5 indexes prefixes of up to three letters of a word; `vocabulary` lists all terms,
+/// for longer prefixes. `followed` is the last indexed event of each account, `walked` the last
+/// template indexed by the initial scan.
 pub(super) const TABLES: &str = "
     CREATE VIRTUAL TABLE word USING fts5 (words, content = '', contentless_delete = 1,
         detail = none, prefix = '12 13 14', tokenize = 'ascii');
@@ -34,37 +34,37 @@ pub(super) const TABLES: &str = "
         template_id INTEGER) STRICT;
 ";
 
-/// Which layout a file has; 0 while it is being made.
-pub(super) fn layout(words: &Connection) -> Result<i64, StoreError> {
-    Ok(words.pragma_query_value(None, "user_version", |row| row.get(0))?)
+/// The layout version of a file; 0 until its tables are created.
+pub(super) fn layout(index: &Connection) -> Result<i64, StoreError> {
+    Ok(index.pragma_query_value(None, "user_version", |row| row.get(0))?)
 }
 
-/// Where a template stands in the index: in the order of the ids, but spread evenly. FTS5 keeps
-/// what was deleted in tables of hashes, and ids that were given out slowly are all alike in their
-/// last bits.
-pub(super) fn place(id: TemplateId) -> i64 {
+/// The row id of a template in the index. It preserves the order of template ids but spreads them
+/// evenly: FTS5 lookup_keys deleted row ids, and ids that were allocated slowly have equal low bits.
+pub(super) fn rowid(id: TemplateId) -> i64 {
     key((id.get() >> 13) * 8_193 + (id.get() & 8_191))
 }
 
-/// The template that stands at a place.
-fn at(place: u64) -> Option<TemplateId> {
-    TemplateId::new(((place / 8_193) << 13) | (place % 8_193))
+/// The template with a row id.
+fn template_at(rowid: u64) -> Option<TemplateId> {
+    TemplateId::new(((rowid / 8_193) << 13) | (rowid % 8_193))
 }
 
-/// What a list searches for, in the language of FTS5.
+/// The search terms and filters of a list as an FTS5 query.
 pub(super) struct Query(String);
 
 impl Query {
-    pub(super) fn new(words: &Connection, listing: &ListQuery) -> Result<Self, StoreError> {
-        let owner = owner(listing.account);
+    pub(super) fn new(index: &Connection, listing: &ListQuery) -> Result<Self, StoreError> {
+        let owner = account_prefix(listing.account);
         let mut terms = Vec::new();
         for word in &listing.words {
-            terms.push(beginning(words, &format!("{owner}{word}"), word.chars().count())?);
+            terms.push(prefix_query(index, &format!("{owner}{word}"), word.chars().count())?);
         }
         let any_of = |kind, values: Vec<&str>| {
-            let spelt = values.iter().map(|value| format!("\"{owner}{}\"", filter(kind, value)));
-            let spelt: Vec<String> = spelt.collect();
-            (!spelt.is_empty()).then(|| format!("({})", spelt.join(" OR ")))
+            let terms =
+                values.iter().map(|value| format!("\"{owner}{}\"", filter_term(kind, value)));
+            let terms: Vec<String> = terms.collect();
+            (!terms.is_empty()).then(|| format!("({})", terms.join(" OR ")))
         };
         let filters = [
             any_of('s', listing.statuses.iter().map(|status| status.as_str()).collect()),
@@ -75,54 +75,54 @@ impl Query {
         Ok(Self(terms.join(" AND ")))
     }
 
-    /// The templates in question on a stretch of the list, in the order it is walked.
+    /// The matching templates in the range, in the order of the range.
     pub(super) fn ids(
         &self,
-        words: &Connection,
-        stretch: IdRange,
+        index: &Connection,
+        range: IdRange,
         limit: usize,
     ) -> Result<Vec<TemplateId>, StoreError> {
-        let mut query = words.prepare_cached(if stretch.backwards {
+        let mut query = index.prepare_cached(if range.backwards {
             "SELECT rowid FROM word WHERE word MATCH ?1 AND rowid > ?2 AND rowid < ?3 \
              ORDER BY rowid LIMIT ?4"
         } else {
             "SELECT rowid FROM word WHERE word MATCH ?1 AND rowid > ?2 AND rowid < ?3 \
              ORDER BY rowid DESC LIMIT ?4"
         })?;
-        let newer_than = stretch.newer_than.map_or(0, place);
-        let older_than = stretch.older_than.map_or(i64::MAX, place);
+        let newer_than = range.newer_than.map_or(0, rowid);
+        let older_than = range.older_than.map_or(i64::MAX, rowid);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let mut rows = query.query(params![self.0, newer_than, older_than, limit])?;
         let mut ids = Vec::new();
         while let Some(row) = rows.next()? {
-            ids.push(column(row, 0, |place: i64| at(u64::try_from(place).ok()?))?);
+            ids.push(column(row, 0, |rowid: i64| template_at(u64::try_from(rowid).ok()?))?);
         }
         Ok(ids)
     }
 }
 
-/// Asks for every word with this beginning. Left to itself, FTS5 gathers all templates of all
-/// these words before it gives the first; told the words, it gives them one after the other. Short
-/// beginnings have an index, and what has very many endings is left to FTS5.
-fn beginning(words: &Connection, start: &str, letters: usize) -> Result<String, StoreError> {
-    let prefix = || format!("\"{start}\"*");
+/// A query for all words with this prefix. For a prefix, FTS5 collects the templates of all
+/// matching words before it returns the first; for a list of words, it returns them one by one.
+/// Short prefixes are indexed, and prefixes of too many words are left to FTS5.
+fn prefix_query(index: &Connection, prefix: &str, letters: usize) -> Result<String, StoreError> {
+    let unexpanded = || format!("\"{prefix}\"*");
     if letters <= 3 {
-        return Ok(prefix());
+        return Ok(unexpanded());
     }
-    let mut endings = words.prepare_cached(
+    let mut query = index.prepare_cached(
         "SELECT word FROM vocabulary WHERE word >= ?1 AND word < ?2 ORDER BY word LIMIT ?3",
     )?;
-    let end = format!("{start}{}", char::MAX);
-    let limit = i64::try_from(MOST_ENDINGS + 1).unwrap_or(i64::MAX);
-    let mut rows = endings.query(params![start, end, limit])?;
-    let mut spelt: Vec<String> = Vec::new();
+    let end = format!("{prefix}{}", char::MAX);
+    let limit = i64::try_from(MAX_EXPANSIONS + 1).unwrap_or(i64::MAX);
+    let mut rows = query.query(params![prefix, end, limit])?;
+    let mut words: Vec<String> = Vec::new();
     while let Some(row) = rows.next()? {
-        spelt.push(format!("\"{}\"", row.get::<_, String>(0)?));
+        words.push(format!("\"{}\"", row.get::<_, String>(0)?));
     }
-    if spelt.is_empty() || spelt.len() > MOST_ENDINGS {
-        return Ok(prefix());
+    if words.is_empty() || words.len() > MAX_EXPANSIONS {
+        return Ok(unexpanded());
     }
-    Ok(format!("({})", spelt.join(" OR ")))
+    Ok(format!("({})", words.join(" OR ")))
 }
 
 #[cfg(test)]
@@ -130,12 +130,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_in_the_order_of_ids_and_lead_back_to_them() {
+    fn row_ids_preserve_the_order_of_template_ids_and_convert_back() {
         let ids = [1, 8_191, 8_192, 8_193, 16_384, 226_542_649_344_000, (1 << 53) - 1];
-        let places = ids.map(|id| place(TemplateId::new(id).unwrap()));
-        assert!(places.is_sorted() && places.iter().all(|place| *place > 0), "{places:?}");
-        for (id, place) in ids.into_iter().zip(places) {
-            assert_eq!(at(u64::try_from(place).unwrap()), TemplateId::new(id), "{id}");
+        let rowids = ids.map(|id| rowid(TemplateId::new(id).unwrap()));
+        assert!(rowids.is_sorted() && rowids.iter().all(|rowid| *rowid > 0), "{rowids:?}");
+        for (id, rowid) in ids.into_iter().zip(rowids) {
+            assert_eq!(template_at(u64::try_from(rowid).unwrap()), TemplateId::new(id), "{id}");
         }
     }
 }

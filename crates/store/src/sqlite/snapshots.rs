@@ -1,13 +1,13 @@
-//! Point reads. To begin and to end a read transaction costs more than the read itself, so that
-//! reads share one for as long as nothing is committed; and a template that was read stays in
-//! memory for as long.
+//! Point reads that share read transactions and a template cache between commits.
 //!
-//! Everything hangs on one number, raised before and after every commit, so that it is odd while
-//! one is under way. Until the commit is over nobody can tell whether a transaction that begins
-//! now shows it: such a transaction is used for one read and nothing of it is kept, or somebody
-//! could see the new state first and the old one after it. What another process commits (the
-//! command line) is looked for every millisecond, and seen so much later at most; for so long, one
-//! reader may see it and the next one not yet.
+//! To begin and end a read transaction costs more than the read itself, so reads share one until
+//! the next commit, and templates stay in a cache until then.
+//!
+//! Validity depends on one counter. The writer increments it before and after every commit, so it
+//! is odd during a commit. A transaction that begins then may or may not see the commit; it serves
+//! a single read and nothing from it is cached, otherwise a reader could see the new state and
+//! later the old one. Commits of other processes (the command line) are polled every millisecond;
+//! within that time, one reader may see such a commit and the next may not.
 
 use std::{
     path::{Path, PathBuf},
@@ -21,35 +21,35 @@ use std::{
 use galley_domain::id::{AccountId, TemplateId};
 use rusqlite::Connection;
 
-use super::{connection, template_cache::Recent, templates};
+use super::{connection, template_cache::TemplateCache, templates};
 use crate::{StoreError, StoredTemplate};
 
-/// How long nobody looks for what other processes have committed.
-const MOMENT: Duration = Duration::from_millis(1);
+/// How often to poll for commits of other processes.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// The connections that point reads run on, and what they found.
+/// The connections of point reads, and the cache of what they read.
 pub(super) struct Snapshots {
     path: PathBuf,
     idle: Mutex<Vec<Reader>>,
-    /// Twice the commits that are known of, and one more while one is under way.
+    /// Twice the number of known commits, plus one while a commit is in progress.
     commits: AtomicU64,
-    others: Mutex<Others>,
-    recent: Recent,
+    other_processes: Mutex<CommitPoller>,
+    cache: TemplateCache,
 }
 
 struct Reader {
     connection: Connection,
-    /// A transaction is open that shows everything up to this commit.
+    /// The commit counter of the open transaction: it sees all commits up to this one.
     open: Option<u64>,
 }
 
-/// Whether another process has committed.
+/// Detects commits of other processes.
 #[derive(Default)]
-struct Others {
+struct CommitPoller {
     connection: Option<Connection>,
-    /// Moves when anybody commits.
+    /// SQLite's `data_version`, which changes with every commit.
     version: i64,
-    asked_at: Option<Instant>,
+    polled_at: Option<Instant>,
 }
 
 impl Snapshots {
@@ -58,39 +58,40 @@ impl Snapshots {
             path: path.to_owned(),
             idle: Mutex::default(),
             commits: AtomicU64::new(0),
-            others: Mutex::default(),
-            recent: Recent::default(),
+            other_processes: Mutex::default(),
+            cache: TemplateCache::default(),
         }
     }
 
-    /// One template, from memory if it is there.
+    /// Reads one template, from the cache if possible.
     pub(super) fn template(
         &self,
         account: AccountId,
         id: TemplateId,
     ) -> Result<Option<Arc<StoredTemplate>>, StoreError> {
         let commits = self.commits()?;
-        if is_under_way(commits) {
-            let found = self.at(commits, |connection| templates::one(connection, account, id))?;
+        if is_committing(commits) {
+            let found =
+                self.read_at(commits, |connection| templates::one(connection, account, id))?;
             return Ok(found.map(Arc::new));
         }
-        if let Some(found) = self.recent.get(commits, account, id) {
+        if let Some(found) = self.cache.get(commits, account, id) {
             return Ok(Some(found));
         }
-        let found = self.at(commits, |connection| templates::one(connection, account, id))?;
-        Ok(found.map(|template| self.recent.keep(commits, account, template)))
+        let found = self.read_at(commits, |connection| templates::one(connection, account, id))?;
+        Ok(found.map(|template| self.cache.insert(commits, account, template)))
     }
 
-    /// Runs a read right here.
+    /// Runs a read on the calling thread.
     pub(super) fn read<T>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.at(self.commits()?, work)
+        self.read_at(self.commits()?, work)
     }
 
-    /// Runs a read that shows everything up to this commit, at least.
-    fn at<T>(
+    /// Runs a read that sees at least all commits up to this one.
+    fn read_at<T>(
         &self,
         commits: u64,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
@@ -100,13 +101,13 @@ impl Snapshots {
             Some(reader) => reader,
             None => Reader { connection: connection::open_for_reading(&self.path)?, open: None },
         };
-        reader.show(commits)?;
+        reader.ensure_at(commits)?;
         let outcome = work(&reader.connection);
-        if outcome.is_err() || is_under_way(commits) {
+        if outcome.is_err() || is_committing(commits) {
             reader.end()?;
         }
-        // A transaction that is out of date would only keep the log from beginning anew. Looked at
-        // under the lock: a commit that comes now will find it here.
+        // An outdated transaction would only keep the WAL from restarting. Checked under the lock:
+        // a commit that happens now finds the reader among the idle ones and ends it.
         let mut idle = self.idle();
         if self.commits.load(Ordering::Acquire) != commits {
             reader.end()?;
@@ -116,32 +117,32 @@ impl Snapshots {
         outcome
     }
 
-    /// How many commits are known of, those of other processes included.
+    /// The commit counter, including commits of other processes.
     fn commits(&self) -> Result<u64, StoreError> {
-        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut poller = self.other_processes.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        if others.asked_at.is_none_or(|asked_at| now - asked_at >= MOMENT) {
-            if others.have_committed(&self.path)? {
+        if poller.polled_at.is_none_or(|polled_at| now - polled_at >= POLL_INTERVAL) {
+            if poller.has_new_commits(&self.path)? {
                 self.commits.fetch_add(2, Ordering::AcqRel);
             }
-            others.asked_at = Some(now);
+            poller.polled_at = Some(now);
         }
         Ok(self.commits.load(Ordering::Acquire))
     }
 
-    /// To be called right before a commit.
+    /// Called by the writer right before a commit.
     pub(super) fn commit_begins(&self) {
         self.commits.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// To be called after a commit, whatever came of it, and before it is acknowledged.
+    /// Called by the writer after a commit, successful or not, and before it is acknowledged.
     pub(super) fn commit_ended(&self) {
         self.commits.fetch_add(1, Ordering::AcqRel);
         self.end_idle();
     }
 
-    /// Ends the transactions that nobody is reading in: they would keep the log from being folded
-    /// and from beginning anew.
+    /// Ends the transactions of idle readers: they would keep the WAL from being checkpointed and
+    /// from restarting.
     pub(super) fn end_idle(&self) {
         self.idle().retain_mut(|reader| reader.end().is_ok());
     }
@@ -151,13 +152,13 @@ impl Snapshots {
     }
 }
 
-fn is_under_way(commits: u64) -> bool {
+fn is_committing(commits: u64) -> bool {
     !commits.is_multiple_of(2)
 }
 
-impl Others {
-    /// Whether anything was committed since the last time, by this process or by another.
-    fn have_committed(&mut self, path: &Path) -> Result<bool, StoreError> {
+impl CommitPoller {
+    /// Whether this or another process has committed since the last poll.
+    fn has_new_commits(&mut self, path: &Path) -> Result<bool, StoreError> {
         let connection = match &self.connection {
             Some(connection) => connection,
             None => self.connection.insert(connection::open_for_reading(path)?),
@@ -169,8 +170,8 @@ impl Others {
 }
 
 impl Reader {
-    /// Makes sure that whatever is read now is no older than `commits`.
-    fn show(&mut self, commits: u64) -> Result<(), StoreError> {
+    /// Begins a new transaction unless the open one belongs to `commits`.
+    fn ensure_at(&mut self, commits: u64) -> Result<(), StoreError> {
         if self.open != Some(commits) {
             self.end()?;
             self.connection.prepare_cached("BEGIN")?.execute([])?;
@@ -192,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_read_before_a_commit_is_not_shown_while_the_commit_is_under_way() {
+    fn a_read_during_a_commit_does_not_reuse_an_earlier_snapshot() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
         let writer = Connection::open(&path).unwrap();

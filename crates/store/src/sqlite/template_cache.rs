@@ -1,5 +1,7 @@
-//! Templates that were read lately, in memory. Everything kept belongs to one number of commits;
-//! with the next commit all of it is forgotten, so that nobody has to say what has changed.
+//! An in-memory cache of templates that is valid until the next commit.
+//!
+//! All entries belong to one value of the commit counter. The next commit invalidates all of them,
+//! so that writes need not report which templates they changed.
 
 use std::{
     collections::HashMap,
@@ -10,57 +12,57 @@ use galley_domain::id::{AccountId, TemplateId};
 
 use crate::StoredTemplate;
 
-/// So much is kept, counted in bytes of templates; then it begins anew.
-const MOST: usize = 32 * 1_024 * 1_024;
+/// Size limit of the cache. An insert beyond it clears the cache.
+const MAX_CACHE_BYTES: usize = 32 * 1_024 * 1_024;
 
-/// What a template takes beside its content, about.
-const EACH: usize = 512;
-
-#[derive(Default)]
-pub(super) struct Recent(RwLock<Kept>);
+/// Estimated size of an entry without the template's content.
+const ENTRY_OVERHEAD_BYTES: usize = 512;
 
 #[derive(Default)]
-struct Kept {
+pub(super) struct TemplateCache(RwLock<Entries>);
+
+#[derive(Default)]
+struct Entries {
     commits: u64,
     bytes: usize,
     templates: HashMap<TemplateId, (AccountId, Arc<StoredTemplate>)>,
 }
 
-impl Recent {
-    /// The template, if it was read since that commit.
+impl TemplateCache {
+    /// The template, if it was cached at that commit.
     pub(super) fn get(
         &self,
         commits: u64,
         account: AccountId,
         id: TemplateId,
     ) -> Option<Arc<StoredTemplate>> {
-        let kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if kept.commits != commits {
+        let entries = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if entries.commits != commits {
             return None;
         }
-        let (owner, template) = kept.templates.get(&id)?;
+        let (owner, template) = entries.templates.get(&id)?;
         (*owner == account).then(|| Arc::clone(template))
     }
 
-    /// Keeps a template that was read at that commit.
-    pub(super) fn keep(
+    /// Caches a template that was read at that commit.
+    pub(super) fn insert(
         &self,
         commits: u64,
         account: AccountId,
         template: StoredTemplate,
     ) -> Arc<StoredTemplate> {
-        let bytes = EACH + template.template.content().len();
+        let bytes = ENTRY_OVERHEAD_BYTES + template.template.content().len();
         let template = Arc::new(template);
-        let mut kept = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        // What was read before the newest commit is of no use to anybody else.
-        if kept.commits > commits {
+        let mut entries = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        // A template read before the newest commit may be outdated.
+        if entries.commits > commits {
             return template;
         }
-        if kept.commits < commits || kept.bytes + bytes > MOST {
-            *kept = Kept { commits, ..Kept::default() };
+        if entries.commits < commits || entries.bytes + bytes > MAX_CACHE_BYTES {
+            *entries = Entries { commits, ..Entries::default() };
         }
-        kept.bytes += bytes;
-        kept.templates.insert(template.id, (account, Arc::clone(&template)));
+        entries.bytes += bytes;
+        entries.templates.insert(template.id, (account, Arc::clone(&template)));
         template
     }
 }

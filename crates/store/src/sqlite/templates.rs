@@ -1,4 +1,4 @@
-//! Templates, as SQL: how they are made and read.
+//! SQL for creating and reading templates.
 
 use galley_domain::{
     id::{AccountId, TemplateId},
@@ -10,26 +10,25 @@ use galley_domain::{
         sample,
     },
 };
-use jiff::Timestamp;
 use rusqlite::{CachedStatement, Connection, Row, params};
 
 use super::{
-    columns::{actor_key, category, column, key, maybe, millis, number, status, template_id},
+    columns::{actor_key, category, key, millis, number, optional, status, template_id, timestamp},
     events, idempotency, limits, media, translations,
     writer::Batch,
 };
 use crate::{
     AccountLimits, CreateOutcome, CreatedTemplate, NameConflict, NewTemplate, StoreError,
     StoredTemplate,
-    encoding::{Hashes, wording_key},
+    encoding::{LookupKeys, text_hash},
 };
 
-/// The statements of a creation, prepared once for all the writes of a transaction.
+/// The statements of a create, prepared once per transaction.
 pub(super) struct Statements<'c> {
     insert: CachedStatement<'c>,
     pub(super) append: CachedStatement<'c>,
     find_record: CachedStatement<'c>,
-    keep_record: CachedStatement<'c>,
+    insert_record: CachedStatement<'c>,
 }
 
 impl<'c> Statements<'c> {
@@ -46,24 +45,25 @@ impl<'c> Statements<'c> {
             insert,
             append: connection.prepare_cached(events::APPEND)?,
             find_record: connection.prepare_cached(idempotency::FIND)?,
-            keep_record: connection.prepare_cached(idempotency::KEEP)?,
+            insert_record: connection.prepare_cached(idempotency::INSERT)?,
         })
     }
 }
 
-/// Writes a template, its event and its record; refuses before it writes anything.
+/// Creates a template with its event and idempotency record. Checks everything before the first
+/// write.
 pub(super) fn create(
     batch: &mut Batch<'_>,
     new: &NewTemplate,
-    hashes: &Hashes,
+    lookup_keys: &LookupKeys,
 ) -> Result<CreateOutcome, StoreError> {
-    if let (Some(idempotency), Some(key)) = (&new.idempotency, hashes.record)
+    if let (Some(idempotency), Some(key)) = (&new.idempotency, lookup_keys.idempotency)
         && let Some(record) = idempotency::find(&mut batch.templates.find_record, key, new.at)?
     {
-        return Ok(record.answer(idempotency.payload));
+        return Ok(record.outcome_for(idempotency.payload));
     }
     let limits = batch.limits(new.account)?;
-    if let Some(refusal) = refusal(batch.connection(), new, hashes, limits)? {
+    if let Some(refusal) = refusal(batch.connection(), new, lookup_keys, limits)? {
         return Ok(refusal);
     }
     let id = batch.next_template(new.at)?;
@@ -73,7 +73,7 @@ pub(super) fn create(
         key(id.get()),
         key(new.account.get()),
         new.phone,
-        hashes.claim,
+        lookup_keys.unique_key,
         template.name(),
         template.language(),
         template.category().as_str(),
@@ -83,19 +83,21 @@ pub(super) fn create(
         millis(new.at),
         template.content(),
         actor_key(new.actor),
-        new.family.map(|family| family.0),
-        hashes.wording,
+        new.translation_group.map(|group| group.0),
+        lookup_keys.text,
     ])?;
     if inserted == 0 {
-        let taken = taken(batch.connection(), new.account, &hashes.claim)?;
-        return Ok(CreateOutcome::NameInUse(taken.unwrap_or(NameConflict { own: None })));
+        let conflict = name_conflict(batch.connection(), new.account, &lookup_keys.unique_key)?;
+        return Ok(CreateOutcome::NameInUse(
+            conflict.unwrap_or(NameConflict { existing_id: None }),
+        ));
     }
-    if hashes.names_samples {
-        let named = sample::named_in(template.content());
-        media::note_use(batch.connection(), new.account, named, new.at)?;
+    if lookup_keys.references_media {
+        let handles = sample::named_in(template.content());
+        media::mark_used(batch.connection(), new.account, handles, new.at)?;
     }
     let receipt = CreatedTemplate { id, status: state.status(), category: template.category() };
-    let created = events::NewEvent {
+    let event = events::NewEvent {
         account: new.account,
         kind: EventType::Created,
         template: id,
@@ -106,46 +108,52 @@ pub(super) fn create(
         status: receipt.status,
         reason: None,
     };
-    events::append(batch, &created)?;
+    events::append(batch, &event)?;
     if limits.is_some() {
-        limits::count_creation(batch, new.account, new.at)?;
+        limits::count_create(batch, new.account, new.at)?;
     }
-    if let (Some(idempotency), Some(key)) = (&new.idempotency, hashes.record) {
-        idempotency::keep(&mut batch.templates.keep_record, key, idempotency, &receipt, new.at)?;
+    if let (Some(idempotency), Some(key)) = (&new.idempotency, lookup_keys.idempotency) {
+        idempotency::insert(
+            &mut batch.templates.insert_record,
+            key,
+            idempotency,
+            &receipt,
+            new.at,
+        )?;
     }
     Ok(CreateOutcome::Created(receipt))
 }
 
-/// What stands against a creation beyond a taken name, which the insert itself finds out. Where
-/// something may, the name is looked at first: who has it already is told so, and nothing else.
+/// Why a template cannot be created. The insert itself detects a name in use; it is checked here
+/// only to report it before a mismatching category or a reached limit.
 fn refusal(
     connection: &Connection,
     new: &NewTemplate,
-    hashes: &Hashes,
+    lookup_keys: &LookupKeys,
     limits: Option<AccountLimits>,
 ) -> Result<Option<CreateOutcome>, StoreError> {
-    if new.family.is_none() && limits.is_none() {
+    if new.translation_group.is_none() && limits.is_none() {
         return Ok(None);
     }
-    if let Some(taken) = taken(connection, new.account, &hashes.claim)? {
-        return Ok(Some(CreateOutcome::NameInUse(taken)));
+    if let Some(conflict) = name_conflict(connection, new.account, &lookup_keys.unique_key)? {
+        return Ok(Some(CreateOutcome::NameInUse(conflict)));
     }
-    if let Some(family) = new.family
-        && let Some(category) = translations::category(connection, new.account, family)?
+    if let Some(group) = new.translation_group
+        && let Some(category) = translations::category(connection, new.account, group)?
         && category != new.template.category()
     {
         return Ok(Some(CreateOutcome::CategoryDiffers(category)));
     }
     let Some(limits) = limits else { return Ok(None) };
-    let reached = limits::of_creations(connection, new.account, limits, new.at)?;
+    let reached = limits::reached_by_create(connection, new.account, limits, new.at)?;
     Ok(reached.map(CreateOutcome::Limited))
 }
 
-/// The oldest other template of the account that has these words.
+/// The oldest other template of the account with the same text.
 pub(super) fn template_with_text(
     connection: &Connection,
     account: AccountId,
-    wording: &MessageText,
+    text: &MessageText,
     except: Option<TemplateId>,
 ) -> Result<Option<TemplateId>, StoreError> {
     let mut query = connection.prepare_cached(
@@ -153,26 +161,25 @@ pub(super) fn template_with_text(
          account_id = ?2 AND id IS NOT ?3 AND claim IS NOT NULL ORDER BY id LIMIT 1",
     )?;
     let except = except.map(|id| key(id.get()));
-    let mut rows =
-        query.query(params![wording_key(account, wording), key(account.get()), except])?;
+    let mut rows = query.query(params![text_hash(account, text), key(account.get()), except])?;
     rows.next()?.map(|row| template_id(row, 0)).transpose()
 }
 
-/// Who has the claim, if anybody; told by its id only to its account.
-pub(super) fn taken(
+/// The template that holds the unique key, if any. Its id is revealed only to its own account.
+pub(super) fn name_conflict(
     connection: &Connection,
     account: AccountId,
-    claim: &[u8; 16],
+    unique_key: &[u8; 16],
 ) -> Result<Option<NameConflict>, StoreError> {
     let mut query =
         connection.prepare_cached("SELECT id, account_id FROM template WHERE claim = ?1")?;
-    let mut rows = query.query([claim])?;
+    let mut rows = query.query([unique_key])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    let own = number(row, "account_id")? == account.get();
-    Ok(Some(NameConflict { own: own.then_some(template_id(row, "id")?) }))
+    let is_own = number(row, "account_id")? == account.get();
+    Ok(Some(NameConflict { existing_id: is_own.then_some(template_id(row, "id")?) }))
 }
 
-/// One template with everything of its newest version; deleted ones are not found.
+/// One template with its newest version; deleted templates are not found.
 pub(super) fn one(
     connection: &Connection,
     account: AccountId,
@@ -187,26 +194,29 @@ pub(super) fn one(
     rows.next()?.map(stored).transpose()
 }
 
-/// Reads the columns of [`one`]. By place, which is quicker than by name.
-#[expect(clippy::disallowed_methods, reason = "this is the one place that trusts a row")]
+/// Decodes the columns of [`one`], by index, which is faster than by name.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "stored templates were validated when they were created"
+)]
 fn stored(row: &Row<'_>) -> Result<StoredTemplate, StoreError> {
     let template =
         Template::restore(row.get(2)?, row.get(3)?, category(row, 4)?, row.get(5)?, row.get(6)?);
     let state = State {
         version: number(row, 7)?,
         newest: status(row, 8)?,
-        approved: maybe(row, 9, |version: i64| u64::try_from(version).ok())?,
-        hold: maybe(row, 10, |word: String| Hold::parse(&word))?,
+        approved: optional(row, 9, |version: i64| u64::try_from(version).ok())?,
+        hold: optional(row, 10, |value: String| Hold::parse(&value))?,
     };
     Ok(StoredTemplate {
         id: template_id(row, 0)?,
         phone: row.get(1)?,
         template,
         state,
-        previous_category: maybe(row, 11, |word: String| Category::parse(&word))?,
+        previous_category: optional(row, 11, |value: String| Category::parse(&value))?,
         reason: row.get(12)?,
         revision: number(row, 13)?,
-        created_at: column(row, 14, |at: i64| Timestamp::from_millisecond(at).ok())?,
-        updated_at: column(row, 15, |at: i64| Timestamp::from_millisecond(at).ok())?,
+        created_at: timestamp(row, 14)?,
+        updated_at: timestamp(row, 15)?,
     })
 }

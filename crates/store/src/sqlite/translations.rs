@@ -1,5 +1,4 @@
-//! Families, as SQL: templates that share a name and differ in language. All that are there have
-//! one category, so that one of them speaks for all.
+//! SQL for translation groups: templates that share a name and a category and differ in language.
 
 use galley_domain::{
     id::{AccountId, TemplateId},
@@ -13,17 +12,17 @@ use super::{
 };
 use crate::{StoreError, StoredTemplate, TranslationGroup};
 
-/// The templates of a family, oldest first.
+/// The ids of a group's templates, oldest first.
 pub(super) fn ids(
     connection: &Connection,
     account: AccountId,
-    family: TranslationGroup,
+    group: TranslationGroup,
 ) -> Result<Vec<TemplateId>, StoreError> {
     let mut query = connection.prepare_cached(
         "SELECT id FROM template INDEXED BY template_of_family WHERE family = ?1 AND \
          account_id = ?2 AND claim IS NOT NULL ORDER BY id",
     )?;
-    let mut rows = query.query(params![family.0, key(account.get())])?;
+    let mut rows = query.query(params![group.0, key(account.get())])?;
     let mut ids = Vec::new();
     while let Some(row) = rows.next()? {
         ids.push(template_id(row, 0)?);
@@ -31,58 +30,57 @@ pub(super) fn ids(
     Ok(ids)
 }
 
-/// The same, with all they hold.
+/// The templates of a group, oldest first.
 pub(super) fn members(
     connection: &Connection,
     account: AccountId,
-    family: TranslationGroup,
+    group: TranslationGroup,
 ) -> Result<Vec<StoredTemplate>, StoreError> {
-    // All of them from one moment.
-    let moment = connection.unchecked_transaction()?;
+    // All templates are read from one snapshot.
+    let snapshot = connection.unchecked_transaction()?;
     let mut members = Vec::new();
-    for id in ids(&moment, account, family)? {
-        members.extend(templates::one(&moment, account, id)?);
+    for id in ids(&snapshot, account, group)? {
+        members.extend(templates::one(&snapshot, account, id)?);
     }
     Ok(members)
 }
 
-/// The category that all of a family have; none if there is nobody.
+/// The category of a group, which all its templates share; `None` if the group is empty.
 pub(super) fn category(
     connection: &Connection,
     account: AccountId,
-    family: TranslationGroup,
+    group: TranslationGroup,
 ) -> Result<Option<Category>, StoreError> {
     let mut query = connection.prepare_cached(
         "SELECT category FROM template INDEXED BY template_of_family WHERE family = ?1 AND \
          account_id = ?2 AND claim IS NOT NULL LIMIT 1",
     )?;
-    let mut rows = query.query(params![family.0, key(account.get())])?;
+    let mut rows = query.query(params![group.0, key(account.get())])?;
     rows.next()?.map(|row| category_of(row, 0)).transpose()
 }
 
-/// Where a template stands among the languages of its name.
-pub(super) enum Standing {
-    /// Names have one language each.
-    NoFamily,
-    /// It is the only one of its name.
-    Alone,
-    /// There are others.
-    AmongOthers,
+/// The other languages of a template's name.
+pub(super) enum Siblings {
+    /// The template has no translation group: its name has only one language.
+    NoGroup,
+    /// The template is the only one in its group.
+    None,
+    /// The group contains other templates.
+    Others,
 }
 
-pub(super) fn standing(
+pub(super) fn siblings(
     connection: &Connection,
     account: AccountId,
     id: TemplateId,
-) -> Result<Standing, StoreError> {
-    let family = "SELECT family FROM template WHERE id = ?1";
-    let mut family = connection.prepare_cached(family)?;
-    let family: Option<[u8; 16]> = family.query_row([key(id.get())], |row| row.get(0))?;
-    let Some(family) = family else { return Ok(Standing::NoFamily) };
+) -> Result<Siblings, StoreError> {
+    let mut group = connection.prepare_cached("SELECT family FROM template WHERE id = ?1")?;
+    let group: Option<[u8; 16]> = group.query_row([key(id.get())], |row| row.get(0))?;
+    let Some(group) = group else { return Ok(Siblings::NoGroup) };
     let mut others = connection.prepare_cached(
         "SELECT 1 FROM template INDEXED BY template_of_family WHERE family = ?1 AND \
          account_id = ?2 AND id <> ?3 AND claim IS NOT NULL",
     )?;
-    let others = others.exists(params![family, key(account.get()), key(id.get())])?;
-    Ok(if others { Standing::AmongOthers } else { Standing::Alone })
+    let has_others = others.exists(params![group, key(account.get()), key(id.get())])?;
+    Ok(if has_others { Siblings::Others } else { Siblings::None })
 }

@@ -1,4 +1,4 @@
-//! Files that are sent piece by piece, as SQL.
+//! SQL for uploads, which are received in chunks.
 
 use galley_domain::id::AccountId;
 use jiff::{SignedDuration, Timestamp};
@@ -6,88 +6,101 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{
     SqliteStore,
-    columns::{column, key, millis, number},
+    columns::{key, millis, number, timestamp},
     media,
     writer::Batch,
 };
 use crate::{
     AppendOutcome, BeginUploadOutcome, MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, NewUpload, StoreError,
-    UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, Upload, encoding::charge, media_type,
+    UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, Upload, encoding::quota_bytes, media_type,
 };
 
-/// How many pieces may wait for the writer at once: all of them may stand in one transaction.
-pub(super) const AT_ONCE: usize = 4;
+/// Maximum number of chunks queued for the writer; all of them can be in one transaction.
+pub(super) const MAX_QUEUED_CHUNKS: usize = 4;
 
-/// A chunk that is shorter is made longer by the next piece, so that an upload in many small pieces
-/// has few chunks nevertheless.
-const SHORT_CHUNK: usize = 16 * 1_024;
+/// A stored chunk shorter than this is extended by the next one, so that an upload in many small
+/// appends still has few chunks.
+const MIN_CHUNK_BYTES: usize = 16 * 1_024;
 
-/// Some bytes of an upload.
-pub(super) struct Piece {
-    pub(super) account: AccountId,
-    pub(super) id: String,
-    pub(super) offset: u64,
-    pub(super) bytes: Vec<u8>,
-    /// How many will follow them.
-    pub(super) later: u64,
-    /// How many bytes all files of the account may take.
-    pub(super) room: u64,
-    pub(super) at: Timestamp,
+/// Bytes to append to an upload.
+pub(super) struct Chunk {
+    account: AccountId,
+    id: String,
+    offset: u64,
+    bytes: Vec<u8>,
+    /// Number of bytes that follow in the same append.
+    remaining: u64,
+    /// Maximum number of bytes for all files of the account.
+    quota: u64,
+    at: Timestamp,
+}
+
+impl Chunk {
+    /// A chunk without bytes at this offset.
+    pub(super) fn empty(
+        account: AccountId,
+        id: String,
+        offset: u64,
+        quota: u64,
+        at: Timestamp,
+    ) -> Self {
+        Self { account, id, offset, bytes: Vec::new(), remaining: 0, quota, at }
+    }
 }
 
 impl SqliteStore {
-    /// Each piece is a write of its own, so that others have their turn between them.
-    pub(super) async fn append_piece_by_piece(
+    /// Appends the bytes, beginning with `chunk`. Each chunk is a separate write, so that other
+    /// writes can run in between.
+    pub(super) async fn append_in_chunks(
         &self,
-        mut piece: Piece,
+        mut chunk: Chunk,
         mut bytes: &[u8],
     ) -> Result<AppendOutcome, StoreError> {
-        let (account, id, room, at) = (piece.account, piece.id.clone(), piece.room, piece.at);
-        let mut offset = piece.offset;
+        let (account, id, quota, at) = (chunk.account, chunk.id.clone(), chunk.quota, chunk.at);
+        let mut offset = chunk.offset;
         loop {
-            let (now, later) = bytes.split_at(bytes.len().min(UPLOAD_CHUNK_BYTES));
-            (piece.bytes, piece.later) = (now.to_vec(), later.len() as u64);
-            let turn = self.turns.acquire().await;
-            let done = self.writer.write(move |batch| append(batch, &piece)).await?;
-            drop(turn);
-            if let AppendOutcome::OtherType { .. } = done {
-                self.forget_unwanted(account, &id, at).await?;
+            let (current, remaining) = bytes.split_at(bytes.len().min(UPLOAD_CHUNK_BYTES));
+            (chunk.bytes, chunk.remaining) = (current.to_vec(), remaining.len() as u64);
+            let permit = self.upload_permits.acquire().await;
+            let outcome = self.writer.write(move |batch| append(batch, &chunk)).await?;
+            drop(permit);
+            if let AppendOutcome::TypeMismatch { .. } = outcome {
+                self.delete_unused_upload(account, &id, at).await?;
             }
-            if later.is_empty() || !matches!(done, AppendOutcome::Received(_)) {
-                return Ok(done);
+            if remaining.is_empty() || !matches!(outcome, AppendOutcome::Received(_)) {
+                return Ok(outcome);
             }
-            (offset, bytes) = (offset.saturating_add(now.len() as u64), later);
-            let id = id.clone();
-            piece = Piece { account, id, offset, bytes: Vec::new(), later: 0, room, at };
+            (offset, bytes) = (offset.saturating_add(current.len() as u64), remaining);
+            chunk = Chunk::empty(account, id.clone(), offset, quota, at);
         }
     }
 }
 
-/// Unfinished uploads of this moment or earlier are over.
-pub(super) fn over(at: Timestamp) -> i64 {
+/// Unfinished uploads created at or before this timestamp have expired.
+pub(super) fn expired_before(at: Timestamp) -> i64 {
     millis(
         at.saturating_sub(SignedDuration::from_hours(UPLOAD_LIFETIME_HOURS))
             .unwrap_or(Timestamp::MIN),
     )
 }
 
-/// What all files of an account take of its room.
-fn kept(connection: &Connection, account: AccountId) -> Result<u64, StoreError> {
+/// The quota bytes that all files of an account use.
+fn used_bytes(connection: &Connection, account: AccountId) -> Result<u64, StoreError> {
     let mut query = connection.prepare_cached("SELECT media_bytes FROM account WHERE id = ?1")?;
     let mut rows = query.query([key(account.get())])?;
     rows.next()?.map_or(Ok(0), |row| number(row, 0))
 }
 
-/// An account's files take more of its room, or less.
-pub(super) fn recount(
+/// Updates the quota bytes of an account after one of its files has grown or shrunk.
+pub(super) fn update_used_bytes(
     connection: &Connection,
     account: i64,
     before: u64,
-    now: u64,
+    after: u64,
 ) -> Result<(), StoreError> {
     connection
         .prepare_cached("UPDATE account SET media_bytes = media_bytes - ?2 + ?3 WHERE id = ?1")?
-        .execute([account, key(before), key(now)])?;
+        .execute([account, key(before), key(after)])?;
     Ok(())
 }
 
@@ -96,23 +109,23 @@ pub(super) fn begin(
     new: &NewUpload,
 ) -> Result<BeginUploadOutcome, StoreError> {
     if !(1..=MAX_UPLOAD_BYTES).contains(&new.length) {
-        return Ok(BeginUploadOutcome::WrongLength);
+        return Ok(BeginUploadOutcome::InvalidLength);
     }
     let connection = batch.connection();
     let mut unfinished = connection.prepare_cached(
         "SELECT count(*) FROM upload INDEXED BY upload_unfinished WHERE account_id = ?1 AND \
          created_at > ?2 AND received < length",
     )?;
-    let values = [key(new.account.get()), over(new.at)];
+    let values = [key(new.account.get()), expired_before(new.at)];
     let unfinished: u32 = unfinished.query_row(values, |row| row.get(0))?;
     if unfinished >= MAX_OPEN_UPLOADS {
         return Ok(BeginUploadOutcome::TooMany);
     }
-    let kept = kept(connection, new.account)?;
-    if kept.saturating_add(charge(new.length, &new.file_name)) > new.room {
-        return Ok(BeginUploadOutcome::NoRoom(kept));
+    let used = used_bytes(connection, new.account)?;
+    if used.saturating_add(quota_bytes(new.length, &new.file_name)) > new.quota {
+        return Ok(BeginUploadOutcome::QuotaExceeded(used));
     }
-    let begun = connection
+    let inserted = connection
         .prepare_cached(
             "INSERT INTO upload (account_id, id, handle, file_name, file_type, length, created_at) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
@@ -126,14 +139,14 @@ pub(super) fn begin(
             key(new.length),
             millis(new.at),
         ])?;
-    if begun == 0 {
-        return Ok(BeginUploadOutcome::Taken);
+    if inserted == 0 {
+        return Ok(BeginUploadOutcome::DuplicateId);
     }
-    recount(connection, key(new.account.get()), 0, charge(0, &new.file_name))?;
+    update_used_bytes(connection, key(new.account.get()), 0, quota_bytes(0, &new.file_name))?;
     Ok(BeginUploadOutcome::Begun)
 }
 
-/// An upload of an account whose time is not over.
+/// An upload of an account that has not expired.
 const FIND: &str = "SELECT number, file_name, file_type, length, received, handle, sniffed, \
      created_at FROM upload WHERE id = ?1 AND account_id = ?2 AND \
      (received = length OR created_at > ?3)";
@@ -148,7 +161,7 @@ pub(super) fn one(
     Ok(found.map(|(_, upload)| upload))
 }
 
-/// The upload, with the number that its chunks have.
+/// The upload with its row number, which its chunks refer to.
 pub(super) fn find(
     connection: &Connection,
     account: AccountId,
@@ -156,7 +169,7 @@ pub(super) fn find(
     at: Timestamp,
 ) -> Result<Option<(i64, Upload)>, StoreError> {
     let mut query = connection.prepare_cached(FIND)?;
-    let mut rows = query.query(params![id, key(account.get()), over(at)])?;
+    let mut rows = query.query(params![id, key(account.get()), expired_before(at)])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     Ok(Some((row.get("number")?, upload(row)?)))
 }
@@ -170,57 +183,66 @@ fn upload(row: &Row<'_>) -> Result<Upload, StoreError> {
         received,
         handle: Some(row.get("handle")?).filter(|_| received == length),
         sniffed: row.get("sniffed")?,
-        created_at: column(row, "created_at", |at: i64| Timestamp::from_millisecond(at).ok())?,
+        created_at: timestamp(row, "created_at")?,
     })
 }
 
-/// Adds a piece; refuses it if those that follow would not fit.
-fn append(batch: &mut Batch<'_>, piece: &Piece) -> Result<AppendOutcome, StoreError> {
+/// Appends a chunk. Refuses it if the remaining bytes would exceed the announced length.
+fn append(batch: &mut Batch<'_>, chunk: &Chunk) -> Result<AppendOutcome, StoreError> {
     let connection = batch.connection();
-    let found = find(connection, piece.account, &piece.id, piece.at)?;
+    let found = find(connection, chunk.account, &chunk.id, chunk.at)?;
     let Some((upload, before)) = found else { return Ok(AppendOutcome::NoUpload) };
-    if piece.offset != before.received {
-        return Ok(AppendOutcome::Misplaced(before.received));
+    if chunk.offset != before.received {
+        return Ok(AppendOutcome::OffsetMismatch(before.received));
     }
-    let received = before.received + piece.bytes.len() as u64;
-    if received + piece.later > before.length {
+    let received = before.received + chunk.bytes.len() as u64;
+    if received + chunk.remaining > before.length {
         return Ok(AppendOutcome::TooLong(before.length));
     }
-    if let (true, Some(handle)) = (piece.bytes.is_empty(), before.handle) {
+    if let (true, Some(handle)) = (chunk.bytes.is_empty(), before.handle) {
         return Ok(AppendOutcome::Complete { handle, sniffed: before.sniffed });
     }
-    let (held, holds) =
-        (charge(before.received, &before.file_name), charge(received, &before.file_name));
-    let kept = kept(connection, piece.account)?;
-    if kept.saturating_sub(held).saturating_add(holds) > piece.room && holds > held {
-        return Ok(AppendOutcome::NoRoom(kept));
+    let (old_bytes, new_bytes) =
+        (quota_bytes(before.received, &before.file_name), quota_bytes(received, &before.file_name));
+    let used = used_bytes(connection, chunk.account)?;
+    let exceeds_quota = used.saturating_sub(old_bytes).saturating_add(new_bytes) > chunk.quota;
+    if exceeds_quota && new_bytes > old_bytes {
+        return Ok(AppendOutcome::QuotaExceeded(used));
     }
-    let whole = received == before.length;
-    let sniffed =
-        if whole { media_type::sniff(&head(connection, upload, &piece.bytes)?) } else { None };
-    if whole && media_type::contradicts(sniffed, &before.file_type) {
+    let is_complete = received == before.length;
+    let sniffed = if is_complete {
+        media_type::sniff(&head(connection, upload, &chunk.bytes)?)
+    } else {
+        None
+    };
+    if is_complete && media_type::contradicts(sniffed, &before.file_type) {
         let (announced, shown) = (before.file_type, sniffed.map(str::to_owned));
-        return Ok(AppendOutcome::OtherType { announced, shown });
+        return Ok(AppendOutcome::TypeMismatch { declared: announced, sniffed: shown });
     }
-    if piece.bytes.is_empty() {
+    if chunk.bytes.is_empty() {
         return Ok(AppendOutcome::Received(received));
     }
-    write(connection, upload, piece)?;
+    write(connection, upload, chunk)?;
     connection
         .prepare_cached(
             "UPDATE upload SET received = ?2, sniffed = ?3, finished_at = ?4 WHERE number = ?1",
         )?
-        .execute(params![upload, key(received), sniffed, whole.then_some(millis(piece.at)),])?;
-    recount(connection, key(piece.account.get()), held, holds)?;
-    if !whole {
+        .execute(params![
+            upload,
+            key(received),
+            sniffed,
+            is_complete.then_some(millis(chunk.at)),
+        ])?;
+    update_used_bytes(connection, key(chunk.account.get()), old_bytes, new_bytes)?;
+    if !is_complete {
         return Ok(AppendOutcome::Received(received));
     }
     let handle = media::handle(connection, upload)?;
     Ok(AppendOutcome::Complete { handle, sniffed: sniffed.map(str::to_owned) })
 }
 
-/// Writes the bytes into a chunk of their own, or behind the last one.
-fn write(connection: &Connection, upload: i64, piece: &Piece) -> Result<(), StoreError> {
+/// Writes the bytes as a new chunk, or appends them to a short last chunk.
+fn write(connection: &Connection, upload: i64, chunk: &Chunk) -> Result<(), StoreError> {
     let last: Option<(i64, u32)> = connection
         .prepare_cached(
             "SELECT place, length(bytes) FROM upload_chunk WHERE upload = ?1 \
@@ -230,36 +252,37 @@ fn write(connection: &Connection, upload: i64, piece: &Piece) -> Result<(), Stor
         .optional()?;
     let short = last.filter(|(_, length)| {
         let length = usize::try_from(*length).unwrap_or(usize::MAX);
-        length < SHORT_CHUNK && length + piece.bytes.len() <= UPLOAD_CHUNK_BYTES
+        length < MIN_CHUNK_BYTES && length + chunk.bytes.len() <= UPLOAD_CHUNK_BYTES
     });
     let Some((place, _)) = short else {
         connection
             .prepare_cached("INSERT INTO upload_chunk VALUES (?1, ?2, ?3)")?
-            .execute(params![upload, key(piece.offset), piece.bytes])?;
+            .execute(params![upload, key(chunk.offset), chunk.bytes])?;
         return Ok(());
     };
     let mut bytes: Vec<u8> = connection
         .prepare_cached("SELECT bytes FROM upload_chunk WHERE upload = ?1 AND place = ?2")?
         .query_row([upload, place], |row| row.get(0))?;
-    bytes.extend_from_slice(&piece.bytes);
+    bytes.extend_from_slice(&chunk.bytes);
     connection
         .prepare_cached("UPDATE upload_chunk SET bytes = ?3 WHERE upload = ?1 AND place = ?2")?
         .execute(params![upload, place, bytes])?;
     Ok(())
 }
 
-/// As many of the first bytes as tell the type: those that are there, and then these.
-fn head(connection: &Connection, upload: i64, behind: &[u8]) -> Result<Vec<u8>, StoreError> {
+/// The first bytes of an upload, as many as its type is detected from: those stored, then these.
+fn head(connection: &Connection, upload: i64, new: &[u8]) -> Result<Vec<u8>, StoreError> {
     let mut query = connection.prepare_cached(
         "SELECT substr(bytes, 1, ?2) FROM upload_chunk WHERE upload = ?1 ORDER BY place",
     )?;
-    let mut rows = query.query([upload, i64::try_from(media_type::ENOUGH).unwrap_or(i64::MAX)])?;
+    let mut rows =
+        query.query([upload, i64::try_from(media_type::SNIFF_BYTES).unwrap_or(i64::MAX)])?;
     let mut head = Vec::new();
-    while head.len() < media_type::ENOUGH
+    while head.len() < media_type::SNIFF_BYTES
         && let Some(row) = rows.next()?
     {
         head.extend(row.get::<_, Vec<u8>>(0)?);
     }
-    head.extend(behind.iter().take(media_type::ENOUGH));
+    head.extend(new.iter().take(media_type::SNIFF_BYTES));
     Ok(head)
 }

@@ -1,39 +1,40 @@
-//! Making or editing several templates at once, as SQL.
+//! Creates or edits several templates atomically.
 
 use galley_domain::template::edit::Edit;
 
 use super::{changes, templates, writer::Batch};
 use crate::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, NewTemplate, StoreError, TemplateChange,
-    UpsertOutcome, encoding::Hashes,
+    UpsertOutcome, encoding::LookupKeys,
 };
 
-/// All of them, or none.
+/// Creates or edits all of the templates, or none if one is refused.
 pub(super) fn all(
     batch: &mut Batch<'_>,
-    news: &[(Hashes, NewTemplate)],
+    news: &[(LookupKeys, NewTemplate)],
 ) -> Result<UpsertOutcome, StoreError> {
-    let done = batch.all_or_none(|batch| {
+    let outcome = batch.all_or_none(|batch| {
         let mut receipts = Vec::with_capacity(news.len());
-        for (hashes, new) in news {
-            match one(batch, hashes, new)? {
+        for (lookup_keys, new) in news {
+            match one(batch, lookup_keys, new)? {
                 Ok(receipt) => receipts.push(receipt),
                 Err(refusal) => return Ok(Err(refusal)),
             }
         }
         Ok(Ok(receipts))
     })?;
-    Ok(done.map_or_else(|refusal| *refusal, UpsertOutcome::Done))
+    Ok(outcome.map_or_else(|refusal| *refusal, UpsertOutcome::Done))
 }
 
 fn one(
     batch: &mut Batch<'_>,
-    hashes: &Hashes,
+    lookup_keys: &LookupKeys,
     new: &NewTemplate,
 ) -> Result<Result<CreatedTemplate, Box<UpsertOutcome>>, StoreError> {
-    let taken = templates::taken(batch.connection(), new.account, &hashes.claim)?;
-    let Some(id) = taken.and_then(|taken| taken.own) else {
-        return Ok(match templates::create(batch, new, hashes)? {
+    let conflict =
+        templates::name_conflict(batch.connection(), new.account, &lookup_keys.unique_key)?;
+    let Some(id) = conflict.and_then(|conflict| conflict.existing_id) else {
+        return Ok(match templates::create(batch, new, lookup_keys)? {
             CreateOutcome::Created(receipt) | CreateOutcome::Replayed(receipt) => Ok(receipt),
             refusal => Err(Box::new(UpsertOutcome::NotCreated(refusal))),
         });

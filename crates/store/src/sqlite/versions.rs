@@ -1,13 +1,15 @@
-//! The versions of a template, as SQL: the newest stands in its own row, the others behind it.
+//! SQL for the versions of a template: the newest is in the template's row, earlier ones are in
+//! `former_version`.
 
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::Category,
 };
-use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
-use super::columns::{actor, category, column, key, maybe, moment, number, status};
+use super::columns::{
+    actor, category, key, number, optional, optional_timestamp, status, timestamp,
+};
 use crate::{Decision, StoreError, Version};
 
 /// The versions of one template, newest first.
@@ -31,8 +33,8 @@ pub(super) fn one(
     Ok(found.and_then(|found| found.into_iter().find(|it| it.number == version)))
 }
 
-/// A version that an event tells of, whatever has become of its template since.
-pub(super) fn told(
+/// One version, even if the template was deleted since.
+pub(super) fn even_if_deleted(
     connection: &Connection,
     id: TemplateId,
     version: u64,
@@ -48,16 +50,16 @@ pub(super) fn page(
     before: Option<u64>,
     limit: usize,
 ) -> Result<Option<Vec<Version>>, StoreError> {
-    let mut owned = connection.prepare_cached(
+    let mut exists = connection.prepare_cached(
         "SELECT 1 FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL",
     )?;
-    if !owned.exists(params![key(id.get()), key(account.get())])? {
+    if !exists.exists(params![key(id.get()), key(account.get())])? {
         return Ok(None);
     }
     self::before(connection, id, before, limit).map(Some)
 }
 
-/// So many versions before that one, newest first.
+/// Up to `limit` versions before this one, newest first.
 fn before(
     connection: &Connection,
     id: TemplateId,
@@ -70,13 +72,13 @@ fn before(
     let mut rows = query.query(params![key(id.get()), before, limit])?;
     let mut versions = Vec::new();
     while let Some(row) = rows.next()? {
-        versions.push(read(row)?);
+        versions.push(decode(row)?);
     }
     Ok(versions)
 }
 
-fn read(row: &Row<'_>) -> Result<Version, StoreError> {
-    let decision = match moment(row, "decided_at")? {
+fn decode(row: &Row<'_>) -> Result<Version, StoreError> {
+    let decision = match optional_timestamp(row, "decided_at")? {
         Some(at) => {
             Some(Decision { at, by: actor(row, "decided_by")?, reason: row.get("reason")? })
         }
@@ -86,9 +88,9 @@ fn read(row: &Row<'_>) -> Result<Version, StoreError> {
         number: number(row, "version")?,
         status: status(row, "status")?,
         category: category(row, "category")?,
-        previous_category: maybe(row, "previous_category", |it: String| Category::parse(&it))?,
+        previous_category: optional(row, "previous_category", |it: String| Category::parse(&it))?,
         content: row.get("content")?,
-        created_at: column(row, "created_at", |at: i64| Timestamp::from_millisecond(at).ok())?,
+        created_at: timestamp(row, "created_at")?,
         created_by: actor(row, "actor")?,
         decision,
     })

@@ -1,4 +1,4 @@
-//! Endpoints, as SQL: registered, changed, taken away.
+//! SQL for webhook endpoints.
 
 use galley_domain::{
     id::{AccountId, WebhookId},
@@ -9,16 +9,19 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
 use super::{
-    columns::{account_id, column, key, maybe, millis, moment, number, webhook_id},
+    columns::{
+        account_id, column, key, millis, number, optional, optional_timestamp, timestamp,
+        webhook_id,
+    },
     events,
     writer::Batch,
 };
 use crate::{
-    CreateWebhookOutcome, MAX_WEBHOOKS, NewWebhook, Rotation, StoreError, StoredSecret, Webhook,
-    WebhookChange,
+    CreateWebhookOutcome, MAX_WEBHOOKS, NewWebhook, RotateOutcome, StoreError, StoredSecret,
+    Webhook, WebhookChange,
 };
 
-/// Everything of an endpoint, with how far behind it is.
+/// All columns of an endpoint, with the number of events beyond its cursor.
 const SELECT: &str = "SELECT w.*, max(a.last_seq - w.cursor, 0) AS behind \
      FROM webhook w JOIN account a ON a.id = w.account_id";
 
@@ -27,14 +30,14 @@ pub(super) fn create(
     new: &NewWebhook,
 ) -> Result<CreateWebhookOutcome, StoreError> {
     let account = key(new.account.get());
-    let there = of_account(batch.connection(), new.account)?;
-    if let Some(other) = there.iter().find(|other| new.subscribed && other.subscribed) {
+    let existing = of_account(batch.connection(), new.account)?;
+    if let Some(other) = existing.iter().find(|other| new.subscribed && other.subscribed) {
         return Ok(CreateWebhookOutcome::Subscribed(other.id));
     }
-    if there.len() >= MAX_WEBHOOKS {
+    if existing.len() >= MAX_WEBHOOKS {
         return Ok(CreateWebhookOutcome::TooMany);
     }
-    // What happened earlier in this transaction is not written to the account's row yet.
+    // The account's row does not contain the events of this transaction yet.
     let newest = batch.newest_seq(new.account)?;
     batch
         .connection()
@@ -45,7 +48,7 @@ pub(super) fn create(
         .execute(params![
             account,
             new.url,
-            words(&new.events),
+            event_list(&new.events),
             new.secret.0,
             key(newest),
             millis(new.at),
@@ -53,9 +56,9 @@ pub(super) fn create(
             new.subscribed,
         ])?;
     let id = u64::try_from(batch.connection().last_insert_rowid()).ok().and_then(WebhookId::new);
-    let made = id.map(|id| one(batch.connection(), new.account, id)).transpose()?.flatten();
-    let made = made.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-    Ok(CreateWebhookOutcome::Created(Box::new(Webhook { behind: 0, ..made })))
+    let created = id.map(|id| one(batch.connection(), new.account, id)).transpose()?.flatten();
+    let created = created.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    Ok(CreateWebhookOutcome::Created(Box::new(Webhook { behind: 0, ..created })))
 }
 
 pub(super) fn of_account(
@@ -80,7 +83,7 @@ pub(super) fn one(
     Ok(by_id(connection, id)?.filter(|webhook| webhook.account == account))
 }
 
-/// One endpoint, of whatever account.
+/// One endpoint of any account.
 pub(super) fn by_id(connection: &Connection, id: WebhookId) -> Result<Option<Webhook>, StoreError> {
     let mut query = connection.prepare_cached(&format!("{SELECT} WHERE w.id = ?1"))?;
     let mut rows = query.query([key(id.get())])?;
@@ -104,7 +107,7 @@ pub(super) fn change(
         .execute(params![
             key(id.get()),
             change.url,
-            change.events.as_deref().map(words),
+            change.events.as_deref().map(event_list),
             millis(at)
         ])?;
     match change.disabled {
@@ -114,18 +117,18 @@ pub(super) fn change(
         Some(false) if before.disabled.is_some() => enable(batch, &before)?,
         _ => {}
     }
-    // A new address has not failed yet.
+    // A new URL has no failures.
     if change.url.as_ref().is_some_and(|url| *url != before.url) {
-        forgive(batch.connection(), id)?;
+        reset_failures(batch.connection(), id)?;
     }
     one(batch.connection(), account, id)
 }
 
-/// Nothing is sent any more; what waits, waits.
+/// Disables an endpoint. Its waiting deliveries stay.
 pub(super) fn disable(
     connection: &Connection,
     id: WebhookId,
-    because: DisableReason,
+    reason: DisableReason,
     at: Timestamp,
 ) -> Result<(), StoreError> {
     connection
@@ -133,11 +136,11 @@ pub(super) fn disable(
             "UPDATE webhook SET disabled_at = ?2, disabled_because = ?3, resting_until = NULL \
              WHERE id = ?1",
         )?
-        .execute(params![key(id.get()), millis(at), because.as_str()])?;
+        .execute(params![key(id.get()), millis(at), reason.as_str()])?;
     Ok(())
 }
 
-/// Goes on where it was, or where the events that are still kept begin.
+/// Enables an endpoint. It continues at its cursor, or at the oldest event that is still stored.
 fn enable(batch: &Batch<'_>, webhook: &Webhook) -> Result<(), StoreError> {
     let before_oldest = events::oldest(batch.connection(), webhook.account)? - 1;
     batch
@@ -147,11 +150,11 @@ fn enable(batch: &Batch<'_>, webhook: &Webhook) -> Result<(), StoreError> {
              cursor = max(cursor, ?2) WHERE id = ?1",
         )?
         .execute([key(webhook.id.get()), key(before_oldest)])?;
-    forgive(batch.connection(), webhook.id)
+    reset_failures(batch.connection(), webhook.id)
 }
 
-/// Begins anew to count failures.
-pub(super) fn forgive(connection: &Connection, id: WebhookId) -> Result<(), StoreError> {
+/// Resets the failure count of an endpoint.
+pub(super) fn reset_failures(connection: &Connection, id: WebhookId) -> Result<(), StoreError> {
     connection
         .prepare_cached(
             "UPDATE webhook SET failing_since = NULL, failed_at = NULL, failures = 0, \
@@ -166,13 +169,13 @@ pub(super) fn rotate(
     account: AccountId,
     id: WebhookId,
     rotation: &NewSecret,
-) -> Result<Rotation, StoreError> {
+) -> Result<RotateOutcome, StoreError> {
     let Some(before) = one(batch.connection(), account, id)? else {
-        return Ok(Rotation::NoWebhook);
+        return Ok(RotateOutcome::NoWebhook);
     };
     let open = before.former_secret.map(|(_, until)| until).filter(|until| *until > rotation.at);
     if let Some(until) = open.filter(|_| !rotation.anyway) {
-        return Ok(Rotation::Open(until));
+        return Ok(RotateOutcome::InProgress(until));
     }
     batch
         .connection()
@@ -187,10 +190,10 @@ pub(super) fn rotate(
             millis(rotation.at)
         ])?;
     let now = one(batch.connection(), account, id)?;
-    Ok(now.map_or(Rotation::NoWebhook, |webhook| Rotation::Done(Box::new(webhook))))
+    Ok(now.map_or(RotateOutcome::NoWebhook, |webhook| RotateOutcome::Done(Box::new(webhook))))
 }
 
-/// Another secret for an endpoint.
+/// A new secret for an endpoint; the former one is valid until `until`.
 pub(super) struct NewSecret {
     pub(super) secret: StoredSecret,
     pub(super) until: Timestamp,
@@ -198,7 +201,7 @@ pub(super) struct NewSecret {
     pub(super) at: Timestamp,
 }
 
-/// Its deliveries can be many: they are forgotten bit by bit, with the events.
+/// Deletes an endpoint. Retention deletes its deliveries in batches, because there can be many.
 pub(super) fn delete(
     batch: &mut Batch<'_>,
     account: AccountId,
@@ -207,42 +210,43 @@ pub(super) fn delete(
     let connection = batch.connection();
     let mut delete =
         connection.prepare_cached("DELETE FROM webhook WHERE id = ?1 AND account_id = ?2")?;
-    let gone = delete.execute([key(id.get()), key(account.get())])? > 0;
-    if gone {
+    let is_deleted = delete.execute([key(id.get()), key(account.get())])? > 0;
+    if is_deleted {
         connection
             .prepare_cached("INSERT INTO former_webhook (id) VALUES (?1)")?
             .execute([key(id.get())])?;
     }
-    Ok(gone)
+    Ok(is_deleted)
 }
 
-fn words(events: &[EventType]) -> String {
-    let words: Vec<_> = events.iter().map(|it| it.as_str()).collect();
-    words.join(",")
+/// Event types as they are stored: separated by commas.
+fn event_list(events: &[EventType]) -> String {
+    let names: Vec<_> = events.iter().map(|it| it.as_str()).collect();
+    names.join(",")
 }
 
 fn webhook(row: &Row<'_>) -> Result<Webhook, StoreError> {
-    let because = maybe(row, "disabled_because", |word: String| DisableReason::parse(&word))?;
+    let reason = optional(row, "disabled_because", |value: String| DisableReason::parse(&value))?;
     let former: Option<Vec<u8>> = row.get("former_secret")?;
     let former = former.map(StoredSecret);
     Ok(Webhook {
         id: webhook_id(row, "id")?,
         account: account_id(row, "account_id")?,
         url: row.get("url")?,
-        events: column(row, "events", |words: String| {
-            let words = words.split(',').filter(|word| !word.is_empty());
-            words.map(EventType::parse).collect()
+        events: column(row, "events", |list: String| {
+            let names = list.split(',').filter(|name| !name.is_empty());
+            names.map(EventType::parse).collect()
         })?,
-        format: column(row, "format", |word: String| Format::parse(&word))?,
+        format: column(row, "format", |value: String| Format::parse(&value))?,
         subscribed: row.get("subscribed")?,
         secret: StoredSecret(row.get("secret")?),
-        former_secret: former.zip(moment(row, "former_until")?),
+        former_secret: former.zip(optional_timestamp(row, "former_until")?),
         cursor: number(row, "cursor")?,
         behind: number(row, "behind")?,
-        failing_since: moment(row, "failing_since")?,
-        resting_until: moment(row, "resting_until")?,
-        disabled: moment(row, "disabled_at")?.zip(because),
-        created_at: column(row, "created_at", |at: i64| Timestamp::from_millisecond(at).ok())?,
-        updated_at: column(row, "updated_at", |at: i64| Timestamp::from_millisecond(at).ok())?,
+        failing_since: optional_timestamp(row, "failing_since")?,
+        resting_until: optional_timestamp(row, "resting_until")?,
+        disabled: optional_timestamp(row, "disabled_at")?.zip(reason),
+        created_at: timestamp(row, "created_at")?,
+        updated_at: timestamp(row, "updated_at")?,
     })
 }

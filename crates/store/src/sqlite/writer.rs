@@ -1,12 +1,14 @@
-//! The one writer: takes every waiting write into one transaction, syncs once, then answers all
-//! of them (group commit).
+//! The writer thread: runs all queued writes in one transaction, syncs once, then responds to
+//! each of them (group commit).
 //!
-//! There are no savepoints, but for one call that makes several templates at once. A write refuses
-//! before it changes anything, so a refusal costs the others nothing; on any error the whole transaction is rolled back and its writes are run again
-//! one by one, so that only the guilty one fails.
+//! A write checks everything before it changes anything, so a refused write needs no savepoint and
+//! does not affect the others; the one exception is [`Batch::all_or_none`]. On an error, the writer
+//! rolls the whole transaction back and runs its writes again one by one, so that only the failing
+//! write fails.
+
+mod batch;
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     sync::{
@@ -17,31 +19,27 @@ use std::{
     time::Duration,
 };
 
-use galley_domain::id::{AccountId, TemplateId};
-use jiff::Timestamp;
-use rusqlite::{Connection, params};
+use galley_domain::id::AccountId;
+use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::{
-    Acknowledge, SchemaPolicy, SqliteOptions,
-    checkpoint::Folder,
-    columns::{key, millis, number},
-    connection, limits,
+    Acknowledge, SchemaPolicy, SqliteOptions, checkpoint::Checkpointer, connection,
     snapshots::Snapshots,
-    templates,
 };
-use crate::{AccountLimits, EventNotifier, StoreError};
+use crate::{EventNotifier, StoreError};
+pub(super) use batch::Batch;
 
-/// How many writes one transaction takes at most: enough to share a sync, few enough that the
-/// first of them does not wait long.
-const LARGEST_BATCH: usize = 512;
+/// Maximum number of writes in one transaction: enough to share a sync, few enough that the first
+/// one does not wait long.
+const MAX_BATCH_WRITES: usize = 512;
 
-/// After this long without a write there is time for upkeep.
-const QUIET: Duration = Duration::from_millis(100);
+/// The writer is idle after this long without a write.
+const IDLE_AFTER: Duration = Duration::from_millis(100);
 
-/// The handle on the writer thread. When it is dropped, the thread finishes what waits and ends.
+/// A handle to the writer thread. When it is dropped, the thread runs the queued writes and exits.
 pub(super) struct Writer {
-    queue: Option<SyncSender<Box<dyn Job>>>,
+    queue: Option<SyncSender<Box<dyn QueuedWrite>>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -53,9 +51,9 @@ impl Writer {
         event_notifier: Arc<EventNotifier>,
         options: &SqliteOptions,
     ) -> Result<Self, StoreError> {
-        let (queue, waiting) = sync_channel(options.queue);
-        let mut desk = Desk {
-            folder: Folder::start(&path, options.fold_pages)?,
+        let (queue, receiver) = sync_channel(options.queue);
+        let mut writer_loop = WriterLoop {
+            checkpointer: Checkpointer::start(&path, options.checkpoint_pages)?,
             snapshots,
             event_notifier,
             connection: Some(connection),
@@ -65,26 +63,26 @@ impl Writer {
         };
         let thread = std::thread::Builder::new()
             .name("galley-writer".to_owned())
-            .spawn(move || desk.work(&waiting))
+            .spawn(move || writer_loop.run(&receiver))
             .map_err(|error| StoreError::Unavailable(Arc::new(error)))?;
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
 
-    /// Queues a write and waits until it is durable. `work` may run more than once, but only
-    /// one run is ever committed.
+    /// Queues a write and waits until it is durable. `work` may run more than once, but at most
+    /// one run is committed.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         work: impl FnMut(&mut Batch<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (reply, answer) = oneshot::channel();
-        let job = Box::new(Task { work, done: None, reply });
+        let (reply, response) = oneshot::channel();
+        let write = Box::new(Write { work, result: None, reply });
         let queue = self.queue.as_ref().expect("open until the writer is dropped");
-        match queue.try_send(job) {
+        match queue.try_send(write) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => return Err(StoreError::Busy),
-            Err(TrySendError::Disconnected(_)) => return Err(gone()),
+            Err(TrySendError::Disconnected(_)) => return Err(stopped()),
         }
-        answer.await.unwrap_or_else(|_| Err(gone()))
+        response.await.unwrap_or_else(|_| Err(stopped()))
     }
 }
 
@@ -97,170 +95,45 @@ impl Drop for Writer {
     }
 }
 
-/// The transaction that a write runs in, with what its writes share.
-pub(super) struct Batch<'c> {
-    connection: &'c Connection,
-    pub(super) templates: templates::Statements<'c>,
-    last_template: Option<u64>,
-    accounts: HashMap<AccountId, Seen>,
-    credentials_changed: bool,
-}
-
-/// What a transaction knows of an account: read from its row once, however many writes there are.
-#[derive(Clone)]
-struct Seen {
-    last_seq: u64,
-    /// Whether there are new events, so that their number has to be written back.
-    raised: bool,
-    limits: Option<AccountLimits>,
-}
-
-impl Batch<'_> {
-    pub(super) fn connection(&self) -> &Connection {
-        self.connection
-    }
-
-    /// The id for a new template: grows with time and with every template of the store.
-    pub(super) fn next_template(&mut self, at: Timestamp) -> Result<TemplateId, StoreError> {
-        let last = match self.last_template {
-            Some(last) => last,
-            None => last_id(self.connection, "SELECT coalesce(max(id), 0) FROM template")?,
-        };
-        let next = galley_domain::id::next(last, millis(at));
-        self.last_template = Some(next);
-        TemplateId::new(next).ok_or_else(out_of_ids)
-    }
-
-    /// The id for a new account.
-    pub(super) fn next_account(&self, at: Timestamp) -> Result<AccountId, StoreError> {
-        let last = last_id(self.connection, "SELECT coalesce(max(id), 0) FROM account")?;
-        AccountId::new(galley_domain::id::next(last, millis(at))).ok_or_else(out_of_ids)
-    }
-
-    /// Runs several writes of which all happen or none: what they have changed is taken back if one
-    /// of them is refused. For those few that cannot look at everything before they begin.
-    pub(super) fn all_or_none<T, R>(
-        &mut self,
-        work: impl FnOnce(&mut Self) -> Result<Result<T, R>, StoreError>,
-    ) -> Result<Result<T, R>, StoreError> {
-        let (last_template, accounts) = (self.last_template, self.accounts.clone());
-        self.connection.prepare_cached("SAVEPOINT several")?.execute([])?;
-        let outcome = work(self)?;
-        if outcome.is_err() {
-            self.connection.prepare_cached("ROLLBACK TO several")?.execute([])?;
-            (self.last_template, self.accounts) = (last_template, accounts);
-        }
-        self.connection.prepare_cached("RELEASE several")?.execute([])?;
-        Ok(outcome)
-    }
-
-    /// The number of the account's next event. Written back once, however many events there are.
-    pub(super) fn next_seq(&mut self, account: AccountId) -> Result<u64, StoreError> {
-        let seen = self.seen(account)?;
-        seen.last_seq += 1;
-        seen.raised = true;
-        Ok(seen.last_seq)
-    }
-
-    /// The number of the account's newest event, those of this transaction included.
-    pub(super) fn newest_seq(&mut self, account: AccountId) -> Result<u64, StoreError> {
-        Ok(self.seen(account)?.last_seq)
-    }
-
-    /// The limits that the account is held to.
-    pub(super) fn limits(
-        &mut self,
-        account: AccountId,
-    ) -> Result<Option<AccountLimits>, StoreError> {
-        Ok(self.seen(account)?.limits)
-    }
-
-    /// Notes that an account is held to other limits from now on.
-    pub(super) fn limits_changed(&mut self, account: AccountId, limits: Option<AccountLimits>) {
-        if let Some(seen) = self.accounts.get_mut(&account) {
-            seen.limits = limits;
-        }
-    }
-
-    fn seen(&mut self, account: AccountId) -> Result<&mut Seen, StoreError> {
-        match self.accounts.entry(account) {
-            Entry::Occupied(seen) => Ok(seen.into_mut()),
-            Entry::Vacant(unseen) => {
-                let query = "SELECT last_seq, template_limit FROM account WHERE id = ?1";
-                let mut query = self.connection.prepare_cached(query)?;
-                let mut rows = query.query([key(account.get())])?;
-                let row = rows.next()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-                let limits = limits::column(row, 1)?;
-                Ok(unseen.insert(Seen { last_seq: number(row, 0)?, raised: false, limits }))
-            }
-        }
-    }
-
-    /// Notes that what others remember of credentials and accounts is out of date.
-    pub(super) fn credentials_changed(&mut self) {
-        self.credentials_changed = true;
-    }
-
-    /// Writes what is written once; answers the newest events of the accounts that have new ones.
-    fn close(self) -> Result<Vec<(AccountId, u64)>, StoreError> {
-        let raised = self.accounts.into_iter().filter(|(_, seen)| seen.raised);
-        let newest: Vec<_> = raised.map(|(account, seen)| (account, seen.last_seq)).collect();
-        for (account, last) in &newest {
-            self.connection
-                .prepare_cached("UPDATE account SET last_seq = ?2 WHERE id = ?1")?
-                .execute(params![key(account.get()), key(*last)])?;
-        }
-        if self.credentials_changed {
-            self.connection.execute("UPDATE credential_epoch SET epoch = epoch + 1", [])?;
-        }
-        Ok(newest)
-    }
-}
-
-fn last_id(connection: &Connection, query: &'static str) -> Result<u64, StoreError> {
-    let last: i64 = connection.prepare_cached(query)?.query_row([], |row| row.get(0))?;
-    Ok(u64::try_from(last).unwrap_or(0))
-}
-
-/// One queued write, whatever it answers.
-trait Job: Send {
+/// A write in the queue, independent of its result type.
+trait QueuedWrite: Send {
     fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), StoreError>;
-    fn is_wanted(&self) -> bool;
-    fn answer(self: Box<Self>, outcome: Result<(), StoreError>);
+    fn is_cancelled(&self) -> bool;
+    fn respond(self: Box<Self>, outcome: Result<(), StoreError>);
 }
 
-struct Task<T, W> {
+struct Write<T, W> {
     work: W,
-    done: Option<T>,
+    result: Option<T>,
     reply: oneshot::Sender<Result<T, StoreError>>,
 }
 
-impl<T, W> Job for Task<T, W>
+impl<T, W> QueuedWrite for Write<T, W>
 where
     T: Send,
     W: FnMut(&mut Batch<'_>) -> Result<T, StoreError> + Send,
 {
     fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), StoreError> {
-        self.done = Some((self.work)(batch)?);
+        self.result = Some((self.work)(batch)?);
         Ok(())
     }
 
-    fn is_wanted(&self) -> bool {
-        !self.reply.is_closed()
+    fn is_cancelled(&self) -> bool {
+        self.reply.is_closed()
     }
 
-    fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
-        let Self { done, reply, .. } = *self;
-        // Whoever asked may have gone away; what was written stays written.
-        let _ = reply.send(outcome.and_then(|()| done.ok_or_else(gone)));
+    fn respond(self: Box<Self>, outcome: Result<(), StoreError>) {
+        let Self { result, reply, .. } = *self;
+        // The caller may have cancelled since; the committed write stays.
+        let _ = reply.send(outcome.and_then(|()| result.ok_or_else(stopped)));
     }
 }
 
-/// The writer thread's own state.
-struct Desk {
-    /// Dropped before the connection, which folds the whole log when it is the last to close.
-    folder: Folder,
-    /// Dropped before the connection, too.
+/// The state of the writer thread.
+struct WriterLoop {
+    /// Dropped before the connection: the last connection to close checkpoints the whole WAL.
+    checkpointer: Checkpointer,
+    /// Dropped before the connection for the same reason.
     snapshots: Arc<Snapshots>,
     event_notifier: Arc<EventNotifier>,
     path: PathBuf,
@@ -269,63 +142,63 @@ struct Desk {
     older_schema: SchemaPolicy,
 }
 
-impl Desk {
-    fn work(&mut self, waiting: &Receiver<Box<dyn Job>>) {
-        let mut jobs = Vec::with_capacity(LARGEST_BATCH);
-        while let Some(first) = self.next(waiting) {
-            jobs.push(first);
-            jobs.extend(waiting.try_iter().take(LARGEST_BATCH - 1));
-            self.commit(&mut jobs);
+impl WriterLoop {
+    fn run(&mut self, queue: &Receiver<Box<dyn QueuedWrite>>) {
+        let mut writes = Vec::with_capacity(MAX_BATCH_WRITES);
+        while let Some(first) = self.next(queue) {
+            writes.push(first);
+            writes.extend(queue.try_iter().take(MAX_BATCH_WRITES - 1));
+            self.commit(&mut writes);
         }
     }
 
-    /// Waits for the next write; none when there will be no more.
-    fn next(&mut self, waiting: &Receiver<Box<dyn Job>>) -> Option<Box<dyn Job>> {
-        match waiting.recv_timeout(QUIET) {
-            Ok(job) => return Some(job),
+    /// Waits for the next write; `None` once the queue is closed.
+    fn next(&mut self, queue: &Receiver<Box<dyn QueuedWrite>>) -> Option<Box<dyn QueuedWrite>> {
+        match queue.recv_timeout(IDLE_AFTER) {
+            Ok(write) => return Some(write),
             Err(RecvTimeoutError::Disconnected) => return None,
             Err(RecvTimeoutError::Timeout) => {}
         }
         self.snapshots.end_idle();
         if let Some(connection) = &self.connection
-            && let Err(error) = self.folder.when_quiet(connection)
+            && let Err(error) = self.checkpointer.when_idle(connection)
         {
-            tracing::warn!(%error, "the log could not be folded into the file");
+            tracing::warn!(%error, "WAL checkpoint failed");
         }
-        waiting.recv().ok()
+        queue.recv().ok()
     }
 
-    /// Runs the writes in one transaction and answers them; `jobs` is empty afterwards.
-    fn commit(&mut self, jobs: &mut Vec<Box<dyn Job>>) {
-        // Whoever has gone away before his write began does not want it any more.
-        jobs.retain(|job| job.is_wanted());
-        if jobs.is_empty() {
+    /// Runs the writes in one transaction and responds to them; `writes` is empty afterwards.
+    fn commit(&mut self, writes: &mut Vec<Box<dyn QueuedWrite>>) {
+        // Drop writes whose caller cancelled before they began.
+        writes.retain(|write| !write.is_cancelled());
+        if writes.is_empty() {
             return;
         }
         self.snapshots.end_idle();
         let begun = self.connection().and_then(|connection| begin(connection));
         if let Err(error) = begun {
-            return answer_all(jobs, &Err(error));
+            return respond_all(writes, &Err(error));
         }
-        let outcome = self.connection().and_then(|connection| run_all(connection, jobs));
+        let outcome = self.connection().and_then(|connection| run_all(connection, writes));
         match outcome {
-            Ok(newest) => self.finish(jobs, &newest),
-            Err(_) if jobs.len() > 1 => {
+            Ok(newest) => self.finish(writes, &newest),
+            Err(_) if writes.len() > 1 => {
                 self.roll_back();
-                for job in std::mem::take(jobs) {
-                    self.commit(&mut vec![job]);
+                for write in std::mem::take(writes) {
+                    self.commit(&mut vec![write]);
                 }
             }
             Err(error) => {
                 self.roll_back();
-                answer_all(jobs, &Err(error));
+                respond_all(writes, &Err(error));
             }
         }
     }
 
-    fn finish(&mut self, jobs: &mut Vec<Box<dyn Job>>, newest: &[(AccountId, u64)]) {
+    fn finish(&mut self, writes: &mut Vec<Box<dyn QueuedWrite>>, newest: &[(AccountId, u64)]) {
         if self.acknowledge != Acknowledge::AfterCommit {
-            jobs.drain(..).for_each(|job| job.answer(Ok(())));
+            writes.drain(..).for_each(|write| write.respond(Ok(())));
             std::thread::sleep(Duration::from_millis(20));
         }
         let snapshots = Arc::clone(&self.snapshots);
@@ -336,7 +209,7 @@ impl Desk {
         snapshots.commit_ended();
         let outcome = match committed {
             Ok(_) => Ok(()),
-            // A full disk is found out before the commit record is written: nothing happened.
+            // SQLite detects a full disk before it writes the commit record: nothing was written.
             Err(error) => Err(match StoreError::from(error) {
                 StoreError::Full(cause) => StoreError::Full(cause),
                 StoreError::Unavailable(cause) | StoreError::Failed(cause) => {
@@ -345,16 +218,16 @@ impl Desk {
                 other => other,
             }),
         };
-        answer_all(jobs, &outcome);
-        // Also when the outcome is unknown: whoever waits will look.
-        self.event_notifier.tell(newest);
+        respond_all(writes, &outcome);
+        // Also when the outcome is unknown: subscribers read the store to find out.
+        self.event_notifier.notify(newest);
         if outcome.is_err() {
-            // After a failed sync nobody knows what is on disk: a new connection finds out.
+            // After a failed sync the state on disk is unknown; a new connection recovers it.
             self.connection = None;
         } else if let Some(connection) = &self.connection
-            && let Err(error) = self.folder.after_commit(connection)
+            && let Err(error) = self.checkpointer.after_commit(connection)
         {
-            tracing::warn!(%error, "the log could not be folded into the file");
+            tracing::warn!(%error, "WAL checkpoint failed");
         }
     }
 
@@ -375,13 +248,13 @@ impl Desk {
     }
 }
 
-fn answer_all(jobs: &mut Vec<Box<dyn Job>>, outcome: &Result<(), StoreError>) {
-    for job in jobs.drain(..) {
-        job.answer(outcome.as_ref().copied().map_err(StoreError::shared));
+fn respond_all(writes: &mut Vec<Box<dyn QueuedWrite>>, outcome: &Result<(), StoreError>) {
+    for write in writes.drain(..) {
+        write.respond(outcome.as_ref().copied().map_err(StoreError::shared));
     }
 }
 
-/// Takes the write lock; waits some seconds if another process has it.
+/// Takes the write lock; waits up to the busy timeout if another process holds it.
 fn begin(connection: &Connection) -> Result<(), StoreError> {
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     Ok(())
@@ -389,56 +262,50 @@ fn begin(connection: &Connection) -> Result<(), StoreError> {
 
 fn run_all(
     connection: &Connection,
-    jobs: &mut [Box<dyn Job>],
+    writes: &mut [Box<dyn QueuedWrite>],
 ) -> Result<Vec<(AccountId, u64)>, StoreError> {
-    let mut batch = Batch {
-        connection,
-        templates: templates::Statements::prepare(connection)?,
-        last_template: None,
-        accounts: HashMap::new(),
-        credentials_changed: false,
-    };
-    for job in jobs {
-        // A bug in one write must not take the writer, and so the service, with it.
-        let run = catch_unwind(AssertUnwindSafe(|| job.run(&mut batch)));
-        run.unwrap_or_else(|_| Err(StoreError::Failed(Arc::new(WriterFault::Panicked))))?;
+    let mut batch = Batch::new(connection)?;
+    for write in writes {
+        // A panic in one write must not end the writer thread.
+        let run = catch_unwind(AssertUnwindSafe(|| write.run(&mut batch)));
+        run.unwrap_or_else(|_| Err(StoreError::Failed(Arc::new(WriteError::Panicked))))?;
     }
     batch.close()
 }
 
 #[derive(Debug, thiserror::Error)]
-enum WriterFault {
-    #[error("the writer has ended")]
-    Gone,
+enum WriteError {
+    #[error("the writer thread has stopped")]
+    Stopped,
     #[error("the write panicked")]
     Panicked,
-    #[error("there are no ids left")]
+    #[error("no ids are left")]
     OutOfIds,
 }
 
-fn gone() -> StoreError {
-    StoreError::Unavailable(Arc::new(WriterFault::Gone))
+fn stopped() -> StoreError {
+    StoreError::Unavailable(Arc::new(WriteError::Stopped))
 }
 
 fn out_of_ids() -> StoreError {
-    StoreError::Failed(Arc::new(WriterFault::OutOfIds))
+    StoreError::Failed(Arc::new(WriteError::OutOfIds))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn write_row(batch: &mut Batch<'_>, name: &str) -> Result<(), StoreError> {
+    fn insert_phone(batch: &mut Batch<'_>, name: &str) -> Result<(), StoreError> {
         let insert = "INSERT INTO phone (id, account_id, created_at) VALUES (?1, 1, 0)";
         batch.connection().execute(insert, [name])?;
         Ok(())
     }
 
     #[tokio::test]
-    async fn a_write_that_fails_or_panics_fails_alone() {
+    async fn a_failing_or_panicking_write_does_not_fail_its_batch() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
-        let connection = connection::open_for_writing(&path, SchemaPolicy::Renewed).unwrap();
+        let connection = connection::open_for_writing(&path, SchemaPolicy::Migrate).unwrap();
         let account = "INSERT INTO account VALUES (1, 'a', 'v1', 'auto', 1, 0, NULL, 0, NULL, 0)";
         connection.execute(account, []).unwrap();
         let writer = Writer::start(
@@ -449,28 +316,29 @@ mod tests {
             &SqliteOptions::default(),
         )
         .unwrap();
-        // While another connection holds the lock, these gather: the first may have gone ahead.
+        // The writes queue up while another connection holds the lock; the first may be ahead of
+        // the rest.
         let other = Connection::open(&path).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         let (one, two, three, four, ()) = tokio::join!(
-            writer.write(|batch| write_row(batch, "one")),
+            writer.write(|batch| insert_phone(batch, "one")),
             writer.write(|batch| -> Result<(), StoreError> {
-                write_row(batch, "half-made")?;
+                insert_phone(batch, "before the panic")?;
                 panic!("a bug")
             }),
             writer.write(|batch| {
-                write_row(batch, "half-made, too")?;
+                insert_phone(batch, "before the error")?;
                 Ok(batch.connection().execute("INSERT INTO nowhere VALUES (1)", [])?)
             }),
-            writer.write(|batch| write_row(batch, "two")),
+            writer.write(|batch| insert_phone(batch, "two")),
             async { other.execute_batch("ROLLBACK").unwrap() },
         );
         assert!(one.is_ok() && four.is_ok());
         assert!(matches!(two, Err(StoreError::Failed(_))), "{two:?}");
         assert!(matches!(three, Err(StoreError::Failed(_))), "{three:?}");
         let mut rows = other.prepare("SELECT id FROM phone ORDER BY id").unwrap();
-        let kept: Vec<String> =
+        let stored: Vec<String> =
             rows.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
-        assert_eq!(kept, ["one", "two"]);
+        assert_eq!(stored, ["one", "two"]);
     }
 }

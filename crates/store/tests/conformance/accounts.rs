@@ -4,7 +4,7 @@ use galley_store::{AddPhoneOutcome, CreateAccountOutcome, CredentialKind, NewAcc
 
 use super::fixture::{Shared, account, new_account, noon, secret};
 
-pub(crate) async fn an_account_is_made_whole_or_not_at_all(store: &Shared) {
+pub(crate) async fn an_account_is_created_completely_or_not_at_all(store: &Shared) {
     let first = NewAccount {
         phones: vec!["111".to_owned(), "222".to_owned()],
         credentials: vec![secret(CredentialKind::Key, "k"), secret(CredentialKind::Token, "t")],
@@ -12,7 +12,7 @@ pub(crate) async fn an_account_is_made_whole_or_not_at_all(store: &Shared) {
     };
     let CreateAccountOutcome::Created(id, credentials) = store.create_account(first).await.unwrap()
     else {
-        panic!("the first is made")
+        panic!("the first account is created")
     };
     assert_eq!(store.phones(id).await.unwrap(), ["111", "222"]);
     assert_eq!(
@@ -45,8 +45,8 @@ pub(crate) async fn an_account_is_made_whole_or_not_at_all(store: &Shared) {
     assert_eq!(store.phone_owner("333").await.unwrap(), None);
 }
 
-pub(crate) async fn the_first_account_is_made_once(store: &Shared) {
-    let first = |name: &str| NewAccount { only_as_first: true, ..new_account(name) };
+pub(crate) async fn the_first_account_is_created_once(store: &Shared) {
+    let first = |name: &str| NewAccount { only_if_first: true, ..new_account(name) };
     assert!(matches!(
         store.create_account(first("a")).await.unwrap(),
         CreateAccountOutcome::Created(..)
@@ -62,19 +62,22 @@ pub(crate) async fn a_phone_number_has_one_owner(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     assert!(store.account(mine).await.unwrap().unwrap().takes_any_phone);
     assert_eq!(store.add_phone(mine, "111", noon(0)).await.unwrap(), AddPhoneOutcome::Added);
-    assert_eq!(store.add_phone(mine, "111", noon(0)).await.unwrap(), AddPhoneOutcome::Owned);
-    assert_eq!(store.add_phone(theirs, "111", noon(0)).await.unwrap(), AddPhoneOutcome::Taken);
+    assert_eq!(store.add_phone(mine, "111", noon(0)).await.unwrap(), AddPhoneOutcome::AlreadyOwned);
+    assert_eq!(
+        store.add_phone(theirs, "111", noon(0)).await.unwrap(),
+        AddPhoneOutcome::OwnedByOther
+    );
     assert_eq!(store.phone_owner("111").await.unwrap(), Some(mine));
-    let nobody = galley_domain::id::AccountId::new(12_345).unwrap();
-    assert_eq!(store.add_phone(nobody, "222", noon(0)).await.unwrap(), AddPhoneOutcome::NoAccount);
+    let unknown = galley_domain::id::AccountId::new(12_345).unwrap();
+    assert_eq!(store.add_phone(unknown, "222", noon(0)).await.unwrap(), AddPhoneOutcome::NoAccount);
 }
 
-pub(crate) async fn a_disabled_account_says_since_when(store: &Shared) {
+pub(crate) async fn a_disabled_account_has_the_time_it_was_disabled(store: &Shared) {
     let id = account(store, "a").await;
     assert!(store.set_account_disabled(id, Some(noon(5))).await.unwrap());
     assert_eq!(store.account(id).await.unwrap().unwrap().disabled_at, Some(noon(5)));
     assert!(store.set_account_disabled(id, None).await.unwrap());
     assert_eq!(store.account(id).await.unwrap().unwrap().disabled_at, None);
-    let nobody = galley_domain::id::AccountId::new(12_345).unwrap();
-    assert!(!store.set_account_disabled(nobody, None).await.unwrap());
+    let unknown = galley_domain::id::AccountId::new(12_345).unwrap();
+    assert!(!store.set_account_disabled(unknown, None).await.unwrap());
 }

@@ -1,4 +1,4 @@
-//! What only the store on PostgreSQL is asked: which creations share a transaction.
+//! Tests of the PostgreSQL store only: which creates share a transaction.
 
 use std::{future::Future, pin::Pin, sync::Arc, task::Poll};
 
@@ -12,199 +12,205 @@ use galley_store::{CreateOutcome, NewTemplate, StoreError};
 
 use super::{
     fixture::{
-        Shared, about, account, client, created, events, fresh_database, member, new,
-        open_postgres, with_key,
+        Shared, account, client, created, events, fresh_database, new, open_postgres,
+        template_subject, translation, with_key,
     },
-    one_database::{number, somebody_waits},
+    one_database::{query_number, wait_for_blocked_statement},
 };
 
-type UnderWay = Pin<Box<dyn Future<Output = Result<CreateOutcome, StoreError>> + Send>>;
+type PendingCreate = Pin<Box<dyn Future<Output = Result<CreateOutcome, StoreError>> + Send>>;
 
-/// A creation that has queued and has no answer yet.
-async fn queued(store: &Shared, new: NewTemplate) -> UnderWay {
+/// Queues a create that does not complete yet.
+async fn queued(store: &Shared, new: NewTemplate) -> PendingCreate {
     let store = Arc::clone(store);
-    let mut creation: UnderWay = Box::pin(async move { store.create_template(new).await });
+    let mut create: PendingCreate = Box::pin(async move { store.create_template(new).await });
     std::future::poll_fn(|context| {
-        assert!(creation.as_mut().poll(context).is_pending(), "something is ahead of it");
+        assert!(create.as_mut().poll(context).is_pending(), "another create is ahead of it");
         Poll::Ready(())
     })
     .await;
-    creation
+    create
 }
 
-/// A store whose creations wait for what somebody has locked for as long as a statement may take.
-async fn patient(address: &str) -> Shared {
-    let mark = if address.contains('?') { '&' } else { '?' };
-    open_postgres(&format!("{address}{mark}options=-c%20lock_timeout%3D0")).await
+/// A store whose creates wait for locks without a lock timeout.
+async fn open_without_lock_timeout(address: &str) -> Shared {
+    let separator = if address.contains('?') { '&' } else { '?' };
+    open_postgres(&format!("{address}{separator}options=-c%20lock_timeout%3D0")).await
 }
 
-/// The names of an account's events, which are numbered without a gap, in alphabetical order: those of
-/// one batch come in any.
-async fn told(store: &Shared, account: AccountId) -> Vec<String> {
+/// The template names of an account's events, sorted: within a batch, their order is arbitrary.
+/// Checks that the sequence numbers have no gaps.
+async fn created_names(store: &Shared, account: AccountId) -> Vec<String> {
     let events = events(store, account, 0, 10).await;
     for (event, seq) in events.iter().zip(1..) {
         assert_eq!(event.seq, seq);
     }
-    let mut names: Vec<String> = events.iter().map(|event| about(event).1.to_owned()).collect();
+    let mut names: Vec<String> =
+        events.iter().map(|event| template_subject(event).1.to_owned()).collect();
     names.sort_unstable();
     names
 }
 
 #[tokio::test]
-async fn who_comes_while_a_batch_waits_for_its_account_is_made_with_it() {
+async fn a_create_joins_a_batch_that_waits_for_its_account() {
     let address = fresh_database().await;
-    let (store, owner) = (patient(&address).await, client(&address).await);
-    let onlooker = client(&address).await;
-    let (ours, other) = (account(&store, "ours").await, account(&store, "other").await);
+    let (store, owner) = (open_without_lock_timeout(&address).await, client(&address).await);
+    let observer = client(&address).await;
+    let (shop, other) = (account(&store, "shop").await, account(&store, "other").await);
     owner
-        .batch_execute("BEGIN; SELECT 1 FROM account WHERE name = 'ours' FOR UPDATE")
+        .batch_execute("BEGIN; SELECT 1 FROM account WHERE name = 'shop' FOR UPDATE")
         .await
         .unwrap();
-    let first = queued(&store, new(ours, "first")).await;
-    somebody_waits(&onlooker).await;
-    let second = queued(&store, new(ours, "second")).await;
-    let taken = queued(&store, new(ours, "first")).await;
-    // What these need was not asked: they wait for the next batch, and those behind them as well.
-    let keyed = queued(&store, with_key(ours, "keyed", 1, 1)).await;
+    let first = queued(&store, new(shop, "first")).await;
+    wait_for_blocked_statement(&observer).await;
+    let second = queued(&store, new(shop, "second")).await;
+    let duplicate = queued(&store, new(shop, "first")).await;
+    // The batch has not read what these need: they and those behind them wait for the next batch.
+    let keyed = queued(&store, with_key(shop, "keyed", 1, 1)).await;
     let elsewhere = queued(&store, new(other, "elsewhere")).await;
-    let last = queued(&store, new(ours, "last")).await;
+    let last = queued(&store, new(shop, "last")).await;
     owner.batch_execute("ROLLBACK").await.unwrap();
 
     let first = created(first.await.unwrap());
     created(second.await.unwrap());
-    match taken.await.unwrap() {
-        CreateOutcome::NameInUse(taken) => assert_eq!(taken.own, Some(first.id)),
+    match duplicate.await.unwrap() {
+        CreateOutcome::NameInUse(conflict) => assert_eq!(conflict.existing_id, Some(first.id)),
         other => panic!("{other:?}"),
     }
-    for creation in [keyed, elsewhere, last] {
-        created(creation.await.unwrap());
+    for create in [keyed, elsewhere, last] {
+        created(create.await.unwrap());
     }
-    assert_eq!(told(&store, ours).await, ["first", "keyed", "last", "second"]);
-    assert_eq!(told(&store, other).await, ["elsewhere"]);
+    assert_eq!(created_names(&store, shop).await, ["first", "keyed", "last", "second"]);
+    assert_eq!(created_names(&store, other).await, ["elsewhere"]);
     let transactions = "SELECT count(DISTINCT xmin::text) FROM template";
-    assert_eq!(number(&onlooker, transactions).await, 2);
+    assert_eq!(query_number(&observer, transactions).await, 2);
 }
 
 #[tokio::test]
-async fn who_is_done_is_told_though_nobody_behind_waits_any_more() {
+async fn a_create_completes_although_the_one_behind_it_was_cancelled() {
     let address = fresh_database().await;
-    let (store, owner) = (patient(&address).await, client(&address).await);
-    let onlooker = client(&address).await;
-    let ours = account(&store, "ours").await;
+    let (store, owner) = (open_without_lock_timeout(&address).await, client(&address).await);
+    let observer = client(&address).await;
+    let shop = account(&store, "shop").await;
     owner
-        .batch_execute("BEGIN; SELECT 1 FROM account WHERE name = 'ours' FOR UPDATE")
+        .batch_execute("BEGIN; SELECT 1 FROM account WHERE name = 'shop' FOR UPDATE")
         .await
         .unwrap();
-    // Nobody joins a batch with a family in it: whoever comes is still there when it is done.
-    let first = queued(&store, member(ours, "first", "en_US", Category::Utility)).await;
-    somebody_waits(&onlooker).await;
-    drop(queued(&store, new(ours, "gone")).await);
+    // No create joins a batch with a translation group: the next one stays in the queue.
+    let first = queued(&store, translation(shop, "first", "en_US", Category::Utility)).await;
+    wait_for_blocked_statement(&observer).await;
+    drop(queued(&store, new(shop, "cancelled")).await);
     owner.batch_execute("ROLLBACK").await.unwrap();
     created(first.await.unwrap());
-    assert_eq!(told(&store, ours).await, ["first"]);
+    assert_eq!(created_names(&store, shop).await, ["first"]);
 }
 
-/// Keeps the store at one creation until the others have queued, so that they are one batch.
-async fn together(store: &Shared, address: &str, others: Vec<NewTemplate>) -> Vec<UnderWay> {
-    let (owner, onlooker) = (client(address).await, client(address).await);
-    let first = account(store, "first").await;
+/// Blocks the store with one create until the others are queued, so that they form one batch.
+async fn queue_as_batch(
+    store: &Shared,
+    address: &str,
+    others: Vec<NewTemplate>,
+) -> Vec<PendingCreate> {
+    let (owner, observer) = (client(address).await, client(address).await);
+    let blocked = account(store, "blocked").await;
     owner
-        .batch_execute("BEGIN; SELECT 1 FROM account WHERE name = 'first' FOR UPDATE")
+        .batch_execute("BEGIN; SELECT 1 FROM account WHERE name = 'blocked' FOR UPDATE")
         .await
         .unwrap();
-    let ahead = queued(store, new(first, "ahead")).await;
-    somebody_waits(&onlooker).await;
+    let ahead = queued(store, new(blocked, "ahead")).await;
+    wait_for_blocked_statement(&observer).await;
     let mut batch = Vec::new();
     for new in others {
         batch.push(queued(store, new).await);
     }
     owner.batch_execute("ROLLBACK").await.unwrap();
-    // On a machine that is slow at this moment it may have waited for too long: no matter.
+    // On a slow machine it may have timed out, which does not matter here.
     let _ = ahead.await;
     batch
 }
 
-fn is_refused(creation: &Result<CreateOutcome, StoreError>) -> bool {
-    matches!(creation, Err(StoreError::Unavailable(_) | StoreError::Busy))
+fn is_refused(outcome: &Result<CreateOutcome, StoreError>) -> bool {
+    matches!(outcome, Err(StoreError::Unavailable(_) | StoreError::Busy))
 }
 
 #[tokio::test]
-async fn an_account_that_somebody_holds_fails_no_other() {
+async fn a_locked_account_does_not_fail_creates_of_other_accounts() {
     let address = fresh_database().await;
     let (store, owner) = (open_postgres(&address).await, client(&address).await);
-    let (other, ours) = (account(&store, "other").await, account(&store, "ours").await);
+    let (other, shop) = (account(&store, "other").await, account(&store, "shop").await);
     owner
-        .batch_execute("BEGIN; SELECT 1 FROM account WHERE name = 'ours' FOR UPDATE")
+        .batch_execute("BEGIN; SELECT 1 FROM account WHERE name = 'shop' FOR UPDATE")
         .await
         .unwrap();
-    let batch = vec![new(ours, "held"), new(other, "free"), new(other, "free too")];
-    let mut batch = together(&store, &address, batch).await.into_iter();
+    let batch = vec![new(shop, "locked"), new(other, "free"), new(other, "free too")];
+    let mut batch = queue_as_batch(&store, &address, batch).await.into_iter();
 
     assert!(is_refused(&batch.next().unwrap().await));
-    for creation in batch {
-        created(creation.await.unwrap());
+    for create in batch {
+        created(create.await.unwrap());
     }
     owner.batch_execute("ROLLBACK").await.unwrap();
-    assert_eq!(told(&store, ours).await, [""; 0]);
-    assert_eq!(told(&store, other).await, ["free", "free too"]);
+    assert_eq!(created_names(&store, shop).await, [""; 0]);
+    assert_eq!(created_names(&store, other).await, ["free", "free too"]);
 }
 
 #[tokio::test]
-async fn several_accounts_that_somebody_holds_fail_no_other() {
+async fn several_locked_accounts_do_not_fail_creates_of_other_accounts() {
     let address = fresh_database().await;
     let (store, owner) = (open_postgres(&address).await, client(&address).await);
     let mut batch = Vec::new();
-    for name in ["held 1", "held 2", "held 3", "held 4"] {
+    for name in ["locked 1", "locked 2", "locked 3", "locked 4"] {
         batch.push(new(account(&store, name).await, name));
     }
     let other = account(&store, "other").await;
     batch.push(new(other, "free"));
     owner
-        .batch_execute("BEGIN; SELECT 1 FROM account WHERE name LIKE 'held%' FOR UPDATE")
+        .batch_execute("BEGIN; SELECT 1 FROM account WHERE name LIKE 'locked%' FOR UPDATE")
         .await
         .unwrap();
-    let mut batch = together(&store, &address, batch).await;
+    let mut batch = queue_as_batch(&store, &address, batch).await;
     let free = batch.pop().unwrap();
 
-    for held in batch {
-        assert!(is_refused(&held.await));
+    for locked in batch {
+        assert!(is_refused(&locked.await));
     }
     created(free.await.unwrap());
 }
 
 #[tokio::test]
-async fn a_name_that_somebody_is_taking_fails_no_other() {
+async fn a_locked_name_does_not_fail_other_creates() {
     let address = fresh_database().await;
     let (store, owner) = (open_postgres(&address).await, client(&address).await);
-    let ours = account(&store, "ours").await;
-    let held = created(store.create_template(new(ours, "held")).await.unwrap());
-    let claim = format!("SELECT encode(claim, 'hex') FROM template WHERE id = {}", held.id.get());
-    let claim: String = owner.query_one(&claim, &[]).await.unwrap().get(0);
-    let set = |claim: &str| format!("UPDATE template SET claim = {claim} WHERE name = 'held'");
+    let shop = account(&store, "shop").await;
+    let locked = created(store.create_template(new(shop, "locked")).await.unwrap());
+    let unique_key =
+        format!("SELECT encode(claim, 'hex') FROM template WHERE id = {}", locked.id.get());
+    let unique_key: String = owner.query_one(&unique_key, &[]).await.unwrap().get(0);
+    let set = |value: &str| format!("UPDATE template SET claim = {value} WHERE name = 'locked'");
     owner.batch_execute(&set("NULL")).await.unwrap();
     owner
-        .batch_execute(&format!("BEGIN; {}", set(&format!("decode('{claim}', 'hex')"))))
+        .batch_execute(&format!("BEGIN; {}", set(&format!("decode('{unique_key}', 'hex')"))))
         .await
         .unwrap();
-    let mut batch: Vec<NewTemplate> = (1..64).map(|it| new(ours, &format!("free {it}"))).collect();
-    batch.push(new(ours, "held"));
-    let mut batch = together(&store, &address, batch).await;
+    let mut batch: Vec<NewTemplate> = (1..64).map(|it| new(shop, &format!("free {it}"))).collect();
+    batch.push(new(shop, "locked"));
+    let mut batch = queue_as_batch(&store, &address, batch).await;
 
     assert!(is_refused(&batch.pop().unwrap().await));
     for free in batch {
         created(free.await.unwrap());
     }
-    // Fifteen pieces of four, and those who were together with the one to blame; some more if the
-    // machine was so slow that they were two batches.
+    // Fifteen parts of four, and the creates in the same part as the locked name one by one; a few
+    // more if a slow machine made two batches of them.
     let transactions = "SELECT count(DISTINCT xmin::text) FROM template WHERE name LIKE 'free%'";
-    assert!(number(&owner, transactions).await <= 24);
+    assert!(query_number(&owner, transactions).await <= 24);
 }
 
 #[tokio::test]
-async fn a_batch_of_any_size_is_written_as_it_is() {
+async fn batches_with_templates_of_any_size_are_stored_unchanged() {
     let address = fresh_database().await;
     let store = open_postgres(&address).await;
-    let ours = account(&store, "ours").await;
+    let shop = account(&store, "shop").await;
     let large = |name: &str, length: usize| {
         let document = format!(
             r#"{{"name":"{name}","language":"en_US","category":"UTILITY","allow_category_change":true,
@@ -212,36 +218,36 @@ async fn a_batch_of_any_size_is_written_as_it_is() {
             name.repeat(length)
         );
         let document = Document::parse(document.as_bytes()).unwrap();
-        NewTemplate { template: Template::read(&document, &V1).unwrap(), ..new(ours, name) }
+        NewTemplate { template: Template::read(&document, &V1).unwrap(), ..new(shop, name) }
     };
     let batch: Vec<NewTemplate> =
         [("é", 10), ("b", 40_000), ("c", 30_000), ("d", 30_000), ("e", 200_000), ("f", 10)]
             .map(|(name, length)| large(name, length))
             .into();
-    let wanted: Vec<Template> = batch.iter().map(|it| it.template.clone()).collect();
-    let batch = together(&store, &address, batch).await;
+    let expected: Vec<Template> = batch.iter().map(|it| it.template.clone()).collect();
+    let batch = queue_as_batch(&store, &address, batch).await;
 
-    for (creation, wanted) in batch.into_iter().zip(wanted) {
-        let id = created(creation.await.unwrap()).id;
-        assert!(store.template(ours, id).await.unwrap().unwrap().template == wanted);
+    for (create, expected) in batch.into_iter().zip(expected) {
+        let id = created(create.await.unwrap()).id;
+        assert!(store.template(shop, id).await.unwrap().unwrap().template == expected);
     }
 }
 
 #[tokio::test]
-async fn what_a_key_made_is_not_told_while_somebody_holds_its_account() {
+async fn an_idempotent_replay_waits_for_a_locked_account() {
     let address = fresh_database().await;
     let (store, owner) = (open_postgres(&address).await, client(&address).await);
-    let ours = account(&store, "ours").await;
-    created(store.create_template(with_key(ours, "made", 1, 1)).await.unwrap());
+    let shop = account(&store, "shop").await;
+    created(store.create_template(with_key(shop, "created", 1, 1)).await.unwrap());
     owner
-        .batch_execute("BEGIN; SELECT 1 FROM account WHERE name = 'ours' FOR UPDATE")
+        .batch_execute("BEGIN; SELECT 1 FROM account WHERE name = 'shop' FOR UPDATE")
         .await
         .unwrap();
-    // Whoever holds it may be a commit that waits for a standby.
+    // The lock may belong to a commit that waits for a standby.
     for _ in 0..3 {
-        assert!(is_refused(&store.create_template(with_key(ours, "made", 1, 1)).await));
+        assert!(is_refused(&store.create_template(with_key(shop, "created", 1, 1)).await));
     }
     owner.batch_execute("ROLLBACK").await.unwrap();
-    let again = store.create_template(with_key(ours, "made", 1, 1)).await.unwrap();
+    let again = store.create_template(with_key(shop, "created", 1, 1)).await.unwrap();
     assert!(matches!(again, CreateOutcome::Replayed(_)), "{again:?}");
 }

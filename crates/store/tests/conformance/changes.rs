@@ -15,7 +15,8 @@ use galley_store::{
 };
 
 use super::fixture::{
-    ACTOR, Shared, about, account, change, create, created, done, events, new, noon, template,
+    ACTOR, Shared, account, change, create, created, done, events, new, noon, template,
+    template_subject,
 };
 
 fn content(text: &str) -> Edit {
@@ -34,22 +35,25 @@ async fn edited(store: &Shared, change: TemplateChange, edit: Edit) -> StoredTem
     done(store.edit_template(change, edit).await.unwrap())
 }
 
-async fn moved(store: &Shared, change: TemplateChange, trigger: Trigger) -> StoredTemplate {
+async fn transitioned(store: &Shared, change: TemplateChange, trigger: Trigger) -> StoredTemplate {
     done(store.review_template(change, trigger, None).await.unwrap())
 }
 
-/// What was told of a template: type, version, status.
-async fn told(store: &Shared, account: AccountId) -> Vec<(&'static str, u64, &'static str)> {
+/// Type, version and status of each event of an account.
+async fn event_summaries(
+    store: &Shared,
+    account: AccountId,
+) -> Vec<(&'static str, u64, &'static str)> {
     let events = events(store, account, 0, 1_000).await;
     assert!(events.iter().zip(1..).all(|(event, seq)| event.seq == seq), "{events:?}");
-    let told = |event: &Event| {
-        let (version, _, status) = about(event);
+    let summary = |event: &Event| {
+        let (version, _, status) = template_subject(event);
         (event.kind.as_str(), version, status.as_str())
     };
-    events.iter().map(told).collect()
+    events.iter().map(summary).collect()
 }
 
-pub(crate) async fn an_edit_makes_a_new_version_and_keeps_the_old_one(store: &Shared) {
+pub(crate) async fn an_edit_creates_a_new_version_and_keeps_the_old_one(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
     let now = edited(store, change(account, id), content("second")).await;
@@ -66,12 +70,12 @@ pub(crate) async fn an_edit_makes_a_new_version_and_keeps_the_old_one(store: &Sh
     assert_eq!((second.status, second.created_at), (Status::Pending, noon(1_000)));
     assert_eq!(store.version(account, id, 3).await.unwrap(), None);
     assert_eq!(
-        told(store, account).await,
+        event_summaries(store, account).await,
         [("template.created", 1, "APPROVED"), ("template.edited", 2, "PENDING")]
     );
 }
 
-pub(crate) async fn a_category_change_is_told_beside_the_edit_and_the_former_one_kept(
+pub(crate) async fn a_category_change_has_its_own_event_and_stores_the_previous_category(
     store: &Shared,
 ) {
     let account = account(store, "a").await;
@@ -84,14 +88,15 @@ pub(crate) async fn a_category_change_is_told_beside_the_edit_and_the_former_one
     assert_eq!(version.previous_category, Some(Category::Utility));
     let again = edited(store, change(account, id), category(Category::Marketing)).await;
     assert_eq!((again.previous_category, again.revision), (None, 4));
-    let kinds: Vec<&str> = told(store, account).await.into_iter().map(|(kind, ..)| kind).collect();
+    let kinds: Vec<&str> =
+        event_summaries(store, account).await.into_iter().map(|(kind, ..)| kind).collect();
     assert_eq!(
         kinds,
         ["template.created", "template.edited", "template.category_changed", "template.edited"]
     );
 }
 
-pub(crate) async fn a_locked_category_is_refused_and_nothing_changes(store: &Shared) {
+pub(crate) async fn changing_a_locked_category_is_refused_and_changes_nothing(store: &Shared) {
     let account = account(store, "a").await;
     let mut locked = new(account, "hello");
     locked.template = fixed("hello");
@@ -101,7 +106,7 @@ pub(crate) async fn a_locked_category_is_refused_and_nothing_changes(store: &Sha
         store.edit_template(change(account, id), category(Category::Marketing)).await.unwrap();
     assert_eq!(refused, ChangeOutcome::CategoryLocked(Category::Utility));
     assert_eq!(store.template(account, id).await.unwrap(), before);
-    assert_eq!(told(store, account).await.len(), 1);
+    assert_eq!(event_summaries(store, account).await.len(), 1);
     let same = edited(store, change(account, id), category(Category::Utility)).await;
     assert_eq!((same.state.version, same.previous_category), (2, None));
 }
@@ -115,7 +120,7 @@ fn fixed(name: &str) -> galley_domain::template::Template {
     Template::read(&Document::parse(document.as_bytes()).unwrap(), &V1).unwrap()
 }
 
-pub(crate) async fn an_older_version_comes_back_as_the_newest(store: &Shared) {
+pub(crate) async fn restoring_a_version_creates_a_new_version(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
     edited(store, change(account, id), category(Category::Marketing)).await;
@@ -129,7 +134,7 @@ pub(crate) async fn an_older_version_comes_back_as_the_newest(store: &Shared) {
     assert_eq!(store.template(account, id).await.unwrap(), Some(back.into()));
 }
 
-pub(crate) async fn a_change_of_an_outdated_revision_is_refused(store: &Shared) {
+pub(crate) async fn a_change_that_expects_another_revision_is_refused(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
     let at = |revisions: &[u64]| TemplateChange {
@@ -140,11 +145,11 @@ pub(crate) async fn a_change_of_an_outdated_revision_is_refused(store: &Shared) 
     let edit = store.edit_template(at(&[1]), content("third")).await.unwrap();
     let review = store.review_template(at(&[1]), Trigger::Approve, None).await.unwrap();
     let delete = store.delete_template(at(&[])).await.unwrap();
-    assert_eq!([edit, review, delete], [const { ChangeOutcome::Outdated(2) }; 3]);
-    assert_eq!(told(store, account).await.len(), 2);
+    assert_eq!([edit, review, delete], [const { ChangeOutcome::RevisionMismatch(2) }; 3]);
+    assert_eq!(event_summaries(store, account).await.len(), 2);
 }
 
-pub(crate) async fn a_review_moves_along_the_table_and_tells_why(store: &Shared) {
+pub(crate) async fn a_review_applies_the_transition_and_stores_its_reason(store: &Shared) {
     let account = account(store, "a").await;
     let pending = NewTemplate { review: Review::Manual, ..new(account, "hello") };
     let id = create(store, pending).await;
@@ -159,7 +164,7 @@ pub(crate) async fn a_review_moves_along_the_table_and_tells_why(store: &Shared)
     let now = edited(store, change(account, id), content("better")).await;
     assert_eq!((now.reason, now.state.status()), (None, Status::Pending));
     let operator = TemplateChange { actor: Actor::Operator, ..change(account, id) };
-    let approved = moved(store, operator, Trigger::Approve).await;
+    let approved = transitioned(store, operator, Trigger::Approve).await;
     assert_eq!(
         (approved.state.status(), approved.state.live_version()),
         (Status::Approved, Some(2))
@@ -173,7 +178,7 @@ pub(crate) async fn a_review_moves_along_the_table_and_tells_why(store: &Shared)
     assert_eq!(approved.revision, 4);
 }
 
-pub(crate) async fn a_move_that_the_table_does_not_have_changes_nothing(store: &Shared) {
+pub(crate) async fn an_invalid_transition_changes_nothing(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
     let before = store.template(account, id).await.unwrap();
@@ -182,24 +187,24 @@ pub(crate) async fn a_move_that_the_table_does_not_have_changes_nothing(store: &
     assert_eq!(refusal.status, Status::Approved);
     assert!(refusal.possible.contains(&Trigger::Pause), "{refusal:?}");
     assert_eq!(store.template(account, id).await.unwrap(), before);
-    assert_eq!(told(store, account).await.len(), 1);
+    assert_eq!(event_summaries(store, account).await.len(), 1);
 }
 
-pub(crate) async fn a_hold_outlasts_edits_and_ends_with_its_move(store: &Shared) {
+pub(crate) async fn a_hold_outlasts_edits_and_ends_when_it_is_lifted(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
-    let paused = moved(store, change(account, id), Trigger::Pause).await;
+    let paused = transitioned(store, change(account, id), Trigger::Pause).await;
     assert_eq!((paused.state.hold, paused.state.live_version()), (Some(Hold::Paused), None));
     let edited = edited(store, change(account, id), content("second")).await;
     assert_eq!(edited.state.status(), Status::Paused);
-    let resumed = moved(store, change(account, id), Trigger::Resume).await;
+    let resumed = transitioned(store, change(account, id), Trigger::Resume).await;
     assert_eq!((resumed.state.status(), resumed.state.live_version()), (Status::Pending, Some(1)));
-    let disabled = moved(store, change(account, id), Trigger::Disable).await;
+    let disabled = transitioned(store, change(account, id), Trigger::Disable).await;
     assert_eq!(disabled.state.status(), Status::Disabled);
     assert_eq!(store.template(account, id).await.unwrap(), Some(disabled.into()));
 }
 
-pub(crate) async fn a_deleted_template_is_gone_its_name_free_and_its_events_kept(store: &Shared) {
+pub(crate) async fn deleting_a_template_frees_its_name_and_keeps_its_events(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
     edited(store, change(account, id), content("second")).await;
@@ -211,17 +216,18 @@ pub(crate) async fn a_deleted_template_is_gone_its_name_free_and_its_events_kept
     let again = store.delete_template(change(account, id)).await.unwrap();
     let edit = store.edit_template(change(account, id), content("third")).await.unwrap();
     assert_eq!([again, edit], [const { ChangeOutcome::NoTemplate }; 2]);
-    assert_eq!(store.taken(account, "hello").await.unwrap(), None);
+    assert_eq!(store.name_conflict(account, "hello").await.unwrap(), None);
     let next = create(store, new(account, "hello")).await;
     assert_ne!(next, id);
-    let kinds: Vec<&str> = told(store, account).await.into_iter().map(|(kind, ..)| kind).collect();
+    let kinds: Vec<&str> =
+        event_summaries(store, account).await.into_iter().map(|(kind, ..)| kind).collect();
     assert_eq!(
         kinds,
         ["template.created", "template.edited", "template.deleted", "template.created"]
     );
 }
 
-pub(crate) async fn no_account_changes_or_sees_what_is_anothers(store: &Shared) {
+pub(crate) async fn an_account_cannot_read_or_change_templates_of_another(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let id = create(store, new(mine, "hello")).await;
     let before = store.template(mine, id).await.unwrap();
@@ -233,7 +239,7 @@ pub(crate) async fn no_account_changes_or_sees_what_is_anothers(store: &Shared) 
     assert_eq!(store.version(theirs.account, id, 1).await.unwrap(), None);
     assert_eq!(store.versions(theirs.account, id, None, 10).await.unwrap(), None);
     assert_eq!(store.template(mine, id).await.unwrap(), before);
-    assert_eq!(told(store, theirs.account).await, []);
+    assert_eq!(event_summaries(store, theirs.account).await, []);
 }
 
 pub(crate) async fn versions_are_paged_newest_first(store: &Shared) {
@@ -251,18 +257,18 @@ pub(crate) async fn versions_are_paged_newest_first(store: &Shared) {
     assert_eq!(numbers(Some(1), 3).await, [0; 0]);
 }
 
-/// Runs both at once, many times over, and hands the outcomes of each round to `judge`.
+/// Runs two operations concurrently, many times, and passes each pair of outcomes to `check`.
 async fn race<A, B>(
     rounds: u32,
     mut begin: impl AsyncFnMut(u32) -> (A, B),
-    mut judge: impl AsyncFnMut(A::Output, B::Output),
+    mut check: impl AsyncFnMut(A::Output, B::Output),
 ) where
     A: Future<Output: Send> + Send + 'static,
     B: Future<Output: Send> + Send + 'static,
 {
     for round in 0..rounds {
         let (one, other) = begin(round).await;
-        // Which of them is spawned first must not decide.
+        // Alternate the order in which the tasks are spawned.
         let (one, other) = if round % 2 == 0 {
             let one = tokio::spawn(one);
             (one, tokio::spawn(other))
@@ -270,11 +276,11 @@ async fn race<A, B>(
             let other = tokio::spawn(other);
             (tokio::spawn(one), other)
         };
-        judge(one.await.unwrap(), other.await.unwrap()).await;
+        check(one.await.unwrap(), other.await.unwrap()).await;
     }
 }
 
-pub(crate) async fn of_many_edits_of_one_revision_one_wins(store: &Shared) {
+pub(crate) async fn one_of_many_concurrent_edits_of_a_revision_succeeds(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
     let tasks: Vec<_> = (0..24)
@@ -290,16 +296,16 @@ pub(crate) async fn of_many_edits_of_one_revision_one_wins(store: &Shared) {
     for task in tasks {
         match task.await.unwrap() {
             ChangeOutcome::Done(template) => won.push(template),
-            ChangeOutcome::Outdated(2) => lost += 1,
+            ChangeOutcome::RevisionMismatch(2) => lost += 1,
             other => panic!("{other:?}"),
         }
     }
     assert_eq!((won.len(), lost), (1, 23));
     assert_eq!(store.template(account, id).await.unwrap().as_deref(), Some(&*won[0]));
-    assert_eq!(told(store, account).await.len(), 2);
+    assert_eq!(event_summaries(store, account).await.len(), 2);
 }
 
-pub(crate) async fn a_review_against_an_edit_ends_as_one_of_both_orders(store: &Shared) {
+pub(crate) async fn a_concurrent_review_and_edit_are_serialised(store: &Shared) {
     let account = account(store, "a").await;
     let mut last = TemplateId::new(1).unwrap();
     let begin = async |round: u32| {
@@ -317,11 +323,11 @@ pub(crate) async fn a_review_against_an_edit_ends_as_one_of_both_orders(store: &
             async move { other.edit_template(change(account, id), content("second")).await.unwrap() },
         )
     };
-    let judge = async |(id, review): (TemplateId, ChangeOutcome), edit: ChangeOutcome| {
+    let check = async |(id, review): (TemplateId, ChangeOutcome), edit: ChangeOutcome| {
         last = id;
         let (review, edit) = (done(review), done(edit));
         let end = store.template(account, id).await.unwrap().unwrap();
-        // Approved first: the edit waits behind it. Edited first: the edit itself was approved.
+        // Review first: the edit is pending. Edit first: the review approved the edit.
         if review.revision < edit.revision {
             assert_eq!((review.state.version, review.state.status()), (1, Status::Approved));
             assert_eq!((end.state.status(), end.state.live_version()), (Status::Pending, Some(1)));
@@ -331,11 +337,11 @@ pub(crate) async fn a_review_against_an_edit_ends_as_one_of_both_orders(store: &
         }
         assert_eq!((end.state.version, end.revision), (2, 3));
     };
-    race(40, begin, judge).await;
+    race(40, begin, check).await;
     assert!(last.get() > 1);
 }
 
-pub(crate) async fn a_deletion_against_an_edit_ends_as_one_of_both_orders(store: &Shared) {
+pub(crate) async fn a_concurrent_deletion_and_edit_are_serialised(store: &Shared) {
     let account = account(store, "a").await;
     let begin = async |round: u32| {
         let id = create(store, new(account, &format!("hello{round}"))).await;
@@ -344,7 +350,7 @@ pub(crate) async fn a_deletion_against_an_edit_ends_as_one_of_both_orders(store:
             other.edit_template(change(account, id), content("second")).await.unwrap()
         })
     };
-    let judge = async |(id, delete): (TemplateId, ChangeOutcome), edit: ChangeOutcome| {
+    let check = async |(id, delete): (TemplateId, ChangeOutcome), edit: ChangeOutcome| {
         let was = done(delete);
         match edit {
             ChangeOutcome::Done(edited) => {
@@ -355,12 +361,10 @@ pub(crate) async fn a_deletion_against_an_edit_ends_as_one_of_both_orders(store:
         }
         assert_eq!(store.template(account, id).await.unwrap(), None);
     };
-    race(40, begin, judge).await;
+    race(40, begin, check).await;
 }
 
-pub(crate) async fn a_creation_against_a_deletion_of_its_name_ends_as_one_of_both_orders(
-    store: &Shared,
-) {
+pub(crate) async fn a_concurrent_creation_and_deletion_of_a_name_are_serialised(store: &Shared) {
     let account = account(store, "a").await;
     let begin = async |round: u32| {
         let name = format!("hello{round}");
@@ -370,19 +374,19 @@ pub(crate) async fn a_creation_against_a_deletion_of_its_name_ends_as_one_of_bot
             other.create_template(new(account, &name)).await.unwrap()
         })
     };
-    let judge = async |(id, delete): (TemplateId, ChangeOutcome), creation: CreateOutcome| {
+    let check = async |(id, delete): (TemplateId, ChangeOutcome), creation: CreateOutcome| {
         assert_eq!(done(delete).id, id);
         let name = match creation {
-            CreateOutcome::NameInUse(NameConflict { own }) => {
-                assert_eq!(own, Some(id));
+            CreateOutcome::NameInUse(NameConflict { existing_id }) => {
+                assert_eq!(existing_id, Some(id));
                 return;
             }
             creation => store.template(account, created(creation).id).await.unwrap().unwrap(),
         };
         assert_eq!(
-            store.taken(account, name.template.name()).await.unwrap().unwrap().own,
+            store.name_conflict(account, name.template.name()).await.unwrap().unwrap().existing_id,
             Some(name.id)
         );
     };
-    race(40, begin, judge).await;
+    race(40, begin, check).await;
 }

@@ -1,12 +1,12 @@
-//! Cases about keys and tokens.
+//! Cases about credentials.
 
 use galley_domain::account::Scopes;
 use galley_store::{AddCredentialOutcome, CredentialId, CredentialKind, NewCredential, SecretHash};
 
 use super::fixture::{Shared, account, new, noon, secret};
 
-fn added(addition: AddCredentialOutcome) -> CredentialId {
-    match addition {
+fn added(outcome: AddCredentialOutcome) -> CredentialId {
+    match outcome {
         AddCredentialOutcome::Added(id) => id,
         other => panic!("{other:?}"),
     }
@@ -25,13 +25,13 @@ pub(crate) async fn a_credential_is_found_by_its_secret_and_kind(store: &Shared)
     assert_eq!((found.id, found.account, found.expires_at), (id, account, Some(noon(9))));
     assert_eq!(found.scopes, Scopes::parse("read").unwrap());
     assert_eq!(store.credential(CredentialKind::Key, SecretHash::of("s")).await.unwrap(), None);
-    let twin =
+    let duplicate =
         store.add_credential(account, secret(CredentialKind::Token, "s"), noon(0)).await.unwrap();
-    assert_eq!(twin, AddCredentialOutcome::SecretTaken);
+    assert_eq!(duplicate, AddCredentialOutcome::SecretTaken);
     added(store.add_credential(account, secret(CredentialKind::Key, "s"), noon(0)).await.unwrap());
 }
 
-pub(crate) async fn rotation_adds_one_and_ends_the_old_one(store: &Shared) {
+pub(crate) async fn rotating_a_credential_adds_one_and_expires_the_old_one(store: &Shared) {
     let account = account(store, "a").await;
     let old = added(
         store.add_credential(account, secret(CredentialKind::Key, "old"), noon(0)).await.unwrap(),
@@ -43,17 +43,17 @@ pub(crate) async fn rotation_adds_one_and_ends_the_old_one(store: &Shared) {
         all.iter().map(|it| (it.id, it.expires_at)).collect::<Vec<_>>(),
         [(old, Some(noon(500))), (id, None)]
     );
-    // A second rotation never lengthens a life.
+    // A second rotation never postpones the expiry.
     let third = secret(CredentialKind::Key, "third");
     added(store.rotate_credential(old, third, noon(900), noon(0)).await.unwrap());
     assert_eq!(store.credentials(account).await.unwrap()[0].expires_at, Some(noon(500)));
-    let nobody = store
+    let unknown = store
         .rotate_credential(CredentialId(999), secret(CredentialKind::Key, "x"), noon(1), noon(0))
         .await;
-    assert_eq!(nobody.unwrap(), AddCredentialOutcome::NoOwner);
+    assert_eq!(unknown.unwrap(), AddCredentialOutcome::NotFound);
 }
 
-pub(crate) async fn revocation_happens_once(store: &Shared) {
+pub(crate) async fn a_credential_is_revoked_once(store: &Shared) {
     let account = account(store, "a").await;
     let id = added(
         store.add_credential(account, secret(CredentialKind::Key, "k"), noon(0)).await.unwrap(),
@@ -63,7 +63,7 @@ pub(crate) async fn revocation_happens_once(store: &Shared) {
     assert_eq!(store.credentials(account).await.unwrap()[0].revoked_at, Some(noon(3)));
 }
 
-pub(crate) async fn whatever_ends_something_raises_the_epoch(store: &Shared) {
+pub(crate) async fn invalidating_changes_increase_the_credential_epoch(store: &Shared) {
     let account = account(store, "a").await;
     let key = secret(CredentialKind::Key, "k");
     let id = added(store.add_credential(account, key, noon(0)).await.unwrap());
@@ -84,7 +84,7 @@ pub(crate) async fn whatever_ends_something_raises_the_epoch(store: &Shared) {
     raised("enabling").await;
 }
 
-pub(crate) async fn additions_leave_the_epoch_alone(store: &Shared) {
+pub(crate) async fn additions_do_not_change_the_credential_epoch(store: &Shared) {
     let account = account(store, "a").await;
     let before = store.credential_epoch().await.unwrap();
     store.create_template(new(account, "hello")).await.unwrap();

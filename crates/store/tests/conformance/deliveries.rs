@@ -1,4 +1,4 @@
-//! Cases about deliveries: who gets what, in which order, and what becomes of failures.
+//! Cases about deliveries: selection, order, leases and failures.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use galley_domain::{
     webhook::delivery::{DeliveryStatus, DisableReason, Reply, Verdict},
 };
 use galley_store::{
-    Actor, Attempt, AttemptRecorded, Deliveries, DeliveryLease, DueDelivery, EventSubject,
+    Actor, Attempt, AttemptRecorded, DeliveryLease, DeliveryQuery, DueDelivery, EventSubject,
     NewTemplate, NewWebhook, Replay, ReplayOutcome, WebhookChange,
 };
 
@@ -21,50 +21,50 @@ const REFUSED: Reply = Reply::Refused { overloaded: false, retry_after: None };
 const LEASE: i64 = 20_000;
 const NONE: [u64; 0] = [];
 
-/// Takes what is due so many milliseconds after noon.
-pub(crate) async fn take(store: &Shared, id: WebhookId, at: i64) -> Option<DueDelivery> {
+/// Leases the delivery that is due at `noon(at)`, if any.
+pub(crate) async fn lease(store: &Shared, id: WebhookId, at: i64) -> Option<DueDelivery> {
     match store.lease_delivery(id, noon(at), noon(at + LEASE)).await.unwrap() {
         DeliveryLease::Due(due) => Some(*due),
-        DeliveryLease::Nothing(_) => None,
+        DeliveryLease::NothingDue(_) => None,
     }
 }
 
-fn attempt(due: &DueDelivery, at: i64, reply: Reply, verdict: Verdict) -> Attempt {
+fn attempt(due: &DueDelivery, at: i64, outcome: Reply, decision: Verdict) -> Attempt {
     Attempt {
         webhook: due.webhook.id,
         seq: due.event.seq,
-        lease: due.lease,
+        lease_until: due.lease_until,
         url: due.webhook.url.clone(),
         at: noon(at),
-        reply,
-        answer: Some(if reply == Reply::Taken { 200 } else { 500 }),
+        outcome,
+        response_status: Some(if outcome == Reply::Taken { 200 } else { 500 }),
         failure: None,
-        verdict,
+        decision,
     }
 }
 
 pub(crate) async fn deliver(store: &Shared, due: &DueDelivery, at: i64) {
     let taken = attempt(due, at, Reply::Taken, Verdict::Delivered);
-    assert_eq!(store.record_attempt(taken).await.unwrap(), AttemptRecorded::Kept);
+    assert_eq!(store.record_attempt(taken).await.unwrap(), AttemptRecorded::Recorded);
 }
 
-/// Fails, to be tried again after so many seconds.
+/// Records a failed attempt to be retried after this many seconds.
 async fn fail(store: &Shared, due: &DueDelivery, at: i64, seconds: u64) -> AttemptRecorded {
     let again = Verdict::Again(Duration::from_secs(seconds));
     store.record_attempt(attempt(due, at, REFUSED, again)).await.unwrap()
 }
 
-/// Delivers whatever is due; answers the events in their order.
+/// Delivers everything that is due; returns the event numbers in order.
 pub(crate) async fn deliver_all(store: &Shared, id: WebhookId, at: i64) -> Vec<u64> {
     let mut delivered = Vec::new();
-    while let Some(due) = take(store, id, at).await {
+    while let Some(due) = lease(store, id, at).await {
         deliver(store, &due, at).await;
         delivered.push(due.event.seq);
     }
     delivered
 }
 
-/// Two templates, the first edited twice: events 1 and 3 to 4 of one, 2 of the other.
+/// Two templates: events 1, 3 and 4 are about the first, event 2 is about the second.
 async fn two_templates(store: &Shared) -> (AccountId, WebhookId, [TemplateId; 2]) {
     let account = account(store, "a").await;
     let webhook = register(store, endpoint(account)).await.id;
@@ -81,70 +81,73 @@ pub(crate) async fn statuses(
     account: AccountId,
     id: WebhookId,
 ) -> BTreeMap<u64, &'static str> {
-    let all = Deliveries { status: None, before: None, limit: 1_000 };
+    let all = DeliveryQuery { status: None, before: None, limit: 1_000 };
     let all = store.deliveries(account, id, all).await.unwrap().unwrap();
     all.iter().map(|it| (it.seq, it.status.as_str())).collect()
 }
 
-pub(crate) async fn every_event_after_the_registration_is_delivered_in_order(store: &Shared) {
+pub(crate) async fn events_after_the_registration_are_delivered_in_order(store: &Shared) {
     let account = account(store, "a").await;
     create(store, new(account, "before")).await;
     let webhook = register(store, endpoint(account)).await;
     for index in 0..600 {
         create(store, new(account, &format!("t{index}"))).await;
     }
-    let first = take(store, webhook.id, 1_000).await.unwrap();
-    assert_eq!((first.attempts, &first.webhook.url, first.lease), (0, &webhook.url, noon(21_000)));
+    let first = lease(store, webhook.id, 1_000).await.unwrap();
+    assert_eq!(
+        (first.attempts, &first.webhook.url, first.lease_until),
+        (0, &webhook.url, noon(21_000))
+    );
     assert_eq!(first.event, events(store, account, 1, 1).await[0]);
     deliver(store, &first, 1_000).await;
     let rest = deliver_all(store, webhook.id, 1_000).await;
     assert_eq!(rest, (3..=601).collect::<Vec<_>>());
     assert_eq!(store.webhook(account, webhook.id).await.unwrap().unwrap().behind, 0);
     let nothing = store.lease_delivery(webhook.id, noon(9_000), noon(9_999)).await.unwrap();
-    assert_eq!(nothing, DeliveryLease::Nothing(None));
+    assert_eq!(nothing, DeliveryLease::NothingDue(None));
 }
 
-pub(crate) async fn only_the_types_that_are_wanted_are_delivered(store: &Shared) {
+pub(crate) async fn only_subscribed_event_types_are_delivered(store: &Shared) {
     let account = account(store, "a").await;
-    let wanted = vec![EventType::Paused];
-    let few = register(store, NewWebhook { events: wanted, ..endpoint(account) }).await.id;
+    let events = vec![EventType::Paused];
+    let filtered = register(store, NewWebhook { events, ..endpoint(account) }).await.id;
     let all = register(store, endpoint(account)).await.id;
-    // More than are looked at in one go.
+    // More events than one lease call scans.
     for index in 0..3_000 {
         create(store, new(account, &format!("t{index}"))).await;
     }
     let last = create(store, new(account, "last")).await;
     done(store.review_template(change(account, last), Trigger::Pause, None).await.unwrap());
-    let mut steps = 0;
+    let mut calls = 0;
     let due = loop {
-        match store.lease_delivery(few, noon(5_000), noon(9_000)).await.unwrap() {
+        match store.lease_delivery(filtered, noon(5_000), noon(9_000)).await.unwrap() {
             DeliveryLease::Due(due) => break due,
-            DeliveryLease::Nothing(next) => {
-                assert_eq!(next, Some(noon(5_000)), "there is more to look at")
+            DeliveryLease::NothingDue(next) => {
+                assert_eq!(next, Some(noon(5_000)), "there are more events to scan")
             }
         }
-        steps += 1;
-        assert!(steps < 10, "it does not come any nearer");
+        calls += 1;
+        assert!(calls < 10, "the cursor does not advance");
     };
     assert_eq!((due.event.seq, due.event.kind), (3_002, EventType::Paused));
-    assert_eq!(deliver_all(store, few, 5_000).await, NONE);
-    assert_eq!(take(store, all, 5_000).await.unwrap().event.seq, 1, "one is nothing to the other");
+    assert_eq!(deliver_all(store, filtered, 5_000).await, NONE);
+    assert_eq!(lease(store, all, 5_000).await.unwrap().event.seq, 1, "endpoints are independent");
 }
 
-pub(crate) async fn a_failing_event_holds_back_only_later_ones_of_its_template(store: &Shared) {
+pub(crate) async fn a_failing_event_delays_only_later_events_of_its_template(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
-    let first = take(store, webhook, 2_000).await.unwrap();
+    let first = lease(store, webhook, 2_000).await.unwrap();
     assert_eq!(first.event.seq, 1);
-    assert_eq!(fail(store, &first, 2_000, 5).await, AttemptRecorded::Kept);
-    assert_eq!(deliver_all(store, webhook, 2_000).await, [2], "3 and 4 wait for 1");
+    assert_eq!(fail(store, &first, 2_000, 5).await, AttemptRecorded::Recorded);
+    assert_eq!(deliver_all(store, webhook, 2_000).await, [2], "3 and 4 are held back by 1");
     assert_eq!(deliver_all(store, webhook, 6_999).await, NONE);
-    let DeliveryLease::Nothing(next) =
+    let DeliveryLease::NothingDue(next) =
         store.lease_delivery(webhook, noon(6_999), noon(9_999)).await.unwrap()
     else {
-        panic!("it is not due")
+        panic!("the event is not due yet")
     };
     assert_eq!(next, Some(noon(7_000)));
-    let again = take(store, webhook, 7_000).await.unwrap();
+    let again = lease(store, webhook, 7_000).await.unwrap();
     assert_eq!((again.event.seq, again.attempts), (1, 1));
     assert_eq!(again.event, first.event, "the same event as before");
     deliver(store, &again, 7_000).await;
@@ -153,41 +156,41 @@ pub(crate) async fn a_failing_event_holds_back_only_later_ones_of_its_template(s
     assert!(all.values().all(|it| *it == "delivered"), "{all:?}");
 }
 
-pub(crate) async fn an_event_that_fails_for_the_last_time_lets_the_next_one_go(store: &Shared) {
+pub(crate) async fn the_next_event_is_delivered_after_the_last_attempt_fails(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
-    let first = take(store, webhook, 2_000).await.unwrap();
+    let first = lease(store, webhook, 2_000).await.unwrap();
     let last = attempt(&first, 2_000, REFUSED, Verdict::Failed);
-    assert_eq!(store.record_attempt(last).await.unwrap(), AttemptRecorded::Kept);
+    assert_eq!(store.record_attempt(last).await.unwrap(), AttemptRecorded::Recorded);
     assert_eq!(deliver_all(store, webhook, 2_000).await, [2, 3, 4]);
     let all = statuses(store, account, webhook).await;
     assert_eq!(all, [(1, "failed"), (2, "delivered"), (3, "delivered"), (4, "delivered")].into());
 }
 
-pub(crate) async fn what_was_taken_is_nobody_elses_until_its_lease_ends(store: &Shared) {
+pub(crate) async fn a_leased_delivery_is_exclusive_until_its_lease_ends(store: &Shared) {
     let (_, webhook, _) = two_templates(store).await;
-    let first = take(store, webhook, 2_000).await.unwrap();
-    let second = take(store, webhook, 2_000).await.unwrap();
+    let first = lease(store, webhook, 2_000).await.unwrap();
+    let second = lease(store, webhook, 2_000).await.unwrap();
     assert_eq!((first.event.seq, second.event.seq), (1, 2));
-    assert_eq!(take(store, webhook, 2_000).await, None, "both templates are being delivered");
-    let DeliveryLease::Nothing(next) =
+    assert_eq!(lease(store, webhook, 2_000).await, None, "an event of each template is leased");
+    let DeliveryLease::NothingDue(next) =
         store.lease_delivery(webhook, noon(2_000), noon(9_999)).await.unwrap()
     else {
-        panic!("everything is taken")
+        panic!("everything is leased")
     };
     assert_eq!(next, Some(noon(2_000 + LEASE)));
-    // Whoever took it is gone: somebody else tries it.
+    // The lease has ended, so another worker gets the delivery.
     let after = 2_000 + LEASE;
-    let again = take(store, webhook, after).await.unwrap();
+    let again = lease(store, webhook, after).await.unwrap();
     assert_eq!((again.event.seq, again.attempts), (1, 0));
     let late = attempt(&first, after, Reply::Taken, Verdict::Delivered);
-    assert_eq!(store.record_attempt(late).await.unwrap(), AttemptRecorded::Late);
+    assert_eq!(store.record_attempt(late).await.unwrap(), AttemptRecorded::LeaseLost);
     deliver(store, &again, after).await;
     let twice = attempt(&again, after, Reply::Taken, Verdict::Delivered);
-    assert_eq!(store.record_attempt(twice).await.unwrap(), AttemptRecorded::Late);
+    assert_eq!(store.record_attempt(twice).await.unwrap(), AttemptRecorded::LeaseLost);
     assert_eq!(deliver_all(store, webhook, after).await, [2, 3, 4]);
 }
 
-pub(crate) async fn of_many_workers_each_event_is_taken_by_one(store: &Shared) {
+pub(crate) async fn concurrent_workers_lease_each_event_once(store: &Shared) {
     let account = account(store, "a").await;
     let webhook = register(store, endpoint(account)).await.id;
     for index in 0..100 {
@@ -204,109 +207,119 @@ pub(crate) async fn of_many_workers_each_event_is_taken_by_one(store: &Shared) {
     for worker in workers {
         delivered.extend(worker.await.unwrap());
     }
-    // A worker may find nothing while another has the first event of every template that is left.
+    // A worker may stop early while other workers hold the first event of every remaining template.
     delivered.extend(deliver_all(store, webhook, 5_000).await);
     delivered.sort_unstable();
     assert_eq!(delivered, (1..=200).collect::<Vec<_>>());
 }
 
-pub(crate) async fn an_endpoint_that_asks_for_rest_gets_it(store: &Shared) {
+pub(crate) async fn retry_after_pauses_an_endpoint(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
-    let first = take(store, webhook, 2_000).await.unwrap();
+    let first = lease(store, webhook, 2_000).await.unwrap();
     let reply = Reply::of(503, Some(Duration::from_secs(30)));
     let again = Verdict::Again(Duration::from_secs(30));
-    let asked = attempt(&first, 2_000, reply, again);
-    assert_eq!(store.record_attempt(asked).await.unwrap(), AttemptRecorded::Kept);
+    let throttled = attempt(&first, 2_000, reply, again);
+    assert_eq!(store.record_attempt(throttled).await.unwrap(), AttemptRecorded::Recorded);
     let resting = store.webhook(account, webhook).await.unwrap().unwrap();
     assert_eq!(resting.resting_until, Some(noon(32_000)));
     assert_eq!(resting.failing_since, Some(noon(2_000)));
     let due = store.due_webhooks(noon(31_999)).await.unwrap();
-    assert_eq!((due.now, due.next), (vec![], Some(noon(32_000))));
-    assert_eq!(take(store, webhook, 31_999).await, None);
+    assert_eq!((due.now, due.next_at), (vec![], Some(noon(32_000))));
+    assert_eq!(lease(store, webhook, 31_999).await, None);
     assert_eq!(deliver_all(store, webhook, 32_000).await, [2, 1, 3, 4]);
-    let well = store.webhook(account, webhook).await.unwrap().unwrap();
-    assert_eq!((well.resting_until, well.failing_since), (None, None));
+    let healthy = store.webhook(account, webhook).await.unwrap().unwrap();
+    assert_eq!((healthy.resting_until, healthy.failing_since), (None, None));
 }
 
-pub(crate) async fn what_an_endpoint_asked_for_outlasts_what_else_was_on_its_way(store: &Shared) {
+pub(crate) async fn a_requested_pause_outlasts_attempts_already_in_flight(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
     let (first, second) =
-        (take(store, webhook, 2_000).await.unwrap(), take(store, webhook, 2_000).await.unwrap());
+        (lease(store, webhook, 2_000).await.unwrap(), lease(store, webhook, 2_000).await.unwrap());
     let again = Verdict::Again(Duration::from_mins(1));
-    let asked = attempt(&first, 2_000, Reply::of(429, Some(Duration::from_mins(1))), again);
-    assert_eq!(store.record_attempt(asked).await.unwrap(), AttemptRecorded::Kept);
+    let throttled = attempt(&first, 2_000, Reply::of(429, Some(Duration::from_mins(1))), again);
+    assert_eq!(store.record_attempt(throttled).await.unwrap(), AttemptRecorded::Recorded);
     deliver(store, &second, 2_100).await;
     let resting = async || store.webhook(account, webhook).await.unwrap().unwrap().resting_until;
-    assert_eq!(resting().await, Some(noon(62_000)), "a success does not end it");
-    assert_eq!(take(store, webhook, 61_999).await, None);
-    let first = take(store, webhook, 62_000).await.unwrap();
-    assert_eq!(fail(store, &first, 62_000, 5).await, AttemptRecorded::Kept);
-    assert_eq!(resting().await, Some(noon(62_000)), "nor does a plain failure make it longer");
+    assert_eq!(resting().await, Some(noon(62_000)), "a success does not end the pause");
+    assert_eq!(lease(store, webhook, 61_999).await, None);
+    let first = lease(store, webhook, 62_000).await.unwrap();
+    assert_eq!(fail(store, &first, 62_000, 5).await, AttemptRecorded::Recorded);
+    assert_eq!(
+        resting().await,
+        Some(noon(62_000)),
+        "a failure without Retry-After does not extend it"
+    );
 }
 
-pub(crate) async fn a_failure_after_a_long_silence_is_the_first_of_a_new_row(store: &Shared) {
+pub(crate) async fn a_failure_after_a_long_pause_starts_a_new_streak(store: &Shared) {
     const DAY: i64 = 24 * 3_600_000;
     let (account, webhook, _) = two_templates(store).await;
-    let first = take(store, webhook, 2_000).await.unwrap();
+    let first = lease(store, webhook, 2_000).await.unwrap();
     let last = attempt(&first, 2_000, REFUSED, Verdict::Failed);
-    assert_eq!(store.record_attempt(last).await.unwrap(), AttemptRecorded::Kept);
-    let later = take(store, webhook, 30 * DAY).await.unwrap();
+    assert_eq!(store.record_attempt(last).await.unwrap(), AttemptRecorded::Recorded);
+    let later = lease(store, webhook, 30 * DAY).await.unwrap();
     assert_eq!(
         fail(store, &later, 30 * DAY, 5).await,
-        AttemptRecorded::Kept,
-        "nothing was tried for long"
+        AttemptRecorded::Recorded,
+        "the streak was reset"
     );
     let failing = store.webhook(account, webhook).await.unwrap().unwrap();
     assert_eq!(failing.failing_since, Some(noon(30 * DAY)));
 }
 
-pub(crate) async fn what_the_old_address_answers_is_nothing_to_the_new_one(store: &Shared) {
+pub(crate) async fn a_result_from_a_previous_url_does_not_affect_the_endpoint(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
-    let first = take(store, webhook, 2_000).await.unwrap();
+    let first = lease(store, webhook, 2_000).await.unwrap();
     let url = Some("https://example.org/new".to_owned());
     let moved = WebhookChange { url, ..WebhookChange::default() };
     store.change_webhook(account, webhook, moved, noon(2_100)).await.unwrap();
     let gone = attempt(&first, 2_200, Reply::Gone, Verdict::Again(Duration::from_secs(5)));
-    assert_eq!(store.record_attempt(gone).await.unwrap(), AttemptRecorded::Kept);
+    assert_eq!(store.record_attempt(gone).await.unwrap(), AttemptRecorded::Recorded);
     assert_eq!(store.webhook(account, webhook).await.unwrap().unwrap().disabled, None);
-    let again = take(store, webhook, 9_000).await.unwrap();
+    let again = lease(store, webhook, 9_000).await.unwrap();
     assert_eq!(again.webhook.url, "https://example.org/new");
 }
 
-pub(crate) async fn an_endpoint_that_is_down_is_tried_with_one_event_at_a_time(store: &Shared) {
+pub(crate) async fn an_endpoint_that_is_down_is_probed_with_one_event_at_a_time(store: &Shared) {
     let account = account(store, "a").await;
     let webhook = register(store, endpoint(account)).await.id;
     for index in 0..20 {
         create(store, new(account, &format!("t{index}"))).await;
     }
     for _ in 0..10 {
-        let due = take(store, webhook, 1_000).await.unwrap();
-        assert_eq!(fail(store, &due, 1_000, 3_600).await, AttemptRecorded::Kept);
+        let due = lease(store, webhook, 1_000).await.unwrap();
+        assert_eq!(fail(store, &due, 1_000, 3_600).await, AttemptRecorded::Recorded);
     }
-    let probe = take(store, webhook, 3_000).await.unwrap();
-    assert_eq!(take(store, webhook, 3_000).await, None, "one is enough to see");
+    let probe = lease(store, webhook, 3_000).await.unwrap();
+    assert_eq!(lease(store, webhook, 3_000).await, None, "one probe at a time");
     deliver(store, &probe, 3_000).await;
-    let (one, two) = (take(store, webhook, 3_000).await, take(store, webhook, 3_000).await);
-    assert!(one.is_some() && two.is_some(), "it is back");
+    let (one, two) = (lease(store, webhook, 3_000).await, lease(store, webhook, 3_000).await);
+    assert!(one.is_some() && two.is_some(), "the endpoint has recovered");
 }
 
-pub(crate) async fn an_endpoint_that_is_gone_is_disabled_and_an_event_says_so(store: &Shared) {
+pub(crate) async fn an_endpoint_that_is_gone_is_disabled_with_an_event(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
     let other = register(store, endpoint(account)).await.id;
-    let first = take(store, webhook, 2_000).await.unwrap();
+    let first = lease(store, webhook, 2_000).await.unwrap();
     let gone = attempt(&first, 2_000, Reply::Gone, Verdict::Again(Duration::from_secs(5)));
     let recorded = store.record_attempt(gone).await.unwrap();
     assert_eq!(recorded, AttemptRecorded::Disabled(DisableReason::Gone));
     let disabled = store.webhook(account, webhook).await.unwrap().unwrap();
     assert_eq!(disabled.disabled, Some((noon(2_000), DisableReason::Gone)));
-    assert_eq!(take(store, webhook, 99_000).await, None);
-    let told = events(store, account, 4, 9).await;
-    assert_eq!(told.len(), 1);
-    let about = EventSubject::Webhook { id: webhook, origin: "https://example.com".to_owned() };
-    assert_eq!((told[0].kind, &told[0].about), (EventType::WebhookDisabled, &about));
-    assert_eq!((told[0].actor, told[0].reason.as_deref()), (Actor::Service, Some("gone")));
-    let due = take(store, other, 3_000).await.unwrap();
-    assert_eq!(due.event, told[0], "the others hear of it");
+    assert_eq!(lease(store, webhook, 99_000).await, None);
+    let new_events = events(store, account, 4, 9).await;
+    assert_eq!(new_events.len(), 1);
+    let subject = EventSubject::Webhook { id: webhook, origin: "https://example.com".to_owned() };
+    assert_eq!(
+        (new_events[0].kind, &new_events[0].subject),
+        (EventType::WebhookDisabled, &subject)
+    );
+    assert_eq!(
+        (new_events[0].actor, new_events[0].reason.as_deref()),
+        (Actor::Service, Some("gone"))
+    );
+    let due = lease(store, other, 3_000).await.unwrap();
+    assert_eq!(due.event, new_events[0], "other endpoints receive the event");
 }
 
 pub(crate) async fn an_endpoint_that_fails_for_five_days_is_disabled(store: &Shared) {
@@ -314,18 +327,18 @@ pub(crate) async fn an_endpoint_that_fails_for_five_days_is_disabled(store: &Sha
     let (account, webhook, _) = two_templates(store).await;
     let mut at = 2_000;
     while at < 2_000 + 119 * HOUR {
-        let due = take(store, webhook, at).await.unwrap();
-        assert_eq!(fail(store, &due, at, 3_600).await, AttemptRecorded::Kept, "{}", at / HOUR);
+        let due = lease(store, webhook, at).await.unwrap();
+        assert_eq!(fail(store, &due, at, 3_600).await, AttemptRecorded::Recorded, "{}", at / HOUR);
         at += HOUR;
     }
-    let due = take(store, webhook, at + HOUR).await.unwrap();
+    let due = lease(store, webhook, at + HOUR).await.unwrap();
     let recorded = fail(store, &due, at + HOUR, 3_600).await;
     assert_eq!(recorded, AttemptRecorded::Disabled(DisableReason::Failing));
-    let told = events(store, account, 4, 9).await;
-    assert_eq!(told[0].reason.as_deref(), Some("failing"));
+    let new_events = events(store, account, 4, 9).await;
+    assert_eq!(new_events[0].reason.as_deref(), Some("failing"));
 }
 
-pub(crate) async fn one_event_or_all_since_a_time_are_delivered_once_more(store: &Shared) {
+pub(crate) async fn a_replay_delivers_one_event_or_all_since_a_time(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
     assert_eq!(deliver_all(store, webhook, 2_000).await, [1, 2, 3, 4]);
     let replay = |what| store.replay(account, webhook, what, noon(3_000));
@@ -333,66 +346,69 @@ pub(crate) async fn one_event_or_all_since_a_time_are_delivered_once_more(store:
     assert_eq!(deliver_all(store, webhook, 3_000).await, [2]);
     assert_eq!(replay(Replay::One(5)).await.unwrap(), ReplayOutcome::NoEvent);
     assert_eq!(replay(Replay::One(0)).await.unwrap(), ReplayOutcome::NoEvent);
-    // Reviews were a second after the creations.
+    // The reviews happened one second after the creations.
     assert_eq!(replay(Replay::Since(noon(1_000))).await.unwrap(), ReplayOutcome::Queued(2));
     assert_eq!(deliver_all(store, webhook, 3_000).await, [3, 4]);
     assert_eq!(replay(Replay::Since(noon(0))).await.unwrap(), ReplayOutcome::Queued(4));
     assert_eq!(deliver_all(store, webhook, 3_000).await, [1, 2, 3, 4]);
     assert_eq!(replay(Replay::Since(noon(9_000))).await.unwrap(), ReplayOutcome::Queued(0));
     assert_eq!(deliver_all(store, webhook, 3_000).await, NONE);
-    let nobody = WebhookId::new(999).unwrap();
-    let unknown = store.replay(account, nobody, Replay::One(1), noon(0)).await.unwrap();
+    let unknown_id = WebhookId::new(999).unwrap();
+    let unknown = store.replay(account, unknown_id, Replay::One(1), noon(0)).await.unwrap();
     assert_eq!(unknown, ReplayOutcome::NoWebhook);
     store.delete_expired_events(noon(1_000)).await.unwrap();
-    assert_eq!(replay(Replay::One(1)).await.unwrap(), ReplayOutcome::Forgotten(3));
+    assert_eq!(replay(Replay::One(1)).await.unwrap(), ReplayOutcome::Expired(3));
     assert_eq!(replay(Replay::Since(noon(0))).await.unwrap(), ReplayOutcome::Queued(2));
 }
 
-pub(crate) async fn events_since_a_time_are_found_though_clocks_differ(store: &Shared) {
+pub(crate) async fn a_replay_since_a_time_tolerates_clock_skew(store: &Shared) {
     const MINUTE: i64 = 60_000;
     let account = account(store, "a").await;
     let webhook = register(store, endpoint(account)).await.id;
-    // One every half hour, some up to forty minutes ahead of those that come after them.
-    let moments: Vec<i64> =
+    // One event every half hour, some up to forty minutes ahead of later ones.
+    let times: Vec<i64> =
         (0..60).map(|index| (30 * index + 10 * (7 * index % 5)) * MINUTE).collect();
-    for (index, at) in moments.iter().enumerate() {
+    for (index, at) in times.iter().enumerate() {
         let template = new(account, &format!("t{index}"));
         create(store, NewTemplate { at: noon(*at), ..template }).await;
     }
     deliver_all(store, webhook, 60 * 60 * MINUTE).await;
-    let mut sought: Vec<i64> = moments.iter().flat_map(|at| [*at, at + 1]).collect();
-    sought.sort_unstable();
-    // From the latest on, since a cursor only moves back.
-    for since in sought.into_iter().rev() {
-        let first = moments.iter().position(|at| *at >= since).unwrap_or(moments.len());
+    let mut starts: Vec<i64> = times.iter().flat_map(|at| [*at, at + 1]).collect();
+    starts.sort_unstable();
+    // Newest first, because a replay only moves the cursor back.
+    for since in starts.into_iter().rev() {
+        let first = times.iter().position(|at| *at >= since).unwrap_or(times.len());
         let replay = store.replay(account, webhook, Replay::Since(noon(since)), noon(0));
-        let expected = ReplayOutcome::Queued((moments.len() - first) as u64);
+        let expected = ReplayOutcome::Queued((times.len() - first) as u64);
         assert_eq!(replay.await.unwrap(), expected, "since {since}");
     }
 }
 
 pub(crate) async fn deliveries_are_listed_newest_first_by_status_and_page(store: &Shared) {
     let (account, webhook, [one, _]) = two_templates(store).await;
-    let first = take(store, webhook, 2_000).await.unwrap();
+    let first = lease(store, webhook, 2_000).await.unwrap();
     let failed = Attempt {
-        answer: None,
+        response_status: None,
         failure: Some("timeout".to_owned()),
         ..attempt(&first, 2_500, Reply::None, Verdict::Again(Duration::from_secs(5)))
     };
     store.record_attempt(failed).await.unwrap();
     assert_eq!(deliver_all(store, webhook, 2_000).await, [2]);
     let list = |status, before, limit| {
-        let wanted = Deliveries { status, before, limit };
-        async move { store.deliveries(account, webhook, wanted).await.unwrap().unwrap() }
+        let query = DeliveryQuery { status, before, limit };
+        async move { store.deliveries(account, webhook, query).await.unwrap().unwrap() }
     };
     let all = list(None, None, 10).await;
     assert_eq!(all.iter().map(|it| it.seq).collect::<Vec<_>>(), [4, 3, 2, 1]);
     let (held, delivered, waiting) = (&all[0], &all[2], &all[3]);
     assert_eq!((held.due_at, held.attempts, held.template), (None, 0, Some(one)));
-    assert_eq!((delivered.status, delivered.answer), (DeliveryStatus::Delivered, Some(200)));
+    assert_eq!(
+        (delivered.status, delivered.response_status),
+        (DeliveryStatus::Delivered, Some(200))
+    );
     assert_eq!((delivered.attempts, delivered.attempted_at), (1, Some(noon(2_000))));
     assert_eq!((waiting.status, waiting.due_at), (DeliveryStatus::Waiting, Some(noon(7_500))));
-    assert_eq!((waiting.answer, waiting.failure.as_deref()), (None, Some("timeout")));
+    assert_eq!((waiting.response_status, waiting.failure.as_deref()), (None, Some("timeout")));
     assert_eq!((waiting.kind, waiting.template), (EventType::Created, Some(one)));
     let waiting: Vec<_> =
         list(Some(DeliveryStatus::Waiting), None, 10).await.iter().map(|it| it.seq).collect();
@@ -402,43 +418,47 @@ pub(crate) async fn deliveries_are_listed_newest_first_by_status_and_page(store:
     assert_eq!(list(Some(DeliveryStatus::Failed), None, 10).await, []);
 }
 
-pub(crate) async fn endpoints_with_something_to_do_are_found_and_others_are_not(store: &Shared) {
+pub(crate) async fn due_webhooks_lists_only_endpoints_with_work(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let webhook = register(store, endpoint(mine)).await.id;
     register(store, endpoint(theirs)).await;
     assert_eq!(store.due_webhooks(noon(0)).await.unwrap().now, []);
     create(store, new(mine, "one")).await;
     assert_eq!(store.due_webhooks(noon(1)).await.unwrap().now, [webhook]);
-    let due = take(store, webhook, 1_000).await.unwrap();
+    let due = lease(store, webhook, 1_000).await.unwrap();
     let at = |at| store.due_webhooks(noon(at));
-    assert_eq!(at(1_000).await.unwrap().now, [], "it is being delivered");
-    assert_eq!(at(1_000).await.unwrap().next, Some(noon(1_000 + LEASE)));
-    assert_eq!(at(1_000 + LEASE).await.unwrap().now, [webhook], "its lease has ended");
+    assert_eq!(at(1_000).await.unwrap().now, [], "the event is leased");
+    assert_eq!(at(1_000).await.unwrap().next_at, Some(noon(1_000 + LEASE)));
+    assert_eq!(at(1_000 + LEASE).await.unwrap().now, [webhook], "the lease has ended");
     fail(store, &due, 1_000, 5).await;
     let due = at(5_999).await.unwrap();
-    assert_eq!((due.now, due.next), (vec![], Some(noon(6_000))));
+    assert_eq!((due.now, due.next_at), (vec![], Some(noon(6_000))));
     assert_eq!(at(6_000).await.unwrap().now, [webhook]);
     store.set_account_disabled(mine, Some(noon(7_000))).await.unwrap();
-    assert_eq!(at(9_000).await.unwrap().now, [], "nothing is sent for an account that is shut out");
-    assert_eq!(take(store, webhook, 9_000).await, None);
+    assert_eq!(at(9_000).await.unwrap().now, [], "nothing is sent for a disabled account");
+    assert_eq!(lease(store, webhook, 9_000).await, None);
 }
 
-pub(crate) async fn events_that_an_endpoint_waits_for_are_not_forgotten(store: &Shared) {
+pub(crate) async fn events_that_an_endpoint_still_needs_do_not_expire(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
     assert_eq!(
         store.delete_expired_events(noon(99_000)).await.unwrap(),
         0,
-        "none is delivered yet"
+        "nothing is delivered yet"
     );
-    let first = take(store, webhook, 2_000).await.unwrap();
+    let first = lease(store, webhook, 2_000).await.unwrap();
     assert_eq!(deliver_all(store, webhook, 2_000).await, [2]);
     assert_eq!(
         store.delete_expired_events(noon(99_000)).await.unwrap(),
         0,
-        "the first still waits"
+        "the first event is undelivered"
     );
     deliver(store, &first, 2_000).await;
-    assert_eq!(store.delete_expired_events(noon(99_000)).await.unwrap(), 2, "3 and 4 wait now");
+    assert_eq!(
+        store.delete_expired_events(noon(99_000)).await.unwrap(),
+        2,
+        "3 and 4 are undelivered"
+    );
     assert_eq!(statuses(store, account, webhook).await, [(3, "waiting"), (4, "waiting")].into());
     assert_eq!(deliver_all(store, webhook, 2_000).await, [3, 4]);
     assert_eq!(store.delete_expired_events(noon(99_000)).await.unwrap(), 2);

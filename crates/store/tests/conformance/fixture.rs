@@ -1,4 +1,4 @@
-//! Stores, accounts and templates for the cases.
+//! Helpers that create stores, accounts and templates for the cases.
 
 use std::sync::Arc;
 
@@ -25,18 +25,19 @@ pub(crate) fn fresh_sqlite() -> (Shared, tempfile::TempDir) {
     (Arc::new(store), dir)
 }
 
-/// A database of its own; whoever runs the server throws it away.
+/// A store in a new database. The test server is temporary, so nothing deletes the database.
 #[cfg(feature = "postgres-suite")]
 pub(crate) async fn fresh_postgres() -> (Shared, ()) {
     (open_postgres(&fresh_database().await).await, ())
 }
 
-/// The address of an empty database.
+/// Creates an empty database and returns its address.
 #[cfg(feature = "postgres-suite")]
 pub(crate) async fn fresh_database() -> String {
     static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-    #[expect(clippy::disallowed_methods, reason = "a test is told where its server is")]
-    let server = std::env::var("GALLEY_TEST_POSTGRES").expect("the address of a server for tests");
+    #[expect(clippy::disallowed_methods, reason = "the environment names the test server")]
+    let server = std::env::var("GALLEY_TEST_POSTGRES")
+        .expect("GALLEY_TEST_POSTGRES is the address of a test server");
     let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let name = format!("galley_{}_{count}", std::process::id());
     let client = client(&server).await;
@@ -45,14 +46,14 @@ pub(crate) async fn fresh_database() -> String {
     format!("{before}/{name}{after}")
 }
 
-/// A store in the database at that address.
+/// Opens a store in an existing database.
 #[cfg(feature = "postgres-suite")]
 pub(crate) async fn open_postgres(address: &str) -> Shared {
-    // As many as a case has tasks at once: none of them is to be told that all are in use.
+    // More than any case has concurrent tasks, so that no task fails for lack of a connection.
     open_postgres_with(address, 30).await
 }
 
-/// The same with so many connections.
+/// Opens a store with a given pool size.
 #[cfg(feature = "postgres-suite")]
 pub(crate) async fn open_postgres_with(address: &str, connections: usize) -> Shared {
     use galley_store::postgres::{PostgresOptions, PostgresStore};
@@ -60,7 +61,7 @@ pub(crate) async fn open_postgres_with(address: &str, connections: usize) -> Sha
     Arc::new(PostgresStore::open(&address.parse().unwrap(), &options).await.unwrap())
 }
 
-/// A connection past all stores.
+/// A direct connection to a database.
 #[cfg(feature = "postgres-suite")]
 pub(crate) async fn client(address: &str) -> tokio_postgres::Client {
     let (client, connection) =
@@ -69,10 +70,10 @@ pub(crate) async fn client(address: &str) -> tokio_postgres::Client {
     client
 }
 
-/// Who does things in the cases.
+/// The actor of all changes in the cases.
 pub(crate) const ACTOR: Actor = Actor::Token(CredentialId(7));
 
-/// Noon of a day in 2026, and so many milliseconds.
+/// A fixed time in 2026, plus this many milliseconds.
 pub(crate) fn noon(plus: i64) -> Timestamp {
     Timestamp::from_millisecond(1_790_000_000_000 + plus).unwrap()
 }
@@ -90,8 +91,8 @@ pub(crate) fn new(account: AccountId, name: &str) -> NewTemplate {
     NewTemplate {
         account,
         phone: Some("15550001111".to_owned()),
-        claim: (V1.claim)(account, name, template.language()),
-        family: None,
+        unique_key: (V1.unique_key)(account, name, template.language()),
+        translation_group: None,
         template,
         review: Review::Auto,
         actor: ACTOR,
@@ -112,7 +113,7 @@ pub(crate) fn new_account(name: &str) -> NewAccount {
         review: Review::Auto,
         phones: Vec::new(),
         credentials: Vec::new(),
-        only_as_first: false,
+        only_if_first: false,
         at: noon(0),
     }
 }
@@ -125,16 +126,19 @@ pub(crate) async fn account(store: &Shared, name: &str) -> AccountId {
 }
 
 pub(crate) fn secret(kind: CredentialKind, secret: &str) -> NewCredential {
-    NewCredential::lasting(kind, secret)
+    NewCredential::unrestricted(kind, secret)
 }
 
-/// Creates all of them at once, each from a task of its own.
-pub(crate) async fn all_at_once(store: &Shared, news: Vec<NewTemplate>) -> Vec<CreateOutcome> {
+/// Creates the templates concurrently, each in its own task.
+pub(crate) async fn create_concurrently(
+    store: &Shared,
+    templates: Vec<NewTemplate>,
+) -> Vec<CreateOutcome> {
     let start = |new: NewTemplate| {
         let store = Arc::clone(store);
         tokio::spawn(async move { store.create_template(new).await.unwrap() })
     };
-    let tasks: Vec<_> = news.into_iter().map(start).collect();
+    let tasks: Vec<_> = templates.into_iter().map(start).collect();
     let mut outcomes = Vec::new();
     for task in tasks {
         outcomes.push(task.await.unwrap());
@@ -142,19 +146,19 @@ pub(crate) async fn all_at_once(store: &Shared, news: Vec<NewTemplate>) -> Vec<C
     outcomes
 }
 
-pub(crate) fn created(creation: CreateOutcome) -> CreatedTemplate {
-    match creation {
-        CreateOutcome::Created(receipt) => receipt,
+pub(crate) fn created(outcome: CreateOutcome) -> CreatedTemplate {
+    match outcome {
+        CreateOutcome::Created(created) => created,
         other => panic!("{other:?}"),
     }
 }
 
-/// Creates a template and answers its id.
+/// Creates a template and returns its id.
 pub(crate) async fn create(store: &Shared, new: NewTemplate) -> TemplateId {
     created(store.create_template(new).await.unwrap()).id
 }
 
-/// A change under manual review, a second after noon.
+/// A change under manual review, one second after `noon(0)`.
 pub(crate) fn change(account: AccountId, id: TemplateId) -> TemplateChange {
     TemplateChange {
         account,
@@ -166,14 +170,14 @@ pub(crate) fn change(account: AccountId, id: TemplateId) -> TemplateChange {
     }
 }
 
-pub(crate) fn done(changed: ChangeOutcome) -> StoredTemplate {
-    match changed {
+pub(crate) fn done(outcome: ChangeOutcome) -> StoredTemplate {
+    match outcome {
         ChangeOutcome::Done(template) => *template,
         other => panic!("{other:?}"),
     }
 }
 
-/// The account's events behind `after`, which are all kept.
+/// The account's events after `after`; none of them has expired.
 pub(crate) async fn events(
     store: &Shared,
     account: AccountId,
@@ -186,16 +190,16 @@ pub(crate) async fn events(
     }
 }
 
-/// The version, the name and the status of the template that an event is about.
-pub(crate) fn about(event: &Event) -> (u64, &str, Status) {
-    match &event.about {
+/// The version, name and status of the template that an event is about.
+pub(crate) fn template_subject(event: &Event) -> (u64, &str, Status) {
+    match &event.subject {
         EventSubject::Template { version, name, status, .. } => (*version, name, *status),
         EventSubject::Webhook { .. } => panic!("{event:?}"),
     }
 }
 
-/// One language of a name, with a claim as rulebooks make it where languages share names.
-pub(crate) fn member(
+/// One language of a name, in a translation group.
+pub(crate) fn translation(
     account: AccountId,
     name: &str,
     language: &str,
@@ -207,11 +211,11 @@ pub(crate) fn member(
         "allow_category_change":true,"components":[{{"type":"BODY","text":"{name} {language}"}}]}}"#
     );
     let template = Template::read(&Document::parse(document.as_bytes()).unwrap(), &V1).unwrap();
-    let claim = format!("{account}\0{name}\0{language}");
+    let unique_key = format!("{account}\0{name}\0{language}");
     NewTemplate {
         template,
-        claim,
-        family: Some(TranslationGroup::of(account, name)),
+        unique_key,
+        translation_group: Some(TranslationGroup::of(account, name)),
         ..new(account, name)
     }
 }

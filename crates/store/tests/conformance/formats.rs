@@ -1,4 +1,4 @@
-//! Cases about endpoints that are sent events in another form than ours.
+//! Cases about endpoints with another payload format than Galley's own.
 
 use galley_domain::{
     rulebook::Category,
@@ -11,7 +11,7 @@ use galley_store::{
 };
 
 use super::{
-    deliveries::{deliver, deliver_all, statuses, take},
+    deliveries::{deliver, deliver_all, lease, statuses},
     fixture::{Shared, account, change, create, done, new, noon},
     webhooks::{endpoint, register},
 };
@@ -21,16 +21,17 @@ async fn whatsapp(store: &Shared) -> Webhook {
     register(store, NewWebhook { format: Format::Whatsapp, ..endpoint(account) }).await
 }
 
-pub(crate) async fn what_a_format_does_not_send_never_becomes_a_delivery(store: &Shared) {
+pub(crate) async fn events_that_a_format_excludes_are_not_delivered(store: &Shared) {
     let webhook = whatsapp(store).await;
     assert_eq!((webhook.format, webhook.subscribed), (Format::Whatsapp, false));
     let account = webhook.account;
-    let waits = |name: &str| NewTemplate { review: Review::Manual, ..new(account, name) };
-    let ours = register(store, endpoint(account)).await.id;
-    let pending = create(store, waits("pending")).await;
+    let pending_template =
+        |name: &str| NewTemplate { review: Review::Manual, ..new(account, name) };
+    let galley = register(store, endpoint(account)).await.id;
+    let pending = create(store, pending_template("pending")).await;
     create(store, new(account, "approved")).await;
     for index in 0..600 {
-        create(store, waits(&format!("t{index}"))).await;
+        create(store, pending_template(&format!("t{index}"))).await;
     }
     done(store.review_template(change(account, pending), Trigger::Approve, None).await.unwrap());
     assert_eq!(deliver_all(store, webhook.id, 5_000).await, [2, 603]);
@@ -38,21 +39,23 @@ pub(crate) async fn what_a_format_does_not_send_never_becomes_a_delivery(store: 
     let now = store.webhook(account, webhook.id).await.unwrap().unwrap();
     assert_eq!((now.behind, now.format), (0, Format::Whatsapp));
     let nothing = store.lease_delivery(webhook.id, noon(9_000), noon(9_999)).await.unwrap();
-    assert_eq!(nothing, DeliveryLease::Nothing(None));
+    assert_eq!(nothing, DeliveryLease::NothingDue(None));
     for (seq, queued) in [(1, 0), (2, 1)] {
         let again = store.replay(account, webhook.id, Replay::One(seq), noon(9_000)).await.unwrap();
         assert_eq!(again, ReplayOutcome::Queued(queued), "{seq}");
     }
     assert_eq!(deliver_all(store, webhook.id, 9_000).await, [2]);
-    assert_eq!(deliver_all(store, ours, 9_000).await.len(), 603, "ours has all of them");
+    assert_eq!(
+        deliver_all(store, galley, 9_000).await.len(),
+        603,
+        "the Galley format includes all events"
+    );
 }
 
-pub(crate) async fn an_edit_is_taken_with_the_version_it_made_whatever_becomes_of_it(
-    store: &Shared,
-) {
+pub(crate) async fn a_leased_edit_includes_the_version_it_created(store: &Shared) {
     let webhook = whatsapp(store).await;
     let account = webhook.account;
-    let ours = register(store, endpoint(account)).await;
+    let galley = register(store, endpoint(account)).await;
     let id = create(store, new(account, "one")).await;
     let content = r#"{"components":[{"type":"BODY","text":"Second"}]}"#.to_owned();
     let edit =
@@ -60,19 +63,19 @@ pub(crate) async fn an_edit_is_taken_with_the_version_it_made_whatever_becomes_o
     done(store.edit_template(change(account, id), edit).await.unwrap());
     done(store.edit_template(change(account, id), Edit::Restore(1)).await.unwrap());
     done(store.delete_template(change(account, id)).await.unwrap());
-    let mut told = Vec::new();
-    while let Some(due) = take(store, webhook.id, 5_000).await {
+    let mut sent = Vec::new();
+    while let Some(due) = lease(store, webhook.id, 5_000).await {
         let version = due.version.clone();
-        let EventSubject::Template { version: number, .. } = due.event.about else {
-            panic!("no template")
+        let EventSubject::Template { version: number, .. } = due.event.subject else {
+            panic!("the event is not about a template")
         };
         assert!(version.as_ref().is_none_or(|version| version.number == number));
-        told.push((due.event.kind.as_str(), version.map(|it| (it.number, it.previous_category))));
+        sent.push((due.event.kind.as_str(), version.map(|it| (it.number, it.previous_category))));
         deliver(store, &due, 5_000).await;
     }
     let (utility, marketing) = (Some(Category::Utility), Some(Category::Marketing));
     assert_eq!(
-        told,
+        sent,
         [
             ("template.created", None),
             ("template.edited", Some((2, utility))),
@@ -82,8 +85,8 @@ pub(crate) async fn an_edit_is_taken_with_the_version_it_made_whatever_becomes_o
             ("template.deleted", None),
         ]
     );
-    while let Some(due) = take(store, ours.id, 5_000).await {
-        assert_eq!(due.version, None, "ours does not tell what is in it");
+    while let Some(due) = lease(store, galley.id, 5_000).await {
+        assert_eq!(due.version, None, "the Galley format does not include the content");
         deliver(store, &due, 5_000).await;
     }
 }

@@ -1,5 +1,6 @@
-//! Servers that stand still: they listen, and say nothing. How long everybody waits for them is told
-//! by a clock of tokio's that is stopped, and goes on by itself when nothing else can happen.
+//! Tests with PostgreSQL servers that accept connections but do not respond.
+//!
+//! Waiting times are measured with tokio's paused clock, which advances when all tasks are idle.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,178 +22,178 @@ use tokio::{
 use super::{
     fixture::{Shared, account, change, client, create, fresh_database, new, open_postgres},
     lists::all,
-    postgres_only::others,
+    postgres_only::other_connections,
 };
 
-/// A way to a server that can be stopped: what is on it then goes no further, and nobody is told.
-struct Way {
+/// A TCP proxy that can be frozen: it then forwards nothing, but keeps its connections open.
+struct Proxy {
     address: String,
-    is_stopped: watch::Sender<bool>,
+    is_frozen: watch::Sender<bool>,
 }
 
-impl Way {
-    async fn to(address: &str) -> Self {
+impl Proxy {
+    async fn start(address: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (_, rest) = address.split_once('@').unwrap();
         let server = rest.split('/').next().unwrap().to_owned();
-        let here = listener.local_addr().unwrap().to_string();
-        let address = address.replacen(&server, &here, 1);
-        let (is_stopped, stopped) = watch::channel(false);
+        let proxy = listener.local_addr().unwrap().to_string();
+        let address = address.replacen(&server, &proxy, 1);
+        let (is_frozen, frozen) = watch::channel(false);
         tokio::spawn(async move {
-            while let Ok((caller, _)) = listener.accept().await {
-                tokio::spawn(forward(caller, server.clone(), stopped.clone()));
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(forward(client, server.clone(), frozen.clone()));
             }
         });
-        Self { address, is_stopped }
+        Self { address, is_frozen }
     }
 }
 
-async fn forward(mut caller: TcpStream, server: String, mut stopped: watch::Receiver<bool>) {
+async fn forward(mut client: TcpStream, server: String, mut frozen: watch::Receiver<bool>) {
     let mut server = TcpStream::connect(server).await.unwrap();
-    let until_stopped = async { stopped.wait_for(|it| *it).await.map(drop) };
+    let until_frozen = async { frozen.wait_for(|it| *it).await.map(drop) };
     tokio::select! {
         biased;
-        // Both ends stay open.
-        _ = until_stopped => std::future::pending().await,
-        _ = tokio::io::copy_bidirectional(&mut caller, &mut server) => {}
+        // Both connections stay open.
+        _ = until_frozen => std::future::pending().await,
+        _ = tokio::io::copy_bidirectional(&mut client, &mut server) => {}
     }
 }
 
-/// A store behind a way that can be stopped, with one template.
-async fn store_behind_a_way(address: &str) -> (Shared, Way, AccountId, TemplateId) {
-    let way = Way::to(address).await;
-    let store = open_postgres(&way.address).await;
+/// A store behind a proxy, with one template.
+async fn store_behind_proxy(address: &str) -> (Shared, Proxy, AccountId, TemplateId) {
+    let proxy = Proxy::start(address).await;
+    let store = open_postgres(&proxy.address).await;
     let account = account(&store, "a").await;
     let id = create(&store, new(account, "one")).await;
-    (store, way, account, id)
+    (store, proxy, account, id)
 }
 
-/// The same, stopped when all connections that reads share are made. So is the clock.
-async fn stopped_while_reads_are_connected(address: &str) -> (Shared, Way, AccountId, TemplateId) {
-    let (store, way, account, id) = store_behind_a_way(address).await;
+/// The same, frozen after all shared read connections are open, with the clock paused.
+async fn frozen_with_read_connections(address: &str) -> (Shared, Proxy, AccountId, TemplateId) {
+    let (store, proxy, account, id) = store_behind_proxy(address).await;
     for _ in 0..4 {
         store.template(account, id).await.unwrap();
     }
-    way.is_stopped.send_replace(true);
+    proxy.is_frozen.send_replace(true);
     time::pause();
-    (store, way, account, id)
+    (store, proxy, account, id)
 }
 
-/// Whoever does this is told that the database is away, and when.
-fn told<T: Send + 'static>(
+/// Spawns work that must fail because the database is unavailable. Returns when it failed.
+fn spawn_failing<T: Send + 'static>(
     work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
 ) -> JoinHandle<Instant> {
     tokio::spawn(async move {
-        let refusal = work.await.err();
-        assert!(matches!(refusal, Some(StoreError::Unavailable(_))), "{refusal:?}");
+        let error = work.await.err();
+        assert!(matches!(error, Some(StoreError::Unavailable(_))), "{error:?}");
         Instant::now()
     })
 }
 
-fn edit(store: &Shared, account: AccountId, id: TemplateId) -> JoinHandle<Instant> {
+fn failing_edit(store: &Shared, account: AccountId, id: TemplateId) -> JoinHandle<Instant> {
     let store = Arc::clone(store);
-    told(async move { store.edit_template(change(account, id), Edit::Restore(1)).await })
+    spawn_failing(async move { store.edit_template(change(account, id), Edit::Restore(1)).await })
 }
 
-fn read(store: &Shared, account: AccountId, id: TemplateId) -> JoinHandle<Instant> {
+fn failing_read(store: &Shared, account: AccountId, id: TemplateId) -> JoinHandle<Instant> {
     let store = Arc::clone(store);
-    told(async move { store.template(account, id).await })
+    spawn_failing(async move { store.template(account, id).await })
 }
 
 #[tokio::test]
-async fn whoever_is_in_a_transaction_waits_for_one_answer_and_not_for_its_end_as_well() {
+async fn a_transaction_on_a_frozen_server_waits_for_one_timeout_only() {
     let address = fresh_database().await;
-    let (store, way, account, id) = store_behind_a_way(&address).await;
+    let (store, proxy, account, id) = store_behind_proxy(&address).await;
     let client = client(&address).await;
     client.batch_execute("BEGIN; LOCK TABLE template IN ACCESS EXCLUSIVE MODE").await.unwrap();
-    let edit = edit(&store, account, id);
-    let list = told(async move { store.list(all(account)).await });
-    while others(&client).await.1 < 2 {
+    let edit = failing_edit(&store, account, id);
+    let list = spawn_failing(async move { store.list(all(account)).await });
+    while other_connections(&client).await.1 < 2 {
         tokio::task::yield_now().await;
     }
-    way.is_stopped.send_replace(true);
+    proxy.is_frozen.send_replace(true);
     time::pause();
-    let begun = Instant::now();
-    let waited = edit.await.unwrap() - begun;
+    let started = Instant::now();
+    let waited = edit.await.unwrap() - started;
     assert!(waited < Duration::from_secs(7), "{waited:?} for an edit");
-    let waited = list.await.unwrap() - begun;
+    let waited = list.await.unwrap() - started;
     assert!(waited < Duration::from_secs(12), "{waited:?} for a list");
 }
 
 #[tokio::test]
-async fn a_transaction_that_nobody_lets_begin_is_not_begun_again() {
+async fn a_transaction_that_cannot_begin_is_not_retried() {
     let address = fresh_database().await;
-    let (store, way, account, id) = store_behind_a_way(&address).await;
-    way.is_stopped.send_replace(true);
+    let (store, proxy, account, id) = store_behind_proxy(&address).await;
+    proxy.is_frozen.send_replace(true);
     time::pause();
-    let begun = Instant::now();
-    let waited = edit(&store, account, id).await.unwrap() - begun;
+    let started = Instant::now();
+    let waited = failing_edit(&store, account, id).await.unwrap() - started;
     assert!(waited < Duration::from_secs(7), "{waited:?}");
 }
 
 #[tokio::test]
-async fn reads_let_go_of_a_connection_together_as_soon_as_one_has_waited_too_long() {
+async fn when_one_read_times_out_all_reads_on_the_connection_fail() {
     let address = fresh_database().await;
-    let (store, _way, account, id) = stopped_while_reads_are_connected(&address).await;
-    let begun = Instant::now();
-    let early: Vec<_> = (0..8).map(|_| read(&store, account, id)).collect();
-    // They are sent, before the others come.
+    let (store, _proxy, account, id) = frozen_with_read_connections(&address).await;
+    let started = Instant::now();
+    let early: Vec<_> = (0..8).map(|_| failing_read(&store, account, id)).collect();
+    // Send these before the others are queued.
     tokio::task::yield_now().await;
     time::advance(Duration::from_secs(5)).await;
-    let late: Vec<_> = (0..8).map(|_| read(&store, account, id)).collect();
+    let late: Vec<_> = (0..8).map(|_| failing_read(&store, account, id)).collect();
     for read in early.into_iter().chain(late) {
-        let waited = read.await.unwrap() - begun;
+        let waited = read.await.unwrap() - started;
         assert!(waited < Duration::from_secs(7), "{waited:?}");
     }
-    // Whoever comes now waits for a connection, and not for all who do so, too.
-    let begun = Instant::now();
-    let later: Vec<_> = (0..64).map(|_| read(&store, account, id)).collect();
+    // Later reads wait for one connection attempt, not for those of all other reads.
+    let started = Instant::now();
+    let later: Vec<_> = (0..64).map(|_| failing_read(&store, account, id)).collect();
     for read in later {
-        let waited = read.await.unwrap() - begun;
+        let waited = read.await.unwrap() - started;
         assert!(waited < Duration::from_secs(3), "{waited:?}");
     }
 }
 
 #[tokio::test]
-async fn while_connections_cannot_be_made_nobody_is_told_that_they_are_in_use() {
+async fn failed_connects_are_not_reported_as_an_exhausted_pool() {
     let address = fresh_database().await;
-    let (store, way, account, id) = store_behind_a_way(&address).await;
-    way.is_stopped.send_replace(true);
+    let (store, proxy, account, id) = store_behind_proxy(&address).await;
+    proxy.is_frozen.send_replace(true);
     time::pause();
-    // What was there is of no use any more.
-    edit(&store, account, id).await.unwrap();
-    read(&store, account, id).await.unwrap();
-    // Those that are being made outlast whoever waits for them, and keep their places meanwhile.
+    // Use up the open connections.
+    failing_edit(&store, account, id).await.unwrap();
+    failing_read(&store, account, id).await.unwrap();
+    // Connection attempts outlast the calls that wait for them and keep their slots meanwhile.
     for round in 0..4 {
-        let begun = Instant::now();
-        let reads: Vec<_> = (0..40).map(|_| read(&store, account, id)).collect();
-        let edits: Vec<_> = (0..40).map(|_| edit(&store, account, id)).collect();
+        let started = Instant::now();
+        let reads: Vec<_> = (0..40).map(|_| failing_read(&store, account, id)).collect();
+        let edits: Vec<_> = (0..40).map(|_| failing_edit(&store, account, id)).collect();
         for call in reads.into_iter().chain(edits) {
-            let waited = call.await.unwrap() - begun;
+            let waited = call.await.unwrap() - started;
             assert!(waited < Duration::from_millis(1_200), "{waited:?} in round {round}");
         }
-        // It may be tried again.
+        // The backoff is over.
         time::advance(Duration::from_millis(200)).await;
     }
 }
 
 #[tokio::test]
-async fn of_reads_that_come_one_by_one_only_the_first_waits_for_an_answer() {
+async fn of_consecutive_reads_only_the_first_waits_for_a_response() {
     let address = fresh_database().await;
-    let (store, _way, account, id) = stopped_while_reads_are_connected(&address).await;
-    let begun = Instant::now();
-    let waited = read(&store, account, id).await.unwrap() - begun;
+    let (store, _proxy, account, id) = frozen_with_read_connections(&address).await;
+    let started = Instant::now();
+    let waited = failing_read(&store, account, id).await.unwrap() - started;
     assert!(waited < Duration::from_secs(7), "{waited:?}");
-    // The other connections that reads share lead to the same server.
+    // The other shared read connections lead to the same server.
     for _ in 0..4 {
-        let begun = Instant::now();
-        let waited = read(&store, account, id).await.unwrap() - begun;
+        let started = Instant::now();
+        let waited = failing_read(&store, account, id).await.unwrap() - started;
         assert!(waited < Duration::from_millis(1_200), "{waited:?}");
     }
 }
 
 #[tokio::test]
-async fn a_host_that_stands_still_is_passed_over() {
+async fn a_host_that_does_not_respond_is_skipped() {
     let address = fresh_database().await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let host = silent.local_addr().unwrap();
@@ -200,8 +201,8 @@ async fn a_host_that_stands_still_is_passed_over() {
     let open = tokio::spawn(async move {
         PostgresStore::open(&both.parse().unwrap(), &PostgresOptions::default()).await.map(drop)
     });
-    let _asked = silent.accept().await.unwrap();
-    // Its time is over.
+    let _connection = silent.accept().await.unwrap();
+    // Its connect timeout expires.
     time::pause();
     time::advance(Duration::from_secs(1)).await;
     time::resume();

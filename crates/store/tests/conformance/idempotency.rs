@@ -1,26 +1,28 @@
-//! Cases about the Idempotency-Key.
+//! Cases about idempotency keys.
 
 use galley_store::{CreateOutcome, NewTemplate, RetentionCursor};
 
-use super::fixture::{Shared, account, all_at_once, events, new, noon, with_key};
+use super::fixture::{Shared, account, create_concurrently, events, new, noon, with_key};
 
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
-pub(crate) async fn a_repeated_creation_gets_the_first_answer_and_makes_nothing(store: &Shared) {
+pub(crate) async fn a_repeated_creation_returns_the_first_outcome_and_creates_nothing(
+    store: &Shared,
+) {
     let account = account(store, "a").await;
     let CreateOutcome::Created(first) =
         store.create_template(with_key(account, "hello", 1, 1)).await.unwrap()
     else {
-        panic!("the first is created")
+        panic!("the first request creates the template")
     };
     let again = store.create_template(with_key(account, "hello", 1, 1)).await.unwrap();
     assert_eq!(again, CreateOutcome::Replayed(first));
-    let record = store.record(account, [1; 16], noon(0)).await.unwrap().unwrap();
-    assert_eq!(record.answer([1; 8]), CreateOutcome::Replayed(first));
+    let record = store.idempotency_record(account, [1; 16], noon(0)).await.unwrap().unwrap();
+    assert_eq!(record.outcome_for([1; 8]), CreateOutcome::Replayed(first));
     assert_eq!(events(store, account, 0, 10).await.len(), 1);
 }
 
-pub(crate) async fn a_key_with_another_payload_is_refused(store: &Shared) {
+pub(crate) async fn a_key_with_a_different_payload_is_refused(store: &Shared) {
     let account = account(store, "a").await;
     store.create_template(with_key(account, "hello", 1, 1)).await.unwrap();
     let other = store.create_template(with_key(account, "other", 1, 2)).await.unwrap();
@@ -28,11 +30,11 @@ pub(crate) async fn a_key_with_another_payload_is_refused(store: &Shared) {
     assert_eq!(events(store, account, 0, 10).await.len(), 1);
 }
 
-pub(crate) async fn concurrent_twins_make_one_template(store: &Shared) {
+pub(crate) async fn concurrent_identical_requests_create_one_template(store: &Shared) {
     let account = account(store, "a").await;
-    let outcomes = all_at_once(store, vec![with_key(account, "hello", 1, 1); 32]).await;
+    let outcomes = create_concurrently(store, vec![with_key(account, "hello", 1, 1); 32]).await;
     let created = outcomes.iter().find_map(|it| match it {
-        CreateOutcome::Created(receipt) => Some(*receipt),
+        CreateOutcome::Created(created) => Some(*created),
         _ => None,
     });
     let replays =
@@ -41,34 +43,35 @@ pub(crate) async fn concurrent_twins_make_one_template(store: &Shared) {
     assert_eq!(events(store, account, 0, 10).await.len(), 1);
 }
 
-pub(crate) async fn a_refused_creation_keeps_no_record(store: &Shared) {
+pub(crate) async fn a_refused_creation_stores_no_record(store: &Shared) {
     let account = account(store, "a").await;
     store.create_template(new(account, "hello")).await.unwrap();
     let refused = store.create_template(with_key(account, "hello", 1, 1)).await.unwrap();
     assert!(matches!(refused, CreateOutcome::NameInUse(_)));
-    assert_eq!(store.record(account, [1; 16], noon(0)).await.unwrap(), None);
+    assert_eq!(store.idempotency_record(account, [1; 16], noon(0)).await.unwrap(), None);
     let other = store.create_template(with_key(account, "other", 1, 2)).await.unwrap();
-    assert!(matches!(other, CreateOutcome::Created(_)), "the key is still free: {other:?}");
+    assert!(matches!(other, CreateOutcome::Created(_)), "the key is still unused: {other:?}");
 }
 
-pub(crate) async fn a_record_runs_out_after_a_day_and_is_swept(store: &Shared) {
+pub(crate) async fn a_record_expires_after_a_day_and_is_deleted(store: &Shared) {
     let account = account(store, "a").await;
     store.create_template(with_key(account, "old", 1, 1)).await.unwrap();
     let young = NewTemplate { at: noon(DAY / 2), ..with_key(account, "young", 2, 2) };
     store.create_template(young).await.unwrap();
-    assert!(store.record(account, [1; 16], noon(DAY - 1)).await.unwrap().is_some());
-    assert_eq!(store.record(account, [1; 16], noon(DAY)).await.unwrap(), None);
-    let swept = store.delete_expired_records(RetentionCursor::default(), noon(DAY)).await.unwrap();
-    assert_eq!(swept, RetentionCursor { removed: 1, ..RetentionCursor::default() });
-    assert!(store.record(account, [2; 16], noon(DAY)).await.unwrap().is_some());
+    assert!(store.idempotency_record(account, [1; 16], noon(DAY - 1)).await.unwrap().is_some());
+    assert_eq!(store.idempotency_record(account, [1; 16], noon(DAY)).await.unwrap(), None);
+    let deleted =
+        store.delete_expired_records(RetentionCursor::default(), noon(DAY)).await.unwrap();
+    assert_eq!(deleted, RetentionCursor { deleted_records: 1, ..RetentionCursor::default() });
+    assert!(store.idempotency_record(account, [2; 16], noon(DAY)).await.unwrap().is_some());
     let renewed = NewTemplate { at: noon(DAY), ..with_key(account, "renewed", 1, 3) };
     assert!(matches!(store.create_template(renewed).await.unwrap(), CreateOutcome::Created(_)));
 }
 
-pub(crate) async fn keys_of_two_accounts_are_strangers(store: &Shared) {
+pub(crate) async fn equal_keys_of_two_accounts_do_not_collide(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     store.create_template(with_key(mine, "mine", 1, 1)).await.unwrap();
-    assert_eq!(store.record(theirs, [1; 16], noon(0)).await.unwrap(), None);
+    assert_eq!(store.idempotency_record(theirs, [1; 16], noon(0)).await.unwrap(), None);
     let other = store.create_template(with_key(theirs, "theirs", 1, 2)).await.unwrap();
     assert!(matches!(other, CreateOutcome::Created(_)), "{other:?}");
 }

@@ -1,4 +1,4 @@
-//! Cases about limits that an account may be held to.
+//! Cases about account limits.
 
 use galley_domain::{
     id::{AccountId, TemplateId},
@@ -10,14 +10,14 @@ use galley_store::{
 };
 
 use super::fixture::{
-    Shared, account, all_at_once, change, create, created, done, events, member, new, noon,
-    with_key,
+    Shared, account, change, create, create_concurrently, created, done, events, new, noon,
+    translation, with_key,
 };
 
 const HOUR: i64 = 3_600_000;
 const DAY: i64 = 24 * HOUR;
 
-/// An account that is held to limits.
+/// Creates an account with limits.
 async fn limited(store: &Shared, name: &str, templates: u32) -> AccountId {
     let account = account(store, name).await;
     assert!(store.set_account_limits(account, Some(AccountLimits { templates })).await.unwrap());
@@ -32,7 +32,7 @@ async fn create_at(store: &Shared, account: AccountId, name: &str, plus: i64) ->
     store.create_template(at(account, name, plus)).await.unwrap()
 }
 
-/// Edits under automatic review, so that an APPROVED template stays so.
+/// Edits under automatic review, so that an APPROVED template stays approved.
 async fn edit_at(store: &Shared, account: AccountId, id: TemplateId, plus: i64) -> ChangeOutcome {
     let change = TemplateChange { review: Review::Auto, at: noon(plus), ..change(account, id) };
     let content = format!(r#"{{"components":[{{"type":"BODY","text":"text {plus}"}}]}}"#);
@@ -40,73 +40,73 @@ async fn edit_at(store: &Shared, account: AccountId, id: TemplateId, plus: i64) 
     store.edit_template(change, edit).await.unwrap()
 }
 
-pub(crate) async fn an_account_is_held_to_limits_by_choice(store: &Shared) {
+pub(crate) async fn account_limits_can_be_set_and_removed(store: &Shared) {
     let id = account(store, "a").await;
     assert_eq!(store.account(id).await.unwrap().unwrap().limits, None);
     let epoch = store.credential_epoch().await.unwrap();
     let limits = Some(AccountLimits::VERIFIED);
     assert!(store.set_account_limits(id, limits).await.unwrap());
     assert_eq!(store.account(id).await.unwrap().unwrap().limits, limits);
-    assert!(store.credential_epoch().await.unwrap() > epoch, "whoever remembers it is told");
+    assert!(store.credential_epoch().await.unwrap() > epoch, "caches are invalidated");
     assert!(store.set_account_limits(id, None).await.unwrap());
     assert_eq!(store.accounts().await.unwrap()[0].limits, None);
-    let nobody = AccountId::new(12_345).unwrap();
-    assert!(!store.set_account_limits(nobody, limits).await.unwrap());
+    let unknown = AccountId::new(12_345).unwrap();
+    assert!(!store.set_account_limits(unknown, limits).await.unwrap());
     assert_eq!(AccountLimits::default().templates, 250);
 }
 
-pub(crate) async fn an_account_makes_a_hundred_templates_an_hour(store: &Shared) {
+pub(crate) async fn an_account_creates_at_most_a_hundred_templates_an_hour(store: &Shared) {
     let (mine, theirs) = (limited(store, "a", 250).await, limited(store, "b", 250).await);
     for index in 0..100 {
         created(create_at(store, mine, &format!("t{index}"), index).await);
     }
     let refused = CreateOutcome::Limited(Limit::CreationsPerHour);
     assert_eq!(create_at(store, mine, "next", HOUR - 1).await, refused);
-    assert_eq!(store.taken(mine, "next").await.unwrap(), None);
+    assert_eq!(store.name_conflict(mine, "next").await.unwrap(), None);
     assert_eq!(events(store, mine, 0, 1_000).await.len(), 100);
     created(create_at(store, theirs, "theirs", HOUR - 1).await);
-    // What was made counts, also when it is gone.
-    let id = store.taken(mine, "t50").await.unwrap().unwrap().own.unwrap();
+    // Deleted templates still count towards the hourly limit.
+    let id = store.name_conflict(mine, "t50").await.unwrap().unwrap().existing_id.unwrap();
     done(store.delete_template(change(mine, id)).await.unwrap());
     assert_eq!(create_at(store, mine, "next", HOUR - 1).await, refused);
-    // Who has the name already is told that.
+    // A name conflict is reported before the limit.
     let taken = create_at(store, mine, "theirs", HOUR - 1).await;
-    assert_eq!(taken, CreateOutcome::NameInUse(NameConflict { own: None }));
-    // With each that is an hour old there is room for one.
+    assert_eq!(taken, CreateOutcome::NameInUse(NameConflict { existing_id: None }));
+    // Each creation stops counting after an hour.
     created(create_at(store, mine, "next", HOUR).await);
     assert_eq!(create_at(store, mine, "another", HOUR).await, refused);
     created(create_at(store, mine, "another", HOUR + 1).await);
 }
 
-pub(crate) async fn of_concurrent_creations_no_more_than_the_limit_succeed(store: &Shared) {
+pub(crate) async fn concurrent_creations_do_not_exceed_the_limit(store: &Shared) {
     let account = limited(store, "a", 250).await;
-    let news = (0..130).map(|index| new(account, &format!("t{index}"))).collect();
-    let outcomes = all_at_once(store, news).await;
+    let templates = (0..130).map(|index| new(account, &format!("t{index}"))).collect();
+    let outcomes = create_concurrently(store, templates).await;
     let refused = CreateOutcome::Limited(Limit::CreationsPerHour);
     assert_eq!(outcomes.iter().filter(|it| **it == refused).count(), 30);
     assert_eq!(outcomes.iter().filter(|it| matches!(it, CreateOutcome::Created(_))).count(), 100);
     assert_eq!(events(store, account, 0, 1_000).await.len(), 100);
 }
 
-pub(crate) async fn an_account_has_as_many_templates_as_its_limit_says(store: &Shared) {
+pub(crate) async fn an_account_has_at_most_as_many_templates_as_its_limit(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
-    // Templates from before count; each language is one.
-    let first = create(store, member(mine, "hello", "en_US", Category::Utility)).await;
-    create(store, member(mine, "hello", "de_DE", Category::Utility)).await;
+    // Templates created before the limit was set count; each language counts as one.
+    let first = create(store, translation(mine, "hello", "en_US", Category::Utility)).await;
+    create(store, translation(mine, "hello", "de_DE", Category::Utility)).await;
     for index in 0..5 {
         create(store, new(theirs, &format!("theirs{index}"))).await;
     }
     store.set_account_limits(mine, Some(AccountLimits { templates: 3 })).await.unwrap();
     create(store, new(mine, "third")).await;
     let refused = CreateOutcome::Limited(Limit::Templates);
-    let french = member(mine, "hello", "fr_FR", Category::Utility);
+    let french = translation(mine, "hello", "fr_FR", Category::Utility);
     assert_eq!(store.create_template(french.clone()).await.unwrap(), refused);
-    let differs = member(mine, "hello", "fr_FR", Category::Marketing);
+    let differs = translation(mine, "hello", "fr_FR", Category::Marketing);
     let differs = store.create_template(differs).await.unwrap();
     assert_eq!(
         differs,
         CreateOutcome::CategoryDiffers(Category::Utility),
-        "which no room would mend"
+        "the category is checked before the limit"
     );
     assert_eq!(events(store, mine, 0, 10).await.len(), 3);
     done(store.delete_template(change(mine, first)).await.unwrap());
@@ -116,17 +116,18 @@ pub(crate) async fn an_account_has_as_many_templates_as_its_limit_says(store: &S
     create(store, new(mine, "next")).await;
 }
 
-pub(crate) async fn what_a_key_made_is_answered_again_whatever_the_limits(store: &Shared) {
+pub(crate) async fn an_idempotent_replay_succeeds_at_the_limit(store: &Shared) {
     let account = limited(store, "a", 1).await;
-    let made = created(store.create_template(with_key(account, "hello", 1, 1)).await.unwrap());
+    let created_template =
+        created(store.create_template(with_key(account, "hello", 1, 1)).await.unwrap());
     let again = store.create_template(with_key(account, "hello", 1, 1)).await.unwrap();
-    assert_eq!(again, CreateOutcome::Replayed(made));
+    assert_eq!(again, CreateOutcome::Replayed(created_template));
     let refused = store.create_template(with_key(account, "next", 2, 2)).await.unwrap();
     assert_eq!(refused, CreateOutcome::Limited(Limit::Templates));
-    assert_eq!(store.record(account, [2; 16], noon(0)).await.unwrap(), None);
+    assert_eq!(store.idempotency_record(account, [2; 16], noon(0)).await.unwrap(), None);
 }
 
-pub(crate) async fn an_approved_template_is_edited_once_a_day_and_ten_times_a_month(
+pub(crate) async fn an_approved_template_is_edited_at_most_once_a_day_and_ten_times_a_month(
     store: &Shared,
 ) {
     let account = limited(store, "a", 250).await;
@@ -145,37 +146,41 @@ pub(crate) async fn an_approved_template_is_edited_once_a_day_and_ten_times_a_mo
     assert_eq!(edit_at(store, account, id, 30 * DAY - 1).await, month);
     done(edit_at(store, account, other, 10 * DAY).await);
     done(edit_at(store, account, id, 30 * DAY).await);
-    assert_eq!(edit_at(store, account, id, 30 * DAY + 1).await, month, "the second is 29 days old");
+    assert_eq!(
+        edit_at(store, account, id, 30 * DAY + 1).await,
+        month,
+        "the second edit is 29 days old"
+    );
     done(edit_at(store, account, id, 31 * DAY).await);
 }
 
 pub(crate) async fn only_edits_of_approved_templates_of_limited_accounts_count(store: &Shared) {
     let (mine, free) = (limited(store, "a", 250).await, account(store, "b").await);
-    // Neither a waiting nor a paused nor a rejected template.
+    // Edits of a pending, paused or rejected template do not count.
     let pending = NewTemplate { review: Review::Manual, ..new(mine, "hello") };
     let id = create(store, pending).await;
     let manual = async |plus: i64| {
         let change = TemplateChange { at: noon(plus), ..change(mine, id) };
         store.edit_template(change, Edit::Restore(1)).await.unwrap()
     };
-    let moved = async |trigger| {
+    let transition = async |trigger| {
         done(store.review_template(change(mine, id), trigger, None).await.unwrap());
     };
     done(manual(0).await);
     done(manual(1).await);
-    moved(Trigger::Reject).await;
+    transition(Trigger::Reject).await;
     done(manual(2).await);
-    moved(Trigger::Approve).await;
-    moved(Trigger::Pause).await;
+    transition(Trigger::Approve).await;
+    transition(Trigger::Pause).await;
     done(manual(3).await);
-    moved(Trigger::Approve).await;
-    moved(Trigger::Resume).await;
-    // The first that counts; what follows it waits for its review and does not.
+    transition(Trigger::Approve).await;
+    transition(Trigger::Resume).await;
+    // The first edit counts. After it the template is pending, so the second does not.
     done(manual(4).await);
     done(manual(5).await);
-    moved(Trigger::Approve).await;
+    transition(Trigger::Approve).await;
     assert_eq!(manual(6).await, ChangeOutcome::Limited(Limit::EditsPerDay));
-    // Nor what an account did that was held to nothing.
+    // Edits made while the account had no limits do not count.
     let id = create(store, new(free, "free")).await;
     for plus in 0..12 {
         done(edit_at(store, free, id, plus).await);

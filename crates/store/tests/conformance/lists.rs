@@ -1,4 +1,4 @@
-//! Cases about lists and searches.
+//! Cases about lists and search.
 
 use galley_domain::{
     document::Document,
@@ -11,31 +11,31 @@ use galley_store::{ListQuery, NameFilter, NewTemplate};
 use super::fixture::{Shared, account, change, create, done, new};
 
 pub(crate) fn all(account: AccountId) -> ListQuery {
-    ListQuery::of(account, 100)
+    ListQuery::new(account, 100)
 }
 
-pub(crate) async fn names(store: &Shared, listing: ListQuery) -> Vec<String> {
-    let page = store.list(listing).await.unwrap();
+pub(crate) async fn names(store: &Shared, query: ListQuery) -> Vec<String> {
+    let page = store.list(query).await.unwrap();
     page.templates.iter().map(|it| it.template.name().to_owned()).collect()
 }
 
-/// Goes through all pages.
-pub(crate) async fn walk(store: &Shared, listing: ListQuery) -> Vec<TemplateId> {
-    let (mut ids, mut after) = (Vec::new(), listing.after);
+/// The ids of all pages, read forwards.
+pub(crate) async fn read_all(store: &Shared, query: ListQuery) -> Vec<TemplateId> {
+    let (mut ids, mut after) = (Vec::new(), query.after);
     loop {
-        let page = store.list(ListQuery { after, ..listing.clone() }).await.unwrap();
-        assert!(page.templates.len() <= listing.limit);
+        let page = store.list(ListQuery { after, ..query.clone() }).await.unwrap();
+        assert!(page.templates.len() <= query.limit);
         ids.extend(page.templates.iter().map(|it| it.id));
-        if !page.more {
+        if !page.has_older {
             return ids;
         }
-        assert_eq!(page.templates.len(), listing.limit, "a page that is not the last is full");
+        assert_eq!(page.templates.len(), query.limit, "only the last page may be short");
         after = ids.last().copied();
     }
 }
 
-/// A template of that language and category with that body.
-pub(crate) fn of(
+/// A template with this language, category and body.
+pub(crate) fn template_with(
     account: AccountId,
     name: &str,
     language: &str,
@@ -57,60 +57,64 @@ pub(crate) async fn thirty(store: &Shared, account: AccountId) -> Vec<TemplateId
         let language = ["en_US", "pt_BR"][index % 2];
         let category = ["MARKETING", "UTILITY", "AUTHENTICATION"][index % 3];
         let review = if index % 5 == 0 { Review::Manual } else { Review::Auto };
-        let new = of(account, &format!("t{index}"), language, category, "b");
+        let new = template_with(account, &format!("t{index}"), language, category, "b");
         ids.push(create(store, NewTemplate { review, ..new }).await);
     }
     ids.reverse();
     ids
 }
 
-pub(crate) async fn a_list_shows_each_template_of_the_account_once_newest_first(store: &Shared) {
+pub(crate) async fn a_list_contains_each_template_once_newest_first(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     assert_eq!(store.list(all(mine)).await.unwrap().templates, []);
     let ids = thirty(store, mine).await;
     create(store, new(theirs, "theirs")).await;
     for limit in [1, 7, 29, 30, 31] {
-        assert_eq!(walk(store, ListQuery { limit, ..all(mine) }).await, ids, "pages of {limit}");
+        assert_eq!(
+            read_all(store, ListQuery { limit, ..all(mine) }).await,
+            ids,
+            "pages of {limit}"
+        );
     }
     let page = store.list(ListQuery { limit: 1, ..all(mine) }).await.unwrap();
     assert_eq!(Some(&page.templates[0]), store.template(mine, ids[0]).await.unwrap().as_deref());
 }
 
-pub(crate) async fn every_filter_takes_what_agrees_alone_and_together(store: &Shared) {
+pub(crate) async fn filters_work_alone_and_combined(store: &Shared) {
     let account = account(store, "a").await;
     thirty(store, account).await;
-    let everything = store.list(all(account)).await.unwrap().templates;
+    let all_templates = store.list(all(account)).await.unwrap().templates;
     let statuses = [None, Some(Status::Pending), Some(Status::Approved), Some(Status::Paused)];
     let categories = [None, Some(Category::Utility), Some(Category::Authentication)];
     let languages = [None, Some("pt_BR"), Some("de_DE")];
     for status in statuses {
         for category in categories {
             for language in languages {
-                let expected: Vec<TemplateId> = everything
+                let expected: Vec<TemplateId> = all_templates
                     .iter()
                     .filter(|it| status.is_none_or(|status| it.state.status() == status))
                     .filter(|it| category.is_none_or(|wanted| it.template.category() == wanted))
                     .filter(|it| language.is_none_or(|wanted| it.template.language() == wanted))
                     .map(|it| it.id)
                     .collect();
-                let listing = ListQuery {
+                let query = ListQuery {
                     statuses: status.into_iter().collect(),
                     categories: category.into_iter().collect(),
                     languages: language.into_iter().map(str::to_owned).collect(),
                     limit: 4,
                     ..all(account)
                 };
-                assert_eq!(walk(store, listing.clone()).await, expected, "{listing:?}");
+                assert_eq!(read_all(store, query.clone()).await, expected, "{query:?}");
             }
         }
     }
 }
 
-pub(crate) async fn a_name_is_found_by_its_claim_in_its_account_only(store: &Shared) {
+pub(crate) async fn a_unique_key_matches_only_in_its_account(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let id = create(store, new(mine, "hello")).await;
     let named = |account, name: &str| ListQuery {
-        name: Some(NameFilter::Claim(name.to_owned())),
+        name: Some(NameFilter::UniqueKey(name.to_owned())),
         ..all(account)
     };
     assert_eq!(names(store, named(mine, "hello")).await, ["hello"]);
@@ -122,7 +126,7 @@ pub(crate) async fn a_name_is_found_by_its_claim_in_its_account_only(store: &Sha
     assert_eq!(names(store, pending).await, [""; 0]);
 }
 
-pub(crate) async fn a_list_follows_every_change_at_once(store: &Shared) {
+pub(crate) async fn a_list_reflects_every_change_immediately(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
     let paused = ListQuery { statuses: vec![Status::Paused], ..all(account) };
@@ -140,36 +144,41 @@ pub(crate) async fn a_list_follows_every_change_at_once(store: &Shared) {
     assert_eq!(names(store, all(account)).await, [""; 0]);
 }
 
-pub(crate) async fn pages_stay_right_while_templates_come_and_go(store: &Shared) {
+pub(crate) async fn pages_stay_consistent_during_creations_and_deletions(store: &Shared) {
     let account = account(store, "a").await;
     let ids = thirty(store, account).await;
     let first = store.list(ListQuery { limit: 10, ..all(account) }).await.unwrap();
     let after = first.templates.last().map(|it| it.id);
-    // One that was shown, the one that the page ended with, one to come; and a new one.
+    // Deletes a template of the page, its last one and one of a later page; then creates one.
     for gone in [ids[2], ids[9], ids[15]] {
         done(store.delete_template(change(account, gone)).await.unwrap());
     }
     create(store, new(account, "new")).await;
-    let rest = walk(store, ListQuery { limit: 10, after, ..all(account) }).await;
+    let rest = read_all(store, ListQuery { limit: 10, after, ..all(account) }).await;
     let expected: Vec<TemplateId> = ids[10..].iter().copied().filter(|id| *id != ids[15]).collect();
     assert_eq!(rest, expected);
 }
 
-/// Brings the search up to date.
-pub(crate) async fn follow(store: &Shared) {
-    while store.update_search_index().await.unwrap().more {}
+/// Updates the search index completely.
+pub(crate) async fn update_index(store: &Shared) {
+    while store.update_search_index().await.unwrap().has_more {}
 }
 
-pub(crate) fn searching(account: AccountId, q: &str) -> ListQuery {
+pub(crate) fn search(account: AccountId, q: &str) -> ListQuery {
     ListQuery { words: search_terms::words(q), ..all(account) }
 }
 
-pub(crate) async fn words_are_found_by_their_beginning_in_name_and_texts(store: &Shared) {
+pub(crate) async fn search_terms_match_word_prefixes_in_name_and_texts(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
-    create(store, of(mine, "order_shipped", "en_US", "UTILITY", "Your parcel is on its way")).await;
-    create(store, of(mine, "Ordering", "de_DE", "UTILITY", "Grüße aus der Straße")).await;
-    create(store, of(theirs, "order_theirs", "en_US", "UTILITY", "parcel")).await;
-    follow(store).await;
+    create(
+        store,
+        template_with(mine, "order_shipped", "en_US", "UTILITY", "Your parcel is on its way"),
+    )
+    .await;
+    create(store, template_with(mine, "Ordering", "de_DE", "UTILITY", "Grüße aus der Straße"))
+        .await;
+    create(store, template_with(theirs, "order_theirs", "en_US", "UTILITY", "parcel")).await;
+    update_index(store).await;
     for (q, expected) in [
         ("order", &["Ordering", "order_shipped"][..]),
         ("ORDER", &["Ordering", "order_shipped"]),
@@ -182,47 +191,51 @@ pub(crate) async fn words_are_found_by_their_beginning_in_name_and_texts(store: 
         ("utility", &[]),
         ("arcel", &[]),
     ] {
-        assert_eq!(names(store, searching(mine, q)).await, expected, "{q}");
+        assert_eq!(names(store, search(mine, q)).await, expected, "{q}");
     }
-    assert_eq!(names(store, searching(theirs, "order")).await, ["order_theirs"]);
+    assert_eq!(names(store, search(theirs, "order")).await, ["order_theirs"]);
 }
 
-pub(crate) async fn a_search_takes_filters_and_pages(store: &Shared) {
+pub(crate) async fn a_search_supports_filters_and_pages(store: &Shared) {
     let account = account(store, "a").await;
     for index in 0..120 {
         let language = ["en_US", "pt_BR"][index % 2];
-        // More endings than one search spells out, and words that every template has.
+        // More distinct words than one prefix query expands, and a word that all templates share.
         let name = format!("promo{index}");
-        create(store, of(account, &name, language, "UTILITY", "everybody")).await;
+        create(store, template_with(account, &name, language, "UTILITY", "everything")).await;
     }
-    follow(store).await;
-    let everything = walk(store, all(account)).await;
-    for q in ["promo", "every", "e p", "everybody"] {
-        let listing = ListQuery { limit: 50, ..searching(account, q) };
-        assert_eq!(walk(store, listing).await, everything, "{q}");
+    update_index(store).await;
+    let all_templates = read_all(store, all(account)).await;
+    for q in ["promo", "every", "e p", "everything"] {
+        let query = ListQuery { limit: 50, ..search(account, q) };
+        assert_eq!(read_all(store, query).await, all_templates, "{q}");
     }
     let brazilian = ListQuery { languages: vec!["pt_BR".to_owned()], ..all(account) };
-    let expected = walk(store, brazilian.clone()).await;
+    let expected = read_all(store, brazilian.clone()).await;
     assert_eq!(expected.len(), 60);
-    let listing = ListQuery { words: search_terms::words("promo"), limit: 7, ..brazilian };
-    assert_eq!(walk(store, listing).await, expected);
+    let query = ListQuery { words: search_terms::words("promo"), limit: 7, ..brazilian };
+    assert_eq!(read_all(store, query).await, expected);
 }
 
-pub(crate) async fn a_search_follows_edits_moves_and_deletions(store: &Shared) {
+pub(crate) async fn a_search_reflects_edits_transitions_and_deletions(store: &Shared) {
     let account = account(store, "a").await;
-    let id = create(store, of(account, "one", "en_US", "UTILITY", "before")).await;
-    let other = create(store, of(account, "two", "en_US", "UTILITY", "before")).await;
-    follow(store).await;
+    let id = create(store, template_with(account, "one", "en_US", "UTILITY", "before")).await;
+    let other = create(store, template_with(account, "two", "en_US", "UTILITY", "before")).await;
+    update_index(store).await;
     let content = Some(r#"{"components":[{"type":"BODY","text":"afterwards"}]}"#.to_owned());
     let edit = Edit::Replace { content, category: None };
     done(store.edit_template(change(account, id), edit).await.unwrap());
     done(store.review_template(change(account, id), Trigger::Reject, None).await.unwrap());
     done(store.delete_template(change(account, other)).await.unwrap());
-    assert_eq!(names(store, searching(account, "two")).await, [""; 0], "gone at once");
-    follow(store).await;
-    assert_eq!(names(store, searching(account, "before")).await, [""; 0]);
-    let rejected = ListQuery { statuses: vec![Status::Rejected], ..searching(account, "after") };
+    assert_eq!(
+        names(store, search(account, "two")).await,
+        [""; 0],
+        "a deleted template disappears immediately"
+    );
+    update_index(store).await;
+    assert_eq!(names(store, search(account, "before")).await, [""; 0]);
+    let rejected = ListQuery { statuses: vec![Status::Rejected], ..search(account, "after") };
     assert_eq!(names(store, rejected).await, ["one"]);
     let done = store.update_search_index().await.unwrap();
-    assert_eq!((done.seen, done.more), (0, false));
+    assert_eq!((done.processed, done.has_more), (0, false));
 }

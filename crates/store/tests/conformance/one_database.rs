@@ -1,5 +1,4 @@
-//! What only stores on PostgreSQL are asked: several of them share one database, which others
-//! change, too.
+//! Tests of PostgreSQL stores only: several processes share one database.
 
 use std::{error::Error as _, sync::Arc};
 
@@ -9,7 +8,7 @@ use galley_domain::{
     template::{edit::Edit, lifecycle::Trigger},
 };
 use galley_store::{
-    Deliveries, IndexProgress, ListQuery, MAX_SEARCH_COUNT, NameFilter, Replay, RetentionCursor,
+    DeliveryQuery, IndexProgress, ListQuery, MAX_SEARCH_COUNT, NameFilter, Replay, RetentionCursor,
     StoredSecret, TranslationGroup, WebhookChange,
     postgres::{PostgresOptions, PostgresStore},
     sqlite::SchemaPolicy,
@@ -17,112 +16,113 @@ use galley_store::{
 use tokio_postgres::Client;
 
 use super::{
-    deliveries::{deliver, deliver_all, take},
+    deliveries::{deliver, deliver_all, lease},
     fixture::{
-        Shared, account, change, client, create, done, events, fresh_database, member, new, noon,
-        open_postgres, with_key,
+        Shared, account, change, client, create, done, events, fresh_database, new, noon,
+        open_postgres, translation, with_key,
     },
-    lists::{all, follow, searching, walk},
+    lists::{all, read_all, search, update_index},
     uploads::{append, begin, upload},
     webhooks::{endpoint, register},
 };
 
-pub(crate) async fn number(client: &Client, statement: &str) -> i64 {
+/// Reads a number directly from the database.
+pub(crate) async fn query_number(client: &Client, statement: &str) -> i64 {
     client.query_one(statement, &[]).await.unwrap().get(0)
 }
 
-/// Waits until some statement of the database waits for a lock.
-pub(crate) async fn somebody_waits(client: &Client) {
+/// Waits until a statement in the database waits for a lock.
+pub(crate) async fn wait_for_blocked_statement(client: &Client) {
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND \
                    wait_event_type = 'Lock'";
-    while number(client, waiting).await == 0 {
-        // Within a transaction the server would go on telling what it told first.
+    while query_number(client, waiting).await == 0 {
+        // Within a transaction the server would keep returning its first snapshot.
         client.batch_execute("SELECT pg_stat_clear_snapshot()").await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn an_account_that_another_instance_has_just_followed_is_not_walked_anew() {
+async fn an_account_that_another_instance_has_just_indexed_is_not_rescanned() {
     let address = fresh_database().await;
     let store = open_postgres(&address).await;
     let account = account(&store, "a").await;
     for index in 0..3 {
         create(&store, new(account, &format!("t{index}"))).await;
     }
-    // Another instance is about to have followed all three.
-    let (mut other, watcher) = (client(&address).await, client(&address).await);
+    // Another instance has indexed all three and is about to commit.
+    let (mut other, observer) = (client(&address).await, client(&address).await);
     let open = other.transaction().await.unwrap();
     let followed = format!("INSERT INTO followed VALUES ({account}, 3)");
     open.batch_execute(&followed).await.unwrap();
-    let step = tokio::spawn({
+    let indexing = tokio::spawn({
         let store = Arc::clone(&store);
         async move { store.update_search_index().await.unwrap() }
     });
-    somebody_waits(&watcher).await;
+    wait_for_blocked_statement(&observer).await;
     open.commit().await.unwrap();
-    assert_eq!(step.await.unwrap(), IndexProgress { seen: 0, more: false });
-    let walked = "SELECT count(*) FROM followed WHERE walked IS NOT NULL";
-    assert_eq!(number(&watcher, walked).await, 0);
-    // What was forgotten before it was followed is walked nevertheless.
-    let lost = "UPDATE followed SET seq = 0; DELETE FROM event";
-    watcher.batch_execute(lost).await.unwrap();
-    follow(&store).await;
-    assert_eq!(number(&watcher, "SELECT count(*) FROM found_by").await, 3);
+    assert_eq!(indexing.await.unwrap(), IndexProgress { processed: 0, has_more: false });
+    let scans = "SELECT count(*) FROM followed WHERE walked IS NOT NULL";
+    assert_eq!(query_number(&observer, scans).await, 0);
+    // If events are deleted before they are indexed, all templates are scanned again.
+    let delete_events = "UPDATE followed SET seq = 0; DELETE FROM event";
+    observer.batch_execute(delete_events).await.unwrap();
+    update_index(&store).await;
+    assert_eq!(query_number(&observer, "SELECT count(*) FROM found_by").await, 3);
 }
 
-/// Does a bit of everything that a store can do.
-async fn tour(store: &Shared, name: &str) {
-    let mine = account(store, name).await;
-    let webhook = register(store, endpoint(mine)).await.id;
-    let id = create(store, with_key(mine, &format!("{name}_one"), 1, 1)).await;
-    create(store, member(mine, &format!("{name}_two"), "en_US", Category::Utility)).await;
+/// Calls nearly every method of a store.
+async fn exercise(store: &Shared, name: &str) {
+    let tenant = account(store, name).await;
+    let webhook = register(store, endpoint(tenant)).await.id;
+    let id = create(store, with_key(tenant, &format!("{name}_one"), 1, 1)).await;
+    create(store, translation(tenant, &format!("{name}_two"), "en_US", Category::Utility)).await;
     let edit = Edit::Replace { content: None, category: Some(Category::Marketing) };
-    done(store.edit_template(change(mine, id), edit).await.unwrap());
-    let approved = store.review_template(change(mine, id), Trigger::Approve, None).await.unwrap();
+    done(store.edit_template(change(tenant, id), edit).await.unwrap());
+    let approved = store.review_template(change(tenant, id), Trigger::Approve, None).await.unwrap();
     assert_eq!(done(approved).state.version, 2);
-    assert_eq!(store.template(mine, id).await.unwrap().unwrap().state.version, 2);
-    assert_eq!(store.versions(mine, id, None, 9).await.unwrap().unwrap().len(), 2);
-    assert_eq!(store.version(mine, id, 1).await.unwrap().unwrap().number, 1);
-    assert_eq!(store.family(mine, &format!("{name}_two")).await.unwrap().len(), 1);
-    follow(store).await;
-    let named = NameFilter::TranslationGroup(TranslationGroup::of(mine, &format!("{name}_two")));
+    assert_eq!(store.template(tenant, id).await.unwrap().unwrap().state.version, 2);
+    assert_eq!(store.versions(tenant, id, None, 9).await.unwrap().unwrap().len(), 2);
+    assert_eq!(store.version(tenant, id, 1).await.unwrap().unwrap().number, 1);
+    assert_eq!(store.translations(tenant, &format!("{name}_two")).await.unwrap().len(), 1);
+    update_index(store).await;
+    let named = NameFilter::TranslationGroup(TranslationGroup::of(tenant, &format!("{name}_two")));
     for listing in [
-        ListQuery::of(mine, 9),
-        ListQuery { languages: vec!["en_US".to_owned()], ..ListQuery::of(mine, 9) },
-        ListQuery { name: Some(named), ..ListQuery::of(mine, 9) },
-        searching(mine, name),
+        ListQuery::new(tenant, 9),
+        ListQuery { languages: vec!["en_US".to_owned()], ..ListQuery::new(tenant, 9) },
+        ListQuery { name: Some(named), ..ListQuery::new(tenant, 9) },
+        search(tenant, name),
     ] {
         let listed = store.list(listing.clone()).await.unwrap().templates.len() as u64;
         assert_eq!(store.count_templates(listing).await.unwrap(), listed);
     }
-    assert_eq!(events(store, mine, 0, 9).await.len(), 5);
+    assert_eq!(events(store, tenant, 0, 9).await.len(), 5);
     let due = store.due_webhooks(noon(2_000)).await.unwrap();
     assert!(due.now.contains(&webhook), "{due:?}");
-    let first = take(store, webhook, 2_000).await.unwrap();
+    let first = lease(store, webhook, 2_000).await.unwrap();
     deliver(store, &first, 2_000).await;
     deliver_all(store, webhook, 2_000).await;
-    let all = Deliveries { status: None, before: None, limit: 9 };
-    assert_eq!(store.deliveries(mine, webhook, all).await.unwrap().unwrap().len(), 5);
-    store.replay(mine, webhook, Replay::Since(noon(0)), noon(3_000)).await.unwrap();
-    store.change_webhook(mine, webhook, WebhookChange::default(), noon(3_000)).await.unwrap();
+    let all = DeliveryQuery { status: None, before: None, limit: 9 };
+    assert_eq!(store.deliveries(tenant, webhook, all).await.unwrap().unwrap().len(), 5);
+    store.replay(tenant, webhook, Replay::Since(noon(0)), noon(3_000)).await.unwrap();
+    store.change_webhook(tenant, webhook, WebhookChange::default(), noon(3_000)).await.unwrap();
     let secret = StoredSecret(vec![4]);
-    store.rotate_webhook(mine, webhook, secret, noon(9_000), true, noon(3_000)).await.unwrap();
-    assert_eq!(store.webhooks(mine).await.unwrap().len(), 1);
-    begin(store, upload(mine, &format!("{name}_file"), 4)).await;
-    append(store, mine, &format!("{name}_file"), 0, b"file").await;
+    store.rotate_webhook(tenant, webhook, secret, noon(9_000), true, noon(3_000)).await.unwrap();
+    assert_eq!(store.webhooks(tenant).await.unwrap().len(), 1);
+    begin(store, upload(tenant, &format!("{name}_file"), 4)).await;
+    append(store, tenant, &format!("{name}_file"), 0, b"file").await;
     assert!(store.accounts().await.unwrap().iter().any(|it| it.name == name));
     store.delete_expired_records(RetentionCursor::default(), noon(0)).await.unwrap();
     store.delete_expired_events(noon(-1)).await.unwrap();
-    done(store.delete_template(change(mine, id)).await.unwrap());
+    done(store.delete_template(change(tenant, id)).await.unwrap());
 }
 
 #[tokio::test]
-async fn columns_that_a_newer_release_adds_are_nothing_to_a_running_store() {
+async fn columns_added_by_a_newer_release_do_not_break_a_running_store() {
     let address = fresh_database().await;
     let store = open_postgres(&address).await;
-    // Often enough that every connection has prepared what it will be asked for.
+    // Often enough that every connection has prepared all its statements.
     for round in 0..8 {
-        tour(&store, &format!("before{round}")).await;
+        exercise(&store, &format!("before{round}")).await;
     }
     let add = "DO $$ DECLARE found regclass; BEGIN FOR found IN SELECT oid::regclass FROM pg_class \
                WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace LOOP \
@@ -130,13 +130,13 @@ async fn columns_that_a_newer_release_adds_are_nothing_to_a_running_store() {
                END LOOP; END $$";
     client(&address).await.batch_execute(add).await.unwrap();
     for round in 0..8 {
-        tour(&store, &format!("after{round}")).await;
+        exercise(&store, &format!("after{round}")).await;
     }
 }
 
-/// So many older templates beside one that is there: all of them have the word `common`, the
-/// oldest 20,500 `old`, one of a hundred `medium`, one of ten thousand `rare`.
-async fn many(client: &Client, account: AccountId) {
+/// Inserts 43,000 templates older than the existing one. All of them contain the word `common`, the
+/// oldest 20,500 `old`, one in a hundred `medium`, and one in ten thousand `rare`.
+async fn insert_templates(client: &Client, account: AccountId) {
     let insert = format!(
         "INSERT INTO template (id, account_id, version, live_version, revision, created_at, \
          updated_at, actor, allow_category_change, claim, name, language, category, status, content) \
@@ -154,104 +154,111 @@ async fn many(client: &Client, account: AccountId) {
 }
 
 #[tokio::test]
-async fn words_are_found_in_order_whether_they_are_common_or_rare_near_or_far() {
+async fn search_results_are_ordered_for_common_and_rare_words() {
     let address = fresh_database().await;
     let store = open_postgres(&address).await;
     let account = account(&store, "a").await;
     let seed = create(&store, new(account, "seed")).await.get();
-    follow(&store).await;
-    many(&client(&address).await, account).await;
+    update_index(&store).await;
+    insert_templates(&client(&address).await, account).await;
     let found = async |word: &str, limit| {
-        let listing = ListQuery { limit, ..searching(account, word) };
+        let listing = ListQuery { limit, ..search(account, word) };
         let page = store.list(listing).await.unwrap();
         let ids: Vec<u64> = page.templates.iter().map(|it| seed - it.id.get()).collect();
-        (ids, page.more)
+        (ids, page.has_older)
     };
     assert_eq!(found("common", 50).await, ((1..=50).collect(), true));
     assert_eq!(found("old", 50).await, ((22_501..=22_550).collect(), true));
     assert_eq!(found("common old", 2).await, (vec![22_501, 22_502], true));
     assert_eq!(found("rare", 50).await, (vec![10_000, 20_000, 30_000, 40_000], false));
     let medium = |to: u64| (1..=to).map(|it| it * 100).collect::<Vec<u64>>();
-    assert_eq!(found("medium", 15).await, (medium(15), true), "the nearest are enough");
-    assert_eq!(found("medium", 100).await, (medium(100), true), "those a bit further off, too");
-    assert_eq!(found("medium", 429).await, (medium(429), true), "not even these");
+    assert_eq!(found("medium", 15).await, (medium(15), true), "found among the newest templates");
+    assert_eq!(found("medium", 100).await, (medium(100), true), "needs somewhat older templates");
+    assert_eq!(found("medium", 429).await, (medium(429), true), "needs nearly all templates");
     assert_eq!(found("medium", 430).await, (medium(430), false));
     assert_eq!(found("nowhere", 50).await, (Vec::new(), false));
-    let all = walk(&store, searching(account, "medium")).await;
+    let all = read_all(&store, search(account, "medium")).await;
     assert_eq!(all.iter().map(|it| seed - it.get()).collect::<Vec<_>>(), medium(430));
-    let before = ListQuery { before: Some(all[99]), limit: 50, ..searching(account, "medium") };
+    let before = ListQuery { before: Some(all[99]), limit: 50, ..search(account, "medium") };
     let page = store.list(before).await.unwrap();
     assert_eq!(page.templates.iter().map(|it| it.id).collect::<Vec<_>>(), all[49..99]);
     for (word, count) in
         [("common", MAX_SEARCH_COUNT), ("old", MAX_SEARCH_COUNT), ("medium", 430), ("rare", 4)]
     {
-        let counted = store.count_templates(searching(account, word)).await.unwrap();
+        let counted = store.count_templates(search(account, word)).await.unwrap();
         assert_eq!(counted, count, "{word}");
     }
 }
 
 #[tokio::test]
-async fn an_endpoint_that_somebody_holds_keeps_no_other_accounts_events() {
+async fn a_locked_endpoint_does_not_block_retention_of_other_accounts() {
     let address = fresh_database().await;
     let store = open_postgres(&address).await;
-    let (busy, other) = (account(&store, "a").await, account(&store, "b").await);
-    for account in [busy, other] {
+    let (locked, other) = (account(&store, "a").await, account(&store, "b").await);
+    for account in [locked, other] {
         create(&store, new(account, &format!("t{account}"))).await;
         register(&store, endpoint(account)).await;
     }
-    let (mut client, watcher) = (client(&address).await, client(&address).await);
+    let (mut client, observer) = (client(&address).await, client(&address).await);
     let open = client.transaction().await.unwrap();
-    let hold = format!("SELECT 1 FROM webhook WHERE account_id = {busy} FOR UPDATE");
-    open.batch_execute(&hold).await.unwrap();
-    assert_eq!(store.delete_expired_events(noon(1_000)).await.unwrap(), 1, "the other's go first");
+    let lock = format!("SELECT 1 FROM webhook WHERE account_id = {locked} FOR UPDATE");
+    open.batch_execute(&lock).await.unwrap();
+    assert_eq!(
+        store.delete_expired_events(noon(1_000)).await.unwrap(),
+        1,
+        "those of the other account"
+    );
     assert!(events(&store, other, 1, 9).await.is_empty());
-    assert_eq!(events(&store, busy, 0, 9).await.len(), 1);
-    // Then there is nothing else to do, and it is waited for.
-    let step = tokio::spawn({
+    assert_eq!(events(&store, locked, 0, 9).await.len(), 1);
+    // Only the locked endpoint is left, so retention waits for it.
+    let retention = tokio::spawn({
         let store = Arc::clone(&store);
         async move { store.delete_expired_events(noon(1_000)).await.unwrap() }
     });
-    somebody_waits(&watcher).await;
-    create(&store, new(busy, "meanwhile")).await;
+    wait_for_blocked_statement(&observer).await;
+    create(&store, new(locked, "meanwhile")).await;
     open.commit().await.unwrap();
-    assert_eq!(step.await.unwrap(), 1);
-    assert_eq!(events(&store, busy, 1, 9).await.len(), 1, "that of meanwhile is kept");
+    assert_eq!(retention.await.unwrap(), 1);
+    assert_eq!(events(&store, locked, 1, 9).await.len(), 1, "the new event stays");
 }
 
-async fn refusal(address: &str, older_schema: SchemaPolicy) -> Option<String> {
+/// The cause of the error when the store is opened, if it fails.
+async fn open_error(address: &str, older_schema: SchemaPolicy) -> Option<String> {
     let options = PostgresOptions { older_schema, ..PostgresOptions::default() };
     let opened = PostgresStore::open(&address.parse().unwrap(), &options).await;
     opened.err().map(|error| error.source().map_or_else(String::new, ToString::to_string))
 }
 
-/// The name of the database that an address leads to.
-pub(super) fn name_in(address: &str) -> &str {
+/// The database name in an address.
+pub(super) fn database_name(address: &str) -> &str {
     let (_, name) = address.rsplit_once('/').unwrap();
     name.split('?').next().unwrap()
 }
 
 #[tokio::test]
-async fn a_database_that_is_refused_is_left_as_it_was() {
+async fn a_refused_database_is_not_changed() {
     let address = fresh_database().await;
     let client = client(&address).await;
-    let told = refusal(&address, SchemaPolicy::Refused).await.unwrap();
-    assert!(told.contains("galley serve"), "{told}");
-    assert_eq!(refusal(&address, SchemaPolicy::LeftAlone).await, None);
+    let error = open_error(&address, SchemaPolicy::Refuse).await.unwrap();
+    assert!(error.contains("galley serve"), "{error}");
+    assert_eq!(open_error(&address, SchemaPolicy::Keep).await, None);
     let tables = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace";
-    assert_eq!(number(&client, tables).await, 0);
-    let narrow = format!("{}_narrow", name_in(&address));
-    let make = format!("CREATE DATABASE {narrow} ENCODING 'SQL_ASCII' TEMPLATE template0");
-    client.batch_execute(&make).await.unwrap();
-    let told =
-        refusal(&address.replace(name_in(&address), &narrow), SchemaPolicy::Renewed).await.unwrap();
-    assert!(told.contains("SQL_ASCII") && told.contains("UTF8"), "{told}");
+    assert_eq!(query_number(&client, tables).await, 0);
+    let ascii = format!("{}_ascii", database_name(&address));
+    let create = format!("CREATE DATABASE {ascii} ENCODING 'SQL_ASCII' TEMPLATE template0");
+    client.batch_execute(&create).await.unwrap();
+    let error =
+        open_error(&address.replace(database_name(&address), &ascii), SchemaPolicy::Migrate)
+            .await
+            .unwrap();
+    assert!(error.contains("SQL_ASCII") && error.contains("UTF8"), "{error}");
 }
 
 #[tokio::test]
-async fn who_may_not_make_tables_can_use_those_that_are_there() {
+async fn a_role_that_cannot_create_tables_can_use_existing_ones() {
     let address = fresh_database().await;
-    assert_eq!(refusal(&address, SchemaPolicy::Renewed).await, None);
-    let role = format!("{}_role", name_in(&address));
+    assert_eq!(open_error(&address, SchemaPolicy::Migrate).await, None);
+    let role = format!("{}_role", database_name(&address));
     let grant = format!(
         "CREATE ROLE {role} LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC; \
          GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}"
@@ -263,13 +270,13 @@ async fn who_may_not_make_tables_can_use_those_that_are_there() {
 }
 
 #[tokio::test]
-async fn a_database_is_reached_by_its_socket() {
+async fn a_store_connects_through_a_unix_socket() {
     let address = fresh_database().await;
-    let asked = "SELECT current_setting('unix_socket_directories'), current_setting('port')";
-    let row = client(&address).await.query_one(asked, &[]).await.unwrap();
+    let settings = "SELECT current_setting('unix_socket_directories'), current_setting('port')";
+    let row = client(&address).await.query_one(settings, &[]).await.unwrap();
     let (directory, port): (String, String) = (row.get(0), row.get(1));
     let directory = directory.split(',').next().unwrap().trim().replace('/', "%2F");
-    let name = name_in(&address);
+    let name = database_name(&address);
     for mode in ["disable", "prefer"] {
         let socket = format!("postgres://galley@{directory}:{port}/{name}?sslmode={mode}");
         open_postgres(&socket).await.ping().await.unwrap();
@@ -277,19 +284,19 @@ async fn a_database_is_reached_by_its_socket() {
     let directory = directory.replace("%2F", "/");
     let socket = format!("postgres://galley@/{name}?host={directory}&port={port}");
     open_postgres(&socket).await.ping().await.unwrap();
-    // A server shows no certificate there.
-    let secret = format!("{socket}&sslmode=require");
-    assert!(refusal(&secret, SchemaPolicy::LeftAlone).await.is_some());
+    // PostgreSQL does not support TLS on a Unix socket.
+    let with_tls = format!("{socket}&sslmode=require");
+    assert!(open_error(&with_tls, SchemaPolicy::Keep).await.is_some());
 }
 
 #[tokio::test]
-async fn of_an_account_that_is_larger_than_most_only_what_was_found_is_read() {
+async fn a_search_in_a_large_account_reads_only_the_matching_templates() {
     let address = fresh_database().await;
     let (store, client) = (open_postgres(&address).await, client(&address).await);
     let large = account(&store, "large").await;
     let first = create(&store, new(large, "one")).await;
-    follow(&store).await;
-    // Six thousand like it, every other in an account of its own.
+    update_index(&store).await;
+    // Six thousand copies of it, every other one in a different account.
     let template = "account_id, version, revision, created_at, updated_at, actor, \
                     allow_category_change, name, language, category, status, content";
     client
@@ -302,17 +309,17 @@ async fn of_an_account_that_is_larger_than_most_only_what_was_found_is_read() {
         ))
         .await
         .unwrap();
-    let read = "SELECT coalesce(sum(idx_tup_read) FILTER (WHERE indexrelname = 'template_on_shelf'), \
+    let tuples_read = "SELECT coalesce(sum(idx_tup_read) FILTER (WHERE indexrelname = 'template_on_shelf'), \
                 0)::int8, sum(idx_tup_read) FILTER (WHERE indexrelname = 'template_pkey')::int8 \
                 FROM pg_stat_user_indexes";
-    let before: i64 = number(&client, read).await;
-    let found = store.list(searching(large, "one")).await.unwrap().templates.len();
+    let before: i64 = query_number(&client, tuples_read).await;
+    let found = store.list(search(large, "one")).await.unwrap().templates.len();
     assert_eq!(found, all(large).limit);
-    assert_eq!(store.count_templates(searching(large, "one")).await.unwrap(), 3_001);
+    assert_eq!(store.count_templates(search(large, "one")).await.unwrap(), 3_001);
     drop(store);
-    // A connection tells what it has read when it ends.
+    // A connection reports its statistics when it closes.
     loop {
-        let row = client.query_one(read, &[]).await.unwrap();
+        let row = client.query_one(tuples_read, &[]).await.unwrap();
         let (by_account, by_id): (i64, i64) = (row.get(0), row.get(1));
         if by_account - before + by_id >= 3_001 {
             assert!(by_account - before < 1_000, "{by_account}");

@@ -1,4 +1,4 @@
-//! Cases about lists that take several values, are read both ways and are counted.
+//! Cases about lists: filters with several values, backward pages and counts.
 
 use galley_domain::{
     id::{AccountId, TemplateId},
@@ -8,64 +8,64 @@ use galley_domain::{
 use galley_store::{AppendOutcome, ListQuery, NameFilter, Page, StoredTemplate, TranslationGroup};
 
 use super::{
-    fixture::{Shared, account, change, create, done, member, new, noon},
-    lists::{all, follow, names, of, searching, thirty, walk},
+    fixture::{Shared, account, change, create, done, new, noon, translation},
+    lists::{all, names, read_all, search, template_with, thirty, update_index},
 };
 
 fn ids(page: &Page) -> Vec<TemplateId> {
     page.templates.iter().map(|it| it.id).collect()
 }
 
-/// Reads a list to its end and back to its beginning: both ways give the same templates, and every
-/// page says truly whether there is more on either side.
-async fn read_both_ways(store: &Shared, listing: ListQuery) {
-    let expected = walk(store, listing.clone()).await;
-    let listing = ListQuery { both_ways: true, ..listing };
+/// Reads a list forwards to its end and backwards to its start. Checks that both directions return
+/// the same templates and that every page reports correctly whether there are more on either side.
+async fn read_both_ways(store: &Shared, query: ListQuery) {
+    let expected = read_all(store, query.clone()).await;
+    let query = ListQuery { check_newer: true, ..query };
     let mut forwards: Vec<Page> = Vec::new();
     loop {
         let after = forwards.last().and_then(|page| page.templates.last()).map(|it| it.id);
-        let page = store.list(ListQuery { after, ..listing.clone() }).await.unwrap();
-        assert_eq!(page.newer, after.is_some(), "{listing:?}");
+        let page = store.list(ListQuery { after, ..query.clone() }).await.unwrap();
+        assert_eq!(page.has_newer, after.is_some(), "{query:?}");
         forwards.push(page);
-        if forwards.last().is_some_and(|page| !page.more) {
+        if forwards.last().is_some_and(|page| !page.has_older) {
             break;
         }
     }
-    assert_eq!(forwards.iter().flat_map(ids).collect::<Vec<_>>(), expected, "{listing:?}");
+    assert_eq!(forwards.iter().flat_map(ids).collect::<Vec<_>>(), expected, "{query:?}");
     let last = forwards.last().and_then(|page| page.templates.last()).map(|it| it.id);
     let (mut before, mut backwards) = (last, Vec::new());
     while let Some(cursor) = before {
-        let page = store.list(ListQuery { before, ..listing.clone() }).await.unwrap();
-        assert!(page.more, "the template of the cursor is behind: {listing:?}");
+        let page = store.list(ListQuery { before, ..query.clone() }).await.unwrap();
+        assert!(page.has_older, "the cursor's template is older than the page: {query:?}");
         let mut part = ids(&page);
         assert!(part.is_sorted_by(|one, other| one > other), "newest first: {part:?}");
-        assert!(part.len() == listing.limit || !page.newer, "{part:?}");
-        before = part.first().copied().filter(|_| page.newer);
+        assert!(part.len() == query.limit || !page.has_newer, "{part:?}");
+        before = part.first().copied().filter(|_| page.has_newer);
         part.extend(backwards.is_empty().then_some(cursor));
         backwards.splice(0..0, part);
     }
-    assert_eq!(backwards, expected, "{listing:?}");
+    assert_eq!(backwards, expected, "{query:?}");
 }
 
-pub(crate) async fn a_list_reads_the_same_both_ways(store: &Shared) {
+pub(crate) async fn a_list_reads_the_same_forwards_and_backwards(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     read_both_ways(store, all(mine)).await;
     thirty(store, mine).await;
     thirty_of_a_name(store, theirs).await;
-    follow(store).await;
+    update_index(store).await;
     for limit in [1, 4, 29, 30, 31] {
-        for listing in [
+        for query in [
             all(mine),
             ListQuery { categories: vec![Marketing, Utility], ..all(mine) },
             ListQuery { languages: vec!["pt_BR".to_owned()], ..all(mine) },
-            searching(mine, "t"),
-            ListQuery { statuses: vec![Status::Approved], ..searching(mine, "t1") },
+            search(mine, "t"),
+            ListQuery { statuses: vec![Status::Approved], ..search(mine, "t1") },
             ListQuery {
                 name: Some(NameFilter::TranslationGroup(TranslationGroup::of(theirs, "hello"))),
                 ..all(theirs)
             },
         ] {
-            read_both_ways(store, ListQuery { limit, ..listing }).await;
+            read_both_ways(store, ListQuery { limit, ..query }).await;
         }
     }
 }
@@ -76,45 +76,46 @@ const REGIONS: [&str; 10] = ["US", "GB", "DE", "FR", "BR", "MX", "ES", "IT", "JP
 async fn thirty_of_a_name(store: &Shared, account: AccountId) {
     for language in ["en", "de", "fr"] {
         for region in REGIONS {
-            create(store, member(account, "hello", &format!("{language}_{region}"), Utility)).await;
+            create(store, translation(account, "hello", &format!("{language}_{region}"), Utility))
+                .await;
         }
     }
 }
 
-pub(crate) async fn a_cursor_of_a_template_that_is_gone_still_divides_the_list(store: &Shared) {
+pub(crate) async fn a_cursor_stays_valid_after_its_template_is_deleted(store: &Shared) {
     let account = account(store, "a").await;
-    let ids_now = thirty(store, account).await;
+    let all_ids = thirty(store, account).await;
     for gone in [0, 15, 29] {
-        done(store.delete_template(change(account, ids_now[gone])).await.unwrap());
+        done(store.delete_template(change(account, all_ids[gone])).await.unwrap());
     }
-    let listing = ListQuery { limit: 3, both_ways: true, ..all(account) };
-    let before = |place: usize| ListQuery { before: Some(ids_now[place]), ..listing.clone() };
+    let query = ListQuery { limit: 3, check_newer: true, ..all(account) };
+    let before = |index: usize| ListQuery { before: Some(all_ids[index]), ..query.clone() };
     let page = store.list(before(15)).await.unwrap();
-    assert_eq!(ids(&page), ids_now[12..15]);
-    assert!(page.more && page.newer);
+    assert_eq!(ids(&page), all_ids[12..15]);
+    assert!(page.has_older && page.has_newer);
     let page = store.list(before(3)).await.unwrap();
-    assert_eq!(ids(&page), ids_now[1..3]);
-    assert!(page.more && !page.newer);
-    // Nothing is on the far side of what was the newest and the oldest.
+    assert_eq!(ids(&page), all_ids[1..3]);
+    assert!(page.has_older && !page.has_newer);
+    // No template lies beyond the former newest and oldest one.
     let page = store.list(before(0)).await.unwrap();
-    assert_eq!((ids(&page), page.more, page.newer), (Vec::new(), true, false));
-    let after = ListQuery { after: Some(ids_now[29]), ..listing.clone() };
+    assert_eq!((ids(&page), page.has_older, page.has_newer), (Vec::new(), true, false));
+    let after = ListQuery { after: Some(all_ids[29]), ..query.clone() };
     let page = store.list(after).await.unwrap();
-    assert_eq!((ids(&page), page.more, page.newer), (Vec::new(), false, true));
-    let first = ListQuery { after: Some(ids_now[0]), ..listing.clone() };
+    assert_eq!((ids(&page), page.has_older, page.has_newer), (Vec::new(), false, true));
+    let first = ListQuery { after: Some(all_ids[0]), ..query.clone() };
     let page = store.list(first.clone()).await.unwrap();
-    assert_eq!((ids(&page), page.newer), (ids_now[1..4].to_vec(), false));
-    // Who does not ask is not told.
-    let unasked = ListQuery { after: Some(ids_now[15]), both_ways: false, ..listing };
-    assert!(!store.list(unasked).await.unwrap().newer);
+    assert_eq!((ids(&page), page.has_newer), (all_ids[1..4].to_vec(), false));
+    // Without `check_newer`, `has_newer` stays false.
+    let unchecked = ListQuery { after: Some(all_ids[15]), check_newer: false, ..query };
+    assert!(!store.list(unchecked).await.unwrap().has_newer);
 }
 
-pub(crate) async fn several_values_of_a_filter_take_what_agrees_with_one(store: &Shared) {
+pub(crate) async fn a_filter_with_several_values_matches_any_of_them(store: &Shared) {
     let account = account(store, "a").await;
     thirty(store, account).await;
-    create(store, of(account, "t30", "de_DE", "UTILITY", "b")).await;
-    follow(store).await;
-    let everything = store.list(all(account)).await.unwrap().templates;
+    create(store, template_with(account, "t30", "de_DE", "UTILITY", "b")).await;
+    update_index(store).await;
+    let all_templates = store.list(all(account)).await.unwrap().templates;
     let statuses = [&[][..], &[Status::Pending], &[Status::Approved, Status::Rejected]];
     let categories: [&[Category]; 3] = [&[], &[Utility, Marketing], &[Authentication]];
     let languages: [&[&str]; 3] = [&[], &["pt_BR", "de_DE"], &["en_US", "pt_BR", "en_US"]];
@@ -126,93 +127,96 @@ pub(crate) async fn several_values_of_a_filter_take_what_agrees_with_one(store: 
                         && (category.is_empty() || category.contains(&it.template.category()))
                         && (language.is_empty() || language.contains(&it.template.language()))
                 };
-                let expected: Vec<_> = everything.iter().filter(takes).map(|it| it.id).collect();
-                let listing = ListQuery {
+                let expected: Vec<_> = all_templates.iter().filter(takes).map(|it| it.id).collect();
+                let query = ListQuery {
                     statuses: status.to_vec(),
                     categories: category.to_vec(),
                     languages: language.iter().map(|&it| it.to_owned()).collect(),
                     limit: 4,
                     ..all(account)
                 };
-                let searched = ListQuery { words: search_terms::words("t"), ..listing.clone() };
-                for listing in [listing, searched] {
-                    assert_eq!(walk(store, listing.clone()).await, expected, "{listing:?}");
-                    let count = store.count_templates(listing.clone()).await.unwrap();
-                    assert_eq!(count, expected.len() as u64, "{listing:?}");
+                let searched = ListQuery { words: search_terms::words("t"), ..query.clone() };
+                for query in [query, searched] {
+                    assert_eq!(read_all(store, query.clone()).await, expected, "{query:?}");
+                    let count = store.count_templates(query.clone()).await.unwrap();
+                    assert_eq!(count, expected.len() as u64, "{query:?}");
                 }
             }
         }
     }
 }
 
-pub(crate) async fn the_languages_of_a_name_are_listed_in_their_account_only(store: &Shared) {
+pub(crate) async fn a_translation_group_is_listed_only_in_its_account(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
-    let mut made = Vec::new();
+    let mut created_ids = Vec::new();
     for language in ["en_US", "de_DE", "pt_BR"] {
-        made.push(create(store, member(mine, "hello", language, Utility)).await);
-        create(store, member(mine, "hello_again", language, Utility)).await;
-        create(store, member(theirs, "hello", language, Utility)).await;
+        created_ids.push(create(store, translation(mine, "hello", language, Utility)).await);
+        create(store, translation(mine, "hello_again", language, Utility)).await;
+        create(store, translation(theirs, "hello", language, Utility)).await;
     }
     let named = ListQuery {
         name: Some(NameFilter::TranslationGroup(TranslationGroup::of(mine, "hello"))),
         ..all(mine)
     };
-    assert_eq!(walk(store, named.clone()).await, [made[2], made[1], made[0]]);
+    assert_eq!(
+        read_all(store, named.clone()).await,
+        [created_ids[2], created_ids[1], created_ids[0]]
+    );
     let german = ListQuery { languages: vec!["de_DE".to_owned()], ..named.clone() };
-    assert_eq!(walk(store, german.clone()).await, [made[1]]);
-    let found = ListQuery { words: search_terms::words("hel de"), ..named.clone() };
-    assert_eq!(walk(store, found.clone()).await, [made[1]]);
-    for (listing, count) in [(named.clone(), 3), (german, 1), (found, 1)] {
-        assert_eq!(store.count_templates(listing).await.unwrap(), count);
+    assert_eq!(read_all(store, german.clone()).await, [created_ids[1]]);
+    let matching = ListQuery { words: search_terms::words("hel de"), ..named.clone() };
+    assert_eq!(read_all(store, matching.clone()).await, [created_ids[1]]);
+    for (query, count) in [(named.clone(), 3), (german, 1), (matching, 1)] {
+        assert_eq!(store.count_templates(query).await.unwrap(), count);
     }
-    // Another account does not get there with the name of this one.
+    // The group of one account matches nothing in another account.
     let foreign = ListQuery { account: theirs, ..named };
-    assert_eq!(walk(store, foreign.clone()).await, []);
+    assert_eq!(read_all(store, foreign.clone()).await, []);
     assert_eq!(store.count_templates(foreign).await.unwrap(), 0);
 }
 
-pub(crate) async fn a_list_is_counted_whole_wherever_its_page_begins(store: &Shared) {
+pub(crate) async fn a_count_does_not_depend_on_the_cursor(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
-    let made = thirty(store, mine).await;
+    let created_ids = thirty(store, mine).await;
     create(store, new(theirs, "theirs")).await;
-    follow(store).await;
-    let count = async |listing| store.count_templates(listing).await.unwrap();
+    update_index(store).await;
+    let count = async |query| store.count_templates(query).await.unwrap();
     assert_eq!((count(all(mine)).await, count(all(theirs)).await), (30, 1));
-    for listing in [all(mine), searching(mine, "t")] {
-        let middle = ListQuery { after: Some(made[10]), limit: 1, ..listing.clone() };
-        let back = ListQuery { before: Some(made[10]), ..listing };
+    for query in [all(mine), search(mine, "t")] {
+        let middle = ListQuery { after: Some(created_ids[10]), limit: 1, ..query.clone() };
+        let back = ListQuery { before: Some(created_ids[10]), ..query };
         assert_eq!((count(middle).await, count(back).await), (30, 30));
     }
-    // What was deleted is not counted, though the words have not followed yet.
-    done(store.delete_template(change(mine, made[7])).await.unwrap());
+    // Deleted templates are not counted, even before the search index is updated.
+    done(store.delete_template(change(mine, created_ids[7])).await.unwrap());
     assert_eq!(count(all(mine)).await, 29);
-    assert_eq!(count(searching(mine, "t")).await, 29);
-    assert_eq!(count(searching(mine, "theirs")).await, 0);
-    let claim = ListQuery { name: Some(NameFilter::Claim("t3".to_owned())), ..all(mine) };
-    assert_eq!(count(claim.clone()).await, 1);
-    assert_eq!(count(ListQuery { account: theirs, ..claim }).await, 0);
+    assert_eq!(count(search(mine, "t")).await, 29);
+    assert_eq!(count(search(mine, "theirs")).await, 0);
+    let by_key = ListQuery { name: Some(NameFilter::UniqueKey("t3".to_owned())), ..all(mine) };
+    assert_eq!(count(by_key.clone()).await, 1);
+    assert_eq!(count(ListQuery { account: theirs, ..by_key }).await, 0);
 }
 
-pub(crate) async fn what_nobody_can_have_is_not_found_and_breaks_nothing(store: &Shared) {
+pub(crate) async fn impossible_values_match_nothing_and_cause_no_error(store: &Shared) {
     let account = account(store, "a").await;
     let ids = thirty(store, account).await;
-    follow(store).await;
-    for (languages, found) in
+    update_index(store).await;
+    for (languages, matching) in
         [(&["\0"][..], 0), (&["pt_BR\0"], 0), (&["\0", "pt_BR"], 15), (&[""], 0)]
     {
         let languages: Vec<String> = languages.iter().map(|it| (*it).to_owned()).collect();
-        let listing = ListQuery { languages, ..all(account) };
-        assert_eq!(walk(store, listing.clone()).await.len(), found, "{listing:?}");
-        assert_eq!(store.count_templates(listing.clone()).await.unwrap(), found as u64);
-        let listing = ListQuery { words: vec!["t".to_owned()], ..listing };
-        assert_eq!(walk(store, listing.clone()).await.len(), found, "{listing:?}");
-        assert_eq!(store.count_templates(listing).await.unwrap(), found as u64);
+        let query = ListQuery { languages, ..all(account) };
+        assert_eq!(read_all(store, query.clone()).await.len(), matching, "{query:?}");
+        assert_eq!(store.count_templates(query.clone()).await.unwrap(), matching as u64);
+        let query = ListQuery { words: vec!["t".to_owned()], ..query };
+        assert_eq!(read_all(store, query.clone()).await.len(), matching, "{query:?}");
+        assert_eq!(store.count_templates(query).await.unwrap(), matching as u64);
     }
     for text in ["\0", "15550001111\0", "\0t1"] {
-        let named = NameFilter::Claim(text.to_owned());
+        let named = NameFilter::UniqueKey(text.to_owned());
         assert!(names(store, ListQuery { name: Some(named), ..all(account) }).await.is_empty());
-        assert_eq!(store.taken(account, text).await.unwrap(), None);
-        assert!(store.family(account, text).await.unwrap().is_empty());
+        assert_eq!(store.name_conflict(account, text).await.unwrap(), None);
+        assert!(store.translations(account, text).await.unwrap().is_empty());
         assert_eq!(store.phone_owner(text).await.unwrap(), None);
         assert_eq!(store.upload(account, text, noon(0)).await.unwrap(), None);
         let appended = store.append_upload(account, text, 0, b"x", 9_999, noon(0)).await.unwrap();
@@ -222,5 +226,5 @@ pub(crate) async fn what_nobody_can_have_is_not_found_and_breaks_nothing(store: 
         assert_eq!(store.media(text).await.unwrap(), None);
         assert!(store.media_chunk(text, 0).await.unwrap().is_empty());
     }
-    assert_eq!(walk(store, all(account)).await, ids);
+    assert_eq!(read_all(store, all(account)).await, ids);
 }

@@ -1,4 +1,4 @@
-//! What only the PostgreSQL store is asked: its connections, and how its database begins.
+//! Tests of the PostgreSQL store alone: its connections, and concurrent start-up.
 
 use std::sync::Arc;
 
@@ -16,31 +16,31 @@ use super::{
         with_key,
     },
     lists::{all, names},
-    one_database::{name_in, somebody_waits},
+    one_database::{database_name, wait_for_blocked_statement},
 };
 
-/// What the other connections to the database are at: how many there are, how many do something or
-/// wait, and how many stand in a transaction that nobody goes on with.
-pub(super) async fn others(client: &Client) -> (i64, i64, i64) {
+/// Counts the other connections to the database: all of them, those that run a statement or wait
+/// for a lock, and those that are idle in a transaction.
+pub(super) async fn other_connections(client: &Client) -> (i64, i64, i64) {
     let statement = "SELECT count(*), count(*) FILTER (WHERE state = 'active'), \
                      count(*) FILTER (WHERE state LIKE 'idle in%') FROM pg_stat_activity \
                      WHERE datname = current_database() AND pid <> pg_backend_pid() \
                      AND backend_type = 'client backend'";
-    // Within a transaction the server would go on telling what it told first.
+    // Within a transaction the server would keep returning its first snapshot.
     client.batch_execute("SELECT pg_stat_clear_snapshot()").await.unwrap();
     let row = client.query_one(statement, &[]).await.unwrap();
     (row.get(0), row.get(1), row.get(2))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_goes_away_in_the_middle_leaves_nothing_behind() {
+async fn cancelled_calls_leave_no_statement_and_no_transaction_behind() {
     const CALLERS: usize = 12;
     let address = fresh_database().await;
     let (store, client) = (open_postgres_with(&address, CALLERS).await, client(&address).await);
     let account = account(&store, "a").await;
     let id = create(&store, new(account, "before")).await;
     client.batch_execute("BEGIN; LOCK TABLE template IN ACCESS EXCLUSIVE MODE").await.unwrap();
-    // Connections are made one after the other, and whoever comes too early asks again.
+    // Connections open one after the other, so early callers retry.
     let callers: Vec<_> = (0..CALLERS)
         .flat_map(|_| {
             let (lists, edits) = (Arc::clone(&store), Arc::clone(&store));
@@ -59,45 +59,45 @@ async fn whoever_goes_away_in_the_middle_leaves_nothing_behind() {
             ]
         })
         .collect();
-    while others(&client).await.1 < i64::try_from(CALLERS).unwrap() {
+    while other_connections(&client).await.1 < i64::try_from(CALLERS).unwrap() {
         tokio::task::yield_now().await;
     }
     for caller in callers {
         caller.abort();
         assert!(caller.await.unwrap_err().is_cancelled());
     }
-    // Nobody waits for the lock any more, though it is still held.
+    // The cancelled calls no longer wait for the lock, though it is still held.
     loop {
-        let (_, active, in_transaction) = others(&client).await;
+        let (_, active, in_transaction) = other_connections(&client).await;
         if active + in_transaction == 0 {
             break;
         }
         tokio::task::yield_now().await;
     }
     client.batch_execute("ROLLBACK").await.unwrap();
-    // Whichever connection a list gets, it sees what was acknowledged.
+    // A list sees all acknowledged writes, whichever connection it uses.
     for index in 0..2 * CALLERS {
         let name = format!("t{index}");
         create(&store, new(account, &name)).await;
         let newest = names(&store, all(account)).await.into_iter().next();
         assert_eq!(newest, Some(name));
     }
-    let (there, _, in_transaction) = others(&client).await;
+    let (total, _, in_transaction) = other_connections(&client).await;
     assert_eq!(in_transaction, 0);
-    assert!(there <= i64::try_from(2 * CALLERS + 6).unwrap(), "{there} connections");
+    assert!(total <= i64::try_from(2 * CALLERS + 6).unwrap(), "{total} connections");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_that_the_server_ends_is_replaced_by_another() {
+async fn a_connection_that_the_server_closes_is_replaced() {
     let address = fresh_database().await;
     let (store, client) = (open_postgres_with(&address, 4).await, client(&address).await);
     let account = account(&store, "a").await;
     for round in 0..3 {
         let id = create(&store, new(account, &format!("t{round}"))).await;
-        let ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+        let terminate = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                      WHERE datname = current_database() AND pid <> pg_backend_pid()";
-        client.query(ended, &[]).await.unwrap();
-        while others(&client).await.0 > 0 {
+        client.query(terminate, &[]).await.unwrap();
+        while other_connections(&client).await.0 > 0 {
             tokio::task::yield_now().await;
         }
         assert!(store.template(account, id).await.unwrap().is_some());
@@ -106,8 +106,8 @@ async fn a_connection_that_the_server_ends_is_replaced_by_another() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_many_that_open_an_empty_database_together_all_succeed() {
-    // They stumble over one another in several ways, each of them now and then.
+async fn many_stores_can_open_an_empty_database_concurrently() {
+    // They conflict in several ways, each of which happens only sometimes.
     for _ in 0..8 {
         let address: PostgresAddress = fresh_database().await.parse().unwrap();
         let open = |_| {
@@ -117,14 +117,14 @@ async fn of_many_that_open_an_empty_database_together_all_succeed() {
             })
         };
         let opened: Vec<_> = (0..16).map(open).collect();
-        for one in opened {
-            one.await.unwrap().unwrap();
+        for store in opened {
+            store.await.unwrap().unwrap();
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn reads_that_lose_their_connections_all_at_once_are_all_answered() {
+async fn reads_succeed_when_all_shared_connections_are_lost_at_once() {
     const READERS: usize = 100;
     let address = fresh_database().await;
     let (store, client) = (open_postgres_with(&address, 4).await, client(&address).await);
@@ -137,13 +137,13 @@ async fn reads_that_lose_their_connections_all_at_once_are_all_answered() {
             tokio::spawn(async move { store.template(account, id).await.unwrap().unwrap().id })
         })
         .collect();
-    // All connections that reads share stand behind the lock.
-    while others(&client).await.1 < 4 {
+    // Reads on all shared connections wait for the lock.
+    while other_connections(&client).await.1 < 4 {
         tokio::task::yield_now().await;
     }
-    let ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE \
+    let terminate = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE \
                  datname = current_database() AND pid <> pg_backend_pid() AND state = 'active'";
-    client.query(ended, &[]).await.unwrap();
+    client.query(terminate, &[]).await.unwrap();
     client.batch_execute("ROLLBACK").await.unwrap();
     for reader in readers {
         assert_eq!(reader.await.unwrap(), id);
@@ -151,13 +151,13 @@ async fn reads_that_lose_their_connections_all_at_once_are_all_answered() {
 }
 
 #[tokio::test]
-async fn a_commit_goes_on_when_whoever_waited_for_it_has_gone() {
+async fn a_commit_completes_after_its_caller_was_cancelled() {
     let address = fresh_database().await;
     let (store, client) = (open_postgres_with(&address, 1).await, client(&address).await);
     let (slow, other) = (account(&store, "a").await, account(&store, "b").await);
     let id = create(&store, new(slow, "slow")).await;
     let next = create(&store, new(other, "other")).await;
-    // The last of a transaction is done when it is committed: here it waits for somebody.
+    // The deferred trigger runs at commit, where it waits for the advisory lock.
     let gate = format!(
         "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS \
          'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END'; \
@@ -169,30 +169,32 @@ async fn a_commit_goes_on_when_whoever_waited_for_it_has_gone() {
         let store = Arc::clone(&store);
         async move { store.edit_template(change(slow, id), Edit::Restore(1)).await }
     });
-    somebody_waits(&client).await;
+    wait_for_blocked_statement(&client).await;
     caller.abort();
     assert!(caller.await.unwrap_err().is_cancelled());
-    // There is one connection: when the next one has it, the former is dealt with.
+    // There is only one connection: when the next edit gets one, the store has dropped the first.
     while store.edit_template(change(other, next), Edit::Restore(1)).await.is_err() {
         tokio::task::yield_now().await;
     }
     client.batch_execute("SELECT pg_advisory_unlock(1)").await.unwrap();
-    while others(&client).await.1 > 0 {
+    while other_connections(&client).await.1 > 0 {
         tokio::task::yield_now().await;
     }
     assert_eq!(store.template(slow, id).await.unwrap().unwrap().state.version, 2);
 }
 
 #[tokio::test]
-async fn a_connection_that_cannot_be_made_is_nothing_to_those_that_are_there() {
+async fn a_failed_connect_does_not_affect_open_connections() {
     let address = fresh_database().await;
     let client = client(&address).await;
-    let role = format!("{}_role", name_in(&address));
-    let grant =
-        format!("CREATE ROLE {role} LOGIN; ALTER DATABASE {} OWNER TO {role}", name_in(&address));
+    let role = format!("{}_role", database_name(&address));
+    let grant = format!(
+        "CREATE ROLE {role} LOGIN; ALTER DATABASE {} OWNER TO {role}",
+        database_name(&address)
+    );
     client.batch_execute(&grant).await.unwrap();
-    let theirs = address.replace("//galley@", &format!("//{role}@"));
-    let store = open_postgres_with(&theirs, 2).await;
+    let role_address = address.replace("//galley@", &format!("//{role}@"));
+    let store = open_postgres_with(&role_address, 2).await;
     let account = account(&store, "a").await;
     let id = create(&store, new(account, "one")).await;
     let edit = || {
@@ -202,22 +204,22 @@ async fn a_connection_that_cannot_be_made_is_nothing_to_those_that_are_there() {
     for _ in 0..4 {
         store.template(account, id).await.unwrap();
     }
-    let (there, _, _) = others(&client).await;
-    // The only connection for edits is in use, and the server gives no more.
+    let (total, _, _) = other_connections(&client).await;
+    // The only connection for edits is in use, and the server accepts no new ones.
     client.batch_execute(&format!("ALTER ROLE {role} CONNECTION LIMIT 0")).await.unwrap();
     client.batch_execute("BEGIN; LOCK TABLE template").await.unwrap();
     let first = tokio::spawn(edit());
-    somebody_waits(&client).await;
+    wait_for_blocked_statement(&client).await;
     assert!(matches!(edit().await, Err(StoreError::Unavailable(_))));
     client.batch_execute("ROLLBACK").await.unwrap();
     assert!(first.await.unwrap().is_ok());
-    assert!(edit().await.is_ok(), "the connection is there again");
-    // One of those that reads share is gone, and stays so.
-    let ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE \
+    assert!(edit().await.is_ok(), "the connection is back in the pool");
+    // Close one of the shared connections; it cannot be replaced.
+    let terminate = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE \
                  datname = current_database() AND query LIKE '%WHERE id = ANY($1)%' \
                  AND pid <> pg_backend_pid() LIMIT 1";
-    assert_eq!(client.query(ended, &[]).await.unwrap().len(), 1);
-    while others(&client).await.0 == there {
+    assert_eq!(client.query(terminate, &[]).await.unwrap().len(), 1);
+    while other_connections(&client).await.0 == total {
         tokio::task::yield_now().await;
     }
     for _ in 0..8 {
@@ -226,7 +228,7 @@ async fn a_connection_that_cannot_be_made_is_nothing_to_those_that_are_there() {
 }
 
 #[tokio::test]
-async fn whoever_waits_while_all_connections_are_in_use_is_told_so() {
+async fn a_call_fails_as_busy_while_all_connections_are_in_use() {
     let address = fresh_database().await;
     let (store, client) = (open_postgres_with(&address, 1).await, client(&address).await);
     let account = account(&store, "a").await;
@@ -239,7 +241,7 @@ async fn whoever_waits_while_all_connections_are_in_use_is_told_so() {
         )
     };
     let first = edit();
-    somebody_waits(&client).await;
+    wait_for_blocked_statement(&client).await;
     time::pause();
     assert!(matches!(edit().await.unwrap(), Err(StoreError::Busy)));
     time::resume();
@@ -248,7 +250,7 @@ async fn whoever_waits_while_all_connections_are_in_use_is_told_so() {
 }
 
 #[test]
-fn what_is_dropped_where_nothing_runs_leaves_no_transaction_to_others() {
+fn a_call_dropped_outside_a_runtime_leaves_no_open_transaction() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let address = runtime.block_on(fresh_database());
     let (store, client) =
@@ -260,7 +262,7 @@ fn what_is_dropped_where_nothing_runs_leaves_no_transaction_to_others() {
         client.batch_execute("BEGIN; LOCK TABLE template").await.unwrap();
         tokio::select! {
             _ = &mut list => panic!("the table is locked"),
-            () = somebody_waits(&client) => {}
+            () = wait_for_blocked_statement(&client) => {}
         }
     });
     drop(list);
@@ -272,7 +274,7 @@ fn what_is_dropped_where_nothing_runs_leaves_no_transaction_to_others() {
 }
 
 #[tokio::test]
-async fn what_a_key_made_is_told_only_when_it_can_be_confirmed() {
+async fn an_idempotency_record_is_returned_only_after_it_is_confirmed() {
     let address = fresh_database().await;
     let (store, watcher) = (open_postgres_with(&address, 2).await, client(&address).await);
     let account = account(&store, "a").await;
@@ -280,36 +282,36 @@ async fn what_a_key_made_is_told_only_when_it_can_be_confirmed() {
     let mut other = client(&address).await;
     let open = other.transaction().await.unwrap();
     open.execute("SELECT 1 FROM account FOR UPDATE", &[]).await.unwrap();
-    // It waits for its account, as whatever is committed does.
-    let record = store.record(account, [1; 16], noon(0));
+    // The confirmation waits for the account's lock, like every commit.
+    let record = store.idempotency_record(account, [1; 16], noon(0));
     let mut record = std::pin::pin!(record);
     tokio::select! {
         found = &mut record => panic!("{found:?}"),
-        () = somebody_waits(&watcher) => {}
+        () = wait_for_blocked_statement(&watcher) => {}
     }
-    assert_eq!(store.record(account, [2; 16], noon(0)).await.unwrap(), None);
+    assert_eq!(store.idempotency_record(account, [2; 16], noon(0)).await.unwrap(), None);
     open.rollback().await.unwrap();
-    assert_eq!(record.await.unwrap().unwrap().receipt.id, id);
+    assert_eq!(record.await.unwrap().unwrap().created.id, id);
 }
 
 #[tokio::test]
-async fn a_database_that_becomes_hasty_is_waited_for_as_it_was() {
+async fn commits_stay_synchronous_after_the_database_setting_changes() {
     let address = fresh_database().await;
     let (store, client) = (open_postgres_with(&address, 1).await, client(&address).await);
-    let change_it = format!(
-        "ALTER DATABASE {} SET synchronous_commit = off; CREATE TABLE seen (setting TEXT); \
-         CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN \
-         INSERT INTO seen VALUES (current_setting(''synchronous_commit'')); RETURN NULL; END'; \
-         CREATE TRIGGER look AFTER INSERT OR UPDATE ON template EXECUTE FUNCTION look()",
-        name_in(&address)
+    let weaken = format!(
+        "ALTER DATABASE {} SET synchronous_commit = off; CREATE TABLE recorded (setting TEXT); \
+         CREATE FUNCTION record_setting() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN \
+         INSERT INTO recorded VALUES (current_setting(''synchronous_commit'')); RETURN NULL; END'; \
+         CREATE TRIGGER record_setting AFTER INSERT OR UPDATE ON template EXECUTE FUNCTION record_setting()",
+        database_name(&address)
     );
-    client.batch_execute(&change_it).await.unwrap();
+    client.batch_execute(&weaken).await.unwrap();
     let account = account(&store, "a").await;
     let id = create(&store, new(account, "one")).await;
     done(store.edit_template(change(account, id), Edit::Restore(1)).await.unwrap());
-    let seen = client.query("SELECT setting FROM seen", &[]).await.unwrap();
-    let seen: Vec<String> = seen.iter().map(|row| row.get(0)).collect();
-    assert_eq!(seen, ["on", "on"]);
-    let told = PostgresStore::open(&address.parse().unwrap(), &PostgresOptions::default()).await;
-    assert!(told.is_err(), "whoever starts now refuses it");
+    let rows = client.query("SELECT setting FROM recorded", &[]).await.unwrap();
+    let settings: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    assert_eq!(settings, ["on", "on"]);
+    let opened = PostgresStore::open(&address.parse().unwrap(), &PostgresOptions::default()).await;
+    assert!(opened.is_err(), "a new store refuses the database");
 }

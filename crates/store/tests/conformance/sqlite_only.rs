@@ -1,4 +1,4 @@
-//! What only the SQLite store is asked: its queue, its file, its copies.
+//! Tests of the SQLite store only: its queue, its file, its search index, its backups.
 
 use std::sync::Arc;
 
@@ -10,71 +10,70 @@ use galley_store::{
 
 use super::{
     fixture::{
-        Shared, about, account, all_at_once, change, create, done, events, fresh_sqlite, new, noon,
+        Shared, account, change, create, create_concurrently, done, events, fresh_sqlite, new,
+        noon, template_subject,
     },
-    lists::{follow, names, searching},
-    uploads::{ROOM, append, begin, is_sound, picture, upload},
+    lists::{names, search, update_index},
+    uploads::{QUOTA, append, assert_integrity, begin, png, upload},
 };
 
 #[tokio::test]
-async fn a_full_queue_answers_busy_and_loses_nothing_it_took() {
+async fn a_full_queue_returns_busy_and_keeps_the_queued_writes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("galley.db");
     let options = SqliteOptions { queue: 1, ..SqliteOptions::default() };
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path, &options).unwrap());
     let account = account(&store, "a").await;
-    // While another process holds the write lock, the writer stands still and its queue fills.
+    // The queue fills while another process holds the write lock and blocks the writer.
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let (mut waiting, mut busy) = (Vec::new(), 0);
+    let (mut queued, mut busy) = (Vec::new(), 0);
     while busy == 0 {
-        let name = format!("t{}", waiting.len());
-        let mut creation = Box::pin({
+        let name = format!("t{}", queued.len());
+        let mut create = Box::pin({
             let store = Arc::clone(&store);
             async move { store.create_template(new(account, &name)).await }
         });
-        // One poll puts it into the queue, or finds the queue full.
-        match std::future::poll_fn(|context| {
-            std::task::Poll::Ready(creation.as_mut().poll(context))
-        })
-        .await
+        // The first poll queues the create or fails because the queue is full.
+        match std::future::poll_fn(|context| std::task::Poll::Ready(create.as_mut().poll(context)))
+            .await
         {
             std::task::Poll::Ready(Err(StoreError::Busy)) => busy += 1,
             std::task::Poll::Ready(other) => panic!("{other:?}"),
-            std::task::Poll::Pending => waiting.push(creation),
+            std::task::Poll::Pending => queued.push(create),
         }
-        assert!(waiting.len() < 10, "a queue of one takes one, and the writer holds some");
+        assert!(queued.len() < 10, "one in the queue, and some that the writer has taken");
     }
     other.execute_batch("ROLLBACK").unwrap();
-    let taken = waiting.len();
-    for creation in waiting {
-        creation.await.unwrap();
+    let count = queued.len();
+    for create in queued {
+        create.await.unwrap();
     }
-    assert_eq!(events(&store, account, 0, 100).await.len(), taken);
+    assert_eq!(events(&store, account, 0, 100).await.len(), count);
 }
 
 #[tokio::test]
-async fn a_store_opens_again_with_all_that_was_acknowledged() {
+async fn a_reopened_store_contains_all_acknowledged_writes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("galley.db");
     let store: Arc<dyn Store> =
         Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap());
     let account = account(&store, "a").await;
     let news = (0..50).map(|index| new(account, &format!("t{index}"))).collect();
-    assert_eq!(all_at_once(&store, news).await.len(), 50);
-    assert_eq!(store.accounts().await.unwrap().len(), 1, "readers are open, too");
+    assert_eq!(create_concurrently(&store, news).await.len(), 50);
+    assert_eq!(store.accounts().await.unwrap().len(), 1, "opens a reader as well");
     drop(store);
     assert!(
         !dir.path().join("galley.db-wal").exists(),
-        "an orderly end folds the log into the file"
+        "an orderly shutdown checkpoints and removes the WAL"
     );
     let store = open(&path);
     assert_eq!(events(&store, account, 0, 100).await.len(), 50);
-    assert!(store.check_integrity().await.unwrap().iter().all(|finding| finding.good));
+    assert!(store.check_integrity().await.unwrap().iter().all(|finding| finding.ok));
 }
 
 #[tokio::test]
-async fn a_copy_taken_while_writing_opens_and_is_whole() {
+async fn a_backup_taken_between_writes_is_complete() {
     let (store, dir) = fresh_sqlite();
     let account = account(&store, "a").await;
     store.create_template(new(account, "before")).await.unwrap();
@@ -83,14 +82,17 @@ async fn a_copy_taken_while_writing_opens_and_is_whole() {
     store.create_template(new(account, "after")).await.unwrap();
     assert!(store.backup(&copy).await.is_err(), "a file that exists is not overwritten");
     let copy = open(&copy);
-    let names: Vec<_> =
-        events(&copy, account, 0, 10).await.iter().map(|it| about(it).1.to_owned()).collect();
+    let names: Vec<_> = events(&copy, account, 0, 10)
+        .await
+        .iter()
+        .map(|it| template_subject(it).1.to_owned())
+        .collect();
     assert_eq!(names, ["before"]);
-    assert!(copy.check_integrity().await.unwrap().iter().all(|finding| finding.good));
+    assert!(copy.check_integrity().await.unwrap().iter().all(|finding| finding.ok));
 }
 
 #[tokio::test]
-async fn two_processes_may_write_to_one_file() {
+async fn two_processes_can_write_to_one_file() {
     let (store, dir) = fresh_sqlite();
     let account = account(&store, "a").await;
     let second: Arc<dyn Store> = Arc::new(
@@ -105,10 +107,10 @@ async fn two_processes_may_write_to_one_file() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_log_begins_anew_although_somebody_always_reads() {
+async fn the_wal_restarts_although_there_are_always_readers() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("galley.db");
-    let options = SqliteOptions { fold_pages: 100, ..SqliteOptions::default() };
+    let options = SqliteOptions { checkpoint_pages: 100, ..SqliteOptions::default() };
     let store: Shared = Arc::new(SqliteStore::open(&path, &options).unwrap());
     let account = account(&store, "a").await;
     let id = create(&store, new(account, "first")).await;
@@ -120,7 +122,7 @@ async fn the_log_begins_anew_although_somebody_always_reads() {
                 let runtime = tokio::runtime::Handle::current();
                 while !done.load(std::sync::atomic::Ordering::Relaxed) {
                     runtime.block_on(store.template(account, id)).unwrap().unwrap();
-                    // What a service does with it before it reads the next one.
+                    // Simulates the work of a service between two reads.
                     let read = std::time::Instant::now();
                     while read.elapsed() < std::time::Duration::from_micros(30) {
                         std::hint::spin_loop();
@@ -132,44 +134,45 @@ async fn the_log_begins_anew_although_somebody_always_reads() {
     let mut pages = 0;
     for index in 0..1_000 {
         create(&store, new(account, &format!("t{index}"))).await;
-        let log = std::fs::metadata(dir.path().join("galley.db-wal")).unwrap().len();
-        pages = pages.max(log / 4_096);
+        let wal_bytes = std::fs::metadata(dir.path().join("galley.db-wal")).unwrap().len();
+        pages = pages.max(wal_bytes / 4_096);
     }
     done.store(true, std::sync::atomic::Ordering::Relaxed);
     for reader in readers {
         reader.await.unwrap();
     }
-    // It would have several thousand; how many it has depends on when readers get their turn.
-    assert!(pages < 2_500, "the log had {pages} pages");
+    // Without restarts it would have several thousand pages. The exact number depends on how the
+    // readers are scheduled.
+    assert!(pages < 2_500, "the WAL had {pages} pages");
 }
 
 #[tokio::test]
-async fn what_another_process_commits_is_seen_a_moment_later_at_most() {
+async fn commits_of_another_process_become_visible() {
     let (store, dir) = fresh_sqlite();
     let account = account(&store, "a").await;
     let id = create(&store, new(account, "hello")).await;
     let second = open(&dir.path().join("galley.db"));
-    // This read leaves a transaction open that shows the template.
+    // This read leaves a transaction open that contains the template.
     assert!(store.template(account, id).await.unwrap().is_some());
     done(second.delete_template(change(account, id)).await.unwrap());
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     while store.template(account, id).await.unwrap().is_some() {
-        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "it is still seen");
+        assert!(started.elapsed() < std::time::Duration::from_secs(5), "it is still visible");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn whoever_reads_after_an_edit_was_acknowledged_sees_it_however_many_others_read() {
+async fn a_read_after_an_acknowledged_edit_sees_it_under_concurrent_reads() {
     let (store, _dir) = fresh_sqlite();
     let account = account(&store, "a").await;
     let id = create(&store, new(account, "hello")).await;
-    let done_editing = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let is_finished = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let readers: Vec<_> = (0..3)
         .map(|_| {
-            let (store, ended) = (Arc::clone(&store), Arc::clone(&done_editing));
+            let (store, is_finished) = (Arc::clone(&store), Arc::clone(&is_finished));
             tokio::spawn(async move {
                 let mut newest = 0;
-                while !ended.load(std::sync::atomic::Ordering::Relaxed) {
+                while !is_finished.load(std::sync::atomic::Ordering::Relaxed) {
                     let revision = store.template(account, id).await.unwrap().unwrap().revision;
                     assert!(revision >= newest, "{revision} was read after {newest}");
                     newest = revision;
@@ -180,17 +183,17 @@ async fn whoever_reads_after_an_edit_was_acknowledged_sees_it_however_many_other
         .collect();
     for index in 0..300 {
         let edited =
-            done(store.edit_template(change(account, id), replacing(index)).await.unwrap());
+            done(store.edit_template(change(account, id), body_edit(index)).await.unwrap());
         let read = store.template(account, id).await.unwrap().unwrap();
         assert_eq!(*read, edited);
     }
-    done_editing.store(true, std::sync::atomic::Ordering::Relaxed);
+    is_finished.store(true, std::sync::atomic::Ordering::Relaxed);
     for reader in readers {
         reader.await.unwrap();
     }
 }
 
-fn replacing(index: u32) -> Edit {
+fn body_edit(index: u32) -> Edit {
     let content = format!(r#"{{"components":[{{"type":"BODY","text":"text {index}"}}]}}"#);
     Edit::Replace { content: Some(content), category: None }
 }
@@ -200,77 +203,77 @@ fn open(path: &std::path::Path) -> Shared {
 }
 
 #[tokio::test]
-async fn the_search_goes_on_where_it_was_and_is_made_anew_when_its_file_is_gone() {
+async fn the_search_index_resumes_after_a_restart_and_is_rebuilt_when_its_file_is_missing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("galley.db");
     let store = open(&path);
     let account = account(&store, "a").await;
     create(&store, new(account, "first")).await;
-    follow(&store).await;
+    update_index(&store).await;
     create(&store, new(account, "second")).await;
     drop(store);
     let store = open(&path);
-    assert_eq!(names(&store, searching(account, "first")).await, ["first"]);
-    assert_eq!(names(&store, searching(account, "second")).await, [""; 0]);
-    follow(&store).await;
-    assert_eq!(names(&store, searching(account, "second")).await, ["second"]);
+    assert_eq!(names(&store, search(account, "first")).await, ["first"]);
+    assert_eq!(names(&store, search(account, "second")).await, [""; 0]);
+    update_index(&store).await;
+    assert_eq!(names(&store, search(account, "second")).await, ["second"]);
     drop(store);
     std::fs::remove_file(dir.path().join("galley.db-search")).unwrap();
     let store = open(&path);
-    assert_eq!(names(&store, searching(account, "first")).await, [""; 0]);
-    follow(&store).await;
+    assert_eq!(names(&store, search(account, "first")).await, [""; 0]);
+    update_index(&store).await;
     create(&store, new(account, "third")).await;
-    follow(&store).await;
+    update_index(&store).await;
     for name in ["first", "second", "third"] {
-        assert_eq!(names(&store, searching(account, name)).await, [name]);
+        assert_eq!(names(&store, search(account, name)).await, [name]);
     }
 }
 
 #[tokio::test]
-async fn a_damaged_search_is_made_anew_by_the_next_steps() {
+async fn a_corrupt_search_index_is_rebuilt() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("galley.db");
     let store = open(&path);
     let account = account(&store, "a").await;
     create(&store, new(account, "first")).await;
     drop(store);
-    std::fs::write(dir.path().join("galley.db-search"), "this is no database at all").unwrap();
+    std::fs::write(dir.path().join("galley.db-search"), "this is not a database").unwrap();
     let store = open(&path);
-    assert!(store.list(searching(account, "first")).await.is_err());
-    follow(&store).await;
-    assert_eq!(names(&store, searching(account, "first")).await, ["first"]);
+    assert!(store.list(search(account, "first")).await.is_err());
+    update_index(&store).await;
+    assert_eq!(names(&store, search(account, "first")).await, ["first"]);
 }
 
 #[tokio::test]
-async fn a_search_that_followed_another_history_is_made_anew() {
+async fn a_search_index_that_is_ahead_of_a_restored_store_is_rebuilt() {
     let (store, dir) = fresh_sqlite();
     let account = account(&store, "a").await;
-    create(&store, new(account, "kept")).await;
+    create(&store, new(account, "stored")).await;
     let copy = dir.path().join("copy.db");
     store.backup(&copy).await.unwrap();
     create(&store, new(account, "lost")).await;
-    follow(&store).await;
+    update_index(&store).await;
     drop(store);
-    // The copy is put back under the search of what came after it.
+    // Restores the backup beside the search index of the newer store.
     let path = dir.path().join("galley.db");
     std::fs::rename(&copy, &path).unwrap();
     let store = open(&path);
     create(&store, NewTemplate { at: noon(60_000), ..new(account, "instead") }).await;
-    follow(&store).await;
-    assert_eq!(names(&store, searching(account, "lost")).await, [""; 0]);
-    assert_eq!(names(&store, searching(account, "instead")).await, ["instead"]);
-    assert_eq!(names(&store, searching(account, "kept")).await, ["kept"]);
+    update_index(&store).await;
+    assert_eq!(names(&store, search(account, "lost")).await, [""; 0]);
+    assert_eq!(names(&store, search(account, "instead")).await, ["instead"]);
+    assert_eq!(names(&store, search(account, "stored")).await, ["stored"]);
 }
 
-/// Asks the file itself for a number.
-fn ask(dir: &tempfile::TempDir, query: &str) -> usize {
+/// Reads a number directly from the database file.
+fn query_number(dir: &tempfile::TempDir, query: &str) -> usize {
     let file = rusqlite::Connection::open(dir.path().join("galley.db")).unwrap();
     let number: i64 = file.query_row(query, [], |row| row.get(0)).unwrap();
     usize::try_from(number).unwrap()
 }
 
 #[tokio::test]
-async fn an_upload_is_kept_in_chunks_that_are_neither_many_nor_large() {
+async fn an_upload_is_stored_in_few_chunks_of_limited_size() {
     let (store, dir) = fresh_sqlite();
     let account = account(&store, "a").await;
     let length = 40_000 + 3 * UPLOAD_CHUNK_BYTES;
@@ -281,30 +284,34 @@ async fn an_upload_is_kept_in_chunks_that_are_neither_many_nor_large() {
         file_name: "f".to_owned(),
         file_type: "t".to_owned(),
         length: length as u64,
-        room: ROOM,
+        quota: QUOTA,
         at: noon(0),
     };
     store.begin_upload(new).await.unwrap();
-    for piece in 0..400 {
-        let added = store.append_upload(account, "u", piece * 100, &[7; 100], ROOM, noon(0)).await;
-        assert_eq!(added.unwrap(), AppendOutcome::Received((piece + 1) * 100));
+    for index in 0..400 {
+        let outcome =
+            store.append_upload(account, "u", index * 100, &[7; 100], QUOTA, noon(0)).await;
+        assert_eq!(outcome.unwrap(), AppendOutcome::Received((index + 1) * 100));
     }
-    assert_eq!(ask(&dir, "SELECT count(*) FROM upload_chunk"), 3);
+    assert_eq!(query_number(&dir, "SELECT count(*) FROM upload_chunk"), 3);
     let rest = vec![7; 3 * UPLOAD_CHUNK_BYTES];
-    store.append_upload(account, "u", 40_000, &rest, ROOM, noon(0)).await.unwrap();
-    assert_eq!(ask(&dir, "SELECT max(length(bytes)) FROM upload_chunk"), UPLOAD_CHUNK_BYTES);
-    assert_eq!(ask(&dir, "SELECT sum(length(bytes)) FROM upload_chunk"), length);
+    store.append_upload(account, "u", 40_000, &rest, QUOTA, noon(0)).await.unwrap();
+    assert_eq!(
+        query_number(&dir, "SELECT max(length(bytes)) FROM upload_chunk"),
+        UPLOAD_CHUNK_BYTES
+    );
+    assert_eq!(query_number(&dir, "SELECT sum(length(bytes)) FROM upload_chunk"), length);
 }
 
 #[tokio::test]
-async fn what_media_take_is_counted_when_the_column_comes_and_looked_after_by_the_doctor() {
+async fn a_migration_counts_media_bytes_and_the_doctor_checks_them() {
     let (store, dir) = fresh_sqlite();
     let account = account(&store, "a").await;
-    for (id, length) in [("whole", 5_000), ("begun", 9_000)] {
+    for (id, length) in [("complete", 5_000), ("unfinished", 9_000)] {
         begin(&store, upload(account, id, length)).await;
-        append(&store, account, id, 0, &picture(5_000)).await;
+        append(&store, account, id, 0, &png(5_000)).await;
     }
-    is_sound(&store).await;
+    assert_integrity(&store).await;
     drop(store);
     let path = dir.path().join("galley.db");
     let file = rusqlite::Connection::open(&path).unwrap();
@@ -315,28 +322,28 @@ async fn what_media_take_is_counted_when_the_column_comes_and_looked_after_by_th
     )
     .unwrap();
     let store: Shared = Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap());
-    is_sound(&store).await;
-    assert_eq!(ask(&dir, "SELECT media_bytes FROM account"), 2 * 8_192 + 9 + 9);
+    assert_integrity(&store).await;
+    assert_eq!(query_number(&dir, "SELECT media_bytes FROM account"), 2 * 8_192 + 12 + 14);
     file.execute_batch("UPDATE account SET media_bytes = media_bytes + 1").unwrap();
     let findings = store.check_integrity().await.unwrap();
-    let bad: Vec<&str> = findings.iter().filter(|it| !it.good).map(|it| it.subject).collect();
-    assert_eq!(bad, ["media room"]);
+    let failed: Vec<&str> = findings.iter().filter(|it| !it.ok).map(|it| it.subject).collect();
+    assert_eq!(failed, ["media quota"]);
 }
 
 #[tokio::test]
-async fn what_limits_count_is_kept_for_those_who_have_them_and_no_longer_than_it_counts() {
+async fn rate_counters_exist_only_for_accounts_with_limits_and_are_pruned() {
     let (store, dir) = fresh_sqlite();
-    let (free, held) = (account(&store, "a").await, account(&store, "b").await);
-    store.set_account_limits(held, Some(AccountLimits::VERIFIED)).await.unwrap();
+    let (unlimited, limited) = (account(&store, "a").await, account(&store, "b").await);
+    store.set_account_limits(limited, Some(AccountLimits::VERIFIED)).await.unwrap();
     for index in 0..MAX_CREATES_PER_HOUR + 20 {
         let at = noon(60_000 * i64::try_from(index).unwrap());
-        create(&store, new(free, &format!("free{index}"))).await;
-        create(&store, NewTemplate { at, ..new(held, &format!("held{index}")) }).await;
+        create(&store, new(unlimited, &format!("unlimited{index}"))).await;
+        create(&store, NewTemplate { at, ..new(limited, &format!("limited{index}")) }).await;
     }
-    assert_eq!(ask(&dir, "SELECT count(*) FROM counted"), MAX_CREATES_PER_HOUR);
-    let id = store.taken(held, "held0").await.unwrap().unwrap().own.unwrap();
-    done(store.edit_template(change(held, id), replacing(1)).await.unwrap());
-    assert_eq!(ask(&dir, "SELECT count(*) FROM counted"), MAX_CREATES_PER_HOUR + 1);
-    done(store.delete_template(change(held, id)).await.unwrap());
-    assert_eq!(ask(&dir, "SELECT count(*) FROM counted"), MAX_CREATES_PER_HOUR);
+    assert_eq!(query_number(&dir, "SELECT count(*) FROM counted"), MAX_CREATES_PER_HOUR);
+    let id = store.name_conflict(limited, "limited0").await.unwrap().unwrap().existing_id.unwrap();
+    done(store.edit_template(change(limited, id), body_edit(1)).await.unwrap());
+    assert_eq!(query_number(&dir, "SELECT count(*) FROM counted"), MAX_CREATES_PER_HOUR + 1);
+    done(store.delete_template(change(limited, id)).await.unwrap());
+    assert_eq!(query_number(&dir, "SELECT count(*) FROM counted"), MAX_CREATES_PER_HOUR);
 }

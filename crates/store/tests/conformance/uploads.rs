@@ -1,4 +1,4 @@
-//! Cases about files that are sent piece by piece.
+//! Cases about resumable uploads.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::fixture::{Shared, account, noon};
 
 pub(crate) const DAY: i64 = 24 * 3_600_000;
 
-/// For all files of an account: enough.
-pub(crate) const ROOM: u64 = u32::MAX as u64;
+/// A quota that no case exceeds.
+pub(crate) const QUOTA: u64 = u32::MAX as u64;
 
-/// All bytes of a file, chunk by chunk, as whoever knows its handle reads them.
+/// Reads all bytes of a file by its handle.
 pub(crate) async fn bytes_of(store: &Shared, handle: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
@@ -28,9 +28,9 @@ pub(crate) async fn bytes_of(store: &Shared, handle: &str) -> Vec<u8> {
     }
 }
 
-pub(crate) async fn is_sound(store: &Shared) {
+pub(crate) async fn assert_integrity(store: &Shared) {
     let findings = store.check_integrity().await.unwrap();
-    assert!(findings.iter().all(|finding| finding.good), "{findings:?}");
+    assert!(findings.iter().all(|finding| finding.ok), "{findings:?}");
 }
 
 pub(crate) fn upload(account: AccountId, id: &str, length: usize) -> NewUpload {
@@ -41,7 +41,7 @@ pub(crate) fn upload(account: AccountId, id: &str, length: usize) -> NewUpload {
         file_name: format!("{id}.png"),
         file_type: "image/png".to_owned(),
         length: length as u64,
-        room: ROOM,
+        quota: QUOTA,
         at: noon(0),
     }
 }
@@ -57,15 +57,15 @@ pub(crate) async fn append(
     offset: usize,
     bytes: &[u8],
 ) -> AppendOutcome {
-    store.append_upload(account, id, offset as u64, bytes, ROOM, noon(5)).await.unwrap()
+    store.append_upload(account, id, offset as u64, bytes, QUOTA, noon(5)).await.unwrap()
 }
 
 pub(crate) async fn received(store: &Shared, account: AccountId, id: &str) -> Option<u64> {
     store.upload(account, id, noon(5)).await.unwrap().map(|upload| upload.received)
 }
 
-/// A picture, by its first bytes, of that length; no two of its chunks are alike.
-pub(crate) fn picture(length: usize) -> Vec<u8> {
+/// Bytes with a PNG signature; no two chunks are equal.
+pub(crate) fn png(length: usize) -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
     let words = (0_u32..).flat_map(|word| word.wrapping_mul(2_654_435_761).to_be_bytes());
     bytes.extend(words.take(length.saturating_sub(bytes.len())));
@@ -77,11 +77,11 @@ fn complete(handle: &str, sniffed: Option<&str>) -> AppendOutcome {
     AppendOutcome::Complete { handle: handle.to_owned(), sniffed: sniffed.map(str::to_owned) }
 }
 
-pub(crate) async fn a_file_sent_in_pieces_is_read_back_whole_by_its_handle(store: &Shared) {
+pub(crate) async fn a_file_uploaded_in_parts_reads_back_by_its_handle(store: &Shared) {
     let account = account(store, "a").await;
-    let file = picture(3 * UPLOAD_CHUNK_BYTES + 17);
+    let file = png(3 * UPLOAD_CHUNK_BYTES + 17);
     begin(store, upload(account, "u1", file.len())).await;
-    let kept = store.upload(account, "u1", noon(5)).await.unwrap().unwrap();
+    let stored = store.upload(account, "u1", noon(5)).await.unwrap().unwrap();
     let expected = Upload {
         file_name: "u1.png".to_owned(),
         file_type: "image/png".to_owned(),
@@ -91,8 +91,8 @@ pub(crate) async fn a_file_sent_in_pieces_is_read_back_whole_by_its_handle(store
         sniffed: None,
         created_at: noon(0),
     };
-    assert_eq!(kept, expected);
-    // Small pieces, one that is larger than what is written at once, nothing, and the rest.
+    assert_eq!(stored, expected);
+    // Small parts, one larger than a chunk, an empty one, and the rest.
     let mut from = 0;
     for to in
         [1, 2, 9, 5_000, 5_001, 2 * UPLOAD_CHUNK_BYTES + 5_000, 2 * UPLOAD_CHUNK_BYTES + 5_000]
@@ -102,13 +102,13 @@ pub(crate) async fn a_file_sent_in_pieces_is_read_back_whole_by_its_handle(store
         assert_eq!(received(store, account, "u1").await, Some(to as u64));
         from = to;
     }
-    assert_eq!(store.media("4::u1").await.unwrap(), None, "not before it is whole");
-    assert!(store.media_chunk("4::u1", 0).await.unwrap().is_empty(), "not before it is whole");
+    assert_eq!(store.media("4::u1").await.unwrap(), None, "the file is not complete");
+    assert!(store.media_chunk("4::u1", 0).await.unwrap().is_empty(), "the file is not complete");
     let png = Some("image/png");
     assert_eq!(append(store, account, "u1", from, &file[from..]).await, complete("4::u1", png));
-    let kept = store.upload(account, "u1", noon(5)).await.unwrap().unwrap();
+    let stored = store.upload(account, "u1", noon(5)).await.unwrap().unwrap();
     let (handle, sniffed) = (Some("4::u1".to_owned()), png.map(str::to_owned));
-    assert_eq!(kept, Upload { received: file.len() as u64, handle, sniffed, ..expected });
+    assert_eq!(stored, Upload { received: file.len() as u64, handle, sniffed, ..expected });
     let media = Media {
         file_type: "image/png".to_owned(),
         file_name: "u1.png".to_owned(),
@@ -116,125 +116,129 @@ pub(crate) async fn a_file_sent_in_pieces_is_read_back_whole_by_its_handle(store
     };
     assert_eq!(store.media("4::u1").await.unwrap(), Some(media));
     assert!(bytes_of(store, "4::u1").await == file);
-    for place in [1, 8, 4_999, 5_000, UPLOAD_CHUNK_BYTES, file.len() - 1] {
-        let chunk = store.media_chunk("4::u1", place as u64).await.unwrap();
-        assert!(!chunk.is_empty() && file[place..].starts_with(&chunk), "from {place}");
+    for offset in [1, 8, 4_999, 5_000, UPLOAD_CHUNK_BYTES, file.len() - 1] {
+        let chunk = store.media_chunk("4::u1", offset as u64).await.unwrap();
+        assert!(!chunk.is_empty() && file[offset..].starts_with(&chunk), "from {offset}");
     }
-    for behind in [file.len() as u64, u64::MAX] {
-        assert!(store.media_chunk("4::u1", behind).await.unwrap().is_empty());
+    for beyond in [file.len() as u64, u64::MAX] {
+        assert!(store.media_chunk("4::u1", beyond).await.unwrap().is_empty());
     }
-    // Asked once more, it is as complete as before.
+    // An empty append to a complete file succeeds.
     assert_eq!(append(store, account, "u1", file.len(), &[]).await, complete("4::u1", png));
     for other in ["4::u2", "u1", ""] {
         assert_eq!(store.media(other).await.unwrap(), None);
     }
 }
 
-pub(crate) async fn bytes_that_do_not_begin_where_the_upload_ends_are_refused(store: &Shared) {
+pub(crate) async fn bytes_at_a_wrong_offset_are_refused(store: &Shared) {
     let account = account(store, "a").await;
     let file_type = "text/plain".to_owned();
     begin(store, NewUpload { file_type, ..upload(account, "u1", 10) }).await;
-    assert_eq!(append(store, account, "u1", 1, b"x").await, AppendOutcome::Misplaced(0));
+    assert_eq!(append(store, account, "u1", 1, b"x").await, AppendOutcome::OffsetMismatch(0));
     assert_eq!(append(store, account, "u1", 0, b"0123").await, AppendOutcome::Received(4));
     for offset in [0, 3, 5, 100, usize::MAX] {
-        assert_eq!(append(store, account, "u1", offset, b"x").await, AppendOutcome::Misplaced(4));
+        assert_eq!(
+            append(store, account, "u1", offset, b"x").await,
+            AppendOutcome::OffsetMismatch(4)
+        );
     }
-    // More than was announced is not taken in part, however much of it fits.
+    // Bytes beyond the declared length are refused completely.
     assert_eq!(append(store, account, "u1", 4, b"4567890").await, AppendOutcome::TooLong(10));
     let large = vec![b'x'; 2 * UPLOAD_CHUNK_BYTES];
     assert_eq!(append(store, account, "u1", 4, &large).await, AppendOutcome::TooLong(10));
     assert_eq!(received(store, account, "u1").await, Some(4));
     assert_eq!(append(store, account, "u1", 4, b"456789").await, complete("4::u1", None));
-    assert_eq!(append(store, account, "u1", 0, b"0").await, AppendOutcome::Misplaced(10));
+    assert_eq!(append(store, account, "u1", 0, b"0").await, AppendOutcome::OffsetMismatch(10));
     assert_eq!(append(store, account, "u1", 10, b"x").await, AppendOutcome::TooLong(10));
     assert_eq!(append(store, account, "u2", 0, b"x").await, AppendOutcome::NoUpload);
     let media = store.media("4::u1").await.unwrap();
-    // Its sender said that it is a text; its bytes do not show anything.
+    // The declared type is text; the bytes do not indicate a type.
     let file_type = "application/octet-stream".to_owned();
     assert_eq!(media, Some(Media { file_type, file_name: "u1.png".to_owned(), length: 10 }));
     assert_eq!(bytes_of(store, "4::u1").await, b"0123456789");
 }
 
-pub(crate) async fn an_upload_is_its_accounts_only(store: &Shared) {
+pub(crate) async fn an_upload_is_visible_only_to_its_account(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     begin(store, upload(mine, "u1", 4)).await;
     assert_eq!(store.upload(theirs, "u1", noon(5)).await.unwrap(), None);
     assert_eq!(append(store, theirs, "u1", 0, b"x").await, AppendOutcome::NoUpload);
     assert_eq!(received(store, mine, "u1").await, Some(0));
-    // Neither an id nor a handle is given out twice.
+    // Ids and handles are unique.
     let again = upload(theirs, "u1", 4);
-    assert_eq!(store.begin_upload(again.clone()).await.unwrap(), BeginUploadOutcome::Taken);
+    assert_eq!(store.begin_upload(again.clone()).await.unwrap(), BeginUploadOutcome::DuplicateId);
     let again = NewUpload { id: "u2".to_owned(), ..again };
-    assert_eq!(store.begin_upload(again).await.unwrap(), BeginUploadOutcome::Taken);
+    assert_eq!(store.begin_upload(again).await.unwrap(), BeginUploadOutcome::DuplicateId);
     assert_eq!(received(store, theirs, "u2").await, None);
 }
 
-pub(crate) async fn an_account_keeps_as_many_bytes_as_it_has_room_for(store: &Shared) {
+pub(crate) async fn beginning_an_upload_respects_the_quota(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let page = usize::try_from(MEDIA_QUOTA_UNIT_BYTES).unwrap();
-    // Each is counted with its name, which has 6 bytes, and with whole pages, however short it is.
-    let whole = MEDIA_QUOTA_UNIT_BYTES + 6;
-    let sized = |account, id, length| NewUpload { room: 3 * whole, ..upload(account, id, length) };
+    // A file uses whole quota units plus 6 bytes for its name.
+    let file_quota = MEDIA_QUOTA_UNIT_BYTES + 6;
+    let sized =
+        |account, id, length| NewUpload { quota: 3 * file_quota, ..upload(account, id, length) };
     begin(store, sized(mine, "u1", page)).await;
     begin(store, sized(mine, "u2", 1)).await;
     let refused = store.begin_upload(sized(mine, "u3", page + 1)).await.unwrap();
-    assert_eq!(refused, BeginUploadOutcome::NoRoom(2 * whole));
+    assert_eq!(refused, BeginUploadOutcome::QuotaExceeded(2 * file_quota));
     begin(store, sized(mine, "u3", page)).await;
     let refused = store.begin_upload(sized(mine, "u4", 1)).await.unwrap();
-    assert_eq!(refused, BeginUploadOutcome::NoRoom(3 * whole));
+    assert_eq!(refused, BeginUploadOutcome::QuotaExceeded(3 * file_quota));
     begin(store, sized(theirs, "u5", page)).await;
     let longer = "n".repeat(9) + ".png";
-    let named = NewUpload { file_name: longer, room: 4 * whole + 6, ..upload(mine, "u4", 1) };
+    let named = NewUpload { file_name: longer, quota: 4 * file_quota + 6, ..upload(mine, "u4", 1) };
     let refused = store.begin_upload(named.clone()).await.unwrap();
-    assert_eq!(refused, BeginUploadOutcome::NoRoom(3 * whole));
-    begin(store, NewUpload { room: 4 * whole + 7, ..named }).await;
-    is_sound(store).await;
+    assert_eq!(refused, BeginUploadOutcome::QuotaExceeded(3 * file_quota));
+    begin(store, NewUpload { quota: 4 * file_quota + 7, ..named }).await;
+    assert_integrity(store).await;
 }
 
-pub(crate) async fn what_is_sent_has_to_fit_when_it_comes(store: &Shared) {
+pub(crate) async fn appending_to_an_upload_respects_the_quota(store: &Shared) {
     let account = account(store, "a").await;
-    let file = picture(10 * UPLOAD_CHUNK_BYTES);
-    let room = file.len() as u64 + MEDIA_QUOTA_UNIT_BYTES + 12;
+    let file = png(10 * UPLOAD_CHUNK_BYTES);
+    let quota = file.len() as u64 + MEDIA_QUOTA_UNIT_BYTES + 12;
     for id in ["u1", "u2"] {
-        // Neither is there yet: each of them would fit.
-        begin(store, NewUpload { room, ..upload(account, id, file.len()) }).await;
+        // Nothing has been received yet, so each upload would fit.
+        begin(store, NewUpload { quota, ..upload(account, id, file.len()) }).await;
     }
     let send = |id: &'static str, offset: usize, to: usize| {
-        store.append_upload(account, id, offset as u64, &file[offset..to], room, noon(5))
+        store.append_upload(account, id, offset as u64, &file[offset..to], quota, noon(5))
     };
     let half = 5 * UPLOAD_CHUNK_BYTES;
     assert_eq!(send("u1", 0, half).await.unwrap(), AppendOutcome::Received(half as u64));
-    // As many as fit are there: whoever makes room can go on.
-    let kept = room - MEDIA_QUOTA_UNIT_BYTES;
-    assert_eq!(send("u2", 0, file.len()).await.unwrap(), AppendOutcome::NoRoom(kept));
+    // The bytes that fit were stored; the client can continue after it has freed space.
+    let stored = quota - MEDIA_QUOTA_UNIT_BYTES;
+    assert_eq!(send("u2", 0, file.len()).await.unwrap(), AppendOutcome::QuotaExceeded(stored));
     assert_eq!(received(store, account, "u2").await, Some(half as u64));
-    is_sound(store).await;
+    assert_integrity(store).await;
     assert!(store.cancel_upload(account, "u1", noon(5)).await.unwrap());
     let rest = send("u2", half, file.len()).await.unwrap();
     assert!(matches!(rest, AppendOutcome::Complete { .. }), "{rest:?}");
-    is_sound(store).await;
+    assert_integrity(store).await;
 }
 
-pub(crate) async fn a_file_announces_a_length_that_can_be_kept(store: &Shared) {
+pub(crate) async fn an_upload_has_a_minimum_and_a_maximum_length(store: &Shared) {
     let account = account(store, "a").await;
     let largest = usize::try_from(MAX_UPLOAD_BYTES).unwrap();
     for (length, expected) in [
-        (0, BeginUploadOutcome::WrongLength),
+        (0, BeginUploadOutcome::InvalidLength),
         (1, BeginUploadOutcome::Begun),
         (largest, BeginUploadOutcome::Begun),
-        (largest + 1, BeginUploadOutcome::WrongLength),
-        (usize::MAX, BeginUploadOutcome::WrongLength),
+        (largest + 1, BeginUploadOutcome::InvalidLength),
+        (usize::MAX, BeginUploadOutcome::InvalidLength),
     ] {
         let new = upload(account, &format!("u{length}"), length);
         assert_eq!(store.begin_upload(new).await.unwrap(), expected, "{length}");
     }
-    let file = picture(largest);
+    let file = png(largest);
     let id = format!("u{largest}");
     assert!(matches!(append(store, account, &id, 0, &file).await, AppendOutcome::Complete { .. }));
     assert!(bytes_of(store, &format!("4::{id}")).await == file);
 }
 
-pub(crate) async fn an_account_has_so_many_unfinished_uploads_at_most(store: &Shared) {
+pub(crate) async fn an_account_has_a_maximum_number_of_unfinished_uploads(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     for index in 0..MAX_OPEN_UPLOADS {
         begin(store, upload(mine, &format!("u{index}"), 1)).await;
@@ -246,13 +250,13 @@ pub(crate) async fn an_account_has_so_many_unfinished_uploads_at_most(store: &Sh
     begin(store, next).await;
     let another = upload(mine, "another", 1);
     assert_eq!(store.begin_upload(another.clone()).await.unwrap(), BeginUploadOutcome::TooMany);
-    // Those whose time is over do not count, swept or not.
+    // Expired uploads do not count, even if they have not been deleted.
     begin(store, NewUpload { at: noon(DAY), ..another }).await;
 }
 
-pub(crate) async fn an_upload_that_is_not_finished_in_a_day_is_forgotten(store: &Shared) {
+pub(crate) async fn an_unfinished_upload_expires_after_a_day(store: &Shared) {
     let account = account(store, "a").await;
-    let file = picture(20 * UPLOAD_CHUNK_BYTES);
+    let file = png(20 * UPLOAD_CHUNK_BYTES);
     for (id, at) in [("old", 0), ("untouched", 0), ("done", 0), ("young", 1)] {
         begin(store, NewUpload { at: noon(at), ..upload(account, id, file.len()) }).await;
     }
@@ -264,26 +268,27 @@ pub(crate) async fn an_upload_that_is_not_finished_in_a_day_is_forgotten(store: 
     assert!(at("old", DAY - 1).await.unwrap().is_some());
     assert_eq!(at("old", DAY).await.unwrap(), None);
     let last = file.len() as u64 - 1;
-    let late = store.append_upload(account, "old", last, b"x", ROOM, noon(DAY)).await.unwrap();
+    let late = store.append_upload(account, "old", last, b"x", QUOTA, noon(DAY)).await.unwrap();
     assert_eq!(late, AppendOutcome::NoUpload);
-    let swept = store.delete_expired_records(RetentionCursor::default(), noon(DAY)).await.unwrap();
-    assert_eq!(swept, RetentionCursor { uploads: 2, ..RetentionCursor::default() });
+    let deleted =
+        store.delete_expired_records(RetentionCursor::default(), noon(DAY)).await.unwrap();
+    assert_eq!(deleted, RetentionCursor { deleted_uploads: 2, ..RetentionCursor::default() });
     let again = store.delete_expired_records(RetentionCursor::default(), noon(DAY)).await.unwrap();
     assert_eq!(again, RetentionCursor::default());
-    // Gone for good, whatever the clock says; what is young or done is not.
+    // Deleted permanently, whatever the clock says; newer and complete uploads stay.
     assert_eq!(at("old", 5).await.unwrap(), None);
     assert_eq!(at("untouched", 5).await.unwrap(), None);
     let finished =
-        store.append_upload(account, "young", last, b"x", ROOM, noon(DAY)).await.unwrap();
+        store.append_upload(account, "young", last, b"x", QUOTA, noon(DAY)).await.unwrap();
     assert!(matches!(finished, AppendOutcome::Complete { .. }), "{finished:?}");
     assert!(at("done", 100 * DAY).await.unwrap().is_some());
     assert!(bytes_of(store, "4::done").await == file);
-    is_sound(store).await;
+    assert_integrity(store).await;
 }
 
-pub(crate) async fn of_concurrent_senders_of_the_same_bytes_one_succeeds(store: &Shared) {
+pub(crate) async fn one_of_many_concurrent_appends_of_the_same_bytes_succeeds(store: &Shared) {
     let account = account(store, "a").await;
-    let file = Arc::new(picture(4 * UPLOAD_CHUNK_BYTES + 1));
+    let file = Arc::new(png(4 * UPLOAD_CHUNK_BYTES + 1));
     begin(store, upload(account, "u1", file.len())).await;
     let send = |_| {
         let (store, file) = (Arc::clone(store), Arc::clone(&file));
@@ -294,7 +299,7 @@ pub(crate) async fn of_concurrent_senders_of_the_same_bytes_one_succeeds(store: 
     for sender in senders {
         match sender.await.unwrap() {
             AppendOutcome::Complete { .. } => done += 1,
-            AppendOutcome::Misplaced(_) => refused += 1,
+            AppendOutcome::OffsetMismatch(_) => refused += 1,
             other => panic!("{other:?}"),
         }
     }

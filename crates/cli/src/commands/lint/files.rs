@@ -1,4 +1,4 @@
-//! Which files are checked: those that were named, and those in the directories that were named.
+//! Finds the input files: those named on the command line and those in named directories.
 
 use std::{
     collections::HashSet,
@@ -7,24 +7,24 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What is larger is no template file, and perhaps endless.
-const LARGEST: u64 = 64 * 1024 * 1024;
+/// Larger files are not template files, and may be endless.
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// One file to check.
+/// One input file.
 pub(in crate::commands) enum Input {
     /// Standard input, called `-`.
     Standard,
     File(PathBuf),
 }
 
-/// Something that cannot be read, and why.
-pub(in crate::commands) struct Trouble {
+/// A file that cannot be read, and why.
+pub(in crate::commands) struct ReadError {
     pub(in crate::commands) file: String,
     pub(in crate::commands) error: String,
 }
 
 impl Input {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub(in crate::commands) fn name(&self) -> String {
         match self {
             Self::Standard => "<stdin>".to_owned(),
@@ -32,51 +32,51 @@ impl Input {
         }
     }
 
-    pub(in crate::commands) fn read(&self) -> Result<Vec<u8>, Trouble> {
+    pub(in crate::commands) fn read(&self) -> Result<Vec<u8>, ReadError> {
         let bytes = match self {
             Self::Standard => read(io::stdin().lock()),
             Self::File(path) => File::open(path).and_then(read),
         };
-        bytes.map_err(|error| Trouble { file: self.name(), error: error.to_string() })
+        bytes.map_err(|error| ReadError { file: self.name(), error: error.to_string() })
     }
 }
 
-/// What was found to check, and what could not be looked at.
+/// The input files, and those that cannot be read.
 #[derive(Default)]
-pub(in crate::commands) struct Gathered {
+pub(in crate::commands) struct InputFiles {
     pub(in crate::commands) inputs: Vec<Input>,
-    pub(in crate::commands) troubles: Vec<Trouble>,
-    /// Files and directories seen so far, by their real paths: nothing is checked twice, and links
-    /// that lead in a circle end.
+    pub(in crate::commands) read_errors: Vec<ReadError>,
+    /// Canonical paths of the files and directories visited: nothing is read twice, and cycles of
+    /// links end.
     seen: HashSet<PathBuf>,
 }
 
-impl Gathered {
+impl InputFiles {
     pub(in crate::commands) fn of(paths: &[PathBuf]) -> Self {
-        let mut gathered = Self::default();
+        let mut files = Self::default();
         for path in paths {
             if path.as_os_str() == "-" {
-                if gathered.is_new(path) {
-                    gathered.inputs.push(Input::Standard);
+                if files.is_new(path) {
+                    files.inputs.push(Input::Standard);
                 }
             } else if path.is_dir() {
-                gathered.named_directory(path);
+                files.named_directory(path);
             } else {
-                gathered.file(path.clone());
+                files.file(path.clone());
             }
         }
-        gathered
+        files
     }
 
-    /// A directory without templates is most likely not the one that was meant.
+    /// Reports a directory without templates, because it is probably a mistake.
     fn named_directory(&mut self, path: &Path) {
-        let found = |gathered: &Self| (gathered.inputs.len(), gathered.troubles.len());
+        let found = |files: &Self| (files.inputs.len(), files.read_errors.len());
         let before = found(self);
         let first_time = !self.seen.contains(&real(path));
         self.directory(path);
         if first_time && found(self) == before {
-            let error = "holds no file that ends in .json".to_owned();
-            self.troubles.push(Trouble { file: name(path), error });
+            let error = "contains no .json file".to_owned();
+            self.read_errors.push(ReadError { file: name(path), error });
         }
     }
 
@@ -86,7 +86,7 @@ impl Gathered {
         }
     }
 
-    /// Everything that ends in `.json`, in the order of the names.
+    /// All `.json` files, sorted by name.
     fn directory(&mut self, directory: &Path) {
         if !self.is_new(directory) {
             return;
@@ -96,7 +96,7 @@ impl Gathered {
             Ok(entries) => entries,
             Err(error) => {
                 let error = error.to_string();
-                return self.troubles.push(Trouble { file: name(directory), error });
+                return self.read_errors.push(ReadError { file: name(directory), error });
             }
         };
         entries.sort_by_key(fs::DirEntry::file_name);
@@ -125,9 +125,9 @@ fn real(path: &Path) -> PathBuf {
 
 fn read(source: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    source.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST {
-        let error = format!("larger than {} MiB", LARGEST / 1024 / 1024);
+    source.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        let error = format!("larger than {} MiB", MAX_FILE_BYTES / 1024 / 1024);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, error));
     }
     Ok(bytes)

@@ -1,15 +1,15 @@
-//! Findings as workflow commands, which GitHub shows beside the lines of a change.
+//! Findings as workflow commands, which GitHub shows at the lines of a change.
 
 use super::{
     check::{Finding, Report, Severity},
-    human::{sentence, tame},
+    human::{printable, sentence},
 };
 
 /// One command for each finding of a file.
 pub(super) fn commands(report: &Report) -> Vec<String> {
     let mut commands: Vec<String> =
         report.findings.iter().map(|finding| command(&report.file, finding)).collect();
-    for (more, what) in [(report.more_faults, "faults"), (report.more_warnings, "warnings")] {
+    for (more, what) in [(report.more_errors, "errors"), (report.more_warnings, "warnings")] {
         if more > 0 {
             let file = property(&report.file);
             commands.push(format!("::notice file={file}::{more} more {what} are not shown"));
@@ -24,31 +24,35 @@ pub(super) fn unreadable(file: &str, error: &str) -> String {
 }
 
 fn command(file: &str, finding: &Finding) -> String {
-    let Finding { remark, start, end, .. } = finding;
-    let level = match remark.severity {
-        Severity::Fault | Severity::Lost | Severity::Incomplete => "error",
+    let Finding { annotation, start, end, .. } = finding;
+    let level = match annotation.severity {
+        Severity::Error | Severity::Lost | Severity::Incomplete => "error",
         Severity::Warning | Severity::Changed => "warning",
     };
     let mut place = format!("line={},endLine={}", start.line, end.line);
-    // Columns are only understood within one line.
+    // GitHub supports columns only within one line.
     if start.line == end.line {
         place = format!("{place},col={},endColumn={}", start.column, end.column);
     }
     let mut message = sentence(finding);
-    if let Some(hint) = &remark.hint {
+    if let Some(hint) = &annotation.hint {
         message = format!("{message}\n{hint}");
     }
-    let (file, title, message) = (property(file), property(remark.rule), data(&message));
+    let (file, title, message) = (property(file), property(annotation.rule), data(&message));
     format!("::{level} file={file},{place},title={title}::{message}")
 }
 
-/// What stands behind the second `::`.
+/// Escapes the message after the second `::`.
 fn data(text: &str) -> String {
     let plain = |it: char| it.is_control() && !matches!(it, '\n' | '\r' | '\t');
-    tame(text).replace(plain, "·").replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    printable(text)
+        .replace(plain, "·")
+        .replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
 }
 
-/// A value between commas.
+/// Escapes a property value.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
@@ -58,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_github_would_misread_is_escaped() {
+    fn special_characters_of_workflow_commands_are_escaped() {
         assert_eq!(data("100 %:\r\na,b\u{1b}[1m"), "100 %25:%0D%0Aa,b·[1m");
         assert_eq!(property("C:\\a,b%.json"), "C%3A\\a%2Cb%25.json");
     }

@@ -1,23 +1,23 @@
-//! Lines and columns of a text, as people count them.
+//! Line and column numbers of positions in a text.
 
-/// A place that people can go to. Both count from 1; columns count characters.
+/// A line and a column, both counted from 1; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::commands) struct Position {
     pub(in crate::commands) line: usize,
     pub(in crate::commands) column: usize,
 }
 
-/// Knows the positions in a text.
+/// Converts byte offsets of a text to positions.
 pub(in crate::commands) struct Lines<'t> {
     text: &'t str,
-    /// Some places with their positions: where each line begins, and a few in long lines.
+    /// Offsets with their positions: the start of each line, and every 1,024 characters in long lines.
     marks: Vec<(usize, Position)>,
 }
 
 impl<'t> Lines<'t> {
     pub(in crate::commands) fn new(text: &'t str) -> Self {
-        // A file may be one line of millions of characters; nobody counts through that each time.
-        const APART: usize = 1_024;
+        // Marks within a line keep lookups fast in a file that is one long line.
+        const MARK_DISTANCE: usize = 1_024;
         let mut here = Position { line: 1, column: 1 };
         let mut marks = vec![(0, here)];
         for (at, character) in text.char_indices() {
@@ -25,14 +25,14 @@ impl<'t> Lines<'t> {
             if character == '\n' {
                 here = Position { line: here.line + 1, column: 1 };
             }
-            if here.column % APART == 1 {
+            if here.column % MARK_DISTANCE == 1 {
                 marks.push((at + character.len_utf8(), here));
             }
         }
         Self { text, marks }
     }
 
-    /// The position of a byte of the text, which begins a character or is the end.
+    /// The position of a byte offset, which must be a character boundary.
     pub(in crate::commands) fn position(&self, at: usize) -> Position {
         let next = self.marks.partition_point(|(mark, _)| *mark <= at);
         let (mark, position) = self.marks[next.saturating_sub(1)];
@@ -40,8 +40,8 @@ impl<'t> Lines<'t> {
         Position { column: position.column + passed, ..position }
     }
 
-    /// Where a line begins; the end of the text, if there is no such line.
-    pub(in crate::commands) fn begin(&self, line: usize) -> usize {
+    /// The offset of the start of a line; the end of the text if there is no such line.
+    pub(in crate::commands) fn start_of(&self, line: usize) -> usize {
         let first = self.marks.partition_point(|(_, position)| position.line < line);
         self.marks.get(first).map_or(self.text.len(), |(at, _)| *at)
     }
@@ -61,17 +61,17 @@ mod tests {
         };
         assert_eq!((at(0), at(2), at(3), at(4)), ((1, 1), (1, 2), (2, 1), (3, 1)));
         assert_eq!((at(7), at(10), at(text.len())), ((3, 2), (3, 3), (4, 1)));
-        assert_eq!((lines.begin(1), lines.begin(3), lines.begin(9)), (0, 4, text.len()));
+        assert_eq!((lines.start_of(1), lines.start_of(3), lines.start_of(9)), (0, 4, text.len()));
     }
 
     #[test]
-    fn a_long_line_is_counted_like_a_short_one() {
+    fn columns_of_long_lines_are_exact() {
         let text = format!("a\n{}\nb", "é".repeat(5_000));
         let lines = Lines::new(&text);
         for column in [1, 2, 1_023, 1_024, 1_025, 1_026, 3_000, 5_001] {
             let position = lines.position(2 + 2 * (column - 1));
             assert_eq!(position, Position { line: 2, column });
         }
-        assert_eq!(lines.begin(3), text.len() - 1);
+        assert_eq!(lines.start_of(3), text.len() - 1);
     }
 }

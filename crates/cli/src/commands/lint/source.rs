@@ -1,13 +1,13 @@
-//! Finds the places of values in a text that is known to be JSON: of what a pointer leads to, and
-//! of single characters of a string, however they are escaped.
+//! Locates values in a JSON text: by JSON pointer, and single characters of a string even if they are
+//! escaped.
 
 use std::{iter, ops::Range};
 
 use galley_domain::violation::Span;
 
-/// Where a value stands and, if it is a member, its key.
+/// The byte range of a value and, for a member of an object, of its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Spot {
+pub(super) struct SourceLocation {
     pub(super) key: Option<Range<usize>>,
     pub(super) value: Range<usize>,
 }
@@ -18,30 +18,30 @@ pub(super) fn root(text: &str) -> Range<usize> {
     start..value_end(text, start)
 }
 
-/// Where the pointer leads inside a value. What is missing leads to the object or list that lacks
-/// it. Of members with the same name the first is found, as readers do, or a later one at the last
-/// step of the pointer: `repeat` 1 is the second.
-pub(super) fn find(text: &str, root: Range<usize>, pointer: &str, repeat: usize) -> Spot {
-    let mut spot = Spot { key: None, value: root };
-    let mut steps = pointer.split('/').skip(1).peekable();
-    while let Some(step) = steps.next() {
-        let skipped = if steps.peek().is_none() { repeat } else { 0 };
-        let step = step.replace("~1", "/").replace("~0", "~");
-        let is_it = |(index, child): &(usize, Spot)| match &child.key {
-            Some(key) => decoded(text, key.clone()).map(|(it, _)| it).eq(step.chars()),
-            None => step.parse() == Ok(*index),
+/// Locates a pointer inside a value. A missing member leads to the object or list that lacks it. Of
+/// members with the same name, the first is found; for the last segment, `repeat` selects a later one
+/// (1 is the second).
+pub(super) fn find(text: &str, root: Range<usize>, pointer: &str, repeat: usize) -> SourceLocation {
+    let mut location = SourceLocation { key: None, value: root };
+    let mut segments = pointer.split('/').skip(1).peekable();
+    while let Some(segment) = segments.next() {
+        let skipped = if segments.peek().is_none() { repeat } else { 0 };
+        let segment = segment.replace("~1", "/").replace("~0", "~");
+        let is_it = |(index, child): &(usize, SourceLocation)| match &child.key {
+            Some(key) => decoded(text, key.clone()).map(|(it, _)| it).eq(segment.chars()),
+            None => segment.parse() == Ok(*index),
         };
-        let found = children(text, spot.value.start).enumerate().filter(is_it).nth(skipped);
+        let found = children(text, location.value.start).enumerate().filter(is_it).nth(skipped);
         match found {
-            Some((_, child)) => spot = child,
-            None => return Spot { key: None, value: spot.value },
+            Some((_, child)) => location = child,
+            None => return SourceLocation { key: None, value: location.value },
         }
     }
-    spot
+    location
 }
 
-/// The members or items of the object or list at `at`; nothing else has any.
-pub(super) fn children(text: &str, at: usize) -> impl Iterator<Item = Spot> {
+/// The members or items of the object or list at `at`.
+pub(super) fn children(text: &str, at: usize) -> impl Iterator<Item = SourceLocation> {
     let opening = byte(text, at);
     let mut at = skip_space(text, at + 1);
     iter::from_fn(move || {
@@ -59,21 +59,21 @@ pub(super) fn children(text: &str, at: usize) -> impl Iterator<Item = Spot> {
         if byte(text, at) == Some(b',') {
             at = skip_space(text, at + 1);
         }
-        Some(Spot { key, value })
+        Some(SourceLocation { key, value })
     })
 }
 
-/// Where some characters of a string stand; `string` is the place of the string with its quotes.
+/// The byte range of some characters of a string; `string` is its range including the quotes.
 pub(super) fn characters(text: &str, string: Range<usize>, span: Span) -> Range<usize> {
-    let mut places = decoded(text, string.clone()).map(|(_, place)| place).skip(span.start);
-    let Some(first) = places.next() else { return string };
+    let mut ranges = decoded(text, string.clone()).map(|(_, range)| range).skip(span.start);
+    let Some(first) = ranges.next() else { return string };
     let wanted = span.end.saturating_sub(span.start + 1);
-    let last = places.take(wanted).last().unwrap_or_else(|| first.clone());
+    let last = ranges.take(wanted).last().unwrap_or_else(|| first.clone());
     first.start..last.end
 }
 
-/// The first bracket that is nested deeper than `most`. The text is JSON only up to there.
-pub(super) fn nested_deeper(text: &str, most: usize) -> Option<Range<usize>> {
+/// The first bracket that is nested deeper than `max_depth`. The text is valid JSON up to there.
+pub(super) fn nested_deeper(text: &str, max_depth: usize) -> Option<Range<usize>> {
     let (mut at, mut depth) = (0, 0);
     while let Some(found) = byte(text, at) {
         match found {
@@ -81,7 +81,7 @@ pub(super) fn nested_deeper(text: &str, most: usize) -> Option<Range<usize>> {
                 at = string_end(text, at);
                 continue;
             }
-            b'{' | b'[' if depth == most => return Some(at..at + 1),
+            b'{' | b'[' if depth == max_depth => return Some(at..at + 1),
             b'{' | b'[' => depth += 1,
             b'}' | b']' => depth -= 1,
             _ => {}
@@ -91,7 +91,7 @@ pub(super) fn nested_deeper(text: &str, most: usize) -> Option<Range<usize>> {
     None
 }
 
-/// The characters of a string, each with the place where it is written.
+/// The characters of a string, each with its byte range.
 fn decoded(text: &str, string: Range<usize>) -> impl Iterator<Item = (char, Range<usize>)> {
     let mut at = string.start + 1;
     let end = string.end.saturating_sub(1);
@@ -101,13 +101,13 @@ fn decoded(text: &str, string: Range<usize>) -> impl Iterator<Item = (char, Rang
             Some(escape) => unescaped(escape),
             None => rest.chars().next().map(|it| (it, it.len_utf8()))?,
         };
-        let place = at..at + length;
-        at = place.end;
-        Some((character, place))
+        let range = at..at + length;
+        at = range.end;
+        Some((character, range))
     })
 }
 
-/// What stands behind a backslash, and how long it is with the backslash.
+/// The character of an escape sequence, and the length of the sequence with its backslash.
 fn unescaped(escape: &str) -> (char, usize) {
     let unit = |from: usize| {
         let digits = escape.get(from..from + 4)?;
@@ -122,7 +122,7 @@ fn unescaped(escape: &str) -> (char, usize) {
         Some(b'u') => {
             let low = escape.get(5..7).filter(|it| *it == "\\u").and_then(|_| unit(7));
             let units = [unit(1), low];
-            // A pair of surrogates is one character; anything else stands for itself.
+            // A pair of surrogates is one character.
             let mut read = char::decode_utf16(units.into_iter().flatten());
             let character = read.next().and_then(Result::ok);
             let length = if character.is_some_and(|it| it.len_utf16() == 2) { 12 } else { 6 };
@@ -157,7 +157,7 @@ fn value_end(text: &str, start: usize) -> usize {
                 depth = depth.saturating_sub(1);
                 at += 1;
             }
-            // A number or a word; inside of something deeper, also what divides values.
+            // A number or a literal; below the top level also a separator.
             _ if depth > 0 => at += 1,
             _ => {
                 let plain = |byte: &u8| !b",]} \t\r\n".contains(byte);
@@ -219,8 +219,8 @@ mod tests {
             for text in [text, &whole.to_string(), &format!("{whole:#}")] {
                 let mut found = 0;
                 all(&whole, "", &mut |pointer, value| {
-                    let spot = find(text, root(text), pointer, 0);
-                    let read: Value = serde_json::from_str(&text[spot.value]).unwrap();
+                    let location = find(text, root(text), pointer, 0);
+                    let read: Value = serde_json::from_str(&text[location.value]).unwrap();
                     assert_eq!(read, *value, "{pointer} in {text}");
                     found += 1;
                 });
@@ -230,10 +230,10 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_found_with_their_members_and_what_is_missing_leads_to_who_lacks_it() {
+    fn members_are_found_with_their_keys_and_missing_ones_lead_to_their_parent() {
         let found = |pointer: &str| {
-            let spot = find(NASTY, root(NASTY), pointer, 0);
-            (spot.key.map(|key| &NASTY[key]), &NASTY[spot.value])
+            let location = find(NASTY, root(NASTY), pointer, 0);
+            (location.key.map(|key| &NASTY[key]), &NASTY[location.value])
         };
         assert_eq!(found("/a/"), (Some("\"\""), "\"x\""));
         assert_eq!(found("/\u{1f600}"), (Some("\"\\ud83d\\ude00\""), "{}"));
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn of_members_with_one_name_each_is_found() {
+    fn each_member_with_a_repeated_name_is_found() {
         let text = r#"{"a":{"b":1},"a":{"b":2,"\u0062":3}}"#;
         let found = |pointer: &str, repeat| &text[find(text, root(text), pointer, repeat).value];
         assert_eq!(found("/a/b", 0), "1");
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_are_found_however_they_are_written() {
+    fn escaped_characters_are_found() {
         let text = r#"["aé日😀\n\"\\\/\u00e9\ud83d\ude00b\ud800\u0041"]"#;
         // The last escape but one has no partner: such a text is not JSON, but may not panic.
         let string = 1..text.len() - 1;
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bracket_that_is_too_deep_is_found() {
+    fn the_first_bracket_beyond_the_maximum_depth_is_found() {
         assert_eq!(nested_deeper("[\"[[[\", {\"a\": [1]}, [2]]", 2), Some(14..15));
         assert_eq!(nested_deeper("[[], [], {}]", 2), None);
     }

@@ -2,27 +2,28 @@
 
 use anyhow::{Context as _, bail};
 use galley_domain::webhook::delivery::DeliveryStatus;
-use galley_store::{Deliveries, Replay, ReplayOutcome};
+use galley_store::{DeliveryQuery, Replay, ReplayOutcome};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Desk, gone};
+use super::{CommandContext, no_webhook};
 use crate::{
     arguments::{Endpoint, ReplayChoice},
-    commands::credentials::moment,
+    commands::credentials::timestamp,
     settings, table,
 };
 
 pub(super) async fn list(
-    desk: &Desk,
+    context: &CommandContext,
     endpoint: &Endpoint,
     status: Option<DeliveryStatus>,
     before: Option<u64>,
     limit: usize,
 ) -> anyhow::Result<()> {
-    let (account, id) = endpoint.find(desk).await?;
-    let wanted = Deliveries { status, before, limit };
-    let found = desk.store.deliveries(account, id, wanted).await?.with_context(|| gone(id))?;
+    let (account, id) = endpoint.ids(context).await?;
+    let wanted = DeliveryQuery { status, before, limit };
+    let found =
+        context.store.deliveries(account, id, wanted).await?.with_context(|| no_webhook(id))?;
     let rows = found.into_iter().map(|it| {
         vec![
             it.seq.into(),
@@ -30,9 +31,9 @@ pub(super) async fn list(
             it.template.map_or(Value::Null, |id| id.to_string().into()),
             it.status.as_str().into(),
             it.attempts.into(),
-            moment(it.attempted_at),
-            moment(it.due_at),
-            it.answer.map_or(Value::Null, Value::from),
+            timestamp(it.attempted_at),
+            timestamp(it.due_at),
+            it.response_status.map_or(Value::Null, Value::from),
             it.failure.map_or(Value::Null, Value::from),
         ]
     });
@@ -47,40 +48,42 @@ pub(super) async fn list(
         "response_status",
         "failure",
     ];
-    table::print(desk.json, &columns, rows.collect());
+    table::print(context.json, &columns, rows.collect());
     Ok(())
 }
 
 pub(super) async fn replay(
-    desk: &Desk,
+    context: &CommandContext,
     endpoint: &Endpoint,
     choice: ReplayChoice,
 ) -> anyhow::Result<()> {
     let what = match choice {
         ReplayChoice { event: Some(seq), .. } => Replay::One(seq),
-        ReplayChoice { since, .. } => Replay::Since(since_when(desk, &since.unwrap_or_default())?),
+        ReplayChoice { since, .. } => {
+            Replay::Since(since_when(context, &since.unwrap_or_default())?)
+        }
     };
-    let (account, id) = endpoint.find(desk).await?;
-    match desk.store.replay(account, id, what, desk.now).await? {
+    let (account, id) = endpoint.ids(context).await?;
+    match context.store.replay(account, id, what, context.now).await? {
         ReplayOutcome::Queued(events) => {
             let members = [("id", id.to_string().into()), ("events", events.into())];
-            table::print_one(desk.json, &members);
+            table::print_one(context.json, &members);
             Ok(())
         }
         ReplayOutcome::NoEvent => {
-            bail!("there is no such event; `galley events ACCOUNT` shows them")
+            bail!("there is no such event; run `galley events ACCOUNT`")
         }
-        ReplayOutcome::Forgotten(oldest) => {
-            bail!("this event is not kept any more; the oldest that is has the number {oldest}")
+        ReplayOutcome::Expired(oldest) => {
+            bail!("this event has expired; the oldest event is {oldest}")
         }
-        ReplayOutcome::NoWebhook => bail!(gone(id)),
+        ReplayOutcome::NoWebhook => bail!(no_webhook(id)),
     }
 }
 
-/// A moment, or how long ago it was.
-fn since_when(desk: &Desk, text: &str) -> anyhow::Result<Timestamp> {
-    let ago = settings::time(text).and_then(|time| desk.now.checked_sub(time).ok());
+/// Parses a timestamp, or a duration before now.
+fn since_when(context: &CommandContext, text: &str) -> anyhow::Result<Timestamp> {
+    let ago = settings::duration(text).and_then(|time| context.now.checked_sub(time).ok());
     ago.or_else(|| text.parse().ok()).with_context(|| {
-        format!("--since takes a moment like 2026-11-15T09:30:00Z or a time like 2h, not {text:?}")
+        format!("--since expects a timestamp such as 2026-11-15T09:30:00Z or a duration such as 2h, not {text:?}")
     })
 }

@@ -1,9 +1,9 @@
-//! `galley webhook listen`: a receiver on this machine that shows what is delivered to it.
+//! `galley webhook listen`: a local receiver that shows each delivery.
 
 use std::{net::SocketAddr, pin::pin, sync::Arc};
 
 use anyhow::Context as _;
-use galley_server::delivery::{Checked, Received, Receiver, Secret};
+use galley_server::delivery::{ReceivedDelivery, Secret, SignatureCheck, WebhookReceiver};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -11,38 +11,38 @@ use crate::{
     arguments::ListenOptions,
     clock::SystemClock,
     commands::{interrupted, serve},
-    settings::Written,
+    settings::RawSettings,
     table,
 };
 
-/// How many deliveries may wait to be shown; the next one waits for its answer.
-const WAITING: usize = 16;
+/// Number of deliveries buffered for output; further deliveries wait for their response.
+const OUTPUT_BUFFER: usize = 16;
 
 pub(crate) async fn listen(
     options: ListenOptions,
-    written: &Written,
+    raw: &RawSettings,
     json: bool,
 ) -> anyhow::Result<()> {
-    let given = options.secret.as_deref().or_else(|| written.variable("GALLEY_WEBHOOK_SECRET"));
-    let secret = given.filter(|it| !it.is_empty()).map(Secret::read).transpose()?;
+    let given = options.secret.as_deref().or_else(|| raw.variable("GALLEY_WEBHOOK_SECRET"));
+    let secret = given.filter(|it| !it.is_empty()).map(Secret::parse_any).transpose()?;
     let mut interrupted = pin!(interrupted()?);
     let listener = serve::listen(&options.listen).await?;
     welcome(listener.local_addr()?, secret.is_some());
-    let (hear, mut heard) = mpsc::channel(WAITING);
-    let receiving = Receiver {
+    let (hear, mut heard) = mpsc::channel(OUTPUT_BUFFER);
+    let receiving = WebhookReceiver {
         secret,
         verify_token: options.verify_token,
-        answer: options.answer.try_into().context("--answer takes a status of HTTP")?,
+        response_status: options.answer.try_into().context("--answer expects an HTTP status")?,
         clock: Arc::new(SystemClock::new()),
-        hear,
+        deliveries: hear,
     };
-    let receiving = tokio::spawn(receiving.receive(listener));
+    let receiving = tokio::spawn(receiving.serve(listener));
     loop {
         tokio::select! {
             Some(delivery) = heard.recv() => {
                 let shown = if json { line(&delivery) } else { paragraph(&delivery) };
-                // Whoever closed the pipe has seen enough.
-                if table::try_say(&shown).is_err() {
+                // The reader closed the pipe.
+                if table::try_print_line(&shown).is_err() {
                     break;
                 }
             }
@@ -53,25 +53,25 @@ pub(crate) async fn listen(
     Ok(())
 }
 
-/// Says on standard error what to do next: standard output is for deliveries.
+/// Prints instructions to standard error; standard output is for deliveries.
 fn welcome(address: SocketAddr, secret: bool) {
     eprintln!("Listening on http://{address}/ until Ctrl-C.");
-    eprintln!("To have events delivered here from a service on this machine:");
+    eprintln!("To deliver events here from a service on this machine:");
     eprintln!("  GALLEY_WEBHOOKS_ALLOW_PRIVATE=true galley webhook add ACCOUNT http://{address}/");
     eprintln!("The service needs GALLEY_WEBHOOKS_ALLOW_PRIVATE=true, too.");
     if !secret {
         eprintln!(
-            "Signatures are not checked: start this again with the secret that `webhook add` \
-             shows, in GALLEY_WEBHOOK_SECRET or after --secret."
+            "Signatures are not verified: restart with the secret that `webhook add` shows, in \
+             GALLEY_WEBHOOK_SECRET or with --secret."
         );
     }
 }
 
-/// For people: what it is, and the event as they like to read it.
-fn paragraph(received: &Received) -> String {
+/// A delivery for people: a summary line and the indented body.
+fn paragraph(received: &ReceivedDelivery) -> String {
     let body = body(received);
-    let verdict = match why(received.checked) {
-        Some(why) => format!("NOT VERIFIED: {why}"),
+    let verdict = match rejection_reason(received.signature) {
+        Some(reason) => format!("NOT VERIFIED: {reason}"),
         None => "verified".to_owned(),
     };
     let text = String::from_utf8_lossy(&received.body);
@@ -83,7 +83,7 @@ fn paragraph(received: &Received) -> String {
     plain(&format!("{at}  {id}  {kind}  {verdict}\n{pretty}\n"))
 }
 
-/// A JSON text with one member a line, in the order in which they were sent.
+/// Indents a JSON text, keeping the order of its members.
 fn indented(text: &str) -> String {
     let (mut out, mut depth, mut quoted, mut escaped) = (String::new(), 0_usize, false, false);
     let line = |depth: usize| format!("\n{}", "  ".repeat(depth));
@@ -120,15 +120,15 @@ fn indented(text: &str) -> String {
     out
 }
 
-/// For programs: one line.
-fn line(received: &Received) -> String {
+/// A delivery for programs: one line of JSON.
+fn line(received: &ReceivedDelivery) -> String {
     let body = body(received);
     let mut object = json!({
         "id": received.id,
         "type": kind(&body),
         "sent_at": received.sent_at.map(|at| at.to_string()),
-        "verified": received.checked == Checked::Verified,
-        "reason": why(received.checked),
+        "verified": received.signature == SignatureCheck::Verified,
+        "reason": rejection_reason(received.signature),
         "body": body,
     });
     if let Some(members) = object.as_object_mut() {
@@ -137,23 +137,23 @@ fn line(received: &Received) -> String {
     object.to_string()
 }
 
-/// The type of an event, or the field of the first change that Meta would tell.
+/// The type of an event, or the field of the first change in Meta's format.
 fn kind(body: &Value) -> &Value {
     body.get("type").unwrap_or(&body["entry"][0]["changes"][0]["field"])
 }
 
-/// Why it is not to be believed, if it is not.
-fn why(checked: Checked) -> Option<String> {
+/// Why the signature is not verified, if it is not.
+fn rejection_reason(checked: SignatureCheck) -> Option<String> {
     match checked {
-        Checked::Verified => None,
-        Checked::Refused(reason) => Some(reason.to_string()),
-        Checked::Unsigned(header) => Some(format!("The header {header} is missing.")),
-        Checked::NoSecret => Some("There is no secret to check it with.".to_owned()),
+        SignatureCheck::Verified => None,
+        SignatureCheck::Invalid(reason) => Some(reason.to_string()),
+        SignatureCheck::MissingHeader(header) => Some(format!("The header {header} is missing.")),
+        SignatureCheck::NoSecret => Some("There is no secret to verify it with.".to_owned()),
     }
 }
 
-/// What it says: JSON, or whatever text it is.
-fn body(received: &Received) -> Value {
+/// The body as JSON, or as text if it is not JSON.
+fn body(received: &ReceivedDelivery) -> Value {
     serde_json::from_slice(&received.body)
         .unwrap_or_else(|_| String::from_utf8_lossy(&received.body).into())
 }
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_shown_in_their_order_and_texts_as_they_are() {
+    fn indenting_keeps_the_order_of_members_and_the_texts() {
         let sent = r#"{"seq":1, "data":{"text":"a \"b\" \\ {c}: [d],","list":[1,true]}}"#;
         let shown = r#"{
   "seq": 1,

@@ -6,7 +6,7 @@ use std::{
     fmt,
 };
 
-use galley_server::delivery::{Secret, Signed, verify};
+use galley_server::delivery::{Secret, SignatureHeaders, verify};
 use jiff::SignedDuration;
 use serde_json::Value;
 
@@ -128,7 +128,7 @@ impl Endpoint {
     /// The number of the event, if this message is really about one, and from whom it should be.
     fn read(&self, arrival: &Arrival) -> Result<u64, String> {
         let Arrival { id, timestamp, signature, body, at, .. } = arrival;
-        let signed = Signed { id, timestamp, signature };
+        let signed = SignatureHeaders { id, timestamp, signature };
         let is_signed = verify(&self.secret, signed, body, *at);
         is_signed.map_err(|error| format!("{id} is not signed: {error}"))?;
         let told: Value = serde_json::from_slice(body)

@@ -1,7 +1,8 @@
-//! Strings as JSON Schema: the patterns that say what a row of the table takes.
+//! JSON Schemas of strings: patterns for the string formats of the table.
 //!
-//! Patterns are plain ECMA-262 without look-around and `\p`, so that every usual engine reads them
-//! alike. No two ways of a repetition begin with the same character: nothing is tried twice.
+//! The patterns are plain ECMA-262 without look-around and `\p`, so that all common engines
+//! interpret them alike. Alternatives within a repetition never start with the same character, so
+//! matching does not backtrack.
 
 use serde_json::{Value, json};
 
@@ -13,40 +14,41 @@ use crate::{
     },
 };
 
-/// White space that is no control character, as the inside of a character class.
+/// Whitespace except control characters, as the content of a character class.
 const SPACE: &str = r" \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000";
 
-/// Control characters, likewise.
+/// Control characters, as the content of a character class.
 const CONTROL: &str = r"\u0000-\u001f\u007f-\u009f";
 
-/// Control characters that not even a body text takes.
+/// Control characters that multiline texts do not accept either.
 const CONTROL_IN_LINES: &str = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f";
 
-/// Control characters and what parts lines without being one.
+/// Control characters, and the line and paragraph separators.
 const CONTROL_AND_SEPARATORS: &str = r"\u0000-\u001f\u007f-\u009f\u2028\u2029";
 
-/// White space before the first visible character of one line.
+/// Whitespace before the first visible character of a single-line text.
 const SPACE_IN_LINE: &str = r"[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]*";
 
 const PLACEHOLDER: &str = r"\{\{[1-9][0-9]{0,2}\}\}";
 
-/// A placeholder with a number or a name: which of them, another field tells.
+/// A numbered or named placeholder; `parameter_format` determines which one is valid.
 const ANY_PLACEHOLDER: &str = r"\{\{(?:[1-9][0-9]{0,2}|[a-z_][a-z0-9_]*)\}\}";
 
-/// A moment; how many days a month has is left out, and that there is no year 0.
-const MOMENT: &str = concat!(
+/// A timestamp. The pattern checks neither the number of days in a month nor that there is no year 0.
+const TIMESTAMP: &str = concat!(
     "^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])",
     "T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,9})?",
     "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$"
 );
 
-/// A port, 0 to 65535.
+/// A port number, 0 to 65535.
 const PORT: &str =
     "0*(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])";
 
-/// The schema of a string; `placeholders` tells whether it holds any, where it may.
+/// The schema of a string. `placeholders` selects the alternative with or without placeholders, for
+/// formats that allow them.
 pub(super) fn text(rule: &StringRule, placeholders: bool) -> Value {
-    let pattern = match rule.form {
+    let pattern = match rule.format {
         StringFormat::Language => {
             let languages = languages::languages().join("|");
             let regions = languages::regions().join("|");
@@ -57,27 +59,29 @@ pub(super) fn text(rule: &StringRule, placeholders: bool) -> Value {
             let pattern = r"^\+?[1-9][0-9]{6,14}$";
             return json!({"type": "string", "pattern": pattern, "examples": ["+15550001111"]});
         }
-        StringFormat::Dialled => {
+        StringFormat::DialledPhone => {
             // At least 5 digits.
-            let between = "[ .()-]*";
-            let pattern = format!(r"^\+?(?:{between}[0-9]){{5,}}{between}$");
+            let separators = "[ .()-]*";
+            let pattern = format!(r"^\+?(?:{separators}[0-9]){{5,}}{separators}$");
             return json!({"type": "string", "maxLength": 20, "pattern": pattern, "examples": ["+15550001111"]});
         }
-        StringFormat::Moment => {
+        StringFormat::Timestamp => {
             let examples = ["2026-11-15T09:30:00Z"];
-            return json!({"type": "string", "format": "date-time", "pattern": MOMENT, "examples": examples});
+            return json!({"type": "string", "format": "date-time", "pattern": TIMESTAMP, "examples": examples});
         }
         StringFormat::Locale => {
             let pattern = format!("^(?:{})$", whatsapp::CODES.join("|"));
             return json!({"type": "string", "pattern": pattern, "examples": ["en_US", "pt_BR", "de"]});
         }
-        StringFormat::Signature => {
+        StringFormat::SignatureHash => {
             return json!({"type": "string", "pattern": "^[A-Za-z0-9+/=]{11}$", "examples": ["K8a/AINcGX7"]});
         }
         StringFormat::Secret => "^[!-~]{16,}$".to_owned(),
         StringFormat::Identifier => "^[a-z0-9_]+$".to_owned(),
-        StringFormat::Package => r"^[A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_]*)+$".to_owned(),
-        // Formatting, emoji and the words around placeholders are beyond a pattern.
+        StringFormat::AndroidPackage => {
+            r"^[A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_]*)+$".to_owned()
+        }
+        // A pattern cannot express the rules about formatting, emoji and words around placeholders.
         StringFormat::Headline | StringFormat::Message | StringFormat::CardMessage
             if placeholders =>
         {
@@ -117,21 +121,21 @@ pub(super) fn text(rule: &StringRule, placeholders: bool) -> Value {
     json!({"type": "string", "minLength": 1, "maxLength": rule.max, "pattern": pattern})
 }
 
-/// An `http` or `https` address that ends in `suffix`.
+/// An `http` or `https` URL that ends in `suffix`.
 fn url(max: usize, scheme: &str, suffix: &str) -> Value {
-    let hidden = format!("{CONTROL}{SPACE}");
-    let unit = unit(&hidden, &hidden);
+    let excluded = format!("{CONTROL}{SPACE}");
+    let unit = unit(&excluded, &excluded);
     let rest = format!(r"(?::{PORT})?(?:[/?#\\](?:{unit})*\{{?)?{suffix}$");
-    let plain = "[A-Za-z0-9._-]";
-    let beyond = format!(r"[^\u0000-\u009f{SPACE}]");
+    let ascii = "[A-Za-z0-9._-]";
+    let non_ascii = format!(r"[^\u0000-\u009f{SPACE}]");
     json!({
         "type": "string",
         "maxLength": max,
         "anyOf": [
-            {"pattern": format!("^{scheme}://[._-]*[A-Za-z0-9]{plain}*{rest}")},
+            {"pattern": format!("^{scheme}://[._-]*[A-Za-z0-9]{ascii}*{rest}")},
             {
-                "description": "The host has letters beyond ASCII, or is an IPv6 address.",
-                "pattern": format!(r"^{scheme}://(?:{plain}*{beyond}(?:{plain}|{beyond})*|\[[0-9A-Fa-f:.]{{2,45}}\]){rest}"),
+                "description": "The host contains non-ASCII letters, or is an IPv6 address.",
+                "pattern": format!(r"^{scheme}://(?:{ascii}*{non_ascii}(?:{ascii}|{non_ascii})*|\[[0-9A-Fa-f:.]{{2,45}}\]){rest}"),
             },
         ],
     })
@@ -142,7 +146,7 @@ pub(super) fn visible(multiline: bool) -> String {
     format!("^{}[^{CONTROL}{SPACE}][^{}]*$", space(multiline), control_in(multiline))
 }
 
-/// White space before the first visible character.
+/// Whitespace before the first visible character.
 fn space(multiline: bool) -> String {
     format!("[{}{SPACE}]*", if multiline { r"\t\n\r" } else { "" })
 }
@@ -155,14 +159,14 @@ fn control_in(multiline: bool) -> &'static str {
     if multiline { CONTROL_IN_LINES } else { CONTROL }
 }
 
-/// A character that is none of `first`, or a brace and one that is none of `second`: strung
-/// together they never hold `{{`.
-fn unit(first: &str, second: &str) -> String {
-    format!(r"[^{first}{{]|\{{[^{second}{{]")
+/// A character outside of `excluded`, or a brace and a character outside of `after_brace`. A
+/// sequence of these never contains `{{`.
+fn unit(excluded: &str, after_brace: &str) -> String {
+    format!(r"[^{excluded}{{]|\{{[^{after_brace}{{]")
 }
 
-/// A pattern that takes any of the words in any letter case.
-pub(super) fn any_case(words: &[&str]) -> String {
+/// A pattern that matches any of the values, case-insensitive.
+pub(super) fn any_case(values: &[&str]) -> String {
     let letter = |letter: char| {
         if letter.is_ascii_alphabetic() {
             format!("[{}{}]", letter.to_ascii_uppercase(), letter.to_ascii_lowercase())
@@ -172,8 +176,9 @@ pub(super) fn any_case(words: &[&str]) -> String {
             letter.to_string()
         }
     };
-    let words: Vec<String> = words.iter().map(|word| word.chars().map(letter).collect()).collect();
-    format!("^(?:{})$", words.join("|"))
+    let values: Vec<String> =
+        values.iter().map(|value| value.chars().map(letter).collect()).collect();
+    format!("^(?:{})$", values.join("|"))
 }
 
 #[cfg(test)]
@@ -187,50 +192,50 @@ mod tests {
     use super::*;
     use crate::{validation::formats, violation::Rule};
 
-    /// Writes strings that a pattern takes, and tells which rules they break after all.
-    fn broken_by_what_fits(rule: &StringRule, pattern: &str) -> Vec<Rule> {
+    /// The rules that strings generated from a pattern break.
+    fn rules_broken_by_matches(rule: &StringRule, pattern: &str) -> Vec<Rule> {
         let inner = pattern.trim_start_matches('^').trim_end_matches('$');
         let strings = string_regex(inner).unwrap();
         let mut runner = TestRunner::deterministic();
-        let mut faults = Vec::new();
+        let mut violations = Vec::new();
         for _ in 0..300 {
-            let written = strings.new_tree(&mut runner).unwrap().current();
-            formats::check(rule, &written, &mut faults);
+            let generated = strings.new_tree(&mut runner).unwrap().current();
+            formats::check(rule, &generated, &mut violations);
         }
-        let mut rules: Vec<Rule> = faults.iter().map(|fault| fault.rule).collect();
+        let mut rules: Vec<Rule> = violations.iter().map(|violation| violation.rule).collect();
         rules.dedup();
         rules
     }
 
     fn patterns(schema: &Value) -> Vec<&str> {
         let own = schema.get("pattern").and_then(Value::as_str);
-        let others = schema.get("anyOf").and_then(Value::as_array).into_iter().flatten();
-        own.into_iter().chain(others.flat_map(patterns)).collect()
+        let alternatives = schema.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+        own.into_iter().chain(alternatives.flat_map(patterns)).collect()
     }
 
     #[test]
-    fn what_a_pattern_takes_the_rule_takes_unless_no_pattern_can_tell() {
+    fn strings_that_match_a_pattern_satisfy_the_rule_except_for_known_gaps() {
         use StringFormat::{
             Free, Language, Name, Phone, Url, WithPlaceholders, WithoutPlaceholders,
         };
-        for (form, untold) in [
+        for (format, known_gap) in [
             (Free, None),
             (Name, None),
             (Language, None),
             (Phone, None),
-            (StringFormat::Dialled, Some(Rule::PhoneForm)),
+            (StringFormat::DialledPhone, Some(Rule::PhoneForm)),
             (WithoutPlaceholders, None),
             (WithPlaceholders, Some(Rule::PlaceholderGap)),
             (Url, Some(Rule::UrlHost)),
             (StringFormat::UrlWithSuffix, Some(Rule::UrlHost)),
-            (StringFormat::Moment, Some(Rule::MomentForm)),
+            (StringFormat::Timestamp, Some(Rule::MomentForm)),
             (StringFormat::Secret, None),
         ] {
             for (multiline, placeholders) in [(false, false), (false, true), (true, true)] {
-                let rule = StringRule { max: 100_000, whatsapp_max: None, multiline, form };
+                let rule = StringRule { max: 100_000, whatsapp_max: None, multiline, format };
                 for pattern in patterns(&text(&rule, placeholders)) {
-                    for broken in broken_by_what_fits(&rule, pattern) {
-                        assert_eq!(Some(broken), untold, "{form:?} {pattern}");
+                    for broken in rules_broken_by_matches(&rule, pattern) {
+                        assert_eq!(Some(broken), known_gap, "{format:?} {pattern}");
                     }
                 }
             }

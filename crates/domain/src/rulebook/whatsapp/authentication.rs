@@ -1,4 +1,4 @@
-//! Authentication templates: WhatsApp writes their texts itself.
+//! Authentication templates, whose texts WhatsApp generates.
 
 use super::{Category, Rule};
 use crate::{
@@ -6,85 +6,87 @@ use crate::{
     violation::{TextViolation, ViolationCollector},
 };
 
-/// What an authentication template is made of.
+/// The components of an authentication template.
 const COMPONENTS: &[&str] = &["BODY", "FOOTER", "BUTTONS"];
 
-/// The fields that only such a template has.
+/// The fields that only authentication templates have.
 const FIELDS: &[&str] = &["add_security_recommendation", "code_expiration_minutes"];
 
-pub(super) fn check(draft: &DocumentView<'_>, report: &mut ViolationCollector) {
-    match draft.category {
+pub(super) fn check(document: &DocumentView<'_>, violations: &mut ViolationCollector) {
+    match document.category {
         Some(Category::Authentication) => {
-            draft.components().for_each(|component| of_them(component, report));
-            one_code(draft, report);
+            document.components().for_each(|component| check_authentication(component, violations));
+            check_otp_button(document, violations);
         }
-        Some(_) => draft.components().for_each(|component| of_others(component, report)),
+        Some(_) => document.components().for_each(|component| check_other(component, violations)),
         None => {}
     }
 }
 
-fn of_them(component: ObjectView<'_>, report: &mut ViolationCollector) {
-    if let Some(word) = component.text("type")
+fn check_authentication(component: ObjectView<'_>, violations: &mut ViolationCollector) {
+    if let Some(component_type) = component.text("type")
         && !COMPONENTS.iter().any(|it| component.is(it))
     {
-        component.tell(report, || {
+        component.tell(violations, || {
             let message =
-                format!("is of kind {word}, which an AUTHENTICATION template does not have");
-            let hint = "leave it out: there are only BODY, FOOTER and BUTTONS";
+                format!("is a {component_type}, which AUTHENTICATION templates do not support");
+            let hint = "remove it; BODY, FOOTER and BUTTONS are supported";
             TextViolation::new(Rule::ComponentUnfit, message).hint(hint)
         });
     }
-    if is_written(component) && component.has("text") {
-        // What else is wrong with it, or lacks beside it, does not matter.
-        component.take_back("text", report);
+    if has_text_field(component) && component.has("text") {
+        // Replaces all other violations of the text and its samples.
+        component.take_back("text", violations);
         if component.is("BODY") {
-            component.take_back("example", report);
+            component.take_back("example", violations);
         }
-        component.tell_at("text", report, || {
-            let message = "is written by WhatsApp in an AUTHENTICATION template";
-            TextViolation::new(Rule::AuthenticationText, message).hint("leave it out")
+        component.tell_at("text", violations, || {
+            let message =
+                "is not allowed in an AUTHENTICATION template: WhatsApp generates the text";
+            TextViolation::new(Rule::AuthenticationText, message).hint("remove it")
         });
     }
-    // The table refuses that of a footer.
+    // The table rejects the `example` of a footer.
     if component.is("BODY") && component.has("example") {
-        component.tell_at("example", report, || {
-            let message = "stands in an AUTHENTICATION template, whose texts WhatsApp writes";
-            TextViolation::new(Rule::SamplesNotAllowed, message).hint("leave it out")
+        component.tell_at("example", violations, || {
+            let message =
+                "is not allowed in an AUTHENTICATION template: WhatsApp generates the text";
+            TextViolation::new(Rule::SamplesNotAllowed, message).hint("remove it")
         });
     }
 }
 
-/// Exactly one button, which hands over the code. A second one is counted elsewhere.
-fn one_code(draft: &DocumentView<'_>, report: &mut ViolationCollector) {
-    let hint = "an AUTHENTICATION template has one OTP button and no other";
-    for button in draft.buttons().filter(|it| it.text("type").is_some() && !it.is("OTP")) {
-        button.tell(report, || {
-            TextViolation::new(Rule::AuthenticationButton, "is no OTP button").hint(hint)
+/// Requires exactly one OTP button; `button-count` reports a second one.
+fn check_otp_button(document: &DocumentView<'_>, violations: &mut ViolationCollector) {
+    let hint = "an AUTHENTICATION template has exactly one button, of type OTP";
+    for button in document.buttons().filter(|it| it.text("type").is_some() && !it.is("OTP")) {
+        button.tell(violations, || {
+            TextViolation::new(Rule::AuthenticationButton, "is not an OTP button").hint(hint)
         });
     }
-    if draft.root.has("components") && draft.component("BUTTONS").is_none() {
-        draft.root.tell_at("components", report, || {
-            TextViolation::new(Rule::AuthenticationButton, "holds no OTP button").hint(hint)
+    if document.root.has("components") && document.component("BUTTONS").is_none() {
+        document.root.tell_at("components", violations, || {
+            TextViolation::new(Rule::AuthenticationButton, "has no OTP button").hint(hint)
         });
     }
 }
 
-/// Every other template brings its own texts, and none of what belongs to codes.
-fn of_others(component: ObjectView<'_>, report: &mut ViolationCollector) {
-    if is_written(component) && !component.has("text") {
-        component.tell_at("text", report, || {
-            let hint = "only an AUTHENTICATION template goes without";
+/// Templates of other categories contain their texts, and no fields for one-time codes.
+fn check_other(component: ObjectView<'_>, violations: &mut ViolationCollector) {
+    if has_text_field(component) && !component.has("text") {
+        component.tell_at("text", violations, || {
+            let hint = "only AUTHENTICATION templates have no text of their own";
             TextViolation::new(Rule::Required, "is required").hint(hint)
         });
     }
-    for field in FIELDS.iter().filter(|field| is_written(component) && component.has(field)) {
-        component.tell_at(field, report, || {
-            let message = "belongs to AUTHENTICATION templates";
-            TextViolation::new(Rule::AuthenticationOnly, message).hint("leave it out")
+    for field in FIELDS.iter().filter(|field| has_text_field(component) && component.has(field)) {
+        component.tell_at(field, violations, || {
+            let message = "is allowed only in AUTHENTICATION templates";
+            TextViolation::new(Rule::AuthenticationOnly, message).hint("remove it")
         });
     }
 }
 
-fn is_written(component: ObjectView<'_>) -> bool {
+fn has_text_field(component: ObjectView<'_>) -> bool {
     component.is("BODY") || component.is("FOOTER")
 }

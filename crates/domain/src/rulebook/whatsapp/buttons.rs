@@ -1,10 +1,10 @@
-//! Buttons, row by row. A new kind is a part, a row among the kinds, and a row among the special
-//! pieces if it may not stand everywhere.
+//! The buttons. A new button type needs an [`ObjectSchema`], an entry in [`BUTTON`], and a row in
+//! `placement` if it is restricted to certain categories or components.
 
 use super::{
-    CODE_MAX, Field, FieldType, MOST_BUTTONS, ObjectSchema, OnlyWithPlaceholders, OrItsOnlyItem,
-    Otherwise, Required, StringFormat, TaggedList, TaggedObject, Variant, VariantContent, optional,
-    required, row, text,
+    DefaultsTo, Field, FieldType, MAX_BUTTONS, MAX_COUPON_CHARS, ObjectSchema,
+    OnlyWithPlaceholders, Required, RequiredOrInlined, StringFormat, TaggedList, TaggedObject,
+    Variant, VariantContent, optional, required, string, text,
 };
 use crate::rulebook::ObjectList;
 
@@ -14,53 +14,53 @@ pub(super) static BUTTONS: ObjectSchema = ObjectSchema {
         "buttons",
         FieldType::TaggedList(TaggedList {
             min: 1,
-            max: MOST_BUTTONS,
+            max: MAX_BUTTONS,
             item: &BUTTON,
             unique: false,
-            needs: None,
+            required: None,
         }),
-        "The buttons, in the order they are shown; quick replies all before or all behind the others.",
+        "The buttons, in display order. Quick replies are either all before or all after the other buttons.",
     )],
 };
 
 static BUTTON: TaggedObject = TaggedObject {
     title: "button",
     tag: "type",
-    about: "What the button does.",
+    about: "The type of the button.",
     variants: &[
-        Variant { word: "QUICK_REPLY", kind: VariantContent::Fields(&QUICK_REPLY) },
-        Variant { word: "URL", kind: VariantContent::Fields(&URL) },
-        Variant { word: "PHONE_NUMBER", kind: VariantContent::Fields(&PHONE_NUMBER) },
-        Variant { word: "COPY_CODE", kind: VariantContent::Fields(&COPY_CODE) },
-        Variant { word: "OTP", kind: VariantContent::Tagged(&OTP) },
-        Variant { word: "FLOW", kind: VariantContent::Fields(&FLOW) },
-        Variant { word: "CATALOG", kind: VariantContent::Fields(&CATALOG) },
-        Variant { word: "MPM", kind: VariantContent::Fields(&MPM) },
-        Variant { word: "SPM", kind: VariantContent::Fields(&SPM) },
-        Variant { word: "VOICE_CALL", kind: VariantContent::Fields(&VOICE_CALL) },
-        Variant { word: "ORDER_DETAILS", kind: VariantContent::Fields(&ORDER_DETAILS) },
+        Variant { value: "QUICK_REPLY", content: VariantContent::Fields(&QUICK_REPLY) },
+        Variant { value: "URL", content: VariantContent::Fields(&URL) },
+        Variant { value: "PHONE_NUMBER", content: VariantContent::Fields(&PHONE_NUMBER) },
+        Variant { value: "COPY_CODE", content: VariantContent::Fields(&COPY_CODE) },
+        Variant { value: "OTP", content: VariantContent::Tagged(&OTP) },
+        Variant { value: "FLOW", content: VariantContent::Fields(&FLOW) },
+        Variant { value: "CATALOG", content: VariantContent::Fields(&CATALOG) },
+        Variant { value: "MPM", content: VariantContent::Fields(&MPM) },
+        Variant { value: "SPM", content: VariantContent::Fields(&SPM) },
+        Variant { value: "VOICE_CALL", content: VariantContent::Fields(&VOICE_CALL) },
+        Variant { value: "ORDER_DETAILS", content: VariantContent::Fields(&ORDER_DETAILS) },
         Variant {
-            word: "REQUEST_CONTACT_INFO",
-            kind: VariantContent::Fields(&REQUEST_CONTACT_INFO),
+            value: "REQUEST_CONTACT_INFO",
+            content: VariantContent::Fields(&REQUEST_CONTACT_INFO),
         },
     ],
 };
 
-/// The buttons that a card may have.
+/// The buttons that are allowed on a card.
 pub(super) static CARD_BUTTON: TaggedObject = TaggedObject {
     title: "button",
     tag: "type",
-    about: "What the button does.",
+    about: "The type of the button.",
     variants: &[
-        Variant { word: "QUICK_REPLY", kind: VariantContent::Fields(&QUICK_REPLY) },
-        Variant { word: "URL", kind: VariantContent::Fields(&URL) },
-        Variant { word: "PHONE_NUMBER", kind: VariantContent::Fields(&PHONE_NUMBER) },
-        Variant { word: "SPM", kind: VariantContent::Fields(&SPM) },
-        Variant { word: "ORDER_DETAILS", kind: VariantContent::Fields(&ORDER_DETAILS) },
+        Variant { value: "QUICK_REPLY", content: VariantContent::Fields(&QUICK_REPLY) },
+        Variant { value: "URL", content: VariantContent::Fields(&URL) },
+        Variant { value: "PHONE_NUMBER", content: VariantContent::Fields(&PHONE_NUMBER) },
+        Variant { value: "SPM", content: VariantContent::Fields(&SPM) },
+        Variant { value: "ORDER_DETAILS", content: VariantContent::Fields(&ORDER_DETAILS) },
     ],
 };
 
-/// The labels that WhatsApp shows whatever is written.
+/// Button types for which WhatsApp always shows the same label.
 pub(super) const FIXED_LABELS: &[(&str, &str)] = &[
     ("COPY_CODE", COUPON_LABEL),
     ("CATALOG", CATALOG_LABEL),
@@ -73,8 +73,8 @@ const CATALOG_LABEL: &str = "View catalog";
 const MPM_LABEL: &str = "View items";
 const SPM_LABEL: &str = "View";
 
-/// How many of a kind one message or one card may have, where that is less than the list takes.
-pub(super) const MOST: &[(&str, usize)] = &[
+/// The maximum number of buttons of a type in a message or on a card, if lower than that of the list.
+pub(super) const MAX_PER_TYPE: &[(&str, usize)] = &[
     ("URL", 2),
     ("PHONE_NUMBER", 1),
     ("COPY_CODE", 1),
@@ -92,17 +92,17 @@ const LABEL_TEXT: FieldType = text(25, StringFormat::Label);
 const LABEL: Field = Field {
     name: "text",
     presence: Required,
-    shape: LABEL_TEXT,
+    field_type: LABEL_TEXT,
     about: "The label of the button.",
 };
 
-/// A label that WhatsApp writes itself when none is given; it is read back like any other.
-const fn usual_label(usual: &'static str) -> Field {
+/// A label for which WhatsApp has a default; the default is stored like any other label.
+const fn default_label(default: &'static str) -> Field {
     Field {
         name: "text",
-        presence: Otherwise(usual),
-        shape: LABEL_TEXT,
-        about: "The label of the button; WhatsApp has its own when it is left out.",
+        presence: DefaultsTo(default),
+        field_type: LABEL_TEXT,
+        about: "The label of the button. Defaults to WhatsApp's label.",
     }
 }
 
@@ -115,35 +115,39 @@ static URL: ObjectSchema = ObjectSchema {
         required(
             "url",
             text(2_000, StringFormat::Link),
-            "Where the button leads; may end in one placeholder.",
+            "The URL that the button opens. May end in one placeholder.",
         ),
         Field {
             name: "example",
             presence: OnlyWithPlaceholders,
-            shape: FieldType::OneString(row(2_000, false, StringFormat::Free)),
-            about: "A sample for the placeholder, or the whole address with one.",
+            field_type: FieldType::SingleString(string(2_000, false, StringFormat::Free)),
+            about: "A sample value for the placeholder, or a sample of the complete URL.",
         },
         optional(
             "app_deep_link",
             FieldType::Object(&APP_DEEP_LINK),
-            "Where it leads on a device that has the app.",
+            "The app that the button opens, if it is installed.",
         ),
     ],
 };
 
 static APP_DEEP_LINK: ObjectSchema = ObjectSchema {
-    title: "a link into an app",
+    title: "an app deep link",
     fields: &[
         required(
             "meta_app_id",
-            FieldType::Id(row(64, false, StringFormat::Free)),
-            "The app's id at Meta.",
+            FieldType::Id(string(64, false, StringFormat::Free)),
+            "The id of the app at Meta.",
         ),
-        required("android_deep_link", text(2_000, StringFormat::Free), "The place in the app."),
+        required(
+            "android_deep_link",
+            text(2_000, StringFormat::Free),
+            "The deep link that opens the app on Android.",
+        ),
         optional(
             "android_fallback_playstore_url",
             text(2_000, StringFormat::Link),
-            "Where the app is found by those who do not have it; may end in one placeholder.",
+            "The URL that opens if the app is not installed. May end in one placeholder.",
         ),
     ],
 };
@@ -154,8 +158,8 @@ static PHONE_NUMBER: ObjectSchema = ObjectSchema {
         LABEL,
         required(
             "phone_number",
-            text(20, StringFormat::Dialled),
-            "The number that is called, with its country code.",
+            text(20, StringFormat::DialledPhone),
+            "The phone number to call, including the country code.",
         ),
     ],
 };
@@ -163,11 +167,11 @@ static PHONE_NUMBER: ObjectSchema = ObjectSchema {
 static COPY_CODE: ObjectSchema = ObjectSchema {
     title: "a COPY_CODE button",
     fields: &[
-        usual_label(COUPON_LABEL),
+        default_label(COUPON_LABEL),
         required(
             "example",
-            FieldType::OneString(row(CODE_MAX, false, StringFormat::Free)),
-            "A sample of the code that is copied.",
+            FieldType::SingleString(string(MAX_COUPON_CHARS, false, StringFormat::Free)),
+            "A sample of the code that the button copies.",
         ),
     ],
 };
@@ -175,23 +179,28 @@ static COPY_CODE: ObjectSchema = ObjectSchema {
 static OTP: TaggedObject = TaggedObject {
     title: "OTP button",
     tag: "otp_type",
-    about: "How the code gets to where it is asked for.",
+    about: "How the recipient transfers the code to the app or website.",
     variants: &[
-        Variant { word: "COPY_CODE", kind: VariantContent::Fields(&OTP_COPY_CODE) },
-        Variant { word: "ONE_TAP", kind: VariantContent::Fields(&OTP_ONE_TAP) },
-        Variant { word: "ZERO_TAP", kind: VariantContent::Fields(&OTP_ZERO_TAP) },
+        Variant { value: "COPY_CODE", content: VariantContent::Fields(&OTP_COPY_CODE) },
+        Variant { value: "ONE_TAP", content: VariantContent::Fields(&OTP_ONE_TAP) },
+        Variant { value: "ZERO_TAP", content: VariantContent::Fields(&OTP_ZERO_TAP) },
     ],
 };
 
-const COPY_LABEL: Field = usual_label("Copy code");
+const COPY_LABEL: Field = default_label("Copy code");
 const AUTOFILL_LABEL: Field =
-    optional("autofill_text", LABEL_TEXT, "The label where the code is filled in by itself.");
+    optional("autofill_text", LABEL_TEXT, "The label of the autofill button.");
 const SUPPORTED_APPS: Field = Field {
     name: "supported_apps",
-    // Older versions of the API had room for one app, on the button itself.
-    presence: OrItsOnlyItem,
-    shape: FieldType::ObjectList(ObjectList { min: 1, max: 5, title: "app", item: &SUPPORTED_APP }),
-    about: "The apps that take the code.",
+    // Older versions of the API supported one app, whose fields were on the button itself.
+    presence: RequiredOrInlined,
+    field_type: FieldType::ObjectList(ObjectList {
+        min: 1,
+        max: 5,
+        title: "app",
+        item: &SUPPORTED_APP,
+    }),
+    about: "The apps that can receive the code.",
 };
 
 static OTP_COPY_CODE: ObjectSchema =
@@ -210,7 +219,7 @@ static OTP_ZERO_TAP: ObjectSchema = ObjectSchema {
         required(
             "zero_tap_terms_accepted",
             FieldType::Bool,
-            "That the terms of zero-tap are accepted: `true`.",
+            "Whether you accept WhatsApp's terms for zero-tap buttons. Must be `true`.",
         ),
         SUPPORTED_APPS,
     ],
@@ -221,13 +230,13 @@ static SUPPORTED_APP: ObjectSchema = ObjectSchema {
     fields: &[
         required(
             "package_name",
-            text(224, StringFormat::Package),
-            "The Android package of the app.",
+            text(224, StringFormat::AndroidPackage),
+            "The Android package name of the app.",
         ),
         required(
             "signature_hash",
-            text(11, StringFormat::Signature),
-            "The hash of the key that the app is signed with.",
+            text(11, StringFormat::SignatureHash),
+            "The hash of the key with which the app is signed.",
         ),
     ],
 };
@@ -238,45 +247,45 @@ static FLOW: ObjectSchema = ObjectSchema {
         LABEL,
         optional(
             "flow_id",
-            FieldType::Id(row(64, false, StringFormat::Free)),
-            "The flow by its id; either this, `flow_name` or `flow_json`.",
+            FieldType::Id(string(64, false, StringFormat::Free)),
+            "The id of the flow. Exactly one of `flow_id`, `flow_name` and `flow_json` is required.",
         ),
-        optional("flow_name", text(200, StringFormat::Free), "The flow by its name."),
+        optional("flow_name", text(200, StringFormat::Free), "The name of the flow."),
         optional(
             "flow_json",
-            FieldType::String(row(200_000, true, StringFormat::Free)),
-            "The flow itself, as the text of a JSON document.",
+            FieldType::String(string(200_000, true, StringFormat::Free)),
+            "The definition of the flow, as a JSON document in a string.",
         ),
         optional(
             "flow_action",
             FieldType::Choice(&["NAVIGATE", "DATA_EXCHANGE"]),
-            "How the flow begins.",
+            "How the flow starts.",
         ),
-        optional("navigate_screen", text(200, StringFormat::Free), "The screen it begins with."),
+        optional("navigate_screen", text(200, StringFormat::Free), "The first screen of the flow."),
         optional(
             "icon",
             FieldType::Choice(&["DOCUMENT", "PROMOTION", "REVIEW"]),
-            "The picture beside the label.",
+            "The icon next to the label.",
         ),
     ],
 };
 
 static CATALOG: ObjectSchema =
-    ObjectSchema { title: "a CATALOG button", fields: &[usual_label(CATALOG_LABEL)] };
+    ObjectSchema { title: "a CATALOG button", fields: &[default_label(CATALOG_LABEL)] };
 static MPM: ObjectSchema =
-    ObjectSchema { title: "an MPM button", fields: &[usual_label(MPM_LABEL)] };
+    ObjectSchema { title: "an MPM button", fields: &[default_label(MPM_LABEL)] };
 static SPM: ObjectSchema =
-    ObjectSchema { title: "an SPM button", fields: &[usual_label(SPM_LABEL)] };
+    ObjectSchema { title: "an SPM button", fields: &[default_label(SPM_LABEL)] };
 static VOICE_CALL: ObjectSchema = ObjectSchema { title: "a VOICE_CALL button", fields: &[LABEL] };
 static ORDER_DETAILS: ObjectSchema =
-    ObjectSchema { title: "an ORDER_DETAILS button", fields: &[usual_label("Review and Pay")] };
+    ObjectSchema { title: "an ORDER_DETAILS button", fields: &[default_label("Review and Pay")] };
 static REQUEST_CONTACT_INFO: ObjectSchema = ObjectSchema {
     title: "a REQUEST_CONTACT_INFO button",
     fields: &[Field {
         name: "text",
-        presence: Otherwise("Share Contact Info"),
-        shape: FieldType::Choice(&["Share Contact Info"]),
-        about: "The label of the button, which is always the same.",
+        presence: DefaultsTo("Share Contact Info"),
+        field_type: FieldType::Choice(&["Share Contact Info"]),
+        about: "The label of the button, which is fixed.",
     }],
 };
 
@@ -292,34 +301,42 @@ mod tests {
         violation::{Rule, Violations},
     };
 
-    /// Where there is a button too many.
-    fn too_many(components: &Value) -> Vec<String> {
+    /// The pointers of the `button-count` violations.
+    fn button_count_violations(components: &Value) -> Vec<String> {
         let document = json!({"name": "n", "language": "en", "category": "MARKETING",
             "components": components})
         .to_string();
         let violations =
             Template::read(&Document::parse(document.as_bytes()).unwrap(), &WHATSAPP).err();
-        let told = violations.iter().flat_map(Violations::listed);
-        told.filter(|it| it.rule == Rule::ButtonCount).map(|it| it.pointer.clone()).collect()
+        let listed = violations.iter().flat_map(Violations::listed);
+        listed.filter(|it| it.rule == Rule::ButtonCount).map(|it| it.pointer.clone()).collect()
     }
 
     #[test]
-    fn each_kind_is_counted_in_the_message_and_on_each_card() {
-        for (word, most) in MOST {
-            let row = |count: usize| {
-                let buttons = vec![json!({"type": word, "text": "t"}); count];
+    fn buttons_of_each_type_are_limited_per_message_and_per_card() {
+        for (button_type, max) in MAX_PER_TYPE {
+            let component = |count: usize| {
+                let buttons = vec![json!({"type": button_type, "text": "t"}); count];
                 json!({"type": "BUTTONS", "buttons": buttons})
             };
-            assert_eq!(too_many(&json!([row(*most)])), [""; 0], "{word}");
-            let extra = format!("/components/0/buttons/{most}");
-            assert_eq!(too_many(&json!([row(most + 1)])), [extra], "{word}");
+            assert_eq!(
+                button_count_violations(&json!([component(*max)])),
+                [""; 0],
+                "{button_type}"
+            );
+            let extra = format!("/components/0/buttons/{max}");
+            assert_eq!(
+                button_count_violations(&json!([component(max + 1)])),
+                [extra],
+                "{button_type}"
+            );
             let cards = |count| {
-                let card = json!({"components": [row(count)]});
-                json!([{"type": "CAROUSEL", "cards": [{"components": [row(1)]}, card]}])
+                let card = json!({"components": [component(count)]});
+                json!([{"type": "CAROUSEL", "cards": [{"components": [component(1)]}, card]}])
             };
-            let extra = format!("/components/0/cards/1/components/0/buttons/{most}");
-            assert_eq!(too_many(&cards(*most)), [""; 0], "{word}");
-            assert_eq!(too_many(&cards(most + 1)), [extra], "{word}");
+            let extra = format!("/components/0/cards/1/components/0/buttons/{max}");
+            assert_eq!(button_count_violations(&cards(*max)), [""; 0], "{button_type}");
+            assert_eq!(button_count_violations(&cards(max + 1)), [extra], "{button_type}");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Carousels: a row of cards that all look alike.
+//! Carousels: a row of cards with the same layout.
 
 use super::{
-    ATTACHMENT, FieldType, MOST_CARDS, ObjectSchema, PRODUCT_HEADER, Required, Rule, StringFormat,
-    TaggedList, TaggedObject, Variant, VariantContent, buttons::CARD_BUTTON, required, row,
-    samples,
+    ATTACHMENT, FieldType, MAX_CARDS, ObjectSchema, PRODUCT_HEADER, Required, Rule, StringFormat,
+    TaggedList, TaggedObject, Variant, VariantContent, buttons::CARD_BUTTON, required, samples,
+    string,
 };
 use crate::{
     rulebook::{
@@ -17,8 +17,8 @@ pub(super) static CAROUSEL: ObjectSchema = ObjectSchema {
     title: "a CAROUSEL component",
     fields: &[required(
         "cards",
-        FieldType::ObjectList(ObjectList { min: 2, max: MOST_CARDS, title: "card", item: &CARD }),
-        "The cards, all with the same kind of header, the same kinds of buttons, and a body each or none.",
+        FieldType::ObjectList(ObjectList { min: 2, max: MAX_CARDS, title: "card", item: &CARD }),
+        "The cards. All have the same header format and the same button types, and either all or none have a body.",
     )],
 };
 
@@ -31,54 +31,54 @@ static CARD: ObjectSchema = ObjectSchema {
             max: 3,
             item: &CARD_COMPONENT,
             unique: true,
-            needs: None,
+            required: None,
         }),
-        "The pieces of the card: a HEADER, BUTTONS, and a BODY if all cards have one.",
+        "The components of the card: a HEADER, BUTTONS, and a BODY if all cards have one.",
     )],
 };
 
 static CARD_COMPONENT: TaggedObject = TaggedObject {
     title: "component",
     tag: "type",
-    about: "Which piece of the card this is.",
+    about: "The type of the component.",
     variants: &[
-        Variant { word: "HEADER", kind: VariantContent::Tagged(&CARD_HEADER) },
-        Variant { word: "BODY", kind: VariantContent::Fields(&CARD_BODY) },
-        Variant { word: "BUTTONS", kind: VariantContent::Fields(&CARD_BUTTONS) },
+        Variant { value: "HEADER", content: VariantContent::Tagged(&CARD_HEADER) },
+        Variant { value: "BODY", content: VariantContent::Fields(&CARD_BODY) },
+        Variant { value: "BUTTONS", content: VariantContent::Fields(&CARD_BUTTONS) },
     ],
 };
 
 static CARD_HEADER: TaggedObject = TaggedObject {
     title: "header",
     tag: "format",
-    about: "Whether the header is an attachment or a product.",
+    about: "The type of the header: an attachment or a product.",
     variants: &[
-        Variant { word: "IMAGE", kind: VariantContent::Fields(&IMAGE_CARD) },
-        Variant { word: "VIDEO", kind: VariantContent::Fields(&VIDEO_CARD) },
-        Variant { word: "PRODUCT", kind: VariantContent::Fields(&PRODUCT_HEADER) },
+        Variant { value: "IMAGE", content: VariantContent::Fields(&IMAGE_CARD) },
+        Variant { value: "VIDEO", content: VariantContent::Fields(&VIDEO_CARD) },
+        Variant { value: "PRODUCT", content: VariantContent::Fields(&PRODUCT_HEADER) },
     ],
 };
 
 static IMAGE_CARD: ObjectSchema =
-    ObjectSchema { title: "the HEADER of a card, of format IMAGE", fields: &[ATTACHMENT] };
+    ObjectSchema { title: "a card's HEADER of format IMAGE", fields: &[ATTACHMENT] };
 static VIDEO_CARD: ObjectSchema =
-    ObjectSchema { title: "the HEADER of a card, of format VIDEO", fields: &[ATTACHMENT] };
+    ObjectSchema { title: "a card's HEADER of format VIDEO", fields: &[ATTACHMENT] };
 
 static CARD_BODY: ObjectSchema = ObjectSchema {
-    title: "the BODY of a card",
+    title: "a card's BODY",
     fields: &[
         Field {
             name: "text",
             presence: Required,
-            shape: FieldType::String(row(160, true, StringFormat::CardMessage)),
-            about: "The text of the card; may hold placeholders.",
+            field_type: FieldType::String(string(160, true, StringFormat::CardMessage)),
+            about: "The text of the card. May contain placeholders.",
         },
         samples(&super::BODY_EXAMPLE),
     ],
 };
 
 static CARD_BUTTONS: ObjectSchema = ObjectSchema {
-    title: "the BUTTONS of a card",
+    title: "a card's BUTTONS",
     fields: &[required(
         "buttons",
         FieldType::TaggedList(TaggedList {
@@ -86,63 +86,65 @@ static CARD_BUTTONS: ObjectSchema = ObjectSchema {
             max: 2,
             item: &CARD_BUTTON,
             unique: false,
-            needs: None,
+            required: None,
         }),
-        "The buttons, in the order they are shown.",
+        "The buttons, in display order.",
     )],
 };
 
-/// What cards have in common.
-struct Look {
+/// What all cards of a carousel have in common.
+struct CardLayout {
     header: Option<String>,
     body: bool,
     buttons: Vec<String>,
 }
 
-pub(super) fn check(draft: &DocumentView<'_>, report: &mut ViolationCollector) {
-    let Some(carousel) = draft.component("CAROUSEL") else { return };
-    let mut first: Option<Look> = None;
+pub(super) fn check(document: &DocumentView<'_>, violations: &mut ViolationCollector) {
+    let Some(carousel) = document.component("CAROUSEL") else { return };
+    let mut first: Option<CardLayout> = None;
     for card in carousel.cards().filter(|card| card.has("components")) {
-        for word in ["HEADER", "BUTTONS"] {
-            if card.component(word).is_none() {
-                card.tell_at("components", report, || {
-                    let message = format!("holds no {word}, which every card needs");
-                    TextViolation::new(Rule::CardIncomplete, message).hint(format!("add {word}"))
+        for required in ["HEADER", "BUTTONS"] {
+            if card.component(required).is_none() {
+                card.tell_at("components", violations, || {
+                    let message = format!("has no {required} component, which every card requires");
+                    TextViolation::new(Rule::CardIncomplete, message)
+                        .hint(format!("add a {required} component"))
                 });
             }
         }
-        let look = look(card);
+        let layout = layout(card);
         let Some(first) = &first else {
-            first = Some(look);
+            first = Some(layout);
             continue;
         };
-        if let Some(difference) = difference(first, &look) {
-            card.tell(report, || {
+        if let Some(difference) = difference(first, &layout) {
+            card.tell(violations, || {
                 let message = format!("differs from the first card in {difference}");
-                TextViolation::new(Rule::CardsDiffer, message).hint("make all cards alike")
+                TextViolation::new(Rule::CardsDiffer, message)
+                    .hint("use the same layout for all cards")
             });
         }
     }
 }
 
-fn look(card: ObjectView<'_>) -> Look {
-    let upper = |piece: ObjectView<'_>, field| piece.text(field).map(str::to_ascii_uppercase);
+fn layout(card: ObjectView<'_>) -> CardLayout {
+    let upper = |object: ObjectView<'_>, field| object.text(field).map(str::to_ascii_uppercase);
     let buttons = card.component("BUTTONS").into_iter().flat_map(ObjectView::buttons);
-    Look {
+    CardLayout {
         header: card.component("HEADER").and_then(|it| upper(it, "format")),
         body: card.component("BODY").is_some(),
         buttons: buttons.map(|it| upper(it, "type").unwrap_or_default()).collect(),
     }
 }
 
-/// In what a card differs. What one of them lacks altogether has been told already.
-fn difference(first: &Look, other: &Look) -> Option<&'static str> {
+/// How a card differs from the first one. A missing component is violationsed separately.
+fn difference(first: &CardLayout, other: &CardLayout) -> Option<&'static str> {
     if first.header.is_some() && other.header.is_some() && first.header != other.header {
-        return Some("the kind of its header");
+        return Some("the format of its header");
     }
     let have_buttons = !first.buttons.is_empty() && !other.buttons.is_empty();
     if have_buttons && first.buttons != other.buttons {
-        return Some("the kinds of its buttons or their order");
+        return Some("the types or the order of its buttons");
     }
     (first.body != other.body).then_some("whether it has a body")
 }

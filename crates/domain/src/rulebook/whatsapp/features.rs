@@ -1,19 +1,19 @@
-//! What WhatsApp may improve of a message by itself: one switch for each feature.
+//! The automatic optimisations of WhatsApp, which a template can enable or disable one by one.
 
 use super::{FieldType, ObjectSchema, optional, required};
 use crate::rulebook::Field;
 
 pub(super) static SPECIFICATION: ObjectSchema = ObjectSchema {
-    title: "what may be improved",
+    title: "an optimisation specification",
     fields: &[optional(
         "creative_features_spec",
         FieldType::Map(&FEATURES),
-        "The features, each by its name; also as the list that they are read back in.",
+        "The features by name. The list format that Meta's API returns is accepted too.",
     )],
 };
 
 static FEATURES: ObjectSchema = ObjectSchema {
-    title: "the features",
+    title: "the creative features",
     fields: &[
         feature("image_brightness_and_contrast"),
         feature("image_touchups"),
@@ -32,14 +32,14 @@ static FEATURES: ObjectSchema = ObjectSchema {
 };
 
 const fn feature(name: &'static str) -> Field {
-    optional(name, FieldType::Object(&ENROLMENT), "Whether WhatsApp may use it.")
+    optional(name, FieldType::Object(&ENROLMENT), "Whether WhatsApp may apply the feature.")
 }
 
 static ENROLMENT: ObjectSchema = ObjectSchema {
-    title: "a feature",
+    title: "a creative feature",
     fields: &[required(
         "enroll_status",
         FieldType::Choice(&["OPT_IN", "OPT_OUT"]),
-        "Whether it is wanted.",
+        "Whether the feature is enabled.",
     )],
 };

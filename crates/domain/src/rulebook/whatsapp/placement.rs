@@ -1,10 +1,8 @@
-//! Pieces that do not go with everything: which categories they are for, and what may stand
-//! beside them.
+//! Elements that are restricted to certain categories, or to certain other elements.
 
 use super::{
-    BODY_MAX,
     Category::{self, Authentication, Marketing, Utility},
-    Rule,
+    MAX_BODY_CHARS, Rule,
 };
 use crate::{
     document::text::longer_than,
@@ -12,115 +10,126 @@ use crate::{
     violation::{Span, TextViolation, ViolationCollector},
 };
 
-/// A piece that asks something of its surroundings.
-struct Special {
-    seat: Seat,
-    word: &'static str,
+/// The restrictions of an element: a component, a header or a button.
+struct PlacementRule {
+    position: Position,
+    /// Its `type`, or the `format` of a header.
+    value: &'static str,
     categories: &'static [Category],
-    /// A field of the document that lets the category be MARKETING, too, and formats of headers that
-    /// do.
+    /// A field of the document, and header formats, which make MARKETING an allowed category.
     marketing_with: Option<(&'static str, &'static [&'static str])>,
-    /// The header formats that may stand with it; none named: any.
+    /// The allowed header formats; `None` for all.
     headers: Option<&'static [&'static str]>,
-    /// The components that may stand with it; none named: any.
+    /// The allowed components; `None` for all.
     components: Option<&'static [&'static str]>,
-    /// Whether it is the only button.
-    alone: bool,
-    /// Whether it needs a header.
-    below_header: bool,
-    /// How many characters the body may have then.
-    body: usize,
+    /// Whether it has to be the only button.
+    only_button: bool,
+    /// Whether it requires a header.
+    requires_header: bool,
+    /// The maximum length of the body, in characters.
+    max_body: usize,
 }
 
-/// What kind of piece it is.
-enum Seat {
+/// The position of an element in a template.
+enum Position {
     Component,
     Header,
     Button,
 }
 
-const fn special(seat: Seat, word: &'static str, categories: &'static [Category]) -> Special {
+const fn allowed_in(
+    position: Position,
+    value: &'static str,
+    categories: &'static [Category],
+) -> PlacementRule {
     let (headers, components) = (None, None);
-    Special {
-        seat,
-        word,
+    PlacementRule {
+        position,
+        value,
         categories,
         marketing_with: None,
         headers,
         components,
-        alone: false,
-        below_header: false,
-        body: BODY_MAX,
+        only_button: false,
+        requires_header: false,
+        max_body: MAX_BODY_CHARS,
     }
 }
 
-const SPECIAL: &[Special] = &[
-    Special {
+const PLACEMENT_RULES: &[PlacementRule] = &[
+    PlacementRule {
         components: Some(&["BODY", "CAROUSEL"]),
-        ..special(Seat::Component, "CAROUSEL", &[Marketing])
+        ..allowed_in(Position::Component, "CAROUSEL", &[Marketing])
     },
-    Special {
+    PlacementRule {
         headers: Some(&["IMAGE", "VIDEO"]),
         components: Some(&["HEADER", "BODY", "BUTTONS", "LIMITED_TIME_OFFER"]),
-        body: 600,
-        ..special(Seat::Component, "LIMITED_TIME_OFFER", &[Marketing])
+        max_body: 600,
+        ..allowed_in(Position::Component, "LIMITED_TIME_OFFER", &[Marketing])
     },
-    special(Seat::Component, "CALL_PERMISSION_REQUEST", &[Utility, Marketing]),
-    special(Seat::Header, "LOCATION", &[Utility, Marketing]),
-    special(Seat::Header, "PRODUCT", &[Marketing]),
-    special(Seat::Header, "GIF", &[Marketing]),
-    special(Seat::Button, "OTP", &[Authentication]),
-    special(Seat::Button, "COPY_CODE", &[Marketing, Utility]),
-    Special { headers: Some(&[]), alone: true, ..special(Seat::Button, "CATALOG", &[Marketing]) },
-    Special {
+    allowed_in(Position::Component, "CALL_PERMISSION_REQUEST", &[Utility, Marketing]),
+    allowed_in(Position::Header, "LOCATION", &[Utility, Marketing]),
+    allowed_in(Position::Header, "PRODUCT", &[Marketing]),
+    allowed_in(Position::Header, "GIF", &[Marketing]),
+    allowed_in(Position::Button, "OTP", &[Authentication]),
+    allowed_in(Position::Button, "COPY_CODE", &[Marketing, Utility]),
+    PlacementRule {
+        headers: Some(&[]),
+        only_button: true,
+        ..allowed_in(Position::Button, "CATALOG", &[Marketing])
+    },
+    PlacementRule {
         headers: Some(&["TEXT"]),
-        alone: true,
-        below_header: true,
-        ..special(Seat::Button, "MPM", &[Marketing])
+        only_button: true,
+        requires_header: true,
+        ..allowed_in(Position::Button, "MPM", &[Marketing])
     },
-    Special {
+    PlacementRule {
         headers: Some(&["PRODUCT"]),
-        body: 160,
-        ..special(Seat::Button, "SPM", &[Marketing])
+        max_body: 160,
+        ..allowed_in(Position::Button, "SPM", &[Marketing])
     },
-    Special {
-        // A button that checks out stands below a picture of what is bought.
+    PlacementRule {
+        // In a MARKETING template, the header shows what is being bought.
         marketing_with: Some(("display_format", &["IMAGE", "VIDEO"])),
-        ..special(Seat::Button, "ORDER_DETAILS", &[Utility])
+        ..allowed_in(Position::Button, "ORDER_DETAILS", &[Utility])
     },
 ];
 
-impl Special {
-    /// The first such piece of a document.
-    fn find<'d>(&self, draft: &DocumentView<'d>) -> Option<ObjectView<'d>> {
-        match self.seat {
-            Seat::Component => draft.component(self.word),
-            Seat::Header => draft.component("HEADER").filter(|it| it.says("format", self.word)),
-            Seat::Button => draft.buttons().find(|it| it.is(self.word)),
+impl PlacementRule {
+    /// The first element of a document to which the rule applies.
+    fn find<'d>(&self, document: &DocumentView<'d>) -> Option<ObjectView<'d>> {
+        match self.position {
+            Position::Component => document.component(self.value),
+            Position::Header => {
+                document.component("HEADER").filter(|it| it.says("format", self.value))
+            }
+            Position::Button => document.buttons().find(|it| it.is(self.value)),
         }
     }
 }
 
-/// Authentication templates have a stricter check of their own.
-pub(super) fn check(draft: &DocumentView<'_>, report: &mut ViolationCollector) {
-    if draft.category == Some(Authentication) {
+/// Applies the placement rules. Authentication templates have a stricter check of their own.
+pub(super) fn check(document: &DocumentView<'_>, violations: &mut ViolationCollector) {
+    if document.category == Some(Authentication) {
         return;
     }
-    for special in SPECIAL {
-        if let Some(piece) = special.find(draft) {
-            category(special, piece, draft, report);
-            surroundings(special, draft, report);
-            if special.alone && draft.buttons().nth(1).is_some() {
-                piece.tell(report, || {
-                    let message = format!("is of kind {}, and not the only button", special.word);
-                    TextViolation::new(Rule::ButtonAlone, message).hint("let it be the only button")
+    for rule in PLACEMENT_RULES {
+        if let Some(element) = rule.find(document) {
+            check_category(rule, element, document, violations);
+            check_components(rule, document, violations);
+            if rule.only_button && document.buttons().nth(1).is_some() {
+                element.tell(violations, || {
+                    let message =
+                        format!("is of type {}, which must be the only button", rule.value);
+                    TextViolation::new(Rule::ButtonAlone, message).hint("remove the other buttons")
                 });
             }
-            if special.below_header && draft.component("HEADER").is_none() {
-                piece.tell(report, || {
-                    let message = format!("is of kind {}, which needs a header", special.word);
-                    let fit = special.headers.unwrap_or_default().join(" or ");
-                    let hint = format!("add a HEADER of format {fit}");
+            if rule.requires_header && document.component("HEADER").is_none() {
+                element.tell(violations, || {
+                    let message = format!("is of type {}, which requires a header", rule.value);
+                    let formats = rule.headers.unwrap_or_default().join(" or ");
+                    let hint = format!("add a HEADER of format {formats}");
                     TextViolation::new(Rule::HeaderMissing, message).hint(hint)
                 });
             }
@@ -128,27 +137,27 @@ pub(super) fn check(draft: &DocumentView<'_>, report: &mut ViolationCollector) {
     }
 }
 
-fn category(
-    special: &Special,
-    piece: ObjectView<'_>,
-    draft: &DocumentView<'_>,
-    report: &mut ViolationCollector,
+fn check_category(
+    rule: &PlacementRule,
+    element: ObjectView<'_>,
+    document: &DocumentView<'_>,
+    violations: &mut ViolationCollector,
 ) {
-    let Some(category) = draft.category else { return };
-    let header = draft.component("HEADER");
-    let lifted = special.marketing_with.is_some_and(|(field, formats)| {
-        let shown = |header: ObjectView<'_>| formats.iter().any(|it| header.says("format", it));
-        draft.root.has(field) || header.is_some_and(shown)
+    let Some(category) = document.category else { return };
+    let header = document.component("HEADER");
+    let allows_marketing = rule.marketing_with.is_some_and(|(field, formats)| {
+        let matches = |header: ObjectView<'_>| formats.iter().any(|it| header.says("format", it));
+        document.root.has(field) || header.is_some_and(matches)
     });
-    if special.categories.contains(&category) || (lifted && category == Marketing) {
+    if rule.categories.contains(&category) || (allows_marketing && category == Marketing) {
         return;
     }
-    piece.tell(report, || {
-        let (word, found) = (special.word, category.as_str());
-        let fit: Vec<&str> = special.categories.iter().map(|it| it.as_str()).collect();
-        let message = format!("is of kind {word}, which {found} templates do not take");
-        let mut hint = format!("leave it out, or make the category {}", fit.join(" or "));
-        if let Some((field, formats)) = special.marketing_with.filter(|_| category == Marketing) {
+    element.tell(violations, || {
+        let (value, found) = (rule.value, category.as_str());
+        let allowed: Vec<&str> = rule.categories.iter().map(|it| it.as_str()).collect();
+        let message = format!("is of type {value}, which {found} templates do not support");
+        let mut hint = format!("remove it, or change the category to {}", allowed.join(" or "));
+        if let Some((field, formats)) = rule.marketing_with.filter(|_| category == Marketing) {
             let formats = formats.join(" or ");
             hint = format!("{hint}, or add `{field}` or a HEADER of format {formats}");
         }
@@ -156,91 +165,106 @@ fn category(
     });
 }
 
-fn surroundings(special: &Special, draft: &DocumentView<'_>, report: &mut ViolationCollector) {
-    let unfit =
-        |piece: ObjectView<'_>, what: &str, fit: &[&str], report: &mut ViolationCollector| {
-            piece.tell(report, || {
-                let message = format!("is of kind {what}, which does not go with {}", special.word);
-                let hint = match fit {
-                    [] => "leave it out".to_owned(),
-                    fit => format!("leave it out; {} may stand there", fit.join(", ")),
-                };
-                TextViolation::new(Rule::ComponentUnfit, message).hint(hint)
-            });
-        };
-    for component in draft.components() {
-        let Some(word) = component.text("type") else { continue };
+/// Checks the components next to the element, and the length of the body.
+fn check_components(
+    rule: &PlacementRule,
+    document: &DocumentView<'_>,
+    violations: &mut ViolationCollector,
+) {
+    let reject = |object: ObjectView<'_>,
+                  what: &str,
+                  allowed: &[&str],
+                  violations: &mut ViolationCollector| {
+        object.tell(violations, || {
+            let message = format!("is of type {what}, which {} does not allow", rule.value);
+            let hint = match allowed {
+                [] => "remove it".to_owned(),
+                allowed => format!("remove it; allowed: {}", allowed.join(", ")),
+            };
+            TextViolation::new(Rule::ComponentUnfit, message).hint(hint)
+        });
+    };
+    for component in document.components() {
+        let Some(component_type) = component.text("type") else { continue };
         let format = component.text("format").filter(|_| component.is("HEADER"));
-        let one_of = |fit: &[&str], word: &str| fit.iter().any(|it| it.eq_ignore_ascii_case(word));
-        match (special.components, special.headers, format) {
-            (Some(fit), ..) if !one_of(fit, word) => unfit(component, word, fit, report),
-            (_, Some(fit), Some(format)) if !one_of(fit, format) => {
-                unfit(component, &format!("HEADER {format}"), fit, report);
+        let is_in =
+            |allowed: &[&str], value: &str| allowed.iter().any(|it| it.eq_ignore_ascii_case(value));
+        match (rule.components, rule.headers, format) {
+            (Some(allowed), ..) if !is_in(allowed, component_type) => {
+                reject(component, component_type, allowed, violations);
+            }
+            (_, Some(allowed), Some(format)) if !is_in(allowed, format) => {
+                reject(component, &format!("HEADER {format}"), allowed, violations);
             }
             _ => {}
         }
     }
-    body(special, draft, report);
+    check_body_length(rule, document, violations);
 }
 
-fn body(special: &Special, draft: &DocumentView<'_>, report: &mut ViolationCollector) {
-    let max = special.body;
-    let Some(body) = draft.component("BODY").filter(|_| max < BODY_MAX) else { return };
+fn check_body_length(
+    rule: &PlacementRule,
+    document: &DocumentView<'_>,
+    violations: &mut ViolationCollector,
+) {
+    let max = rule.max_body;
+    let Some(body) = document.component("BODY").filter(|_| max < MAX_BODY_CHARS) else { return };
     let Some(text) = body.text("text").filter(|text| longer_than(text, max)) else { return };
-    // Longer than any body may be: that has been told already.
-    if longer_than(text, BODY_MAX) {
+    // The table has reported a text that is too long for any body.
+    if longer_than(text, MAX_BODY_CHARS) {
         return;
     }
-    body.tell_at("text", report, || {
+    body.tell_at("text", violations, || {
         let length = text.chars().count();
         let message =
-            format!("has {length} characters; with {} at most {max} are allowed", special.word);
-        let hint = format!("shorten it by {}", length - max);
+            format!("has {length} characters; at most {max} are allowed with {}", rule.value);
+        let hint = format!("shorten it to {max} characters");
         TextViolation::new(Rule::TooLong, message).hint(hint).at(Span { start: max, end: length })
     });
 }
 
-/// A product is shown by its header and bought by its button; on a card an address may do as well.
-pub(super) fn products(draft: &DocumentView<'_>, report: &mut ViolationCollector) {
-    for (number, holder) in draft.holders().enumerate() {
-        // The message itself comes first.
+/// Requires a PRODUCT header and an SPM button to appear together; a card may have a URL button
+/// instead.
+pub(super) fn check_products(document: &DocumentView<'_>, violations: &mut ViolationCollector) {
+    for (number, holder) in document.holders().enumerate() {
+        // The first holder is the message itself.
         let is_card = number > 0;
         let header = holder.component("HEADER").filter(|it| it.says("format", "PRODUCT"));
         let buttons = || holder.component("BUTTONS").into_iter().flat_map(ObjectView::buttons);
-        let buys = |it: &ObjectView<'_>| it.is("SPM");
-        if let Some(button) = buttons().find(buys).filter(|_| header.is_none()) {
-            button.tell(report, || {
-                let message = "is an SPM button below a header that is no product";
+        let is_spm = |it: &ObjectView<'_>| it.is("SPM");
+        if let Some(button) = buttons().find(is_spm).filter(|_| header.is_none()) {
+            button.tell(violations, || {
+                let message = "is an SPM button without a HEADER of format PRODUCT";
                 TextViolation::new(Rule::ProductHeader, message)
                     .hint("add a HEADER of format PRODUCT")
             });
         }
-        let offers = |it: ObjectView<'_>| buys(&it) || (is_card && it.is("URL"));
-        if let Some(header) = header.filter(|_| !buttons().any(offers)) {
-            header.tell(report, || {
-                let message = "is a product without a button that shows it";
+        let shows_product = |it: ObjectView<'_>| is_spm(&it) || (is_card && it.is("URL"));
+        if let Some(header) = header.filter(|_| !buttons().any(shows_product)) {
+            header.tell(violations, || {
+                let message = "is a PRODUCT header without a button for the product";
                 TextViolation::new(Rule::ProductHeader, message).hint("add an SPM button")
             });
         }
         if is_card && header.is_some() {
-            product_card(holder, report);
+            check_product_card(holder, violations);
         }
     }
 }
 
-/// The card of a product has one button and nothing else to say.
-fn product_card(card: ObjectView<'_>, report: &mut ViolationCollector) {
+/// Requires that a product card has one button and no body.
+fn check_product_card(card: ObjectView<'_>, violations: &mut ViolationCollector) {
     if let Some(body) = card.component("BODY") {
-        body.tell(report, || {
-            let message = "is a BODY, which the card of a product does not have";
-            TextViolation::new(Rule::ComponentUnfit, message).hint("leave it out")
+        body.tell(violations, || {
+            let message = "is a BODY, which product cards do not support";
+            TextViolation::new(Rule::ComponentUnfit, message).hint("remove it")
         });
     }
     let mut buttons = card.component("BUTTONS").into_iter().flat_map(ObjectView::buttons);
     if let Some(second) = buttons.nth(1) {
-        second.tell(report, || {
-            let message = "is a second button on the card of a product";
-            TextViolation::new(Rule::ButtonAlone, message).hint("keep one of them, SPM or URL")
+        second.tell(violations, || {
+            let message = "is a second button on a product card";
+            TextViolation::new(Rule::ButtonAlone, message).hint("keep one button, SPM or URL")
         });
     }
 }
@@ -252,13 +276,13 @@ mod tests {
     use super::*;
     use crate::{document::Document, rulebook::WHATSAPP, template::Template};
 
-    /// The rules that a template of these pieces breaks.
+    /// The rules that a template with these components breaks.
     fn broken(category: Category, components: &[Value]) -> Vec<Rule> {
         let document = json!({"name": "n", "language": "en", "category": category.as_str(),
             "components": components})
         .to_string();
-        let verdict = Template::read(&Document::parse(document.as_bytes()).unwrap(), &WHATSAPP);
-        verdict.err().map(|it| it.listed().iter().map(|it| it.rule).collect()).unwrap_or_default()
+        let result = Template::read(&Document::parse(document.as_bytes()).unwrap(), &WHATSAPP);
+        result.err().map(|it| it.listed().iter().map(|it| it.rule).collect()).unwrap_or_default()
     }
 
     fn header(format: &str) -> Value {
@@ -269,12 +293,12 @@ mod tests {
         }
     }
 
-    /// The piece itself, as a component.
-    fn piece(special: &Special) -> Value {
-        match special.seat {
-            Seat::Component => json!({"type": special.word}),
-            Seat::Header => header(special.word),
-            Seat::Button => json!({"type": "BUTTONS", "buttons": [{"type": special.word}]}),
+    /// The component that contains the restricted element.
+    fn component(rule: &PlacementRule) -> Value {
+        match rule.position {
+            Position::Component => json!({"type": rule.value}),
+            Position::Header => header(rule.value),
+            Position::Button => json!({"type": "BUTTONS", "buttons": [{"type": rule.value}]}),
         }
     }
 
@@ -283,44 +307,44 @@ mod tests {
     }
 
     #[test]
-    fn each_row_holds_for_categories_bodies_and_company() {
-        for special in SPECIAL {
-            let (word, piece) = (special.word, piece(special));
+    fn each_rule_restricts_categories_body_length_and_buttons() {
+        for rule in PLACEMENT_RULES {
+            let (value, component) = (rule.value, component(rule));
             for category in [Marketing, Utility] {
-                let rules = broken(category, &[body(1), piece.clone()]);
-                let unfit = !special.categories.contains(&category);
-                assert_eq!(rules.contains(&Rule::CategoryUnfit), unfit, "{word} {category:?}");
+                let rules = broken(category, &[body(1), component.clone()]);
+                let unfit = !rule.categories.contains(&category);
+                assert_eq!(rules.contains(&Rule::CategoryUnfit), unfit, "{value} {category:?}");
             }
-            let bodies = |length| broken(Marketing, &[body(length), piece.clone()]);
-            assert!(!bodies(special.body).contains(&Rule::TooLong), "{word}");
-            assert!(bodies(special.body + 1).contains(&Rule::TooLong), "{word}");
-            let lacks = |rules: Vec<Rule>| rules.contains(&Rule::HeaderMissing);
-            assert_eq!(lacks(bodies(1)), special.below_header, "{word}");
-            if let Seat::Button = special.seat {
+            let bodies = |length| broken(Marketing, &[body(length), component.clone()]);
+            assert!(!bodies(rule.max_body).contains(&Rule::TooLong), "{value}");
+            assert!(bodies(rule.max_body + 1).contains(&Rule::TooLong), "{value}");
+            let lacks_header = |rules: Vec<Rule>| rules.contains(&Rule::HeaderMissing);
+            assert_eq!(lacks_header(bodies(1)), rule.requires_header, "{value}");
+            if let Position::Button = rule.position {
                 let reply = json!({"type": "QUICK_REPLY", "text": "t"});
-                let two = json!({"type": "BUTTONS", "buttons": [piece["buttons"][0], reply]});
-                let alone = broken(Marketing, &[body(1), two]).contains(&Rule::ButtonAlone);
-                assert_eq!(alone, special.alone, "{word}");
+                let two = json!({"type": "BUTTONS", "buttons": [component["buttons"][0], reply]});
+                let rejected = broken(Marketing, &[body(1), two]).contains(&Rule::ButtonAlone);
+                assert_eq!(rejected, rule.only_button, "{value}");
             }
         }
     }
 
     #[test]
-    fn each_row_holds_for_headers_and_components() {
+    fn each_rule_restricts_headers_and_components() {
         const FORMATS: [&str; 7] =
             ["TEXT", "IMAGE", "VIDEO", "DOCUMENT", "GIF", "LOCATION", "PRODUCT"];
-        for special in SPECIAL.iter().filter(|it| !matches!(it.seat, Seat::Header)) {
-            let (word, piece) = (special.word, piece(special));
-            let may = |component: &str| special.components.is_none_or(|it| it.contains(&component));
+        for rule in PLACEMENT_RULES.iter().filter(|it| !matches!(it.position, Position::Header)) {
+            let (value, component) = (rule.value, component(rule));
+            let allows = |component: &str| rule.components.is_none_or(|it| it.contains(&component));
             for format in FORMATS {
-                let rules = broken(Marketing, &[body(1), header(format), piece.clone()]);
-                // What a product asks for itself is no matter of this row.
-                let fits = special.headers.is_none_or(|it| it.contains(&format)) && may("HEADER");
-                assert_eq!(!rules.contains(&Rule::ComponentUnfit), fits, "{word} {format}");
+                let rules = broken(Marketing, &[body(1), header(format), component.clone()]);
+                // `product-header` violations are not part of this rule.
+                let fits = rule.headers.is_none_or(|it| it.contains(&format)) && allows("HEADER");
+                assert_eq!(!rules.contains(&Rule::ComponentUnfit), fits, "{value} {format}");
             }
             let footer = json!({"type": "FOOTER", "text": "f"});
-            let rules = broken(Marketing, &[body(1), footer, piece]);
-            assert_eq!(!rules.contains(&Rule::ComponentUnfit), may("FOOTER"), "{word}");
+            let rules = broken(Marketing, &[body(1), footer, component]);
+            assert_eq!(!rules.contains(&Rule::ComponentUnfit), allows("FOOTER"), "{value}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is worth a warning in several fields at once.
+//! Warnings that involve several fields.
 
 use super::buttons;
 use crate::{
@@ -7,58 +7,60 @@ use crate::{
     violation::{TextWarning, WarningRule, Warnings},
 };
 
-/// How many cards define a row of products.
+/// The number of cards that define a carousel of products.
 const PRODUCT_CARDS: usize = 2;
 
-pub(super) fn look(draft: &DocumentView<'_>, warnings: &mut Warnings) {
-    for holder in draft.holders() {
+pub(super) fn collect(document: &DocumentView<'_>, warnings: &mut Warnings) {
+    for holder in document.holders() {
         for button in holder.component("BUTTONS").into_iter().flat_map(ObjectView::buttons) {
-            label(button, warnings);
-            code(button, warnings);
+            check_label(button, warnings);
+            check_coupon_sample(button, warnings);
         }
     }
-    product_cards(draft, warnings);
+    check_product_cards(document, warnings);
 }
 
-/// A label that nobody will see.
-fn label(button: ObjectView<'_>, warnings: &mut Warnings) {
+/// Warns about a label that WhatsApp replaces by its own.
+fn check_label(button: ObjectView<'_>, warnings: &mut Warnings) {
     let Some(label) = button.text("text") else { return };
-    let row = buttons::FIXED_LABELS.iter().find(|(word, _)| button.is(word));
-    let Some((word, shown)) = row.filter(|(_, shown)| !shown.eq_ignore_ascii_case(label)) else {
+    let row = buttons::FIXED_LABELS.iter().find(|(button_type, _)| button.is(button_type));
+    let Some((button_type, shown)) = row.filter(|(_, shown)| !shown.eq_ignore_ascii_case(label))
+    else {
         return;
     };
-    let message = format!("is not shown: WhatsApp has a label of its own for {word} buttons");
-    let hint = format!("leave it out, or write `{shown}`");
+    let message = format!("is not shown: WhatsApp uses its own label for {button_type} buttons");
+    let hint = format!("remove it, or use `{shown}`");
     button.warn("text", warnings, TextWarning::new(WarningRule::LabelNotShown, message, hint));
 }
 
-/// A sample that could not be sent.
-fn code(button: ObjectView<'_>, warnings: &mut Warnings) {
+/// Warns about a sample that is not a valid coupon code.
+fn check_coupon_sample(button: ObjectView<'_>, warnings: &mut Warnings) {
     let sample = match button.get("example").filter(|_| button.is("COPY_CODE")) {
         Some(Json::Array(samples)) => samples.first().and_then(Json::as_str),
         sample => sample.and_then(Json::as_str),
     };
-    let plain = |sample: &str| sample.bytes().all(|it| it.is_ascii_alphanumeric());
-    if sample.is_some_and(|sample| !plain(sample)) {
-        let message = "holds something else than letters from `A` to `Z` and digits: no such code can be sent";
+    let is_valid = |sample: &str| sample.bytes().all(|it| it.is_ascii_alphanumeric());
+    if sample.is_some_and(|sample| !is_valid(sample)) {
+        let message = "contains characters other than ASCII letters and digits, so WhatsApp would not send it";
         let note = TextWarning::new(
             WarningRule::CodeSample,
             message,
-            "write one like those to come: `SAVE25`",
+            "use a realistic code such as `SAVE25`",
         );
         button.warn("example", warnings, note);
     }
 }
 
-fn product_cards(draft: &DocumentView<'_>, warnings: &mut Warnings) {
-    let Some(carousel) = draft.component("CAROUSEL") else { return };
+fn check_product_cards(document: &DocumentView<'_>, warnings: &mut Warnings) {
+    let Some(carousel) = document.component("CAROUSEL") else { return };
     let shows_product = |card: ObjectView<'_>| {
         card.component("HEADER").is_some_and(|header| header.says("format", "PRODUCT"))
     };
     let count = carousel.cards().count();
     if count > PRODUCT_CARDS && carousel.cards().all(shows_product) {
-        let message = format!("holds {count} cards of products; {PRODUCT_CARDS} define them all");
-        let hint = format!("remove {}: a message may carry 2 to 10 of them", count - PRODUCT_CARDS);
+        let message =
+            format!("has {count} product cards; {PRODUCT_CARDS} are enough to define the carousel");
+        let hint = format!("remove {}; a message can still contain 2 to 10", count - PRODUCT_CARDS);
         carousel.warn(
             "cards",
             warnings,

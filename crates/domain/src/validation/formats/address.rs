@@ -196,7 +196,7 @@ mod tests {
 
     fn faults(form: StringFormat, text: &str) -> Vec<&'static str> {
         let mut faults = Vec::new();
-        let rule = StringRule { max: 60, whatsapp_max: None, multiline: false, form };
+        let rule = StringRule { max: 60, whatsapp_max: None, multiline: false, format: form };
         check(&rule, text, &mut faults);
         faults.iter().map(|fault| fault.rule.id()).collect()
     }
@@ -240,7 +240,7 @@ mod tests {
     fn a_button_url_may_end_in_the_one_placeholder_and_hold_none_elsewhere() {
         let mut none = Vec::new();
         let form = StringFormat::UrlWithSuffix;
-        let rule = StringRule { max: 60, whatsapp_max: None, multiline: false, form };
+        let rule = StringRule { max: 60, whatsapp_max: None, multiline: false, format: form };
         assert_eq!(check(&rule, "https://a.b/{{1}}", &mut none), Some(1));
         assert_eq!(check(&rule, "https://a.b/", &mut none), None);
         assert!(none.is_empty(), "{none:?}");
@@ -282,12 +282,12 @@ mod tests {
             "0800 123456",
             "12345678901234567890",
         ] {
-            assert_eq!(faults(StringFormat::Dialled, good), [""; 0], "{good}");
+            assert_eq!(faults(StringFormat::DialledPhone, good), [""; 0], "{good}");
         }
         for bad in
             ["1234", "+1-2-3-4", "123456789012345678901", "1+23456", "++123456", "12345a", "+"]
         {
-            assert_eq!(faults(StringFormat::Dialled, bad), ["phone-form"], "{bad}");
+            assert_eq!(faults(StringFormat::DialledPhone, bad), ["phone-form"], "{bad}");
         }
     }
 

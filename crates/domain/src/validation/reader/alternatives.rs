@@ -5,7 +5,7 @@ use super::{Field, Json, ObjectSchema, Reached, Reader, Rule, Step, TextViolatio
 impl<'d> Reader<'d> {
     /// Reads the only item of a list whose fields stand in the object itself; tells whether they do.
     pub(super) fn only_item(&mut self, field: &'static Field, object: &'d Json<'d>) -> bool {
-        let fields = field.inlined();
+        let fields = field.inlined_fields();
         if !fields.iter().any(|it| object.get(it.name).is_some()) {
             return false;
         }
@@ -31,7 +31,7 @@ impl<'d> Reader<'d> {
             if let Some((index, value)) = found.and_then(|at| Some((at, items[at].get("value")?))) {
                 self.write_key(field.name);
                 self.at(Step::Index(index), |reader| {
-                    reader.at(Step::Key("value"), |reader| reader.value(&field.shape, value));
+                    reader.at(Step::Key("value"), |reader| reader.value(&field.field_type, value));
                 });
             }
         }

@@ -6,13 +6,17 @@ use super::{
 };
 
 /// The form of a sample value.
-const SAMPLE: StringRule =
-    StringRule { max: usize::MAX, whatsapp_max: None, multiline: false, form: StringFormat::Free };
+const SAMPLE: StringRule = StringRule {
+    max: usize::MAX,
+    whatsapp_max: None,
+    multiline: false,
+    format: StringFormat::Free,
+};
 
 impl<'d> Reader<'d> {
     /// Whether samples in this field are those of the document's format.
     pub(super) fn asks_for(&self, field: &Field) -> bool {
-        match &field.shape {
+        match &field.field_type {
             FieldType::Samples(SampleFormat::Named) => self.format == ParameterFormat::Named,
             FieldType::Samples(_) => self.format == ParameterFormat::Positional,
             _ => true,
@@ -61,9 +65,7 @@ impl<'d> Reader<'d> {
                 self.write("[");
                 match outer.as_slice() {
                     [inner @ Json::Array(_)] => {
-                        self.at(Step::Index(0), |reader| {
-                            reader.samples(SampleFormat::Plain, inner)
-                        });
+                        self.at(Step::Index(0), |reader| reader.samples(SampleFormat::Flat, inner));
                     }
                     [other] => self.at(Step::Index(0), |reader| reader.wrong_type("a list", other)),
                     _ => {
@@ -78,25 +80,25 @@ impl<'d> Reader<'d> {
             (SampleFormat::Single, Json::String(_)) => {
                 self.text(&SAMPLE, value);
             }
-            (SampleFormat::Loose, Json::Array(items))
+            (SampleFormat::LenientNested, Json::Array(items))
                 if items.iter().any(|it| it.as_str().is_none()) =>
             {
                 self.samples(SampleFormat::Nested, value);
             }
-            (SampleFormat::Loose, _) => {
+            (SampleFormat::LenientNested, _) => {
                 self.write("[");
-                self.samples(SampleFormat::LoosePlain, value);
+                self.samples(SampleFormat::LenientFlat, value);
                 self.write("]");
             }
-            (SampleFormat::LoosePlain, Json::String(_)) => self.single(value),
+            (SampleFormat::LenientFlat, Json::String(_)) => self.single(value),
             (SampleFormat::Named, Json::Array(values)) => self.named(values),
             (
-                SampleFormat::Single | SampleFormat::Plain | SampleFormat::LoosePlain,
+                SampleFormat::Single | SampleFormat::Flat | SampleFormat::LenientFlat,
                 Json::Array(values),
             ) => {
                 self.sample_list(values);
             }
-            (SampleFormat::Single | SampleFormat::LoosePlain, other) => {
+            (SampleFormat::Single | SampleFormat::LenientFlat, other) => {
                 self.wrong_type("a string or a list", other);
             }
             (_, other) => self.wrong_type("a list", other),

@@ -120,7 +120,7 @@ fn names_of(
     part: &'static ObjectSchema,
 ) -> impl Iterator<Item = &'static str> {
     let fields = part.fields.iter().map(|field| field.name);
-    let inlined = part.fields.iter().flat_map(Field::inlined).map(|field| field.name);
+    let inlined = part.fields.iter().flat_map(Field::inlined_fields).map(|field| field.name);
     tags.iter().map(|tag| tag.tag).chain(fields).chain(inlined)
 }
 
@@ -128,7 +128,7 @@ fn names_of(
 fn kinds(tagged: &'static TaggedObject, tags: &mut Vec<&'static TaggedObject>, each: Each<'_>) {
     tags.push(tagged);
     for variant in tagged.variants {
-        match variant.kind {
+        match variant.content {
             VariantContent::Fields(part) => each(tags, part),
             VariantContent::Tagged(inner) => kinds(inner, tags, each),
         }
@@ -140,7 +140,7 @@ fn kinds(tagged: &'static TaggedObject, tags: &mut Vec<&'static TaggedObject>, e
 fn parts(part: &'static ObjectSchema, tags: &[&'static TaggedObject], each: Each<'_>) {
     each(tags, part);
     for field in part.fields {
-        match &field.shape {
+        match &field.field_type {
             FieldType::Object(inner)
             | FieldType::Map(inner)
             | FieldType::ObjectList(ObjectList { item: inner, .. }) => {

@@ -18,7 +18,7 @@ pub(super) fn look(rule: &StringRule, text: &str) -> Vec<TextWarning> {
         // It is refused for that; what else stands in a text of any length is not looked for.
         return long.into_iter().collect();
     }
-    let hint = match rule.form {
+    let hint = match rule.format {
         StringFormat::Name => {
             "remove it: names are compared exactly, and nobody will see why two differ"
         }
@@ -34,8 +34,8 @@ pub(super) fn look(rule: &StringRule, text: &str) -> Vec<TextWarning> {
     };
     let mut notes = characters::look(text, hint);
     notes.extend(long);
-    let is_body = matches!(rule.form, StringFormat::Message | StringFormat::CardMessage);
-    if is_body || rule.form == StringFormat::WithPlaceholders {
+    let is_body = matches!(rule.format, StringFormat::Message | StringFormat::CardMessage);
+    if is_body || rule.format == StringFormat::WithPlaceholders {
         let placeholders = placeholder_context::placeholders(text);
         // Only bodies have several lines. Where the rulebook refuses this, no warning is needed.
         if rule.multiline && !is_body {
@@ -43,7 +43,7 @@ pub(super) fn look(rule: &StringRule, text: &str) -> Vec<TextWarning> {
         }
         notes.extend(side_by_side(text, &placeholders));
     }
-    if is_body || rule.form == StringFormat::Headline {
+    if is_body || rule.format == StringFormat::Headline {
         notes.extend(unpaired_braces(text));
     }
     if is_body {
@@ -54,15 +54,15 @@ pub(super) fn look(rule: &StringRule, text: &str) -> Vec<TextWarning> {
         StringFormat::Name,
         StringFormat::Language,
         StringFormat::Phone,
-        StringFormat::Dialled,
-        StringFormat::Moment,
+        StringFormat::DialledPhone,
+        StringFormat::Timestamp,
     ];
-    if !no_words.contains(&rule.form) {
+    if !no_words.contains(&rule.format) {
         // An address that leads into WhatsApp is no matter for a warning where it is refused.
-        let refused = rule.form == StringFormat::Link && links::leads_into_whatsapp(text);
+        let refused = rule.format == StringFormat::Link && links::leads_into_whatsapp(text);
         notes.extend(links::look(text).into_iter().filter(|_| !refused));
     }
-    if matches!(rule.form, StringFormat::UrlWithSuffix | StringFormat::Link) {
+    if matches!(rule.format, StringFormat::UrlWithSuffix | StringFormat::Link) {
         notes.extend(open_host(text));
     }
     notes
@@ -176,7 +176,7 @@ mod tests {
 
     fn told(text: &str) -> Vec<String> {
         let form = StringFormat::WithPlaceholders;
-        let rule = StringRule { max: 100, whatsapp_max: Some(40), multiline: true, form };
+        let rule = StringRule { max: 100, whatsapp_max: Some(40), multiline: true, format: form };
         let line = |note: &TextWarning| {
             let span = note.span.unwrap();
             format!("{} {}..{}", note.rule.id(), span.start, span.end)

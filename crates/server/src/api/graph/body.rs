@@ -1,5 +1,5 @@
-//! The body of a document: JSON, JSON text in a JSON string, or a form whose lists, objects and
-//! numbers are JSON text. Whatever it was, one JSON document comes out.
+//! Request bodies of the Graph surface: JSON, a JSON string that contains JSON, or a form whose
+//! lists, objects and numbers are JSON text. All of them become one JSON document.
 
 use std::collections::HashSet;
 
@@ -17,17 +17,17 @@ use galley_domain::{
 use super::parameters::Query;
 use crate::{
     api::{
-        body::{is_json, whole},
+        body::{is_json, read_all},
         problem::{Kind, Problem},
     },
     app::App,
 };
 
-/// A form needs up to three bytes for one.
-const FORM_GROWTH: usize = 3;
+/// A form needs up to three bytes for one byte of the document.
+const MAX_FORM_EXPANSION: usize = 3;
 
-/// The text of a JSON document. Take it after the [`super::caller::Caller`]: nothing is read
-/// from somebody unknown.
+/// The text of a JSON document. Extract it after the [`super::caller::Caller`], so that the service
+/// reads no bodies from unauthenticated clients.
 pub(super) struct JsonText(pub(super) Vec<u8>);
 
 impl FromRequest<App> for JsonText {
@@ -37,33 +37,33 @@ impl FromRequest<App> for JsonText {
         let query = Query::of(request.uri());
         let limit = app.limits().body_bytes;
         if is_form(request.headers()) {
-            let body = whole(request, app, FORM_GROWTH * limit).await?;
+            let body = read_all(request, app, MAX_FORM_EXPANSION * limit).await?;
             let pairs: Vec<_> = form_urlencoded::parse(&body).collect();
             let pairs = pairs.iter().map(|(name, value)| (&**name, &**value));
-            // What the body does not say may stand in the query.
-            let said: HashSet<&str> = pairs.clone().map(|(name, _)| name).collect();
-            let others = query.pairs().filter(|(name, _)| !said.contains(name));
-            return from_form(pairs.chain(others), limit).map(Self);
+            // The query may contain fields that the body lacks.
+            let in_body: HashSet<&str> = pairs.clone().map(|(name, _)| name).collect();
+            let in_query = query.pairs().filter(|(name, _)| !in_body.contains(name));
+            return from_form(pairs.chain(in_query), limit).map(Self);
         }
         if !is_json(request.headers()) {
             let detail = "Send `application/json` or `application/x-www-form-urlencoded`, in UTF-8 and without a content encoding.";
             return Err(Problem::of(Kind::UnsupportedMediaType).detail(detail));
         }
-        let body = whole(request, app, limit).await?;
+        let body = read_all(request, app, limit).await?;
         match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
-            // Everything may stand in the query instead; but some clients send an empty object with
-            // whatever they do, and what that leaves out is not in the query either.
+            // An empty body means that the query contains the document. An empty JSON object does
+            // not: some clients send one with every request.
             None => from_form(query.pairs(), limit).map(Self),
-            Some(b'"') => Ok(Self(unwrapped(&body)?)),
+            Some(b'"') => Ok(Self(unwrap_string(&body)?)),
             Some(_) => Ok(Self(body.into())),
         }
     }
 }
 
-/// A refusal of a document, with the code of the first thing that is wrong with it.
+/// The problem of an invalid document, with the Graph code of its first violation.
 pub(crate) fn invalid(violations: Violations, document: &Document<'_>) -> Problem {
     let first = violations.listed().first();
-    let graph = first.map(|first| graph_codes::of(first, document.root()));
+    let graph = first.map(|first| graph_codes::for_violation(first, document.root()));
     let problem = Problem::from(violations);
     match graph {
         Some(graph) => problem.graph(graph),
@@ -78,15 +78,15 @@ fn is_form(headers: &HeaderMap) -> bool {
         && !headers.contains_key(header::CONTENT_ENCODING)
 }
 
-/// The document that a JSON string holds.
-fn unwrapped(body: &[u8]) -> Result<Vec<u8>, Problem> {
+/// The document inside a JSON string.
+fn unwrap_string(body: &[u8]) -> Result<Vec<u8>, Problem> {
     let document = Document::parse(body)?;
     let text = document.root().as_str().unwrap_or_default();
     Ok(text.as_bytes().to_vec())
 }
 
-/// A form as one JSON object. A field that is a text or a word in a table stays one even if
-/// it looks like a number; any other is JSON if it can be.
+/// Converts a form into one JSON object. Fields that the schema declares as strings or choices stay
+/// strings, even if they look like numbers; the value of any other field is JSON if it parses.
 fn from_form<'f>(
     pairs: impl Iterator<Item = (&'f str, &'f str)>,
     limit: usize,
@@ -99,13 +99,15 @@ fn from_form<'f>(
         }
         out.push_str(&quoted(name));
         out.push(':');
-        if !is_text(name) && is_value(value) {
+        if !is_string_field(name) && is_json_value(value) {
             out.push_str(value);
         } else {
             out.push_str(&quoted(value));
         }
         if out.len() >= limit {
-            let detail = format!("A document may have {limit} bytes at most.");
+            let detail = format!(
+                "The document exceeds the limit of {limit} bytes. Send a smaller document."
+            );
             return Err(Problem::of(Kind::TooLarge).detail(detail));
         }
     }
@@ -113,14 +115,14 @@ fn from_form<'f>(
     Ok(out.into_bytes())
 }
 
-fn is_text(name: &str) -> bool {
+fn is_string_field(name: &str) -> bool {
     let mut fields = WHATSAPP.template.fields.iter().chain(SUBSCRIPTION.fields);
     let field = fields.find(|field| field.name == name);
-    let shape = field.map(|field| &field.shape);
+    let shape = field.map(|field| &field.field_type);
     matches!(shape, Some(FieldType::String(_) | FieldType::Choice(_) | FieldType::ParameterFormat))
 }
 
-fn is_value(text: &str) -> bool {
+fn is_json_value(text: &str) -> bool {
     let document = Document::parse(text.as_bytes());
     document.is_ok_and(|document| !matches!(document.root(), Json::String(_)))
 }
@@ -130,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_form_becomes_one_document() {
+    fn a_form_becomes_one_json_document() {
         for (form, document) in [
             ("", "{}"),
             ("name=7&language=en", r#"{"name":"7","language":"en"}"#),

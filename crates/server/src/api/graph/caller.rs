@@ -1,5 +1,5 @@
-//! Who calls: one token, in the header or in the query, and the node that the path names. A handler
-//! that takes a [`Caller`] cannot run for anybody who may not.
+//! Authentication for the Graph surface: one token, in the header or in the query, and the node in
+//! the path. A handler that takes a [`Caller`] runs only for authorised requests.
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -16,15 +16,16 @@ use galley_store::{Account, Actor, CredentialId, SecretHash, TemplateChange};
 use super::parameters::Query;
 use crate::{
     api::{
-        auth::{Needs, alive},
+        auth::{RequiredScope, ensure_active, scope_missing},
         problem::{Kind, Problem},
-        request_context::Trace,
+        request_context::RequestContext,
     },
     app::App,
 };
 
-/// What stands behind the account's id only: nobody else's list can be named.
-const OF_ACCOUNT: [&str; 3] = ["message_templates", "upsert_message_templates", "subscribed_apps"];
+/// Edges that exist only below the id of the caller's own account.
+const ACCOUNT_EDGES: [&str; 3] =
+    ["message_templates", "upsert_message_templates", "subscribed_apps"];
 
 /// Whether a path segment is a version: `v`, digits, a full stop, digits.
 fn is_version(segment: &str) -> bool {
@@ -33,9 +34,9 @@ fn is_version(segment: &str) -> bool {
     numbers.is_some_and(|(major, minor)| digits(major) && digits(minor))
 }
 
-/// Whether a path that has the form of one of ours begins with a version.
+/// Whether a path belongs to this surface: it begins with a version, followed by a node.
 pub(crate) fn is_path(path: &str) -> bool {
-    Segments::of(path).is_some()
+    Segments::parse(path).is_some()
 }
 
 /// The segments of `/{version}/{node}/{edge}/{id}`.
@@ -47,8 +48,8 @@ struct Segments<'p> {
 }
 
 impl<'p> Segments<'p> {
-    /// None if the first segment is no version.
-    fn of(path: &'p str) -> Option<Self> {
+    /// `None` if the first segment is not a version.
+    fn parse(path: &'p str) -> Option<Self> {
         let mut segments = path.strip_prefix('/')?.split('/');
         let (version, node) = (segments.next()?, segments.next()?);
         let (edge, item) = (segments.next(), segments.next());
@@ -56,36 +57,36 @@ impl<'p> Segments<'p> {
     }
 }
 
-/// Somebody whose token is good, has the scope `S`, and belongs to an account of this surface.
+/// An authenticated caller whose token has the scope `S` and whose account uses this surface.
 pub(super) struct Caller<S> {
     pub(super) account: Arc<Account>,
     pub(super) token: CredentialId,
-    /// The token itself: a link to the next page has to hold it.
+    /// The token itself, which links to other pages contain.
     pub(super) secret: String,
     pub(super) version: String,
     pub(super) node: String,
     item: Option<String>,
-    needs: PhantomData<S>,
+    scope: PhantomData<S>,
 }
 
 impl<S> Caller<S> {
-    /// The template that the path names, right behind the version.
-    pub(super) fn template(&self) -> Result<TemplateId, Problem> {
+    /// The template id in the path, directly after the version.
+    pub(super) fn template_id(&self) -> Result<TemplateId, Problem> {
         self.node.parse().map_err(|_| unknown(&self.node))
     }
 
-    /// The template that the path names below the account.
-    pub(super) fn item(&self) -> Result<TemplateId, Problem> {
+    /// The template id in the path, below the list of the account.
+    pub(super) fn item_id(&self) -> Result<TemplateId, Problem> {
         let item = self.item.as_deref().unwrap_or_default();
         item.parse().map_err(|_| unknown(item))
     }
 
-    /// Whether the path names the caller's own account.
+    /// Whether the node in the path is the caller's own account.
     pub(super) fn is_account(&self) -> bool {
         self.node == self.account.id.to_string()
     }
 
-    /// A change of a template, by this caller.
+    /// A change of a template by this caller.
     pub(super) fn change(&self, app: &App, id: TemplateId) -> TemplateChange {
         TemplateChange {
             account: self.account.id,
@@ -98,69 +99,71 @@ impl<S> Caller<S> {
     }
 }
 
-impl<S: Needs> FromRequestParts<App> for Caller<S> {
+impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        // Any path of two segments comes here: what is none of ours is not noted as one.
-        let path = Segments::of(parts.uri.path()).ok_or(Problem::of(Kind::NotFound))?;
-        let trace = Trace::note_route(&parts.extensions).ok_or(Problem::of(Kind::Internal))?;
-        trace.note_graph();
+        // The router sends every path of two segments here. Only paths with a version are recorded
+        // as calls of this surface.
+        let path = Segments::parse(parts.uri.path()).ok_or(Problem::of(Kind::NotFound))?;
+        let context =
+            RequestContext::record_route(&parts.extensions).ok_or(Problem::of(Kind::Internal))?;
+        context.mark_graph();
 
         let query = Query::of(&parts.uri);
-        let secret = in_header(&parts.headers).or(query.text("access_token"));
+        let secret = header_token(&parts.headers).or(query.text("access_token"));
         let secret = secret.ok_or_else(|| {
             Problem::of(Kind::TokenMissing)
-                .detail("Send the access token as `Authorization: Bearer …` or as `access_token` in the query.")
+                .detail("Send the access token as `Authorization: Bearer …`, or as `access_token` in the query.")
         })?;
-        let known = app.credentials().token(SecretHash::of(secret), trace.started()).await?;
-        let known =
-            alive(known, trace.at(), [Kind::TokenUnknown, Kind::TokenExpired, Kind::TokenRevoked])?;
-        trace.note_token(known.credential.id);
-        let account = Arc::clone(&known.account);
-        let of_account = path.edge.is_some_and(|edge| OF_ACCOUNT.contains(&edge));
-        if of_account && path.node != account.id.to_string() {
+        let token = app.credentials().token(SecretHash::of(secret), context.started()).await?;
+        let kinds = [Kind::TokenUnknown, Kind::TokenExpired, Kind::TokenRevoked];
+        let token = ensure_active(token, context.received_at(), kinds)?;
+        context.record_token(token.credential.id);
+        let account = Arc::clone(&token.account);
+        let is_account_edge = path.edge.is_some_and(|edge| ACCOUNT_EDGES.contains(&edge));
+        if is_account_edge && path.node != account.id.to_string() {
             return Err(unknown(path.node));
         }
-        if !known.credential.scopes.allow(S::SCOPE) {
-            let detail = format!("This needs a token with the scope `{}`.", S::SCOPE.as_str());
-            return Err(Problem::of(Kind::ScopeMissing).detail(detail));
+        if !token.credential.scopes.allow(S::SCOPE) {
+            return Err(scope_missing(S::SCOPE));
         }
         if account.disabled_at.is_some() {
             return Err(Problem::of(Kind::AccountDisabled));
         }
         if Rulebook::by_name(&account.rulebook) != Some(&WHATSAPP) {
             let detail = format!(
-                "The account has the rulebook `{}`: use API v1.0, `/api/v1.0/{{phone_number_id}}/{{key}}/message_templates`.",
+                "The account has the rulebook `{}`. Use API v1.0: `/api/v1.0/{{phone_number_id}}/{{key}}/message_templates`.",
                 account.rulebook
             );
             return Err(Problem::of(Kind::WrongSurface).detail(detail));
         }
         Ok(Self {
             account,
-            token: known.credential.id,
+            token: token.credential.id,
             secret: secret.to_owned(),
             version: path.version.to_owned(),
-            // Some clients encode the colon of an upload's id.
+            // Some clients percent-encode the colon in the id of an upload. No other character of
+            // an id needs encoding, so nothing else is decoded.
             node: path.node.replace("%3A", ":").replace("%3a", ":"),
             item: path.item.map(str::to_owned),
-            needs: PhantomData,
+            scope: PhantomData,
         })
     }
 }
 
-/// The token of `Authorization: Bearer …`, or of `OAuth …`, as uploads are documented with.
-fn in_header(headers: &HeaderMap) -> Option<&str> {
+/// The token of `Authorization: Bearer …`, or of `OAuth …`, which Meta documents for uploads.
+fn header_token(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    let known = ["bearer", "oauth"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
-    Some(token.trim()).filter(|token| known && !token.is_empty())
+    let supported = ["bearer", "oauth"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    Some(token.trim()).filter(|token| supported && !token.is_empty())
 }
 
-/// Nothing of that id is there, or the caller may not see it: nobody is told which.
+/// The object does not exist, or the caller may not access it. The response does not say which.
 pub(super) fn unknown(id: &str) -> Problem {
     let id: String = id.chars().take(40).collect();
     let detail = format!(
-        "There is nothing with the id `{id}`, or the token's account may not see it. Behind the version stands the account's own id or that of one of its templates."
+        "The id `{id}` does not exist, or the account of the token has no access to it. After the version, use the id of the account or of one of its templates."
     );
     Problem::of(Kind::NotFound).detail(detail)
 }
@@ -170,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_is_a_v_and_two_numbers() {
+    fn a_version_is_v_with_two_numbers() {
         for good in ["v1.0", "v23.0", "v0.1", "v100.22"] {
             assert!(is_version(good), "{good}");
         }

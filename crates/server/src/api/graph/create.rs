@@ -28,29 +28,29 @@ pub(super) async fn create(
     key: IdempotencyKey,
     JsonText(body): JsonText,
 ) -> Result<Response, Problem> {
-    let idempotency = key.with(&["POST", "message_templates"], &body)?;
+    let idempotency = key.for_request(&["POST", "message_templates"], &body)?;
     let body = samples::with_handles(&app, body);
     let read = |document: &Document<'_>| Template::read(document, &WHATSAPP);
-    let creation = match samples::judged(&app, caller.account.id, &body, read).await {
+    let outcome = match samples::read_checked(&app, caller.account.id, &body, read).await {
         Ok(template) => {
-            let new = new(&app, &caller, template, idempotency);
+            let new = new_template(&app, &caller, template, idempotency);
             app.store().create_template(new).await?
         }
-        Err(problem) => made_before(&app, &caller, idempotency, problem).await?,
+        Err(problem) => replay_or_reject(&app, &caller, idempotency, problem).await?,
     };
-    let replayed = matches!(creation, CreateOutcome::Replayed(_));
-    let CreatedTemplate { id, status, category } = receipt(creation)?;
+    let replayed = matches!(outcome, CreateOutcome::Replayed(_));
+    let CreatedTemplate { id, status, category } = created_template(outcome)?;
     let (status, category) = (status.as_str(), category.as_str());
-    let answer = format!(r#"{{"id":"{id}","status":"{status}","category":"{category}"}}"#);
-    let mut response = json(StatusCode::OK, answer);
+    let body = format!(r#"{{"id":"{id}","status":"{status}","category":"{category}"}}"#);
+    let mut response = json(StatusCode::OK, body);
     if replayed {
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     }
     Ok(response)
 }
 
-/// A template to be kept, as one of the languages of its name.
-pub(super) fn new(
+/// A template to store, in the translation group of its name.
+pub(super) fn new_template(
     app: &App,
     caller: &Caller<Write>,
     template: Template,
@@ -61,8 +61,8 @@ pub(super) fn new(
         account,
         review: caller.account.review,
         phone: None,
-        claim: (WHATSAPP.claim)(account, template.name(), template.language()),
-        family: Some(TranslationGroup::of(account, template.name())),
+        unique_key: (WHATSAPP.unique_key)(account, template.name(), template.language()),
+        translation_group: Some(TranslationGroup::of(account, template.name())),
         template,
         actor: Actor::Token(caller.token),
         idempotency,
@@ -70,27 +70,28 @@ pub(super) fn new(
     }
 }
 
-/// What an Idempotency-Key made comes before the rules.
-async fn made_before(
+/// Replays the response of an earlier request with the same `Idempotency-Key`; otherwise rejects the
+/// document.
+async fn replay_or_reject(
     app: &App,
     caller: &Caller<Write>,
     idempotency: Option<Idempotency>,
     problem: Problem,
 ) -> Result<CreateOutcome, Problem> {
     let Some(Idempotency { key, payload }) = idempotency else { return Err(problem) };
-    let record = app.store().record(caller.account.id, key, app.clock().now()).await?;
-    record.map(|record| record.answer(payload)).ok_or(problem)
+    let record = app.store().idempotency_record(caller.account.id, key, app.clock().now()).await?;
+    record.map(|record| record.outcome_for(payload)).ok_or(problem)
 }
 
-/// What was made, or why nothing was.
-pub(super) fn receipt(creation: CreateOutcome) -> Result<CreatedTemplate, Problem> {
-    match creation {
-        CreateOutcome::Created(receipt) | CreateOutcome::Replayed(receipt) => Ok(receipt),
+/// The created template, or the problem that prevented it.
+pub(super) fn created_template(outcome: CreateOutcome) -> Result<CreatedTemplate, Problem> {
+    match outcome {
+        CreateOutcome::Created(created) | CreateOutcome::Replayed(created) => Ok(created),
         CreateOutcome::KeyReused => Err(Problem::of(Kind::IdempotencyKeyReused)),
-        CreateOutcome::NameInUse(taken) => Err(Problem::name_taken(taken.own).detail(
-            "There is a template of this name in this language: edit it, or choose another name.",
+        CreateOutcome::NameInUse(conflict) => Err(Problem::name_taken(conflict.existing_id).detail(
+            "A template with this name and language already exists. Edit it, or choose another name.",
         )),
         CreateOutcome::Limited(limit) => Err(limited(limit)),
-        CreateOutcome::CategoryDiffers(category) => Err(Problem::family_category(category)),
+        CreateOutcome::CategoryDiffers(category) => Err(Problem::translation_category(category)),
     }
 }

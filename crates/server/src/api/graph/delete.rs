@@ -1,4 +1,4 @@
-//! Deleting: all languages of a name, one of them, or several templates by their ids.
+//! Deleting templates: all languages of a name, one of them, or several templates by their ids.
 
 use axum::{extract::State, response::Response};
 use galley_domain::{id::TemplateId, rulebook::WHATSAPP};
@@ -6,8 +6,8 @@ use galley_store::{Actor, DeleteOutcome};
 
 use super::{
     caller::{Caller, unknown},
-    node::done,
-    parameters::{Query, bad},
+    node::changed_template,
+    parameters::{Query, invalid_parameter},
     success,
 };
 use crate::{
@@ -18,45 +18,46 @@ use crate::{
     app::App,
 };
 
-/// How many templates one call deletes: they go together, and others wait as long.
-const MOST_AT_ONCE: usize = 100;
+/// Maximum number of ids in one call. One transaction deletes all of them and delays other writes.
+const MAX_DELETE_IDS: usize = 100;
 
 pub(super) async fn delete(
     State(app): State<App>,
     caller: Caller<Write>,
     query: Query,
 ) -> Result<Response, Problem> {
-    // Whoever names one and leaves the place empty does not mean all.
+    // A client that sends an empty filter does not mean to delete everything.
     if let Some(empty) = ["hsm_ids", "hsm_id", "language"].iter().find(|it| query.is_empty(it)) {
-        return Err(bad(empty, "empty: name what to delete, or leave it out"));
+        return Err(invalid_parameter(empty, "must not be empty: name what to delete, or omit it"));
     }
     let name = query.text("name");
     match (query.list("hsm_ids")?, query.text("hsm_id"), name) {
-        (Some(ids), _, _) => several(&app, &caller, &ids).await?,
-        (None, Some(id), name) => one(&app, &caller, id, name).await?,
+        (Some(ids), _, _) => delete_by_ids(&app, &caller, &ids).await?,
+        (None, Some(id), name) => delete_by_id(&app, &caller, id, name).await?,
         (None, None, Some(name)) => match query.text("language") {
-            Some(language) => one_language(&app, &caller, name, language).await?,
-            None => all_languages(&app, &caller, name).await?,
+            Some(language) => delete_language(&app, &caller, name, language).await?,
+            None => delete_all_languages(&app, &caller, name).await?,
         },
         (None, None, None) => {
-            return Err(bad("name", "needed, unless `hsm_ids` names templates by their ids"));
+            return Err(invalid_parameter("name", "is required unless `hsm_ids` lists ids"));
         }
     }
     Ok(success())
 }
 
-async fn several(app: &App, caller: &Caller<Write>, ids: &[String]) -> Result<(), Problem> {
-    if !(1..=MOST_AT_ONCE).contains(&ids.len()) {
-        return Err(bad("hsm_ids", &format!("a list of 1 to {MOST_AT_ONCE} ids")));
+async fn delete_by_ids(app: &App, caller: &Caller<Write>, ids: &[String]) -> Result<(), Problem> {
+    if !(1..=MAX_DELETE_IDS).contains(&ids.len()) {
+        let problem = format!("must be a list of 1 to {MAX_DELETE_IDS} ids");
+        return Err(invalid_parameter("hsm_ids", &problem));
     }
     let ids: Result<Vec<TemplateId>, Problem> =
         ids.iter().map(|id| id.parse().map_err(|_| unknown(id))).collect();
     let (account, actor, at) = (&caller.account, Actor::Token(caller.token), app.clock().now());
-    let gone = app.store().delete_templates(account.id, ids?, account.review, actor, at).await?;
-    deleted(gone).map(drop)
+    let outcome = app.store().delete_templates(account.id, ids?, account.review, actor, at).await?;
+    deleted_ids(outcome).map(drop)
 }
 
-async fn one(
+async fn delete_by_id(
     app: &App,
     caller: &Caller<Write>,
     id: &str,
@@ -65,49 +66,61 @@ async fn one(
     let id: TemplateId = id.parse().map_err(|_| unknown(id))?;
     let stored = app.store().template(caller.account.id, id).await?;
     let stored = stored.ok_or_else(|| unknown(&id.to_string()))?;
-    // Name and id have to mean the same: one of them may be a slip.
+    // If name and id do not match, one of them is probably a mistake.
     if name.is_some_and(|name| name != stored.template.name()) {
-        return Err(bad("name", "not the name of the template that `hsm_id` names"));
+        return Err(invalid_parameter(
+            "name",
+            "is not the name of the template with this `hsm_id`",
+        ));
     }
-    let changed = app.store().delete_template(caller.change(app, id)).await?;
-    done(changed, id, "delete").map(drop)
+    let outcome = app.store().delete_template(caller.change(app, id)).await?;
+    changed_template(outcome, id, "delete").map(drop)
 }
 
-/// The Graph API knows no such parameter and would delete all languages: more than whoever sends it
-/// has asked for, and at least one published client does.
-async fn one_language(
+/// Deletes one language of a name. The Graph API ignores `language` and would delete all languages,
+/// but at least one published client sends it.
+async fn delete_language(
     app: &App,
     caller: &Caller<Write>,
     name: &str,
     language: &str,
 ) -> Result<(), Problem> {
     let account = caller.account.id;
-    let claim = (WHATSAPP.claim)(account, name, language);
-    let taken = app.store().taken(account, &claim).await?;
-    let Some(id) = taken.and_then(|taken| taken.own) else { return Err(nothing_named()) };
-    let changed = app.store().delete_template(caller.change(app, id)).await?;
-    done(changed, id, "delete").map(drop)
+    let unique_key = (WHATSAPP.unique_key)(account, name, language);
+    let existing = app.store().name_conflict(account, &unique_key).await?;
+    let Some(id) = existing.and_then(|existing| existing.existing_id) else {
+        let detail = "The account has no template with this name in this language. Check both.";
+        return Err(name_unknown(detail));
+    };
+    let outcome = app.store().delete_template(caller.change(app, id)).await?;
+    changed_template(outcome, id, "delete").map(drop)
 }
 
-async fn all_languages(app: &App, caller: &Caller<Write>, name: &str) -> Result<(), Problem> {
-    let (account, actor, at) = (&caller.account, Actor::Token(caller.token), app.clock().now());
-    let gone = app.store().delete_translations(account.id, name, account.review, actor, at).await?;
-    if deleted(gone)?.is_empty() {
-        return Err(nothing_named());
+async fn delete_all_languages(
+    app: &App,
+    caller: &Caller<Write>,
+    name: &str,
+) -> Result<(), Problem> {
+    let (account, review) = (caller.account.id, caller.account.review);
+    let (actor, at) = (Actor::Token(caller.token), app.clock().now());
+    let outcome = app.store().delete_translations(account, name, review, actor, at).await?;
+    if deleted_ids(outcome)?.is_empty() {
+        let detail = "The account has no template with this name. Check the name.";
+        return Err(name_unknown(detail));
     }
     Ok(())
 }
 
-fn nothing_named() -> Problem {
-    Problem::of(Kind::TemplateUnknown).detail("No template has that name.")
+fn name_unknown(detail: &str) -> Problem {
+    Problem::of(Kind::TemplateUnknown).detail(detail)
 }
 
-fn deleted(deletion: DeleteOutcome) -> Result<Vec<TemplateId>, Problem> {
-    match deletion {
-        DeleteOutcome::Done(gone) => Ok(gone),
+fn deleted_ids(outcome: DeleteOutcome) -> Result<Vec<TemplateId>, Problem> {
+    match outcome {
+        DeleteOutcome::Done(ids) => Ok(ids),
         DeleteOutcome::NoTemplate(id) => Err(unknown(&id.to_string())),
         DeleteOutcome::InvalidTransition(_, refusal) => {
-            Err(Problem::not_possible("delete", &refusal))
+            Err(Problem::invalid_transition("delete", &refusal))
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Refusals in the form that clients of the Graph API read: its codes and statuses, and beside them
-//! our complete list of what is wrong, which those who do not know it pass over.
+//! Error responses in the format of the Graph API, with its codes and statuses. Additional members
+//! contain Galley's complete list of violations; other clients ignore them.
 
 use axum::http::StatusCode;
 use galley_domain::{
-    rulebook::graph_codes::Graph,
+    rulebook::graph_codes::GraphError,
     violation::{Violation, Violations},
 };
 use galley_store::Limit;
@@ -11,22 +11,22 @@ use serde::Serialize;
 
 use crate::api::problem::{Kind, Problem};
 
-/// The status and the body of a refusal.
-pub(crate) fn written(problem: &Problem, request_id: &str) -> (StatusCode, String) {
+/// The status and the body of an error response.
+pub(crate) fn error_body(problem: &Problem, request_id: &str) -> (StatusCode, String) {
     let kind = problem.kind();
-    let Graph { code, subcode, title } = problem.graph_code().unwrap_or_else(|| usual(kind));
+    let GraphError { code, subcode, title } = problem.graph_code().unwrap_or_else(|| code_of(kind));
     let status = status(kind);
     let violations = problem.violations();
-    let told = violations.map_or(&[][..], Violations::listed);
-    let about = told.first().map_or_else(|| problem.detail_text().to_owned(), sentence);
-    let error = Refusal {
-        message: format!("(#{code}) {about}"),
+    let listed = violations.map_or(&[][..], Violations::listed);
+    let message = listed.first().map_or_else(|| problem.detail_text().to_owned(), sentence);
+    let error = ErrorObject {
+        message: format!("(#{code}) {message}"),
         r#type: "OAuthException",
         code,
         error_subcode: subcode,
         error_user_title: title,
-        error_user_msg: &about,
-        error_data: told.first().map(Blame::of),
+        error_user_msg: &message,
+        error_data: listed.first().map(ErrorData::of),
         is_transient: status == StatusCode::SERVICE_UNAVAILABLE,
         fbtrace_id: request_id,
         galley_problem: kind.slug(),
@@ -35,24 +35,26 @@ pub(crate) fn written(problem: &Problem, request_id: &str) -> (StatusCode, Strin
         galley_possible: problem.possible(),
         galley_more: violations.map(Violations::omitted).filter(|more| *more > 0),
     };
-    (status, serde_json::to_string(&Answer { error }).unwrap_or_default())
+    (status, serde_json::to_string(&ErrorBody { error }).unwrap_or_default())
 }
 
-/// A limit that the account has reached.
+/// The problem of an account that has reached a limit.
 pub(super) fn limited(limit: Limit) -> Problem {
     let (code, subcode, title) = match limit {
-        Limit::CreationsPerHour => (80_008, None, "Too many templates were made in this hour"),
-        Limit::Templates => (100, Some(2_388_019), "There are as many templates as there may be"),
+        Limit::CreationsPerHour => (80_008, None, "Too many templates created within an hour"),
+        Limit::Templates => (100, Some(2_388_019), "The account has too many templates"),
         Limit::EditsPerDay => {
-            (100, Some(2_388_124), "The template was edited in the last 24 hours")
+            (100, Some(2_388_124), "The template was already edited in the last 24 hours")
         }
-        Limit::EditsPerMonth => (100, Some(2_388_039), "The template was edited too often"),
+        Limit::EditsPerMonth => {
+            (100, Some(2_388_039), "The template was edited too often in the last 30 days")
+        }
     };
-    Problem::limited(limit).graph(Graph { code, subcode, title })
+    Problem::limit_reached(limit).graph(GraphError { code, subcode, title })
 }
 
-/// What the Graph API answers for a kind of problem that no document is to blame for.
-fn usual(kind: Kind) -> Graph {
+/// The Graph code of a problem that has no violations.
+fn code_of(kind: Kind) -> GraphError {
     let (code, subcode) = match kind {
         Kind::TokenMissing | Kind::TokenUnknown | Kind::TokenExpired | Kind::TokenRevoked => {
             (190, None)
@@ -66,10 +68,10 @@ fn usual(kind: Kind) -> Graph {
         kind if kind.status() == StatusCode::SERVICE_UNAVAILABLE => (2, None),
         _ => (100, None),
     };
-    Graph { code, subcode, title: kind.title() }
+    GraphError { code, subcode, title: kind.title() }
 }
 
-/// There, whatever is wrong with what was asked for is a bad request; unknown ids are, too.
+/// The status in the Graph API, which responds 400 to most client errors, including unknown ids.
 fn status(kind: Kind) -> StatusCode {
     match kind.status() {
         StatusCode::NOT_FOUND
@@ -82,24 +84,24 @@ fn status(kind: Kind) -> StatusCode {
     }
 }
 
-/// A violation in one sentence, for those who see one only.
+/// A violation as one sentence, for clients that show only the first.
 fn sentence(violation: &Violation) -> String {
     let Violation { pointer, message, hint, .. } = violation;
-    let place = if pointer.is_empty() { "The document" } else { pointer };
+    let position = if pointer.is_empty() { "The document" } else { pointer };
     match hint {
-        Some(hint) if hint.ends_with(['?', '.']) => format!("{place}: {message}; {hint}"),
-        Some(hint) => format!("{place}: {message}; {hint}."),
-        None => format!("{place}: {message}."),
+        Some(hint) if hint.ends_with(['?', '.']) => format!("{position}: {message}; {hint}"),
+        Some(hint) => format!("{position}: {message}; {hint}."),
+        None => format!("{position}: {message}."),
     }
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
-    error: Refusal<'a>,
+struct ErrorBody<'a> {
+    error: ErrorObject<'a>,
 }
 
 #[derive(Serialize)]
-struct Refusal<'a> {
+struct ErrorObject<'a> {
     message: String,
     r#type: &'static str,
     code: u32,
@@ -108,7 +110,7 @@ struct Refusal<'a> {
     error_user_title: &'static str,
     error_user_msg: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error_data: Option<Blame<'a>>,
+    error_data: Option<ErrorData<'a>>,
     is_transient: bool,
     fbtrace_id: &'a str,
     galley_problem: &'static str,
@@ -122,13 +124,13 @@ struct Refusal<'a> {
     galley_more: Option<usize>,
 }
 
-/// Which field is to blame, as the way to it.
+/// The path to the invalid field.
 #[derive(Serialize)]
-struct Blame<'a> {
+struct ErrorData<'a> {
     blame_field_specs: [Vec<&'a str>; 1],
 }
 
-impl<'a> Blame<'a> {
+impl<'a> ErrorData<'a> {
     fn of(violation: &'a Violation) -> Self {
         Self { blame_field_specs: [violation.pointer.split('/').skip(1).collect()] }
     }

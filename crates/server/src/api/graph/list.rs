@@ -1,5 +1,5 @@
-//! Listing templates: filters in every spelling that clients have, pages in both directions, and
-//! counts for those who ask.
+//! Listing templates, with filters in all notations that clients use, pages in both directions, and
+//! optional counts.
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{
@@ -11,20 +11,21 @@ use galley_store::{AccountLimits, ListQuery, NameFilter, Page};
 
 use super::{
     caller::Caller,
-    parameters::{Query, bad, list_address},
+    parameters::{Query, invalid_parameter, list_url},
     view::{self, Fields},
 };
 use crate::{
     api::{auth::Read, json, problem::Problem, query::MAX_SEARCH_WORDS},
     app::App,
-    json_writer::Object,
+    json_writer::ObjectWriter,
 };
 
-/// Statuses that WhatsApp has and no template here is ever in.
-const NEVER: [&str; 5] = ["ARCHIVED", "DELETED", "IN_APPEAL", "LIMIT_EXCEEDED", "PENDING_DELETION"];
+/// Statuses of WhatsApp that no template in Galley has.
+const UNUSED_STATUSES: [&str; 5] =
+    ["ARCHIVED", "DELETED", "IN_APPEAL", "LIMIT_EXCEEDED", "PENDING_DELETION"];
 
-/// The judgements there are. Nobody judges here, so that all templates have the last one.
-const QUALITIES: [&str; 4] = ["GREEN", "YELLOW", "RED", "UNKNOWN"];
+/// The quality scores of WhatsApp. Galley does not rate templates: all of them are `UNKNOWN`.
+const QUALITY_SCORES: [&str; 4] = ["GREEN", "YELLOW", "RED", "UNKNOWN"];
 
 pub(super) async fn list(
     State(app): State<App>,
@@ -32,10 +33,10 @@ pub(super) async fn list(
     query: Query,
 ) -> Result<Response, Problem> {
     let fields = Fields::of(&query)?;
-    let wanted = wanted(&caller, &query)?;
-    let found = match wanted.clone() {
-        Some(wanted) => app.store().list(wanted).await?,
-        None => Page { templates: Vec::new(), more: false, newer: false },
+    let list_query = list_query(&caller, &query)?;
+    let found = match list_query.clone() {
+        Some(list_query) => app.store().list(list_query).await?,
+        None => Page { templates: Vec::new(), has_older: false, has_newer: false },
     };
     let mut out = String::with_capacity(1_024 * found.templates.len() + 512);
     out.push_str("{\"data\":[");
@@ -48,13 +49,13 @@ pub(super) async fn list(
     out.push_str("],\"paging\":");
     write_paging(&mut out, &app, &caller, &query, &found);
     if query.text("summary").is_some_and(|summary| summary != "false") {
-        let total = match wanted {
-            Some(wanted) => app.store().count_templates(wanted).await?,
+        let total = match list_query {
+            Some(list_query) => app.store().count_templates(list_query).await?,
             None => 0,
         };
-        let all = app.store().count_templates(ListQuery::of(caller.account.id, 1)).await?;
+        let all = app.store().count_templates(ListQuery::new(caller.account.id, 1)).await?;
         out.push_str(",\"summary\":");
-        // Whoever is held to nothing is told what a verified business has.
+        // An account without limits reports those of a verified business.
         let limits = caller.account.limits.unwrap_or(AccountLimits::VERIFIED);
         write_summary(&mut out, total, all, limits.templates);
     }
@@ -62,15 +63,15 @@ pub(super) async fn list(
     Ok(json(StatusCode::OK, out))
 }
 
-/// Where an empty page stands: right behind the cursor it was asked for with, so that what its links
-/// lead to begins with the template that the cursor names.
-fn around(query: &Query) -> (Option<TemplateId>, Option<TemplateId>) {
+/// The cursors of an empty page, adjacent to the requested cursor, so that its links lead to a page
+/// that begins with the template of that cursor.
+fn empty_page_cursors(query: &Query) -> (Option<TemplateId>, Option<TemplateId>) {
     let cursor = |name| query.cursor::<TemplateId>(name).ok().flatten();
-    let beside =
-        |id: TemplateId, step: i8| TemplateId::new(id.get().saturating_add_signed(step.into()));
+    let adjacent =
+        |id: TemplateId, offset: i8| TemplateId::new(id.get().saturating_add_signed(offset.into()));
     match (cursor("after"), cursor("before")) {
-        (Some(after), _) => (beside(after, -1), Some(after)),
-        (None, Some(before)) => (Some(before), beside(before, 1)),
+        (Some(after), _) => (adjacent(after, -1), Some(after)),
+        (None, Some(before)) => (Some(before), adjacent(before, 1)),
         (None, None) => (None, None),
     }
 }
@@ -78,28 +79,28 @@ fn around(query: &Query) -> (Option<TemplateId>, Option<TemplateId>) {
 fn write_paging(out: &mut String, app: &App, caller: &Caller<Read>, query: &Query, found: &Page) {
     let ends = match (found.templates.first(), found.templates.last()) {
         (Some(first), Some(last)) => (Some(first.id), Some(last.id)),
-        _ => around(query),
+        _ => empty_page_cursors(query),
     };
-    // Some clients insist on strings, even where there is nothing to point at.
+    // Some clients require strings, even if there is no cursor.
     let text = |id: Option<TemplateId>| id.map(|id| id.to_string()).unwrap_or_default();
     let (before, after) = (text(ends.0), text(ends.1));
-    let list = list_address(app, &caller.version, &caller.account);
-    let mut paging = Object::open(out);
+    let list = list_url(app, &caller.version, &caller.account);
+    let mut paging = ObjectWriter::open(out);
     paging.object("cursors", |cursors| {
-        cursors.word("before", &before);
-        cursors.word("after", &after);
+        cursors.unescaped("before", &before);
+        cursors.unescaped("after", &after);
     });
-    if found.newer {
-        paging.text("previous", &query.page(&list, &caller.secret, ("before", &before)));
+    if found.has_newer {
+        paging.string("previous", &query.page_url(&list, &caller.secret, ("before", &before)));
     }
-    if found.more {
-        paging.text("next", &query.page(&list, &caller.secret, ("after", &after)));
+    if found.has_older {
+        paging.string("next", &query.page_url(&list, &caller.secret, ("after", &after)));
     }
     paging.close();
 }
 
 fn write_summary(out: &mut String, total: u64, all: u64, limit: u32) {
-    let mut summary = Object::open(out);
+    let mut summary = ObjectWriter::open(out);
     summary.number("total_count", total);
     summary.number("message_template_count", all);
     summary.number("message_template_limit", limit.into());
@@ -107,61 +108,67 @@ fn write_summary(out: &mut String, total: u64, all: u64, limit: u32) {
     summary.close();
 }
 
-/// The list that a caller wants; none if it was asked for something that no template here ever is.
-fn wanted(caller: &Caller<Read>, query: &Query) -> Result<Option<ListQuery>, Problem> {
-    let (statuses, no_status) = words(query, "status", Status::parse, Status::VALUES, &NEVER)?;
-    let (categories, _) = words(query, "category", Category::parse, Category::VALUES, &[])?;
-    let unknown = |word: &str| word.eq_ignore_ascii_case("UNKNOWN").then_some(());
-    let (_, no_quality) = words(query, "quality_score", unknown, &QUALITIES, &QUALITIES)?;
+/// The requested list; `None` if a filter matches no template of Galley.
+fn list_query(caller: &Caller<Read>, query: &Query) -> Result<Option<ListQuery>, Problem> {
+    let (statuses, no_status) =
+        filter_values(query, "status", Status::parse, Status::VALUES, &UNUSED_STATUSES)?;
+    let (categories, _) = filter_values(query, "category", Category::parse, Category::VALUES, &[])?;
+    let unknown = |value: &str| value.eq_ignore_ascii_case("UNKNOWN").then_some(());
+    let (_, no_quality) =
+        filter_values(query, "quality_score", unknown, &QUALITY_SCORES, &QUALITY_SCORES)?;
     let account = caller.account.id;
     let after = query.cursor("after")?;
-    let listing = ListQuery {
-        name: query.text("name").map(|name| NameFilter::under(&WHATSAPP, account, name)),
+    let list_query = ListQuery {
+        name: query.text("name").map(|name| NameFilter::for_rulebook(&WHATSAPP, account, name)),
         statuses,
         categories,
         languages: query.list("language")?.unwrap_or_default(),
-        words: searched(query)?,
-        // Whoever sends both has read the last page forwards.
+        words: search_words(query)?,
+        // A client that sends both cursors read the last page forwards.
         before: if after.is_some() { None } else { query.cursor("before")? },
         after,
-        both_ways: true,
-        ..ListQuery::of(account, query.limit()?)
+        check_newer: true,
+        ..ListQuery::new(account, query.limit()?)
     };
-    Ok((!no_status && !no_quality).then_some(listing))
+    Ok((!no_status && !no_quality).then_some(list_query))
 }
 
-/// The words that a text is searched for.
-fn searched(query: &Query) -> Result<Vec<String>, Problem> {
+/// The words of a search.
+fn search_words(query: &Query) -> Result<Vec<String>, Problem> {
     let mut found = Vec::new();
     for parameter in ["name_or_content", "content"] {
         let Some(text) = query.text(parameter) else { continue };
         let words = search_terms::words(text);
         if !(1..=MAX_SEARCH_WORDS).contains(&words.len()) {
-            return Err(bad(parameter, &format!("a text of 1 to {MAX_SEARCH_WORDS} words")));
+            let problem = format!("must be a text of 1 to {MAX_SEARCH_WORDS} words");
+            return Err(invalid_parameter(parameter, &problem));
         }
         found.extend(words);
     }
     Ok(found)
 }
 
-/// The words of a filter, read in any letter case, and whether it can find nothing: it was given,
-/// but names only words that are `known` there and never come true here.
-fn words<T>(
+/// The values of a filter, in any letter case, and whether the filter matches nothing: the client
+/// sent it, but with `unused` values only, which WhatsApp has and Galley does not.
+fn filter_values<T>(
     query: &Query,
     name: &str,
-    read: impl Fn(&str) -> Option<T>,
-    words: &[&str],
-    known: &[&str],
+    parse: impl Fn(&str) -> Option<T>,
+    supported: &[&str],
+    unused: &[&str],
 ) -> Result<(Vec<T>, bool), Problem> {
-    let Some(given) = query.list(name)? else { return Ok((Vec::new(), false)) };
+    let Some(values) = query.list(name)? else { return Ok((Vec::new(), false)) };
     let mut found = Vec::new();
-    for word in &given {
-        match read(word) {
+    for text in &values {
+        match parse(text) {
             Some(value) => found.push(value),
-            None if known.iter().any(|known| known.eq_ignore_ascii_case(word)) => {}
-            None => return Err(bad(name, &format!("made of {}", words.join(", ")))),
+            None if unused.iter().any(|unused| unused.eq_ignore_ascii_case(text)) => {}
+            None => {
+                let problem = format!("must consist of {}", supported.join(", "));
+                return Err(invalid_parameter(name, &problem));
+            }
         }
     }
-    let nothing = found.is_empty() && !given.is_empty();
-    Ok((found, nothing))
+    let matches_nothing = found.is_empty() && !values.is_empty();
+    Ok((found, matches_nothing))
 }

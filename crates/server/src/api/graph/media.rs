@@ -1,6 +1,4 @@
-//! Samples of attachments: the addresses where they are read, whole or in part.
-
-use std::fmt::Write as _;
+//! Serves uploaded samples, completely or in part.
 
 use axum::{
     body::Body,
@@ -11,9 +9,10 @@ use axum::{
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use galley_domain::template::sample;
 use galley_store::Media;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{
-    range::{self, Wanted},
+    range::{self, RequestedRange},
     stream::Stream,
 };
 use crate::{
@@ -21,47 +20,62 @@ use crate::{
     app::App,
 };
 
-/// A name that nobody can guess.
-pub(super) fn new_name(app: &App) -> String {
+/// Creates an unguessable name.
+pub(super) fn random_name(app: &App) -> String {
     let mut bytes = [0; 24];
     app.webhooks().random.fill(&mut bytes);
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// What is told of an address where nothing is read.
-const NOTHING: &str = "No sample is read at this address: it was forgotten or deleted, its account is disabled, or the address is not complete.";
+/// The detail for a URL without a sample.
+const SAMPLE_NOT_FOUND: &str = "No sample exists at this URL: it was deleted, its account is disabled, or the URL is incomplete. Read the template again to get the current URL.";
 
-/// The sample itself. Whoever shows a template shows it, too, and sends no token for it: the
-/// address is the secret. What is read at an address never changes.
+/// The bytes that need no encoding in `filename*` (RFC 8187).
+const ATTR_CHAR: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'!')
+    .remove(b'#')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'+')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'^')
+    .remove(b'_')
+    .remove(b'`')
+    .remove(b'|')
+    .remove(b'~');
+
+/// Serves a sample. The request needs no token, because clients embed the URL when they show a
+/// template: the URL itself is the secret. The bytes at a URL never change.
 pub(super) async fn show(
     State(app): State<App>,
     method: Method,
     name: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let nothing = || Problem::of(Kind::NotFound).detail(NOTHING);
-    let Path(name) = name.map_err(|_| nothing())?;
-    let known = sample::is_name(&name);
-    let media = if known { app.store().media(&name).await? } else { None };
-    let media = media.ok_or_else(nothing)?;
+    let not_found = || Problem::of(Kind::NotFound).detail(SAMPLE_NOT_FOUND);
+    let Path(name) = name.map_err(|_| not_found())?;
+    let valid = sample::is_name(&name);
+    let media = if valid { app.store().media(&name).await? } else { None };
+    let media = media.ok_or_else(not_found)?;
     let tag = format!("\"{name}\"");
-    if range::is_other(&headers, &tag) {
-        let detail = "The file has another tag than those in If-Match: it never changes.";
+    if range::if_match_fails(&headers, &tag) {
+        let detail = "The tags in If-Match do not contain the tag of the file, which never changes. Omit If-Match.";
         return Err(Problem::of(Kind::RevisionOutdated).detail(detail));
     }
-    if range::is_known(&headers, &tag) {
+    if range::is_not_modified(&headers, &tag) {
         return Ok(with_headers(StatusCode::NOT_MODIFIED.into_response(), &tag));
     }
-    let whole = 0..media.length;
-    let (status, part) = match range::wanted(&headers, &tag, media.length) {
-        // Only GET has ranges.
-        _ if method != Method::GET => (StatusCode::OK, whole),
-        Wanted::Whole => (StatusCode::OK, whole),
-        Wanted::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
-        Wanted::Nothing => return Err(Problem::no_such_bytes(media.length)),
+    let full = 0..media.length;
+    let (status, part) = match range::requested(&headers, &tag, media.length) {
+        // Only GET supports ranges.
+        _ if method != Method::GET => (StatusCode::OK, full),
+        RequestedRange::Full => (StatusCode::OK, full),
+        RequestedRange::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
+        RequestedRange::Unsatisfiable => return Err(Problem::range_not_satisfiable(media.length)),
     };
     let (first, end, length) = (part.start, part.end, media.length);
-    let mut response = (status, Body::new(Stream::of(app, name, part))).into_response();
+    let mut response = (status, Body::new(Stream::new(app, name, part))).into_response();
     let disposition = HeaderValue::try_from(disposition(&media));
     let content_type = HeaderValue::try_from(media.file_type)
         .unwrap_or(HeaderValue::from_static("application/octet-stream"));
@@ -76,11 +90,11 @@ pub(super) async fn show(
     Ok(with_headers(response, &tag))
 }
 
-/// How a browser is to take the file: shown, and saved under the name that its sender gave it. The
-/// policy below keeps browsers from opening a PDF in the page, so that it is saved at once. The
-/// ending is always that of the type: nobody is to open the file as something else.
+/// The `Content-Disposition` of a file, with the name that the client gave it. PDF files are
+/// attachments, because the content security policy below keeps browsers from displaying them. The
+/// extension always matches the type, so that no program opens the file as another type.
 fn disposition(media: &Media) -> String {
-    let (how, endings): (&str, &[&str]) = match &*media.file_type {
+    let (disposition, extensions): (&str, &[&str]) = match &*media.file_type {
         "application/pdf" => ("attachment", &[".pdf"]),
         "image/jpeg" => ("inline", &[".jpg", ".jpeg"]),
         "image/png" => ("inline", &[".png"]),
@@ -93,28 +107,21 @@ fn disposition(media: &Media) -> String {
     let name: String = name.chars().filter(|it| !it.is_control()).collect();
     let name = if name.trim_matches(['.', ' ']).is_empty() { "sample" } else { &name };
     let lower = name.to_ascii_lowercase();
-    let ending = if endings.iter().any(|it| lower.ends_with(it)) { "" } else { endings[0] };
-    // As RFC 8187 writes what is no plain ASCII.
-    let mut written = format!("{how}; filename*=UTF-8''");
-    for byte in name.bytes().chain(ending.bytes()) {
-        if byte.is_ascii_alphanumeric() || b"!#$&+-.^_`|~".contains(&byte) {
-            written.push(char::from(byte));
-        } else {
-            let _ = write!(written, "%{byte:02X}");
-        }
-    }
-    written
+    let has_extension = extensions.iter().any(|it| lower.ends_with(it));
+    let extension = if has_extension { "" } else { extensions[0] };
+    let name = utf8_percent_encode(name, ATTR_CHAR);
+    format!("{disposition}; filename*=UTF-8''{name}{extension}")
 }
 
-/// What is told with the file and with the news that it is still the same.
+/// Adds the headers of a file, which 304 responses carry, too.
 fn with_headers(mut response: Response, tag: &str) -> Response {
     const POLICY: HeaderValue = HeaderValue::from_static("default-src 'none'; sandbox");
-    // It never changes, but it may be taken away, and that is to count soon.
-    const A_WHILE: HeaderValue = HeaderValue::from_static("public, max-age=300");
+    // A file never changes, but its deletion should soon take effect.
+    const SHORT_CACHE: HeaderValue = HeaderValue::from_static("public, max-age=300");
     const BYTES: HeaderValue = HeaderValue::from_static("bytes");
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
-    headers.insert(header::CACHE_CONTROL, A_WHILE);
+    headers.insert(header::CACHE_CONTROL, SHORT_CACHE);
     headers.insert(header::ACCEPT_RANGES, BYTES);
     headers.extend(HeaderValue::from_str(tag).map(|tag| (header::ETAG, tag)).ok());
     response
@@ -125,8 +132,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_keeps_its_name_and_the_ending_of_its_type() {
-        for (file_type, name, written) in [
+    fn a_file_keeps_its_name_and_gets_the_extension_of_its_type() {
+        for (file_type, name, expected) in [
             ("image/png", "a.png", "inline; filename*=UTF-8''a.png"),
             ("image/jpeg", "Bild 1.JPEG", "inline; filename*=UTF-8''Bild%201.JPEG"),
             ("image/png", "Ü\"\r\n;.png", "inline; filename*=UTF-8''%C3%9C%22%3B.png"),
@@ -136,7 +143,7 @@ mod tests {
             ("text/html", "a.html", "attachment; filename*=UTF-8''a.html.bin"),
         ] {
             let (file_type, file_name) = (file_type.to_owned(), name.to_owned());
-            assert_eq!(disposition(&Media { file_type, file_name, length: 1 }), written);
+            assert_eq!(disposition(&Media { file_type, file_name, length: 1 }), expected);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What the path names right behind the version: a template, the account or an upload; reading it,
-//! changing it, ending its pause.
+//! The node directly after the version in the path: a template, the account or an upload. Reads it,
+//! changes it, or ends its pause.
 
 use axum::{
     extract::{FromRequest as _, Request, State},
@@ -32,19 +32,19 @@ use crate::{
     app::App,
 };
 
-/// How often an edit is judged anew that others have overtaken.
-const MOST_TRIES: usize = 8;
+/// Maximum number of attempts of an edit that conflicts with concurrent edits.
+const MAX_EDIT_ATTEMPTS: usize = 8;
 
 pub(super) async fn show(
     State(app): State<App>,
     caller: Caller<Read>,
     query: Query,
 ) -> Result<Response, Problem> {
-    if let Some(upload) = uploads::named(&caller.node) {
+    if let Some(upload) = uploads::upload_id(&caller.node) {
         return uploads::show(&app, &caller, upload).await;
     }
-    // Accounts and templates count for themselves: an account's id may be that of a template, too.
-    let template = match caller.template() {
+    // Accounts and templates are numbered separately, so both can have the same id.
+    let template = match caller.template_id() {
         Ok(id) => app.store().template(caller.account.id, id).await?,
         Err(_) => None,
     };
@@ -58,62 +58,63 @@ pub(super) async fn show(
     }
 }
 
-/// The same below the account's list.
-pub(super) async fn show_below(
+/// Shows a template below the list of the account.
+pub(super) async fn show_template(
     State(app): State<App>,
     caller: Caller<Read>,
     query: Query,
 ) -> Result<Response, Problem> {
-    let id = caller.item()?;
+    let id = caller.item_id()?;
     let template = app.store().template(caller.account.id, id).await?;
     let template = template.ok_or_else(|| unknown(&id.to_string()))?;
     Ok(json(StatusCode::OK, view::template(&app, &template, &Fields::of(&query)?)))
 }
 
-/// An edit of a template, or bytes of an upload.
+/// Edits a template, or appends bytes to an upload.
 pub(super) async fn change(
     State(app): State<App>,
     caller: Caller<Write>,
     request: Request,
 ) -> Result<Response, Problem> {
-    match uploads::named(&caller.node) {
+    match uploads::upload_id(&caller.node) {
         Some(upload) => uploads::append(&app, &caller, upload, request).await,
         None => edit(&app, &caller, request).await,
     }
 }
 
-/// What an edit leaves out is taken from the template, and the whole is judged: so it counts for
-/// the revision that it was judged with. If that is over, the next one is looked at.
+/// Edits a template. The rules apply to the edit together with the fields that it omits, so the
+/// result is valid only for the revision that was read. If that has changed, tries again.
 async fn edit(app: &App, caller: &Caller<Write>, request: Request) -> Result<Response, Problem> {
-    let id = caller.template()?;
+    let id = caller.template_id()?;
     let JsonText(body) = JsonText::from_request(request, app).await?;
     let body = samples::with_handles(app, body);
-    for _ in 0..MOST_TRIES {
+    for _ in 0..MAX_EDIT_ATTEMPTS {
         let (edit, revision) = read(app, caller, id, &body).await?;
         let change = TemplateChange { expected: Some(vec![revision]), ..caller.change(app, id) };
         match app.store().edit_template(change, edit).await? {
-            ChangeOutcome::Outdated(_) => {}
-            changed => {
-                let template = done(changed, id, "edit")?;
+            ChangeOutcome::RevisionMismatch(_) => {}
+            outcome => {
+                let template = changed_template(outcome, id, "edit")?;
                 return Ok(json(StatusCode::OK, view::edited(&template)));
             }
         }
     }
-    Err(Problem::of(Kind::Busy).detail("Others edit the template all the time: try again."))
+    Err(Problem::of(Kind::Busy)
+        .detail("Nothing was done: other requests keep editing the template. Try again."))
 }
 
 pub(super) async fn unpause(
     State(app): State<App>,
     caller: Caller<Review>,
 ) -> Result<Response, Problem> {
-    let id = caller.template()?;
+    let id = caller.template_id()?;
     let change = caller.change(&app, id);
-    let changed = app.store().review_template(change, Trigger::Resume, None).await?;
-    done(changed, id, Trigger::Resume.as_str())?;
+    let outcome = app.store().review_template(change, Trigger::Resume, None).await?;
+    changed_template(outcome, id, Trigger::Resume.as_str())?;
     Ok(success())
 }
 
-/// The edit, and the revision of the template that it was read for.
+/// Reads an edit; returns it with the revision of the template that it applies to.
 async fn read(
     app: &App,
     caller: &Caller<Write>,
@@ -123,25 +124,27 @@ async fn read(
     let stored = app.store().template(caller.account.id, id).await?;
     let stored = stored.ok_or_else(|| unknown(&caller.node))?;
     let edit = |document: &Document<'_>| Edit::read(document, &WHATSAPP, &stored.template);
-    let edit = samples::judged(app, caller.account.id, body, edit).await?;
+    let edit = samples::read_checked(app, caller.account.id, body, edit).await?;
     Ok((edit, stored.revision))
 }
 
-/// The template as it is now, or why nothing was done.
-pub(super) fn done(
-    changed: ChangeOutcome,
+/// The template after the change, or the problem that prevented it.
+pub(super) fn changed_template(
+    outcome: ChangeOutcome,
     id: TemplateId,
     trigger: &'static str,
 ) -> Result<StoredTemplate, Problem> {
-    match changed {
+    match outcome {
         ChangeOutcome::Done(template) => Ok(*template),
-        ChangeOutcome::NoTemplate | ChangeOutcome::NoVersion | ChangeOutcome::Outdated(_) => {
-            Err(unknown(&id.to_string()))
-        }
+        ChangeOutcome::NoTemplate
+        | ChangeOutcome::NoVersion
+        | ChangeOutcome::RevisionMismatch(_) => Err(unknown(&id.to_string())),
         ChangeOutcome::CategoryLocked(category) => Err(Problem::category_locked(category)),
         ChangeOutcome::Limited(limit) => Err(limited(limit)),
-        ChangeOutcome::FamilyCategory(category) => Err(Problem::family_category(category)),
-        ChangeOutcome::LiveCategory(category) => Err(Problem::live_category(category)),
-        ChangeOutcome::InvalidTransition(refusal) => Err(Problem::not_possible(trigger, &refusal)),
+        ChangeOutcome::GroupCategory(category) => Err(Problem::translation_category(category)),
+        ChangeOutcome::LiveCategory(category) => Err(Problem::live_category_locked(category)),
+        ChangeOutcome::InvalidTransition(refusal) => {
+            Err(Problem::invalid_transition(trigger, &refusal))
+        }
     }
 }

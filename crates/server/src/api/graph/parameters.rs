@@ -1,5 +1,5 @@
-//! Query parameters as clients of the Graph API write them: lists in three spellings, and fields
-//! that nobody knows are passed over.
+//! Query parameters of the Graph surface. Lists have three notations, and unknown parameters are
+//! ignored.
 
 use std::convert::Infallible;
 
@@ -9,7 +9,7 @@ use axum::{
 };
 use galley_domain::{
     document::{Document, Json},
-    rulebook::graph_codes::Graph,
+    rulebook::graph_codes::GraphError,
 };
 use galley_store::Account;
 
@@ -18,19 +18,20 @@ use crate::{
     app::App,
 };
 
-/// How many templates a page has unless the caller says otherwise.
-const USUAL: usize = 25;
+/// Default page size.
+const DEFAULT_PAGE_SIZE: usize = 25;
 
-/// How many it has at most; who asks for more gets so many and a link to the others.
-const MOST: usize = 250;
+/// Maximum page size. A larger `limit` is reduced to it.
+const MAX_PAGE_SIZE: usize = 250;
 
-/// How many values a list may have.
-const MOST_VALUES: usize = 200;
+/// Maximum number of values in a list.
+const MAX_LIST_VALUES: usize = 200;
 
-/// A cursor that leads nowhere.
-const BAD_CURSOR: Graph = Graph { code: 131_059, subcode: None, title: "The cursor leads nowhere" };
+/// The Graph error of an invalid cursor.
+const INVALID_CURSOR: GraphError =
+    GraphError { code: 131_059, subcode: None, title: "The cursor is invalid" };
 
-/// What stands behind the `?`.
+/// The query of a request.
 pub(super) struct Query(Vec<(String, String)>);
 
 impl FromRequestParts<App> for Query {
@@ -47,59 +48,64 @@ impl Query {
         Self(form_urlencoded::parse(query.as_bytes()).into_owned().collect())
     }
 
-    /// A parameter that is there and not empty; the first one if it stands there twice.
+    /// A parameter that is present and not empty; the first one if it is repeated.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.trim());
         found.filter(|value| !value.is_empty())
     }
 
-    /// Whether a parameter is there, but with nothing behind it.
+    /// Whether a parameter is present, but empty.
     pub(super) fn is_empty(&self, name: &str) -> bool {
         self.0.iter().any(|(key, value)| key == name && value.trim().is_empty())
     }
 
-    /// The values of a list: `A`, `A,B` or `["A","B"]`, also as `name[]` or `name[0]`, and all of
-    /// them if it stands there more than once. Numbers count as their digits.
+    /// The values of a list: `A`, `A,B` or `["A","B"]`, also as `name[]` or `name[0]`. The values of
+    /// a repeated parameter are joined. Numbers become strings.
     pub(super) fn list(&self, name: &str) -> Result<Option<Vec<String>>, Problem> {
         let mut values = Vec::new();
-        let mut is_there = false;
-        for (_, text) in self.0.iter().filter(|(key, _)| is_named(key, name)) {
+        let mut is_present = false;
+        for (_, text) in self.0.iter().filter(|(key, _)| is_list_parameter(key, name)) {
             let text = text.trim();
-            is_there |= !text.is_empty();
+            is_present |= !text.is_empty();
             if text.starts_with('[') {
                 let document = Document::parse(text.as_bytes());
                 let found = document.as_ref().ok().and_then(|document| items(document.root()));
-                values.extend(found.ok_or_else(|| bad(name, "a JSON list of strings"))?);
+                let invalid = || invalid_parameter(name, "must be a JSON list of strings");
+                values.extend(found.ok_or_else(invalid)?);
             } else {
                 values.extend(text.split(',').map(|value| value.trim().to_owned()));
             }
-            if values.len() > MOST_VALUES {
-                return Err(bad(name, &format!("a list of at most {MOST_VALUES} values")));
+            if values.len() > MAX_LIST_VALUES {
+                let problem = format!("must have at most {MAX_LIST_VALUES} values");
+                return Err(invalid_parameter(name, &problem));
             }
         }
         values.retain(|value| !value.is_empty());
-        Ok(is_there.then_some(values))
+        Ok(is_present.then_some(values))
     }
 
     pub(super) fn limit(&self) -> Result<usize, Problem> {
-        let Some(text) = self.text("limit") else { return Ok(USUAL) };
+        let Some(text) = self.text("limit") else { return Ok(DEFAULT_PAGE_SIZE) };
         let limit: Option<usize> = text.parse().ok().filter(|limit| *limit > 0);
-        Ok(limit.ok_or_else(|| bad("limit", "a whole number from 1"))?.min(MOST))
+        let invalid = || invalid_parameter("limit", "must be a whole number, 1 or greater");
+        Ok(limit.ok_or_else(invalid)?.min(MAX_PAGE_SIZE))
     }
 
-    /// Where a page begins or ends.
+    /// A cursor.
     pub(super) fn cursor<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Problem> {
         let Some(text) = self.text(name) else { return Ok(None) };
         text.parse().map(Some).map_err(|_| {
             Problem::of(Kind::BadRequest)
-                .detail(format!("`{name}` is no cursor of this list: begin again without it."))
-                .graph(BAD_CURSOR)
+                .detail(format!(
+                    "The parameter `{name}` is not a cursor of this list. Start again without it."
+                ))
+                .graph(INVALID_CURSOR)
         })
     }
 
-    /// The address of another page of the same list: the whole query with its token, as some
-    /// clients follow it without sending anything else.
-    pub(super) fn page(&self, list: &str, secret: &str, (cursor, at): (&str, &str)) -> String {
+    /// The URL of another page of the same list. It contains the whole query and the token, because
+    /// some clients follow it without sending anything else.
+    pub(super) fn page_url(&self, list: &str, secret: &str, (cursor, at): (&str, &str)) -> String {
         let others = self
             .0
             .iter()
@@ -110,19 +116,19 @@ impl Query {
         query.finish()
     }
 
-    /// The parameters as a form, for those who send a document this way.
+    /// The parameters except the token, for clients that send a document in the query.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (&**name, &**value)).filter(|it| it.0 != "access_token")
     }
 }
 
-/// The address of an account's list.
-pub(super) fn list_address(app: &App, version: &str, account: &Account) -> String {
+/// The URL of an account's list.
+pub(super) fn list_url(app: &App, version: &str, account: &Account) -> String {
     format!("{}/{version}/{}/message_templates", app.public_url(), account.id)
 }
 
-/// Whether a parameter is the list of that name, or one of its items.
-fn is_named(key: &str, name: &str) -> bool {
+/// Whether a parameter is the list with this name, or one of its items.
+fn is_list_parameter(key: &str, name: &str) -> bool {
     let Some(rest) = key.strip_prefix(name) else { return false };
     let index = rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     rest.is_empty() || index.is_some_and(|index| index.bytes().all(|it| it.is_ascii_digit()))
@@ -140,9 +146,9 @@ fn items(list: &Json<'_>) -> Option<Vec<String>> {
         .collect()
 }
 
-/// A parameter that is not as it has to be.
-pub(super) fn bad(name: &str, form: &str) -> Problem {
-    Problem::of(Kind::BadRequest).detail(format!("The parameter `{name}` is {form}."))
+/// The problem of an invalid parameter; `problem` is a predicate, such as "must be a number".
+pub(super) fn invalid_parameter(name: &str, problem: &str) -> Problem {
+    Problem::of(Kind::BadRequest).detail(format!("The parameter `{name}` {problem}."))
 }
 
 #[cfg(test)]
@@ -154,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_read_in_each_of_its_spellings() {
+    fn a_list_has_several_notations() {
         for text in
             ["s=A,B", "s=A%2CB", "s=%5B%22A%22,%22B%22%5D", "s=[%22A%22,+%22B%22]", "s=A,,+B"]
         {
@@ -174,9 +180,9 @@ mod tests {
     }
 
     #[test]
-    fn another_page_is_asked_for_with_the_whole_query() {
+    fn the_url_of_another_page_contains_the_whole_query() {
         let query = query("name=a%26b&after=7&access_token=old");
-        let page = query.page("http://x/v1.0/1/message_templates", "s t", ("after", "9"));
+        let page = query.page_url("http://x/v1.0/1/message_templates", "s t", ("after", "9"));
         assert_eq!(page, "http://x/v1.0/1/message_templates?name=a%26b&after=9&access_token=s+t");
     }
 }

@@ -1,5 +1,5 @@
-//! Samples that documents name in their headers: an address where one is served means its handle
-//! again, and a handle that was given out here leads to a file that is there and fits.
+//! Samples in the headers of documents. A document may refer to a sample by its URL instead of its
+//! handle; the file of a handle must exist and have a suitable type.
 
 use galley_domain::{
     document::{Document, Json},
@@ -14,18 +14,19 @@ use crate::{
     app::App,
 };
 
-/// The member of a header's example that names files.
+/// The member of a header's example that contains handles.
 const HANDLES: &str = "header_handle";
 
-/// A document as it was read before, with the addresses of samples, becomes one with their handles.
+/// Replaces the URLs of samples with their handles, so that a client can send back a document that
+/// it has read.
 pub(super) fn with_handles(app: &App, body: Vec<u8>) -> Vec<u8> {
-    let may_name = |text: &str| text.contains(HANDLES) && text.contains("media");
-    if !str::from_utf8(&body).is_ok_and(may_name) {
+    let may_contain_url = |text: &str| text.contains(HANDLES) && text.contains("media");
+    if !str::from_utf8(&body).is_ok_and(may_contain_url) {
         return body;
     }
     let Ok(document) = Document::parse(&body) else { return body };
     let mut root = document.root().clone();
-    if !put_handles(app, &mut root) {
+    if !replace_urls(app, &mut root) {
         return body;
     }
     let mut out = String::with_capacity(body.len());
@@ -33,41 +34,40 @@ pub(super) fn with_handles(app: &App, body: Vec<u8>) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// Whether there was an address to put a handle in the place of.
-fn put_handles(app: &App, value: &mut Json<'_>) -> bool {
-    let mut put = false;
+/// Replaces all URLs of samples with handles; returns whether there were any.
+fn replace_urls(app: &App, value: &mut Json<'_>) -> bool {
+    let mut replaced = false;
     match value {
         Json::Array(items) => {
             for item in items {
-                put |= put_handles(app, item);
+                replaced |= replace_urls(app, item);
             }
         }
         Json::Object(members) => {
             for member in members {
-                put |= match &mut member.value {
-                    Json::Array(handles) if member.key == HANDLES => {
-                        handles.iter_mut().fold(false, |put, handle| put | put_handle(app, handle))
-                    }
-                    handle @ Json::String(_) if member.key == HANDLES => put_handle(app, handle),
-                    other => put_handles(app, other),
+                replaced |= match &mut member.value {
+                    Json::Array(handles) if member.key == HANDLES => handles
+                        .iter_mut()
+                        .fold(false, |replaced, handle| replaced | replace_url(app, handle)),
+                    handle @ Json::String(_) if member.key == HANDLES => replace_url(app, handle),
+                    other => replace_urls(app, other),
                 };
             }
         }
         _ => {}
     }
-    put
+    replaced
 }
 
-fn put_handle(app: &App, value: &mut Json<'_>) -> bool {
-    let name = value.as_str().and_then(|address| media_url::name_at(app, address));
+fn replace_url(app: &App, value: &mut Json<'_>) -> bool {
+    let name = value.as_str().and_then(|url| media_url::sample_name(app, url));
     let Some(handle) = name.map(sample::handle) else { return false };
     *value = Json::String(handle.into());
     true
 }
 
-/// What is read of a document, if the samples that the document names are there and fit; otherwise
-/// everything that is wrong with it at once.
-pub(super) async fn judged<T>(
+/// Reads a document and checks its samples. Returns the result of `read`, or all violations of both.
+pub(super) async fn read_checked<T>(
     app: &App,
     account: AccountId,
     body: &[u8],
@@ -77,13 +77,13 @@ pub(super) async fn judged<T>(
         let document = Document::parse(body)?;
         (read(&document), sample::mentions(document.root()))
     };
-    let others = samples::violations(app, account, &mentions).await?;
+    let of_samples = samples::violations(app, account, &mentions).await?;
     let violations = match read {
-        Ok(read) => match Violations::of(others) {
+        Ok(read) => match Violations::of(of_samples) {
             None => return Ok(read),
             Some(violations) => violations,
         },
-        Err(violations) => violations.and(others),
+        Err(violations) => violations.and(of_samples),
     };
     Err(invalid(violations, &Document::parse(body)?))
 }

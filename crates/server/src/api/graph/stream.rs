@@ -1,4 +1,4 @@
-//! A file as the body of an answer: read chunk by chunk, each when the one before has gone out.
+//! A file as a response body, read from the store chunk by chunk.
 
 use std::{
     io,
@@ -12,31 +12,32 @@ use galley_store::StoreError;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::Sleep;
 
-use super::uploads::LONGEST;
+use super::uploads::TRANSFER_TIMEOUT;
 use crate::app::App;
 
-/// The bytes of a file that are still to be sent. Only one chunk of them is in memory, and whoever
-/// reads them takes no longer than whoever sends them may.
+/// A body that sends a range of a file. Only one chunk is in memory at a time. A download has the
+/// same time limit as an upload.
 pub(super) struct Stream {
     app: App,
     name: String,
-    left: Range<u64>,
-    reading: Option<Reading>,
-    over: Pin<Box<Sleep>>,
+    remaining: Range<u64>,
+    read: Option<ChunkRead>,
+    timeout: Pin<Box<Sleep>>,
 }
 
-type Reading = Pin<Box<dyn Future<Output = Result<Vec<u8>, StoreError>> + Send>>;
+/// A pending read of a chunk.
+type ChunkRead = Pin<Box<dyn Future<Output = Result<Vec<u8>, StoreError>> + Send>>;
 
 impl Stream {
-    pub(super) fn of(app: App, name: String, left: Range<u64>) -> Self {
-        let over = Box::pin(tokio::time::sleep(LONGEST));
-        Self { app, name, left, reading: None, over }
+    pub(super) fn new(app: App, name: String, range: Range<u64>) -> Self {
+        let timeout = Box::pin(tokio::time::sleep(TRANSFER_TIMEOUT));
+        Self { app, name, remaining: range, read: None, timeout }
     }
 
-    /// Begins to read what comes next.
-    fn read(&self) -> Reading {
-        let (app, name, place) = (self.app.clone(), self.name.clone(), self.left.start);
-        Box::pin(async move { app.store().media_chunk(&name, place).await })
+    /// Starts to read the next chunk.
+    fn read_chunk(&self) -> ChunkRead {
+        let (app, name, offset) = (self.app.clone(), self.name.clone(), self.remaining.start);
+        Box::pin(async move { app.store().media_chunk(&name, offset).await })
     }
 }
 
@@ -48,31 +49,31 @@ impl Body for Stream {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        let length = self.left.end - self.left.start;
+        let length = self.remaining.end - self.remaining.start;
         if length == 0 {
             return Poll::Ready(None);
         }
-        if self.over.as_mut().poll(context).is_ready() {
+        if self.timeout.as_mut().poll(context).is_ready() {
             return failed(io::ErrorKind::TimedOut.into());
         }
-        let mut reading = self.reading.take().unwrap_or_else(|| self.read());
-        let Poll::Ready(read) = reading.as_mut().poll(context) else {
-            self.reading = Some(reading);
+        let mut read = self.read.take().unwrap_or_else(|| self.read_chunk());
+        let Poll::Ready(chunk) = read.as_mut().poll(context) else {
+            self.read = Some(read);
             return Poll::Pending;
         };
-        let bytes = match read {
-            // It was forgotten meanwhile: an answer that ends too early says so.
+        let bytes = match chunk {
+            // The file was deleted during the download: the response ends early.
             Ok(bytes) if bytes.is_empty() => return failed(io::ErrorKind::UnexpectedEof.into()),
             Ok(bytes) => Bytes::from(bytes),
             Err(error) => return failed(io::Error::other(error)),
         };
-        let wanted = usize::try_from(length).unwrap_or(usize::MAX).min(bytes.len());
-        self.left.start += wanted as u64;
-        Poll::Ready(Some(Ok(Frame::data(bytes.slice(..wanted)))))
+        let count = usize::try_from(length).unwrap_or(usize::MAX).min(bytes.len());
+        self.remaining.start += count as u64;
+        Poll::Ready(Some(Ok(Frame::data(bytes.slice(..count)))))
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left.end - self.left.start)
+        SizeHint::with_exact(self.remaining.end - self.remaining.start)
     }
 }
 

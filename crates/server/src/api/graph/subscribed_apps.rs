@@ -1,10 +1,10 @@
-//! Where changes of templates are sent to, as clients of the Graph API say it: an account has one
-//! such address, and it is an endpoint like any other.
+//! `subscribed_apps`: the webhook URL of an account, as clients of the Graph API manage it. An
+//! account has at most one such URL; it is an endpoint like any other.
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{
     document::Document,
-    rulebook::graph_codes::Graph,
+    rulebook::graph_codes::GraphError,
     webhook::{Format, Subscription},
 };
 use galley_store::{CreateWebhookOutcome, NewWebhook, Webhook, WebhookChange};
@@ -17,16 +17,16 @@ use crate::{
         problem::{Kind, Problem},
     },
     app::App,
-    delivery::NotAdmitted,
-    json_writer::Object,
+    delivery::EndpointError,
+    json_writer::ObjectWriter,
 };
 
-/// What Meta answers when an address does not answer as it has to.
-const NOT_VERIFIED: Graph =
-    Graph { code: 2_200, subcode: None, title: "Callback verification failed" };
+/// Meta's error for a URL that fails the verification.
+const NOT_VERIFIED: GraphError =
+    GraphError { code: 2_200, subcode: None, title: "Callback verification failed" };
 
-/// Subscribes an address, or lets another take its place. Without one nothing is to be done: every
-/// account is subscribed, and an address is taken away by deleting it.
+/// Subscribes a URL, or replaces the current one. Without a URL it does nothing: every account is
+/// subscribed, and `DELETE` removes the URL.
 pub(super) async fn subscribe(
     State(app): State<App>,
     caller: Caller<Webhooks>,
@@ -36,11 +36,11 @@ pub(super) async fn subscribe(
     let Some(Subscription { url, verify_token }) = read.map_err(Problem::invalid_webhook)? else {
         return Ok(success());
     };
-    app.webhooks().admit(&url, Some(&verify_token)).await.map_err(|refused| {
-        let problem = Problem::invalid_webhook(refused.violation("/override_callback_uri").into());
-        match refused {
-            NotAdmitted::NoHandshake(_) => problem.graph(NOT_VERIFIED),
-            NotAdmitted::Refused(_) => problem,
+    app.webhooks().check_endpoint(&url, Some(&verify_token)).await.map_err(|error| {
+        let problem = Problem::invalid_webhook(error.violation("/override_callback_uri").into());
+        match error {
+            EndpointError::Verification(_) => problem.graph(NOT_VERIFIED),
+            EndpointError::Url(_) => problem,
         }
     })?;
     let (account, format, at) = (caller.account.id, Format::Whatsapp, app.clock().now());
@@ -55,36 +55,36 @@ pub(super) async fn subscribe(
         at,
     };
     match app.store().create_webhook(new).await? {
-        CreateWebhookOutcome::Created(_) => Ok(with_secret(&secret.shown)),
+        CreateWebhookOutcome::Created(_) => Ok(success_with_secret(&secret.shown)),
         CreateWebhookOutcome::TooMany => Err(Problem::of(Kind::TooManyWebhooks)),
         CreateWebhookOutcome::Subscribed(id) => {
-            // Whoever subscribes wants to get something, whatever had become of it before.
+            // A client that subscribes expects deliveries, so the endpoint is enabled again.
             let change = WebhookChange { url: Some(url), events: None, disabled: Some(false) };
             let changed = app.store().change_webhook(account, id, change, at).await?;
-            // Somebody has taken it away in this moment: to be tried again.
+            // A concurrent request has deleted the endpoint: the client can try again.
             changed.map(|_| success()).ok_or(Problem::of(Kind::Busy))
         }
     }
 }
 
-/// One app, which is this service.
+/// Lists one app, which is this service.
 pub(super) async fn list(
     State(app): State<App>,
     caller: Caller<Webhooks>,
 ) -> Result<Response, Problem> {
     let webhook = subscribed(&app, &caller).await?;
     let mut out = String::new();
-    let mut object = Object::open(&mut out);
+    let mut object = ObjectWriter::open(&mut out);
     object.object("whatsapp_business_api_data", |data| {
-        data.plain("id", caller.account.id);
-        data.word("name", "Galley");
-        data.text("link", app.public_url());
+        data.display("id", caller.account.id);
+        data.unescaped("name", "Galley");
+        data.string("link", app.public_url());
     });
     if let Some(webhook) = webhook {
-        object.text("override_callback_uri", &webhook.url);
-        if let Some((at, because)) = webhook.disabled {
-            object.plain("galley_disabled_at", at);
-            object.word("galley_disabled_because", because.as_str());
+        object.string("override_callback_uri", &webhook.url);
+        if let Some((at, reason)) = webhook.disabled {
+            object.display("galley_disabled_at", at);
+            object.unescaped("galley_disabled_because", reason.as_str());
         }
     }
     object.close();
@@ -106,12 +106,12 @@ async fn subscribed(app: &App, caller: &Caller<Webhooks>) -> Result<Option<Webho
     Ok(webhooks.into_iter().find(|webhook| webhook.subscribed))
 }
 
-/// Meta's answer, and the secret that was made, which is told this once.
-fn with_secret(secret: &str) -> Response {
+/// Meta's response with the new secret, which no later response contains.
+fn success_with_secret(secret: &str) -> Response {
     let mut out = String::new();
-    let mut object = Object::open(&mut out);
+    let mut object = ObjectWriter::open(&mut out);
     object.raw("success", "true");
-    object.text("galley_secret", secret);
+    object.string("galley_secret", secret);
     object.close();
     json(StatusCode::OK, out)
 }

@@ -1,4 +1,5 @@
-//! Uploading the sample of an attachment: announced first, then sent in one piece or several.
+//! Resumable uploads of samples: a client first declares a file, then sends it in one or more
+//! requests.
 
 use std::{pin::Pin, time::Duration};
 
@@ -23,7 +24,7 @@ use super::{
     body::JsonText,
     caller::{Caller, unknown},
     media,
-    parameters::{Query, bad},
+    parameters::{Query, invalid_parameter},
     success,
 };
 use crate::{
@@ -31,74 +32,76 @@ use crate::{
         auth::{Read, Write},
         json,
         problem::{Kind, Problem},
-        request_context::Trace,
+        request_context::RequestContext,
     },
     app::App,
-    json_writer::Object,
+    json_writer::ObjectWriter,
 };
 
-/// What an upload's id begins with.
+/// The prefix of an upload's id.
 const PREFIX: &str = "upload:";
 
-/// The types that samples come in.
+/// The supported types of samples.
 const TYPES: [&str; 6] =
     ["application/pdf", "image/jpeg", "image/jpg", "image/png", "video/mp4", "video/3gpp"];
 
-/// How many bytes of a file's name are kept.
-const LONGEST_NAME: usize = 128;
+/// Maximum length of a file name; longer names are truncated.
+const MAX_NAME_BYTES: usize = 128;
 
-/// How long one request may send bytes, if some of them keep coming: the largest file comes through
-/// a line of 14 KB in a second.
-pub(crate) const LONGEST: Duration = Duration::from_mins(20);
+/// Maximum duration of one transfer, as long as bytes keep arriving. It suffices for the largest
+/// file at 14 KB per second.
+pub(crate) const TRANSFER_TIMEOUT: Duration = Duration::from_mins(20);
 
-/// The id of the upload that a node names, if it names one.
-pub(super) fn named(node: &str) -> Option<&str> {
+/// The id of an upload, if the node is one.
+pub(super) fn upload_id(node: &str) -> Option<&str> {
     node.strip_prefix(PREFIX)
 }
 
-/// Announces a file. What stands before `uploads` is an app's id there, and nothing here.
+/// Declares a file. In the Graph API the node is the id of an app; Galley ignores it.
 pub(super) async fn begin(
     State(app): State<App>,
     caller: Caller<Write>,
     query: Query,
     request: Request,
 ) -> Result<Response, Problem> {
-    let announced = Announced::read(&app, &query, request).await?;
-    let (id, handle) = (media::new_name(&app), media::new_name(&app));
+    let declared = FileDeclaration::read(&app, &query, request).await?;
+    let (id, handle) = (media::random_name(&app), media::random_name(&app));
     let new = NewUpload {
         account: caller.account.id,
         id: id.clone(),
         handle,
-        file_name: announced.name,
-        file_type: announced.kind,
-        length: announced.length,
-        room: app.limits().media_bytes,
+        file_name: declared.name,
+        file_type: declared.file_type,
+        length: declared.length,
+        quota: app.limits().media_bytes,
         at: app.clock().now(),
     };
     match app.store().begin_upload(new).await? {
         BeginUploadOutcome::Begun => {
             Ok(json(StatusCode::OK, format!(r#"{{"id":"{PREFIX}{id}"}}"#)))
         }
-        BeginUploadOutcome::WrongLength => {
-            Err(bad("file_length", &format!("a number of bytes from 1 to {MAX_UPLOAD_BYTES}")))
+        BeginUploadOutcome::InvalidLength => {
+            let problem = format!("must be a number of bytes from 1 to {MAX_UPLOAD_BYTES}");
+            Err(invalid_parameter("file_length", &problem))
         }
-        BeginUploadOutcome::TooMany => Err(Problem::of(Kind::LimitReached)
-            .detail("Too many files were announced and not sent: send them, or wait a day.")),
-        BeginUploadOutcome::NoRoom(kept) => Err(no_room(app.limits().media_bytes, kept)),
-        // Nobody draws the same 24 bytes twice.
-        BeginUploadOutcome::Taken => Err(Problem::of(Kind::Internal)),
+        BeginUploadOutcome::TooMany => Err(Problem::of(Kind::LimitReached).detail(
+            "The account has too many incomplete uploads. Complete or delete them, or wait 24 hours.",
+        )),
+        BeginUploadOutcome::QuotaExceeded(used) => Err(quota_exceeded(app.limits().media_bytes, used)),
+        // 24 random bytes do not repeat.
+        BeginUploadOutcome::DuplicateId => Err(Problem::of(Kind::Internal)),
     }
 }
 
-/// What is said of a file before it is sent.
-struct Announced {
+/// The properties of a file, which a client declares before it sends the file.
+struct FileDeclaration {
     name: String,
-    kind: String,
+    file_type: String,
     length: u64,
 }
 
-impl Announced {
-    /// It stands in the query, or else in the body.
+impl FileDeclaration {
+    /// Reads the declaration from the query, otherwise from the body.
     async fn read(app: &App, query: &Query, request: Request) -> Result<Self, Problem> {
         let body = match query.text("file_length") {
             Some(_) => b"{}".to_vec(),
@@ -106,32 +109,30 @@ impl Announced {
         };
         let document = Document::parse(&body)?;
         let text = |name: &str| {
-            let sent = document.root().get(name).and_then(|value| match value {
+            let in_body = document.root().get(name).and_then(|value| match value {
                 Json::String(text) => Some(text.clone().into_owned()),
                 Json::Number(number) => Some(number.to_string()),
                 _ => None,
             });
-            query.text(name).map(str::to_owned).or(sent)
+            query.text(name).map(str::to_owned).or(in_body)
         };
         let length = text("file_length").and_then(|length| length.parse().ok());
-        let kind = text("file_type").unwrap_or_default().to_ascii_lowercase();
-        if !TYPES.contains(&&*kind) {
-            return Err(bad("file_type", &format!("one of {}", TYPES.join(", "))));
+        let file_type = text("file_type").unwrap_or_default().to_ascii_lowercase();
+        if !TYPES.contains(&&*file_type) {
+            let problem = format!("must be one of {}", TYPES.join(", "));
+            return Err(invalid_parameter("file_type", &problem));
         }
         let mut name = text("file_name").unwrap_or_default();
-        // It is shown to people only, and not every store keeps every sign.
-        name.retain(|sign| !sign.is_control());
-        name.truncate(name.floor_char_boundary(LONGEST_NAME));
-        Ok(Self {
-            name,
-            length: length.ok_or_else(|| bad("file_length", "a number of bytes"))?,
-            kind,
-        })
+        // The name is only displayed, and not every backend can store every control character.
+        name.retain(|character| !character.is_control());
+        name.truncate(name.floor_char_boundary(MAX_NAME_BYTES));
+        let invalid = || invalid_parameter("file_length", "must be a number of bytes");
+        Ok(Self { name, length: length.ok_or_else(invalid)?, file_type })
     }
 }
 
-/// Takes bytes as they come and keeps them bit by bit: what has arrived when a connection breaks
-/// need not be sent again, and no file is in memory as a whole.
+/// Appends the body to an upload, chunk by chunk. After a broken connection the client resumes where
+/// it stopped, and no file is in memory as a whole.
 pub(super) async fn append(
     app: &App,
     caller: &Caller<Write>,
@@ -139,62 +140,62 @@ pub(super) async fn append(
     request: Request,
 ) -> Result<Response, Problem> {
     let mut offset = offset(request.headers())?;
-    refuse_at_once(app, caller, id, offset, request.headers()).await?;
-    Trace::note_upload(request.extensions());
+    check_before_reading(app, caller, id, offset, request.headers()).await?;
+    RequestContext::mark_upload(request.extensions());
     let mut body = request.into_body();
-    let mut over = Box::pin(tokio::time::sleep(LONGEST));
+    let mut timeout = Box::pin(tokio::time::sleep(TRANSFER_TIMEOUT));
     loop {
-        let (bytes, end) = piece(app.limits().body, &mut body, over.as_mut()).await;
-        let (account, room, at) = (caller.account.id, app.limits().media_bytes, app.clock().now());
-        let appended = app.store().append_upload(account, id, offset, &bytes, room, at).await;
-        match appended.map_err(|error| Problem::from(error).detail(ASK))? {
+        let (bytes, end) = read_chunk(app.limits().body, &mut body, timeout.as_mut()).await;
+        let (account, quota, at) = (caller.account.id, app.limits().media_bytes, app.clock().now());
+        let appended = app.store().append_upload(account, id, offset, &bytes, quota, at).await;
+        match appended.map_err(|error| Problem::from(error).detail(CHECK_PROGRESS))? {
             AppendOutcome::Received(received) => offset = received,
             AppendOutcome::Complete { handle, .. } => {
                 let handle = sample::handle(&handle);
                 return Ok(json(StatusCode::OK, format!(r#"{{"h":"{handle}"}}"#)));
             }
-            AppendOutcome::Misplaced(there) => return Err(misplaced(there)),
+            AppendOutcome::OffsetMismatch(received) => return Err(wrong_offset(received)),
             AppendOutcome::TooLong(length) => return Err(too_long(length)),
-            AppendOutcome::NoRoom(kept) => return Err(no_room(room, kept)),
-            AppendOutcome::OtherType { announced, shown } => {
-                return Err(other_type(&announced, shown.as_deref()));
+            AppendOutcome::QuotaExceeded(used) => return Err(quota_exceeded(quota, used)),
+            AppendOutcome::TypeMismatch { declared: announced, sniffed: shown } => {
+                return Err(type_mismatch(&announced, shown.as_deref()));
             }
             AppendOutcome::NoUpload => return Err(unknown(&caller.node)),
         }
         match end {
-            End::NotYet => {}
-            End::Whole => return Ok(progress(id, offset)),
-            End::Broken => {
-                let detail = format!("The body ended before it was whole. {}", go_on(offset));
+            ChunkEnd::Full => {}
+            ChunkEnd::Complete => return Ok(progress(id, offset)),
+            ChunkEnd::Disconnected => {
+                let detail = format!("The body ended before it was complete. {}", resume(offset));
                 return Err(Problem::of(Kind::BadRequest).detail(detail));
             }
-            End::Stalled => {
-                let detail = format!("The bytes came too slowly. {}", go_on(offset));
+            ChunkEnd::TimedOut => {
+                let detail = format!("The body arrived too slowly. {}", resume(offset));
                 return Err(Problem::of(Kind::BodyTimeout).detail(detail));
             }
         }
     }
 }
 
-/// What to do when nobody knows how much was kept.
-const ASK: &str = "Some of the bytes may be there: ask for the upload with GET, and go on from the `file_offset` that is answered.";
+/// The detail when the number of stored bytes is unknown.
+const CHECK_PROGRESS: &str = "Galley may have stored some of the bytes. Read the upload with GET, and continue at the `file_offset` in the response.";
 
-/// Forgets an upload, unless a template has named the file.
+/// Deletes an upload, unless a template uses the file.
 pub(super) async fn cancel(
     State(app): State<App>,
     caller: Caller<Write>,
 ) -> Result<Response, Problem> {
-    let gone = match named(&caller.node) {
+    let deleted = match upload_id(&caller.node) {
         Some(id) => app.store().cancel_upload(caller.account.id, id, app.clock().now()).await?,
         None => false,
     };
-    let nothing = || {
-        Problem::of(Kind::NotFound).detail("There is no upload with that id, or a template has named its file, which stays. Templates are deleted at the account's `message_templates`, by `hsm_id`.")
+    let not_found = || {
+        Problem::of(Kind::NotFound).detail("The upload does not exist, or a template uses its file, so that it cannot be deleted. To delete a template, call DELETE on `message_templates` of the account with `hsm_id`.")
     };
-    gone.then(success).ok_or_else(nothing)
+    deleted.then(success).ok_or_else(not_found)
 }
 
-/// How far an upload has come: where to go on.
+/// Shows the progress of an upload.
 pub(super) async fn show(app: &App, caller: &Caller<Read>, id: &str) -> Result<Response, Problem> {
     let upload = app.store().upload(caller.account.id, id, app.clock().now()).await?;
     let upload = upload.ok_or_else(|| unknown(&caller.node))?;
@@ -203,22 +204,23 @@ pub(super) async fn show(app: &App, caller: &Caller<Read>, id: &str) -> Result<R
 
 fn progress(id: &str, offset: u64) -> Response {
     let mut out = String::new();
-    let mut object = Object::open(&mut out);
-    object.text("id", &format!("{PREFIX}{id}"));
+    let mut object = ObjectWriter::open(&mut out);
+    object.string("id", &format!("{PREFIX}{id}"));
     object.number("file_offset", offset);
     object.close();
     json(StatusCode::OK, out)
 }
 
-/// Where the bytes of a request begin.
+/// The position of the first byte of a request.
 fn offset(headers: &HeaderMap) -> Result<u64, Problem> {
     let Some(offset) = headers.get("file_offset") else { return Ok(0) };
     let offset = offset.to_str().ok().and_then(|offset| offset.trim().parse().ok());
-    offset.ok_or_else(|| bad("file_offset", "a header with a number of bytes"))
+    let detail = "The header `file_offset` must be a number of bytes.";
+    offset.ok_or_else(|| Problem::of(Kind::BadRequest).detail(detail))
 }
 
-/// What cannot go well is refused before its bytes are read.
-async fn refuse_at_once(
+/// Rejects a request that cannot succeed before reading its body.
+async fn check_before_reading(
     app: &App,
     caller: &Caller<Write>,
     id: &str,
@@ -228,73 +230,84 @@ async fn refuse_at_once(
     let upload = app.store().upload(caller.account.id, id, app.clock().now()).await?;
     let upload = upload.ok_or_else(|| unknown(&caller.node))?;
     if offset != upload.received {
-        return Err(misplaced(upload.received));
+        return Err(wrong_offset(upload.received));
     }
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|it| it.to_str().ok());
-    let announced: Option<u64> = announced.and_then(|it| it.parse().ok());
-    if announced.is_some_and(|bytes| bytes > upload.length - upload.received) {
+    let declared = headers.get(header::CONTENT_LENGTH).and_then(|it| it.to_str().ok());
+    let declared: Option<u64> = declared.and_then(|it| it.parse().ok());
+    if declared.is_some_and(|bytes| bytes > upload.length - upload.received) {
         return Err(too_long(upload.length));
     }
     Ok(())
 }
 
-/// Why a piece of a body is not longer.
-enum End {
-    /// It is as long as pieces are.
-    NotYet,
-    /// That was all.
-    Whole,
+/// Why a chunk of a body ended.
+enum ChunkEnd {
+    /// It has the maximum size; more may follow.
+    Full,
+    /// The body is complete.
+    Complete,
     /// The connection broke.
-    Broken,
-    /// Nothing came for a while, or the request has taken all its time.
-    Stalled,
+    Disconnected,
+    /// No bytes arrived for some time, or the transfer took too long.
+    TimedOut,
 }
 
-/// So much of a body as is kept at once. Whatever has come is kept, however it ended.
-async fn piece(idle: Duration, body: &mut Body, mut over: Pin<&mut Sleep>) -> (Vec<u8>, End) {
+/// Reads a chunk of a body, to be stored at once. Returns all bytes that arrived, even if the
+/// connection broke.
+async fn read_chunk(
+    idle: Duration,
+    body: &mut Body,
+    mut timeout: Pin<&mut Sleep>,
+) -> (Vec<u8>, ChunkEnd) {
     let mut bytes = Vec::new();
     while bytes.len() < UPLOAD_CHUNK_BYTES {
         let frame = tokio::select! {
             biased;
             frame = tokio::time::timeout(idle, body.frame()) => frame,
-            () = &mut over => return (bytes, End::Stalled),
+            () = &mut timeout => return (bytes, ChunkEnd::TimedOut),
         };
         match frame {
             Ok(Some(Ok(frame))) => {
                 bytes.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
             }
-            Ok(None) => return (bytes, End::Whole),
-            Ok(Some(Err(_))) => return (bytes, End::Broken),
-            Err(_) => return (bytes, End::Stalled),
+            Ok(None) => return (bytes, ChunkEnd::Complete),
+            Ok(Some(Err(_))) => return (bytes, ChunkEnd::Disconnected),
+            Err(_) => return (bytes, ChunkEnd::TimedOut),
         }
     }
-    (bytes, End::NotYet)
+    (bytes, ChunkEnd::Full)
 }
 
-fn go_on(there: u64) -> String {
-    format!("{there} bytes are there: go on with `file_offset: {there}`.")
+/// The sentence that tells the client where to continue.
+fn resume(received: u64) -> String {
+    let bytes = if received == 1 { "byte" } else { "bytes" };
+    format!("Galley has received {received} {bytes}: continue with `file_offset: {received}`.")
 }
 
-fn misplaced(there: u64) -> Problem {
-    Problem::of(Kind::BadRequest).detail(go_on(there))
+fn wrong_offset(received: u64) -> Problem {
+    let detail =
+        format!("The header `file_offset` does not match the upload. {}", resume(received));
+    Problem::of(Kind::BadRequest).detail(detail)
 }
 
 fn too_long(length: u64) -> Problem {
-    let detail = format!("The file was announced with {length} bytes, and these are more.");
+    let detail = format!(
+        "The request contains more bytes than the declared `file_length` of {length}. Send only the rest of the file, or start a new upload."
+    );
     Problem::of(Kind::TooLarge).detail(detail)
 }
 
-fn no_room(room: u64, kept: u64) -> Problem {
+fn quota_exceeded(quota: u64, used: u64) -> Problem {
     let detail = format!(
-        "The account's media take {kept} bytes, and the operator gives them {room}: use a sample that is there already, or ask for more room (the setting `media_mib_per_account`). Samples that no template names are forgotten after {UNUSED_MEDIA_DAYS} days."
+        "The media of the account take {used} of {quota} bytes, so the file does not fit. Use an existing sample, or ask the operator to raise the setting `media_mib_per_account`. Galley deletes samples that no template uses after {UNUSED_MEDIA_DAYS} days."
     );
     Problem::of(Kind::LimitReached).detail(detail)
 }
 
-fn other_type(announced: &str, shown: Option<&str>) -> Problem {
-    let shown = shown.unwrap_or("none of the types that samples come in");
+fn type_mismatch(declared: &str, detected: Option<&str>) -> Problem {
+    let detected = detected.unwrap_or("an unsupported type");
     let detail = format!(
-        "The file was announced as {announced}, and its first bytes show {shown}. The upload is forgotten: announce the file with the type that it has."
+        "The declared `file_type` is {declared}, but the content is {detected}. Galley has deleted the upload: start a new one with the correct type."
     );
     Problem::of(Kind::BadRequest).detail(detail)
 }

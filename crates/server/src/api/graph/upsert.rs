@@ -1,4 +1,4 @@
-//! Creating or editing the same authentication template in several languages at once.
+//! Creates or edits an authentication template in several languages in one call.
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{
@@ -12,8 +12,8 @@ use super::{
     body::{JsonText, invalid},
     caller::Caller,
     create,
-    node::done,
-    parameters::bad,
+    node::changed_template,
+    parameters::invalid_parameter,
 };
 use crate::{
     api::{
@@ -22,38 +22,40 @@ use crate::{
         problem::{Kind, Problem},
     },
     app::App,
-    json_writer::Object,
+    json_writer::ObjectWriter,
 };
 
-/// As many languages as there are, and some.
-const MOST_LANGUAGES: usize = 150;
+/// Maximum number of languages, a little more than WhatsApp supports.
+const MAX_LANGUAGES: usize = 150;
 
 pub(super) async fn upsert(
     State(app): State<App>,
     caller: Caller<Write>,
     JsonText(body): JsonText,
 ) -> Result<Response, Problem> {
-    // No template for codes has a header, so that there are no samples to look for.
+    // Authentication templates have no header, so there are no samples to check.
     let templates = read(&body)?;
     let languages: Vec<String> = templates.iter().map(|it| it.language().to_owned()).collect();
-    let news = templates.into_iter().map(|it| create::new(&app, &caller, it, None)).collect();
-    let receipts = match app.store().upsert_templates(news).await? {
-        UpsertOutcome::Done(receipts) => receipts,
-        UpsertOutcome::NotCreated(creation) => vec![create::receipt(creation)?],
-        UpsertOutcome::NotEdited(id, changed) => {
-            return Err(done(changed, id, "edit").err().unwrap_or(Problem::of(Kind::Internal)));
+    let new_template = |it| create::new_template(&app, &caller, it, None);
+    let new_templates = templates.into_iter().map(new_template).collect();
+    let upserted = match app.store().upsert_templates(new_templates).await? {
+        UpsertOutcome::Done(upserted) => upserted,
+        UpsertOutcome::NotCreated(outcome) => vec![create::created_template(outcome)?],
+        UpsertOutcome::NotEdited(id, outcome) => {
+            let problem = changed_template(outcome, id, "edit").err();
+            return Err(problem.unwrap_or(Problem::of(Kind::Internal)));
         }
     };
     let mut out = String::from("{\"data\":[");
-    for (index, (receipt, language)) in receipts.iter().zip(&languages).enumerate() {
+    for (index, (template, language)) in upserted.iter().zip(&languages).enumerate() {
         if index > 0 {
             out.push(',');
         }
-        let mut object = Object::open(&mut out);
-        object.plain("id", receipt.id);
-        object.word("status", receipt.status.as_str());
-        object.word("language", language);
-        object.word("category", receipt.category.as_str());
+        let mut object = ObjectWriter::open(&mut out);
+        object.display("id", template.id);
+        object.unescaped("status", template.status.as_str());
+        object.unescaped("language", language);
+        object.unescaped("category", template.category.as_str());
         object.close();
     }
     out.push_str("]}");
@@ -64,9 +66,9 @@ pub(super) async fn upsert(
 fn read(body: &[u8]) -> Result<Vec<Template>, Problem> {
     let document = Document::parse(body)?;
     let Json::Object(members) = document.root() else {
-        return Err(bad("languages", "a list of languages"));
+        return Err(invalid_parameter("languages", "must be a list of languages"));
     };
-    // What no template has is passed over, once for all languages.
+    // Unknown fields are removed here, once for all languages.
     let is_known = |it: &&Member<'_>| {
         let fields = WHATSAPP.template.fields;
         it.key != "language" && fields.iter().any(|field| field.name == it.key)
@@ -79,32 +81,36 @@ fn read(body: &[u8]) -> Result<Vec<Template>, Problem> {
             value: Json::String(language.into()),
             repeated: false,
         };
-        let others = known.iter().copied().cloned();
-        let members = std::iter::once(language).chain(others).collect();
+        let shared = known.iter().copied().cloned();
+        let members = std::iter::once(language).chain(shared).collect();
         let document = Document::of(members, document.has_duplicates());
         let template = Template::read(&document, &WHATSAPP)
             .map_err(|violations| invalid(violations, &document))?;
         if template.category() != Category::Authentication {
-            return Err(bad("category", "AUTHENTICATION here: create others one by one"));
+            let problem = "must be AUTHENTICATION: create other templates one by one";
+            return Err(invalid_parameter("category", problem));
         }
         templates.push(template);
     }
     Ok(templates)
 }
 
-/// The languages, each once.
+/// The languages without duplicates.
 fn languages<'d>(root: &'d Json<'_>) -> Result<Vec<&'d str>, Problem> {
-    let wrong = || bad("languages", &format!("a list of 1 to {MOST_LANGUAGES} languages"));
-    let Some(Json::Array(items)) = root.get("languages") else { return Err(wrong()) };
+    let invalid = || {
+        let problem = format!("must be a list of 1 to {MAX_LANGUAGES} languages");
+        invalid_parameter("languages", &problem)
+    };
+    let Some(Json::Array(items)) = root.get("languages") else { return Err(invalid()) };
     let mut languages: Vec<&str> = Vec::new();
     for item in items {
-        let language = item.as_str().ok_or_else(wrong)?;
+        let language = item.as_str().ok_or_else(invalid)?;
         if !languages.contains(&language) {
             languages.push(language);
         }
-        if languages.len() > MOST_LANGUAGES {
-            return Err(wrong());
+        if languages.len() > MAX_LANGUAGES {
+            return Err(invalid());
         }
     }
-    if languages.is_empty() { Err(wrong()) } else { Ok(languages) }
+    if languages.is_empty() { Err(invalid()) } else { Ok(languages) }
 }

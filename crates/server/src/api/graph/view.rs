@@ -1,5 +1,5 @@
-//! How templates and accounts look to clients of the Graph API: only the fields that are asked
-//! for, never a `null`, and samples of attachments as addresses.
+//! The JSON form of templates and accounts on the Graph surface: only the requested fields, never
+//! `null`, and samples of attachments as URLs.
 
 use std::fmt::Write as _;
 
@@ -14,11 +14,11 @@ use super::parameters::Query;
 use crate::{
     api::{media_url, problem::Problem},
     app::App,
-    json_writer::Object,
+    json_writer::ObjectWriter,
 };
 
-/// What is shown of a template when nobody says what to show.
-const USUAL: &[&str] = &[
+/// The default fields of a template.
+const TEMPLATE_FIELDS: &[&str] = &[
     "name",
     "parameter_format",
     "components",
@@ -30,10 +30,10 @@ const USUAL: &[&str] = &[
     "message_send_ttl_seconds",
 ];
 
-/// What is shown of an account.
-const ACCOUNT: &[&str] = &["name", "timezone_id"];
+/// The default fields of an account.
+const ACCOUNT_FIELDS: &[&str] = &["name", "timezone_id"];
 
-/// Which fields are wanted; the id always is.
+/// The requested fields. Every response contains the id.
 pub(super) struct Fields(Option<Vec<String>>);
 
 impl Fields {
@@ -41,15 +41,15 @@ impl Fields {
         query.list("fields").map(Self)
     }
 
-    /// Whether a field of a template is wanted.
-    fn want(&self, field: &str) -> bool {
-        self.want_of(field, USUAL)
+    /// Whether the response contains this field of a template.
+    fn contains(&self, field: &str) -> bool {
+        self.contains_or_default(field, TEMPLATE_FIELDS)
     }
 
-    fn want_of(&self, field: &str, usual: &[&str]) -> bool {
+    fn contains_or_default(&self, field: &str, defaults: &[&str]) -> bool {
         match &self.0 {
-            Some(fields) => fields.iter().any(|wanted| wanted == field),
-            None => usual.contains(&field),
+            Some(fields) => fields.iter().any(|requested| requested == field),
+            None => defaults.contains(&field),
         }
     }
 }
@@ -68,40 +68,42 @@ pub(super) fn write_template(
     fields: &Fields,
 ) {
     let (template, status) = (&stored.template, stored.state.status());
-    let mut object = Object::open(out);
-    if fields.want("name") {
-        object.text("name", template.name());
+    let mut object = ObjectWriter::open(out);
+    if fields.contains("name") {
+        object.string("name", template.name());
     }
-    if fields.want("language") {
-        object.word("language", template.language());
+    if fields.contains("language") {
+        object.unescaped("language", template.language());
     }
-    if fields.want("status") {
-        object.word("status", status.as_str());
+    if fields.contains("status") {
+        object.unescaped("status", status.as_str());
     }
-    if fields.want("category") {
-        object.word("category", template.category().as_str());
+    if fields.contains("category") {
+        object.unescaped("category", template.category().as_str());
     }
-    if let Some(previous) = stored.previous_category.filter(|_| fields.want("previous_category")) {
-        object.word("previous_category", previous.as_str());
+    if let Some(previous) =
+        stored.previous_category.filter(|_| fields.contains("previous_category"))
+    {
+        object.unescaped("previous_category", previous.as_str());
     }
-    if fields.want("rejected_reason") {
-        object.word("rejected_reason", rejected_reason(stored));
+    if fields.contains("rejected_reason") {
+        object.unescaped("rejected_reason", rejected_reason(stored));
     }
-    if fields.want("quality_score") {
-        // Nothing is sent from here, so that nobody has judged it.
+    if fields.contains("quality_score") {
+        // Galley sends no messages, so recipients cannot rate a template.
         let date = stored.created_at.as_second();
         object.raw("quality_score", &format!(r#"{{"score":"UNKNOWN","date":{date}}}"#));
     }
     write_content(&mut object, app, template.content(), fields);
-    object.word("id", itoa::Buffer::new().format(stored.id.get()));
+    object.unescaped("id", itoa::Buffer::new().format(stored.id.get()));
     object.close();
 }
 
-/// What the rulebook keeps beside identity, field by field.
-fn write_content(object: &mut Object<'_>, app: &App, content: &str, fields: &Fields) {
+/// Writes the content of a template, field by field.
+fn write_content(object: &mut ObjectWriter<'_>, app: &App, content: &str, fields: &Fields) {
     let document = Document::parse(content.as_bytes()).ok();
     let Some(Json::Object(members)) = document.as_ref().map(Document::root) else { return };
-    for member in members.iter().filter(|member| fields.want(&member.key)) {
+    for member in members.iter().filter(|member| fields.contains(&member.key)) {
         let mut value = String::new();
         match &*member.key {
             "degrees_of_freedom_spec" => write_features(&mut value, &member.value),
@@ -112,8 +114,9 @@ fn write_content(object: &mut Object<'_>, app: &App, content: &str, fields: &Fie
     }
 }
 
-/// The components. Those of an authentication template may have nothing to say, and clients cannot
-/// make anything of them then: a footer is left out, and a body says that it recommends nothing.
+/// Writes the components. Clients cannot process the empty components that an authentication
+/// template may have: an empty footer is omitted, and an empty body gets
+/// `add_security_recommendation`.
 fn write_components(out: &mut String, components: &Json<'_>, app: &App) {
     let items = match components {
         Json::Array(items) => &items[..],
@@ -121,12 +124,12 @@ fn write_components(out: &mut String, components: &Json<'_>, app: &App) {
     };
     out.push('[');
     let mut first = true;
-    for item in items.iter().filter(|item| !is_only(item, "FOOTER")) {
+    for item in items.iter().filter(|item| !is_empty(item, "FOOTER")) {
         if !first {
             out.push(',');
         }
         first = false;
-        if is_only(item, "BODY") {
+        if is_empty(item, "BODY") {
             out.push_str(r#"{"type":"BODY","add_security_recommendation":false}"#);
         } else {
             write_json(out, item, Some(app));
@@ -135,13 +138,14 @@ fn write_components(out: &mut String, components: &Json<'_>, app: &App) {
     out.push(']');
 }
 
-/// Whether a component of that type holds nothing else.
-fn is_only(component: &Json<'_>, word: &str) -> bool {
+/// Whether a component has this type and no other members.
+fn is_empty(component: &Json<'_>, component_type: &str) -> bool {
     let Json::Object(members) = component else { return false };
-    members.len() == 1 && component.get("type").and_then(Json::as_str) == Some(word)
+    members.len() == 1 && component.get("type").and_then(Json::as_str) == Some(component_type)
 }
 
-/// What may be improved: sent as a map of features, but read as a list of keys and values.
+/// Writes the creative features. Clients send them as a map, but read them as a list of keys and
+/// values.
 fn write_features(out: &mut String, specification: &Json<'_>) {
     const FEATURES: &str = "creative_features_spec";
     let features = match specification.get(FEATURES) {
@@ -155,18 +159,18 @@ fn write_features(out: &mut String, specification: &Json<'_>) {
         }
         let mut feature = String::new();
         write_json(&mut feature, value, None);
-        let mut object = Object::open(&mut list);
-        object.text("key", key);
+        let mut object = ObjectWriter::open(&mut list);
+        object.string("key", key);
         object.raw("value", &feature);
         object.close();
     }
     list.push(']');
-    let mut object = Object::open(out);
+    let mut object = ObjectWriter::open(out);
     object.raw(FEATURES, &list);
     object.close();
 }
 
-/// Writes a value. With `samples`, the handles of attachments become the addresses where they are.
+/// Writes a value. With `samples`, the handles of attachments become URLs.
 pub(super) fn write_json(out: &mut String, value: &Json<'_>, samples: Option<&App>) {
     let _ = match value {
         Json::Null => write!(out, "null"),
@@ -204,10 +208,10 @@ fn write_list(out: &mut String, items: &[Json<'_>], write: impl Fn(&mut String, 
     out.push(']');
 }
 
-/// Attachments that were uploaded here are shown where they are served; other handles as they are.
+/// Writes the URL of an attachment that was uploaded to Galley; other handles unchanged.
 fn write_handle(out: &mut String, handle: &Json<'_>, app: &App) {
-    match handle.as_str().and_then(|handle| media_url::address(app, handle)) {
-        Some(address) => write_text(out, &address),
+    match handle.as_str().and_then(|handle| media_url::for_handle(app, handle)) {
+        Some(url) => write_text(out, &url),
         None => write_json(out, handle, None),
     }
 }
@@ -216,7 +220,7 @@ fn write_text(out: &mut String, text: &str) {
     out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }
 
-/// One of the words that clients know. A reviewer's own words are told on API v1.0.
+/// The rejection reason as one of Meta's values. API v1.0 shows the reviewer's own text.
 fn rejected_reason(stored: &StoredTemplate) -> &'static str {
     if stored.state.newest != Status::Rejected {
         return "NONE";
@@ -224,31 +228,30 @@ fn rejected_reason(stored: &StoredTemplate) -> &'static str {
     rejection_word(stored.reason.as_deref())
 }
 
-/// What an edit answers. Meta tells less; some clients insist on a name and a category, one on a
-/// status.
+/// The response to an edit. It has more members than Meta's, because some clients require a name and
+/// a category, and one requires a status.
 pub(super) fn edited(stored: &StoredTemplate) -> String {
     let mut out = String::new();
-    let mut object = Object::open(&mut out);
+    let mut object = ObjectWriter::open(&mut out);
     object.raw("success", "true");
-    object.plain("id", stored.id);
-    object.text("name", stored.template.name());
-    object.word("category", stored.template.category().as_str());
-    object.word("status", stored.state.status().as_str());
+    object.display("id", stored.id);
+    object.string("name", stored.template.name());
+    object.unescaped("category", stored.template.category().as_str());
+    object.unescaped("status", stored.state.status().as_str());
     object.close();
     out
 }
 
-/// An account. Clients that read it whole insist on a time zone: there is none here, which has the
-/// number 0.
+/// An account. Some clients require a time zone; Galley has none, which is `0` in the Graph API.
 pub(super) fn account(account: &Account, fields: &Fields) -> String {
     let mut out = String::new();
-    let mut object = Object::open(&mut out);
-    object.plain("id", account.id);
-    if fields.want_of("name", ACCOUNT) {
-        object.text("name", &account.name);
+    let mut object = ObjectWriter::open(&mut out);
+    object.display("id", account.id);
+    if fields.contains_or_default("name", ACCOUNT_FIELDS) {
+        object.string("name", &account.name);
     }
-    if fields.want_of("timezone_id", ACCOUNT) {
-        object.word("timezone_id", "0");
+    if fields.contains_or_default("timezone_id", ACCOUNT_FIELDS) {
+        object.unescaped("timezone_id", "0");
     }
     object.close();
     out

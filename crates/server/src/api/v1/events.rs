@@ -1,4 +1,4 @@
-//! `{base}/events`: the account's feed, and waiting for what comes next.
+//! `{base}/events`: the event feed of an account, with long polling.
 
 use std::time::Duration;
 
@@ -11,22 +11,22 @@ use crate::api::{
     auth::{Caller, Read},
     json,
     problem::Problem,
-    query::{Known, Parameters, bad, whole},
+    query::{CheckedParameters, Parameters, bad_request, parse_digits},
     view::{self, Paging},
 };
 use crate::app::App;
 
 pub(crate) const FEED: &str = "/api/v1.0/{phone_number_id}/{key}/events";
 
-/// How long somebody may wait, in seconds. Less than the usual deadline of a request, and than
-/// what proxies usually wait for an answer.
-pub(crate) const LONGEST_WAIT: u64 = 25;
+/// Maximum value of `wait`, in seconds. Below the default request timeout, and below the time that
+/// proxies usually wait for a response.
+pub(crate) const MAX_WAIT_SECONDS: u64 = 25;
 
-/// What `after` says when it is no number: from now on.
+/// The value of `after` that skips all existing events.
 pub(crate) const LATEST: &str = "latest";
 
-/// How much of a request's time is kept for answering it.
-const MARGIN: Duration = Duration::from_secs(1);
+/// Part of the request timeout that is reserved for the response.
+const RESPONSE_MARGIN: Duration = Duration::from_secs(1);
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route(FEED, get(list))
@@ -39,51 +39,52 @@ async fn list(
 ) -> Result<Response, Problem> {
     let parameters = parameters.only(&["after", "limit", "wait"])?;
     let (after, limit, wait) = (after(&parameters)?, parameters.limit()?, wait(&parameters)?);
-    let reader = Reader::place(&app, caller.account.id, after, limit).await?;
+    let reader = Reader::new(&app, caller.account.id, after, limit).await?;
     let events = reader.wait(wait).await?;
-    // An empty page ends where it began: whoever goes on from there misses nothing.
+    // An empty page ends where it began, so that a client that continues there misses nothing.
     let position = events.last().map_or(reader.position, |event| event.seq);
     let position = position.to_string();
     let next = (events.len() == limit).then(|| parameters.next_page(&position));
     Ok(json(StatusCode::OK, view::events(&events, &Paging { after: Some(position), next })))
 }
 
-/// Behind which event somebody wants to read on.
+/// The position after which a client reads.
 enum After {
     Event(u64),
     Latest,
 }
 
-fn after(parameters: &Known) -> Result<Option<After>, Problem> {
-    let form = format!("the `seq` of an event, 0 for the beginning, or `{LATEST}`");
-    parameters.read("after", form, |text| {
+fn after(parameters: &CheckedParameters) -> Result<Option<After>, Problem> {
+    let expected = format!("the `seq` of an event, 0 for the beginning, or `{LATEST}`");
+    parameters.parse("after", expected, |text| {
         if text == LATEST {
             return Some(After::Latest);
         }
-        whole(text).filter(|seq| *seq <= MAX_SAFE_INTEGER).map(After::Event)
+        parse_digits(text).filter(|seq| *seq <= MAX_SAFE_INTEGER).map(After::Event)
     })
 }
 
-fn wait(parameters: &Known) -> Result<Duration, Problem> {
-    let form = format!("a whole number of seconds from 0 to {LONGEST_WAIT}");
-    let seconds = parameters
-        .read("wait", form, |text| whole(text).filter(|seconds| *seconds <= LONGEST_WAIT))?;
+fn wait(parameters: &CheckedParameters) -> Result<Duration, Problem> {
+    let expected = format!("a whole number of seconds from 0 to {MAX_WAIT_SECONDS}");
+    let seconds = parameters.parse("wait", expected, |text| {
+        parse_digits(text).filter(|seconds| *seconds <= MAX_WAIT_SECONDS)
+    })?;
     Ok(Duration::from_secs(seconds.unwrap_or(0)))
 }
 
-/// Somebody who reads the feed of an account.
+/// Reads the event feed of an account.
 struct Reader<'a> {
     app: &'a App,
     account: AccountId,
-    /// Behind which event to look; none: from the oldest that is kept.
+    /// The event after which to read; `None` to begin with the oldest stored event.
     after: Option<u64>,
-    /// Where to go on from if there is nothing to read.
+    /// The cursor of an empty page.
     position: u64,
     limit: usize,
 }
 
 impl<'a> Reader<'a> {
-    async fn place(
+    async fn new(
         app: &'a App,
         account: AccountId,
         after: Option<After>,
@@ -91,8 +92,8 @@ impl<'a> Reader<'a> {
     ) -> Result<Self, Problem> {
         let (after, position) = match after {
             Some(After::Event(seq)) => (Some(seq), seq),
-            // The newest is asked for before anything is looked for: what comes in between is
-            // behind that position and so is read next.
+            // The newest event is determined before the first read: an event that commits in
+            // between is after this position, so the client reads it next.
             other => {
                 let newest = app.store().newest_event(account).await?;
                 (other.map(|_| newest), newest)
@@ -101,38 +102,38 @@ impl<'a> Reader<'a> {
         Ok(Self { app, account, after, position, limit })
     }
 
-    /// What there is to read; when there is nothing, the first that comes within `wait`.
+    /// Reads a page. If it is empty, waits up to `wait` for new events.
     async fn wait(&self, wait: Duration) -> Result<Vec<Event>, Problem> {
         if wait.is_zero() {
-            return self.look().await;
+            return self.read_page().await;
         }
-        let most = self.app.limits().request.saturating_sub(MARGIN);
-        let deadline = Instant::now() + wait.min(most);
-        // Told from here on: what is committed while somebody looks wakes him afterwards.
-        let mut news = self.app.store().event_notifier().of(self.account);
+        let max_wait = self.app.limits().request.saturating_sub(RESPONSE_MARGIN);
+        let deadline = Instant::now() + wait.min(max_wait);
+        // Subscribe before the first read: an event that commits during the read wakes the loop.
+        let mut notifications = self.app.store().event_notifier().subscribe(self.account);
         let mut draining = self.app.draining();
         let mut last = false;
         loop {
-            news.mark_unchanged();
-            let events = self.look().await?;
+            notifications.mark_unchanged();
+            let events = self.read_page().await?;
             if last || !events.is_empty() {
                 return Ok(events);
             }
             tokio::select! {
-                // Without anybody who could tell there is only the deadline.
-                Ok(()) = news.changed() => {}
-                _ = draining.wait_for(|begun| *begun) => last = true,
+                // If the notifier is closed, only the deadline ends the wait.
+                Ok(()) = notifications.changed() => {}
+                _ = draining.wait_for(|started| *started) => last = true,
                 () = sleep_until(deadline) => last = true,
             }
         }
     }
 
-    async fn look(&self) -> Result<Vec<Event>, Problem> {
+    async fn read_page(&self) -> Result<Vec<Event>, Problem> {
         match self.app.store().events(self.account, self.after, self.limit).await? {
             Feed::Events(events) => Ok(events),
-            Feed::Expired(oldest) => Err(Problem::forgotten(oldest)),
-            Feed::CursorAhead(newest) => Err(bad(format!(
-                "The query parameter `after` is ahead of the newest event, which is {newest}. If it came from this service, its store was put back from a copy: read the templates anew, then follow the events with `after={newest}`."
+            Feed::Expired(oldest) => Err(Problem::events_expired(oldest)),
+            Feed::CursorAhead(newest) => Err(bad_request(format!(
+                "The query parameter `after` is ahead of the newest event, which is {newest}. If this service issued the cursor, its store has been restored from a backup: read the templates again, then follow the events with `after={newest}`."
             ))),
         }
     }

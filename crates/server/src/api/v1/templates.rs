@@ -1,4 +1,4 @@
-//! `{base}/message_templates`: every call on templates, each handled in a file of its own kind.
+//! `{base}/message_templates`: all calls on templates.
 
 mod change;
 mod create;
@@ -36,8 +36,8 @@ pub(crate) fn routes() -> Router<App> {
         .route(RENDER, post(render::render))
 }
 
-/// One template as an answer, with its tag.
-fn shown(stored: &StoredTemplate) -> Response {
+/// The response with one template and its `ETag`.
+fn template_response(stored: &StoredTemplate) -> Response {
     let mut response = json(StatusCode::OK, view::template(stored));
     response.headers_mut().insert(header::ETAG, etag(stored.revision));
     response

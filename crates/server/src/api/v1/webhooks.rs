@@ -1,4 +1,4 @@
-//! `{base}/webhooks`: every call on endpoints that events are delivered to.
+//! `{base}/webhooks`: all calls on webhook endpoints.
 
 mod change;
 mod deliveries;

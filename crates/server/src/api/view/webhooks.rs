@@ -1,25 +1,25 @@
-//! How endpoints and deliveries look from outside.
+//! The JSON form of endpoints and deliveries.
 
 use galley_store::{Delivery, Webhook};
 use jiff::Timestamp;
 
-use super::{Object, Paging, page, write_data};
+use super::{ObjectWriter, Paging, page, write_data};
 
-/// One endpoint as it is at this moment, without its secret.
+/// One endpoint without its secret.
 pub(crate) fn webhook(webhook: &Webhook, now: Timestamp) -> String {
     let mut out = String::with_capacity(512);
     write_webhook(&mut out, webhook, None, now);
     out
 }
 
-/// One endpoint with its new secret, which is never told again.
+/// One endpoint with its new secret, which no later response contains.
 pub(crate) fn webhook_with_secret(webhook: &Webhook, secret: &str, now: Timestamp) -> String {
     let mut out = String::with_capacity(512);
     write_webhook(&mut out, webhook, Some(secret), now);
     out
 }
 
-/// All endpoints of an account. There are few: they stand on one page.
+/// All endpoints of an account. They are few, so the list has only one page.
 pub(crate) fn webhooks(webhooks: &[Webhook], now: Timestamp) -> String {
     let mut out = String::with_capacity(512 * webhooks.len() + 16);
     write_data(&mut out, webhooks, |out, webhook| write_webhook(out, webhook, None, now));
@@ -32,47 +32,47 @@ pub(crate) fn deliveries(deliveries: &[Delivery], paging: &Paging) -> String {
 }
 
 fn write_webhook(out: &mut String, webhook: &Webhook, secret: Option<&str>, now: Timestamp) {
-    // What is over stands in the row until something else takes its place.
-    let to_come = |moment: Option<Timestamp>| moment.filter(|moment| *moment > now);
-    let mut object = Object::open(out);
-    object.plain("id", webhook.id);
-    object.text("url", &webhook.url);
+    // The row keeps a time that has passed until the next change overwrites it.
+    let future = |time: Option<Timestamp>| time.filter(|time| *time > now);
+    let mut object = ObjectWriter::open(out);
+    object.display("id", webhook.id);
+    object.string("url", &webhook.url);
     if !webhook.events.is_empty() {
-        let words: Vec<&str> = webhook.events.iter().map(|event| event.as_str()).collect();
-        object.raw("events", &serde_json::to_string(&words).unwrap_or_default());
+        let types: Vec<&str> = webhook.events.iter().map(|event| event.as_str()).collect();
+        object.raw("events", &serde_json::to_string(&types).unwrap_or_default());
     }
-    object.word("format", webhook.format.as_str());
+    object.unescaped("format", webhook.format.as_str());
     if let Some(secret) = secret {
-        object.text("secret", secret);
+        object.string("secret", secret);
     }
     let former_until = webhook.former_secret.as_ref().map(|(_, until)| *until);
-    object.plain_if("former_secret_until", to_come(former_until));
+    object.optional_display("former_secret_until", future(former_until));
     object.number("behind", webhook.behind);
-    object.plain_if("failing_since", webhook.failing_since);
-    object.plain_if("resting_until", to_come(webhook.resting_until));
-    if let Some((at, because)) = webhook.disabled {
-        object.plain("disabled_at", at);
-        object.word("disabled_because", because.as_str());
+    object.optional_display("failing_since", webhook.failing_since);
+    object.optional_display("resting_until", future(webhook.resting_until));
+    if let Some((at, reason)) = webhook.disabled {
+        object.display("disabled_at", at);
+        object.unescaped("disabled_because", reason.as_str());
     }
-    object.plain("created_at", webhook.created_at);
-    object.plain("updated_at", webhook.updated_at);
+    object.display("created_at", webhook.created_at);
+    object.display("updated_at", webhook.updated_at);
     object.close();
 }
 
 fn write_delivery(out: &mut String, delivery: &Delivery) {
-    let mut object = Object::open(out);
+    let mut object = ObjectWriter::open(out);
     object.number("seq", delivery.seq);
-    object.word("type", delivery.kind.as_str());
-    object.plain_if("template_id", delivery.template);
-    object.word("status", delivery.status.as_str());
+    object.unescaped("type", delivery.kind.as_str());
+    object.optional_display("template_id", delivery.template);
+    object.unescaped("status", delivery.status.as_str());
     object.number("attempts", delivery.attempts.into());
-    object.plain_if("last_attempt_at", delivery.attempted_at);
-    object.plain_if("next_attempt_at", delivery.due_at);
-    if let Some(status) = delivery.answer {
+    object.optional_display("last_attempt_at", delivery.attempted_at);
+    object.optional_display("next_attempt_at", delivery.due_at);
+    if let Some(status) = delivery.response_status {
         object.number("response_status", status.into());
     }
     if let Some(failure) = &delivery.failure {
-        object.text("failure", failure);
+        object.string("failure", failure);
     }
     object.close();
 }

@@ -1,4 +1,4 @@
-//! One connection to a receiver: opened to a checked address, asked, and perhaps asked again.
+//! One HTTP/1.1 connection to a receiver, which can carry several requests in sequence.
 
 use std::{
     io,
@@ -29,102 +29,107 @@ use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
 use super::{Failure, FailureKind, RetryAfter, pool::Poolable};
-use crate::delivery::ssrf::Admitted;
+use crate::delivery::ssrf::ResolvedTarget;
 
-/// The header of an answer may have as many bytes.
-const MOST_HEADER: usize = 64 * 1_024;
+/// Maximum size of a response header.
+const MAX_HEADER_BYTES: usize = 64 * 1_024;
 
-/// So much of an answer's body is read, to have the connection back; for more a new connection is
-/// cheaper.
-const MOST_BODY: usize = 64 * 1_024;
+/// Maximum size of a response body that is read to reuse the connection. Beyond it a new connection
+/// is cheaper.
+const MAX_DRAINED_BYTES: usize = 64 * 1_024;
 
-/// The same in time. The status is known by then, so waiting gains nothing else.
-const BODY: Duration = Duration::from_secs(1);
+/// Maximum time for reading a response body to reuse the connection. The status is already known.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// So much of a page is kept.
-const MOST_PAGE: usize = 4 * 1_024;
+/// Maximum size of the body of a [`super::GetResponse`].
+const MAX_BODY_START_BYTES: usize = 4 * 1_024;
 
-/// A connection that one request at a time may use. Dropped, it is closed at once.
+/// A connection for one request at a time. Dropping it closes it.
 pub(super) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     driver: AbortHandle,
-    /// Whether anything came since the last request.
-    heard: Arc<AtomicBool>,
-    /// Its address was checked then.
+    /// Whether bytes were read since the last request.
+    has_read: Arc<AtomicBool>,
+    /// When its address was checked.
     opened: Instant,
 }
 
-/// What counts of an answer.
-pub(super) struct Answer {
+/// The relevant parts of a response header.
+pub(super) struct ResponseHead {
     pub(super) status: u16,
     pub(super) retry_after: Option<RetryAfter>,
-    /// What is still to come.
+    /// The unread body.
     body: Incoming,
 }
 
-/// After so long a connection is made anew, to where the name leads then.
-const OLDEST: Duration = Duration::from_mins(5);
+/// Maximum age of a pooled connection. A new connection resolves the name again.
+const MAX_CONNECTION_AGE: Duration = Duration::from_mins(5);
 
-/// A request without an answer.
-pub(super) struct Unanswered {
+/// A request without a response.
+pub(super) struct SendError {
     pub(super) failure: Failure,
-    /// Not a single byte came, so that the connection may have been dead before the request.
-    pub(super) silent: bool,
+    /// No byte was received: the connection may have been closed before the request.
+    pub(super) is_silent: bool,
 }
 
 impl Connection {
-    /// Connects to one of the admitted addresses, and to nothing else.
+    /// Connects to one of the checked addresses, and to no other.
     pub(super) async fn open(
-        admitted: &Admitted,
+        target: &ResolvedTarget,
         tls: &TlsConnector,
         deadline: Instant,
     ) -> Result<Self, Failure> {
-        let stream = connect(admitted, deadline).await?;
-        if admitted.url.scheme() != "https" {
-            return Self::over(stream).await;
+        let stream = connect(target, deadline).await?;
+        if target.url.scheme() != "https" {
+            return Self::handshake(stream).await;
         }
         let failed = |detail| Failure::new(FailureKind::Tls, detail);
-        let name = server_name(&admitted.url)
-            .ok_or_else(|| failed("The host cannot be named in TLS.".to_owned()))?;
+        let name = server_name(&target.url)
+            .ok_or_else(|| failed("The host is not a valid TLS server name.".to_owned()))?;
         let stream = tls.connect(name, stream).await;
-        Self::over(stream.map_err(|error| failed(format!("TLS failed: {error}.")))?).await
+        Self::handshake(
+            stream.map_err(|error| failed(format!("The TLS handshake failed: {error}.")))?,
+        )
+        .await
     }
 
-    async fn over(
+    async fn handshake(
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     ) -> Result<Self, Failure> {
-        let heard = Arc::new(AtomicBool::new(false));
-        let stream = TokioIo::new(Heard { stream, heard: Arc::clone(&heard) });
+        let has_read = Arc::new(AtomicBool::new(false));
+        let stream = TokioIo::new(ReadTracker { stream, has_read: Arc::clone(&has_read) });
         let (sender, connection) = http1::Builder::new()
-            .max_buf_size(MOST_HEADER)
+            .max_buf_size(MAX_HEADER_BYTES)
             .handshake(stream)
             .await
             .map_err(|error| broken(&error))?;
-        // Errors come back through the sender as well.
+        // The sender reports the errors of the connection.
         let driver = tokio::spawn(async move { drop(connection.await) }).abort_handle();
-        Ok(Self { sender, driver, heard, opened: Instant::now() })
+        Ok(Self { sender, driver, has_read, opened: Instant::now() })
     }
 
-    /// Sends a request and waits for the header of the answer.
-    pub(super) async fn ask(
+    /// Sends a request and waits for the response header.
+    pub(super) async fn send(
         &mut self,
         request: Request<Full<Bytes>>,
-    ) -> Result<Answer, Unanswered> {
-        self.heard.store(false, Ordering::Relaxed);
+    ) -> Result<ResponseHead, SendError> {
+        self.has_read.store(false, Ordering::Relaxed);
         let response = self.sender.send_request(request).await;
-        response.map(Answer::from).map_err(|error| Unanswered {
+        response.map(ResponseHead::from).map_err(|error| SendError {
             failure: broken(&error),
-            silent: !self.heard.load(Ordering::Relaxed),
+            is_silent: !self.has_read.load(Ordering::Relaxed),
         })
     }
 
-    /// Reads the rest of the answer. Whether the connection can be used again.
-    pub(super) async fn finish(&mut self, answer: Answer, deadline: Instant) -> bool {
-        if answer.status == StatusCode::SWITCHING_PROTOCOLS || self.opened.elapsed() > OLDEST {
+    /// Reads the rest of the response. Returns whether the connection can be reused.
+    pub(super) async fn finish(&mut self, response: ResponseHead, deadline: Instant) -> bool {
+        if response.status == StatusCode::SWITCHING_PROTOCOLS
+            || self.opened.elapsed() > MAX_CONNECTION_AGE
+        {
             return false;
         }
-        let deadline = deadline.min(Instant::now() + BODY);
-        let finished = async { ends(answer.body).await && self.sender.ready().await.is_ok() };
+        let deadline = deadline.min(Instant::now() + DRAIN_TIMEOUT);
+        let finished = async { drain(response.body).await && self.sender.ready().await.is_ok() };
         timeout_at(deadline, finished).await.unwrap_or(false)
     }
 }
@@ -141,53 +146,53 @@ impl Drop for Connection {
     }
 }
 
-impl From<Response<Incoming>> for Answer {
+impl From<Response<Incoming>> for ResponseHead {
     fn from(response: Response<Incoming>) -> Self {
         Self {
             status: response.status().as_u16(),
-            retry_after: RetryAfter::of(response.headers()),
+            retry_after: RetryAfter::from_headers(response.headers()),
             body: response.into_body(),
         }
     }
 }
 
-impl Answer {
-    /// What it says, as far as it is kept and came.
-    pub(super) async fn beginning(mut self) -> Vec<u8> {
-        let mut kept = Vec::new();
+impl ResponseHead {
+    /// Reads the beginning of the body, up to the limit or the first error.
+    pub(super) async fn read_body_start(mut self) -> Vec<u8> {
+        let mut start = Vec::new();
         while let Some(Ok(frame)) = self.body.frame().await {
             let data = frame.into_data().unwrap_or_default();
-            kept.extend_from_slice(&data[..data.len().min(MOST_PAGE - kept.len())]);
-            if kept.len() == MOST_PAGE {
+            start.extend_from_slice(&data[..data.len().min(MAX_BODY_START_BYTES - start.len())]);
+            if start.len() == MAX_BODY_START_BYTES {
                 break;
             }
         }
-        kept
+        start
     }
 }
 
-/// Tries one address after the other; each may take its share of the time that is left.
-async fn connect(admitted: &Admitted, deadline: Instant) -> Result<TcpStream, Failure> {
+/// Tries the addresses in order. Each gets an equal share of the remaining time.
+async fn connect(target: &ResolvedTarget, deadline: Instant) -> Result<TcpStream, Failure> {
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-    for (place, address) in admitted.addresses.iter().enumerate() {
+    for (index, address) in target.addresses.iter().enumerate() {
         let now = Instant::now();
-        let left = u32::try_from(admitted.addresses.len() - place).unwrap_or(u32::MAX);
-        let share = now + deadline.saturating_duration_since(now) / left;
+        let untried = u32::try_from(target.addresses.len() - index).unwrap_or(u32::MAX);
+        let share = now + deadline.saturating_duration_since(now) / untried;
         last = match timeout_at(share, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {
-                // A request is one write; waiting for more of it would only delay it.
+                // A request is a single write, so Nagle's algorithm would only delay it.
                 stream.set_nodelay(true).ok();
                 return Ok(stream);
             }
             Ok(Err(error)) => error,
-            Err(late) => late.into(),
+            Err(elapsed) => elapsed.into(),
         };
     }
     let kind = match last.kind() {
         io::ErrorKind::TimedOut => FailureKind::Timeout,
         _ => FailureKind::Unreachable,
     };
-    Err(Failure::new(kind, format!("No connection to the receiver: {last}.")))
+    Err(Failure::new(kind, format!("Could not connect to the receiver: {last}.")))
 }
 
 fn server_name(url: &Url) -> Option<ServerName<'static>> {
@@ -198,13 +203,13 @@ fn server_name(url: &Url) -> Option<ServerName<'static>> {
     }
 }
 
-/// Whether the body ends, whole, within its limit.
-async fn ends(mut body: Incoming) -> bool {
+/// Reads a body to its end. Returns whether it is complete and within the limit.
+async fn drain(mut body: Incoming) -> bool {
     let mut read = 0;
     while let Some(frame) = body.frame().await {
         let Ok(frame) = frame else { return false };
         read += frame.data_ref().map_or(0, Bytes::len);
-        if read > MOST_BODY {
+        if read > MAX_DRAINED_BYTES {
             return false;
         }
     }
@@ -213,23 +218,23 @@ async fn ends(mut body: Incoming) -> bool {
 
 fn broken(error: &hyper::Error) -> Failure {
     let detail = if error.is_parse_too_large() {
-        "The header of the receiver's answer is too large.".to_owned()
+        "The header of the receiver's response is too large.".to_owned()
     } else if error.is_parse() {
-        "The receiver's answer is not HTTP/1.1.".to_owned()
+        "The receiver's response is not valid HTTP/1.1.".to_owned()
     } else {
-        "The receiver closed the connection before it had answered.".to_owned()
+        "The receiver closed the connection before it responded.".to_owned()
     };
     Failure::new(FailureKind::Broken, detail)
 }
 
-/// Notes that something was read. hyper tells that a connection broke, but not whether before or
-/// after the first byte.
-struct Heard<S> {
+/// A stream that records whether bytes were read. hyper reports that a connection broke, but not
+/// whether before or after the first byte.
+struct ReadTracker<S> {
     stream: S,
-    heard: Arc<AtomicBool>,
+    has_read: Arc<AtomicBool>,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Heard<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for ReadTracker<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -238,13 +243,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Heard<S> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         if buffer.filled().len() > before {
-            self.heard.store(true, Ordering::Relaxed);
+            self.has_read.store(true, Ordering::Relaxed);
         }
         Poll::Ready(Ok(()))
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Heard<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for ReadTracker<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

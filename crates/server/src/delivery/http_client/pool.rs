@@ -1,5 +1,4 @@
-//! Idle connections, kept a while for the next message to the same receiver: a handshake for each
-//! message would be most of the work.
+//! The pool of idle connections. Reuse saves the TLS handshake, which costs more than the request.
 
 use std::{
     collections::VecDeque,
@@ -10,16 +9,16 @@ use std::{
 use tokio::time::{Instant, sleep_until};
 use url::Url;
 
-/// As many are kept for one origin.
-const MOST_OF_ONE: usize = 8;
+/// Maximum idle connections per origin.
+const MAX_IDLE_PER_ORIGIN: usize = 8;
 
-/// As many are kept in all.
-const MOST: usize = 64;
+/// Maximum idle connections in total.
+const MAX_IDLE: usize = 64;
 
-/// So long is one kept. Receivers and what stands before them usually wait longer.
-const KEPT: Duration = Duration::from_secs(30);
+/// How long a connection may stay idle. Most receivers and load balancers allow longer.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// To whom a connection leads. A connection is used for no other, even at the same address.
+/// The origin of a URL. A connection is never used for another origin, even at the same address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
     scheme: String,
@@ -37,104 +36,105 @@ impl Origin {
     }
 }
 
-/// What can be kept.
+/// A connection that can be pooled.
 pub(super) trait Poolable: Send + 'static {
-    /// Whether it was closed from the other side.
+    /// Whether the peer has closed the connection.
     fn is_closed(&self) -> bool;
 }
 
-pub(super) struct Pool<T>(Arc<Mutex<Shelf<T>>>);
+/// A pool of idle connections.
+pub(super) struct Pool<T>(Arc<Mutex<IdleSet<T>>>);
 
-struct Shelf<T> {
-    /// The one kept longest is in front.
+struct IdleSet<T> {
+    /// Oldest first.
     idle: VecDeque<Idle<T>>,
-    /// Whether a task is there that drops what has been kept long enough.
-    swept: bool,
+    /// Whether a sweeper task is running.
+    has_sweeper: bool,
 }
 
 struct Idle<T> {
     origin: Origin,
-    until: Instant,
+    expires: Instant,
     connection: T,
 }
 
 impl<T: Poolable> Pool<T> {
     pub(super) fn new() -> Self {
-        Self(Arc::new(Mutex::new(Shelf { idle: VecDeque::new(), swept: false })))
+        Self(Arc::new(Mutex::new(IdleSet { idle: VecDeque::new(), has_sweeper: false })))
     }
 
-    /// The connection to this origin that was used last.
+    /// Takes the most recently used connection to an origin.
     pub(super) fn take(&self, origin: &Origin) -> Option<T> {
-        self.with(|shelf| shelf.take(origin, Instant::now()))
+        self.with_lock(|idle_set| idle_set.take(origin, Instant::now()))
     }
 
-    /// Keeps a connection, in the place of another one if there is no room.
+    /// Adds a connection. Evicts the oldest one if a limit is reached.
     pub(super) fn put(&self, origin: Origin, connection: T) {
-        let unswept = self.with(|shelf| {
-            shelf.put(origin, connection, Instant::now());
-            !std::mem::replace(&mut shelf.swept, true)
+        let needs_sweeper = self.with_lock(|idle_set| {
+            idle_set.put(origin, connection, Instant::now());
+            !std::mem::replace(&mut idle_set.has_sweeper, true)
         });
-        if unswept {
+        if needs_sweeper {
             tokio::spawn(sweep(Arc::downgrade(&self.0)));
         }
     }
 
-    /// Gives up all connections to this origin: one was found to lead nowhere without having been
-    /// closed, as when something on the way has forgotten it, and the others are no better.
+    /// Drops all connections to an origin. Call it after a timeout: if a middlebox has dropped one
+    /// connection without closing it, the others are likely dead, too.
     pub(super) fn clear(&self, origin: &Origin) {
-        self.with(|shelf| shelf.clear(origin));
+        self.with_lock(|idle_set| idle_set.clear(origin));
     }
 
-    fn with<R>(&self, work: impl FnOnce(&mut Shelf<T>) -> R) -> R {
+    fn with_lock<R>(&self, work: impl FnOnce(&mut IdleSet<T>) -> R) -> R {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Drops what has been kept long enough, also when nothing is sent any more. Ends when nothing is
-/// kept, or with the pool.
-async fn sweep<T: Poolable>(pool: Weak<Mutex<Shelf<T>>>) {
+/// Drops expired connections, even if no more requests are sent. Ends when the pool is empty or
+/// dropped.
+async fn sweep<T: Poolable>(pool: Weak<Mutex<IdleSet<T>>>) {
     loop {
         let next = {
             let Some(pool) = pool.upgrade() else { return };
-            let mut shelf = pool.lock().unwrap_or_else(PoisonError::into_inner);
-            shelf.forget(Instant::now());
-            let Some(first) = shelf.idle.front() else {
-                shelf.swept = false;
+            let mut idle_set = pool.lock().unwrap_or_else(PoisonError::into_inner);
+            idle_set.evict_expired(Instant::now());
+            let Some(first) = idle_set.idle.front() else {
+                idle_set.has_sweeper = false;
                 return;
             };
-            first.until
+            first.expires
         };
         sleep_until(next).await;
     }
 }
 
-impl<T: Poolable> Shelf<T> {
+impl<T: Poolable> IdleSet<T> {
     fn take(&mut self, origin: &Origin, now: Instant) -> Option<T> {
-        self.forget(now);
-        let place = self.idle.iter().rposition(|it| it.origin == *origin)?;
-        self.idle.remove(place).map(|it| it.connection)
+        self.evict_expired(now);
+        let index = self.idle.iter().rposition(|it| it.origin == *origin)?;
+        self.idle.remove(index).map(|it| it.connection)
     }
 
     fn put(&mut self, origin: Origin, connection: T, now: Instant) {
-        self.forget(now);
+        self.evict_expired(now);
         let mut same = (0..self.idle.len()).filter(|&it| self.idle[it].origin == origin);
         if let Some(oldest) = same.next()
-            && same.count() + 1 >= MOST_OF_ONE
+            && same.count() + 1 >= MAX_IDLE_PER_ORIGIN
         {
             self.idle.remove(oldest);
         }
-        if self.idle.len() >= MOST {
+        if self.idle.len() >= MAX_IDLE {
             self.idle.pop_front();
         }
-        self.idle.push_back(Idle { origin, until: now + KEPT, connection });
+        self.idle.push_back(Idle { origin, expires: now + IDLE_TIMEOUT, connection });
     }
 
     fn clear(&mut self, origin: &Origin) {
         self.idle.retain(|it| it.origin != *origin);
     }
 
-    fn forget(&mut self, now: Instant) {
-        self.idle.retain(|it| it.until > now && !it.connection.is_closed());
+    fn evict_expired(&mut self, now: Instant) {
+        self.idle.retain(|it| it.expires > now && !it.connection.is_closed());
     }
 }
 
@@ -142,7 +142,7 @@ impl<T: Poolable> Shelf<T> {
 mod tests {
     use super::*;
 
-    /// A connection that knows its number and whether it is closed.
+    /// A fake connection: its number, and whether it is closed.
     struct Fake(usize, bool);
 
     impl Poolable for Fake {
@@ -155,62 +155,62 @@ mod tests {
         Origin::of(&Url::parse(url).unwrap())
     }
 
-    fn shelf() -> Shelf<Fake> {
-        Shelf { idle: VecDeque::new(), swept: false }
+    fn idle_set() -> IdleSet<Fake> {
+        IdleSet { idle: VecDeque::new(), has_sweeper: false }
     }
 
     #[test]
-    fn the_last_used_comes_first_and_only_for_its_own_origin() {
-        let (mut shelf, now) = (shelf(), Instant::now());
+    fn take_returns_the_most_recently_used_connection_of_the_same_origin() {
+        let (mut idle_set, now) = (idle_set(), Instant::now());
         let here = origin("https://a.example");
-        shelf.put(here.clone(), Fake(1, false), now);
-        shelf.put(here.clone(), Fake(2, false), now);
+        idle_set.put(here.clone(), Fake(1, false), now);
+        idle_set.put(here.clone(), Fake(2, false), now);
         let others = ["http://a.example", "https://a.example:8443", "https://b.example"];
         for other in others {
-            assert!(shelf.take(&origin(other), now).is_none(), "{other}");
+            assert!(idle_set.take(&origin(other), now).is_none(), "{other}");
         }
         let same = origin("https://A.example:443/other?path");
-        assert_eq!(shelf.take(&same, now).map(|it| it.0), Some(2));
-        assert_eq!(shelf.take(&here, now).map(|it| it.0), Some(1));
-        assert!(shelf.take(&here, now).is_none());
+        assert_eq!(idle_set.take(&same, now).map(|it| it.0), Some(2));
+        assert_eq!(idle_set.take(&here, now).map(|it| it.0), Some(1));
+        assert!(idle_set.take(&here, now).is_none());
     }
 
     #[test]
-    fn what_is_closed_or_was_kept_too_long_is_not_given_out() {
-        let (mut shelf, now) = (shelf(), Instant::now());
+    fn take_skips_closed_and_expired_connections() {
+        let (mut idle_set, now) = (idle_set(), Instant::now());
         let here = origin("https://a.example");
-        shelf.put(here.clone(), Fake(1, true), now);
-        assert!(shelf.take(&here, now).is_none());
-        shelf.put(here.clone(), Fake(2, false), now);
-        assert!(shelf.take(&here, now + KEPT).is_none());
-        assert!(shelf.idle.is_empty());
+        idle_set.put(here.clone(), Fake(1, true), now);
+        assert!(idle_set.take(&here, now).is_none());
+        idle_set.put(here.clone(), Fake(2, false), now);
+        assert!(idle_set.take(&here, now + IDLE_TIMEOUT).is_none());
+        assert!(idle_set.idle.is_empty());
     }
 
     #[test]
-    fn an_origin_is_cleared_and_no_other() {
-        let (mut shelf, now) = (shelf(), Instant::now());
+    fn clear_drops_only_the_connections_of_one_origin() {
+        let (mut idle_set, now) = (idle_set(), Instant::now());
         let [here, there] = ["https://a.example", "https://b.example"].map(origin);
-        for place in [&here, &there, &here] {
-            shelf.put(place.clone(), Fake(0, false), now);
+        for it in [&here, &there, &here] {
+            idle_set.put(it.clone(), Fake(0, false), now);
         }
-        shelf.clear(&here);
-        assert!(shelf.take(&here, now).is_none());
-        assert!(shelf.take(&there, now).is_some());
+        idle_set.clear(&here);
+        assert!(idle_set.take(&here, now).is_none());
+        assert!(idle_set.take(&there, now).is_some());
     }
 
     #[test]
-    fn there_is_room_for_eight_of_one_origin_and_for_so_many_in_all() {
-        let (mut shelf, now) = (shelf(), Instant::now());
+    fn put_evicts_the_oldest_connection_at_each_limit() {
+        let (mut idle_set, now) = (idle_set(), Instant::now());
         let here = origin("https://a.example");
         for number in 0..20 {
-            shelf.put(here.clone(), Fake(number, false), now);
+            idle_set.put(here.clone(), Fake(number, false), now);
         }
-        let kept: Vec<usize> = shelf.idle.iter().map(|it| it.connection.0).collect();
-        assert_eq!(kept, (12..20).collect::<Vec<_>>());
+        let pooled: Vec<usize> = idle_set.idle.iter().map(|it| it.connection.0).collect();
+        assert_eq!(pooled, (12..20).collect::<Vec<_>>());
         for number in 0..200 {
             let other = origin(&format!("https://{number}.example"));
-            shelf.put(other, Fake(number, false), now);
+            idle_set.put(other, Fake(number, false), now);
         }
-        assert_eq!(shelf.idle.len(), MOST);
+        assert_eq!(idle_set.idle.len(), MAX_IDLE);
     }
 }

@@ -35,10 +35,10 @@ fn problem(kind: Kind) -> Problem {
         Kind::InvalidTemplate => invalid_template(),
         Kind::InvalidDecision => invalid_decision(),
         Kind::InvalidValues => invalid_values(),
-        Kind::MoveNotPossible => not_possible(),
-        Kind::RevisionOutdated => Problem::outdated(2),
+        Kind::MoveNotPossible => invalid_transition(),
+        Kind::RevisionOutdated => Problem::revision_outdated(2),
         Kind::InvalidWebhook => invalid_webhook(),
-        Kind::EventsForgotten => Problem::forgotten(4_711),
+        Kind::EventsForgotten => Problem::events_expired(4_711),
         Kind::RotationOpen => Problem::rotation_open(moment(CHANGED)),
         _ => Problem::of(kind),
     }
@@ -80,10 +80,10 @@ fn invalid_webhook() -> Problem {
 }
 
 /// The response to a request that approves an approved template.
-fn not_possible() -> Problem {
+fn invalid_transition() -> Problem {
     let approved = State::first(Review::Auto);
     match approved.after(Trigger::Approve, Review::Auto) {
-        Err(refusal) => Problem::not_possible(Trigger::Approve.as_str(), &refusal),
+        Err(refusal) => Problem::invalid_transition(Trigger::Approve.as_str(), &refusal),
         Ok(_) => Problem::of(Kind::MoveNotPossible),
     }
 }

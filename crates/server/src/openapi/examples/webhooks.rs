@@ -67,7 +67,7 @@ pub(in crate::openapi) fn page_of_events() -> Value {
     let created = Event {
         seq: 12,
         kind: EventType::Created,
-        about: EventSubject::Template {
+        subject: EventSubject::Template {
             id: ID.parse().expect("an id"),
             version: 1,
             name: "order_shipped".to_owned(),
@@ -82,7 +82,7 @@ pub(in crate::openapi) fn page_of_events() -> Value {
     let disabled = Event {
         seq: 13,
         kind: EventType::WebhookDisabled,
-        about: EventSubject::Webhook {
+        subject: EventSubject::Webhook {
             id: ID.parse().expect("an id"),
             origin: "https://shop.example".to_owned(),
         },
@@ -136,7 +136,7 @@ pub(in crate::openapi) fn page_of_deliveries() -> Value {
         attempts: 2,
         attempted_at: Some(moment(CREATED)),
         due_at: Some(moment(CHANGED)),
-        answer: None,
+        response_status: None,
         failure: Some("no answer within 15 s".to_owned()),
     };
     let delivered = Delivery {
@@ -145,7 +145,7 @@ pub(in crate::openapi) fn page_of_deliveries() -> Value {
         status: DeliveryStatus::Delivered,
         attempts: 1,
         due_at: None,
-        answer: Some(204),
+        response_status: Some(204),
         failure: None,
         ..waiting.clone()
     };

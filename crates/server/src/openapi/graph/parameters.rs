@@ -56,7 +56,11 @@ pub(super) fn of_list() -> Vec<Value> {
             "Every word of it begins some word of the name or the texts.",
         ),
         in_query("name_or_content", "half price", "The same as `content`."),
-        in_query("quality_score", "UNKNOWN", "Galley does not rate quality: every template is UNKNOWN."),
+        in_query(
+            "quality_score",
+            "UNKNOWN",
+            "Galley does not rate quality: every template is UNKNOWN.",
+        ),
         in_query(
             "limit",
             "25",

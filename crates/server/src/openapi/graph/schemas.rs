@@ -23,15 +23,15 @@ use crate::api::{
 /// Every schema by its name.
 pub(in crate::openapi) fn all() -> Map<String, Value> {
     let schemas = json!({
-        "GraphNewTemplate": json_schema::of_template(&WHATSAPP),
-        "GraphEdit": json_schema::of_edit(&WHATSAPP),
+        "GraphNewTemplate": json_schema::template_schema(&WHATSAPP),
+        "GraphEdit": json_schema::edit_schema(&WHATSAPP),
         "GraphUpsert": upsert(),
         "GraphTemplate": template(),
         "GraphTemplatePage": page(),
         "GraphEdited": edited(),
         "GraphSuccess": success(),
         "GraphUpserted": upserted(),
-        "GraphSubscription": json_schema::of_part(&SUBSCRIPTION),
+        "GraphSubscription": json_schema::object_schema(&SUBSCRIPTION),
         "GraphSubscribed": subscribed(),
         "GraphSubscriptions": subscriptions_of_account(),
         "GraphUpload": {"type": "object", "properties": {"id": {"type": "string", "pattern": "^upload:"}}, "required": ["id"]},
@@ -60,7 +60,7 @@ pub(super) fn optional_body(schema: &str, examples: &Value) -> Value {
 
 /// The kept document, as much of it as was asked for.
 fn template() -> Value {
-    let mut schema = json_schema::of_kept(&WHATSAPP);
+    let mut schema = json_schema::stored_schema(&WHATSAPP);
     let more = json!({
         "id": shared::id(),
         "status": {"type": "string", "enum": Status::VALUES},
@@ -335,6 +335,6 @@ pub(super) fn refusal_example() -> Value {
         },
         Err(error) => error.into(),
     };
-    let (_, written) = graph::written(&problem, "order-4711");
+    let (_, written) = graph::error_body(&problem, "order-4711");
     serde_json::from_str(&written).unwrap_or_default()
 }

@@ -11,8 +11,13 @@ use super::{super::operation::reference, message::object};
 
 /// A string as the rulebook's table would say it.
 const fn row(name: &'static str, max: usize, form: StringFormat) -> Field {
-    let text = StringRule { max, whatsapp_max: None, multiline: false, form };
-    Field { name, presence: Presence::Required, shape: FieldType::String(text), about: "A value." }
+    let text = StringRule { max, whatsapp_max: None, multiline: false, format: form };
+    Field {
+        name,
+        presence: Presence::Required,
+        field_type: FieldType::String(text),
+        about: "A value.",
+    }
 }
 
 /// What a single value may be wherever it is put; the template may want less.
@@ -22,7 +27,7 @@ static VALUE: ObjectSchema = ObjectSchema {
         row("header", 2_000, StringFormat::Free),
         row("body", 32_768, StringFormat::Free),
         row("buttons", 2_000, StringFormat::Free),
-        row("offer", 40, StringFormat::Moment),
+        row("offer", 40, StringFormat::Timestamp),
     ],
 };
 
@@ -143,7 +148,7 @@ fn of_button() -> Vec<Value> {
 }
 
 fn string(place: &str) -> Value {
-    let mut string = json_schema::of_part(&VALUE)["properties"][place].take();
+    let mut string = json_schema::object_schema(&VALUE)["properties"][place].take();
     string["not"] = json!({"pattern": " {5}"});
     string
 }

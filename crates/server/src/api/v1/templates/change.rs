@@ -11,7 +11,7 @@ use galley_domain::{
 };
 use galley_store::{Actor, ChangeOutcome, StoredTemplate, TemplateChange};
 
-use super::shown;
+use super::template_response;
 use crate::{
     api::{
         auth::{Caller, Review, Write},
@@ -28,16 +28,17 @@ pub(super) async fn edit(
     IfMatch(expected): IfMatch,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
-    caller.may_make()?;
+    caller.require_v1()?;
     let edit = {
         let document = Document::parse(&body)?;
-        // What an edit may not touch never changes: it can be compared before the transaction.
-        let stored = app.store().template(caller.account.id, caller.item()?).await?;
+        // The fields that an edit cannot change never change, so the transaction need not compare
+        // them.
+        let stored = app.store().template(caller.account.id, caller.template_id()?).await?;
         let stored = stored.ok_or(Problem::of(Kind::TemplateUnknown))?;
         Edit::read(&document, caller.rulebook()?, &stored.template)?
     };
     let changed = app.store().edit_template(change(&app, &caller, expected)?, edit).await?;
-    Ok(shown(&done(changed, "edit")?))
+    Ok(template_response(&changed_template(changed, "edit")?))
 }
 
 pub(super) async fn review(
@@ -50,7 +51,7 @@ pub(super) async fn review(
     let Decision { trigger, reason } = decision.map_err(Problem::invalid_decision)?;
     let change = change(&app, &caller, expected)?;
     let changed = app.store().review_template(change, trigger, reason).await?;
-    Ok(shown(&done(changed, trigger.as_str())?))
+    Ok(template_response(&changed_template(changed, trigger.as_str())?))
 }
 
 pub(super) async fn delete(
@@ -59,7 +60,7 @@ pub(super) async fn delete(
     IfMatch(expected): IfMatch,
 ) -> Result<Response, Problem> {
     let change = change(&app, &caller, expected)?;
-    done(app.store().delete_template(change).await?, "delete")?;
+    changed_template(app.store().delete_template(change).await?, "delete")?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -70,7 +71,7 @@ fn change<S>(
 ) -> Result<TemplateChange, Problem> {
     Ok(TemplateChange {
         account: caller.account.id,
-        id: caller.item()?,
+        id: caller.template_id()?,
         expected,
         review: caller.account.review,
         actor: Actor::Token(caller.token),
@@ -78,17 +79,22 @@ fn change<S>(
     })
 }
 
-/// The template as it is now, or why nothing was done.
-fn done(changed: ChangeOutcome, trigger: &'static str) -> Result<StoredTemplate, Problem> {
-    match changed {
+/// The template after the change, or the problem that prevented it.
+fn changed_template(
+    outcome: ChangeOutcome,
+    trigger: &'static str,
+) -> Result<StoredTemplate, Problem> {
+    match outcome {
         ChangeOutcome::Done(template) => Ok(*template),
         ChangeOutcome::NoTemplate => Err(Problem::of(Kind::TemplateUnknown)),
         ChangeOutcome::NoVersion => Err(Problem::of(Kind::VersionUnknown)),
-        ChangeOutcome::Outdated(revision) => Err(Problem::outdated(revision)),
+        ChangeOutcome::RevisionMismatch(revision) => Err(Problem::revision_outdated(revision)),
         ChangeOutcome::CategoryLocked(category) => Err(Problem::category_locked(category)),
-        ChangeOutcome::FamilyCategory(category) => Err(Problem::family_category(category)),
-        ChangeOutcome::LiveCategory(category) => Err(Problem::live_category(category)),
-        ChangeOutcome::Limited(limit) => Err(Problem::limited(limit)),
-        ChangeOutcome::InvalidTransition(refusal) => Err(Problem::not_possible(trigger, &refusal)),
+        ChangeOutcome::GroupCategory(category) => Err(Problem::translation_category(category)),
+        ChangeOutcome::LiveCategory(category) => Err(Problem::live_category_locked(category)),
+        ChangeOutcome::Limited(limit) => Err(Problem::limit_reached(limit)),
+        ChangeOutcome::InvalidTransition(refusal) => {
+            Err(Problem::invalid_transition(trigger, &refusal))
+        }
     }
 }

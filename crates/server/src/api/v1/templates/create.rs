@@ -26,31 +26,31 @@ pub(super) async fn create(
     key: IdempotencyKey,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
-    caller.may_make()?;
-    let idempotency = key.with(&["POST", &caller.phone, "message_templates"], &body);
+    caller.require_v1()?;
+    let idempotency = key.for_request(&["POST", &caller.phone, "message_templates"], &body);
     let read = read(&caller, &body)?;
     drop(body);
     let idempotency = idempotency?;
     let (template, claim) = match read {
         Ok(read) => read,
-        Err(violations) => return refused(&app, &caller, idempotency, violations).await,
+        Err(violations) => return replay_or_reject(&app, &caller, idempotency, violations).await,
     };
     let new = NewTemplate {
         account: caller.account.id,
         review: caller.account.review,
         phone: Some(caller.phone),
-        claim,
-        family: None,
+        unique_key: claim,
+        translation_group: None,
         template,
         actor: Actor::Token(caller.token),
         idempotency,
         at: app.clock().now(),
     };
-    created(app.store().create_template(new).await?)
+    create_response(app.store().create_template(new).await?)
 }
 
-/// Reads a body as a template with its claim. The tree is gone afterwards: nothing of it is kept
-/// in memory while a request waits for the disk.
+/// Reads a body as a template with its unique key. The parsed document is dropped here, so that it
+/// takes no memory while the request waits for the store.
 fn read(
     caller: &Caller<Write>,
     body: &Bytes,
@@ -58,42 +58,46 @@ fn read(
     let document = Document::parse(body)?;
     let rulebook = caller.rulebook()?;
     Ok(Template::read(&document, rulebook).map(|template| {
-        let claim = (rulebook.claim)(caller.account.id, template.name(), template.language());
+        let claim = (rulebook.unique_key)(caller.account.id, template.name(), template.language());
         (template, claim)
     }))
 }
 
-/// What an Idempotency-Key made comes before the rules. The store looks at it first when it
-/// creates; a document that gets no further is looked at here.
-async fn refused(
+/// Replays the response of an earlier request with the same `Idempotency-Key`; otherwise rejects the
+/// document. For valid documents the store checks the key when it creates the template.
+async fn replay_or_reject(
     app: &App,
     caller: &Caller<Write>,
     idempotency: Option<Idempotency>,
     violations: Violations,
 ) -> Result<Response, Problem> {
     let Some(Idempotency { key, payload }) = idempotency else { return Err(violations.into()) };
-    match app.store().record(caller.account.id, key, app.clock().now()).await? {
-        Some(record) => created(record.answer(payload)),
+    match app.store().idempotency_record(caller.account.id, key, app.clock().now()).await? {
+        Some(record) => create_response(record.outcome_for(payload)),
         None => Err(violations.into()),
     }
 }
 
-/// The answer to a creation, whether it happened now or was asked for before.
-fn created(creation: CreateOutcome) -> Result<Response, Problem> {
-    let (receipt, replayed) = match creation {
-        CreateOutcome::Created(receipt) => (receipt, false),
-        CreateOutcome::Replayed(receipt) => (receipt, true),
+/// The response to a create, new or replayed.
+fn create_response(outcome: CreateOutcome) -> Result<Response, Problem> {
+    let (created, replayed) = match outcome {
+        CreateOutcome::Created(created) => (created, false),
+        CreateOutcome::Replayed(created) => (created, true),
         CreateOutcome::KeyReused => return Err(Problem::of(Kind::IdempotencyKeyReused)),
-        CreateOutcome::NameInUse(taken) => return Err(Problem::name_taken(taken.own)),
-        CreateOutcome::CategoryDiffers(category) => return Err(Problem::family_category(category)),
-        CreateOutcome::Limited(limit) => return Err(Problem::limited(limit)),
+        CreateOutcome::NameInUse(conflict) => {
+            return Err(Problem::name_taken(conflict.existing_id));
+        }
+        CreateOutcome::CategoryDiffers(category) => {
+            return Err(Problem::translation_category(category));
+        }
+        CreateOutcome::Limited(limit) => return Err(Problem::limit_reached(limit)),
     };
-    let CreatedTemplate { id, status, category } = receipt;
+    let CreatedTemplate { id, status, category } = created;
     let (id, status, category) = (id.to_string(), status.as_str(), category.as_str());
     let body =
         [r#"{"id":""#, &id, r#"","status":""#, status, r#"","category":""#, category, r#""}"#];
     let mut response = json(StatusCode::CREATED, body.concat());
-    // Relative, so that no key stands in an answer.
+    // Relative, so that no API key appears in a response.
     if let Ok(location) = HeaderValue::from_str(&["message_templates/", &id].concat()) {
         response.headers_mut().insert(header::LOCATION, location);
     }

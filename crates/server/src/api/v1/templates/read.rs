@@ -10,14 +10,14 @@ use axum::{
 use galley_domain::document::MAX_SAFE_INTEGER;
 use galley_store::StoredTemplate;
 
-use super::shown;
+use super::template_response;
 use crate::{
     api::{
         auth::{Caller, Read},
         conditional::{IfNoneMatch, etag},
         json,
         problem::{Kind, Problem},
-        query::{Parameters, whole},
+        query::{Parameters, parse_digits},
         view::{self, Paging},
     },
     app::App,
@@ -30,25 +30,25 @@ pub(super) async fn show(
     known: IfNoneMatch,
 ) -> Result<Response, Problem> {
     let parameters = parameters.only(&["version"])?;
-    let number = parameters.read("version", "a whole number from 1", number)?;
-    let stored = app.store().template(caller.account.id, caller.item()?).await?;
+    let number = parameters.parse("version", VERSION_NUMBER, version_number)?;
+    let stored = app.store().template(caller.account.id, caller.template_id()?).await?;
     let stored = stored.ok_or(Problem::of(Kind::TemplateUnknown))?;
     let stored = match number {
         Some(number) => {
-            let shown = in_version(&app, &caller, stored, number).await?;
-            shown.ok_or(Problem::of(Kind::VersionUnknown))?
+            let version = at_version(&app, &caller, stored, number).await?;
+            version.ok_or(Problem::of(Kind::VersionUnknown))?
         }
         None => stored,
     };
-    if known.has(stored.revision) {
+    if known.contains(stored.revision) {
         let tag = [(header::ETAG, etag(stored.revision))];
         return Ok((StatusCode::NOT_MODIFIED, tag).into_response());
     }
-    Ok(shown(&stored))
+    Ok(template_response(&stored))
 }
 
-/// The template as it is in one of its versions, if there is such a one.
-pub(super) async fn in_version<S>(
+/// The template with the content of one of its versions; `None` if there is no such version.
+pub(super) async fn at_version<S>(
     app: &App,
     caller: &Caller<S>,
     stored: Arc<StoredTemplate>,
@@ -58,7 +58,7 @@ pub(super) async fn in_version<S>(
         return Ok(Some(stored));
     }
     let version = app.store().version(caller.account.id, stored.id, number).await?;
-    Ok(version.map(|version| Arc::new(stored.showing(version))))
+    Ok(version.map(|version| Arc::new(stored.at_version(version))))
 }
 
 pub(super) async fn versions(
@@ -68,8 +68,8 @@ pub(super) async fn versions(
 ) -> Result<Response, Problem> {
     let parameters = parameters.only(&["limit", "after"])?;
     let limit = parameters.limit()?;
-    let after = parameters.read("after", "the number of a version", number)?;
-    let id = caller.item()?;
+    let after = parameters.parse("after", VERSION_NUMBER, version_number)?;
+    let id = caller.template_id()?;
     let versions = app.store().versions(caller.account.id, id, after, limit + 1).await?;
     let mut versions = versions.ok_or(Problem::of(Kind::TemplateUnknown))?;
     let more = versions.len() > limit;
@@ -79,7 +79,10 @@ pub(super) async fn versions(
     Ok(json(StatusCode::OK, view::versions(&versions, &Paging { after, next })))
 }
 
-/// The number of a version, whether there is one or not.
-fn number(text: &str) -> Option<u64> {
-    whole(text).filter(|number| (1..=MAX_SAFE_INTEGER).contains(number))
+/// What [`version_number`] accepts, for messages.
+const VERSION_NUMBER: &str = "the number of a version, 1 or greater";
+
+/// Parses the number of a version, which need not exist.
+fn version_number(text: &str) -> Option<u64> {
+    parse_digits(text).filter(|number| (1..=MAX_SAFE_INTEGER).contains(number))
 }

@@ -1,9 +1,9 @@
-//! Rendering a template: values in, texts and the message to send out.
+//! Rendering a template with values into texts and the payload of a message.
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{document::Document, render};
 
-use super::read::in_version;
+use super::read::at_version;
 use crate::{
     api::{
         auth::{Caller, Read},
@@ -20,15 +20,15 @@ pub(super) async fn render(
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
     let values = Document::parse(&body)?;
-    let stored = app.store().template(caller.account.id, caller.item()?).await?;
+    let stored = app.store().template(caller.account.id, caller.template_id()?).await?;
     let stored = stored.ok_or(Problem::of(Kind::TemplateUnknown))?;
     let status = stored.state.status().as_str();
     let live = stored.state.live_version().ok_or_else(|| {
-        let detail = format!("The template is {status} and has no live version: only an approved version that is not held back renders.");
+        let detail = format!("The template is {status} and has no live version. Wait until a version is approved, or until the hold ends.");
         Problem::of(Kind::NotLive).detail(detail)
     })?;
-    // Versions stay as long as their template: without one it was deleted this very moment.
-    let live = in_version(&app, &caller, stored, live).await?;
+    // A template keeps all its versions: if this one is missing, the template has just been deleted.
+    let live = at_version(&app, &caller, stored, live).await?;
     let live = live.ok_or(Problem::of(Kind::TemplateUnknown))?;
     let rendered = render::render(&live.template, caller.rulebook()?, &values)
         .map_err(Problem::invalid_values)?;

@@ -1,5 +1,5 @@
-//! The dry run: everything that a creation or an edit would be refused for, and what is worth a
-//! second look.
+//! Validation of a document without storing it: every reason to reject a create or an edit, and
+//! warnings.
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{
@@ -26,9 +26,9 @@ use crate::{
     app::App,
 };
 
-/// What a document would meet with.
+/// The response to a validation.
 #[derive(Serialize)]
-struct Verdict<'a> {
+struct ValidationResponse<'a> {
     valid: bool,
     violations: &'a [Violation],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,121 +47,122 @@ pub(super) async fn validate(
     let edited: Option<TemplateId> =
         parameters
             .only(&["template"])?
-            .read("template", "a template's id", |id| id.parse().ok())?;
+            .parse("template", "the id of a template", |id| id.parse().ok())?;
     let rulebook = caller.rulebook()?;
-    let others = Others { app: &app, account: &caller.account, rulebook, edited };
-    let Judged { mut violations, more, mut warnings, wording } = match edited {
-        None => others.creation(&body).await?,
-        Some(id) => others.edit(id, &body).await?,
+    let checks = ConflictChecks { app: &app, account: &caller.account, rulebook, edited };
+    let CheckResult { mut violations, more, mut warnings, text } = match edited {
+        None => checks.create(&body).await?,
+        Some(id) => checks.edit(id, &body).await?,
     };
-    if rulebook.names_have_languages {
+    if rulebook.supports_translations {
         let samples = sample::mentions(Document::parse(&body)?.root());
-        violations.extend(samples::violations(&app, others.account.id, &samples).await?);
+        violations.extend(samples::violations(&app, checks.account.id, &samples).await?);
     }
-    if let Some(warning) = others.same_content(wording).await? {
+    if let Some(warning) = checks.same_content(text).await? {
         warnings.push(warning);
     }
-    let verdict = Verdict {
+    let response = ValidationResponse {
         valid: violations.is_empty(),
         violations: &violations,
         more: Some(more).filter(|more| *more > 0),
         warnings: warnings.listed(),
         more_warnings: Some(warnings.omitted()).filter(|more| *more > 0),
     };
-    Ok(json(StatusCode::OK, serde_json::to_string(&verdict).unwrap_or_default()))
+    Ok(json(StatusCode::OK, serde_json::to_string(&response).unwrap_or_default()))
 }
 
-/// What a document meets with, before samples and the words of others are looked at.
-struct Judged {
+/// The result of the checks before those of samples and of equal texts.
+struct CheckResult {
     violations: Vec<Violation>,
     more: usize,
     warnings: Warnings,
-    wording: Option<MessageText>,
+    text: Option<MessageText>,
 }
 
-impl Judged {
-    fn of(refused: Option<&Violations>, warnings: Warnings, wording: Option<MessageText>) -> Self {
-        let violations = refused.map_or(Vec::new(), |it| it.listed().to_vec());
-        Self { violations, more: refused.map_or(0, Violations::omitted), warnings, wording }
+impl CheckResult {
+    fn new(found: Option<&Violations>, warnings: Warnings, text: Option<MessageText>) -> Self {
+        let violations = found.map_or(Vec::new(), |it| it.listed().to_vec());
+        Self { violations, more: found.map_or(0, Violations::omitted), warnings, text }
     }
 }
 
-/// What of a document others are asked about, whether it is good or not.
-struct Named {
+/// The fields of a document that can conflict with other templates, even if it is invalid.
+struct Identity {
     name: Option<String>,
     language: String,
     category: Option<Category>,
 }
 
-/// The account and the templates that it has already.
-struct Others<'a> {
+/// Checks a document against the account and its existing templates.
+struct ConflictChecks<'a> {
     app: &'a App,
     account: &'a Account,
     rulebook: &'static Rulebook,
-    /// The template that the document would edit: it does not stand in its own way.
+    /// The template that the document would edit. It does not conflict with itself.
     edited: Option<TemplateId>,
 }
 
-impl Others<'_> {
-    async fn creation(&self, body: &[u8]) -> Result<Judged, Problem> {
-        let (Checked { template, warnings }, named) = {
+impl ConflictChecks<'_> {
+    async fn create(&self, body: &[u8]) -> Result<CheckResult, Problem> {
+        let (Checked { template, warnings }, identity) = {
             let document = Document::parse(body)?;
             let text = |key| document.root().get(key).and_then(Json::as_str).map(str::to_owned);
-            let named = Named {
+            let identity = Identity {
                 name: text("name"),
                 language: text("language").unwrap_or_default(),
                 category: text("category").as_deref().and_then(Category::parse),
             };
-            (Template::check(&document, self.rulebook), named)
+            (Template::check(&document, self.rulebook), identity)
         };
-        let wording = template.as_ref().ok().and_then(MessageText::of);
-        let mut judged = Judged::of(template.as_ref().err(), warnings, wording);
-        judged.violations.extend(self.name_taken(&named).await?);
-        judged.violations.extend(self.category_differs(&named).await?);
-        judged.violations.extend(self.no_room().await?);
-        Ok(judged)
+        let text = template.as_ref().ok().and_then(MessageText::of);
+        let mut result = CheckResult::new(template.as_ref().err(), warnings, text);
+        result.violations.extend(self.name_taken(&identity).await?);
+        result.violations.extend(self.category_differs(&identity).await?);
+        result.violations.extend(self.limit_reached().await?);
+        Ok(result)
     }
 
-    /// The same that stands against an edit, in the order that the store asks.
-    async fn edit(&self, id: TemplateId, body: &[u8]) -> Result<Judged, Problem> {
+    /// The checks of an edit, in the order in which the store makes them.
+    async fn edit(&self, id: TemplateId, body: &[u8]) -> Result<CheckResult, Problem> {
         let stored = self.app.store().template(self.account.id, id).await?;
         let stored = stored.ok_or(Problem::of(Kind::TemplateUnknown))?;
         let (edit, warnings) = {
             let document = Document::parse(body)?;
             Edit::check(&document, self.rulebook, &stored.template)
         };
-        let mut judged = Judged::of(edit.as_ref().err(), warnings, None);
+        let mut result = CheckResult::new(edit.as_ref().err(), warnings, None);
         if let Err(refusal) = stored.state.after(Trigger::Edit, self.account.review) {
-            let problem = Problem::not_possible(Trigger::Edit.as_str(), &refusal);
-            judged.violations.push(violation("", Rule::MoveNotPossible, problem.detail_text()));
+            let problem = Problem::invalid_transition(Trigger::Edit.as_str(), &refusal);
+            result.violations.push(violation("", Rule::MoveNotPossible, problem.detail_text()));
         }
         let category = match &edit {
             Err(_) => None,
             Ok(Edit::Replace { content, category }) => {
                 let category = category.unwrap_or(stored.template.category());
                 let content = content.as_deref().unwrap_or(stored.template.content());
-                judged.wording = MessageText::of_content(category, content);
+                result.text = MessageText::of_content(category, content);
                 Some(("/category", category))
             }
             Ok(Edit::Restore(number)) => {
                 let version = self.app.store().version(self.account.id, id, *number).await?;
                 if version.is_none() {
-                    let told = Problem::of(Kind::VersionUnknown);
-                    let told =
-                        violation("/restore_version", Rule::VersionUnknown, told.detail_text());
-                    judged.violations.push(told);
+                    let message = format!("the template has no version {number}");
+                    let hint = "check the number; the list of versions shows all of them";
+                    let unknown = violation("/restore_version", Rule::VersionUnknown, &message);
+                    let hint = Some(hint.to_owned());
+                    result.violations.push(Violation { hint, ..unknown });
                 }
                 version.map(|version| ("/restore_version", version.category))
             }
         };
         if let Some((pointer, category)) = category {
-            judged.violations.extend(self.other_category(&stored, category, pointer).await?);
+            result.violations.extend(self.category_locked(&stored, category, pointer).await?);
         }
-        Ok(judged)
+        Ok(result)
     }
 
-    /// What stands against another category for a template that is there.
-    async fn other_category(
+    /// Whether an existing template can change to another category.
+    async fn category_locked(
         &self,
         stored: &StoredTemplate,
         category: Category,
@@ -175,74 +176,75 @@ impl Others<'_> {
             let problem = Problem::category_locked(template.category());
             return Ok(Some(violation(pointer, Rule::CategoryLocked, problem.detail_text())));
         }
-        let named = Named {
+        let identity = Identity {
             name: Some(template.name().to_owned()),
             language: template.language().to_owned(),
             category: Some(category),
         };
-        let differs = self.category_differs(&named).await?;
-        let live = self.rulebook.names_have_languages && stored.state.live_version().is_some();
+        let differs = self.category_differs(&identity).await?;
+        let live = self.rulebook.supports_translations && stored.state.live_version().is_some();
         Ok(differs.or_else(|| {
-            let problem = Problem::live_category(template.category());
+            let problem = Problem::live_category_locked(template.category());
             live.then(|| violation(pointer, Rule::CategoryLocked, problem.detail_text()))
         }))
     }
 
-    /// Whether the account may have another template. How many an hour takes is not foretold.
-    async fn no_room(&self) -> Result<Option<Violation>, Problem> {
+    /// Whether the account has the maximum number of templates. The limit per hour is not checked.
+    async fn limit_reached(&self) -> Result<Option<Violation>, Problem> {
         let Some(limits) = self.account.limits else { return Ok(None) };
-        let listing = ListQuery::of(self.account.id, 1);
-        let count = self.app.store().count_templates(listing).await?;
-        let full = count >= u64::from(limits.templates);
-        let told = Problem::limited(Limit::Templates);
-        Ok(full.then(|| violation("", Rule::LimitReached, told.detail_text())))
+        let all = ListQuery::new(self.account.id, 1);
+        let count = self.app.store().count_templates(all).await?;
+        let reached = count >= u64::from(limits.templates);
+        let problem = Problem::limit_reached(Limit::Templates);
+        Ok(reached.then(|| violation("", Rule::LimitReached, problem.detail_text())))
     }
 
-    async fn name_taken(&self, named: &Named) -> Result<Option<Violation>, Problem> {
-        let Some(name) = &named.name else { return Ok(None) };
-        let claim = (self.rulebook.claim)(self.account.id, name, &named.language);
-        let Some(taken) = self.app.store().taken(self.account.id, &claim).await? else {
-            return Ok(None);
-        };
-        let hint = match taken.own {
-            Some(id) => format!(
-                "it is your own template {id}: edit that (to try an edit out, add `?template={id}`), or choose another name"
-            ),
-            None => "choose another name".to_owned(),
-        };
-        let told = violation("/name", Rule::NameTaken, "another template has this name");
-        Ok(Some(Violation { hint: Some(hint), ..told }))
-    }
-
-    /// Where languages share a name, they share a category.
-    async fn category_differs(&self, named: &Named) -> Result<Option<Violation>, Problem> {
-        let (true, Some(name), Some(category)) =
-            (self.rulebook.names_have_languages, &named.name, named.category)
+    async fn name_taken(&self, identity: &Identity) -> Result<Option<Violation>, Problem> {
+        let Some(name) = &identity.name else { return Ok(None) };
+        let unique_key = (self.rulebook.unique_key)(self.account.id, name, &identity.language);
+        let Some(conflict) = self.app.store().name_conflict(self.account.id, &unique_key).await?
         else {
             return Ok(None);
         };
-        let family = self.app.store().family(self.account.id, name).await?;
-        let mut others = family.iter().filter(|other| Some(other.id) != self.edited);
+        let hint = match conflict.existing_id {
+            Some(id) => format!(
+                "your own template {id} has it: edit that one (add `?template={id}` to validate an edit), or choose another name"
+            ),
+            None => "choose another name".to_owned(),
+        };
+        let taken = violation("/name", Rule::NameTaken, "is already in use");
+        Ok(Some(Violation { hint: Some(hint), ..taken }))
+    }
+
+    /// All languages of a name have the same category.
+    async fn category_differs(&self, identity: &Identity) -> Result<Option<Violation>, Problem> {
+        let (true, Some(name), Some(category)) =
+            (self.rulebook.supports_translations, &identity.name, identity.category)
+        else {
+            return Ok(None);
+        };
+        let translations = self.app.store().translations(self.account.id, name).await?;
+        let mut others = translations.iter().filter(|other| Some(other.id) != self.edited);
         let Some(other) = others.find(|other| other.template.category() != category) else {
             return Ok(None);
         };
-        let (word, language) = (other.template.category().as_str(), other.template.language());
-        let message = format!("the same name in {language} is {word}");
-        let told = violation("/category", Rule::CategoryDiffers, &message);
-        let hint = Some(format!("make it {word}, or choose another name"));
-        Ok(Some(Violation { hint, ..told }))
+        let (expected, language) = (other.template.category().as_str(), other.template.language());
+        let message = format!("differs from the same name in {language}, which is {expected}");
+        let differs = violation("/category", Rule::CategoryDiffers, &message);
+        let hint = Some(format!("use {expected}, or choose another name"));
+        Ok(Some(Violation { hint, ..differs }))
     }
 
-    async fn same_content(&self, wording: Option<MessageText>) -> Result<Option<Warning>, Problem> {
-        let wording = wording.filter(|_| self.rulebook.names_have_languages);
-        let Some(wording) = wording else { return Ok(None) };
+    async fn same_content(&self, text: Option<MessageText>) -> Result<Option<Warning>, Problem> {
+        let text = text.filter(|_| self.rulebook.supports_translations);
+        let Some(text) = text else { return Ok(None) };
         let other =
-            self.app.store().template_with_text(self.account.id, &wording, self.edited).await?;
+            self.app.store().template_with_text(self.account.id, &text, self.edited).await?;
         Ok(other.map(|id| MessageText::repeated_by(&format!("your template {id}"))))
     }
 }
 
-/// A violation that says all there is to say.
+/// A violation without a hint.
 fn violation(pointer: &str, rule: Rule, message: &str) -> Violation {
     let (pointer, message) = (pointer.to_owned(), message.to_owned());
     Violation { pointer, rule, message, hint: None, span: None }

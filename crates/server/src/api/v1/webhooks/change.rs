@@ -1,4 +1,4 @@
-//! Registering, changing and deleting endpoints, and giving them other secrets.
+//! Registering, changing and deleting endpoints, and rotating their secrets.
 
 use axum::{
     extract::State,
@@ -23,7 +23,7 @@ use crate::{
         view,
     },
     app::App,
-    delivery::both_secrets_until,
+    delivery::secret_overlap_end,
 };
 
 pub(super) async fn create(
@@ -34,7 +34,7 @@ pub(super) async fn create(
     let read = Registration::read(&Document::parse(&body)?, &caller.account.rulebook);
     let Registration { url, events, format, verify_token, secret } =
         read.map_err(Problem::invalid_webhook)?;
-    admit(&app, &url, verify_token.as_ref()).await?;
+    check_url(&app, &url, verify_token.as_ref()).await?;
     let (account, at) = (caller.account.id, app.clock().now());
     let secret = app.webhooks().new_secret(account, format, secret.as_ref());
     let sealed = secret.sealed;
@@ -44,7 +44,7 @@ pub(super) async fn create(
     };
     let body = view::webhook_with_secret(&webhook, &secret.shown, at);
     let mut response = json(StatusCode::CREATED, body);
-    // Relative, so that no key stands in an answer.
+    // Relative, so that no API key appears in a response.
     if let Ok(location) = HeaderValue::from_str(&format!("webhooks/{}", webhook.id)) {
         response.headers_mut().insert(header::LOCATION, location);
     }
@@ -57,12 +57,12 @@ pub(super) async fn edit(
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
     let document = Document::parse(&body)?;
-    let webhook = named(&app, &caller).await?;
+    let webhook = find(&app, &caller).await?;
     let read = Change::read(&document, webhook.format);
     let Change { url, verify_token, events, disabled } = read.map_err(Problem::invalid_webhook)?;
-    // A token without an address has the present one asked once more.
+    // A token without a URL verifies the current URL again.
     if url.is_some() || verify_token.is_some() {
-        admit(&app, url.as_ref().unwrap_or(&webhook.url), verify_token.as_ref()).await?;
+        check_url(&app, url.as_ref().unwrap_or(&webhook.url), verify_token.as_ref()).await?;
     }
     let change = WebhookChange { url, events, disabled };
     let (account, at) = (caller.account.id, app.clock().now());
@@ -76,23 +76,23 @@ pub(super) async fn rotate(
     caller: Caller<Webhooks>,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
-    let anyway = if body.is_empty() {
+    let force = if body.is_empty() {
         false
     } else {
         let read = Rotation::read(&Document::parse(&body)?);
         read.map_err(Problem::invalid_webhook)?.force
     };
-    let Webhook { account, id, format, .. } = named(&app, &caller).await?;
+    let Webhook { account, id, format, .. } = find(&app, &caller).await?;
     let (secret, at) = (app.webhooks().new_secret(account, format, None), app.clock().now());
-    let until = both_secrets_until(format, at);
-    let rotation = app.store().rotate_webhook(account, id, secret.sealed, until, anyway, at);
+    let until = secret_overlap_end(format, at);
+    let rotation = app.store().rotate_webhook(account, id, secret.sealed, until, force, at);
     match rotation.await? {
-        store::Rotation::Done(webhook) => {
+        store::RotateOutcome::Done(webhook) => {
             let body = view::webhook_with_secret(&webhook, &secret.shown, at);
             Ok(json(StatusCode::OK, body))
         }
-        store::Rotation::Open(until) => Err(Problem::rotation_open(until)),
-        store::Rotation::NoWebhook => Err(Problem::of(Kind::WebhookUnknown)),
+        store::RotateOutcome::InProgress(until) => Err(Problem::rotation_open(until)),
+        store::RotateOutcome::NoWebhook => Err(Problem::of(Kind::WebhookUnknown)),
     }
 }
 
@@ -100,22 +100,21 @@ pub(super) async fn delete(
     State(app): State<App>,
     caller: Caller<Webhooks>,
 ) -> Result<Response, Problem> {
-    let there = app.store().delete_webhook(caller.account.id, caller.webhook()?).await?;
-    if !there {
+    let existed = app.store().delete_webhook(caller.account.id, caller.webhook_id()?).await?;
+    if !existed {
         return Err(Problem::of(Kind::WebhookUnknown));
     }
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// The endpoint that the path names.
-async fn named(app: &App, caller: &Caller<Webhooks>) -> Result<Webhook, Problem> {
-    let webhook = app.store().webhook(caller.account.id, caller.webhook()?).await?;
+/// The endpoint with the id in the path.
+async fn find(app: &App, caller: &Caller<Webhooks>) -> Result<Webhook, Problem> {
+    let webhook = app.store().webhook(caller.account.id, caller.webhook_id()?).await?;
     webhook.ok_or(Problem::of(Kind::WebhookUnknown))
 }
 
-/// Asks whether events may be sent there. A refusal is a fault of the document, told like any
-/// other.
-async fn admit(app: &App, url: &str, token: Option<&Redacted>) -> Result<(), Problem> {
-    let admitted = app.webhooks().admit(url, token).await;
-    admitted.map_err(|refused| Problem::invalid_webhook(refused.violation("/url").into()))
+/// Checks whether Galley may send events to the URL. If not, the response lists it as a violation.
+async fn check_url(app: &App, url: &str, token: Option<&Redacted>) -> Result<(), Problem> {
+    let checked = app.webhooks().check_endpoint(url, token).await;
+    checked.map_err(|error| Problem::invalid_webhook(error.violation("/url").into()))
 }

@@ -1,11 +1,11 @@
-//! What has become of the events on their way to an endpoint, and sending them once more.
+//! The deliveries of an endpoint, and their replay.
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{
     document::{Document, MAX_SAFE_INTEGER},
     webhook::{self, delivery::DeliveryStatus},
 };
-use galley_store::{Deliveries, Replay, ReplayOutcome};
+use galley_store::{DeliveryQuery, Replay, ReplayOutcome};
 
 use crate::{
     api::{
@@ -13,7 +13,7 @@ use crate::{
         body::JsonBody,
         json,
         problem::{Kind, Problem},
-        query::{Parameters, whole},
+        query::{Parameters, parse_digits},
         view::{self, Paging},
     },
     app::App,
@@ -26,13 +26,13 @@ pub(super) async fn list(
 ) -> Result<Response, Problem> {
     let parameters = parameters.only(&["status", "limit", "after"])?;
     let limit = parameters.limit()?;
-    let words = format!("one of {}", DeliveryStatus::VALUES.join(", "));
-    let wanted = Deliveries {
-        status: parameters.read("status", words, DeliveryStatus::parse)?,
-        before: parameters.read("after", "the `seq` of an event", seq)?,
+    let statuses = format!("one of {}", DeliveryStatus::VALUES.join(", "));
+    let query = DeliveryQuery {
+        status: parameters.parse("status", statuses, DeliveryStatus::parse)?,
+        before: parameters.parse("after", "the `seq` of an event", seq)?,
         limit: limit + 1,
     };
-    let found = app.store().deliveries(caller.account.id, caller.webhook()?, wanted).await?;
+    let found = app.store().deliveries(caller.account.id, caller.webhook_id()?, query).await?;
     let mut found = found.ok_or(Problem::of(Kind::WebhookUnknown))?;
     let more = found.len() > limit;
     found.truncate(limit);
@@ -41,9 +41,9 @@ pub(super) async fn list(
     Ok(json(StatusCode::OK, view::deliveries(&found, &Paging { after, next })))
 }
 
-/// The number of an event, whether there is one or not.
+/// Parses the number of an event, which need not exist.
 fn seq(text: &str) -> Option<u64> {
-    whole(text).filter(|seq| (1..=MAX_SAFE_INTEGER).contains(seq))
+    parse_digits(text).filter(|seq| (1..=MAX_SAFE_INTEGER).contains(seq))
 }
 
 pub(super) async fn replay(
@@ -52,17 +52,17 @@ pub(super) async fn replay(
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
     let read = webhook::Replay::read(&Document::parse(&body)?);
-    let what = match read.map_err(Problem::invalid_webhook)? {
+    let selection = match read.map_err(Problem::invalid_webhook)? {
         webhook::Replay::Event(seq) => Replay::One(seq),
-        webhook::Replay::Since(moment) => Replay::Since(moment),
+        webhook::Replay::Since(start) => Replay::Since(start),
     };
-    let (account, id, at) = (caller.account.id, caller.webhook()?, app.clock().now());
-    match app.store().replay(account, id, what, at).await? {
+    let (account, id, at) = (caller.account.id, caller.webhook_id()?, app.clock().now());
+    match app.store().replay(account, id, selection, at).await? {
         ReplayOutcome::Queued(events) => {
             Ok(json(StatusCode::ACCEPTED, format!("{{\"events\":{events}}}")))
         }
         ReplayOutcome::NoEvent => Err(Problem::of(Kind::EventUnknown)),
-        ReplayOutcome::Forgotten(oldest) => Err(Problem::forgotten(oldest)),
+        ReplayOutcome::Expired(oldest) => Err(Problem::events_expired(oldest)),
         ReplayOutcome::NoWebhook => Err(Problem::of(Kind::WebhookUnknown)),
     }
 }

@@ -29,7 +29,7 @@ pub(super) async fn show(
     parameters: Parameters,
 ) -> Result<Response, Problem> {
     parameters.only(&[])?;
-    let webhook = app.store().webhook(caller.account.id, caller.webhook()?).await?;
+    let webhook = app.store().webhook(caller.account.id, caller.webhook_id()?).await?;
     let webhook = webhook.ok_or(Problem::of(Kind::WebhookUnknown))?;
     Ok(json(StatusCode::OK, view::webhook(&webhook, app.clock().now())))
 }

@@ -1,22 +1,22 @@
-//! More rows: pieces that ask something of those around them.
+//! Rows of the rule table for elements that depend on other elements.
 
 use galley_domain::violation::Rule;
 use serde_json::{Value, json};
 
 use super::{fixture::*, table::Row};
 
-fn product_card(pieces: &[Value]) -> Value {
-    let mut components = vec![json!({"type": "HEADER", "format": "PRODUCT"})];
-    components.extend_from_slice(pieces);
-    card(&components.into())
+fn product_card(components: &[Value]) -> Value {
+    let mut all = vec![json!({"type": "HEADER", "format": "PRODUCT"})];
+    all.extend_from_slice(components);
+    card(&all.into())
 }
 
-/// Two such cards.
-fn twice(card: &Value) -> String {
+/// A carousel with this card twice.
+fn carousel_of_two(card: &Value) -> String {
     carousel(&json!([card, card]))
 }
 
-fn spm() -> Value {
+fn spm_component() -> Value {
     json!({"type": "BUTTONS", "buttons": [{"type": "SPM"}]})
 }
 
@@ -25,8 +25,8 @@ pub(crate) fn rows() -> Vec<Row> {
 }
 
 fn top_level() -> Vec<Row> {
-    let library = |name: Value| top("library_template_name", name);
-    let option = |length: usize| top("bid_spec", json!({"a": "x".repeat(length - 8)}));
+    let library = |name: Value| with_field("library_template_name", name);
+    let option = |length: usize| with_field("bid_spec", json!({"a": "x".repeat(length - 8)}));
     vec![
         (
             Rule::NotCovered,
@@ -46,12 +46,12 @@ fn headers_and_footers() -> Vec<Row> {
     let gif = |category: &str| {
         let mut gif = image();
         gif["format"] = json!("GIF");
-        of(category, &json!([{"type": "BODY", "text": "b"}, gif])).to_string()
+        template(category, &json!([{"type": "BODY", "text": "b"}, gif])).to_string()
     };
     vec![
         (
             Rule::SamplesNotAllowed,
-            and(&json!({"type": "FOOTER", "text": "f", "example": {}})),
+            with_component(&json!({"type": "FOOTER", "text": "f", "example": {}})),
             "/components/1/example samples-not-allowed",
             (100, 2_388_043),
             footer("f"),
@@ -75,11 +75,11 @@ fn headers_and_footers() -> Vec<Row> {
 
 fn buttons_together() -> Vec<Row> {
     let items = |header: Value| {
-        with(&json!([header, {"type": "BODY", "text": "b"},
+        with_components(&json!([header, {"type": "BODY", "text": "b"},
             {"type": "BUTTONS", "buttons": [{"type": "MPM"}]}]))
     };
     let checkout = |header: Value| {
-        with(&json!([{"type": "BODY", "text": "b"}, header,
+        with_components(&json!([{"type": "BODY", "text": "b"}, header,
             {"type": "BUTTONS", "buttons": [{"type": "ORDER_DETAILS"}, reply("Later")]}]))
     };
     let contact = |text: &str| button(&json!({"type": "REQUEST_CONTACT_INFO", "text": text}));
@@ -151,13 +151,13 @@ fn offers() -> Vec<Row> {
 }
 
 #[test]
-fn the_card_of_a_product_has_one_button_and_no_body() {
+fn a_product_card_has_one_button_and_no_body() {
     let buttons = |buttons: Value| json!({"type": "BUTTONS", "buttons": buttons});
     let body = json!({"type": "BODY", "text": "b"});
-    for (pieces, line) in [
-        (vec![spm()], None),
+    for (components, line) in [
+        (vec![spm_component()], None),
         (vec![buttons(json!([link()]))], None),
-        (vec![body, spm()], Some("/components/1 component-unfit")),
+        (vec![body, spm_component()], Some("/components/1 component-unfit")),
         (
             vec![buttons(json!([{"type": "SPM"}, link()]))],
             Some("/components/1/buttons/1 button-alone"),
@@ -167,6 +167,10 @@ fn the_card_of_a_product_has_one_button_and_no_body() {
         let lines: Vec<String> = (0..2)
             .filter_map(|card| Some(format!("/components/1/cards/{card}{}", line?)))
             .collect();
-        assert_eq!(told(&twice(&product_card(&pieces))), lines, "{pieces:?}");
+        assert_eq!(
+            violations_of(&carousel_of_two(&product_card(&components))),
+            lines,
+            "{components:?}"
+        );
     }
 }

@@ -1,5 +1,4 @@
-//! What only several templates together get wrong. Those of one run are taken for those of one
-//! account, whichever that is.
+//! Conflicts between the templates of one run, which are treated as templates of one account.
 
 use std::collections::{HashMap, hash_map::Entry};
 
@@ -11,26 +10,26 @@ use galley_domain::{
     violation::{Rule, Violation, Warning},
 };
 
-/// The templates seen so far, each with its place.
-pub(in crate::commands) struct Others {
+/// The templates checked so far, each with its position.
+pub(in crate::commands) struct ConflictChecks {
     rulebook: &'static Rulebook,
-    claims: HashMap<String, String>,
+    unique_keys: HashMap<String, String>,
     categories: HashMap<String, (Category, String)>,
-    wordings: HashMap<MessageText, String>,
+    texts: HashMap<MessageText, String>,
 }
 
-impl Others {
+impl ConflictChecks {
     pub(in crate::commands) fn new(rulebook: &'static Rulebook) -> Self {
         Self {
             rulebook,
-            claims: HashMap::new(),
+            unique_keys: HashMap::new(),
             categories: HashMap::new(),
-            wordings: HashMap::new(),
+            texts: HashMap::new(),
         }
     }
 
-    /// Two templates of one run may not have the same name, just as in a service.
-    pub(in crate::commands) fn name_taken(
+    /// Two templates of one run must not have the same name, as in the service.
+    pub(in crate::commands) fn name_in_use(
         &mut self,
         document: &Document<'_>,
         here: &str,
@@ -38,25 +37,26 @@ impl Others {
         let text = |key: &str| document.root().get(key).and_then(Json::as_str);
         let name = text("name").filter(|name| !name.trim().is_empty())?;
         let account = AccountId::new(1).expect("1 is an id");
-        let claim = (self.rulebook.claim)(account, name, text("language").unwrap_or_default());
-        let first = first(&mut self.claims, claim, here)?;
+        let unique_key =
+            (self.rulebook.unique_key)(account, name, text("language").unwrap_or_default());
+        let first = first(&mut self.unique_keys, unique_key, here)?;
         Some(Violation {
             pointer: "/name".to_owned(),
             rule: Rule::NameTaken,
-            message: format!("is the name of another template, at {first}"),
-            hint: Some("give each template a name of its own".to_owned()),
+            message: format!("is already the name of another template, at {first}"),
+            hint: Some("choose a different name for each template".to_owned()),
             span: None,
         })
     }
 
-    /// Where languages share a name, they share a category.
+    /// All languages of a name must have the same category.
     pub(in crate::commands) fn category_differs(
         &mut self,
         document: &Document<'_>,
         here: &str,
     ) -> Option<Violation> {
         let text = |key: &str| document.root().get(key).and_then(Json::as_str);
-        let name = text("name").filter(|_| self.rulebook.names_have_languages)?;
+        let name = text("name").filter(|_| self.rulebook.supports_translations)?;
         let category = Category::parse(text("category")?)?;
         let first = match self.categories.entry(name.to_owned()) {
             Entry::Vacant(free) => {
@@ -65,24 +65,26 @@ impl Others {
             }
             Entry::Occupied(first) => first.into_mut(),
         };
-        let (word, place) = (first.0.as_str(), &first.1);
+        let (expected, position) = (first.0.as_str(), &first.1);
         (category != first.0).then(|| Violation {
             pointer: "/category".to_owned(),
             rule: Rule::CategoryDiffers,
-            message: format!("the same name is {word} in another language, at {place}"),
-            hint: Some(format!("make it {word}, or choose another name")),
+            message: format!(
+                "differs from another language of the same name, which is {expected}, at {position}"
+            ),
+            hint: Some(format!("use {expected}, or choose another name")),
             span: None,
         })
     }
 
     pub(super) fn same_content(&mut self, template: &Template, here: &str) -> Option<Warning> {
-        let wording = MessageText::of(template).filter(|_| self.rulebook.names_have_languages)?;
-        let first = first(&mut self.wordings, wording, here)?;
+        let text = MessageText::of(template).filter(|_| self.rulebook.supports_translations)?;
+        let first = first(&mut self.texts, text, here)?;
         Some(MessageText::repeated_by(&format!("another template, at {first}")))
     }
 }
 
-/// Where it was seen before; remembers that it is here otherwise.
+/// The position of the first occurrence of a key; records this position if it is the first.
 fn first<K: Eq + std::hash::Hash>(
     seen: &mut HashMap<K, String>,
     what: K,

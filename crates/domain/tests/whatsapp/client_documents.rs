@@ -1,43 +1,45 @@
-//! Documents of the shapes that Meta's pages and published clients send: all of them are taken, and
-//! kept in one spelling.
+//! Documents as in Meta's documentation and as published clients send them. Galley accepts all of
+//! them and stores each in one canonical form.
 
 use galley_domain::{document::Document, rulebook::WHATSAPP, template::edit::Edit};
 use serde_json::{Value, json};
 
 use super::fixture::*;
 
-/// The whole content as it is kept.
-fn kept(document: &Value) -> Value {
+/// The content as Galley stores it.
+fn stored_content(document: &Value) -> Value {
     let template = read(&document.to_string()).unwrap_or_else(|it| panic!("{document}: {it:?}"));
     serde_json::from_str(template.content()).unwrap()
 }
 
 fn marketing(components: &Value) -> Value {
-    of("MARKETING", components)
+    template("MARKETING", components)
 }
 
-fn row(buttons: &Value) -> Value {
+fn buttons_component(buttons: &Value) -> Value {
     json!({"type": "buttons", "buttons": buttons})
 }
 
 fn with_buttons(buttons: &Value) -> Value {
-    marketing(&json!([{"type": "body", "text": "Have a look at what is new."}, row(buttons)]))
+    marketing(
+        &json!([{"type": "body", "text": "Have a look at what is new."}, buttons_component(buttons)]),
+    )
 }
 
-fn code_of(button: &Value) -> Value {
-    of(
+fn otp_template(button: &Value) -> Value {
+    template(
         "AUTHENTICATION",
         &json!([
             {"type": "body", "add_security_recommendation": true},
             {"type": "footer", "code_expiration_minutes": 5},
-            row(&json!([button])),
+            buttons_component(&json!([button])),
         ]),
     )
 }
 
 fn texts_and_codes() -> Vec<Value> {
     let named = json!([{"param_name": "first_name", "example": "Ada"}, {"param_name": "order", "example": "A-7"}]);
-    let mut by_name = of(
+    let mut by_name = template(
         "utility",
         &json!([
             {"type": "header", "format": "text", "text": "Order {{order}}",
@@ -45,7 +47,7 @@ fn texts_and_codes() -> Vec<Value> {
             {"type": "body", "text": "Hello {{first_name}}, we have packed {{order}} and it is on its way.",
                 "example": {"body_text_named_params": named}},
             {"type": "footer", "text": "Answer STOP to hear no more"},
-            row(&json!([{"type": "phone_number", "text": "Call us", "phone_number": "+55-0-955-585-95436"},
+            buttons_component(&json!([{"type": "phone_number", "text": "Call us", "phone_number": "+55-0-955-585-95436"},
                 {"type": "url", "text": "Track", "url": "https://shop.example/t/{{1}}", "example": ["A-7"]}])),
         ]),
     );
@@ -55,26 +57,26 @@ fn texts_and_codes() -> Vec<Value> {
         by_name,
         marketing(
             &json!([{"type": "BODY", "text": "Hello {{1}}, winter is here.", "example": {"body_text": "Ada"}},
-            row(&json!([reply("Stop"), {"type": "copy_code", "example": "fLBponPDsqF0KQThzkrf"}]))]),
+            buttons_component(&json!([reply("Stop"), {"type": "copy_code", "example": "fLBponPDsqF0KQThzkrf"}]))]),
         ),
-        of(
+        template(
             "UTILITY",
             &json!([{"type": "HEADER", "format": "location"},
             {"type": "BODY", "text": "Your order waits at the counter."}]),
         ),
-        of(
+        template(
             "UTILITY",
             &json!([{"type": "BODY", "text": "May we call you about it?"}, {"type": "call_permission_request"}]),
         ),
-        code_of(&json!({"type": "otp", "otp_type": "copy_code", "text": "Copy"})),
-        code_of(
+        otp_template(&json!({"type": "otp", "otp_type": "copy_code", "text": "Copy"})),
+        otp_template(
             &json!({"type": "otp", "otp_type": "one_tap", "text": "Copy", "autofill_text": "Fill in",
             "package_name": "com.example.shop", "signature_hash": "K8a/AINcGX7"}),
         ),
-        code_of(
+        otp_template(
             &json!({"type": "otp", "otp_type": "zero_tap", "zero_tap_terms_accepted": true, "supported_apps": apps}),
         ),
-        code_of(
+        otp_template(
             &json!({"type": "otp", "otp_type": "one_tap", "zero_tap_terms_accepted": false, "supported_apps": apps}),
         ),
     ]
@@ -84,7 +86,9 @@ fn buttons_and_cards() -> Vec<Value> {
     let app = json!({"meta_app_id": 1_234_567_890, "android_deep_link": "shop://item/7",
         "android_fallback_playstore_url": "https://play.example/apps?id=shop&from={{1}}"});
     let picture_card = |buttons: &Value| {
-        card(&json!([image(), {"type": "body", "text": "Fresh from the greenhouse"}, row(buttons)]))
+        card(
+            &json!([image(), {"type": "body", "text": "Fresh from the greenhouse"}, buttons_component(buttons)]),
+        )
     };
     let slides = |card: Value| {
         marketing(&json!([
@@ -92,7 +96,9 @@ fn buttons_and_cards() -> Vec<Value> {
         {"type": "carousel", "cards": [card, card]}]))
     };
     let product = |button: Value| {
-        slides(card(&json!([{"type": "header", "format": "product"}, row(&json!([button]))])))
+        slides(card(
+            &json!([{"type": "header", "format": "product"}, buttons_component(&json!([button]))]),
+        ))
     };
     let offer = json!({"type": "limited_time_offer", "limited_time_offer": {"text": "Ends soon!", "has_expiration": true}});
     let pay = json!({"type": "order_details", "text": "Buy now"});
@@ -112,21 +118,21 @@ fn buttons_and_cards() -> Vec<Value> {
         with_buttons(&json!([{"type": "catalog", "text": "View catalog"}])),
         with_buttons(&json!([{"type": "request_contact_info"}])),
         marketing(&json!([{"type": "header", "format": "text", "text": "For you"},
-            {"type": "body", "text": "Pick one."}, row(&json!([{"type": "mpm", "text": "View items"}]))])),
+            {"type": "body", "text": "Pick one."}, buttons_component(&json!([{"type": "mpm", "text": "View items"}]))])),
         marketing(
             &json!([{"type": "header", "format": "product"}, {"type": "body", "text": "Still thinking of it?"},
-            {"type": "footer", "text": "While stocks last"}, row(&json!([{"type": "spm", "text": "View"}]))]),
+            {"type": "footer", "text": "While stocks last"}, buttons_component(&json!([{"type": "spm", "text": "View"}]))]),
         ),
         marketing(
-            &json!([image(), {"type": "body", "text": "Ready when you are."}, row(&json!([pay, reply("Later"), reply("Stop")]))]),
+            &json!([image(), {"type": "body", "text": "Ready when you are."}, buttons_component(&json!([pay, reply("Later"), reply("Stop")]))]),
         ),
-        of(
+        template(
             "UTILITY",
-            &json!([{"type": "body", "text": "Your order is ready to be paid."}, row(&json!([{"type": "order_details"}]))]),
+            &json!([{"type": "body", "text": "Your order is ready to be paid."}, buttons_component(&json!([{"type": "order_details"}]))]),
         ),
         marketing(
             &json!([image(), {"type": "body", "text": "Use {{1}} before it is over.", "example": {"body_text": [["SAVE25"]]}},
-            offer, row(&json!([code(), link()]))]),
+            offer, buttons_component(&json!([code(), link()]))]),
         ),
         slides(picture_card(
             &json!([reply("More"), {"type": "url", "text": "Buy", "url": "https://shop.example/{{1}}", "example": "7"}]),
@@ -138,27 +144,28 @@ fn buttons_and_cards() -> Vec<Value> {
 }
 
 #[test]
-fn what_pages_show_and_clients_send_is_taken() {
+fn documents_from_meta_and_from_clients_are_accepted() {
     for document in texts_and_codes().iter().chain(&buttons_and_cards()) {
-        assert_eq!(told(&document.to_string()), [""; 0], "{document}");
+        assert_eq!(violations_of(&document.to_string()), [""; 0], "{document}");
     }
 }
 
 #[test]
-fn an_app_on_the_button_itself_is_kept_in_the_list_of_apps() {
+fn an_inlined_app_is_stored_in_the_list_of_apps() {
     let app = json!({"package_name": "com.shop", "signature_hash": "K8a/AINcGX7"});
     let otp = json!({"type": "OTP", "otp_type": "ONE_TAP", "text": "Copy code"});
     let (mut flat, mut listed) = (otp.clone(), otp);
     flat.as_object_mut().unwrap().extend(app.as_object().unwrap().clone());
     listed["supported_apps"] = json!([app]);
-    let button =
-        |otp: &Value| kept(&authentication(&json!([otp])))["components"][1]["buttons"][0].clone();
+    let button = |otp: &Value| {
+        stored_content(&authentication(&json!([otp])))["components"][1]["buttons"][0].clone()
+    };
     assert_eq!(button(&flat), listed);
     assert_eq!(button(&listed), listed);
     flat["package_name"] = json!("shop");
     flat["signature_hash"] = Value::Null;
     assert_eq!(
-        told(&authentication(&json!([flat])).to_string()),
+        violations_of(&authentication(&json!([flat])).to_string()),
         [
             "/components/1/buttons/0/package_name package-form",
             "/components/1/buttons/0/signature_hash required"
@@ -167,23 +174,23 @@ fn an_app_on_the_button_itself_is_kept_in_the_list_of_apps() {
 }
 
 #[test]
-fn features_are_taken_as_they_are_sent_and_as_they_are_read() {
+fn features_are_accepted_as_an_object_and_as_a_list() {
     let on = json!({"enroll_status": "OPT_IN"});
-    let sent = json!({"creative_features_spec": {"image_touchups": on, "image_banner": on}});
-    let read = json!({"creative_features_spec": [
+    let as_object = json!({"creative_features_spec": {"image_touchups": on, "image_banner": on}});
+    let as_list = json!({"creative_features_spec": [
         {"key": "image_banner", "value": on}, {"key": "image_touchups", "value": on}]});
     let mut document = marketing(&json!([{"type": "BODY", "text": "b"}]));
-    for features in [&sent, &read] {
+    for features in [&as_object, &as_list] {
         document["degrees_of_freedom_spec"] = features.clone();
-        assert_eq!(kept(&document)["degrees_of_freedom_spec"], sent);
-        let template = super::fixture::read(&top("name", json!("n"))).unwrap();
+        assert_eq!(stored_content(&document)["degrees_of_freedom_spec"], as_object);
+        let template = super::fixture::read(&with_field("name", json!("n"))).unwrap();
         let edit = json!({"degrees_of_freedom_spec": features}).to_string();
         let edit = Edit::read(&Document::parse(edit.as_bytes()).unwrap(), &WHATSAPP, &template);
         let Ok(Edit::Replace { content: Some(content), .. }) = edit else { panic!("{edit:?}") };
         let content: Value = serde_json::from_str(&content).unwrap();
-        assert_eq!(content["degrees_of_freedom_spec"], sent);
+        assert_eq!(content["degrees_of_freedom_spec"], as_object);
     }
-    let place = "/degrees_of_freedom_spec/creative_features_spec";
+    let pointer = "/degrees_of_freedom_spec/creative_features_spec";
     for (features, lines) in [
         (json!([7]), vec!["/0 wrong-type"]),
         (json!([{}]), vec!["/0/key required", "/0/value required"]),
@@ -194,13 +201,13 @@ fn features_are_taken_as_they_are_sent_and_as_they_are_read() {
         ),
     ] {
         document["degrees_of_freedom_spec"] = json!({"creative_features_spec": features});
-        let lines: Vec<String> = lines.iter().map(|line| format!("{place}{line}")).collect();
-        assert_eq!(told(&document.to_string()), lines, "{features}");
+        let lines: Vec<String> = lines.iter().map(|line| format!("{pointer}{line}")).collect();
+        assert_eq!(violations_of(&document.to_string()), lines, "{features}");
     }
 }
 
 #[test]
-fn options_of_sending_are_kept_as_they_are() {
+fn delivery_options_are_stored_unchanged() {
     for (name, value) in [
         ("product_set_id", json!("17")),
         ("product_set_id", json!(17)),
@@ -212,12 +219,12 @@ fn options_of_sending_are_kept_as_they_are() {
     ] {
         let mut document = marketing(&json!([{"type": "BODY", "text": "b"}]));
         document[name] = value.clone();
-        assert_eq!(kept(&document)[name], value, "{name}");
+        assert_eq!(stored_content(&document)[name], value, "{name}");
     }
 }
 
 #[test]
-fn a_template_of_the_library_is_refused_for_what_it_is() {
+fn a_library_template_is_rejected_as_not_covered() {
     let document = json!({"name": "n", "language": "en_US", "category": "UTILITY",
         "library_template_name": "shipment_update_1", "library_template_button_inputs": []});
     let violations = read(&document.to_string()).unwrap_err();
@@ -225,21 +232,21 @@ fn a_template_of_the_library_is_refused_for_what_it_is() {
 }
 
 #[test]
-fn a_text_where_whatsapp_writes_it_is_told_once() {
+fn a_text_in_an_authentication_template_is_one_violation() {
     let mut document = authentication(&json!([{"type": "OTP", "otp_type": "COPY_CODE"}]));
     document["components"][0]["text"] = json!("{{1}} is your code");
-    assert_eq!(told(&document.to_string()), ["/components/0/text authentication-text"]);
+    assert_eq!(violations_of(&document.to_string()), ["/components/0/text authentication-text"]);
 }
 
 #[test]
-fn the_text_of_a_card_may_have_few_words() {
+fn a_card_body_has_no_minimum_number_of_words() {
     let text = json!({"type": "BODY", "text": "Only {{1}} today", "example": {"body_text": "7"}});
     let card = card(&json!([image(), text, {"type": "BUTTONS", "buttons": [link()]}]));
-    assert_eq!(told(&carousel(&json!([card, card]))), [""; 0]);
+    assert_eq!(violations_of(&carousel(&json!([card, card]))), [""; 0]);
 }
 
 #[test]
-fn named_samples_without_the_format_are_told_of_it() {
+fn named_samples_without_the_named_format_get_a_hint() {
     let sample = json!([{"param_name": "{{a}}", "example": "x"}]);
     let hints = |document: &str| -> Vec<String> {
         let violations = read(document).unwrap_err();
@@ -248,7 +255,7 @@ fn named_samples_without_the_format_are_told_of_it() {
     assert_eq!(hints(&named("Hi {{a}} and bye", &sample)), ["write it without braces: `a`"]);
     let body = json!([{"type": "BODY", "text": "Hi {{a}} and bye",
         "example": {"body_text_named_params": [{"param_name": "a", "example": "x"}]}}]);
-    let told = hints(&with(&body));
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("\"parameter_format\": \"NAMED\""), "{told:?}");
+    let found = hints(&with_components(&body));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("\"parameter_format\": \"NAMED\""), "{found:?}");
 }

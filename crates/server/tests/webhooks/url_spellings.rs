@@ -1,13 +1,16 @@
-//! Spellings of addresses that must not be called, and the reason each is refused for.
+//! Spellings of forbidden URLs, and the error that each one causes.
 
 use std::io::ErrorKind;
 
-use galley_server::delivery::{HttpOutgoing, Refused};
+use galley_server::delivery::{HttpWebhookClient, UrlError};
 use rustls::RootCertStore;
 
-use super::receiver::{Names, PATIENT, Receiver, failure, lenient, nearby, ok, status, strict};
+use super::receiver::{
+    FixedResolver, LONG_TIMEOUT, ScriptedReceiver, failure, ok, private_client, private_guard,
+    status, strict_guard,
+};
 
-/// By the name of the refusal. `PORT` is where a receiver listens on 127.0.0.1.
+/// Forbidden URLs by the name of their error. `PORT` is the port of a receiver on 127.0.0.1.
 const FORBIDDEN: [(&str, &[&str]); 12] = [
     (
         "LinkLocal",
@@ -21,7 +24,7 @@ const FORBIDDEN: [(&str, &[&str]); 12] = [
         ],
     ),
     (
-        "Literal",
+        "IpAddress",
         &[
             "https://127.0.0.1:PORT/",
             "HTTPS://127.0.0.1:PORT/",
@@ -138,7 +141,7 @@ const FORBIDDEN: [(&str, &[&str]); 12] = [
         ],
     ),
     (
-        "NotAUrl",
+        "Unparsable",
         &[
             "",
             "https://",
@@ -157,7 +160,7 @@ const FORBIDDEN: [(&str, &[&str]); 12] = [
         ],
     ),
     (
-        "NotAName",
+        "InvalidName",
         &["https://a..example.com:PORT/", "https://.example.com:PORT/", "https://*.example.com/"],
     ),
     ("PortZero", &["https://example.com:0/"]),
@@ -183,86 +186,86 @@ const FORBIDDEN: [(&str, &[&str]); 12] = [
     ),
 ];
 
-/// What no table can hold.
-fn endless() -> Vec<(&'static str, String)> {
+/// URLs that are too long for the table.
+fn overlong() -> Vec<(&'static str, String)> {
     let label = "a".repeat(63);
     vec![
         ("TooLong", format!("https://example.com/{}", "a".repeat(2_000))),
         ("TooLong", format!("https://{}.example.com/", "a".repeat(2_000))),
-        ("NotAName", format!("https://{label}a.example.com/")),
-        ("NotAName", format!("https://{label}.{label}.{label}.{label}.com/")),
+        ("InvalidName", format!("https://{label}a.example.com/")),
+        ("InvalidName", format!("https://{label}.{label}.{label}.{label}.com/")),
     ]
 }
 
-/// Every forbidden spelling with the name of its refusal.
+/// Every forbidden URL with the name of its error.
 fn forbidden(port: u16) -> Vec<(&'static str, String)> {
     let rows = FORBIDDEN.iter().flat_map(|(name, urls)| urls.iter().map(|url| (*name, *url)));
     let rows = rows.map(|(name, url)| (name, url.replace("PORT", &port.to_string())));
-    rows.chain(endless()).collect()
+    rows.chain(overlong()).collect()
 }
 
-fn name_of(refused: &Refused) -> String {
-    format!("{refused:?}").split('(').next().unwrap().to_owned()
+fn name_of(error: &UrlError) -> String {
+    format!("{error:?}").split('(').next().unwrap().to_owned()
 }
 
 #[tokio::test]
-async fn no_spelling_of_a_forbidden_address_leads_to_a_connection() {
+async fn no_spelling_of_a_forbidden_url_causes_a_connection() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
-    // Whatever is looked up is found at the listener.
-    let guard = strict(Names::here());
-    let outgoing = HttpOutgoing::new(guard.clone(), PATIENT, RootCertStore::empty());
+    // Every name resolves to the listener.
+    let guard = strict_guard(FixedResolver::loopback());
+    let client = HttpWebhookClient::new(guard.clone(), LONG_TIMEOUT, RootCertStore::empty());
     let rows = forbidden(port);
     assert!(rows.len() >= 60, "{} spellings", rows.len());
     for (expected, url) in rows {
-        let refused = guard.admit(&url).await.expect_err(&url);
-        assert_eq!(name_of(&refused), expected, "{url:?}");
-        let failure = failure(&outgoing, &url).await;
+        let error = guard.resolve(&url).await.expect_err(&url);
+        assert_eq!(name_of(&error), expected, "{url:?}");
+        let failure = failure(&client, &url).await;
         assert_eq!(failure.kind.as_str(), "refused", "{url:?}");
         assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "{url:?}");
     }
 }
 
 #[tokio::test]
-async fn an_operator_may_allow_private_addresses_and_http_but_nothing_ambiguous() {
-    let receiver = Receiver::start(vec![vec![ok()]; 8]).await;
+async fn an_operator_can_allow_private_addresses_and_http_but_no_ambiguous_urls() {
+    let receiver = ScriptedReceiver::start(vec![vec![ok()]; 8]).await;
     let port = receiver.port();
     let allowed = ["127.0.0.1", "127.1", "2130706433", "[::ffff:127.0.0.1]", "localhost", "hooks"];
     for host in allowed {
         let url = format!("http://{host}:{port}/");
-        assert_eq!(status(&nearby(PATIENT), &url).await, 200, "{url}");
+        assert_eq!(status(&private_client(LONG_TIMEOUT), &url).await, 200, "{url}");
     }
     assert_eq!(receiver.connections(), allowed.len());
     let always = [
         "TooLong",
         "Characters",
-        "NotAUrl",
+        "Unparsable",
         "UserInfo",
         "Fragment",
-        "NotAName",
+        "InvalidName",
         "PortZero",
         "LinkLocal",
     ];
-    let mut found = 0;
+    let mut checked = 0;
     for (expected, url) in forbidden(port) {
-        let verdict = lenient().check_form(&url);
+        let result = private_guard().check_url(&url);
         if always.contains(&expected) {
-            assert_eq!(name_of(&verdict.expect_err(&url)), expected, "{url:?}");
-            found += 1;
+            assert_eq!(name_of(&result.expect_err(&url)), expected, "{url:?}");
+            checked += 1;
         } else if expected != "Scheme" {
-            verdict.expect(&url);
+            result.expect(&url);
         }
     }
-    assert!(found > always.len());
+    assert!(checked > always.len());
     for url in ["ftp://127.0.0.1/", "file:///etc/passwd", "javascript:alert(1)"] {
-        assert_eq!(lenient().check_form(url).unwrap_err(), Refused::Scheme, "{url}");
+        assert_eq!(private_guard().check_url(url).unwrap_err(), UrlError::Scheme, "{url}");
     }
 }
 
 #[tokio::test]
-async fn usual_addresses_are_admitted_with_the_addresses_that_were_checked() {
-    let guard = strict(Names::at(&["93.184.216.34", "2606:2800:220:1::1"]));
+async fn ordinary_urls_resolve_to_their_checked_addresses() {
+    let guard = strict_guard(FixedResolver::at(&["93.184.216.34", "2606:2800:220:1::1"]));
     for (url, port) in [
         ("https://example.com", 443),
         ("https://hooks.example.com:8443/a/b?c=d&e=%20", 8443),
@@ -272,26 +275,26 @@ async fn usual_addresses_are_admitted_with_the_addresses_that_were_checked() {
         ("https://bücher.example/", 443),
         ("https://localhost.example.com/", 443),
     ] {
-        let admitted = guard.admit(url).await.expect(url);
-        let addresses: Vec<String> = admitted.addresses.iter().map(ToString::to_string).collect();
+        let target = guard.resolve(url).await.expect(url);
+        let addresses: Vec<String> = target.addresses.iter().map(ToString::to_string).collect();
         let expected = [format!("93.184.216.34:{port}"), format!("[2606:2800:220:1::1]:{port}")];
         assert_eq!(addresses, expected, "{url}");
     }
     let longest = format!("https://example.com/{}", "ü".repeat(1_980));
-    guard.check_form(&longest).unwrap();
+    guard.check_url(&longest).unwrap();
     let label = "a".repeat(63);
     let longest = format!("https://{label}.{label}.{label}.{}/", "a".repeat(61));
-    guard.check_form(&longest).unwrap();
+    guard.check_url(&longest).unwrap();
 }
 
 #[test]
-fn refusals_say_what_the_operator_can_set_exactly_where_that_would_cure_it() {
-    let (here, nearby) = (strict(Names::here()), lenient());
+fn errors_mention_the_operator_setting_exactly_if_it_would_help() {
+    let (strict, lenient) = (strict_guard(FixedResolver::loopback()), private_guard());
     for (expected, url) in forbidden(8_443) {
-        let Err(refused) = here.check_form(&url) else { continue };
-        let cured = nearby.check_form(&url).is_ok();
-        let told = refused.to_string().contains("GALLEY_WEBHOOKS_ALLOW_PRIVATE=true");
-        // Of the schemes it cures only http, and the text says so.
-        assert!(cured == told || expected == "Scheme", "{url:?}: {refused}");
+        let Err(error) = strict.check_url(&url) else { continue };
+        let is_allowed = lenient.check_url(&url).is_ok();
+        let mentions_setting = error.to_string().contains("GALLEY_WEBHOOKS_ALLOW_PRIVATE=true");
+        // The setting allows only http of the other schemes; the message says so.
+        assert!(is_allowed == mentions_setting || expected == "Scheme", "{url:?}: {error}");
     }
 }

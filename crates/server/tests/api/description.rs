@@ -1,10 +1,9 @@
-//! Operations as the API description tells them, and how each is called well: with the examples
-//! that it is shown with.
+//! The operations of the API description, and how to call each of them with its examples.
 
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-/// One operation of the document.
+/// One operation of the API description.
 pub(crate) struct Operation<'d> {
     pub(crate) document: &'d Value,
     pub(crate) pattern: &'d str,
@@ -12,8 +11,7 @@ pub(crate) struct Operation<'d> {
     pub(crate) description: &'d Value,
 }
 
-/// A body that an operation is shown with, and what the example is called. An operation without
-/// a body is shown with none.
+/// An example of a request body with its name. An operation without a body has one empty example.
 pub(crate) struct Example {
     pub(crate) name: String,
     pub(crate) body: Option<Value>,
@@ -39,11 +37,11 @@ impl Operation<'_> {
         format!("{} {}", self.method, self.pattern)
     }
 
-    /// The status of its usual answer.
+    /// The status of a successful response.
     pub(crate) fn success(&self) -> StatusCode {
         let mut statuses = self.description["responses"].as_object().unwrap().keys();
         let success = statuses.find(|status| status.starts_with('2'));
-        success.unwrap_or_else(|| panic!("{} has no success", self.name())).parse().unwrap()
+        success.unwrap_or_else(|| panic!("{} has no success status", self.name())).parse().unwrap()
     }
 
     pub(crate) fn examples(&self) -> Vec<Example> {
@@ -52,8 +50,8 @@ impl Operation<'_> {
             return vec![Example { name: String::new(), body: None }];
         }
         let examples = body["content"]["application/json"]["examples"].as_object();
-        let examples = examples
-            .unwrap_or_else(|| panic!("{} takes a body and shows no example of it", self.name()));
+        let examples =
+            examples.unwrap_or_else(|| panic!("{} has a body without examples", self.name()));
         let example = |(name, example): (&String, &Value)| Example {
             name: name.clone(),
             body: Some(resolved(self.document, example)["value"].clone()),
@@ -61,8 +59,8 @@ impl Operation<'_> {
         examples.iter().map(example).collect()
     }
 
-    /// Its path with everything in place that has to be there: what `own` knows, and for the rest
-    /// what the description shows.
+    /// The path with all required parameters: the values in `own`, otherwise the examples of the
+    /// description.
     pub(crate) fn path(&self, own: &[(&str, &str)]) -> String {
         let mut path = self.pattern.to_owned();
         let mut query = Vec::new();
@@ -74,11 +72,11 @@ impl Operation<'_> {
             let name = parameter["name"].as_str().unwrap();
             let known = own.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
             let value = known.or(parameter["example"].as_str());
-            let value = value.unwrap_or_else(|| panic!("{}: what is `{name}`?", self.name()));
+            let value = value.unwrap_or_else(|| panic!("{}: `{name}` has no value", self.name()));
             match parameter["in"].as_str() {
                 Some("path") => path = path.replace(&format!("{{{name}}}"), value),
                 Some("query") => query.push(format!("{name}={value}")),
-                other => panic!("{}: nobody knows how to send `{name}` in {other:?}", self.name()),
+                other => panic!("{}: cannot send `{name}` in {other:?}", self.name()),
             }
         }
         assert!(!path.contains('{'), "{path} has a parameter that is not described");
@@ -86,8 +84,8 @@ impl Operation<'_> {
     }
 }
 
-/// The document of a template that an example can be used on: the one of the same name, or one
-/// that may change its category.
+/// The document of a template that fits an example: the create example of the same name, or one that
+/// allows a change of its category.
 pub(crate) fn template(document: &Value, example: &str, name: &str) -> Value {
     let create = if is_for_whatsapp(example) { "graphCreateTemplate" } else { "createTemplate" };
     let create = operations(document).find(|it| it.id() == create).unwrap();
@@ -105,7 +103,7 @@ pub(crate) fn is_for_whatsapp(example: &str) -> bool {
     example.starts_with("whatsapp")
 }
 
-/// What a value stands for, if it only points elsewhere.
+/// The value, or the target if it is a reference.
 pub(crate) fn resolved<'d>(document: &'d Value, value: &'d Value) -> &'d Value {
     match value["$ref"].as_str() {
         Some(reference) => document.pointer(&reference[1..]).unwrap(),

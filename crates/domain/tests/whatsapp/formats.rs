@@ -1,65 +1,75 @@
-//! The forms of a template: examples, authentication, special pieces, cards; and what is kept.
+//! Alternative notations and their stored form; authentication templates, placement rules and cards.
 
 use galley_domain::rulebook::WHATSAPP;
 use serde_json::{Value, json};
 
 use super::fixture::*;
 
-/// A text that is long enough for three placeholders.
-const LONG: &str = "Hello there, this is the news for today";
+/// A text with enough words for three placeholders.
+const LONG_TEXT: &str = "Hello there, this is the news for today";
 
-/// The components as they are kept.
-fn kept(document: &str) -> Value {
+/// The components as Galley stores them.
+fn stored_components(document: &str) -> Value {
     let template = read(document).unwrap();
     let content: Value = serde_json::from_str(template.content()).unwrap();
     content["components"].clone()
 }
 
 #[test]
-fn examples_are_taken_in_every_spelling_and_kept_in_one() {
+fn samples_are_accepted_in_every_notation_and_stored_in_one() {
     for samples in [json!([["Ada"]]), json!(["Ada"]), json!("Ada")] {
-        let components = kept(&body("Hi {{1}} and bye", &samples));
+        let components = stored_components(&body("Hi {{1}} and bye", &samples));
         assert_eq!(components[0]["example"], json!({"body_text": [["Ada"]]}), "{samples}");
     }
-    let two = kept(&body("Hi {{1}} and {{2}} or somebody else", &json!(["a", "b"])));
+    let two = stored_components(&body("Hi {{1}} and {{2}} or another one", &json!(["a", "b"])));
     assert_eq!(two[0]["example"], json!({"body_text": [["a", "b"]]}));
     for sample in [json!("Ada"), json!(["Ada"])] {
         let header = json!({"type": "HEADER", "format": "TEXT", "text": "Hi {{1}}", "example": {"header_text": sample}});
-        assert_eq!(kept(&and(&header))[1]["example"], json!({"header_text": ["Ada"]}));
+        assert_eq!(
+            stored_components(&with_component(&header))[1]["example"],
+            json!({"header_text": ["Ada"]})
+        );
         let image =
             json!({"type": "HEADER", "format": "image", "example": {"header_handle": sample}});
-        assert_eq!(kept(&and(&image))[1]["example"], json!({"header_handle": ["Ada"]}));
+        assert_eq!(
+            stored_components(&with_component(&image))[1]["example"],
+            json!({"header_handle": ["Ada"]})
+        );
         let link =
             json!({"type": "URL", "text": "Go", "url": "https://a.b/{{1}}", "example": sample});
-        assert_eq!(kept(&button(&link))[1]["buttons"][0]["example"], json!(["Ada"]));
+        assert_eq!(stored_components(&button(&link))[1]["buttons"][0]["example"], json!(["Ada"]));
         let copy = json!({"type": "copy_code", "example": sample});
         let copied = json!({"type": "COPY_CODE", "text": "Copy offer code", "example": ["Ada"]});
-        assert_eq!(kept(&button(&copy))[1]["buttons"][0], copied);
+        assert_eq!(stored_components(&button(&copy))[1]["buttons"][0], copied);
     }
     let samples = json!([{"example": "x", "param_name": "b", "more": 1}, {"param_name": "a", "example": "y"}]);
-    let named = kept(&named(&format!("{LONG} {{{{a}}}} and {{{{b}}}} bye"), &samples));
+    let named =
+        stored_components(&named(&format!("{LONG_TEXT} {{{{a}}}} and {{{{b}}}} bye"), &samples));
     let expected =
         json!([{"param_name": "b", "example": "x"}, {"param_name": "a", "example": "y"}]);
     assert_eq!(named[0]["example"], json!({"body_text_named_params": expected}));
 }
 
 #[test]
-fn ids_are_taken_as_numbers_too_and_kept_as_strings() {
+fn numeric_ids_are_accepted_and_stored_as_strings() {
     for id in [json!("17"), json!(17)] {
         let flow = button(&json!({"type": "FLOW", "text": "t", "flow_id": id}));
-        assert_eq!(kept(&flow)[1]["buttons"][0]["flow_id"], "17", "{id}");
+        assert_eq!(stored_components(&flow)[1]["buttons"][0]["flow_id"], "17", "{id}");
         let mut link = link();
         link["app_deep_link"] = json!({"meta_app_id": id, "android_deep_link": "shop://x"});
-        assert_eq!(kept(&button(&link))[1]["buttons"][0]["app_deep_link"]["meta_app_id"], "17");
+        assert_eq!(
+            stored_components(&button(&link))[1]["buttons"][0]["app_deep_link"]["meta_app_id"],
+            "17"
+        );
     }
     for id in [json!(true), json!(-1), json!(1.5), json!(["17"])] {
         let flow = button(&json!({"type": "FLOW", "text": "t", "flow_id": id}));
-        assert_eq!(told(&flow), ["/components/1/buttons/0/flow_id wrong-type"], "{id}");
+        assert_eq!(violations_of(&flow), ["/components/1/buttons/0/flow_id wrong-type"], "{id}");
     }
 }
 
 #[test]
-fn samples_fit_the_text_and_the_format() {
+fn samples_have_to_match_the_text_and_the_parameter_format() {
     let text = "Hi {{1}} and bye";
     for (samples, line) in [
         (json!([]), "/components/0/example/body_text samples-count"),
@@ -70,10 +80,10 @@ fn samples_fit_the_text_and_the_format() {
         (json!([[7]]), "/components/0/example/body_text/0/0 wrong-type"),
         (json!(" "), "/components/0/example/body_text empty"),
     ] {
-        assert_eq!(told(&body(text, &samples)), [line], "{samples}");
+        assert_eq!(violations_of(&body(text, &samples)), [line], "{samples}");
     }
     assert_eq!(
-        told(&with(&json!([{"type": "BODY", "text": text}]))),
+        violations_of(&with_components(&json!([{"type": "BODY", "text": text}]))),
         ["/components/0/example required"]
     );
     let other = json!([{"type": "BODY", "text": text, "example": {"body_text_named_params": []}}]);
@@ -81,7 +91,7 @@ fn samples_fit_the_text_and_the_format() {
         "/components/0/example/body_text required",
         "/components/0/example/body_text_named_params samples-not-allowed",
     ];
-    assert_eq!(told(&with(&other)), lines);
+    assert_eq!(violations_of(&with_components(&other)), lines);
     let list = "/components/0/example/body_text_named_params";
     for (samples, lines) in [
         (json!([]), vec![" samples-count"]),
@@ -94,21 +104,24 @@ fn samples_fit_the_text_and_the_format() {
         ),
     ] {
         let lines: Vec<String> = lines.iter().map(|line| format!("{list}{line}")).collect();
-        assert_eq!(told(&named("Hi {{a}} and bye", &samples)), lines, "{samples}");
+        assert_eq!(violations_of(&named("Hi {{a}} and bye", &samples)), lines, "{samples}");
     }
     let link = |example: Value| {
         button(
             &json!({"type": "URL", "text": "Go", "url": "https://a.b/{{1}}", "example": example}),
         )
     };
-    assert_eq!(told(&link(Value::Null)), ["/components/1/buttons/0/example required"]);
-    assert_eq!(told(&link(json!([]))), ["/components/1/buttons/0/example samples-count"]);
+    assert_eq!(violations_of(&link(Value::Null)), ["/components/1/buttons/0/example required"]);
+    assert_eq!(violations_of(&link(json!([]))), ["/components/1/buttons/0/example samples-count"]);
     let fixed = json!({"type": "URL", "text": "Go", "url": "https://a.b/", "example": ["x"]});
-    assert_eq!(told(&button(&fixed)), ["/components/1/buttons/0/example samples-not-allowed"]);
+    assert_eq!(
+        violations_of(&button(&fixed)),
+        ["/components/1/buttons/0/example samples-not-allowed"]
+    );
 }
 
 #[test]
-fn words_are_taken_in_any_letter_case_and_kept_in_upper_case() {
+fn enum_values_are_case_insensitive_and_stored_in_upper_case() {
     let document = json!({
         "name": "n", "language": "pt_BR", "category": "marketing", "parameter_format": "Named",
         "message_send_ttl_seconds": 43_200, "cta_url_link_tracking_opted_out": true, "id": "102290129340398",
@@ -124,7 +137,7 @@ fn words_are_taken_in_any_letter_case_and_kept_in_upper_case() {
         ],
     });
     let template = read(&document.to_string()).unwrap();
-    assert!(template.allow_category_change(), "nothing was said against it");
+    assert!(template.allow_category_change(), "true is the default");
     assert_eq!(
         template.content(),
         concat!(
@@ -137,7 +150,7 @@ fn words_are_taken_in_any_letter_case_and_kept_in_upper_case() {
             r#""app_deep_link":{"meta_app_id":"7","android_deep_link":"shop://x"}}]}]}"#,
         )
     );
-    let plain = read(&top("allow_category_change", json!(false))).unwrap();
+    let plain = read(&with_field("allow_category_change", json!(false))).unwrap();
     assert!(!plain.allow_category_change());
     assert_eq!(
         plain.content(),
@@ -146,7 +159,7 @@ fn words_are_taken_in_any_letter_case_and_kept_in_upper_case() {
 }
 
 #[test]
-fn an_authentication_template_has_its_own_form() {
+fn an_authentication_template_has_its_own_format() {
     let apps = json!([{"package_name": "com.shop", "signature_hash": "K8a/AINcGX7"}]);
     let mut document = authentication(&json!([{
         "type": "otp", "otp_type": "one_tap", "text": "Copy", "autofill_text": "Fill in", "supported_apps": apps,
@@ -155,7 +168,7 @@ fn an_authentication_template_has_its_own_form() {
     let footer = json!({"type": "FOOTER", "code_expiration_minutes": 10});
     document["components"].as_array_mut().unwrap().push(footer);
     document["message_send_ttl_seconds"] = json!(-1);
-    assert_eq!(told(&document.to_string()), [""; 0]);
+    assert_eq!(violations_of(&document.to_string()), [""; 0]);
     document["components"][2]["code_expiration_minutes"] = json!(91);
     document["components"][2]["text"] = json!("f");
     document["components"][1]["buttons"] =
@@ -166,7 +179,7 @@ fn an_authentication_template_has_its_own_form() {
         .push(json!({"type": "HEADER", "format": "LOCATION"}));
     document["message_send_ttl_seconds"] = json!(901);
     assert_eq!(
-        told(&document.to_string()),
+        violations_of(&document.to_string()),
         [
             "/components/2/code_expiration_minutes number-range",
             "/message_send_ttl_seconds number-range",
@@ -176,58 +189,69 @@ fn an_authentication_template_has_its_own_form() {
         ]
     );
     assert_eq!(
-        told(&of("UTILITY", &json!([{"type": "BODY"}, {"type": "FOOTER"}])).to_string()),
+        violations_of(
+            &template("UTILITY", &json!([{"type": "BODY"}, {"type": "FOOTER"}])).to_string()
+        ),
         ["/components/0/text required", "/components/1/text required"]
     );
 }
 
 #[test]
-fn special_pieces_have_their_categories_and_neighbours() {
+fn elements_are_restricted_to_categories_and_combinations() {
     let text = |length: usize| "b".repeat(length);
     let mut long = offer(false, &json!([link()]));
     long["components"][0]["text"] = json!(text(601));
-    assert_eq!(told(&long.to_string()), ["/components/0/text too-long"]);
+    assert_eq!(violations_of(&long.to_string()), ["/components/0/text too-long"]);
     long["components"][0]["text"] = json!(text(600));
-    assert_eq!(told(&long.to_string()), [""; 0]);
+    assert_eq!(violations_of(&long.to_string()), [""; 0]);
     long["category"] = json!("UTILITY");
-    assert_eq!(told(&long.to_string()), ["/components/1 category-unfit"]);
-    assert_eq!(told(&offer(true, &json!([link()])).to_string()), ["/components/2 offer-buttons"]);
-    assert_eq!(told(&offer(false, &json!([code()])).to_string()), ["/components/2 offer-buttons"]);
+    assert_eq!(violations_of(&long.to_string()), ["/components/1 category-unfit"]);
+    assert_eq!(
+        violations_of(&offer(true, &json!([link()])).to_string()),
+        ["/components/2 offer-buttons"]
+    );
+    assert_eq!(
+        violations_of(&offer(false, &json!([code()])).to_string()),
+        ["/components/2 offer-buttons"]
+    );
 
     let product = |header: Value, length: usize| {
-        with(
+        with_components(
             &json!([header, {"type": "BODY", "text": text(length)}, {"type": "BUTTONS", "buttons": [{"type": "SPM"}]}]),
         )
     };
     let shown = json!({"type": "HEADER", "format": "PRODUCT"});
-    assert_eq!(told(&product(shown.clone(), 160)), [""; 0]);
-    assert_eq!(told(&product(shown.clone(), 161)), ["/components/1/text too-long"]);
+    assert_eq!(violations_of(&product(shown.clone(), 160)), [""; 0]);
+    assert_eq!(violations_of(&product(shown.clone(), 161)), ["/components/1/text too-long"]);
     assert_eq!(
-        told(&product(image(), 160)),
+        violations_of(&product(image(), 160)),
         ["/components/0 component-unfit", "/components/2/buttons/0 product-header"]
     );
-    assert_eq!(told(&and(&shown)), ["/components/1 product-header"]);
+    assert_eq!(violations_of(&with_component(&shown)), ["/components/1 product-header"]);
     let catalog = |header: Value| {
-        with(
+        with_components(
             &json!([header, {"type": "BODY", "text": "b"}, {"type": "BUTTONS", "buttons": [{"type": "MPM"}]}]),
         )
     };
-    assert_eq!(told(&catalog(json!({"type": "HEADER", "format": "TEXT", "text": "h"}))), [""; 0]);
-    assert_eq!(told(&catalog(image())), ["/components/0 component-unfit"]);
+    assert_eq!(
+        violations_of(&catalog(json!({"type": "HEADER", "format": "TEXT", "text": "h"}))),
+        [""; 0]
+    );
+    assert_eq!(violations_of(&catalog(image())), ["/components/0 component-unfit"]);
     let permission = json!([{"type": "BODY", "text": "b"}, {"type": "call_permission_request"}]);
-    assert_eq!(told(&of("UTILITY", &permission).to_string()), [""; 0]);
+    assert_eq!(violations_of(&template("UTILITY", &permission).to_string()), [""; 0]);
     let otp = json!({"type": "OTP", "otp_type": "COPY_CODE"});
-    assert_eq!(told(&button(&otp)), ["/components/1/buttons/0 category-unfit"]);
-    let mut order = of(
+    assert_eq!(violations_of(&button(&otp)), ["/components/1/buttons/0 category-unfit"]);
+    let mut order = template(
         "MARKETING",
         &json!([{"type": "BODY", "text": "b"}, {"type": "BUTTONS", "buttons": [{"type": "ORDER_DETAILS"}]}]),
     );
     order["display_format"] = json!("order_details");
-    assert_eq!(told(&order.to_string()), [""; 0]);
+    assert_eq!(violations_of(&order.to_string()), [""; 0]);
 }
 
 #[test]
-fn cards_are_judged_like_small_templates() {
+fn cards_are_validated_like_templates() {
     let body = |text: &str| json!({"type": "BODY", "text": text});
     let card = |body: &Value, buttons: &Value| {
         card(&json!([image(), body, {"type": "BUTTONS", "buttons": buttons}]))
@@ -253,43 +277,47 @@ fn cards_are_judged_like_small_templates() {
         (plain_card(), "/components/0/cards/1 cards-differ"),
     ];
     for (bad, line) in cases {
-        let document = with(
+        let document = with_components(
             &json!([{"type": "CAROUSEL", "cards": [good, bad]}, {"type": "BODY", "text": "b"}]),
         );
-        assert!(told(&document).contains(&line.to_owned()), "{:?}", told(&document));
+        assert!(
+            violations_of(&document).contains(&line.to_owned()),
+            "{:?}",
+            violations_of(&document)
+        );
     }
     let products = json!({"components": [
         {"type": "HEADER", "format": "PRODUCT"}, {"type": "BUTTONS", "buttons": [{"type": "SPM"}]},
     ]});
-    assert_eq!(told(&carousel(&json!([products, products]))), [""; 0]);
+    assert_eq!(violations_of(&carousel(&json!([products, products]))), [""; 0]);
 }
 
 #[test]
-fn a_claim_never_equals_a_name_and_differs_by_account_name_and_language() {
+fn a_unique_key_never_equals_a_name_and_depends_on_account_name_and_language() {
     use galley_domain::id::AccountId;
     let (one, two) = (AccountId::new(1).unwrap(), AccountId::new(11).unwrap());
-    let claims = [
-        (WHATSAPP.claim)(one, "n", "en"),
-        (WHATSAPP.claim)(two, "n", "en"),
-        (WHATSAPP.claim)(one, "m", "en"),
-        (WHATSAPP.claim)(one, "n", "de"),
+    let keys = [
+        (WHATSAPP.unique_key)(one, "n", "en"),
+        (WHATSAPP.unique_key)(two, "n", "en"),
+        (WHATSAPP.unique_key)(one, "m", "en"),
+        (WHATSAPP.unique_key)(one, "n", "de"),
     ];
-    for (index, claim) in claims.iter().enumerate() {
-        assert!(!claims[..index].contains(claim));
-        assert!(claim.starts_with(char::is_control), "no name holds such a character");
+    for (index, key) in keys.iter().enumerate() {
+        assert!(!keys[..index].contains(key));
+        assert!(key.starts_with(char::is_control), "no name contains a control character");
     }
 }
 
 #[test]
-fn what_was_meant_is_told() {
+fn hints_suggest_the_intended_value() {
     let hint = |document: &str| read(document).unwrap_err().listed()[0].hint.clone().unwrap();
-    assert_eq!(hint(&top("language", json!("en-US"))), "did you mean `en_US`?");
-    assert_eq!(hint(&top("language", json!("pt"))), "did you mean `pt_BR`?");
-    assert_eq!(hint(&top("name", json!("Order Update"))), "did you mean `order_update`?");
+    assert_eq!(hint(&with_field("language", json!("en-US"))), "did you mean `en_US`?");
+    assert_eq!(hint(&with_field("language", json!("pt"))), "did you mean `pt_BR`?");
+    assert_eq!(hint(&with_field("name", json!("Order Update"))), "did you mean `order_update`?");
     assert_eq!(
         hint(&named("Hi {{First Name}} and bye", &Value::Null)),
         "did you mean `{{first_name}}`?"
     );
-    let misspelt = button(&json!({"type": "QUICK_REPLAY", "text": "t"}));
-    assert_eq!(hint(&misspelt), "did you mean `QUICK_REPLY`?");
+    let misspelled = button(&json!({"type": "QUICK_REPLAY", "text": "t"}));
+    assert_eq!(hint(&misspelled), "did you mean `QUICK_REPLY`?");
 }

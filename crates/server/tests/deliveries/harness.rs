@@ -1,0 +1,343 @@
+//! An app with a manual clock, one account, and one endpoint with a fake receiver.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use galley_domain::{
+    document::Document,
+    id::{AccountId, TemplateId, WebhookId},
+    rulebook::{Rulebook, V1},
+    template::{Review, Template, lifecycle::Trigger},
+    webhook::{Format, delivery::Schedule},
+};
+use galley_server::workers::{DeliveryStep, deliver_one};
+use galley_server::{
+    AccessLog, App, Clock, Limits,
+    delivery::{
+        Failure, FailureKind, GetResponse, Keyring, PostOutcome, PostRequest, Random, Resolve,
+        ResolvedTarget, Secret, SignatureHeaders, SsrfGuard, SsrfPolicy, WebhookClient,
+        WebhookContext, verify,
+    },
+};
+use galley_store::{
+    Actor, ChangeOutcome, CreateAccountOutcome, CreateOutcome, CreateWebhookOutcome, NewAccount,
+    NewTemplate, NewWebhook, SqliteStore, Store, TemplateChange, Webhook, sqlite::SqliteOptions,
+};
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::mpsc;
+
+pub(crate) struct Harness {
+    pub(crate) app: App,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) account: AccountId,
+    pub(crate) webhook: WebhookId,
+    pub(crate) secret: Secret,
+    pub(crate) receiver: Arc<FakeReceiver>,
+    clock: Arc<ManualClock>,
+    _dir: tempfile::TempDir,
+}
+
+impl Harness {
+    pub(crate) async fn start() -> Self {
+        let receiver = Arc::<FakeReceiver>::default();
+        let client: Arc<dyn WebhookClient> = Arc::<FakeReceiver>::clone(&receiver);
+        let secret = Secret::generate(|bytes| bytes.fill(7));
+        let url = "https://shop.example/hooks";
+        Self { receiver, ..Self::start_with(&V1, client, Format::Galley, url, secret).await }
+    }
+
+    /// Starts with one account with this rulebook and one endpoint; `client` sends the requests.
+    pub(crate) async fn start_with(
+        rulebook: &Rulebook,
+        client: Arc<dyn WebhookClient>,
+        format: Format,
+        url: &str,
+        secret: Secret,
+    ) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("galley.db");
+        let store: Arc<dyn Store> =
+            Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap());
+        let clock = Arc::<ManualClock>::default();
+        let app_clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
+        let (limits, access) = (Limits::default(), AccessLog::off());
+        let app = App::new(
+            Arc::clone(&store),
+            app_clock,
+            limits,
+            access,
+            webhook_context(client),
+            "test".to_owned(),
+            "https://galley.test",
+        );
+        let account = NewAccount {
+            name: "shop".to_owned(),
+            rulebook: rulebook.name,
+            review: Review::Auto,
+            phones: Vec::new(),
+            credentials: Vec::new(),
+            only_if_first: false,
+            at: clock.now(),
+        };
+        let CreateAccountOutcome::Created(account, _) =
+            store.create_account(account).await.unwrap()
+        else {
+            panic!("the store is empty")
+        };
+        let new = NewWebhook {
+            account,
+            url: url.to_owned(),
+            events: Vec::new(),
+            format,
+            subscribed: false,
+            secret: keyring().seal(account.get(), &secret, [3; 24]),
+            at: clock.now(),
+        };
+        let webhook = match store.create_webhook(new).await.unwrap() {
+            CreateWebhookOutcome::Created(webhook) => webhook.id,
+            other => panic!("{other:?}"),
+        };
+        let receiver = Arc::default();
+        Self { app, store, account, webhook, secret, receiver, clock, _dir: dir }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Advances the clock by a duration.
+    pub(crate) fn advance(&self, time: Duration) {
+        *self.clock.0.lock().unwrap() += SignedDuration::try_from(time).unwrap();
+    }
+
+    /// Advances the clock to a later time.
+    pub(crate) fn advance_to(&self, time: Timestamp) {
+        *self.clock.0.lock().unwrap() = time;
+    }
+
+    pub(crate) async fn step(&self) -> DeliveryStep {
+        deliver_one(&self.app, self.webhook).await.unwrap()
+    }
+
+    /// Runs delivery steps until no event is due and returns their results.
+    pub(crate) async fn run_until_idle(&self) -> Vec<DeliveryStep> {
+        let mut steps = Vec::new();
+        loop {
+            match self.step().await {
+                DeliveryStep::Idle(_) => return steps,
+                step => steps.push(step),
+            }
+        }
+    }
+
+    /// Creates a template and returns its id.
+    pub(crate) async fn create_template(&self, name: &str) -> TemplateId {
+        let document = format!(
+            r#"{{"name":"{name}","language":"en_US","category":"UTILITY","allow_category_change":true,
+            "components":[{{"type":"BODY","text":"Hello"}}]}}"#
+        );
+        let template = Template::read(&Document::parse(document.as_bytes()).unwrap(), &V1).unwrap();
+        let new = NewTemplate {
+            account: self.account,
+            phone: None,
+            unique_key: (V1.unique_key)(self.account, name, "en_US"),
+            translation_group: None,
+            template,
+            review: Review::Auto,
+            actor: Actor::Operator,
+            idempotency: None,
+            at: self.now(),
+        };
+        match self.store.create_template(new).await.unwrap() {
+            CreateOutcome::Created(receipt) => receipt.id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A template change at the current time.
+    pub(crate) fn change(&self, id: TemplateId, review: Review) -> TemplateChange {
+        TemplateChange {
+            account: self.account,
+            id,
+            expected: None,
+            review,
+            actor: Actor::Operator,
+            at: self.now(),
+        }
+    }
+
+    /// Applies a review trigger to a template.
+    pub(crate) async fn review(&self, id: TemplateId, trigger: Trigger) {
+        let change = self.change(id, Review::Auto);
+        let changed = self.store.review_template(change, trigger, None).await.unwrap();
+        assert!(matches!(changed, ChangeOutcome::Done(_)), "{changed:?}");
+    }
+
+    pub(crate) async fn webhook(&self) -> Webhook {
+        self.store.webhook(self.account, self.webhook).await.unwrap().unwrap()
+    }
+
+    /// The sequence numbers of the sent events, in order.
+    pub(crate) fn sent_seqs(&self) -> Vec<u64> {
+        let requests = self.receiver.requests.lock().unwrap();
+        requests.iter().map(|request| body(request)["seq"].as_u64().unwrap()).collect()
+    }
+}
+
+pub(crate) fn keyring() -> Keyring {
+    Keyring::new(Some("a key that encrypts secrets")).unwrap()
+}
+
+/// A webhook context that resolves no names.
+pub(crate) fn webhook_context(client: Arc<dyn WebhookClient>) -> WebhookContext {
+    WebhookContext {
+        guard: private_guard(),
+        keyring: keyring(),
+        random: Arc::new(FixedRandom),
+        client,
+        schedule: Schedule::default(),
+        per_second: 50,
+        timeout: Duration::from_secs(15),
+        deliver: true,
+    }
+}
+
+/// A guard that allows private networks.
+pub(crate) fn private_guard() -> SsrfGuard {
+    SsrfGuard::new(SsrfPolicy { allow_private: true }, Arc::new(FailingResolver))
+}
+
+pub(crate) fn body(request: &PostRequest) -> serde_json::Value {
+    serde_json::from_slice(&request.body).unwrap()
+}
+
+fn header<'p>(request: &'p PostRequest, name: &str) -> &'p str {
+    let header = request.headers.iter().find(|(header, _)| header.as_str() == name);
+    header.unwrap_or_else(|| panic!("the header {name} is missing")).1.to_str().unwrap()
+}
+
+/// Whether the request is signed with the secret.
+pub(crate) fn is_signed(request: &PostRequest, secret: &Secret, now: Timestamp) -> bool {
+    let signed = SignatureHeaders {
+        id: header(request, "webhook-id"),
+        timestamp: header(request, "webhook-timestamp"),
+        signature: header(request, "webhook-signature"),
+    };
+    verify(secret, signed, &request.body, now).is_ok()
+}
+
+/// Records every request. Responds as configured, and with 200 by default.
+#[derive(Default)]
+pub(crate) struct FakeReceiver {
+    pub(crate) requests: Mutex<Vec<PostRequest>>,
+    responses: Mutex<VecDeque<PostOutcome>>,
+    /// Status of every response; takes precedence over `responses`.
+    always: Mutex<Option<u16>>,
+    /// The event to which it never responds.
+    hangs_on: Mutex<Option<u64>>,
+    /// Gets the sequence number of every incoming event.
+    arrivals: Mutex<Option<mpsc::UnboundedSender<u64>>>,
+}
+
+impl FakeReceiver {
+    /// Adds a response to the queue.
+    pub(crate) fn respond_with(&self, outcome: PostOutcome) {
+        self.responses.lock().unwrap().push_back(outcome);
+    }
+
+    /// Responds to everything with this status, or as queued again.
+    pub(crate) fn always_respond(&self, status: Option<u16>) {
+        *self.always.lock().unwrap() = status;
+    }
+
+    /// Never responds to this event.
+    pub(crate) fn hang_on(&self, seq: u64) {
+        *self.hangs_on.lock().unwrap() = Some(seq);
+    }
+
+    /// The sequence numbers of the events that arrive from now on.
+    pub(crate) fn arrivals(&self) -> mpsc::UnboundedReceiver<u64> {
+        let (sender, arrivals) = mpsc::unbounded_channel();
+        *self.arrivals.lock().unwrap() = Some(sender);
+        arrivals
+    }
+
+    pub(crate) fn last_request(&self) -> PostRequest {
+        self.requests.lock().unwrap().last().unwrap().clone()
+    }
+}
+
+pub(crate) fn status(status: u16) -> PostOutcome {
+    PostOutcome::Responded { status, retry_after: None }
+}
+
+pub(crate) fn no_response() -> PostOutcome {
+    PostOutcome::Failed(Failure {
+        kind: FailureKind::Timeout,
+        detail: "The receiver did not respond.".to_owned(),
+    })
+}
+
+#[async_trait]
+impl WebhookClient for FakeReceiver {
+    async fn post(&self, request: PostRequest) -> PostOutcome {
+        let seq = body(&request)["seq"].as_u64().unwrap();
+        self.requests.lock().unwrap().push(request);
+        if let Some(sender) = &*self.arrivals.lock().unwrap() {
+            let _ = sender.send(seq);
+        }
+        let is_hanging = *self.hangs_on.lock().unwrap() == Some(seq);
+        if is_hanging {
+            std::future::pending::<()>().await;
+        }
+        let queued = self.responses.lock().unwrap().pop_front();
+        let always = self.always.lock().unwrap().map(status);
+        always.or(queued).unwrap_or(status(200))
+    }
+
+    async fn get(&self, target: ResolvedTarget) -> Result<GetResponse, Failure> {
+        panic!("unexpected GET of {target:?}")
+    }
+}
+
+/// A clock that only the test advances.
+struct ManualClock(Mutex<Timestamp>);
+
+impl Default for ManualClock {
+    fn default() -> Self {
+        Self(Mutex::new("2026-11-15T12:00:00Z".parse().unwrap()))
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        *self.0.lock().unwrap()
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// Constant bytes: delays have almost no jitter.
+struct FixedRandom;
+
+impl Random for FixedRandom {
+    fn fill(&self, bytes: &mut [u8]) {
+        bytes.fill(128);
+    }
+}
+
+/// Fails every lookup; these tests resolve no names.
+struct FailingResolver;
+
+#[async_trait]
+impl Resolve for FailingResolver {
+    async fn resolve(&self, _: &str, _: u16) -> std::io::Result<Vec<std::net::SocketAddr>> {
+        Err(std::io::ErrorKind::NotFound.into())
+    }
+}

@@ -1,0 +1,205 @@
+//! What a batch reads before it writes: its accounts, which it locks, and conflicting rows.
+
+use std::{collections::HashMap, sync::Arc};
+
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    rulebook::Category,
+};
+use jiff::Timestamp;
+use tokio_postgres::{Row, Statement};
+
+use super::statements::PreparedStatements;
+use crate::{
+    IdempotencyRecord, NameConflict, StoreError,
+    encoding::idempotency_cutoff,
+    postgres::{
+        columns::{account_id, category, get, hash, key, number, template_id},
+        create_queue::PendingCreate,
+        errors,
+        limits::{self, RemainingQuota},
+        pool::{CopySink, PgConnection, Values},
+        templates::record_of,
+    },
+};
+
+/// How much a batch checks before it writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::postgres) enum Precheck {
+    /// Only what no constraint would catch. A name that is in use violates the unique key when it
+    /// is written, which rolls back the whole batch.
+    Optimistic,
+    /// Everything.
+    Full,
+    /// Everything, for a part of a failed batch. It waits less for locks, since all its requests
+    /// have waited before, and no further request joins it.
+    Retry,
+}
+
+/// Why a batch is repeated with full prechecks: one of its accounts has limits.
+#[derive(Debug, thiserror::Error)]
+#[error("an account of the batch has limits")]
+struct LimitedAccount;
+
+/// Whether the batch can succeed with full prechecks.
+pub(in crate::postgres) fn needs_full_precheck(error: &StoreError) -> bool {
+    let is_limited = matches!(error, StoreError::Failed(cause) if cause.downcast_ref::<LimitedAccount>().is_some());
+    is_limited || errors::is_name_in_use(error)
+}
+
+pub(super) type BatchAccounts = HashMap<AccountId, BatchAccount>;
+
+/// The state of a locked account, with the changes of the batch so far.
+pub(super) struct BatchAccount {
+    pub(super) last_seq: u64,
+    pub(super) last_template: u64,
+    /// `None` if the account has no limits.
+    pub(super) quota: Option<RemainingQuota>,
+    pub(super) has_new_events: bool,
+}
+
+/// Stored rows that can conflict with a create. Each create of the batch adds its own for the
+/// creates after it.
+#[derive(Default)]
+pub(super) struct ExistingState {
+    pub(super) records: HashMap<[u8; 16], IdempotencyRecord>,
+    pub(super) group_categories: HashMap<[u8; 16], Category>,
+    pub(super) key_owners: HashMap<[u8; 16], KeyOwner>,
+}
+
+/// Locks the accounts and reads the existing state. Each statement sees what was committed before
+/// it began, and therefore everything of the locked accounts.
+pub(super) async fn begin(
+    connection: &PgConnection,
+    statements: &PreparedStatements,
+    pending: &[PendingCreate],
+    precheck: Precheck,
+) -> Result<(BatchAccounts, ExistingState, CopySink), StoreError> {
+    let mut accounts: Vec<i64> = pending.iter().map(|it| key(it.new.account.get())).collect();
+    accounts.sort_unstable();
+    accounts.dedup();
+    let unique_keys: Vec<&[u8]> = pending.iter().map(|it| &it.lookup_keys.unique_key[..]).collect();
+    let record_keys: Vec<&[u8]> = pending
+        .iter()
+        .filter_map(|it| it.lookup_keys.idempotency.as_ref())
+        .map(|key| &key[..])
+        .collect();
+    let groups: Vec<&[u8]> = pending
+        .iter()
+        .filter_map(|it| it.new.translation_group.as_ref())
+        .map(|it| &it.0[..])
+        .collect();
+    let first = pending.first().map_or(Timestamp::MIN, |it| it.new.at);
+    let (hour, max_creates) = limits::last_hour(first);
+    let (account_values, quota_values): (Values<'_>, Values<'_>) =
+        (&[&accounts], &[&accounts, &max_creates, &hour]);
+    let (record_values, group_values): (Values<'_>, Values<'_>) = (&[&record_keys], &[&groups]);
+    let unique_keys: Values<'_> = &[&unique_keys];
+    let is_full = precheck != Precheck::Optimistic;
+    let (begun, locked, owners, quotas, records, groups, copy) = tokio::join!(
+        biased;
+        connection.begin_creates(precheck == Precheck::Retry),
+        connection.query_prepared(&statements.lock, account_values),
+        rows_if(is_full, connection, &statements.key_owners, unique_keys),
+        rows_if(is_full, connection, &statements.quotas, quota_values),
+        rows_if(!record_keys.is_empty(), connection, &statements.records, record_values),
+        rows_if(!groups.is_empty(), connection, &statements.group_categories, group_values),
+        connection.copy(&statements.templates),
+    );
+    begun?;
+    let mut accounts = BatchAccounts::new();
+    for row in &locked.map_err(account_locked)? {
+        let limit: Option<i32> = get(row, "template_limit")?;
+        if precheck == Precheck::Optimistic && limit.is_some() {
+            return Err(StoreError::Failed(Arc::new(LimitedAccount)));
+        }
+        let (last_seq, last_template) = (number(row, "last_seq")?, number(row, "last_template")?);
+        let locked = BatchAccount { last_seq, last_template, quota: None, has_new_events: false };
+        accounts.insert(account_id(row, "id")?, locked);
+    }
+    // Check in the order of sending: the first error is the cause of all later ones.
+    let (owners, quotas) = (owners?, quotas?);
+    let existing = ExistingState::decode(&owners, &records?, &groups?, first)?;
+    for row in &quotas {
+        if let Some(account) = accounts.get_mut(&account_id(row, "id")?) {
+            account.quota = Some(RemainingQuota::decode(row)?);
+        }
+    }
+    Ok((accounts, existing, copy?))
+}
+
+/// Another transaction kept one of the accounts locked for too long.
+#[derive(Debug, thiserror::Error)]
+#[error("the account is locked by another transaction")]
+struct AccountLocked;
+
+fn account_locked(error: StoreError) -> StoreError {
+    if errors::is_lock_timeout(&error) {
+        StoreError::Unavailable(Arc::new(AccountLocked))
+    } else {
+        error
+    }
+}
+
+/// Whether a batch failed because one of its accounts is locked.
+pub(in crate::postgres) fn is_account_locked(error: &StoreError) -> bool {
+    matches!(error, StoreError::Unavailable(cause) if cause.downcast_ref::<AccountLocked>().is_some())
+}
+
+pub(super) fn no_account() -> StoreError {
+    StoreError::Failed(Arc::new(NoAccount))
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the account does not exist in the database")]
+struct NoAccount;
+
+async fn rows_if(
+    is_wanted: bool,
+    connection: &PgConnection,
+    statement: &Statement,
+    values: Values<'_>,
+) -> Result<Vec<Row>, StoreError> {
+    if is_wanted { connection.query_prepared(statement, values).await } else { Ok(Vec::new()) }
+}
+
+impl ExistingState {
+    fn decode(
+        owners: &[Row],
+        records: &[Row],
+        groups: &[Row],
+        at: Timestamp,
+    ) -> Result<Self, StoreError> {
+        // One expiry time for all: the requests of a batch arrive within moments.
+        let oldest = idempotency_cutoff(at);
+        let mut existing = Self::default();
+        for row in owners {
+            let owner =
+                KeyOwner { id: template_id(row, "id")?, account: account_id(row, "account_id")? };
+            existing.key_owners.insert(hash(row, "claim")?, owner);
+        }
+        for row in records {
+            let created_at: i64 = get(row, "created_at")?;
+            if created_at > oldest {
+                existing.records.insert(hash(row, "key")?, record_of(row)?);
+            }
+        }
+        for row in groups {
+            existing.group_categories.insert(hash(row, "family")?, category(row, "category")?);
+        }
+        Ok(existing)
+    }
+}
+
+/// The template that has a unique key.
+pub(super) struct KeyOwner {
+    pub(super) id: TemplateId,
+    pub(super) account: AccountId,
+}
+
+impl KeyOwner {
+    /// The conflict as reported to an account. Only the template's own account learns its id.
+    pub(super) fn conflict_for(&self, account: AccountId) -> NameConflict {
+        NameConflict { existing_id: (self.account == account).then_some(self.id) }
+    }
+}

@@ -1,0 +1,53 @@
+//! Opens a PostgreSQL store.
+
+use std::sync::Arc;
+
+use super::{
+    address::PostgresAddress, create_queue::CreateQueue, ids::IdGenerator, pool::PgPools,
+    reader::TemplateReader, schema,
+};
+use crate::{EventNotifier, StoreError, sqlite::SchemaPolicy};
+
+/// Options of a PostgreSQL store.
+#[derive(Clone, Debug)]
+pub struct PostgresOptions {
+    /// Maximum number of queued creates.
+    pub queue: usize,
+    /// Maximum number of connections for writes, and for lists and searches.
+    pub connections: usize,
+    /// How an older schema is handled.
+    pub older_schema: SchemaPolicy,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        Self { queue: 1_024, connections: 8, older_schema: SchemaPolicy::default() }
+    }
+}
+
+/// A store in a PostgreSQL database.
+pub struct PostgresStore {
+    pub(super) address: PostgresAddress,
+    pub(super) pools: Arc<PgPools>,
+    pub(super) event_notifier: Arc<EventNotifier>,
+    pub(super) create_queue: CreateQueue,
+    pub(super) reader: TemplateReader,
+    pub(super) ids: Arc<IdGenerator>,
+}
+
+impl PostgresStore {
+    /// Connects, checks the server's settings, and migrates the schema as the options say.
+    pub async fn open(
+        address: &PostgresAddress,
+        options: &PostgresOptions,
+    ) -> Result<Self, StoreError> {
+        let synchronous_commit = schema::prepare(address, options.older_schema).await?;
+        let pinned = address.with_synchronous_commit(&synchronous_commit);
+        let pools = Arc::new(PgPools::new(&pinned, options.connections)?);
+        let event_notifier = Arc::<EventNotifier>::default();
+        let ids = Arc::<IdGenerator>::default();
+        let create_queue = CreateQueue::start(&pools, &event_notifier, &ids, options.queue)?;
+        let reader = TemplateReader::start(&pools);
+        Ok(Self { address: address.clone(), pools, event_notifier, create_queue, reader, ids })
+    }
+}

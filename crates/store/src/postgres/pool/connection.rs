@@ -1,0 +1,251 @@
+//! A pooled connection: statements, transactions and their deadlines.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use deadpool_postgres::{Object, Pool};
+use tokio::{sync::Notify, time::timeout};
+use tokio_postgres::{CopyInSink, Error, Row, Statement};
+
+use super::{ACQUIRE_TIMEOUT, PgPool, Values};
+use crate::{
+    StoreError,
+    postgres::{errors, tls::Tls},
+};
+
+/// How much later than the server the client gives up on a statement.
+const DEADLINE_GRACE: Duration = Duration::from_secs(1);
+
+/// An open `COPY … FROM STDIN`.
+pub(in crate::postgres) type CopySink = CopyInSink<Bytes>;
+
+#[derive(Debug, thiserror::Error)]
+#[error("the database did not respond in time")]
+pub(in crate::postgres) struct DeadlineExceeded;
+
+/// A pooled connection. It is closed instead of returned to the pool if it is dropped in the
+/// middle of a statement or a transaction: the next user must never inherit an open transaction or
+/// wait behind an abandoned statement.
+pub(in crate::postgres) struct PgConnection {
+    /// `Some` until the connection is dropped.
+    object: Option<Object>,
+    pool: Pool,
+    tls: Tls,
+    deadline: Duration,
+    /// Number of statements without a response.
+    in_flight: AtomicUsize,
+    in_transaction: AtomicBool,
+    /// Whether a commit was sent and has no response yet.
+    is_committing: AtomicBool,
+    is_discarded: AtomicBool,
+    is_late: AtomicBool,
+    /// Wakes all tasks that wait for a response on this connection.
+    became_late: Notify,
+}
+
+impl PgConnection {
+    pub(super) fn new(object: Object, pool: &PgPool) -> Self {
+        Self {
+            object: Some(object),
+            pool: pool.pool.clone(),
+            tls: pool.tls.clone(),
+            deadline: pool.deadline + DEADLINE_GRACE,
+            in_flight: AtomicUsize::new(0),
+            in_transaction: AtomicBool::new(false),
+            is_committing: AtomicBool::new(false),
+            is_discarded: AtomicBool::new(false),
+            is_late: AtomicBool::new(false),
+            became_late: Notify::new(),
+        }
+    }
+
+    fn object(&self) -> &Object {
+        self.object.as_ref().expect("present until the connection is dropped")
+    }
+
+    pub(in crate::postgres) async fn query(
+        &self,
+        statement: &str,
+        values: Values<'_>,
+    ) -> Result<Vec<Row>, StoreError> {
+        let run = async {
+            let prepared = self.object().prepare_cached(statement).await?;
+            self.object().query(&prepared, values).await
+        };
+        self.in_time(run).await
+    }
+
+    /// Prepares a statement, unless it is cached. Statements that are pipelined have to be prepared
+    /// beforehand: preparing waits for a response, so later statements would overtake this one.
+    pub(in crate::postgres) async fn prepare(
+        &self,
+        statement: &str,
+    ) -> Result<Statement, StoreError> {
+        self.in_time(self.object().prepare_cached(statement)).await
+    }
+
+    /// Runs a prepared statement.
+    pub(in crate::postgres) async fn query_prepared(
+        &self,
+        statement: &Statement,
+        values: Values<'_>,
+    ) -> Result<Vec<Row>, StoreError> {
+        self.in_time(self.object().query(statement, values)).await
+    }
+
+    /// Starts a `COPY` into a table. The connection accepts no other statement until it is
+    /// finished.
+    pub(in crate::postgres) async fn copy(
+        &self,
+        statement: &Statement,
+    ) -> Result<CopySink, StoreError> {
+        self.in_time(self.object().copy_in(statement)).await
+    }
+
+    /// Runs a statement that returns no rows; returns the number of affected rows.
+    pub(in crate::postgres) async fn execute(
+        &self,
+        statement: &str,
+        values: Values<'_>,
+    ) -> Result<u64, StoreError> {
+        let run = async {
+            let prepared = self.object().prepare_cached(statement).await?;
+            self.object().execute(&prepared, values).await
+        };
+        self.in_time(run).await
+    }
+
+    /// Begins a transaction. The isolation level is explicit, whatever the database's default is:
+    /// a transaction that waited for a lock has to see what was committed meanwhile.
+    pub(in crate::postgres) async fn begin(&self) -> Result<(), StoreError> {
+        self.begin_as("ISOLATION LEVEL READ COMMITTED READ WRITE").await
+    }
+
+    /// Begins a transaction for a batch of creates. A retry uses a fifth of the lock timeout.
+    pub(in crate::postgres) async fn begin_creates(
+        &self,
+        is_retry: bool,
+    ) -> Result<(), StoreError> {
+        const SHORT_LOCK_TIMEOUT: &str = "ISOLATION LEVEL READ COMMITTED READ WRITE; \
+             SELECT set_config(name, ceil(setting::float8 / 5)::text, true) FROM pg_settings \
+             WHERE name = 'lock_timeout'";
+        if is_retry { self.begin_as(SHORT_LOCK_TIMEOUT).await } else { self.begin().await }
+    }
+
+    /// Begins a read-only transaction on a snapshot of the database.
+    pub(in crate::postgres) async fn begin_snapshot(&self) -> Result<(), StoreError> {
+        self.begin_as("ISOLATION LEVEL REPEATABLE READ READ ONLY").await
+    }
+
+    async fn begin_as(&self, mode: &str) -> Result<(), StoreError> {
+        self.in_transaction.store(true, Ordering::Relaxed);
+        self.in_time(self.object().batch_execute(&format!("BEGIN {mode}"))).await
+    }
+
+    /// Commits the transaction durably. If the commit fails, its outcome is unknown.
+    pub(in crate::postgres) async fn commit(&self) -> Result<(), StoreError> {
+        self.is_committing.store(true, Ordering::Relaxed);
+        self.in_time(self.object().batch_execute("COMMIT")).await.map_err(errors::at_commit)?;
+        self.is_committing.store(false, Ordering::Relaxed);
+        self.in_transaction.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Rolls the transaction back. If that fails, the connection closes, which rolls back as well.
+    pub(in crate::postgres) async fn roll_back(&self) {
+        if self.in_time(self.object().batch_execute("ROLLBACK")).await.is_ok() {
+            self.in_transaction.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether no further statement may start on the connection.
+    pub(in crate::postgres) fn is_unusable(&self) -> bool {
+        self.is_discarded() || self.object().is_closed()
+    }
+
+    /// Closes the connection once its last user drops it.
+    pub(super) fn discard(&self) {
+        self.is_discarded.store(true, Ordering::Relaxed);
+    }
+
+    fn is_discarded(&self) -> bool {
+        self.is_discarded.load(Ordering::Relaxed) || self.is_late()
+    }
+
+    /// Whether a statement exceeded its deadline.
+    pub(super) fn is_late(&self) -> bool {
+        self.is_late.load(Ordering::Relaxed)
+    }
+
+    /// Waits for a response until the deadline. When one statement exceeds it, all statements on
+    /// the connection fail and no further one is sent, not even a rollback: the connection closes
+    /// and releases its pool permit.
+    pub(in crate::postgres) async fn in_time<T>(
+        &self,
+        run: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, StoreError> {
+        // Subscribe before checking the flag, so that no notification is missed. Boxed, because a
+        // batch has many of these futures at a time.
+        let deadline_exceeded = Box::pin(timeout(self.deadline, self.became_late.notified()));
+        if self.is_late() {
+            return Err(StoreError::Unavailable(Arc::new(DeadlineExceeded)));
+        }
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        // If the caller is cancelled here, the statement stays counted as in flight.
+        let done = tokio::select! {
+            biased;
+            done = run => done,
+            _ = deadline_exceeded => return Err(self.give_up()),
+        };
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        done.map_err(|error| {
+            if errors::breaks_connection(&error) {
+                self.discard();
+            }
+            error.into()
+        })
+    }
+
+    fn give_up(&self) -> StoreError {
+        if !self.is_late.swap(true, Ordering::Relaxed) {
+            self.became_late.notify_waiters();
+            // The server did not even report its own statement timeout. Idle connections lead to
+            // the same server, so close them, too.
+            self.pool.retain(|_, _| false);
+        }
+        StoreError::Unavailable(Arc::new(DeadlineExceeded))
+    }
+}
+
+impl Drop for PgConnection {
+    fn drop(&mut self) {
+        let Some(object) = self.object.take() else { return };
+        let is_busy = *self.in_flight.get_mut() > 0;
+        if !is_busy && !*self.in_transaction.get_mut() && !self.is_discarded() {
+            return;
+        }
+        // Never cancel a commit: one that waits for a standby would then complete without it. And
+        // a server that does not respond would not handle the cancellation, either, while callers
+        // wait for the pool permit.
+        let is_committing = *self.is_committing.get_mut();
+        let should_cancel = is_busy && !is_committing && !self.is_late() && !object.is_closed();
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) if should_cancel => {
+                let tls = self.tls.clone();
+                // Keep the pool permit until the server has the cancellation, so that many
+                // cancelled callers never exceed the maximum number of connections.
+                runtime.spawn(async move {
+                    let _ = timeout(ACQUIRE_TIMEOUT, object.cancel_token().cancel_query(tls)).await;
+                    drop(Object::take(object));
+                });
+            }
+            _ => drop(Object::take(object)),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The write transaction that queued writes share, with the state they have in common.
+
+use std::collections::{HashMap, hash_map::Entry};
+
+use galley_domain::id::{AccountId, TemplateId};
+use jiff::Timestamp;
+use rusqlite::{Connection, params};
+
+use super::out_of_ids;
+use crate::{
+    AccountLimits, StoreError,
+    sqlite::{
+        columns::{key, millis, number},
+        limits, templates,
+    },
+};
+
+/// One open write transaction.
+pub(in crate::sqlite) struct Batch<'c> {
+    connection: &'c Connection,
+    pub(in crate::sqlite) templates: templates::Statements<'c>,
+    last_template: Option<u64>,
+    accounts: HashMap<AccountId, AccountSnapshot>,
+    credentials_changed: bool,
+}
+
+/// An account's row as this transaction sees it. Read once, regardless of the number of writes.
+#[derive(Clone)]
+struct AccountSnapshot {
+    last_seq: u64,
+    /// Whether the transaction appended events, so that `last_seq` must be written back.
+    has_new_events: bool,
+    limits: Option<AccountLimits>,
+}
+
+impl<'c> Batch<'c> {
+    /// The shared state of a transaction that was just begun on this connection.
+    pub(super) fn new(connection: &'c Connection) -> Result<Self, StoreError> {
+        Ok(Self {
+            connection,
+            templates: templates::Statements::prepare(connection)?,
+            last_template: None,
+            accounts: HashMap::new(),
+            credentials_changed: false,
+        })
+    }
+
+    pub(in crate::sqlite) fn connection(&self) -> &Connection {
+        self.connection
+    }
+
+    /// Allocates a template id. Ids increase with time and with every template in the store.
+    pub(in crate::sqlite) fn next_template(
+        &mut self,
+        at: Timestamp,
+    ) -> Result<TemplateId, StoreError> {
+        let last = match self.last_template {
+            Some(last) => last,
+            None => last_id(self.connection, "SELECT coalesce(max(id), 0) FROM template")?,
+        };
+        let next = galley_domain::id::next(last, millis(at));
+        self.last_template = Some(next);
+        TemplateId::new(next).ok_or_else(out_of_ids)
+    }
+
+    /// Allocates an account id.
+    pub(in crate::sqlite) fn next_account(&self, at: Timestamp) -> Result<AccountId, StoreError> {
+        let last = last_id(self.connection, "SELECT coalesce(max(id), 0) FROM account")?;
+        AccountId::new(galley_domain::id::next(last, millis(at))).ok_or_else(out_of_ids)
+    }
+
+    /// Runs several changes atomically: if one is refused, a savepoint undoes the earlier ones.
+    /// For writes that cannot check everything before their first change.
+    pub(in crate::sqlite) fn all_or_none<T, R>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<Result<T, R>, StoreError>,
+    ) -> Result<Result<T, R>, StoreError> {
+        let (last_template, accounts) = (self.last_template, self.accounts.clone());
+        self.connection.prepare_cached("SAVEPOINT several")?.execute([])?;
+        let outcome = work(self)?;
+        if outcome.is_err() {
+            self.connection.prepare_cached("ROLLBACK TO several")?.execute([])?;
+            (self.last_template, self.accounts) = (last_template, accounts);
+        }
+        self.connection.prepare_cached("RELEASE several")?.execute([])?;
+        Ok(outcome)
+    }
+
+    /// Allocates the sequence number of the account's next event. The account's row is updated
+    /// once per transaction, in [`Batch::close`].
+    pub(in crate::sqlite) fn next_seq(&mut self, account: AccountId) -> Result<u64, StoreError> {
+        let snapshot = self.account(account)?;
+        snapshot.last_seq += 1;
+        snapshot.has_new_events = true;
+        Ok(snapshot.last_seq)
+    }
+
+    /// The sequence number of the account's newest event, including those of this transaction.
+    pub(in crate::sqlite) fn newest_seq(&mut self, account: AccountId) -> Result<u64, StoreError> {
+        Ok(self.account(account)?.last_seq)
+    }
+
+    /// The limits of the account, if it has any.
+    pub(in crate::sqlite) fn limits(
+        &mut self,
+        account: AccountId,
+    ) -> Result<Option<AccountLimits>, StoreError> {
+        Ok(self.account(account)?.limits)
+    }
+
+    /// Applies changed limits to the later writes of this transaction.
+    pub(in crate::sqlite) fn limits_changed(
+        &mut self,
+        account: AccountId,
+        limits: Option<AccountLimits>,
+    ) {
+        if let Some(snapshot) = self.accounts.get_mut(&account) {
+            snapshot.limits = limits;
+        }
+    }
+
+    fn account(&mut self, account: AccountId) -> Result<&mut AccountSnapshot, StoreError> {
+        match self.accounts.entry(account) {
+            Entry::Occupied(snapshot) => Ok(snapshot.into_mut()),
+            Entry::Vacant(entry) => {
+                let query = "SELECT last_seq, template_limit FROM account WHERE id = ?1";
+                let mut query = self.connection.prepare_cached(query)?;
+                let mut rows = query.query([key(account.get())])?;
+                let row = rows.next()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+                let limits = limits::column(row, 1)?;
+                let last_seq = number(row, 0)?;
+                Ok(entry.insert(AccountSnapshot { last_seq, has_new_events: false, limits }))
+            }
+        }
+    }
+
+    /// Invalidates cached credentials and accounts when this transaction commits.
+    pub(in crate::sqlite) fn credentials_changed(&mut self) {
+        self.credentials_changed = true;
+    }
+
+    /// Writes the per-transaction state back. Returns the newest event of each account that has
+    /// new ones.
+    pub(super) fn close(self) -> Result<Vec<(AccountId, u64)>, StoreError> {
+        let changed = self.accounts.into_iter().filter(|(_, snapshot)| snapshot.has_new_events);
+        let newest: Vec<_> =
+            changed.map(|(account, snapshot)| (account, snapshot.last_seq)).collect();
+        for (account, last) in &newest {
+            self.connection
+                .prepare_cached("UPDATE account SET last_seq = ?2 WHERE id = ?1")?
+                .execute(params![key(account.get()), key(*last)])?;
+        }
+        if self.credentials_changed {
+            self.connection.execute("UPDATE credential_epoch SET epoch = epoch + 1", [])?;
+        }
+        Ok(newest)
+    }
+}
+
+fn last_id(connection: &Connection, query: &'static str) -> Result<u64, StoreError> {
+    let last: i64 = connection.prepare_cached(query)?.query_row([], |row| row.get(0))?;
+    Ok(u64::try_from(last).unwrap_or(0))
+}
