@@ -1,4 +1,4 @@
-//! What reading and checking the sample document costs, beside `serde_json` into a plain struct.
+//! The cost of reading and checking the sample document, compared with `serde_json` into a struct.
 
 use galley_domain::{
     document::Document,
@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 static SAMPLE: &[u8] = include_bytes!("../../../bench/sample.json");
 
-/// A template with everything that an ordinary one may have.
+/// A template with every common component.
 static FULL_WHATSAPP: &[u8] = br#"{
     "name": "seasonal_promotion", "language": "en_US", "category": "MARKETING",
     "parameter_format": "POSITIONAL", "allow_category_change": true,
@@ -41,18 +41,18 @@ fn read_and_check() -> Template {
 
 #[divan::bench]
 fn read_and_check_a_full_whatsapp_template() -> Template {
-    let document = Document::parse(divan::black_box(FULL_WHATSAPP)).expect("it is JSON");
-    Template::read(&document, &WHATSAPP).expect("it is valid")
+    let document = Document::parse(divan::black_box(FULL_WHATSAPP)).expect("the template is JSON");
+    Template::read(&document, &WHATSAPP).expect("the template is valid")
 }
 
 #[divan::bench]
-fn serde_json_into_a_plain_struct() -> Plain {
+fn serde_json_into_a_struct() -> PlainTemplate {
     serde_json::from_slice(divan::black_box(SAMPLE)).expect("the sample is JSON")
 }
 
 #[derive(Deserialize)]
-#[expect(dead_code, reason = "only the cost of building it is of interest")]
-struct Plain {
+#[expect(dead_code, reason = "only the cost of deserialising is measured")]
+struct PlainTemplate {
     name: String,
     language: String,
     category: String,
@@ -61,7 +61,7 @@ struct Plain {
 }
 
 #[derive(Deserialize)]
-#[expect(dead_code, reason = "only the cost of building it is of interest")]
+#[expect(dead_code, reason = "only the cost of deserialising is measured")]
 struct Component {
     r#type: String,
     format: Option<String>,
@@ -71,7 +71,7 @@ struct Component {
 }
 
 #[derive(Deserialize)]
-#[expect(dead_code, reason = "only the cost of building it is of interest")]
+#[expect(dead_code, reason = "only the cost of deserialising is measured")]
 struct Example {
     media_url: Option<String>,
     header_text: Option<Vec<String>>,
@@ -79,7 +79,7 @@ struct Example {
 }
 
 #[derive(Deserialize)]
-#[expect(dead_code, reason = "only the cost of building it is of interest")]
+#[expect(dead_code, reason = "only the cost of deserialising is measured")]
 struct Button {
     r#type: String,
     text: Option<String>,

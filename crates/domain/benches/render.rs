@@ -1,5 +1,5 @@
-//! What rendering costs: reading the values, filling the sample template, writing the answer; and
-//! the same for a template of the `whatsapp` rulebook.
+//! The cost of rendering under both rulebooks: parsing the values, filling the template and writing
+//! the message.
 
 use galley_domain::{
     document::Document,
@@ -11,10 +11,10 @@ use galley_domain::{
 
 static SAMPLE: &[u8] = include_bytes!("../../../bench/sample.json");
 static VALUES: &[u8] = br#"{"header":["https://cdn.example.com/spring/lookbook-cover.jpg"],"body":["Alex","25%","May 31"],"buttons":{"3":"SPRING25"}}"#;
-static FAULTY: &[u8] =
+static INVALID_VALUES: &[u8] =
     br#"{"header":["cdn.example.com/cover"],"body":["Al\nex",25],"buttons":{"0":"x"}}"#;
 
-/// Named values, a picture, and two buttons.
+/// A template with named placeholders, an image and two buttons.
 static NAMED: &[u8] = br#"{"name":"order_sent","language":"en_US","category":"MARKETING","parameter_format":"NAMED","components":[
 {"type":"HEADER","format":"IMAGE","example":{"header_handle":["4::aW1h"]}},
 {"type":"BODY","text":"Hi {{first_name}}, good news: your order {{order}} has left our house\nand should reach you by {{day}}, {{first_name}} dear.","example":{"body_text_named_params":[{"param_name":"first_name","example":"Alex"},{"param_name":"order","example":"4711"},{"param_name":"day","example":"Friday"}]}},
@@ -35,19 +35,19 @@ fn parse(values: &[u8]) -> Document<'_> {
     Document::parse(divan::black_box(values)).expect("the values are JSON")
 }
 
-/// The whole way: bytes of the values in, JSON text of the answer out.
+/// From the bytes of the values to the JSON of the message.
 #[divan::bench]
 fn values_to_answer(bencher: divan::Bencher) {
     let template = template();
     bencher.bench(|| {
         let values = parse(VALUES);
         let rendered =
-            render(divan::black_box(&template), &V1, &values).expect("the values are good");
-        serde_json::to_vec(&rendered).expect("it is JSON")
+            render(divan::black_box(&template), &V1, &values).expect("the values are valid");
+        serde_json::to_vec(&rendered).expect("the message is JSON")
     });
 }
 
-/// Without reading the values and without writing the answer.
+/// Without parsing the values and without writing the message.
 #[divan::bench]
 fn fill(bencher: divan::Bencher) {
     let template = template();
@@ -56,15 +56,15 @@ fn fill(bencher: divan::Bencher) {
 }
 
 #[divan::bench]
-fn refuse_with_every_violation(bencher: divan::Bencher) {
+fn report_every_violation(bencher: divan::Bencher) {
     let template = template();
     bencher.bench(|| -> Violations {
-        let values = parse(FAULTY);
-        render(divan::black_box(&template), &V1, &values).expect_err("the values are faulty")
+        let values = parse(INVALID_VALUES);
+        render(divan::black_box(&template), &V1, &values).expect_err("the values are invalid")
     });
 }
 
-/// The whole way under the `whatsapp` rulebook.
+/// From the bytes to the JSON under the `whatsapp` rulebook.
 #[divan::bench]
 fn named_values_to_answer(bencher: divan::Bencher) {
     let document = Document::parse(NAMED).expect("the template is JSON");
@@ -72,6 +72,6 @@ fn named_values_to_answer(bencher: divan::Bencher) {
     bencher.bench(|| {
         let values = parse(NAMED_VALUES);
         let rendered = render(divan::black_box(&template), &WHATSAPP, &values);
-        serde_json::to_vec(&rendered.expect("the values are good")).expect("it is JSON")
+        serde_json::to_vec(&rendered.expect("the values are valid")).expect("the message is JSON")
     });
 }

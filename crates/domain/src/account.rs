@@ -1,17 +1,17 @@
-//! Credentials: the shape of secrets and path segments, and what a token may do.
+//! Credentials: the scopes of tokens, and the syntax of secrets and path segments.
 
 use std::fmt;
 
-/// What a caller may do with a token.
+/// A permission of an access token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// Read, list, versions, render, events.
+    /// Read and list templates and versions, render them, read events.
     Read,
-    /// Create, edit, delete, validate.
+    /// Create, edit, delete and validate templates.
     Write,
-    /// Decide on templates that wait.
+    /// Approve and reject pending templates.
     Review,
-    /// Register and change webhooks.
+    /// Register and change webhook endpoints.
     Webhooks,
 }
 
@@ -19,7 +19,7 @@ impl Scope {
     /// Every scope.
     pub const ALL: [Scope; 4] = [Scope::Read, Scope::Write, Scope::Review, Scope::Webhooks];
 
-    /// Its name: `read`.
+    /// The name, such as `read`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -39,34 +39,34 @@ impl Scope {
 pub struct Scopes(u8);
 
 impl Scopes {
-    /// All four: what a token has that was made without a choice.
+    /// All four scopes, the default of a new token.
     pub const ALL: Scopes = Scopes(0b1111);
 
-    /// Whether `scope` is among them.
-    pub fn allow(self, scope: Scope) -> bool {
+    /// Whether the set contains `scope`.
+    pub fn contains(self, scope: Scope) -> bool {
         self.0 & scope.bit() != 0
     }
 
-    /// Reads names divided by commas: `read,write`. The error names the first unknown one.
+    /// Parses comma-separated names: `read,write`. The error is the first unknown name.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut scopes = Scopes(0);
-        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
-            let scope = Scope::ALL.into_iter().find(|scope| scope.as_str() == word);
-            scopes.0 |= scope.ok_or(word)?.bit();
+        for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            let scope = Scope::ALL.into_iter().find(|scope| scope.as_str() == name);
+            scopes.0 |= scope.ok_or(name)?.bit();
         }
         if scopes.0 == 0 { Err(text.to_owned()) } else { Ok(scopes) }
     }
 
-    /// Its scopes, in their order.
+    /// The scopes of the set, in declaration order.
     pub fn iter(self) -> impl Iterator<Item = Scope> {
-        Scope::ALL.into_iter().filter(move |scope| self.allow(*scope))
+        Scope::ALL.into_iter().filter(move |scope| self.contains(*scope))
     }
 }
 
 impl fmt::Display for Scopes {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<_> = self.iter().map(Scope::as_str).collect();
-        out.write_str(&words.join(","))
+        let names: Vec<_> = self.iter().map(Scope::as_str).collect();
+        out.write_str(&names.join(","))
     }
 }
 
@@ -76,14 +76,14 @@ impl fmt::Debug for Scopes {
     }
 }
 
-/// The longest path segment that is looked at.
+/// Maximum length of a path segment, in bytes.
 pub const MAX_SEGMENT_BYTES: usize = 256;
 
-/// The longest secret that may be given.
+/// Maximum length of a secret, in bytes.
 pub const MAX_SECRET_BYTES: usize = 128;
 
-/// Whether a phone number id or key of a path is written as one: `[A-Za-z0-9._~+-]{1,256}`, but
-/// not `.` or `..`, which clients and proxies fold away.
+/// Whether a path segment is a valid phone number id or key: `[A-Za-z0-9._~+-]{1,256}`, except
+/// `.` and `..`, which clients and proxies remove from paths.
 pub fn is_segment(text: &str) -> bool {
     text != "."
         && text != ".."
@@ -91,7 +91,7 @@ pub fn is_segment(text: &str) -> bool {
         && text.bytes().all(is_url_safe)
 }
 
-/// Whether a text can be a key or a token: `[A-Za-z0-9._~+-]{1,128}`.
+/// Whether a string is a valid key or token: `[A-Za-z0-9._~+-]{1,128}`.
 pub fn is_secret(text: &str) -> bool {
     text.len() <= MAX_SECRET_BYTES && is_segment(text)
 }
@@ -105,22 +105,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scopes_are_read_and_shown_as_words() {
+    fn scopes_are_parsed_from_and_displayed_as_names() {
         let scopes = Scopes::parse("write, read").unwrap();
         assert_eq!(scopes.to_string(), "read,write");
-        assert!(scopes.allow(Scope::Write) && !scopes.allow(Scope::Review));
+        assert!(scopes.contains(Scope::Write) && !scopes.contains(Scope::Review));
         assert_eq!(Scopes::parse(&Scopes::ALL.to_string()), Ok(Scopes::ALL));
         assert_eq!(Scopes::parse("read,wirte"), Err("wirte".to_owned()));
         assert_eq!(Scopes::parse(" , "), Err(" , ".to_owned()));
     }
 
     #[test]
-    fn path_segments_and_secrets_are_plain_and_bounded() {
+    fn path_segments_and_secrets_are_url_safe_and_have_a_maximum_length() {
         assert!(is_segment("15550001111") && is_segment("a.B_~+-"));
         assert!(is_segment(&"k".repeat(256)) && !is_segment(&"k".repeat(257)));
         assert!(is_secret(&"k".repeat(128)) && !is_secret(&"k".repeat(129)));
-        for odd in ["", ".", "..", "a/b", "a b", "a%2Fb", "ä", "a\0", "a;b", "a:b"] {
-            assert!(!is_segment(odd) && !is_secret(odd), "{odd:?}");
+        for invalid in ["", ".", "..", "a/b", "a b", "a%2Fb", "ä", "a\0", "a;b", "a:b"] {
+            assert!(!is_segment(invalid) && !is_secret(invalid), "{invalid:?}");
         }
     }
 }

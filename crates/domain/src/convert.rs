@@ -11,6 +11,7 @@ mod to_whatsapp;
 
 use crate::{
     document::{Document, Json, Member},
+    id_catalogue::id_catalogue,
     rulebook::{Rulebook, V1, WHATSAPP},
     string_enum::string_enum,
     template::{Checked, Template},
@@ -91,45 +92,10 @@ string_enum!(
     }
 );
 
-/// Declares [`Issue`] together with the stable id, the level and the sentence that documentation
-/// shows.
-macro_rules! issues {
-    ($($variant:ident $id:literal $level:ident $about:literal;)+) => {
-        /// What a conversion can meet with. Ids are stable: programs may depend on them.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Issue {
-            $(#[doc = $about] $variant,)+
-        }
+id_catalogue! {
+    /// What a conversion can report. Ids are stable: programs may depend on them.
+    pub enum Issue with level: Level;
 
-        impl Issue {
-            /// Every issue, in the order of the documentation.
-            pub const ALL: &[Issue] = &[$(Issue::$variant),+];
-
-            /// The stable id: `button-lost`.
-            pub fn id(self) -> &'static str {
-                match self {
-                    $(Issue::$variant => $id,)+
-                }
-            }
-
-            /// What it means for the result.
-            pub fn level(self) -> Level {
-                match self {
-                    $(Issue::$variant => Level::$level,)+
-                }
-            }
-
-            /// When it is told, in a sentence.
-            pub fn about(self) -> &'static str {
-                match self {
-                    $(Issue::$variant => $about,)+
-                }
-            }
-        }
-    };
-}
-
-issues! {
     NameChanged "name-changed" Changed
         "WhatsApp's names are made of lower-case letters, digits and `_`: the name is written so.";
     LanguageChanged "language-changed" Changed
@@ -203,7 +169,7 @@ pub fn convert(document: &Document<'_>, direction: Direction) -> Result<Conversi
         Direction::ToWhatsapp => to_whatsapp::components(&source, template.category(), &mut ledger),
         Direction::ToV1 => to_v1::components(&source, &mut ledger),
     };
-    let document = Document::of(
+    let document = Document::from_members(
         vec![
             member("name", text(name)),
             member("language", text(language)),

@@ -1,7 +1,7 @@
-//! A JSON document as a borrowed tree: strings point into the request, member order is kept,
-//! and duplicate keys are remembered instead of silently won by the last.
+//! A JSON document as a borrowed tree. Strings borrow from the request body, members keep their
+//! order, and duplicate keys are preserved instead of silently overwritten.
 //!
-//! `serde_json` does the lexing; this file only says what to build from it.
+//! `serde_json` does the lexing; the visitors in this module build the tree.
 
 pub(crate) mod pointer;
 pub mod suggest;
@@ -14,20 +14,20 @@ use serde::{
     de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor},
 };
 
-/// How deep lists and objects may be nested.
+/// Maximum nesting depth of lists and objects.
 pub const MAX_DEPTH: usize = 32;
 
-/// The largest whole number that every JSON program can read: 2^53 - 1.
+/// The largest whole number that every JSON implementation represents exactly: 2^53 - 1.
 pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
-/// A whole document that is JSON; whether it means anything is asked later.
+/// A syntactically valid JSON document; its content is not validated yet.
 #[derive(Debug)]
 pub struct Document<'a> {
     root: Json<'a>,
     has_duplicates: bool,
 }
 
-/// One value of the tree.
+/// A JSON value.
 #[derive(Clone, Debug)]
 pub enum Json<'a> {
     /// `null`, which means the same as an absent member.
@@ -36,26 +36,26 @@ pub enum Json<'a> {
     Bool(bool),
     /// Any number.
     Number(serde_json::Number),
-    /// A string, borrowed unless it held escapes.
+    /// A string, borrowed unless it contains escapes.
     String(Cow<'a, str>),
     /// `[…]`.
     Array(Vec<Json<'a>>),
-    /// `{…}`, in the order it was written.
+    /// `{…}`, with its members in document order.
     Object(Vec<Member<'a>>),
 }
 
-/// One `"key": value` of an object.
+/// A `"key": value` pair of an object.
 #[derive(Clone, Debug)]
 pub struct Member<'a> {
-    /// The key as written.
+    /// The unescaped key.
     pub key: Cow<'a, str>,
-    /// What stands behind it.
+    /// The value.
     pub value: Json<'a>,
-    /// Whether the same key stood earlier in the same object.
+    /// Whether an earlier member of the same object has the same key.
     pub repeated: bool,
 }
 
-/// Why bytes are not a JSON document that we read.
+/// The reason why a request body could not be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonError {
     /// Lists and objects are nested deeper than [`MAX_DEPTH`].
@@ -64,32 +64,32 @@ pub enum JsonError {
     /// The bytes are not UTF-8.
     #[error("not UTF-8: {0}")]
     Encoding(#[from] std::str::Utf8Error),
-    /// The text breaks JSON's grammar.
+    /// The text is not valid JSON.
     #[error("{0}")]
     Syntax(serde_json::Error),
 }
 
 impl<'a> Document<'a> {
-    /// Reads a request body.
+    /// Parses a request body.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, JsonError> {
-        let notes = Notes::default();
-        // Looking through the whole once is quicker than through each string by itself.
+        let flags = ParseFlags::default();
+        // Validating UTF-8 once for the whole body is faster than once per string.
         let text = std::str::from_utf8(bytes)?;
         let mut deserializer = serde_json::Deserializer::from_str(text);
-        let seed = Value { notes: &notes, depth: 0 };
+        let seed = ValueVisitor { flags: &flags, depth: 0 };
         let root = seed.deserialize(&mut deserializer).and_then(|root| {
             deserializer.end()?;
             Ok(root)
         });
         match root {
-            Ok(root) => Ok(Self { root, has_duplicates: notes.duplicates.get() }),
-            Err(_) if notes.too_deep.get() => Err(JsonError::TooDeep),
+            Ok(root) => Ok(Self { root, has_duplicates: flags.duplicates.get() }),
+            Err(_) if flags.too_deep.get() => Err(JsonError::TooDeep),
             Err(error) => Err(JsonError::Syntax(error)),
         }
     }
 
-    /// A document that was put together from others.
-    pub fn of(members: Vec<Member<'a>>, has_duplicates: bool) -> Self {
+    /// A document with these members.
+    pub fn from_members(members: Vec<Member<'a>>, has_duplicates: bool) -> Self {
         Self { root: Json::Object(members), has_duplicates }
     }
 
@@ -98,19 +98,19 @@ impl<'a> Document<'a> {
         &self.root
     }
 
-    /// The outermost value, for keeps.
+    /// Consumes the document and returns its outermost value.
     pub fn into_root(self) -> Json<'a> {
         self.root
     }
 
-    /// Whether any object of the document names a member twice.
+    /// Whether any object of the document contains a duplicate key.
     pub fn has_duplicates(&self) -> bool {
         self.has_duplicates
     }
 }
 
 impl<'a> Json<'a> {
-    /// The member of that name, unless this is no object or the member is absent or `null`.
+    /// The value of a member; `None` if this is not an object or the member is absent or `null`.
     pub fn get(&self, key: &str) -> Option<&Json<'a>> {
         let Json::Object(members) = self else { return None };
         let member = members.iter().find(|member| member.key == key)?;
@@ -125,29 +125,30 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The whole number from 1, if it is one that every JSON program can read.
+    /// The number, if it is a whole number from 1 to [`MAX_SAFE_INTEGER`].
     pub fn as_u64(&self) -> Option<u64> {
         match self {
             Json::Number(number) => {
                 // Some programs write whole numbers as `7.0`.
-                let written =
+                let from_float =
                     || number.as_f64().filter(|it| it.fract() == 0.0)?.to_string().parse().ok();
-                let whole = number.as_u64().or_else(written);
+                let whole = number.as_u64().or_else(from_float);
                 whole.filter(|number| (1..=MAX_SAFE_INTEGER).contains(number))
             }
             _ => None,
         }
     }
 
-    /// The whole number, if it is one that every JSON program can read.
+    /// The number, if it is a whole number whose magnitude is at most [`MAX_SAFE_INTEGER`].
     pub fn as_i64(&self) -> Option<i64> {
         let Json::Number(number) = self else { return None };
-        let written = || number.as_f64().filter(|it| it.fract() == 0.0)?.to_string().parse().ok();
-        let whole: Option<i64> = number.as_i64().or_else(written);
+        let from_float =
+            || number.as_f64().filter(|it| it.fract() == 0.0)?.to_string().parse().ok();
+        let whole: Option<i64> = number.as_i64().or_else(from_float);
         whole.filter(|number| number.unsigned_abs() <= MAX_SAFE_INTEGER)
     }
 
-    /// What kind of value this is, as a word with its article.
+    /// The JSON type with its article, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Json::Null => "null",
@@ -160,7 +161,7 @@ impl<'a> Json<'a> {
     }
 }
 
-/// As it was read: members in their order.
+/// Writes members in document order.
 impl Serialize for Json<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -176,30 +177,31 @@ impl Serialize for Json<'_> {
     }
 }
 
-/// What the visitor noticed on its way, beside the tree.
+/// Findings of the visitor besides the tree.
 #[derive(Default)]
-struct Notes {
+struct ParseFlags {
     duplicates: Cell<bool>,
     too_deep: Cell<bool>,
 }
 
 #[derive(Clone, Copy)]
-struct Value<'n> {
-    notes: &'n Notes,
+struct ValueVisitor<'f> {
+    flags: &'f ParseFlags,
     depth: usize,
 }
 
-impl Value<'_> {
-    fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
+impl ValueVisitor<'_> {
+    /// The visitor for the items one level deeper.
+    fn nested<E: serde::de::Error>(self) -> Result<Self, E> {
         if self.depth == MAX_DEPTH {
-            self.notes.too_deep.set(true);
-            return Err(E::custom("nested too deep"));
+            self.flags.too_deep.set(true);
+            return Err(E::custom("nested too deeply"));
         }
         Ok(Self { depth: self.depth + 1, ..self })
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Value<'_> {
+impl<'de> DeserializeSeed<'de> for ValueVisitor<'_> {
     type Value = Json<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json<'de>, D::Error> {
@@ -207,7 +209,7 @@ impl<'de> DeserializeSeed<'de> for Value<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Value<'_> {
+impl<'de> Visitor<'de> for ValueVisitor<'_> {
     type Value = Json<'de>;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -244,7 +246,7 @@ impl<'de> Visitor<'de> for Value<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json<'de>, A::Error> {
-        let item = self.deeper()?;
+        let item = self.nested()?;
         let mut list = Vec::with_capacity(2);
         while let Some(value) = items.next_element_seed(item)? {
             list.push(value);
@@ -253,13 +255,13 @@ impl<'de> Visitor<'de> for Value<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json<'de>, A::Error> {
-        let value = self.deeper()?;
+        let value = self.nested()?;
         let mut members: Vec<Member<'de>> = Vec::with_capacity(4);
-        let mut many = HashSet::new();
-        while let Some(key) = entries.next_key_seed(Key)? {
-            let repeated = stood_before(&key, &members, &mut many);
+        let mut index = HashSet::new();
+        while let Some(key) = entries.next_key_seed(KeyVisitor)? {
+            let repeated = is_duplicate(&key, &members, &mut index);
             if repeated {
-                self.notes.duplicates.set(true);
+                self.flags.duplicates.set(true);
             }
             members.push(Member { key, value: entries.next_value_seed(value)?, repeated });
         }
@@ -267,22 +269,22 @@ impl<'de> Visitor<'de> for Value<'_> {
     }
 }
 
-/// Looks through a small object directly; a large one is indexed, so that a hostile body with
-/// thousands of members costs no quadratic time.
-fn stood_before(key: &str, members: &[Member<'_>], many: &mut HashSet<String>) -> bool {
-    const FEW: usize = 16;
-    if members.len() < FEW {
+/// Searches a small object linearly and indexes a large one: a hostile body with thousands of
+/// members does not cost quadratic time.
+fn is_duplicate(key: &str, members: &[Member<'_>], index: &mut HashSet<String>) -> bool {
+    const MAX_LINEAR_SEARCH: usize = 16;
+    if members.len() < MAX_LINEAR_SEARCH {
         return members.iter().any(|member| member.key == key);
     }
-    if many.is_empty() {
-        many.extend(members.iter().map(|member| member.key.to_string()));
+    if index.is_empty() {
+        index.extend(members.iter().map(|member| member.key.to_string()));
     }
-    !many.insert(key.to_owned())
+    !index.insert(key.to_owned())
 }
 
-struct Key;
+struct KeyVisitor;
 
-impl<'de> DeserializeSeed<'de> for Key {
+impl<'de> DeserializeSeed<'de> for KeyVisitor {
     type Value = Cow<'de, str>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -290,11 +292,11 @@ impl<'de> DeserializeSeed<'de> for Key {
     }
 }
 
-impl<'de> Visitor<'de> for Key {
+impl<'de> Visitor<'de> for KeyVisitor {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("a member name")
+        out.write_str("an object key")
     }
 
     fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Self::Value, E> {
@@ -315,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_without_escapes_are_borrowed_and_order_is_kept() {
+    fn strings_without_escapes_are_borrowed_and_members_keep_their_order() {
         let document = parse(r#"{"b":"plain","a":"esc\u0061ped"}"#).unwrap();
         let Json::Object(members) = document.root() else { panic!("{document:?}") };
         assert!(matches!(&members[0].value, Json::String(Cow::Borrowed("plain"))));
@@ -324,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn duplicate_keys_are_noticed_in_small_and_in_large_objects() {
+    fn duplicate_keys_are_detected_in_small_and_large_objects() {
         assert!(!parse(r#"{"a":{"b":1},"b":1}"#).unwrap().has_duplicates());
         assert!(parse(r#"{"x":[{"a":1,"\u0061":2}]}"#).unwrap().has_duplicates());
         let many: Vec<String> = (0..40).map(|n| format!("\"k{n}\":0")).collect();
@@ -333,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_are_read_however_they_are_written() {
+    fn whole_numbers_are_read_in_every_notation() {
         let number = |text: &str| parse(text).unwrap().root().as_u64();
         for text in ["7", "7.0", "7e0", "0.7e1"] {
             assert_eq!(number(text), Some(7), "{text}");
@@ -345,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_is_bounded() {
+    fn the_nesting_depth_is_limited() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert!(parse(&nested(MAX_DEPTH)).is_ok());
         assert!(matches!(parse(&nested(MAX_DEPTH + 1)), Err(JsonError::TooDeep)));
@@ -353,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_a_syntax_error() {
+    fn invalid_json_is_a_syntax_error() {
         for text in ["", "{", "[1,]", "\u{feff}{}", "{} {}", "nul", r#""\ud800""#, "1e400"] {
             assert!(matches!(parse(text), Err(JsonError::Syntax(_))), "{text:?}");
         }

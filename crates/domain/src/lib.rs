@@ -11,6 +11,7 @@ pub mod account;
 pub mod convert;
 pub mod document;
 pub mod id;
+mod id_catalogue;
 pub mod reference;
 pub mod render;
 pub mod rulebook;

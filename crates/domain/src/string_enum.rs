@@ -1,8 +1,8 @@
-//! Enums whose values are words that people and programs read.
+//! Enums whose values are strings in JSON, in the database and on the command line.
 
-/// Declares an enum of words.
+/// Declares an enum with a string for each variant.
 macro_rules! string_enum {
-    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident $word:literal),+ $(,)? }) => {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident $value:literal),+ $(,)? }) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum $name {
@@ -10,30 +10,30 @@ macro_rules! string_enum {
         }
 
         impl $name {
-            /// Every word.
-            pub const VALUES: &'static [&'static str] = &[$($word),+];
+            /// Every value, in declaration order.
+            pub const VALUES: &'static [&'static str] = &[$($value),+];
 
-            /// The word as it is kept and shown.
+            /// The value as it is stored and displayed.
             pub fn as_str(self) -> &'static str {
                 match self {
-                    $(Self::$variant => $word),+
+                    $(Self::$variant => $value),+
                 }
             }
 
-            /// Its place among [`Self::VALUES`], for rows that have to be small. Stable: new words
-            /// are added at the end.
+            /// The index in [`Self::VALUES`], for compact rows. Codes are stable: new values are
+            /// added at the end.
             pub fn code(self) -> u8 {
                 self as u8
             }
 
-            /// The word at that place.
-            pub fn from_code(number: u8) -> Option<Self> {
-                Self::VALUES.get(usize::from(number)).and_then(|word| Self::parse(word))
+            /// The value with this code.
+            pub fn from_code(code: u8) -> Option<Self> {
+                Self::VALUES.get(usize::from(code)).and_then(|value| Self::parse(value))
             }
 
-            /// Reads the word in any letter case.
-            pub fn parse(word: &str) -> Option<Self> {
-                $(if word.eq_ignore_ascii_case($word) {
+            /// Parses a value; letter case is ignored.
+            pub fn parse(value: &str) -> Option<Self> {
+                $(if value.eq_ignore_ascii_case($value) {
                     return Some(Self::$variant);
                 })+
                 None

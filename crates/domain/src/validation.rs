@@ -1,4 +1,4 @@
-//! Validation: reads a document along a rulebook's table and reports every violation at once.
+//! Validation: reads a document against a rulebook's table and reports every violation.
 
 pub(crate) mod formats;
 pub(crate) mod formatting;

@@ -309,7 +309,7 @@ impl Replay {
                 whole(report, Rule::ReplayWhat, message, "send either `event` or `since`");
             },
         )?;
-        let since = || root.get("since").and_then(Json::as_str).and_then(timestamp::read);
+        let since = || root.get("since").and_then(Json::as_str).and_then(timestamp::parse);
         let event = root.get("event").and_then(Json::as_u64).map(Self::Event);
         Ok(event.or_else(|| since().map(Self::Since)).expect("one of them is there"))
     }

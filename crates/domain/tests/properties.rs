@@ -1,7 +1,7 @@
-//! Properties of the document reader: nothing panics, what is accepted reads back equal, what is
-//! refused points at something that is there.
+//! Properties of the document reader: it does not panic, an accepted document reads back equal, and
+//! a violation points to an existing value.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use galley_domain::{
     document::Document,
@@ -12,8 +12,8 @@ use galley_domain::{
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 use serde_json::{Map, Value, json};
 
-/// Words that the rulebook knows, so that random documents come near to valid ones.
-fn word() -> impl Strategy<Value = String> {
+/// Strings that the rulebook knows, so that random documents are similar to valid ones.
+fn string() -> impl Strategy<Value = String> {
     prop_oneof![
         prop::sample::select(vec![
             "HEADER",
@@ -63,7 +63,7 @@ fn value() -> impl Strategy<Value = Value> {
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i32>().prop_map(Value::from),
-        word().prop_map(Value::from),
+        string().prop_map(Value::from),
     ];
     leaf.prop_recursive(5, 60, 6, |inner| {
         prop_oneof![
@@ -74,44 +74,44 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// One of the good words, or now and then any word at all.
-fn usually(good: &'static [&'static str]) -> impl Strategy<Value = String> {
-    prop_oneof![15 => prop::sample::select(good).prop_map(str::to_owned), 1 => word()]
+/// Usually one of the valid strings, sometimes any string.
+fn usually(valid: &'static [&'static str]) -> impl Strategy<Value = String> {
+    prop_oneof![15 => prop::sample::select(valid).prop_map(str::to_owned), 1 => string()]
 }
 
 fn label() -> impl Strategy<Value = String> {
     usually(&["Yes", "Go on", "\u{c4}ndern \u{1f600}", "}} 50 % {"])
 }
 
-fn address() -> impl Strategy<Value = String> {
+fn url() -> impl Strategy<Value = String> {
     usually(&["https://a.b/", "HTTP://shop.example/a%20b?c=d#e", "https://[::1]:8080/x"])
 }
 
-/// A text with samples that usually are as many as its placeholders.
+/// A text with samples, usually one for each placeholder.
 fn text_with_samples() -> impl Strategy<Value = (String, Vec<String>)> {
-    let good = [
+    let valid = [
         ("Hello", 0),
         ("Hello", 2),
         ("Hi {{1}}", 1),
         ("{{2}} {{1}} {{2}}", 2),
         ("a}}{ {{1}}{{2}}{{3}}", 3),
     ];
-    let good = prop::sample::select(good.to_vec()).prop_flat_map(|(text, count)| {
+    let valid = prop::sample::select(valid.to_vec()).prop_flat_map(|(text, count)| {
         (Just(text.to_owned()), prop::collection::vec(usually(&["Ada", "7"]), count))
     });
-    prop_oneof![15 => good, 1 => (word(), prop::collection::vec(word(), 0..4))]
+    prop_oneof![15 => valid, 1 => (string(), prop::collection::vec(string(), 0..4))]
 }
 
 fn header() -> impl Strategy<Value = Value> {
     prop_oneof![
-        (text_with_samples(), any::<bool>()).prop_map(|((text, samples), shown)| {
+        (text_with_samples(), any::<bool>()).prop_map(|((text, samples), has_example)| {
             let mut header = json!({"type": "Header", "format": "text", "text": text});
-            if shown {
+            if has_example {
                 header["example"] = json!({"header_text": samples});
             }
             header
         }),
-        address().prop_map(
+        url().prop_map(
             |url| json!({"type": "HEADER", "format": "MEDIA", "example": {"media_url": url}})
         ),
     ]
@@ -135,10 +135,12 @@ fn button() -> impl Strategy<Value = Value> {
     ];
     prop_oneof![
         label().prop_map(|text| json!({"type": "QUICK_REPLY", "text": text})),
-        (label(), address(), any::<bool>(), sample).prop_map(|(text, mut url, open, sample)| {
-            url.push_str(if open { "{{1}}" } else { "" });
-            json!({"type": "url", "text": text, "url": url, "example": sample})
-        }),
+        (label(), url(), any::<bool>(), sample).prop_map(
+            |(text, mut url, has_placeholder, sample)| {
+                url.push_str(if has_placeholder { "{{1}}" } else { "" });
+                json!({"type": "url", "text": text, "url": url, "example": sample})
+            }
+        ),
         (label(), usually(&["+15550001111", "4915550001111"])).prop_map(
             |(text, to)| json!({"type": "PHONE_NUMBER", "text": text, "phone_number": to})
         ),
@@ -146,8 +148,7 @@ fn button() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// A document that is valid but for a word here and there, or for whatever a disturbance does to
-/// one of its components.
+/// A document that is valid except for some strings or one modified component.
 fn nearly_valid() -> impl Strategy<Value = Value> {
     let components = (
         prop::option::of(header()),
@@ -164,17 +165,17 @@ fn nearly_valid() -> impl Strategy<Value = Value> {
             all.into_iter().flatten().collect::<Vec<_>>()
         })
         .prop_shuffle();
-    let disturbance = prop::option::weighted(0.3, (any::<prop::sample::Index>(), key(), value()));
+    let modification = prop::option::weighted(0.3, (any::<prop::sample::Index>(), key(), value()));
     (
         usually(&["welcome", "a name", "N\u{e4}me"]),
         usually(&["en_US", "pt_BR"]),
         components,
-        disturbance,
+        modification,
     )
-        .prop_map(|(name, language, mut components, disturbance)| {
-            if let Some((place, key, value)) = disturbance {
-                let place = place.index(components.len());
-                components[place][key] = value;
+        .prop_map(|(name, language, mut components, modification)| {
+            if let Some((index, key, value)) = modification {
+                let index = index.index(components.len());
+                components[index][key] = value;
             }
             json!({
                 "name": name, "language": language, "category": "UTILITY",
@@ -183,9 +184,8 @@ fn nearly_valid() -> impl Strategy<Value = Value> {
         })
 }
 
-/// Whether the pointer leads to a value of the document or, where one is asked for, to a missing
-/// member of one.
-fn points_somewhere(document: &Value, violation: &Violation) -> bool {
+/// Whether the pointer refers to a value of the document or to a required member that is missing.
+fn points_to_value(document: &Value, violation: &Violation) -> bool {
     if document.pointer(&violation.pointer).is_some() {
         return true;
     }
@@ -194,7 +194,7 @@ fn points_somewhere(document: &Value, violation: &Violation) -> bool {
     violation.rule == Rule::Required && parent.is_some_and(Value::is_object)
 }
 
-fn judge(document: &Value) -> Result<(), TestCaseError> {
+fn assert_consistent(document: &Value) -> Result<(), TestCaseError> {
     let text = document.to_string();
     let parsed = Document::parse(text.as_bytes()).unwrap();
     match Template::read(&parsed, &V1) {
@@ -216,13 +216,17 @@ fn judge(document: &Value) -> Result<(), TestCaseError> {
             again.extend(content.as_object().unwrap().clone());
             let again = Value::Object(again).to_string();
             let read = Template::read(&Document::parse(again.as_bytes()).unwrap(), &V1);
-            prop_assert_eq!(read.as_ref(), Ok(&template), "what is kept reads back equal");
+            prop_assert_eq!(read.as_ref(), Ok(&template), "the stored template reads back equal");
         }
         Err(violations) => {
-            prop_assert!(!violations.listed().is_empty(), "refused without a reason: {}", document);
+            prop_assert!(
+                !violations.listed().is_empty(),
+                "rejected without a violation: {}",
+                document
+            );
             for violation in violations.listed() {
                 prop_assert!(
-                    points_somewhere(document, violation),
+                    points_to_value(document, violation),
                     "{:?} in {}",
                     violation,
                     document
@@ -233,21 +237,21 @@ fn judge(document: &Value) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Whether all that was kept stood in the document, letter case of words aside.
-fn is_contained(kept: &Value, given: &Value) -> bool {
-    match (kept, given) {
-        (Value::Object(kept), Value::Object(given)) => {
-            kept.iter().all(|(key, value)| given.get(key).is_some_and(|it| is_contained(value, it)))
+/// Whether everything that is stored was in the document, ignoring the letter case of choices.
+fn is_contained(stored: &Value, given: &Value) -> bool {
+    match (stored, given) {
+        (Value::Object(stored), Value::Object(given)) => stored
+            .iter()
+            .all(|(key, value)| given.get(key).is_some_and(|it| is_contained(value, it))),
+        (Value::Array(stored), Value::Array(given)) => {
+            stored.len() == given.len()
+                && stored.iter().zip(given).all(|(stored, given)| is_contained(stored, given))
         }
-        (Value::Array(kept), Value::Array(given)) => {
-            kept.len() == given.len()
-                && kept.iter().zip(given).all(|(kept, given)| is_contained(kept, given))
+        (Value::String(stored), Value::String(given)) => {
+            stored == given
+                || (stored.eq_ignore_ascii_case(given) && *stored == stored.to_ascii_uppercase())
         }
-        (Value::String(kept), Value::String(given)) => {
-            kept == given
-                || (kept.eq_ignore_ascii_case(given) && *kept == kept.to_ascii_uppercase())
-        }
-        _ => kept == given,
+        _ => stored == given,
     }
 }
 
@@ -255,25 +259,25 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(600) })]
 
     #[test]
-    fn no_bytes_panic_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn reading_any_bytes_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         if let Ok(document) = Document::parse(&bytes) {
             let _ = Template::read(&document, &V1);
         }
     }
 
     #[test]
-    fn any_document_is_accepted_equal_or_refused_at_a_real_place(document in value()) {
-        judge(&document)?;
+    fn any_document_reads_back_equal_or_is_rejected_at_an_existing_value(document in value()) {
+        assert_consistent(&document)?;
     }
 
     #[test]
-    fn nearly_valid_documents_are_accepted_equal_or_refused_at_a_real_place(document in nearly_valid()) {
-        judge(&document)?;
+    fn nearly_valid_documents_read_back_equal_or_are_rejected_at_an_existing_value(document in nearly_valid()) {
+        assert_consistent(&document)?;
     }
 }
 
 #[test]
-fn nearly_valid_documents_are_often_valid_and_often_not() {
+fn nearly_valid_documents_are_often_valid_and_often_invalid() {
     let mut runner = TestRunner::deterministic();
     let documents = nearly_valid();
     let accepted = (0..600).filter(|_| {
@@ -281,5 +285,5 @@ fn nearly_valid_documents_are_often_valid_and_often_not() {
         Template::read(&Document::parse(document.as_bytes()).unwrap(), &V1).is_ok()
     });
     let accepted = accepted.count();
-    assert!((150..500).contains(&accepted), "{accepted} of 600 are accepted");
+    assert!((150..500).contains(&accepted), "{accepted} of 600 accepted");
 }

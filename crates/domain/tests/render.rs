@@ -316,7 +316,7 @@ fn violations_say_what_is_wrong_where_and_how_to_mend_it() {
         (
             link("\u{e9} x"),
             json!({"pointer": "/buttons/1", "rule": "url-white-space", "span": {"start": 1, "end": 2},
-                "message": "holds white space", "hint": "remove it, or write it as `%20`"}),
+                "message": "contains whitespace", "hint": "remove it, or write it as `%20`"}),
         ),
         (
             GOOD.replace("\"3\":", "\"2\":\"x\",\"3\":"),

@@ -1,7 +1,7 @@
-//! Every rule of the `v1` rulebook: the smallest document that breaks it, the nearest one that
-//! does not, and where and how the violation is told.
+//! Every rule of the `v1` rulebook: a minimal document that breaks it, a similar document that does
+//! not, and the location of the violation.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use galley_domain::{
     document::Document,
@@ -15,7 +15,7 @@ fn read(document: &str) -> Result<Template, Violations> {
     Template::read(&Document::parse(document.as_bytes()).unwrap(), &V1)
 }
 
-fn told(document: &str) -> Vec<String> {
+fn report(document: &str) -> Vec<String> {
     match read(document) {
         Ok(_) => Vec::new(),
         Err(violations) => violations.listed().iter().map(line).collect(),
@@ -27,25 +27,25 @@ fn line(violation: &Violation) -> String {
 }
 
 /// A valid template with these components.
-fn with(components: &Value) -> String {
+fn with_components(components: &Value) -> String {
     json!({"name": "n", "language": "en_US", "category": "MARKETING",
         "allow_category_change": true, "components": components})
     .to_string()
 }
 
 /// A valid template with a body and this component.
-fn and(component: &Value) -> String {
-    with(&json!([{"type": "BODY", "text": "b"}, component]))
+fn with_component(component: &Value) -> String {
+    with_components(&json!([{"type": "BODY", "text": "b"}, component]))
 }
 
 fn buttons(buttons: &Value) -> String {
-    and(&json!({"type": "BUTTONS", "buttons": buttons}))
+    with_component(&json!({"type": "BUTTONS", "buttons": buttons}))
 }
 
-/// A valid template in which one top-level field has another value.
-fn top(field: &str, value: Value) -> String {
+/// A valid template in which one top-level field is replaced.
+fn with_field(field: &str, value: Value) -> String {
     let mut document: Value =
-        serde_json::from_str(&with(&json!([{"type": "BODY", "text": "b"}]))).unwrap();
+        serde_json::from_str(&with_components(&json!([{"type": "BODY", "text": "b"}]))).unwrap();
     document[field] = value;
     document.to_string()
 }
@@ -55,55 +55,55 @@ fn header(text: &str) -> Value {
 }
 
 fn body(text: &str, samples: &Value) -> String {
-    with(&json!([{"type": "BODY", "text": text, "example": {"body_text": samples}}]))
+    with_components(&json!([{"type": "BODY", "text": text, "example": {"body_text": samples}}]))
 }
 
 fn media(url: &str) -> String {
-    and(&json!({"type": "HEADER", "format": "MEDIA", "example": {"media_url": url}}))
+    with_component(&json!({"type": "HEADER", "format": "MEDIA", "example": {"media_url": url}}))
 }
 
-/// Rule, a document that breaks it, what is then told, and the nearest document that does not.
-#[expect(clippy::too_many_lines, reason = "a table has a row for each rule")]
+/// Each rule, a document that breaks it, the violation, and a similar document that does not.
+#[expect(clippy::too_many_lines, reason = "the table has a row for each rule")]
 fn table() -> Vec<(Rule, String, &'static str, String)> {
     let url = |url: &str| buttons(&json!([{"type": "URL", "text": "t", "url": url}]));
     let call = |number: &str| {
         buttons(&json!([{"type": "PHONE_NUMBER", "text": "t", "phone_number": number}]))
     };
-    let twice = r#"{"name":"a","name":"n","language":"en_US","category":"MARKETING","allow_category_change":true,"components":[{"type":"BODY","text":"b"}]}"#;
+    let duplicate = r#"{"name":"a","name":"n","language":"en_US","category":"MARKETING","allow_category_change":true,"components":[{"type":"BODY","text":"b"}]}"#;
     vec![
         (
             Rule::Required,
-            top("language", Value::Null),
+            with_field("language", Value::Null),
             "/language required",
-            top("language", json!("de_DE")),
+            with_field("language", json!("de_DE")),
         ),
         (
             Rule::WrongType,
-            top("allow_category_change", json!("true")),
+            with_field("allow_category_change", json!("true")),
             "/allow_category_change wrong-type",
-            top("allow_category_change", json!(false)),
+            with_field("allow_category_change", json!(false)),
         ),
         (
             Rule::DuplicateKey,
-            twice.to_owned(),
+            duplicate.to_owned(),
             "/name duplicate-key",
-            twice.replace(r#""name":"a","#, ""),
+            duplicate.replace(r#""name":"a","#, ""),
         ),
         (
             Rule::Empty,
-            and(&json!({"type": "FOOTER", "text": " \u{a0}"})),
+            with_component(&json!({"type": "FOOTER", "text": " \u{a0}"})),
             "/components/1/text empty",
-            and(&json!({"type": "FOOTER", "text": " ."})),
+            with_component(&json!({"type": "FOOTER", "text": " ."})),
         ),
         (
             Rule::TooLong,
-            top("name", json!("é".repeat(513))),
+            with_field("name", json!("é".repeat(513))),
             "/name too-long",
-            top("name", json!("é".repeat(512))),
+            with_field("name", json!("é".repeat(512))),
         ),
         (
             Rule::ControlCharacter,
-            and(&header("a\tb")),
+            with_component(&header("a\tb")),
             "/components/1/text control-character",
             body("a\tb\r\nc", &Value::Null),
         ),
@@ -121,40 +121,45 @@ fn table() -> Vec<(Rule, String, &'static str, String)> {
         ),
         (
             Rule::NotAChoice,
-            top("category", json!("MARKETTING")),
+            with_field("category", json!("MARKETTING")),
             "/category not-a-choice",
-            top("category", json!("marketing")),
+            with_field("category", json!("marketing")),
         ),
-        (Rule::NameEdges, top("name", json!("n ")), "/name name-edges", top("name", json!("n n"))),
+        (
+            Rule::NameEdges,
+            with_field("name", json!("n ")),
+            "/name name-edges",
+            with_field("name", json!("n n")),
+        ),
         (
             Rule::LanguageForm,
-            top("language", json!("en-US")),
+            with_field("language", json!("en-US")),
             "/language language-form",
-            top("language", json!("en_US")),
+            with_field("language", json!("en_US")),
         ),
         (
             Rule::LanguageUnknown,
-            top("language", json!("xx_US")),
+            with_field("language", json!("xx_US")),
             "/language language-unknown",
-            top("language", json!("es_US")),
+            with_field("language", json!("es_US")),
         ),
         (
             Rule::RegionUnknown,
-            top("language", json!("en_XX")),
+            with_field("language", json!("en_XX")),
             "/language region-unknown",
-            top("language", json!("en_GB")),
+            with_field("language", json!("en_GB")),
         ),
         (
             Rule::BodyMissing,
-            with(&json!([{"type": "FOOTER", "text": "f"}])),
+            with_components(&json!([{"type": "FOOTER", "text": "f"}])),
             "/components body-missing",
-            and(&json!({"type": "FOOTER", "text": "f"})),
+            with_component(&json!({"type": "FOOTER", "text": "f"})),
         ),
         (
             Rule::ComponentRepeated,
-            and(&json!({"type": "body", "text": "b"})),
+            with_component(&json!({"type": "body", "text": "b"})),
             "/components/1 component-repeated",
-            and(&header("b")),
+            with_component(&header("b")),
         ),
         (
             Rule::PlaceholderSyntax,
@@ -170,9 +175,9 @@ fn table() -> Vec<(Rule, String, &'static str, String)> {
         ),
         (
             Rule::PlaceholderNotAllowed,
-            and(&json!({"type": "FOOTER", "text": "{{1}}"})),
+            with_component(&json!({"type": "FOOTER", "text": "{{1}}"})),
             "/components/1/text placeholder-not-allowed",
-            and(&header("{{1}}")),
+            with_component(&header("{{1}}")),
         ),
         (
             Rule::SamplesCount,
@@ -214,24 +219,24 @@ fn table() -> Vec<(Rule, String, &'static str, String)> {
 }
 
 #[test]
-fn every_rule_refuses_the_smallest_breach_and_takes_the_nearest_document() {
+fn every_rule_rejects_a_minimal_violation_and_accepts_a_similar_document() {
     for (rule, bad, line, good) in table() {
-        assert_eq!(told(&bad), [line], "{} should refuse {bad}", rule.id());
-        assert_eq!(told(&good), [""; 0], "{} should take {good}", rule.id());
+        assert_eq!(report(&bad), [line], "{} should reject {bad}", rule.id());
+        assert_eq!(report(&good), [""; 0], "{} should accept {good}", rule.id());
         assert!(line.ends_with(rule.id()));
     }
 }
 
 #[test]
-fn no_rule_is_without_its_row() {
+fn every_rule_has_a_row_in_the_table() {
     let rows: Vec<Rule> = table().into_iter().map(|(rule, ..)| rule).collect();
-    let without: Vec<&str> =
+    let missing: Vec<&str> =
         Rule::DOCUMENT.iter().filter(|rule| !rows.contains(rule)).map(|it| it.id()).collect();
-    assert_eq!(without, [""; 0]);
+    assert_eq!(missing, [""; 0]);
 }
 
 #[test]
-fn every_violation_is_told_at_once_and_each_says_how_to_mend_it() {
+fn all_violations_are_reported_together_and_each_has_a_hint() {
     let document = json!({
         "name": "", "language": "english", "catgory": "MARKETING", "allow_category_change": 1,
         "components": [
@@ -260,87 +265,92 @@ fn every_violation_is_told_at_once_and_each_says_how_to_mend_it() {
     assert!(violations.listed().iter().all(|it| it.hint.is_some()));
     let hint = |index: usize| violations.listed()[index].hint.clone().unwrap();
     assert_eq!(hint(1), "did you mean `en_US`?");
-    assert_eq!(hint(2), "`catgory` stands there: did you mean `category`?");
+    assert_eq!(hint(2), "found `catgory`: did you mean `category`?");
     assert_eq!(hint(8), "did you mean `https://shop.example`?");
 }
 
 #[test]
-fn a_misspelt_component_type_is_not_also_called_missing() {
+fn a_misspelt_component_type_is_not_also_reported_as_missing() {
     assert_eq!(
-        told(&with(&json!([{"type": "BDY", "text": "b"}]))),
+        report(&with_components(&json!([{"type": "BDY", "text": "b"}]))),
         ["/components/0/type not-a-choice"]
     );
 }
 
 #[test]
-fn only_the_first_items_of_a_list_over_its_limit_are_read() {
+fn items_beyond_the_limit_of_a_list_are_not_checked() {
     let many = vec![json!({"type": "QUICK_REPLY"}); 500];
-    let told = told(&buttons(&json!(many)));
-    assert_eq!(told.len(), 21);
+    let lines = report(&buttons(&json!(many)));
+    assert_eq!(lines.len(), 21);
     assert_eq!(
-        (&*told[0], &*told[20]),
+        (&*lines[0], &*lines[20]),
         ("/components/1/buttons too-many", "/components/1/buttons/19/text required")
     );
 }
 
 #[test]
-fn a_hundred_violations_are_told_and_the_rest_counted() {
+fn a_hundred_violations_are_listed_and_the_rest_is_counted() {
     let text = "{{x}}".repeat(150);
     let violations = read(&body(&text, &Value::Null)).unwrap_err();
     assert_eq!((violations.listed().len(), violations.omitted()), (100, 50));
 }
 
 #[test]
-fn samples_are_asked_for_only_with_placeholders() {
+fn samples_are_required_only_with_placeholders() {
     assert_eq!(
-        told(&with(&json!([{"type": "BODY", "text": "{{1}}"}]))),
+        report(&with_components(&json!([{"type": "BODY", "text": "{{1}}"}]))),
         ["/components/0/example required"]
     );
     assert_eq!(
-        told(&with(&json!([{"type": "BODY", "text": "{{1}}", "example": {}}]))),
+        report(&with_components(&json!([{"type": "BODY", "text": "{{1}}", "example": {}}]))),
         ["/components/0/example/body_text required"]
     );
-    assert_eq!(told(&body("{{1}}", &json!([]))), ["/components/0/example/body_text samples-count"]);
     assert_eq!(
-        told(&body("{{1}}", &json!([["a"], ["b"]]))),
+        report(&body("{{1}}", &json!([]))),
         ["/components/0/example/body_text samples-count"]
     );
     assert_eq!(
-        told(&body("{{1}}", &json!(["a"]))),
+        report(&body("{{1}}", &json!([["a"], ["b"]]))),
+        ["/components/0/example/body_text samples-count"]
+    );
+    assert_eq!(
+        report(&body("{{1}}", &json!(["a"]))),
         ["/components/0/example/body_text/0 wrong-type"]
     );
     assert_eq!(
-        told(&body("{{1}}", &json!([[7]]))),
+        report(&body("{{1}}", &json!([[7]]))),
         ["/components/0/example/body_text/0/0 wrong-type"]
     );
     assert_eq!(
-        told(&body("{{1}}", &json!([[" "]]))),
+        report(&body("{{1}}", &json!([[" "]]))),
         ["/components/0/example/body_text/0/0 empty"]
     );
 }
 
 #[test]
-fn a_media_header_needs_its_address_and_no_text() {
+fn a_media_header_requires_a_url_and_no_text() {
     assert_eq!(
-        told(&and(&json!({"type": "HEADER", "format": "MEDIA"}))),
+        report(&with_component(&json!({"type": "HEADER", "format": "MEDIA"}))),
         ["/components/1/example required"]
     );
     assert_eq!(
-        told(&and(&json!({"type": "HEADER", "format": "MEDIA", "text": 7, "example": {}}))),
+        report(&with_component(
+            &json!({"type": "HEADER", "format": "MEDIA", "text": 7, "example": {}})
+        )),
         ["/components/1/example/media_url required"]
     );
     assert_eq!(
-        told(&and(&json!({"type": "HEADER", "text": "t"}))),
+        report(&with_component(&json!({"type": "HEADER", "text": "t"}))),
         ["/components/1/format required"]
     );
     assert_eq!(
-        told(&and(&json!({"type": "HEADER", "format": "TEXT"}))),
+        report(&with_component(&json!({"type": "HEADER", "format": "TEXT"}))),
         ["/components/1/text required"]
     );
 }
 
 #[test]
-fn each_button_type_demands_its_own_fields() {
+fn each_button_type_requires_its_own_fields() {
     for (button, missing) in [
         (json!({"type": "QUICK_REPLY"}), &["text"][..]),
         (json!({"type": "URL"}), &["text", "url"]),
@@ -352,12 +362,12 @@ fn each_button_type_demands_its_own_fields() {
             .iter()
             .map(|field| format!("/components/1/buttons/0/{field} required"))
             .collect();
-        assert_eq!(told(&buttons(&json!([button]))), expected);
+        assert_eq!(report(&buttons(&json!([button]))), expected);
     }
 }
 
 #[test]
-fn what_is_kept_is_canonical_and_what_nobody_uses_is_not_kept() {
+fn the_stored_content_is_canonical_and_omits_unused_fields() {
     let document = json!({
         "components": [
             {"text": "Hi {{1}}", "type": "body", "format": "TEXT", "example": {"x": 1, "body_text": [["Ada"]]}},
@@ -391,14 +401,14 @@ fn what_is_kept_is_canonical_and_what_nobody_uses_is_not_kept() {
 }
 
 #[test]
-fn a_document_that_is_no_object_is_refused_as_a_whole() {
+fn a_document_that_is_not_an_object_is_rejected() {
     for document in ["null", "[]", "7", "\"x\"", "true"] {
-        assert_eq!(told(document), [" wrong-type"], "{document}");
+        assert_eq!(report(document), [" wrong-type"], "{document}");
     }
 }
 
 #[test]
-fn a_long_key_cannot_make_a_long_pointer() {
+fn a_long_key_does_not_produce_a_long_pointer() {
     let key = "k".repeat(100_000);
     let document = format!(r#"{{"{key}":{{"a":1,"a":2}}}}"#);
     let violations = read(&document).unwrap_err();

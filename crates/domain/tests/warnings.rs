@@ -1,7 +1,7 @@
-//! Warnings: for each advice the smallest document that gets it, the nearest one that does not,
-//! and where it is told. Also that asking for warnings changes nothing else.
+//! Warnings: for each rule a minimal document that triggers it, a similar document that does not,
+//! and the location of the warning. Collecting warnings does not change the result of a check.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ fn warnings(document: &Value) -> Warnings {
     check(&document.to_string()).warnings
 }
 
-fn told(document: &Value) -> Vec<String> {
+fn report(document: &Value) -> Vec<String> {
     warnings(document).listed().iter().map(line).collect()
 }
 
@@ -32,27 +32,27 @@ fn line(warning: &Warning) -> String {
 }
 
 /// A valid template with these components.
-fn with(components: &Value) -> Value {
+fn with_components(components: &Value) -> Value {
     json!({"name": "n", "language": "en_US", "category": "MARKETING",
         "allow_category_change": true, "components": components})
 }
 
 /// A valid template with a body and this component.
-fn and(component: &Value) -> Value {
-    with(&json!([{"type": "BODY", "text": "b"}, component]))
+fn with_component(component: &Value) -> Value {
+    with_components(&json!([{"type": "BODY", "text": "b"}, component]))
 }
 
 fn button(button: &Value) -> Value {
-    and(&json!({"type": "BUTTONS", "buttons": [button]}))
+    with_component(&json!({"type": "BUTTONS", "buttons": [button]}))
 }
 
-/// A button whose address ends in a placeholder.
+/// A button whose URL ends in a placeholder.
 fn suffixed(url: &str) -> Value {
     button(&json!({"type": "URL", "text": "t", "url": url, "example": "x"}))
 }
 
-fn top(field: &str, value: &Value) -> Value {
-    let mut document = with(&json!([{"type": "BODY", "text": "b"}]));
+fn with_field(field: &str, value: &Value) -> Value {
+    let mut document = with_components(&json!([{"type": "BODY", "text": "b"}]));
     document[field] = value.clone();
     document
 }
@@ -64,35 +64,36 @@ fn body(text: &str) -> Value {
     if !samples.is_empty() {
         body["example"] = json!({"body_text": [samples]});
     }
-    with(&json!([body]))
+    with_components(&json!([body]))
 }
 
 fn header(text: &str) -> Value {
-    and(&json!({"type": "HEADER", "format": "TEXT", "text": text}))
+    with_component(&json!({"type": "HEADER", "format": "TEXT", "text": text}))
 }
 
 fn media(mut header: Value) -> Value {
     header["type"] = json!("HEADER");
     header["format"] = json!("MEDIA");
     header["example"] = json!({"media_url": "https://shop.example/a.png"});
-    and(&header)
+    with_component(&header)
 }
 
-/// A warning, a document that does not take it, what is then told, and the nearest that does.
+/// Each warning, a document that triggers it, its location, and a similar document that does not.
+#[expect(clippy::too_many_lines, reason = "the table has a row for each rule")]
 fn table() -> Vec<(WarningRule, Value, &'static str, Value)> {
     let url = |url: &str| button(&json!({"type": "URL", "text": "t", "url": url}));
     vec![
         (
             WarningRule::UnknownField,
-            top("colour", &json!("red")),
+            with_field("colour", &json!("red")),
             "/colour unknown-field",
-            top("colour", &Value::Null),
+            with_field("colour", &Value::Null),
         ),
         (
             WarningRule::UnknownField,
-            with(&json!([{"type": "BODY", "text": "b", "txt": 1}])),
+            with_components(&json!([{"type": "BODY", "text": "b", "txt": 1}])),
             "/components/0/txt unknown-field",
-            with(&json!([{"type": "BODY", "text": "b"}])),
+            with_components(&json!([{"type": "BODY", "text": "b"}])),
         ),
         (
             WarningRule::UnusedField,
@@ -108,13 +109,15 @@ fn table() -> Vec<(WarningRule, Value, &'static str, Value)> {
         ),
         (
             WarningRule::UnusedField,
-            with(&json!([{"type": "BODY", "text": "b", "format": "TEXT"}])),
+            with_components(&json!([{"type": "BODY", "text": "b", "format": "TEXT"}])),
             "/components/0/format unused-field",
             header("h"),
         ),
         (
             WarningRule::UnusedField,
-            with(&json!([{"type": "BODY", "text": "b", "example": {"body_text": [["a"]]}}])),
+            with_components(
+                &json!([{"type": "BODY", "text": "b", "example": {"body_text": [["a"]]}}]),
+            ),
             "/components/0/example unused-field",
             body("b {{1}} b"),
         ),
@@ -126,9 +129,9 @@ fn table() -> Vec<(WarningRule, Value, &'static str, Value)> {
         ),
         (
             WarningRule::InvisibleCharacter,
-            top("name", &json!("n\u{2060}")),
+            with_field("name", &json!("n\u{2060}")),
             "/name invisible-character 1..2",
-            top("name", &json!("n")),
+            with_field("name", &json!("n")),
         ),
         (
             WarningRule::BidiCharacter,
@@ -182,22 +185,22 @@ fn table() -> Vec<(WarningRule, Value, &'static str, Value)> {
 }
 
 #[test]
-fn every_advice_is_given_for_the_smallest_document_and_not_for_the_nearest() {
-    for (advice, document, line, good) in table() {
-        assert_eq!(told(&document), [line], "{} of {document}", advice.id());
-        assert_eq!(told(&good), [""; 0], "{} of {good}", advice.id());
-        assert!(line.contains(&format!(" {}", advice.id())));
-        assert!(check(&document.to_string()).template.is_ok(), "warnings do not block");
+fn every_warning_is_reported_for_a_minimal_document_and_not_for_a_similar_one() {
+    for (rule, document, line, good) in table() {
+        assert_eq!(report(&document), [line], "{} of {document}", rule.id());
+        assert_eq!(report(&good), [""; 0], "{} of {good}", rule.id());
+        assert!(line.contains(&format!(" {}", rule.id())));
+        assert!(check(&document.to_string()).template.is_ok(), "a warning is not a violation");
     }
 }
 
 #[test]
-fn no_advice_is_without_its_row() {
-    let rows: Vec<WarningRule> = table().into_iter().map(|(advice, ..)| advice).collect();
-    let without: Vec<&str> =
-        WarningRule::ALL.iter().filter(|advice| !rows.contains(advice)).map(|it| it.id()).collect();
+fn every_warning_has_a_row_in_the_table() {
+    let rows: Vec<WarningRule> = table().into_iter().map(|(rule, ..)| rule).collect();
+    let missing: Vec<&str> =
+        WarningRule::ALL.iter().filter(|rule| !rows.contains(rule)).map(|it| it.id()).collect();
     assert_eq!(
-        without,
+        missing,
         [
             "code-sample",
             "braces-unpaired",
@@ -207,63 +210,63 @@ fn no_advice_is_without_its_row() {
             "product-cards",
             "same-content"
         ],
-        "the last takes another template, the others have their rows in `whatsapp/warnings.rs`"
+        "the last requires another template; the others have rows in `whatsapp/warnings.rs`"
     );
 }
 
 #[test]
-fn a_warning_is_written_like_a_violation_and_has_its_hint() {
-    let document = top("nam", &json!(1));
+fn a_warning_is_serialised_like_a_violation_and_has_a_hint() {
+    let document = with_field("nam", &json!(1));
     assert_eq!(
         serde_json::to_value(warnings(&document).listed()).unwrap(),
         json!([{"pointer": "/nam", "rule": "unknown-field",
-            "message": "is unknown to a template: neither checked nor kept",
+            "message": "is not a field of a template: neither checked nor stored",
             "hint": "did you mean `name`?"}])
     );
-    let document = top("nam\u{2060}e", &json!(1));
-    let message = "is unknown to a template, as its name holds the word joiner U+2060: neither checked nor kept";
+    let document = with_field("nam\u{2060}e", &json!(1));
+    let message = "is not a field of a template (its name contains the word joiner U+2060): neither checked nor stored";
     assert_eq!(warnings(&document).listed()[0].message, message);
     let document = body("Hello {{1}}.");
     assert_eq!(
         serde_json::to_value(warnings(&document).listed()).unwrap(),
         json!([{"pointer": "/components/0/text", "rule": "body-ends-with-placeholder",
             "message": "ends with a placeholder; punctuation does not count",
-            "hint": "put a word behind `{{1}}`: WhatsApp refuses it otherwise",
+            "hint": "put a word after `{{1}}`, or WhatsApp rejects it",
             "span": {"start": 6, "end": 11}}])
     );
 }
 
 #[test]
-fn a_hint_names_what_is_known_or_who_uses_the_field() {
+fn the_hint_lists_the_known_fields_or_the_objects_that_use_the_field() {
     let hint = |document: &Value| warnings(document).listed()[0].hint.clone();
     assert_eq!(
-        hint(&with(&json!([{"type": "BODY", "text": "b", "colour": 1}]))),
-        "leave it out; known here: `type`, `text`, `example`"
+        hint(&with_components(&json!([{"type": "BODY", "text": "b", "colour": 1}]))),
+        "leave it out; the fields are `type`, `text`, `example`"
     );
     assert_eq!(
         hint(&button(&json!({"type": "COPY_CODE", "example": "A", "url": "x"}))),
         "leave it out; it belongs to a URL button"
     );
     assert_eq!(
-        hint(&top("buttons", &json!([]))),
+        hint(&with_field("buttons", &json!([]))),
         "leave it out; it belongs to a BUTTONS component"
     );
     assert_eq!(
-        hint(&top("text", &json!([]))),
+        hint(&with_field("text", &json!([]))),
         "leave it out; it belongs to a HEADER of format TEXT, a BODY component, a FOOTER component …"
     );
 }
 
 #[test]
-fn warnings_are_given_beside_violations_and_only_where_they_are_certain() {
+fn warnings_are_reported_next_to_violations_and_only_if_they_are_certain() {
     for (document, lines) in [
-        // What kind of button it is, nobody knows: any field of a button may be meant.
+        // The button type is unknown: any field of a button may be intended.
         (
             button(&json!({"type": "CALL", "text": 1, "url": 1, "odd": 1})),
             &["odd unknown-field"][..],
         ),
         (button(&json!({"phone_number": 1, "buttons": 1})), &["buttons unused-field"]),
-        // A text that is missing or faulty may be meant to have placeholders.
+        // A missing or invalid text may be intended to have placeholders.
         (button(&json!({"type": "URL", "text": "t", "example": "x"})), &[]),
         (button(&json!({"type": "URL", "text": "t", "url": "{{x}}", "example": "x"})), &[]),
         (
@@ -274,15 +277,15 @@ fn warnings_are_given_beside_violations_and_only_where_they_are_certain() {
     ] {
         let lines: Vec<_> =
             lines.iter().map(|line| format!("/components/1/buttons/0/{line}")).collect();
-        assert_eq!(told(&document), lines, "{document}");
+        assert_eq!(report(&document), lines, "{document}");
         assert!(check(&document.to_string()).template.is_err());
     }
     let header = json!({"type": "HEADER", "text": "t", "example": 1, "buttons": 1});
-    assert_eq!(told(&and(&header)), ["/components/1/buttons unused-field"]);
+    assert_eq!(report(&with_component(&header)), ["/components/1/buttons unused-field"]);
 }
 
 #[test]
-fn every_limit_of_whatsapp_is_told_and_names_and_samples_are_texts_too() {
+fn every_whatsapp_limit_is_reported_and_names_and_samples_are_checked() {
     let document = json!({
         "name": "n\u{200e}", "language": "en_US", "category": "UTILITY", "allow_category_change": true,
         "components": [
@@ -295,7 +298,7 @@ fn every_limit_of_whatsapp_is_told_and_names_and_samples_are_texts_too() {
         ],
     });
     assert_eq!(
-        told(&document),
+        report(&document),
         [
             "/name bidi-character 1..2",
             "/components/0/text over-whatsapp-limit 1024..1032",
@@ -308,28 +311,28 @@ fn every_limit_of_whatsapp_is_told_and_names_and_samples_are_texts_too() {
 }
 
 #[test]
-fn a_hostile_document_gets_a_small_answer_in_little_time() {
+fn a_hostile_document_is_checked_quickly_with_a_small_result() {
     let members: Vec<String> =
         (0..20_000).map(|number| format!("\"{}{number}\":0", "n".repeat(20))).collect();
     let members = format!("{{{}}}", members.join(","));
     let texts = ["\u{200b}a", "{{1}}{{1}}a ", "bit.ly/a ", "{{", "🏴\u{e0067}", "a.", "http://"];
     let texts = texts.map(|text| body(&text.repeat(300_000 / text.len())).to_string());
     for document in [members].iter().chain(&texts) {
-        let begun = Instant::now();
+        let start = Instant::now();
         let warnings = check(document).warnings;
-        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
         assert!(warnings.listed().len() <= 100);
-        let answer = serde_json::to_string(warnings.listed()).unwrap();
-        assert!(answer.len() < 100_000, "{} bytes", answer.len());
+        let response = serde_json::to_string(warnings.listed()).unwrap();
+        assert!(response.len() < 100_000, "{} bytes", response.len());
     }
     let many: Vec<_> = (0..150).map(|number| (format!("k{number}"), json!(0))).collect();
     let warnings = warnings(&Value::Object(many.into_iter().collect()));
     assert_eq!((warnings.listed().len(), warnings.omitted()), (100, 50));
 }
 
-/// Strings that come near to what warnings are about.
+/// Strings that often trigger warnings.
 fn text() -> impl Strategy<Value = String> {
-    let piece = prop::sample::select(vec![
+    let fragment = prop::sample::select(vec![
         "a",
         " ",
         "{{1}}",
@@ -358,7 +361,7 @@ fn text() -> impl Strategy<Value = String> {
         "\n",
     ]);
     prop_oneof![
-        prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat()),
+        prop::collection::vec(fragment, 0..30).prop_map(|fragments| fragments.concat()),
         any::<String>(),
     ]
 }
@@ -402,17 +405,17 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-fn judge(document: &Value) -> Result<(), TestCaseError> {
+fn assert_consistent(document: &Value) -> Result<(), TestCaseError> {
     let text = document.to_string();
     let parsed = Document::parse(text.as_bytes()).unwrap();
     let Checked { template, warnings } = Template::check(&parsed, &V1);
     prop_assert_eq!(template, Template::read(&parsed, &V1));
     for warning in warnings.listed() {
-        let place = document.pointer(&warning.pointer);
-        prop_assert!(place.is_some(), "{:?} in {}", warning, document);
+        let value = document.pointer(&warning.pointer);
+        prop_assert!(value.is_some(), "{:?} in {}", warning, document);
         prop_assert!(!warning.hint.is_empty());
         if let Some(span) = warning.span {
-            let length = place.and_then(Value::as_str).unwrap().chars().count();
+            let length = value.and_then(Value::as_str).unwrap().chars().count();
             prop_assert!(span.start < span.end && span.end <= length, "{:?}", warning);
         }
     }
@@ -423,24 +426,24 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(600) })]
 
     #[test]
-    fn any_document_is_checked_as_it_is_read_and_warned_of_at_real_places(document in value()) {
-        judge(&document)?;
+    fn a_check_of_any_document_agrees_with_reading_it_and_points_to_existing_values(document in value()) {
+        assert_consistent(&document)?;
     }
 
     #[test]
-    fn any_text_is_checked_as_it_is_read_and_warned_of_at_real_places(
+    fn a_check_of_any_text_agrees_with_reading_it_and_points_to_existing_values(
         text in text(), name in text(), label in text(), sample in text(), url in text(),
     ) {
-        let mut document = with(&json!([
+        let mut document = with_components(&json!([
             {"type": "BODY", "text": text, "example": {"body_text": [[sample, sample]]}},
             {"type": "BUTTONS", "buttons": [{"type": "URL", "text": label, "url": format!("https://{url}"), "example": sample}]},
         ]));
         document["name"] = json!(name);
-        judge(&document)?;
+        assert_consistent(&document)?;
     }
 
     #[test]
-    fn no_bytes_panic_the_check(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn a_check_of_any_bytes_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         if let Ok(document) = Document::parse(&bytes) {
             prop_assert_eq!(Template::check(&document, &V1).template, Template::read(&document, &V1));
         }

@@ -64,7 +64,7 @@ const SHOWN: &str = r#"error[required]: /allow_category_change: is required
   |
   = help: Whether an edit may change the category.
 
-error[not-a-choice]: /category: `MARKETTING` is none of MARKETING, UTILITY, AUTHENTICATION
+error[not-a-choice]: /category: `MARKETTING` is not one of MARKETING, UTILITY, AUTHENTICATION
  --> small.json:4:15
   |
 4 |   "category": "MARKETTING",
@@ -80,21 +80,21 @@ error[placeholder-syntax]: /components/0/text: `{{name}}` is not a placeholder
   |
   = help: number the placeholders: `{{1}}`, `{{2}}` … up to `{{999}}`
 
-warning[invisible-character]: /components/0/text: holds the zero-width space U+200B
+warning[invisible-character]: /components/0/text: contains the zero-width space U+200B
  --> small.json:6:59
   |
 6 |     { "type": "BODY", "text": "日本 \ud83d\ude00\n{{name}} b\u200b", "colour": 1 }
   |                                                             ^^^^^^
   |
-  = help: remove it, unless it is there on purpose
+  = help: remove it, unless it is intended
 
-warning[unknown-field]: /components/0/colour: is unknown to a BODY component: neither checked nor kept
+warning[unknown-field]: /components/0/colour: is not a field of a BODY component: neither checked nor stored
  --> small.json:6:68
   |
 6 |     { "type": "BODY", "text": "日本 \ud83d\ude00\n{{name}} b\u200b", "colour": 1 }
   |                                                                      ^^^^^^^^
   |
-  = help: leave it out; known here: `type`, `text`, `example`
+  = help: leave it out; the fields are `type`, `text`, `example`
 
 1 file: 3 faults, 2 warnings
 "#;
@@ -143,7 +143,7 @@ fn github_gets_annotations() {
         lines[..2],
         [
             "::error file=a%2Cb.json,line=1,endLine=8,title=required::/allow_category_change: is required%0AWhether an edit may change the category.",
-            "::error file=a%2Cb.json,line=4,endLine=4,col=15,endColumn=27,title=not-a-choice::/category: `MARKETTING` is none of MARKETING, UTILITY, AUTHENTICATION%0Adid you mean `MARKETING`?",
+            "::error file=a%2Cb.json,line=4,endLine=4,col=15,endColumn=27,title=not-a-choice::/category: `MARKETTING` is not one of MARKETING, UTILITY, AUTHENTICATION%0Adid you mean `MARKETING`?",
         ]
     );
     assert!(

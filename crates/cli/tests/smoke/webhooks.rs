@@ -303,7 +303,10 @@ fn the_local_receiver_says_what_is_wrong_with_a_delivery() {
         assert!(said.contains(word), "{word:?} in {said}");
     }
     let said = refused(dir.path(), &["listen", "--secret", "whsec_short"]);
-    assert!(said.contains("whsec_ and 24 to 64 bytes") && !said.contains("short"), "{said}");
+    assert!(
+        said.contains("whsec_ followed by 24 to 64 bytes") && !said.contains("short"),
+        "{said}"
+    );
 }
 
 /// A token that could not be anywhere by chance.
@@ -320,8 +323,11 @@ fn a_receiver_for_meta_is_asked_signed_for_and_told_what_meta_would_tell() {
     let add = ["add", "waba", &listener.url, "--format"];
     for (arguments, says) in [
         (vec!["whatsapp"], "--verify-token is needed"),
-        (vec!["whatsapp", "--verify-token", "wrong"], "answered 403"),
-        (vec!["whatsapp", "--verify-token", KNOWN, "--secret", "short"], "--secret is no secret"),
+        (vec!["whatsapp", "--verify-token", "wrong"], "with 403 instead of 200"),
+        (
+            vec!["whatsapp", "--verify-token", KNOWN, "--secret", "short"],
+            "--secret is not a valid secret",
+        ),
         (vec!["galley", "--verify-token", KNOWN], "belongs to the format"),
         (vec!["meta"], "one of galley, whatsapp"),
     ] {

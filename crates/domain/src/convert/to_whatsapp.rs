@@ -76,7 +76,9 @@ fn without_marks(lower: &str) -> String {
 /// One of WhatsApp's codes, if there is one near.
 pub(super) fn language(code: &str, ledger: &mut Ledger) -> String {
     let known = whatsapp::CODES.binary_search(&code).is_ok();
-    let Some(nearest) = whatsapp::meant(code).filter(|_| !known) else { return code.to_owned() };
+    let Some(nearest) = whatsapp::suggestion(code).filter(|_| !known) else {
+        return code.to_owned();
+    };
     let message = format!("becomes `{nearest}`: WhatsApp has no `{code}`");
     let hint = "write another of WhatsApp's codes if that is not the language of the texts";
     ledger.note(Issue::LanguageChanged, "/language", message, hint);

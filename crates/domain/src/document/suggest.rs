@@ -1,18 +1,22 @@
-//! "Did you mean": the nearest of a few known words.
+//! "Did you mean" suggestions: the known word nearest to a misspelt one.
 
-/// The known word nearest to what was written, if one is near enough to be meant.
+/// Longest word to suggest a correction for: the edit distance costs the product of the lengths.
+const MAX_WORD_BYTES: usize = 50;
+
+/// Number of known words to compare with, because the known words may come from the client.
+const MAX_CANDIDATES: usize = 1_000;
+
+/// The known word nearest to `written`, if one is near enough to be a misspelling of it.
 pub fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    // Nobody misspells a keyword with fifty letters, and the distance costs the product of lengths.
-    if written.len() > 50 {
+    if written.len() > MAX_WORD_BYTES {
         return None;
     }
     let folded = written.to_lowercase();
-    // Either side may be a caller's: nothing much longer is meant, and nobody reads a thousand keys.
-    let alike = |word: &&str| word.len() <= 2 * written.len() + 4;
+    let has_similar_length = |word: &&str| word.len() <= 2 * written.len() + 4;
     known
         .into_iter()
-        .take(1_000)
-        .filter(alike)
+        .take(MAX_CANDIDATES)
+        .filter(has_similar_length)
         .map(|word| (strsim::damerau_levenshtein(&folded, &word.to_lowercase()), word))
         .filter(|(distance, word)| *distance <= (word.chars().count() / 3).max(1))
         .min_by_key(|(distance, _)| *distance)
@@ -24,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_is_recognised_and_something_else_is_not() {
+    fn a_misspelling_is_recognised_and_a_different_word_is_not() {
         let known = ["MARKETING", "UTILITY", "AUTHENTICATION"];
         assert_eq!(nearest("marketting", known), Some("MARKETING"));
         assert_eq!(nearest("Utilty", known), Some("UTILITY"));

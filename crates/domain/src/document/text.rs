@@ -1,33 +1,67 @@
-//! Fast scans over strings that several checks share.
+//! Fast scans over strings, and character classes that several checks share.
 
-/// Whether there are more than `max` characters, counting only when the bytes leave it open.
+use icu_properties::{
+    props::{EnumeratedProperty, Script},
+    script::ScriptWithExtensions,
+};
+
+/// Whether `text` has more than `max` characters. Counts characters only if the number of bytes
+/// does not decide it.
 pub(crate) fn longer_than(text: &str, max: usize) -> bool {
     text.len() > max && text.chars().nth(max).is_some()
 }
 
-/// Whether a text has such a byte. All of them are looked at, which a processor does many at a time:
-/// stopping at the first one found would make it look at each by itself.
-pub(crate) fn has_byte(text: &str, is_such: impl Fn(u8) -> bool) -> bool {
-    text.bytes().fold(false, |has, byte| has | is_such(byte))
+/// Whether any byte matches. Reads every byte, because a loop without an early exit is vectorised.
+pub(crate) fn has_byte(text: &str, is_match: impl Fn(u8) -> bool) -> bool {
+    text.bytes().fold(false, |found, byte| found | is_match(byte))
 }
 
-/// Whether that byte stands twice in a row in a text, found out likewise.
-pub(crate) fn has_pair(text: &str, of: u8) -> bool {
+/// Whether `byte` appears twice in a row. Reads every byte, for the same reason.
+pub(crate) fn has_pair(text: &str, byte: u8) -> bool {
     let bytes = text.as_bytes();
-    let is_it = |(first, second): (&u8, &u8)| *first == of && *second == of;
-    bytes.iter().zip(bytes.get(1..).unwrap_or_default()).fold(false, |has, it| has | is_it(it))
+    let is_pair = |(first, second): (&u8, &u8)| *first == byte && *second == byte;
+    let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
+    pairs.fold(false, |found, pair| found | is_pair(pair))
 }
 
-/// What parts lines and paragraphs without being a control character.
+/// Whether a character separates lines or paragraphs without being a control character. These are
+/// the only members of the categories Zl and Zp.
 pub(crate) fn is_separator(character: char) -> bool {
     matches!(character, '\u{2028}' | '\u{2029}')
 }
 
-/// Thai, Lao, Myanmar, Khmer, Chinese and Japanese put no space between words.
-pub(crate) fn stands_alone(letter: char) -> bool {
-    matches!(letter,
-        '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
-        | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
-        | '\u{20000}'..='\u{3ffff}')
-        && letter.is_alphanumeric()
+/// Whether a character is a letter or digit of a script that is written without spaces between
+/// words. Search and word counts treat each of them as a word.
+pub(crate) fn is_unspaced_letter(character: char) -> bool {
+    if character.is_ascii() || !character.is_alphanumeric() {
+        return false;
+    }
+    // No Unicode property lists these scripts.
+    match Script::for_char(character) {
+        Script::Han
+        | Script::Hiragana
+        | Script::Katakana
+        | Script::Khmer
+        | Script::Lao
+        | Script::Myanmar
+        | Script::Thai => true,
+        // Hiragana and Katakana share characters such as `ー`.
+        Script::Common => ScriptWithExtensions::new().has_script(character, Script::Katakana),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_of_scripts_without_spaces_are_recognised() {
+        for letter in "ก๕ກကក漢々かカーｶ𠀀".chars() {
+            assert!(is_unspaced_letter(letter), "{letter}");
+        }
+        for letter in "aé5яعहअ한ʼ -。、฿".chars() {
+            assert!(!is_unspaced_letter(letter), "{letter}");
+        }
+    }
 }

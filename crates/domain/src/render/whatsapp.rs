@@ -241,7 +241,7 @@ fn end(spot: &Spot<'_, '_>, report: &mut ViolationCollector) -> Option<i64> {
             let mut faults = Vec::new();
             timestamp::check(written, &mut faults);
             spot.faults(faults, report);
-            timestamp::read(written).map(jiff::Timestamp::as_millisecond)
+            timestamp::parse(written).map(jiff::Timestamp::as_millisecond)
         }
         Some(Json::Number(_)) => spot.integer(EARLIEST_END, LATEST_END, report),
         Some(_) => {

@@ -170,7 +170,7 @@ impl<'d> ObjectView<'d> {
     /// Takes back whatever was told of a field, because it should not be there at all.
     pub(crate) fn take_back(self, field: &str, report: &mut ViolationCollector) {
         let place = self.pointer(field);
-        report.take_back(|told| {
+        report.retract(|told| {
             let below = told.pointer.strip_prefix(&place);
             below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         });
@@ -178,7 +178,7 @@ impl<'d> ObjectView<'d> {
 
     /// Warns of something about one of its fields.
     pub(crate) fn warn(self, field: &str, warnings: &mut Warnings, note: TextWarning) {
-        warnings.add(|| note.warning(self.pointer(field)));
+        warnings.add(|| note.into_warning(self.pointer(field)));
     }
 
     fn note(

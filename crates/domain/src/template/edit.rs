@@ -67,7 +67,7 @@ impl Edit {
             let field = pointer.strip_prefix('/').unwrap_or_default();
             rulebook.edit.fields.iter().any(|it| it.name == field)
         };
-        warnings.take_back(|it| it.rule == WarningRule::UnknownField && of_edits(&it.pointer));
+        warnings.retract(|it| it.rule == WarningRule::UnknownField && of_edits(&it.pointer));
         if !rulebook.checks.is_empty() {
             passed_over(document.root(), template, &mut warnings);
         }
@@ -85,7 +85,7 @@ fn passed_over(root: &Json<'_>, template: &Template, warnings: &mut Warnings) {
                 message,
                 "leave it out, or create another template",
             );
-            warnings.add(|| note.warning(format!("/{field}")));
+            warnings.add(|| note.into_warning(format!("/{field}")));
         }
     }
 }
@@ -130,7 +130,8 @@ fn judged_as_whole(
         Some(Member { key: field.name.into(), value, repeated: false })
     });
     let repeated = sent.iter().filter(|member| member.repeated).cloned();
-    let whole = Document::of(members.chain(repeated).collect(), document.has_duplicates());
+    let whole =
+        Document::from_members(members.chain(repeated).collect(), document.has_duplicates());
     let edited = Template::read(&whole, rulebook)?;
     let changes_content = fields.iter().any(|it| is_content(it) && given(it.name).is_some());
     Ok(Edit::Replace {

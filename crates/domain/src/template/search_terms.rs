@@ -2,7 +2,7 @@
 //! what is asked.
 
 use crate::{
-    document::{Document, Json, text::stands_alone},
+    document::{Document, Json, text::is_unspaced_letter},
     template::Template,
 };
 
@@ -16,7 +16,7 @@ pub fn words(text: &str) -> Vec<String> {
     let mut word = String::new();
     let mut letters = 0;
     for letter in text.chars() {
-        let alone = stands_alone(letter);
+        let alone = is_unspaced_letter(letter);
         if (alone || !letter.is_alphanumeric()) && !word.is_empty() {
             words.push(std::mem::take(&mut word));
             letters = 0;

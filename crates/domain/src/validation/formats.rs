@@ -1,4 +1,4 @@
-//! What a string has to be: length, characters and form.
+//! Checks strings: length, characters and format.
 
 mod address;
 
@@ -10,35 +10,35 @@ use crate::{
     validation::{
         formatting, languages, languages::whatsapp, placeholder_context, placeholders, timestamp,
     },
-    violation::{Rule, Span, TextViolation, shortened},
+    violation::{Rule, Span, TextViolation, are, counted, shortened},
 };
 
-/// Checks a string against its row; answers how many placeholders it holds when it may hold any
-/// and they are all good.
+/// Checks a string against its rule. Returns the number of distinct placeholders, or `None` if
+/// there are none or some are invalid.
 pub(crate) fn check(
     rule: &StringRule,
     text: &str,
-    faults: &mut Vec<TextViolation>,
+    violations: &mut Vec<TextViolation>,
 ) -> Option<usize> {
-    check_in(ParameterFormat::Positional, rule, text, faults)
+    check_in(ParameterFormat::Positional, rule, text, violations)
 }
 
-/// Checks a string likewise, in a document whose placeholders are written in that format.
+/// Checks a string like [`check`], in a document with the given placeholder format.
 pub(crate) fn check_in(
     format: ParameterFormat,
     rule: &StringRule,
     text: &str,
-    faults: &mut Vec<TextViolation>,
+    violations: &mut Vec<TextViolation>,
 ) -> Option<usize> {
     if text.trim_start().is_empty() {
-        faults.push(
-            TextViolation::new(Rule::Empty, "must not be empty or only white space")
+        violations.push(
+            TextViolation::new(Rule::Empty, "must not be empty or consist only of whitespace")
                 .hint("write something visible"),
         );
         return None;
     }
-    // These forms say how long they are, and say it better.
-    let sized_by_form = matches!(
+    // These formats imply a length, and their messages state it.
+    let has_own_length = matches!(
         rule.format,
         StringFormat::Language
             | StringFormat::Locale
@@ -47,169 +47,173 @@ pub(crate) fn check_in(
             | StringFormat::Timestamp
             | StringFormat::SignatureHash
     );
-    if !sized_by_form && longer_than(text, rule.max) {
+    if !has_own_length && longer_than(text, rule.max) {
         let length = text.chars().count();
-        let message = format!("has {length} characters; at most {} are allowed", rule.max);
-        let hint = format!("shorten it by {}", length - rule.max);
-        let span = Span { start: rule.max, end: length };
-        faults.push(TextViolation::new(Rule::TooLong, message).hint(hint).at(span));
-        // A text of any length is not searched for further faults: that work has a limit too.
+        let max = rule.max;
+        let count = counted(length, "character");
+        let message = format!("has {count}; at most {max} {} allowed", are(max));
+        let hint = format!("shorten it by {}", counted(length - max, "character"));
+        let span = Span { start: max, end: length };
+        violations.push(TextViolation::new(Rule::TooLong, message).hint(hint).at(span));
+        // Do not search a text of unlimited length for further violations.
         return None;
     }
-    control_characters(text, rule, faults);
-    form(rule.format, format, text, faults)
+    check_control_characters(text, rule, violations);
+    check_format(rule.format, format, text, violations)
 }
 
-fn form(
+fn check_format(
     form: StringFormat,
     format: ParameterFormat,
     text: &str,
-    faults: &mut Vec<TextViolation>,
+    violations: &mut Vec<TextViolation>,
 ) -> Option<usize> {
     match form {
         StringFormat::Free => None,
-        StringFormat::Name => name(text, faults),
-        StringFormat::Language => languages::check(text, faults),
-        StringFormat::WithPlaceholders => placeholders::numbered(text, faults),
+        StringFormat::Name => check_name(text, violations),
+        StringFormat::Language => languages::check(text, violations),
+        StringFormat::WithPlaceholders => placeholders::numbered(text, violations),
         StringFormat::WithoutPlaceholders => {
-            placeholders::forbid(text, "no placeholder may stand here", faults);
+            placeholders::forbid(text, "placeholders are not allowed here", violations);
             None
         }
         StringFormat::Url => {
-            address::url(text, faults);
-            placeholders::forbid(text, "this address takes no placeholder", faults);
+            address::check_url(text, violations);
+            placeholders::forbid(text, "placeholders are not allowed in this URL", violations);
             None
         }
         StringFormat::UrlWithSuffix => {
             let base = text.strip_suffix("{{1}}");
-            address::url(base.unwrap_or(text), faults);
-            let why = "an address takes a placeholder only as `{{1}}` at its very end";
-            placeholders::forbid(base.unwrap_or(text), why, faults);
+            address::check_url(base.unwrap_or(text), violations);
+            let message = "a URL may contain a placeholder only as `{{1}}` at its very end";
+            placeholders::forbid(base.unwrap_or(text), message, violations);
             base.is_some().then_some(1)
         }
-        StringFormat::Phone => address::phone(text, faults),
-        StringFormat::DialledPhone => address::dialled(text, faults),
-        StringFormat::Timestamp => timestamp::check(text, faults),
-        StringFormat::Identifier => identifier(text, faults),
+        StringFormat::Phone => address::check_phone(text, violations),
+        StringFormat::DialledPhone => address::check_whatsapp_phone(text, violations),
+        StringFormat::Timestamp => timestamp::check(text, violations),
+        StringFormat::Identifier => check_identifier(text, violations),
         StringFormat::Locale => {
-            whatsapp::check(text, faults);
+            whatsapp::check(text, violations);
             None
         }
         StringFormat::Headline => {
-            formatting::forbid(text, formatting::IN_HEADLINES, faults);
-            let count = placeholders::scan(text, format, faults);
-            placeholder_context::at_most_one(text, count, faults);
+            formatting::forbid(text, formatting::FORBIDDEN_IN_HEADERS, violations);
+            let count = placeholders::scan(text, format, violations);
+            placeholder_context::at_most_one(text, count, violations);
             count
         }
         StringFormat::Message => {
-            let count = placeholders::scan(text, format, faults);
-            placeholder_context::edges(text, faults);
-            placeholder_context::enough_words(text, count, faults);
+            let count = placeholders::scan(text, format, violations);
+            placeholder_context::edges(text, violations);
+            placeholder_context::enough_words(text, count, violations);
             count
         }
         StringFormat::CardMessage => {
-            let count = placeholders::scan(text, format, faults);
-            placeholder_context::edges(text, faults);
+            let count = placeholders::scan(text, format, violations);
+            placeholder_context::edges(text, violations);
             count
         }
         StringFormat::Plain | StringFormat::Label => {
-            let marks = if form == StringFormat::Label { formatting::IN_LABELS } else { &[] };
-            formatting::forbid(text, marks, faults);
-            placeholders::forbid(text, "no placeholder may stand here", faults);
+            let is_label = form == StringFormat::Label;
+            let forbidden = if is_label { formatting::FORBIDDEN_IN_LABELS } else { &[] };
+            formatting::forbid(text, forbidden, violations);
+            placeholders::forbid(text, "placeholders are not allowed here", violations);
             None
         }
-        StringFormat::Link => address::link(text, format, faults),
-        StringFormat::AndroidPackage => package(text, faults),
-        StringFormat::SignatureHash => signature(text, faults),
-        StringFormat::Secret => secret(text, faults),
+        StringFormat::Link => address::check_link(text, format, violations),
+        StringFormat::AndroidPackage => check_package(text, violations),
+        StringFormat::SignatureHash => check_signature(text, violations),
+        StringFormat::Secret => check_secret(text, violations),
     }
 }
 
-/// Whether a string is one line in every respect: separators are line breaks there, too.
+/// Whether a string must be a single line and not even contain U+2028 or U+2029.
 pub(crate) fn is_one_line(rule: &StringRule) -> bool {
     !rule.multiline
         && matches!(rule.format, StringFormat::Headline | StringFormat::Plain | StringFormat::Label)
 }
 
-fn control_characters(text: &str, rule: &StringRule, faults: &mut Vec<TextViolation>) {
-    let (multiline, strict) = (rule.multiline, is_one_line(rule));
-    let refused = |found: char| {
+fn check_control_characters(text: &str, rule: &StringRule, violations: &mut Vec<TextViolation>) {
+    let (multiline, one_line) = (rule.multiline, is_one_line(rule));
+    let is_forbidden = |found: char| {
         (found.is_control() && !(multiline && matches!(found, '\n' | '\r' | '\t')))
-            || (strict && is_separator(found))
+            || (one_line && is_separator(found))
     };
-    // Hardly any text holds one; bytes tell that quickly. 0xC2 begins U+0080 to U+00BF, and 0xE2
-    // the separators.
+    // Few texts contain one, and a scan of the bytes is fast. 0xC2 starts U+0080 to U+00BF, and
+    // 0xE2 starts the separators.
     let is_suspect = |byte: u8| byte < 0x20 || byte == 0x7f || byte == 0xc2 || byte == 0xe2;
     if !has_byte(text, is_suspect) {
         return;
     }
-    if let Some((at, found)) = text.char_indices().find(|(_, found)| refused(*found)) {
+    if let Some((at, found)) = text.char_indices().find(|(_, found)| is_forbidden(*found)) {
         let code = u32::from(found);
         let what = if found.is_control() { "control character" } else { "line break" };
-        let message = format!("holds the {what} U+{code:04X}");
+        let message = format!("contains the {what} U+{code:04X}");
         let span = Span::of(text, at..at + found.len_utf8());
         let hint = if multiline || !(matches!(found, '\n' | '\r' | '\t') || is_separator(found)) {
             "remove it"
         } else {
-            "write it on one line: only body texts take line breaks and tabs"
+            "write it on one line: line breaks and tabs are only allowed in body texts"
         };
-        faults.push(TextViolation::new(Rule::ControlCharacter, message).hint(hint).at(span));
+        violations.push(TextViolation::new(Rule::ControlCharacter, message).hint(hint).at(span));
     }
 }
 
-fn name(text: &str, faults: &mut Vec<TextViolation>) -> Option<usize> {
+fn check_name(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
     let trimmed = text.trim();
     if trimmed.len() != text.len() {
         let hint = format!("did you mean `{}`?", shortened(trimmed));
-        faults.push(
-            TextViolation::new(Rule::NameEdges, "begins or ends with white space").hint(hint),
-        );
+        violations
+            .push(TextViolation::new(Rule::NameEdges, "begins or ends with whitespace").hint(hint));
     }
     None
 }
 
-fn identifier(text: &str, faults: &mut Vec<TextViolation>) -> Option<usize> {
-    let fits = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
-    let (at, odd) = text.char_indices().find(|(_, it)| !fits(*it))?;
-    let span = Span::of(text, at..at + odd.len_utf8());
-    let message = "holds something else than lower-case letters, digits and `_`";
-    let meant = text.trim().to_lowercase().replace([' ', '-', '.'], "_");
-    let hint = if meant.chars().all(fits) && !meant.is_empty() {
-        format!("did you mean `{}`?", shortened(&meant))
+fn check_identifier(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
+    let is_allowed = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
+    let (at, found) = text.char_indices().find(|(_, it)| !is_allowed(*it))?;
+    let span = Span::of(text, at..at + found.len_utf8());
+    let message = "contains characters other than lower-case letters, digits and `_`";
+    let corrected = text.trim().to_lowercase().replace([' ', '-', '.'], "_");
+    let hint = if corrected.chars().all(is_allowed) && !corrected.is_empty() {
+        format!("did you mean `{}`?", shortened(&corrected))
     } else {
         "write a name such as `order_update_2`".to_owned()
     };
-    faults.push(TextViolation::new(Rule::NameForm, message).hint(hint).at(span));
+    violations.push(TextViolation::new(Rule::NameForm, message).hint(hint).at(span));
     None
 }
 
-fn package(text: &str, faults: &mut Vec<TextViolation>) -> Option<usize> {
+fn check_package(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
     let is_part = |part: &str| {
         part.starts_with(|it: char| it.is_ascii_alphabetic())
             && part.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_')
     };
     if !text.contains('.') || !text.split('.').all(is_part) {
-        let message = format!("`{}` is not the name of an Android package", shortened(text));
-        faults.push(TextViolation::new(Rule::PackageForm, message).hint("like `com.example.shop`"));
+        let message = format!("`{}` is not an Android package name", shortened(text));
+        let hint = "write a name such as `com.example.shop`";
+        violations.push(TextViolation::new(Rule::PackageForm, message).hint(hint));
     }
     None
 }
 
-fn signature(text: &str, faults: &mut Vec<TextViolation>) -> Option<usize> {
-    let fits = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'+' | b'/' | b'=');
-    if text.len() != 11 || !text.bytes().all(fits) {
-        let message = "is not the hash of an app's key: 11 letters, digits, `+`, `/` or `=`";
-        faults.push(TextViolation::new(Rule::SignatureForm, message).hint("like `K8a/AINcGX7`"));
+fn check_signature(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
+    let is_allowed = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'+' | b'/' | b'=');
+    if text.len() != 11 || !text.bytes().all(is_allowed) {
+        let message = "is not an app signature hash: 11 letters, digits, `+`, `/` or `=`";
+        let hint = "write a hash such as `K8a/AINcGX7`";
+        violations.push(TextViolation::new(Rule::SignatureForm, message).hint(hint));
     }
     None
 }
 
-/// What is wrong is told without repeating any of it.
-fn secret(text: &str, faults: &mut Vec<TextViolation>) -> Option<usize> {
+/// Checks a secret. The message must not quote any part of it.
+fn check_secret(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
     if text.len() < 16 || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let message = "is no secret: 16 to 256 printable ASCII characters without spaces";
-        let hint = "take the app secret as Meta shows it, or leave it out";
-        faults.push(TextViolation::new(Rule::SecretForm, message).hint(hint));
+        let message = "is not a valid secret: 16 to 256 printable ASCII characters without spaces";
+        let hint = "use the app secret as Meta displays it, or leave it out";
+        violations.push(TextViolation::new(Rule::SecretForm, message).hint(hint));
     }
     None
 }
@@ -218,37 +222,37 @@ fn secret(text: &str, faults: &mut Vec<TextViolation>) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn faults(form: StringFormat, text: &str) -> Vec<&'static str> {
-        let mut faults = Vec::new();
+    fn rules(form: StringFormat, text: &str) -> Vec<&'static str> {
+        let mut violations = Vec::new();
         let rule = StringRule { max: 60, whatsapp_max: None, multiline: false, format: form };
-        check(&rule, text, &mut faults);
-        faults.iter().map(|fault| fault.rule.id()).collect()
+        check(&rule, text, &mut violations);
+        violations.iter().map(|violation| violation.rule.id()).collect()
     }
 
     #[test]
-    fn strings_are_visible_bounded_and_free_of_control_characters() {
+    fn strings_are_visible_limited_in_length_and_free_of_control_characters() {
         for blank in ["", " ", "\t\n", "\u{a0}\u{3000}"] {
-            assert_eq!(faults(StringFormat::Free, blank), ["empty"], "{blank:?}");
+            assert_eq!(rules(StringFormat::Free, blank), ["empty"], "{blank:?}");
         }
-        assert_eq!(faults(StringFormat::Free, &"é".repeat(60)), [""; 0]);
-        assert_eq!(faults(StringFormat::Free, &"é".repeat(61)), ["too-long"]);
+        assert_eq!(rules(StringFormat::Free, &"é".repeat(60)), [""; 0]);
+        assert_eq!(rules(StringFormat::Free, &"é".repeat(61)), ["too-long"]);
         for separator in ["a\u{2028}b", "a\u{2029}b"] {
             for form in [StringFormat::Headline, StringFormat::Plain, StringFormat::Label] {
-                assert_eq!(faults(form, separator), ["control-character"], "{form:?}");
+                assert_eq!(rules(form, separator), ["control-character"], "{form:?}");
             }
-            assert_eq!(faults(StringFormat::Free, separator), [""; 0]);
+            assert_eq!(rules(StringFormat::Free, separator), [""; 0]);
         }
         for control in ['\0', '\n', '\r', '\t', '\u{7f}', '\u{85}', '\u{9f}'] {
             assert_eq!(
-                faults(StringFormat::Free, &format!("a{control}b")),
+                rules(StringFormat::Free, &format!("a{control}b")),
                 ["control-character"],
                 "{control:?}"
             );
         }
         assert_eq!(
-            faults(StringFormat::Free, "a\u{200b}\u{202e}b"),
+            rules(StringFormat::Free, "a\u{200b}\u{202e}b"),
             [""; 0],
-            "invisible is not control"
+            "invisible characters are not control characters"
         );
         let body =
             StringRule { max: 60, whatsapp_max: None, multiline: true, format: StringFormat::Free };
@@ -258,9 +262,9 @@ mod tests {
     }
 
     #[test]
-    fn names_keep_their_inner_spaces_but_not_their_edges() {
-        assert_eq!(faults(StringFormat::Name, "Spring sale"), [""; 0]);
-        assert_eq!(faults(StringFormat::Name, " sale"), ["name-edges"]);
-        assert_eq!(faults(StringFormat::Name, "sale\u{3000}"), ["name-edges"]);
+    fn names_may_contain_spaces_but_not_at_the_edges() {
+        assert_eq!(rules(StringFormat::Name, "Spring sale"), [""; 0]);
+        assert_eq!(rules(StringFormat::Name, " sale"), ["name-edges"]);
+        assert_eq!(rules(StringFormat::Name, "sale\u{3000}"), ["name-edges"]);
     }
 }

@@ -1,80 +1,97 @@
-//! Formatting marks and emoji, which WhatsApp takes in bodies only.
+//! Formatting marks and emoji, which WhatsApp accepts only in bodies.
 
 use std::ops::Range;
+
+use icu_properties::props::{
+    BinaryProperty, Emoji, EmojiModifier, EmojiPresentation, RegionalIndicator,
+};
 
 use crate::{
     validation::placeholder_context,
     violation::{Rule, Span, TextViolation},
 };
 
-/// What WhatsApp turns into bold, italic, struck and code when it stands around a text.
+/// Selects the emoji presentation of the previous character.
+const EMOJI_SELECTOR: char = '\u{fe0f}';
+
+/// Turns the previous character into a keycap emoji.
+const KEYCAP: char = '\u{20e3}';
+
+/// Joins two emoji into one.
+const ZERO_WIDTH_JOINER: char = '\u{200d}';
+
+/// Marks around a text that WhatsApp displays as bold, italic, struck and code.
 const MARKS: [char; 4] = ['*', '_', '~', '`'];
 
-/// Marks that a headline does not take even by themselves, and those that a label does not.
-pub(crate) const IN_HEADLINES: &[char] = &['*'];
-pub(crate) const IN_LABELS: &[char] = &['*', '~', '`'];
+/// Marks that a header text must not contain even without a counterpart.
+pub(crate) const FORBIDDEN_IN_HEADERS: &[char] = &['*'];
 
-/// Refuses formatting and emoji, and some marks even if they stand `alone`. What stands inside of
-/// placeholders does not count.
-pub(crate) fn forbid(text: &str, alone: &[char], faults: &mut Vec<TextViolation>) {
-    if let Some(place) = formatting(text, alone) {
-        let message = "is formatted, which only bodies may be";
-        let hint = "write it without `*`, `_`, `~` and `` ` ``";
-        let span = Span::of(text, place);
-        faults.push(TextViolation::new(Rule::Formatting, message).hint(hint).at(span));
+/// Marks that a button label must not contain even without a counterpart.
+pub(crate) const FORBIDDEN_IN_LABELS: &[char] = &['*', '~', '`'];
+
+/// Reports formatting, emoji, and the `forbidden` marks even without a counterpart. Marks inside
+/// placeholders are ignored.
+pub(crate) fn forbid(text: &str, forbidden: &[char], violations: &mut Vec<TextViolation>) {
+    if let Some(range) = find_formatting(text, forbidden) {
+        let message = "contains formatting, which is only allowed in bodies";
+        let hint = "remove the `*`, `_`, `~` or `` ` ``";
+        let span = Span::of(text, range);
+        violations.push(TextViolation::new(Rule::Formatting, message).hint(hint).at(span));
     }
     if text.is_ascii() {
         return;
     }
-    if let Some((at, emoji)) = text.char_indices().find(|(_, it)| is_emoji(*it)) {
+    if let Some((at, emoji)) = text.char_indices().find(|(_, character)| is_emoji(*character)) {
         let span = Span::of(text, at..at + emoji.len_utf8());
-        let message = "holds an emoji, which only bodies may";
-        faults.push(TextViolation::new(Rule::Emoji, message).hint("remove it").at(span));
+        let message = "contains an emoji, which is only allowed in bodies";
+        violations.push(TextViolation::new(Rule::Emoji, message).hint("remove it").at(span));
     }
 }
 
-/// How many emoji a text shows: one that is joined from several, or has a colour, is one.
-pub(crate) fn emoji(text: &str) -> usize {
+/// Counts the emoji that a text displays. A sequence of joined emoji, an emoji with a skin tone
+/// and a flag made of two letters count once.
+pub(crate) fn count_emoji(text: &str) -> usize {
     let mut count = 0;
-    let mut before = ' ';
-    let mut half_flag = false;
-    for it in text.chars() {
-        let is_letter = matches!(it, '\u{1f1e6}'..='\u{1f1ff}');
-        let goes_on = matches!(it, '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}') && is_emoji(before)
-            || before == '\u{200d}'
-            || (is_letter && half_flag);
-        half_flag = is_letter && !half_flag;
-        count += usize::from(is_emoji(it) && !goes_on);
-        before = it;
+    let mut previous = ' ';
+    let mut is_half_flag = false;
+    for character in text.chars() {
+        let is_flag_letter = RegionalIndicator::for_char(character);
+        let is_modifier = character == EMOJI_SELECTOR || EmojiModifier::for_char(character);
+        let continues = is_modifier && is_emoji(previous)
+            || previous == ZERO_WIDTH_JOINER
+            || (is_flag_letter && is_half_flag);
+        is_half_flag = is_flag_letter && !is_half_flag;
+        count += usize::from(is_emoji(character) && !continues);
+        previous = character;
     }
     count
 }
 
-/// The first text between two equal marks, or the first mark that may not even stand alone.
-fn formatting(text: &str, alone: &[char]) -> Option<Range<usize>> {
+/// The first text between two equal marks, or the first mark that is always forbidden.
+fn find_formatting(text: &str, forbidden: &[char]) -> Option<Range<usize>> {
     if !text.contains(MARKS) {
         return None;
     }
-    let places = placeholder_context::placeholders(text);
+    let placeholders = placeholder_context::placeholders(text);
     let marks: Vec<(usize, char)> = text
         .match_indices(MARKS)
-        .filter(|(at, _)| !places.iter().any(|place| place.contains(at)))
+        .filter(|(at, _)| !placeholders.iter().any(|range| range.contains(at)))
         .filter_map(|(at, mark)| Some((at, mark.chars().next()?)))
         .collect();
-    if let Some((at, _)) = marks.iter().find(|(_, mark)| alone.contains(mark)) {
+    if let Some((at, _)) = marks.iter().find(|(_, mark)| forbidden.contains(mark)) {
         return Some(*at..at + 1);
     }
     let opens = |at: usize| {
-        let (before, behind) = (&text[..at], &text[at + 1..]);
+        let (before, after) = (&text[..at], &text[at + 1..]);
         !before.ends_with(char::is_alphanumeric)
-            && behind.starts_with(|it: char| !it.is_whitespace() && !MARKS.contains(&it))
+            && after.starts_with(|it: char| !it.is_whitespace() && !MARKS.contains(&it))
     };
     let closes = |at: usize| {
-        let (before, behind) = (&text[..at], &text[at + 1..]);
-        !behind.starts_with(char::is_alphanumeric)
+        let (before, after) = (&text[..at], &text[at + 1..]);
+        !after.starts_with(char::is_alphanumeric)
             && before.ends_with(|it: char| !it.is_whitespace() && !MARKS.contains(&it))
     };
-    // The last mark of each kind that opened something.
+    // The last opening mark of each kind.
     let mut open = [None; MARKS.len()];
     for (at, mark) in marks {
         let kind = MARKS.iter().position(|it| *it == mark)?;
@@ -87,65 +104,61 @@ fn formatting(text: &str, alone: &[char]) -> Option<Range<usize>> {
     None
 }
 
-/// What is shown as a picture by itself, and the sign that turns others into pictures. Signs that
-/// are letters by themselves, such as `©`, `✓` and `❤`, are letters; beyond U+1F000 there are
-/// pictures only.
+/// Whether a character is displayed as an emoji on its own or turns the previous one into an
+/// emoji. Characters that are displayed as text by default, such as `©`, `✓` and `❤`, are not
+/// emoji. From U+1F000 on, the default is ignored: clients display all emoji there as pictures.
 fn is_emoji(character: char) -> bool {
-    matches!(character,
-        '\u{fe0f}' | '\u{20e3}' | '\u{231a}' | '\u{231b}' | '\u{23e9}'..='\u{23ec}' | '\u{23f0}'
-        | '\u{23f3}' | '\u{25fd}' | '\u{25fe}' | '\u{2614}' | '\u{2615}' | '\u{2648}'..='\u{2653}'
-        | '\u{267f}' | '\u{2693}' | '\u{26a1}' | '\u{26aa}' | '\u{26ab}' | '\u{26bd}' | '\u{26be}'
-        | '\u{26c4}' | '\u{26c5}' | '\u{26ce}' | '\u{26d4}' | '\u{26ea}' | '\u{26f2}' | '\u{26f3}'
-        | '\u{26f5}' | '\u{26fa}' | '\u{26fd}' | '\u{2705}' | '\u{270a}' | '\u{270b}' | '\u{2728}'
-        | '\u{274c}' | '\u{274e}' | '\u{2753}'..='\u{2755}' | '\u{2757}'
-        | '\u{2795}'..='\u{2797}' | '\u{27b0}' | '\u{27bf}' | '\u{2b1b}' | '\u{2b1c}' | '\u{2b50}'
-        | '\u{2b55}' | '\u{1f004}' | '\u{1f0cf}' | '\u{1f170}' | '\u{1f171}'
-        | '\u{1f17e}' | '\u{1f17f}' | '\u{1f18e}' | '\u{1f191}'..='\u{1f19a}'
-        | '\u{1f1e6}'..='\u{1f1ff}' | '\u{1f201}' | '\u{1f202}' | '\u{1f21a}' | '\u{1f22f}'
-        | '\u{1f232}'..='\u{1f23a}' | '\u{1f250}' | '\u{1f251}'
-        | '\u{1f300}'..='\u{1f64f}' | '\u{1f680}'..='\u{1f6ff}' | '\u{1f7e0}'..='\u{1f7f0}'
-        | '\u{1f90c}'..='\u{1f9ff}' | '\u{1fa70}'..='\u{1faff}')
+    if character.is_ascii() {
+        return false;
+    }
+    matches!(character, EMOJI_SELECTOR | KEYCAP)
+        || EmojiPresentation::for_char(character)
+        || (character >= '\u{1f000}' && Emoji::for_char(character))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn told(text: &str, alone: &[char]) -> Vec<String> {
-        let mut faults = Vec::new();
-        forbid(text, alone, &mut faults);
-        let line = |fault: &TextViolation| {
-            let span = fault.span.unwrap();
-            format!("{} {}..{}", fault.rule.id(), span.start, span.end)
+    fn report(text: &str, forbidden: &[char]) -> Vec<String> {
+        let mut violations = Vec::new();
+        forbid(text, forbidden, &mut violations);
+        let line = |violation: &TextViolation| {
+            let span = violation.span.unwrap();
+            format!("{} {}..{}", violation.rule.id(), span.start, span.end)
         };
-        faults.iter().map(line).collect()
+        violations.iter().map(line).collect()
     }
 
     #[test]
-    fn marks_count_only_around_a_text() {
-        assert_eq!(told("é *b* c", &[]), ["formatting 2..5"]);
-        assert_eq!(told("_all of it_", &[]), ["formatting 0..11"]);
-        assert_eq!(told("a ~b~, `c`", &[]), ["formatting 2..5"]);
+    fn only_marks_around_a_text_are_formatting() {
+        assert_eq!(report("é *b* c", &[]), ["formatting 2..5"]);
+        assert_eq!(report("_all of it_", &[]), ["formatting 0..11"]);
+        assert_eq!(report("a ~b~, `c`", &[]), ["formatting 2..5"]);
         for plain in
             ["*Terms apply", "5 * 3 * 2", "order_id and item_id", "~30 min", "a_b_c", "* *"]
         {
-            assert_eq!(told(plain, &[]), [""; 0], "{plain}");
+            assert_eq!(report(plain, &[]), [""; 0], "{plain}");
         }
-        assert_eq!(told("Sale*", IN_HEADLINES), ["formatting 4..5"]);
-        assert_eq!(told("Hi {{_first_}}", IN_HEADLINES), [""; 0], "a placeholder is no format");
+        assert_eq!(report("Sale*", FORBIDDEN_IN_HEADERS), ["formatting 4..5"]);
+        assert_eq!(
+            report("Hi {{_first_}}", FORBIDDEN_IN_HEADERS),
+            [""; 0],
+            "marks inside a placeholder are ignored"
+        );
     }
 
     #[test]
-    fn a_label_takes_no_mark_but_the_underscore_even_alone() {
+    fn a_label_must_not_contain_single_marks_except_the_underscore() {
         for mark in ["a*b", "~5 min", "it`s"] {
-            assert_eq!(told(mark, IN_LABELS).len(), 1, "{mark}");
-            assert_eq!(told(mark, &[]), [""; 0], "{mark}");
+            assert_eq!(report(mark, FORBIDDEN_IN_LABELS).len(), 1, "{mark}");
+            assert_eq!(report(mark, &[]), [""; 0], "{mark}");
         }
-        assert_eq!(told("order_id", IN_LABELS), [""; 0]);
+        assert_eq!(report("order_id", FORBIDDEN_IN_LABELS), [""; 0]);
     }
 
     #[test]
-    fn what_is_seen_as_one_emoji_counts_once() {
+    fn a_sequence_displayed_as_one_emoji_counts_once() {
         for (text, count) in [
             ("a © ✓", 0),
             ("😀😀 😀", 3),
@@ -155,12 +168,12 @@ mod tests {
             ("❤\u{fe0f}❤", 1),
             ("🏳\u{fe0f}\u{200d}🌈", 1),
         ] {
-            assert_eq!(emoji(text), count, "{text}");
+            assert_eq!(count_emoji(text), count, "{text}");
         }
     }
 
     #[test]
-    fn emoji_are_told_from_signs() {
+    fn emoji_are_distinguished_from_symbols() {
         for (emoji, span) in [
             ("a 😀", "2..3"),
             ("❤\u{fe0f}", "1..2"),
@@ -171,11 +184,11 @@ mod tests {
             ("🈷", "0..1"),
             ("1\u{20e3}", "1..2"),
         ] {
-            assert_eq!(told(emoji, &[]), [format!("emoji {span}")], "{emoji}");
+            assert_eq!(report(emoji, &[]), [format!("emoji {span}")], "{emoji}");
         }
-        for sign in ["© 2026 Shop™", "✓ ja", "→", "你好", "№ 5", "★", "❤", "☀", "♥", "☎\u{fe0e}"]
+        for symbol in ["© 2026 Shop™", "✓ ja", "→", "你好", "№ 5", "★", "❤", "☀", "♥", "☎\u{fe0e}"]
         {
-            assert_eq!(told(sign, &[]), [""; 0], "{sign}");
+            assert_eq!(report(symbol, &[]), [""; 0], "{symbol}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Language codes: `en_US`, and what was probably meant when it is something else.
+//! Language codes such as `en_US`, and suggestions for invalid ones.
 
 pub(crate) mod whatsapp;
 
@@ -7,12 +7,15 @@ use unic_langid::LanguageIdentifier;
 
 use crate::violation::{Rule, TextViolation, shortened};
 
-/// Checks a code; nothing but its faults is of interest.
-pub(crate) fn check(text: &str, faults: &mut Vec<TextViolation>) -> Option<usize> {
-    let fault = match parts(text) {
+/// Longest input to suggest a code for, in bytes.
+pub(crate) const MAX_SUGGESTION_BYTES: usize = 60;
+
+/// Checks a code. Language codes have no placeholders, so the result is always `None`.
+pub(crate) fn check(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
+    let violation = match split_code(text) {
         None => TextViolation::new(
             Rule::LanguageForm,
-            format!("`{}` is not of the form language_REGION", shortened(text)),
+            format!("`{}` does not have the form language_REGION", shortened(text)),
         ),
         Some((language, _)) if Language::from_639_1(language).is_none() => TextViolation::new(
             Rule::LanguageUnknown,
@@ -24,9 +27,9 @@ pub(crate) fn check(text: &str, faults: &mut Vec<TextViolation>) -> Option<usize
         ),
         Some(_) => return None,
     };
-    faults.push(match suggestion(text) {
-        Some(code) => fault.hint(format!("did you mean `{code}`?")),
-        None => fault.hint("write a language and a region, such as `en_US` or `pt_BR`"),
+    violations.push(match suggestion(text) {
+        Some(code) => violation.hint(format!("did you mean `{code}`?")),
+        None => violation.hint("write a language and a region, such as `en_US` or `pt_BR`"),
     });
     None
 }
@@ -45,75 +48,78 @@ pub(crate) fn regions() -> Vec<&'static str> {
     codes
 }
 
-/// The two parts of a code of the right form.
-fn parts(text: &str) -> Option<(&str, &str)> {
+/// The language and region of a well-formed code.
+fn split_code(text: &str) -> Option<(&str, &str)> {
     let (language, region) = text.split_once('_')?;
-    let formed = language.len() == 2
+    let is_well_formed = language.len() == 2
         && language.bytes().all(|byte| byte.is_ascii_lowercase())
         && region.len() == 2
         && region.bytes().all(|byte| byte.is_ascii_uppercase());
-    formed.then_some((language, region))
+    is_well_formed.then_some((language, region))
 }
 
-/// The code that was probably meant: the same in the right letters, or with the usual region.
+/// The code that was probably meant: the same in the correct letter case, or with the likely region.
 pub(crate) fn suggestion(text: &str) -> Option<String> {
-    if text.len() > 60 {
+    if text.len() > MAX_SUGGESTION_BYTES {
         return None;
     }
     let lower = text.trim().to_lowercase();
-    // The name of a language may be several words, and is then all there is.
-    if let Some(language) = named_language(&lower) {
-        return Some(format!("{language}_{}", usual_region(language)?));
+    // The English name of a language may have several words.
+    if let Some(language) = find_language(&lower) {
+        return Some(format!("{language}_{}", likely_region(language)?));
     }
     let mut words = lower.split(['_', '-', ' ']).filter(|word| !word.is_empty());
-    let language = named_language(words.next()?)?;
-    let region = words.filter_map(region).next_back().or_else(|| usual_region(language))?;
+    let language = find_language(words.next()?)?;
+    let region = words.filter_map(find_region).next_back().or_else(|| likely_region(language))?;
     Some(format!("{language}_{region}"))
 }
 
-/// A language by its two- or three-letter code, or by its English name.
-pub(crate) fn named_language(word: &str) -> Option<&'static str> {
+/// The ISO 639-1 code of a language given by a two- or three-letter code or its English name.
+pub(crate) fn find_language(word: &str) -> Option<&'static str> {
     let language = Language::from_639_1(word)
         .or_else(|| Language::from_639_3(word))
         .or_else(|| Language::from_name_lowercase(word))?;
     language.to_639_1()
 }
 
-pub(crate) fn region(word: &str) -> Option<String> {
+/// The ISO 3166-1 alpha-2 code of a region given by a two- or three-letter code.
+pub(crate) fn find_region(word: &str) -> Option<String> {
     let upper = word.to_uppercase();
     let country =
         rust_iso3166::from_alpha2(&upper).or_else(|| rust_iso3166::from_alpha3(&upper))?;
     Some(country.alpha2.to_owned())
 }
 
-/// Where most people who write a language live.
-pub(crate) fn usual_region(language: &str) -> Option<String> {
+/// The likely region of a language, according to CLDR.
+pub(crate) fn likely_region(language: &str) -> Option<String> {
     let mut identifier: LanguageIdentifier = language.parse().ok()?;
     identifier.maximize();
-    region(identifier.region?.as_str())
+    find_region(identifier.region?.as_str())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn verdict(text: &str) -> (Option<&'static str>, Option<String>) {
-        let mut faults = Vec::new();
-        check(text, &mut faults);
-        assert!(faults.len() <= 1);
-        faults.pop().map_or((None, None), |fault| (Some(fault.rule.id()), fault.hint))
+    fn check_one(text: &str) -> (Option<&'static str>, Option<String>) {
+        let mut violations = Vec::new();
+        check(text, &mut violations);
+        assert!(violations.len() <= 1);
+        violations
+            .pop()
+            .map_or((None, None), |violation| (Some(violation.rule.id()), violation.hint))
     }
 
     #[test]
-    fn known_languages_with_known_regions_are_taken() {
+    fn known_languages_with_known_regions_are_accepted() {
         for code in ["en_US", "pt_BR", "de_AT", "hi_IN", "zh_CN", "es_MX", "ar_EG"] {
-            assert_eq!(verdict(code), (None, None), "{code}");
+            assert_eq!(check_one(code), (None, None), "{code}");
         }
     }
 
     #[test]
-    fn what_was_meant_is_suggested() {
-        for (text, rule, meant) in [
+    fn the_intended_code_is_suggested() {
+        for (text, rule, suggested) in [
             ("en", "language-form", "en_US"),
             ("en-US", "language-form", "en_US"),
             ("EN_us", "language-form", "en_US"),
@@ -125,17 +131,17 @@ mod tests {
             ("de_ZZ", "region-unknown", "de_DE"),
             ("en_UK", "region-unknown", "en_US"),
         ] {
-            let hint = format!("did you mean `{meant}`?");
-            assert_eq!(verdict(text), (Some(rule), Some(hint)), "{text}");
+            let hint = format!("did you mean `{suggested}`?");
+            assert_eq!(check_one(text), (Some(rule), Some(hint)), "{text}");
         }
     }
 
     #[test]
-    fn nonsense_gets_the_form_explained() {
+    fn the_hint_for_an_unrecognisable_code_explains_the_form() {
         for (text, rule) in
             [("xx_US", "language-unknown"), ("klingon", "language-form"), ("_", "language-form")]
         {
-            let (found, hint) = verdict(text);
+            let (found, hint) = check_one(text);
             assert_eq!(found, Some(rule), "{text}");
             assert!(hint.unwrap().contains("such as `en_US`"), "{text}");
         }

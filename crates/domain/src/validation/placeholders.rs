@@ -1,4 +1,4 @@
-//! Placeholders: `{{1}}`, `{{2}}` … in a text.
+//! Parses placeholders: `{{1}}`, `{{2}}` … or `{{first_name}}`.
 
 use std::ops::Range;
 
@@ -8,95 +8,98 @@ use crate::{
     violation::{Rule, Span, TextViolation, shortened},
 };
 
-/// The highest number a placeholder may have.
-const MAX: usize = 999;
+/// The highest number of a placeholder.
+const MAX_NUMBER: usize = 999;
 
-/// Finds the placeholders of a text that is written in that format, of two that there are.
+/// Checks the placeholders of a text and returns the number of distinct ones, or `None` if there
+/// are none or some are invalid.
 pub(crate) fn scan(
     text: &str,
     format: ParameterFormat,
-    faults: &mut Vec<TextViolation>,
+    violations: &mut Vec<TextViolation>,
 ) -> Option<usize> {
     if format == ParameterFormat::Named {
-        return named(text, faults);
+        return named(text, violations);
     }
-    let before = faults.len();
-    let count = numbered(text, faults);
-    for fault in &mut faults[before..] {
-        let named = |name: &str| {
+    let start_len = violations.len();
+    let count = numbered(text, violations);
+    for violation in &mut violations[start_len..] {
+        let use_named = |name: &str| {
             format!(
                 "write `{{{{1}}}}`, or add `\"parameter_format\": \"NAMED\"` for `{{{{{name}}}}}`"
             )
         };
-        if fault.rule == Rule::PlaceholderSyntax
+        if violation.rule == Rule::PlaceholderSyntax
             && let Some(name) =
-                fault.span.and_then(|span| inside(text, span)).filter(|it| is_name(it))
+                violation.span.and_then(|span| inside(text, span)).filter(|name| is_name(name))
         {
-            fault.hint = Some(named(&shortened(name)));
+            violation.hint = Some(use_named(&shortened(name)));
         }
     }
     count
 }
 
-/// What stands between the braces at those characters.
+/// The text between the braces at `span`.
 fn inside(text: &str, span: Span) -> Option<&str> {
     let from = text.char_indices().nth(span.start)?.0;
     text[from..].strip_prefix("{{")?.split_once("}}").map(|(inside, _)| inside)
 }
 
-/// Where the first `{{` stands. Most texts hold none, which is seen at a glance.
-fn first(text: &str) -> Option<usize> {
-    if has_pair(text, b'{') { find(text, b'{') } else { None }
+/// The position of the first `{{`. Most texts contain none, which a fast scan detects.
+fn first_open(text: &str) -> Option<usize> {
+    if has_pair(text, b'{') { find_pair(text, b'{') } else { None }
 }
 
-/// Where the first pair of these braces stands. Texts are short: looking at every byte is quicker than
-/// getting ready for a search.
-fn find(text: &str, brace: u8) -> Option<usize> {
+/// The position of the first pair of `brace`. Texts are short: comparing every byte is faster than
+/// preparing a substring search.
+fn find_pair(text: &str, brace: u8) -> Option<usize> {
     text.as_bytes().windows(2).position(|pair| pair == [brace, brace])
 }
 
-/// Finds numbered placeholders: how many different ones there are, unless some are faulty.
-pub(crate) fn numbered(text: &str, faults: &mut Vec<TextViolation>) -> Option<usize> {
-    let mut from = first(text)?;
-    let before = faults.len();
+/// Checks numbered placeholders and returns the number of distinct ones, or `None` if there are
+/// none or some are invalid.
+pub(crate) fn numbered(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
+    let mut from = first_open(text)?;
+    let start_len = violations.len();
     let mut found: Vec<(usize, Range<usize>)> = Vec::new();
-    while let Some(start) = find(&text[from..], b'{').map(|at| from + at) {
+    while let Some(start) = find_pair(&text[from..], b'{').map(|at| from + at) {
         let inside = start + 2;
-        let close = find(&text[inside..], b'}').map(|at| inside + at);
+        let close = find_pair(&text[inside..], b'}').map(|at| inside + at);
         let number = close.and_then(|close| number(&text[inside..close]));
         if let (Some(number), Some(close)) = (number, close) {
             from = close + 2;
             found.push((number, start..from));
         } else {
-            from = faulty_end(text, inside, close);
-            faults.push(syntax_fault(text, start..from));
+            from = invalid_end(text, inside, close);
+            violations.push(invalid_number(text, start..from));
         }
     }
-    let count = gapless(text, &found, faults);
-    (faults.len() == before).then_some(count)
+    let count = check_gaps(text, &found, violations);
+    (violations.len() == start_len).then_some(count)
 }
 
-fn named(text: &str, faults: &mut Vec<TextViolation>) -> Option<usize> {
-    let mut from = first(text)?;
-    let before = faults.len();
-    while let Some(start) = find(&text[from..], b'{').map(|at| from + at) {
+/// Checks named placeholders, like [`numbered`].
+fn named(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
+    let mut from = first_open(text)?;
+    let start_len = violations.len();
+    while let Some(start) = find_pair(&text[from..], b'{').map(|at| from + at) {
         let inside = start + 2;
-        let close = find(&text[inside..], b'}').map(|at| inside + at);
+        let close = find_pair(&text[inside..], b'}').map(|at| inside + at);
         if let Some(close) = close.filter(|close| is_name(&text[inside..*close])) {
             from = close + 2;
         } else {
-            from = faulty_end(text, inside, close);
-            faults.push(name_fault(text, start..from));
+            from = invalid_end(text, inside, close);
+            violations.push(invalid_name(text, start..from));
         }
     }
-    (faults.len() == before).then(|| names(text).len())
+    (violations.len() == start_len).then(|| names(text).len())
 }
 
-/// The different names of a text in which all placeholders are good.
+/// The distinct names in a text whose placeholders are all valid.
 pub(crate) fn names(text: &str) -> Vec<&str> {
     let mut names = Vec::new();
-    for piece in text.split("{{").skip(1) {
-        let name = piece.split("}}").next().unwrap_or_default();
+    for part in text.split("{{").skip(1) {
+        let name = part.split("}}").next().unwrap_or_default();
         if !names.contains(&name) {
             names.push(name);
         }
@@ -104,13 +107,13 @@ pub(crate) fn names(text: &str) -> Vec<&str> {
     names
 }
 
-/// The fixed part of an address that ends in a placeholder. One of a named document may be
-/// numbered all the same: an address has only one.
-pub(crate) fn base(address: &str, format: ParameterFormat) -> Option<&str> {
-    if let Some(base) = address.strip_suffix("{{1}}") {
+/// The fixed part of a URL that ends in a placeholder. The placeholder may be `{{1}}` even in a
+/// document with named placeholders, because a URL has only one.
+pub(crate) fn base(url: &str, format: ParameterFormat) -> Option<&str> {
+    if let Some(base) = url.strip_suffix("{{1}}") {
         return Some(base);
     }
-    let (base, name) = address.strip_suffix("}}")?.rsplit_once("{{")?;
+    let (base, name) = url.strip_suffix("}}")?.rsplit_once("{{")?;
     (format == ParameterFormat::Named && is_name(name)).then_some(base)
 }
 
@@ -119,74 +122,78 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_')
 }
 
-fn name_fault(text: &str, bytes: Range<usize>) -> TextViolation {
+fn invalid_name(text: &str, bytes: Range<usize>) -> TextViolation {
     let written = &text[bytes.clone()];
     let inner = written.trim_matches(['{', '}']).trim();
-    let meant = inner.to_lowercase().replace([' ', '-', '.'], "_");
-    let hint = if is_name(&meant) {
-        format!("did you mean `{{{{{}}}}}`?", shortened(&meant))
+    let corrected = inner.to_lowercase().replace([' ', '-', '.'], "_");
+    let hint = if is_name(&corrected) {
+        format!("did you mean `{{{{{}}}}}`?", shortened(&corrected))
     } else {
-        "name the placeholders, as `{{first_name}}`; numbers belong to `parameter_format` POSITIONAL"
+        "use names such as `{{first_name}}`; numbers require `parameter_format` POSITIONAL"
             .to_owned()
     };
     let message = format!("`{}` is not a named placeholder", shortened(written));
     TextViolation::new(Rule::PlaceholderName, message).hint(hint).at(Span::of(text, bytes))
 }
 
-/// The first `{{` of a text that may hold none.
-pub(crate) fn forbid(text: &str, why: &str, faults: &mut Vec<TextViolation>) {
-    if let Some(start) = first(text) {
-        let end = find(&text[start..], b'}').map_or(start + 2, |at| start + at + 2);
+/// Reports the first `{{` of a text that must not contain placeholders.
+pub(crate) fn forbid(text: &str, message: &str, violations: &mut Vec<TextViolation>) {
+    if let Some(start) = first_open(text) {
+        let end = find_pair(&text[start..], b'}').map_or(start + 2, |at| start + at + 2);
         let hint = "write the text without `{{`".to_owned();
-        faults.push(
-            TextViolation::new(Rule::PlaceholderNotAllowed, why)
+        violations.push(
+            TextViolation::new(Rule::PlaceholderNotAllowed, message)
                 .hint(hint)
                 .at(Span::of(text, start..end)),
         );
     }
 }
 
-/// The first `{{` of an address in front of the placeholder that it may end in.
-pub(crate) fn only_at_end(text: &str, format: ParameterFormat, faults: &mut Vec<TextViolation>) {
-    let Some(start) = first(text) else { return };
-    let end = find(&text[start..], b'}').map_or(start + 2, |at| start + at + 2);
-    let written = text[start..end].trim_matches(['{', '}']).trim();
-    let meant = written.to_lowercase().replace([' ', '-', '.'], "_");
+/// Reports the first `{{` in `text`, which is a URL without the placeholder at its end.
+pub(crate) fn only_at_end(
+    text: &str,
+    format: ParameterFormat,
+    violations: &mut Vec<TextViolation>,
+) {
+    let Some(start) = first_open(text) else { return };
+    let end = find_pair(&text[start..], b'}').map_or(start + 2, |at| start + at + 2);
+    let name = text[start..end].trim_matches(['{', '}']).trim();
+    let corrected = name.to_lowercase().replace([' ', '-', '.'], "_");
     let hint = if !text[start..end].ends_with("}}") {
-        "write `{{1}}` at the very end, or leave out the `{{`".to_owned()
+        "write `{{1}}` at the very end, or remove the `{{`".to_owned()
     } else if end < text.len() {
-        "put it at the very end, or leave it out".to_owned()
+        "move it to the very end, or remove it".to_owned()
     } else if base(&text[start..], format).is_some() {
-        "keep the last one only".to_owned()
-    } else if format == ParameterFormat::Named && is_name(&meant) {
-        format!("did you mean `{{{{{}}}}}`?", shortened(&meant))
-    } else if is_name(written) {
+        "keep only the last one".to_owned()
+    } else if format == ParameterFormat::Named && is_name(&corrected) {
+        format!("did you mean `{{{{{}}}}}`?", shortened(&corrected))
+    } else if is_name(name) {
         "write `{{1}}`, or add `\"parameter_format\": \"NAMED\"`".to_owned()
     } else {
-        "write `{{1}}`: each address counts for itself".to_owned()
+        "write `{{1}}`: each URL is numbered separately".to_owned()
     };
-    let why = "an address takes one placeholder, at its very end";
+    let message = "a URL may contain one placeholder, at its very end";
     let span = Span::of(text, start..end);
-    faults.push(TextViolation::new(Rule::PlaceholderNotAllowed, why).hint(hint).at(span));
+    violations.push(TextViolation::new(Rule::PlaceholderNotAllowed, message).hint(hint).at(span));
 }
 
 fn number(digits: &str) -> Option<usize> {
-    let plain = (1..=3).contains(&digits.len())
+    let is_canonical = (1..=3).contains(&digits.len())
         && digits.bytes().all(|byte| byte.is_ascii_digit())
         && !digits.starts_with('0');
-    digits.parse().ok().filter(|number| plain && *number <= MAX)
+    digits.parse().ok().filter(|number| is_canonical && *number <= MAX_NUMBER)
 }
 
-/// A faulty placeholder reaches to its `}}` when that is on the same line and no other `{{`
-/// comes first; otherwise only the `{{` itself is at fault.
-fn faulty_end(text: &str, inside: usize, close: Option<usize>) -> usize {
+/// The end of an invalid placeholder: its `}}` if that is on the same line and before the next
+/// `{`, otherwise the end of its `{{`.
+fn invalid_end(text: &str, inside: usize, close: Option<usize>) -> usize {
     match close {
         Some(close) if !text[inside..close].contains(['\n', '{']) => close + 2,
         _ => inside,
     }
 }
 
-fn syntax_fault(text: &str, bytes: Range<usize>) -> TextViolation {
+fn invalid_number(text: &str, bytes: Range<usize>) -> TextViolation {
     let written = &text[bytes.clone()];
     let inner = written.trim_matches(['{', '}']).trim();
     let hint = match number(inner) {
@@ -197,10 +204,14 @@ fn syntax_fault(text: &str, bytes: Range<usize>) -> TextViolation {
     TextViolation::new(Rule::PlaceholderSyntax, message).hint(hint).at(Span::of(text, bytes))
 }
 
-/// How many different placeholders there are; a fault for every number that the highest one
-/// leaves out, told once, at the first placeholder above the gap.
-fn gapless(text: &str, found: &[(usize, Range<usize>)], faults: &mut Vec<TextViolation>) -> usize {
-    let mut present = [false; MAX + 1];
+/// Reports the lowest missing number at the first placeholder above the gap, and returns the
+/// highest number.
+fn check_gaps(
+    text: &str,
+    found: &[(usize, Range<usize>)],
+    violations: &mut Vec<TextViolation>,
+) -> usize {
+    let mut present = [false; MAX_NUMBER + 1];
     for (number, _) in found {
         present[*number] = true;
     }
@@ -209,11 +220,10 @@ fn gapless(text: &str, found: &[(usize, Range<usize>)], faults: &mut Vec<TextVio
     if let Some(missing) = missing
         && let Some((above, bytes)) = found.iter().find(|(number, _)| *number > missing)
     {
-        let message = format!(
-            "`{{{{{above}}}}}` stands here, but `{{{{{missing}}}}}` is nowhere in the text"
-        );
+        let message =
+            format!("found `{{{{{above}}}}}`, but `{{{{{missing}}}}}` is missing from the text");
         let hint = "number placeholders from `{{1}}` without gaps".to_owned();
-        faults.push(
+        violations.push(
             TextViolation::new(Rule::PlaceholderGap, message)
                 .hint(hint)
                 .at(Span::of(text, bytes.clone())),
@@ -227,17 +237,17 @@ mod tests {
     use super::*;
 
     fn check(text: &str) -> (Option<usize>, Vec<String>) {
-        let mut faults = Vec::new();
-        let count = numbered(text, &mut faults);
-        let told = faults.iter().map(|fault| {
-            let span = fault.span.unwrap();
-            format!("{} {}..{}", fault.rule.id(), span.start, span.end)
+        let mut violations = Vec::new();
+        let count = numbered(text, &mut violations);
+        let lines = violations.iter().map(|violation| {
+            let span = violation.span.unwrap();
+            format!("{} {}..{}", violation.rule.id(), span.start, span.end)
         });
-        (count, told.collect())
+        (count, lines.collect())
     }
 
     #[test]
-    fn good_placeholders_are_counted_once_each_in_any_order() {
+    fn valid_placeholders_are_counted_once_each_in_any_order() {
         for (text, count) in [("Hi {{1}}", 1), ("{{2}} {{1}} {{2}}", 2), ("{{1}}{{2}}{{3}}", 3)] {
             assert_eq!(check(text), (Some(count), vec![]), "{text}");
         }
@@ -247,8 +257,8 @@ mod tests {
     }
 
     #[test]
-    fn faulty_placeholders_are_all_shown_with_their_spans() {
-        for (text, faults) in [
+    fn every_invalid_placeholder_is_reported_with_its_span() {
+        for (text, violations) in [
             ("Hi {{name}}!", &["placeholder-syntax 3..11"][..]),
             ("é{{ 1 }}", &["placeholder-syntax 1..8"]),
             (
@@ -268,17 +278,17 @@ mod tests {
         ] {
             assert_eq!(
                 check(text),
-                (None, faults.iter().map(|it| (*it).to_owned()).collect()),
+                (None, violations.iter().map(|it| (*it).to_owned()).collect()),
                 "{text}"
             );
         }
     }
 
     #[test]
-    fn a_name_among_numbers_is_told_of_the_other_format() {
-        let mut faults = Vec::new();
-        scan("é {{first_name}} {{X}}", ParameterFormat::Positional, &mut faults);
-        let hints: Vec<&str> = faults.iter().filter_map(|it| it.hint.as_deref()).collect();
+    fn the_hint_for_a_name_among_numbers_mentions_the_named_format() {
+        let mut violations = Vec::new();
+        scan("é {{first_name}} {{X}}", ParameterFormat::Positional, &mut violations);
+        let hints: Vec<&str> = violations.iter().filter_map(|it| it.hint.as_deref()).collect();
         assert!(hints[0].contains("\"parameter_format\": \"NAMED\""), "{hints:?}");
         assert!(hints[1].starts_with("number the placeholders"), "{hints:?}");
     }

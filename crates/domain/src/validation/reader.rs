@@ -1,90 +1,94 @@
-//! Reads a document against a rulebook's table in one pass: every violation is noted, and what
-//! is kept of the document is written down in canonical form on the way.
+//! Reads a document against a rulebook's table. A single pass collects every violation and writes
+//! the stored fields in canonical form.
 
 mod alternatives;
+mod canonical;
+mod lists;
 mod samples;
 
-use crate::document::{
-    pointer::{Step, pointer},
-    text::has_byte,
-};
 use crate::{
-    document::{Document, Json, suggest},
+    document::{
+        Document, Json,
+        pointer::{Step, pointer},
+        suggest,
+    },
     rulebook::{
         Field, FieldType, ObjectList, ObjectSchema, ParameterFormat, Presence, SampleFormat,
         StringFormat, StringRule, TaggedList, TaggedObject, VariantContent,
     },
     validation::{
         formats, placeholders,
-        warnings::{Reached, WarningCollector},
+        warnings::{ResolvedSchema, WarningCollector},
     },
     violation::{
-        Rule, TextViolation, Violation, ViolationCollector, Violations, Warnings, shortened,
+        Rule, TextViolation, Violation, ViolationCollector, Violations, Warnings, are, counted,
+        shortened,
     },
 };
 
-/// Where the reader stands, what it found, and what it has written.
+/// The reader's position in the document, its findings and its output.
 pub(crate) struct Reader<'d> {
     path: Vec<Step<'d>>,
-    report: ViolationCollector,
-    /// How many placeholders the text or address just read in this object holds; not known when
-    /// it is missing or faulty.
+    violations: ViolationCollector,
+    /// Number of distinct placeholders in the text or URL last read in this object; `None` if it
+    /// is missing or invalid.
     placeholders: Option<usize>,
-    /// Their names, where they have any.
+    /// The names of these placeholders, if the document uses named ones.
     names: Vec<&'d str>,
     /// How placeholders are written in this document.
     format: ParameterFormat,
     canonical: Vec<u8>,
-    /// Collects warnings, if somebody wants them.
-    advisor: Option<WarningCollector>,
+    /// Collects warnings if the caller requested them.
+    warnings: Option<WarningCollector>,
 }
 
 impl<'d> Reader<'d> {
-    /// Reads the whole document as `part`; answers the canonical text of the fields `kept`
-    /// names, as one JSON object, or everything that is wrong. `also` adds what no table says.
+    /// Reads the whole document as `schema`. Returns the canonical JSON of the fields selected by
+    /// `is_stored` as one object, or every violation. `extra_checks` adds checks that the table
+    /// cannot express.
     pub(crate) fn read(
         document: &'d Document<'d>,
-        part: &'static ObjectSchema,
-        kept: impl Fn(&Field) -> bool,
-        also: impl FnOnce(&mut ViolationCollector),
+        schema: &'static ObjectSchema,
+        is_stored: impl Fn(&Field) -> bool,
+        extra_checks: impl FnOnce(&mut ViolationCollector),
     ) -> Result<String, Violations> {
         let mut reader = Self::new(None);
-        reader.root(document, part, kept);
-        also(&mut reader.report);
-        reader.verdict().0
+        reader.root(document, schema, is_stored);
+        extra_checks(&mut reader.violations);
+        reader.finish().0
     }
 
-    /// Reads the whole document likewise, and also answers what is worth a warning.
+    /// Reads the whole document like [`Reader::read`] and also returns the warnings.
     pub(crate) fn check(
         document: &'d Document<'d>,
-        part: &'static ObjectSchema,
-        kept: impl Fn(&Field) -> bool,
-        also: impl FnOnce(&mut ViolationCollector),
+        schema: &'static ObjectSchema,
+        is_stored: impl Fn(&Field) -> bool,
+        extra_checks: impl FnOnce(&mut ViolationCollector),
     ) -> (Result<String, Violations>, Warnings) {
-        let mut reader = Self::new(Some(WarningCollector::new(part)));
-        reader.root(document, part, kept);
-        also(&mut reader.report);
-        let (verdict, advisor) = reader.verdict();
-        (verdict, advisor.map(WarningCollector::warnings).unwrap_or_default())
+        let mut reader = Self::new(Some(WarningCollector::new(schema)));
+        reader.root(document, schema, is_stored);
+        extra_checks(&mut reader.violations);
+        let (result, warnings) = reader.finish();
+        (result, warnings.map(WarningCollector::into_warnings).unwrap_or_default())
     }
 
-    fn new(advisor: Option<WarningCollector>) -> Self {
+    fn new(warnings: Option<WarningCollector>) -> Self {
         Self {
             path: Vec::with_capacity(8),
-            report: ViolationCollector::default(),
+            violations: ViolationCollector::default(),
             placeholders: None,
             names: Vec::new(),
             format: ParameterFormat::Positional,
             canonical: Vec::with_capacity(1_024),
-            advisor,
+            warnings,
         }
     }
 
     fn root(
         &mut self,
         document: &'d Document<'d>,
-        part: &'static ObjectSchema,
-        kept: impl Fn(&Field) -> bool,
+        schema: &'static ObjectSchema,
+        is_stored: impl Fn(&Field) -> bool,
     ) {
         if document.has_duplicates() {
             self.duplicates(document.root());
@@ -93,20 +97,20 @@ impl<'d> Reader<'d> {
             return self.wrong_type("an object", document.root());
         }
         self.write("{");
-        for field in part.fields {
-            let before = self.canonical.len();
+        for field in schema.fields {
+            let start = self.canonical.len();
             self.field(field, document.root());
-            if !kept(field) {
-                self.canonical.truncate(before);
+            if !is_stored(field) {
+                self.canonical.truncate(start);
             }
         }
         self.write("}");
-        self.unread(document.root(), None, Reached::Object(part));
+        self.warn_of_unread(document.root(), None, ResolvedSchema::Object(schema));
     }
 
-    fn verdict(self) -> (Result<String, Violations>, Option<WarningCollector>) {
+    fn finish(self) -> (Result<String, Violations>, Option<WarningCollector>) {
         let canonical = String::from_utf8(self.canonical).ok();
-        (self.report.verdict(canonical), self.advisor)
+        (self.violations.into_result(canonical), self.warnings)
     }
 
     fn field(&mut self, field: &'static Field, object: &'d Json<'d>) {
@@ -117,58 +121,61 @@ impl<'d> Reader<'d> {
             Presence::Optional | Presence::DefaultsTo(_) => (true, false),
             Presence::RequiredWithPlaceholders => (has_placeholders, true),
             Presence::OptionalWithPlaceholders => (has_placeholders, false),
-            Presence::OnlyWithPlaceholders => (has_placeholders && self.asks_for(field), true),
+            Presence::OnlyWithPlaceholders => {
+                (has_placeholders && self.has_sample_format(field), true)
+            }
         };
         match object.get(field.name) {
             Some(value) if used => {
                 self.write_key(field.name);
                 self.at(Step::Key(field.name), |reader| reader.value(&field.field_type, value));
             }
-            None if self.only_item(field, object) => {}
+            None if self.inlined_item(field, object) => {}
             None if used && required => self.missing(field.name, field.about, object),
             Some(_) => self.at(Step::Key(field.name), |reader| match field.presence {
                 Presence::Forbidden(rule) => {
-                    reader.fault(TextViolation::new(rule, "is not taken here").hint(field.about));
+                    reader
+                        .report(TextViolation::new(rule, "is not allowed here").hint(field.about));
                 }
-                Presence::OnlyWithPlaceholders => reader.samples_of_nothing(),
-                _ => reader.unused(),
+                Presence::OnlyWithPlaceholders => reader.unexpected_samples(),
+                _ => reader.warn_of_unused_samples(),
             }),
             None => {
-                if let Presence::DefaultsTo(word) = field.presence {
+                if let Presence::DefaultsTo(default) = field.presence {
                     self.write_key(field.name);
-                    self.write_string(word);
+                    self.write_string(default);
                 }
             }
         }
     }
 
-    fn value(&mut self, shape: &'static FieldType, value: &'d Json<'d>) {
-        match shape {
+    fn value(&mut self, field_type: &'static FieldType, value: &'d Json<'d>) {
+        match field_type {
             FieldType::String(rule) => self.placeholders = self.text(rule, value),
-            FieldType::Choice(words) => {
-                self.choice(words.iter().copied(), value);
+            FieldType::Choice(choices) => {
+                self.choice(choices.iter().copied(), value);
             }
             FieldType::ParameterFormat => {
-                let word = self.choice(ParameterFormat::VALUES.iter().copied(), value);
-                self.format = word.and_then(ParameterFormat::parse).unwrap_or(self.format);
+                let choice = self.choice(ParameterFormat::VALUES.iter().copied(), value);
+                self.format = choice.and_then(ParameterFormat::parse).unwrap_or(self.format);
             }
-            FieldType::ChoiceList(words) => self.words(words, value),
+            FieldType::ChoiceList(choices) => self.choice_list(choices, value),
             FieldType::Bool => match value {
                 Json::Bool(true) => self.write("true"),
                 Json::Bool(false) => self.write("false"),
                 other => self.wrong_type("a boolean", other),
             },
-            FieldType::PositiveInteger => self.number(value),
-            FieldType::Integer(least, most) => self.integer(*least, *most, value),
+            FieldType::PositiveInteger => self.positive_integer(value),
+            FieldType::Integer(min, max) => self.integer(*min, *max, value),
             FieldType::Id(rule) => self.id(rule, value),
-            FieldType::SingleString(rule) => self.one(rule, value),
-            FieldType::Object(part) => self.object(part, value),
-            FieldType::Map(part) => self.map(part, value),
-            FieldType::AnyJson(max) => self.anything(*max, value),
+            FieldType::SingleString(rule) => self.one_string(rule, value),
+            FieldType::Object(schema) => self.object(schema, value),
+            FieldType::Map(schema) => self.map(schema, value),
+            FieldType::AnyJson(max_bytes) => self.any_json(*max_bytes, value),
             FieldType::TaggedObject(tagged) => self.tagged(tagged, value),
-            FieldType::TaggedList(list) => self.list(list, value),
-            FieldType::ObjectList(parts) => self.parts(parts, value),
-            FieldType::Samples(samples) => self.samples(*samples, value),
+            FieldType::TaggedList(list) => self.tagged_list(list, value),
+            FieldType::ObjectList(list) => self.object_list(list, value),
+            FieldType::Samples(format) => self.samples(*format, value),
         }
     }
 
@@ -177,9 +184,9 @@ impl<'d> Reader<'d> {
             self.wrong_type("a string", value);
             return None;
         };
-        let mut faults = Vec::new();
-        let mut placeholders = formats::check_in(self.format, rule, text, &mut faults);
-        if faults.is_empty() && placeholders.is_none() && may_hold_placeholders(rule.format) {
+        let mut violations = Vec::new();
+        let mut placeholders = formats::check_in(self.format, rule, text, &mut violations);
+        if violations.is_empty() && placeholders.is_none() && may_have_placeholders(rule.format) {
             placeholders = Some(0);
         }
         if self.format == ParameterFormat::Named
@@ -188,11 +195,11 @@ impl<'d> Reader<'d> {
         {
             self.names = placeholders::names(text);
         }
-        for fault in faults {
-            self.fault(fault);
+        for violation in violations {
+            self.report(violation);
         }
-        if let Some(advisor) = &mut self.advisor {
-            advisor.text(rule, text, || pointer(&self.path));
+        if let Some(warnings) = &mut self.warnings {
+            warnings.text(rule, text, || pointer(&self.path));
         }
         self.write_string(text);
         placeholders
@@ -205,175 +212,93 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn number(&mut self, value: &'d Json<'d>) {
+    fn positive_integer(&mut self, value: &'d Json<'d>) {
         match value.as_u64() {
             Some(number) => self.write(itoa::Buffer::new().format(number)),
             None => self.wrong_type("a whole number from 1", value),
         }
     }
 
-    fn integer(&mut self, least: i64, most: i64, value: &'d Json<'d>) {
+    fn integer(&mut self, min: i64, max: i64, value: &'d Json<'d>) {
         let Some(number) = value.as_i64() else {
             return self.wrong_type("a whole number", value);
         };
-        if !(least..=most).contains(&number) {
-            let message = format!("is {number}; {least} to {most} are allowed");
-            let hint = format!("write a number from {least} to {most}");
-            self.fault(TextViolation::new(Rule::NumberRange, message).hint(hint));
+        if !(min..=max).contains(&number) {
+            let message = format!("is {number}, but must be from {min} to {max}");
+            let hint = format!("write a number from {min} to {max}");
+            self.report(TextViolation::new(Rule::NumberRange, message).hint(hint));
         }
         self.write(itoa::Buffer::new().format(number));
     }
 
     fn choice(
         &mut self,
-        words: impl Iterator<Item = &'static str> + Clone,
+        choices: impl Iterator<Item = &'static str> + Clone,
         value: &'d Json<'d>,
     ) -> Option<&'static str> {
         let Json::String(text) = value else {
             self.wrong_type("a string", value);
             return None;
         };
-        if let Some(word) = words.clone().find(|word| word.eq_ignore_ascii_case(text)) {
-            self.write_plain(word);
-            return Some(word);
+        if let Some(choice) = choices.clone().find(|choice| choice.eq_ignore_ascii_case(text)) {
+            self.write_plain(choice);
+            return Some(choice);
         }
-        if let Some(advisor) = &mut self.advisor {
-            advisor.word(text, || pointer(&self.path));
+        if let Some(warnings) = &mut self.warnings {
+            warnings.choice(text, || pointer(&self.path));
         }
-        let listed = words.clone().collect::<Vec<_>>().join(", ");
-        let message = format!("`{}` is none of {listed}", shortened(text));
-        let hint = match suggest::nearest(text, words) {
-            Some(word) => format!("did you mean `{word}`?"),
-            None => format!("write one of {listed}"),
+        let list = choices.clone().collect::<Vec<_>>().join(", ");
+        let message = format!("`{}` is not one of {list}", shortened(text));
+        let hint = match suggest::nearest(text, choices) {
+            Some(choice) => format!("did you mean `{choice}`?"),
+            None => format!("write one of {list}"),
         };
-        self.fault(TextViolation::new(Rule::NotAChoice, message).hint(hint));
+        self.report(TextViolation::new(Rule::NotAChoice, message).hint(hint));
         None
     }
 
-    fn object(&mut self, part: &'static ObjectSchema, value: &'d Json<'d>) {
+    fn object(&mut self, schema: &'static ObjectSchema, value: &'d Json<'d>) {
         let Json::Object(_) = value else { return self.wrong_type("an object", value) };
         self.write("{");
-        for field in part.fields {
+        for field in schema.fields {
             self.field(field, value);
         }
         self.write("}");
-        self.unread(value, None, Reached::Object(part));
+        self.warn_of_unread(value, None, ResolvedSchema::Object(schema));
     }
 
     fn tagged(&mut self, tagged: &'static TaggedObject, value: &'d Json<'d>) {
         let Json::Object(_) = value else { return self.wrong_type("an object", value) };
         self.placeholders = None;
-        if let Some(advisor) = &mut self.advisor {
-            advisor.begin();
+        if let Some(warnings) = &mut self.warnings {
+            warnings.begin_object();
         }
         self.write("{");
-        let reached = self.variant(tagged, value);
+        let resolved = self.variant(tagged, value);
         self.write("}");
-        self.unread(value, Some(tagged), reached);
+        self.warn_of_unread(value, Some(tagged), resolved);
     }
 
-    fn variant(&mut self, tagged: &'static TaggedObject, object: &'d Json<'d>) -> Reached {
+    fn variant(&mut self, tagged: &'static TaggedObject, object: &'d Json<'d>) -> ResolvedSchema {
         let Some(tag) = object.get(tagged.tag) else {
             self.missing(tagged.tag, tagged.about, object);
-            return Reached::Fork(tagged);
+            return ResolvedSchema::AnyOf(tagged);
         };
         self.write_key(tagged.tag);
-        let word = self.at(Step::Key(tagged.tag), |reader| reader.choice(tagged.tag_values(), tag));
-        let variant = tagged.variants.iter().find(|variant| Some(variant.value) == word);
+        let choice =
+            self.at(Step::Key(tagged.tag), |reader| reader.choice(tagged.tag_values(), tag));
+        let variant = tagged.variants.iter().find(|variant| Some(variant.value) == choice);
         match variant.map(|variant| &variant.content) {
-            Some(VariantContent::Fields(part)) => {
-                part.fields.iter().for_each(|it| self.field(it, object));
-                Reached::Object(part)
+            Some(VariantContent::Fields(schema)) => {
+                schema.fields.iter().for_each(|field| self.field(field, object));
+                ResolvedSchema::Object(schema)
             }
             Some(VariantContent::Tagged(inner)) => self.variant(inner, object),
-            None => Reached::Fork(tagged),
+            None => ResolvedSchema::AnyOf(tagged),
         }
     }
 
-    fn list(&mut self, list: &'static TaggedList, value: &'d Json<'d>) {
-        let Json::Array(items) = value else { return self.wrong_type("a list", value) };
-        self.at_least(list.min, list.item.title, items);
-        let items = self.up_to(list.max, items);
-        self.write("[");
-        for (index, item) in items.iter().enumerate() {
-            self.comma();
-            self.at(Step::Index(index), |reader| reader.tagged(list.item, item));
-        }
-        self.write("]");
-        self.tags(list, items);
-    }
-
-    fn parts(&mut self, parts: &'static ObjectList, value: &'d Json<'d>) {
-        let Json::Array(items) = value else { return self.wrong_type("a list", value) };
-        self.at_least(parts.min, parts.title, items);
-        self.write("[");
-        for (index, item) in self.up_to(parts.max, items).iter().enumerate() {
-            self.comma();
-            self.at(Step::Index(index), |reader| reader.object(parts.item, item));
-        }
-        self.write("]");
-    }
-
-    fn words(&mut self, words: &'static [&'static str], value: &'d Json<'d>) {
-        let Json::Array(items) = value else { return self.wrong_type("a list", value) };
-        self.write("[");
-        for (index, item) in self.up_to(words.len(), items).iter().enumerate() {
-            self.comma();
-            self.at(Step::Index(index), |reader| reader.choice(words.iter().copied(), item));
-        }
-        self.write("]");
-    }
-
-    fn at_least(&mut self, min: usize, title: &str, items: &'d [Json<'d>]) {
-        if items.len() < min {
-            let message = format!("has {} items; at least {min} are needed", items.len());
-            let article = if title.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
-            self.fault(
-                TextViolation::new(Rule::TooFew, message).hint(format!("add {article} {title}")),
-            );
-        }
-    }
-
-    /// The items that are read: what goes beyond the limit is one fault.
-    fn up_to(&mut self, max: usize, items: &'d [Json<'d>]) -> &'d [Json<'d>] {
-        if items.len() > max {
-            let message = format!("has {} items; at most {max} are allowed", items.len());
-            let hint = format!("remove {}", items.len() - max);
-            self.fault(TextViolation::new(Rule::TooMany, message).hint(hint));
-        }
-        &items[..items.len().min(max)]
-    }
-
-    /// What a list says about its items as a whole: which may not repeat, which has to be there.
-    fn tags(&mut self, list: &'static TaggedList, items: &'d [Json<'d>]) {
-        let word_of = |item: &'d Json<'d>| {
-            let tag = item.get(list.item.tag)?.as_str()?;
-            list.item.tag_values().find(|word| word.eq_ignore_ascii_case(tag))
-        };
-        let words: Vec<Option<&str>> = items.iter().map(word_of).collect();
-        if list.unique {
-            for (index, word) in words.iter().enumerate() {
-                let first = words.iter().position(|other| other == word);
-                if let (Some(word), Some(first)) = (word, first.filter(|first| *first < index)) {
-                    let message = format!("is a second {word}; the first is item {first}");
-                    let hint = format!("keep one {word}");
-                    let fault = TextViolation::new(Rule::ComponentRepeated, message).hint(hint);
-                    self.at(Step::Index(index), |reader| reader.fault(fault));
-                }
-            }
-        }
-        // An item that nobody could read has been complained of; it may be the one sought.
-        if let Some(needed) = list.required
-            && words.iter().all(|word| word.is_some_and(|word| word != needed))
-        {
-            let hint = format!("add `{{\"{}\": \"{needed}\", …}}`", list.item.tag);
-            self.fault(
-                TextViolation::new(Rule::BodyMissing, format!("holds no {needed}")).hint(hint),
-            );
-        }
-    }
-
-    /// Points at every member whose key stood before in its object.
+    /// Reports every member whose key appears earlier in its object.
     fn duplicates(&mut self, value: &'d Json<'d>) {
         match value {
             Json::Array(items) => {
@@ -385,11 +310,9 @@ impl<'d> Reader<'d> {
                 for member in members {
                     self.at(Step::Key(&member.key), |reader| {
                         if member.repeated {
-                            let fault = TextViolation::new(
-                                Rule::DuplicateKey,
-                                "is named twice in this object",
-                            );
-                            reader.fault(fault.hint("keep one of them"));
+                            let message = "appears more than once in this object";
+                            let violation = TextViolation::new(Rule::DuplicateKey, message);
+                            reader.report(violation.hint("keep only one of them"));
                         }
                         reader.duplicates(&member.value);
                     });
@@ -399,89 +322,60 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// A known field that is not needed here, because no placeholder asks for samples.
-    fn unused(&mut self) {
-        if let Some(advisor) = &mut self.advisor {
-            advisor.samples(|| pointer(&self.path));
+    /// Warns of samples next to a text without placeholders.
+    fn warn_of_unused_samples(&mut self) {
+        if let Some(warnings) = &mut self.warnings {
+            warnings.unused_samples(|| pointer(&self.path));
         }
     }
 
-    /// Points at every member of an object that nobody has read.
-    fn unread(
+    /// Warns of every member of an object that no field reads.
+    fn warn_of_unread(
         &mut self,
         object: &'d Json<'d>,
         tagged: Option<&'static TaggedObject>,
-        reached: Reached,
+        resolved: ResolvedSchema,
     ) {
-        if let Some(advisor) = &mut self.advisor {
+        if let Some(warnings) = &mut self.warnings {
             let member = |key: &str| pointer(self.path.iter().chain([&Step::Key(key)]));
-            advisor.members(object, tagged, reached, member);
+            warnings.members(object, tagged, resolved, member);
         }
     }
 
     fn missing(&mut self, name: &'static str, about: &'static str, object: &'d Json<'d>) {
         let Json::Object(members) = object else { return };
-        let misspelt = suggest::nearest(name, members.iter().map(|member| &*member.key))
+        let misspelling = suggest::nearest(name, members.iter().map(|member| &*member.key))
             .filter(|key| *key != name);
-        let hint = match misspelt {
-            Some(key) => format!("`{}` stands there: did you mean `{name}`?", shortened(key)),
+        let hint = match misspelling {
+            Some(key) => format!("found `{}`: did you mean `{name}`?", shortened(key)),
             None => about.to_owned(),
         };
-        let fault = TextViolation::new(Rule::Required, "is required").hint(hint);
-        self.at(Step::Key(name), |reader| reader.fault(fault));
+        let violation = TextViolation::new(Rule::Required, "is required").hint(hint);
+        self.at(Step::Key(name), |reader| reader.report(violation));
     }
 
     fn wrong_type(&mut self, expected: &str, found: &Json<'_>) {
         let message = format!("must be {expected}, not {}", found.kind());
-        self.fault(TextViolation::new(Rule::WrongType, message).hint(format!("write {expected}")));
+        let hint = format!("write {expected}");
+        self.report(TextViolation::new(Rule::WrongType, message).hint(hint));
     }
 
-    fn fault(&mut self, TextViolation { rule, message, hint, span }: TextViolation) {
+    /// Adds a violation at the current position.
+    fn report(&mut self, TextViolation { rule, message, hint, span }: TextViolation) {
         let pointer = || pointer(&self.path);
-        self.report.add(|| Violation { pointer: pointer(), rule, message, hint, span });
+        self.violations.add(|| Violation { pointer: pointer(), rule, message, hint, span });
     }
 
+    /// Calls `read` one step deeper in the document.
     fn at<T>(&mut self, step: Step<'d>, read: impl FnOnce(&mut Self) -> T) -> T {
         self.path.push(step);
         let value = read(self);
         self.path.pop();
         value
     }
-
-    fn write(&mut self, text: &str) {
-        self.canonical.extend_from_slice(text.as_bytes());
-    }
-
-    fn write_string(&mut self, text: &str) {
-        if has_byte(text, |byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
-            serde_json::to_writer(&mut self.canonical, text).expect("a string is JSON");
-        } else {
-            self.write_plain(text);
-        }
-    }
-
-    /// A string in which nothing has to be escaped.
-    fn write_plain(&mut self, text: &str) {
-        self.canonical.reserve(text.len() + 2);
-        self.write("\"");
-        self.write(text);
-        self.write("\"");
-    }
-
-    fn write_key(&mut self, key: &'static str) {
-        self.comma();
-        self.write_plain(key);
-        self.write(":");
-    }
-
-    fn comma(&mut self) {
-        if !matches!(self.canonical.last(), Some(b'{' | b'[')) {
-            self.write(",");
-        }
-    }
 }
 
-fn may_hold_placeholders(form: StringFormat) -> bool {
+fn may_have_placeholders(form: StringFormat) -> bool {
     matches!(
         form,
         StringFormat::WithPlaceholders

@@ -1,26 +1,26 @@
-//! Moments as RFC 3339 writes them.
+//! Timestamps in RFC 3339 format.
 
 use jiff::Timestamp;
 
 use crate::violation::{Rule, TextViolation, shortened};
 
-/// The moment that a text names.
-pub(crate) fn read(text: &str) -> Option<Timestamp> {
-    // The library takes more spellings than the standard has: no seconds, other separators, zones.
-    is_spelt_right(text).then(|| text.parse().ok()).flatten()
+/// Parses a timestamp.
+pub(crate) fn parse(text: &str) -> Option<Timestamp> {
+    // `jiff` accepts more than RFC 3339: missing seconds, other separators, named time zones.
+    is_rfc_3339(text).then(|| text.parse().ok()).flatten()
 }
 
-/// Notes what is wrong with a text that is no moment.
-pub(crate) fn check(text: &str, faults: &mut Vec<TextViolation>) -> Option<usize> {
-    if read(text).is_none() {
-        let message = format!("`{}` is not a moment", shortened(text));
-        let hint = "write date, time and zone as RFC 3339 says: `2026-11-15T09:30:00Z`";
-        faults.push(TextViolation::new(Rule::MomentForm, message).hint(hint));
+/// Reports a text that is not a timestamp.
+pub(crate) fn check(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
+    if parse(text).is_none() {
+        let message = format!("`{}` is not a timestamp", shortened(text));
+        let hint = "write date, time and time zone in RFC 3339 format: `2026-11-15T09:30:00Z`";
+        violations.push(TextViolation::new(Rule::MomentForm, message).hint(hint));
     }
     None
 }
 
-fn is_spelt_right(text: &str) -> bool {
+fn is_rfc_3339(text: &str) -> bool {
     let Some((start, rest)) = text.split_at_checked("2026-11-15T09:30:00".len()) else {
         return false;
     };
@@ -34,17 +34,18 @@ fn is_spelt_right(text: &str) -> bool {
         }
         None => rest,
     };
-    // A leap second is not told: nobody dates anything by one. Neither is there a year 0.
-    let odd = start.get(17..) == Some("60") || start.starts_with("0000");
-    let zone = rest == "Z"
-        || (looks_like(rest, "+00:00") || looks_like(rest, "-00:00")) && &rest[1..] < "24";
-    looks_like(start, "0000-00-00T00:00:00") && zone && !odd
+    // Leap seconds and the year 0 are rejected.
+    let is_unsupported = start.get(17..) == Some("60") || start.starts_with("0000");
+    let has_zone = rest == "Z"
+        || (matches_form(rest, "+00:00") || matches_form(rest, "-00:00")) && &rest[1..] < "24";
+    matches_form(start, "0000-00-00T00:00:00") && has_zone && !is_unsupported
 }
 
-/// Whether a text is like `form`, in which every `0` stands for a digit.
-fn looks_like(text: &str, form: &str) -> bool {
-    let alike = |(it, form): (u8, u8)| if form == b'0' { it.is_ascii_digit() } else { it == form };
-    text.len() == form.len() && text.bytes().zip(form.bytes()).all(alike)
+/// Whether a text matches `form`, in which every `0` stands for any digit.
+fn matches_form(text: &str, form: &str) -> bool {
+    let is_match =
+        |(byte, form): (u8, u8)| if form == b'0' { byte.is_ascii_digit() } else { byte == form };
+    text.len() == form.len() && text.bytes().zip(form.bytes()).all(is_match)
 }
 
 #[cfg(test)]
@@ -52,17 +53,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_rfc_3339_writes_is_a_moment() {
-        for (good, told) in [
+    fn only_rfc_3339_timestamps_are_accepted() {
+        for (valid, expected) in [
             ("2026-11-15T09:30:00Z", "2026-11-15T09:30:00Z"),
             ("2026-11-15T09:30:00.123456789Z", "2026-11-15T09:30:00.123456789Z"),
             ("2026-11-15T09:30:00+05:30", "2026-11-15T04:00:00Z"),
             ("2026-11-15T09:30:00.5-23:59", "2026-11-16T09:29:00.5Z"),
             ("2024-02-29T23:59:59Z", "2024-02-29T23:59:59Z"),
         ] {
-            assert_eq!(read(good).map(|it| it.to_string()).as_deref(), Some(told), "{good}");
+            assert_eq!(parse(valid).map(|it| it.to_string()).as_deref(), Some(expected), "{valid}");
         }
-        for bad in [
+        for invalid in [
             "",
             "2026-11-15",
             "2026-11-15T09:30Z",
@@ -86,7 +87,7 @@ mod tests {
             "2026-11-15T09:30:0ü",
             "yesterday",
         ] {
-            assert_eq!(read(bad), None, "{bad}");
+            assert_eq!(parse(invalid), None, "{invalid}");
         }
     }
 }

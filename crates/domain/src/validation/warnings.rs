@@ -1,5 +1,5 @@
-//! Warnings: what does not stand in the way of a template, but will trouble somebody later. They
-//! are collected only where somebody asks for them; creating a template does not.
+//! Collects warnings: findings that do not prevent a template from being created but are likely
+//! to cause problems later. Creating a template does not collect them.
 
 pub(crate) mod characters;
 mod fields;
@@ -11,97 +11,98 @@ use std::fmt::Write as _;
 use crate::{
     document::Json,
     rulebook::{ObjectSchema, StringFormat, StringRule, TaggedObject},
-    violation::{TextWarning, Warnings},
+    violation::{TextWarning, Warnings, counted},
 };
 
-pub(crate) use fields::Reached;
+pub(crate) use fields::ResolvedSchema;
 
 /// Collects warnings while a document is read.
 pub(crate) struct WarningCollector {
     root: &'static ObjectSchema,
     warnings: Warnings,
-    /// Whether the text or address just read in this object is known to hold no placeholder. One
-    /// that is missing or faulty may be meant to.
-    plain: bool,
+    /// Whether the text or URL last read in this object contains no placeholder. False if it is
+    /// missing or invalid, because placeholders may be intended.
+    lacks_placeholders: bool,
 }
 
 impl WarningCollector {
     pub(crate) fn new(root: &'static ObjectSchema) -> Self {
-        Self { root, warnings: Warnings::default(), plain: false }
+        Self { root, warnings: Warnings::default(), lacks_placeholders: false }
     }
 
-    pub(crate) fn warnings(self) -> Warnings {
+    pub(crate) fn into_warnings(self) -> Warnings {
         self.warnings
     }
 
-    /// Another object begins.
-    pub(crate) fn begin(&mut self) {
-        self.plain = false;
+    /// Starts a new object.
+    pub(crate) fn begin_object(&mut self) {
+        self.lacks_placeholders = false;
     }
 
-    /// Looks at a string that a row of the table asks for.
+    /// Checks the string of a field.
     pub(crate) fn text(&mut self, rule: &StringRule, text: &str, pointer: impl Fn() -> String) {
         if matches!(rule.format, StringFormat::WithPlaceholders | StringFormat::UrlWithSuffix) {
-            self.plain = !text.contains("{{");
+            self.lacks_placeholders = !text.contains("{{");
         }
-        self.add(text::look(rule, text), pointer);
+        self.add(text::check(rule, text), pointer);
     }
 
-    /// Looks at a word of which only a few are allowed.
-    pub(crate) fn word(&mut self, text: &str, pointer: impl Fn() -> String) {
-        self.add(characters::look(text, "remove it"), pointer);
+    /// Checks a string that is none of the choices of its field.
+    pub(crate) fn choice(&mut self, text: &str, pointer: impl Fn() -> String) {
+        self.add(characters::check(text, "remove it"), pointer);
     }
 
-    /// Looks at samples of a text that may hold no placeholder at all.
-    pub(crate) fn samples(&mut self, pointer: impl FnOnce() -> String) {
-        if self.plain {
-            self.warnings.add(|| fields::samples_of_nothing().warning(pointer()));
+    /// Warns of samples for a text without placeholders.
+    pub(crate) fn unused_samples(&mut self, pointer: impl FnOnce() -> String) {
+        if self.lacks_placeholders {
+            self.warnings.add(|| fields::unused_samples().into_warning(pointer()));
         }
     }
 
-    /// Looks for members of an object that nobody reads: `reached` is where its tags led.
+    /// Warns of the members of an object that no field reads.
     pub(crate) fn members(
         &mut self,
         object: &Json<'_>,
         tagged: Option<&'static TaggedObject>,
-        reached: Reached,
+        resolved: ResolvedSchema,
         pointer: impl Fn(&str) -> String,
     ) {
         let Json::Object(members) = object else { return };
-        let known = fields::Known::new(self.root, tagged, reached);
+        let known = fields::KnownFields::new(self.root, tagged, resolved);
         for member in members {
-            let absent = member.repeated || matches!(member.value, Json::Null);
-            if !absent && !known.may_hold(&member.key) {
-                let warning = || known.note(&member.key).warning(pointer(&member.key));
+            let is_ignored = member.repeated || matches!(member.value, Json::Null);
+            if !is_ignored && !known.contains(&member.key) {
+                let warning = || known.warning(&member.key).into_warning(pointer(&member.key));
                 self.warnings.add(warning);
             }
         }
     }
 
-    /// Looks at a name that is none of a part's fields, where names are values.
-    pub(crate) fn unknown(&mut self, name: &str, reached: Reached, pointer: String) {
-        let note = fields::Known::new(self.root, None, reached).note(name);
-        self.warnings.add(|| note.warning(pointer));
+    /// Warns of an unknown field name in a list of `key` and `value` pairs.
+    pub(crate) fn unknown_key(&mut self, name: &str, resolved: ResolvedSchema, pointer: String) {
+        let warning = fields::KnownFields::new(self.root, None, resolved).warning(name);
+        self.warnings.add(|| warning.into_warning(pointer));
     }
 
-    fn add(&mut self, notes: Vec<TextWarning>, pointer: impl Fn() -> String) {
-        for note in notes {
-            self.warnings.add(|| note.warning(pointer()));
+    fn add(&mut self, warnings: Vec<TextWarning>, pointer: impl Fn() -> String) {
+        for warning in warnings {
+            self.warnings.add(|| warning.into_warning(pointer()));
         }
     }
 }
 
-/// Tells the first few places of a string one by one, and how many follow: what somebody pasted
-/// a hundred times is not to hide everything else.
-fn tell<T>(
-    mut places: impl Iterator<Item = T>,
-    note: impl Fn(T) -> TextWarning,
+/// Creates a warning for each of the first few findings in a string and counts the rest in the
+/// last message, so that a repeated finding does not crowd out all others.
+fn limited<T>(
+    mut findings: impl Iterator<Item = T>,
+    warning: impl Fn(T) -> TextWarning,
 ) -> Vec<TextWarning> {
-    const FEW: usize = 5;
-    let mut notes: Vec<TextWarning> = places.by_ref().take(FEW).map(note).collect();
-    let rest = places.count();
-    if let Some(last) = notes.last_mut().filter(|_| rest > 0) {
-        let _ = write!(last.message, " (and so at {rest} more places of this text)");
+    const MAX_LISTED_PER_TEXT: usize = 5;
+    let listed = findings.by_ref().take(MAX_LISTED_PER_TEXT);
+    let mut warnings: Vec<TextWarning> = listed.map(warning).collect();
+    let omitted = findings.count();
+    if let Some(last) = warnings.last_mut().filter(|_| omitted > 0) {
+        let _ = write!(last.message, " (and {} in this text)", counted(omitted, "more time"));
     }
-    notes
+    warnings
 }

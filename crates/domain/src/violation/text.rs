@@ -1,10 +1,10 @@
-//! Violations of a single string, before the reader adds the pointer, and text quoted in messages.
+//! Violations of a single string, before the reader adds the pointer, and helpers for messages.
 
 use std::borrow::Cow;
 
 use super::{Rule, Span};
 
-/// One thing wrong with a string; the reader adds the place.
+/// A violation found in a string; the reader adds the pointer.
 #[derive(Debug)]
 pub(crate) struct TextViolation {
     pub(crate) rule: Rule,
@@ -29,11 +29,21 @@ impl TextViolation {
     }
 }
 
-/// A caller's own words, short enough to be repeated in a message.
+/// Text from the document, truncated so that it can be quoted in a message.
 pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
-    const LONGEST: usize = 40;
-    match text.char_indices().nth(LONGEST) {
+    const MAX_QUOTED_CHARS: usize = 40;
+    match text.char_indices().nth(MAX_QUOTED_CHARS) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
         None => Cow::Borrowed(text),
     }
+}
+
+/// A number with its noun: `1 item`, `2 items`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+/// The verb that agrees with a number: `1 is`, `2 are`.
+pub(crate) fn are(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
 }

@@ -1,138 +1,106 @@
 //! Warnings: findings that do not prevent a template from being created. Only dry runs, lint and
 //! conversion collect them.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::{MAX_LISTED, Span};
+use crate::id_catalogue::id_catalogue;
 
-/// One thing worth a warning at one place of a document.
+/// One finding at one location of a document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Warning {
-    /// RFC 6901 pointer to the place; empty for the document itself.
+    /// RFC 6901 pointer to the value; empty for the document itself.
     pub pointer: String,
-    /// Which advice was not taken.
+    /// The rule that the value does not follow.
     pub rule: WarningRule,
-    /// What there is to see.
+    /// What was found.
     pub message: String,
-    /// How to mend it.
+    /// How to fix it.
     pub hint: String,
-    /// Which characters of the string at `pointer`, where a part of it is meant.
+    /// The characters of the string at `pointer`, if only a part of it is affected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span: Option<Span>,
 }
 
-/// Every warning of a document; often there is none.
+/// All warnings of a document; may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Warnings {
-    told: Vec<Warning>,
-    more: usize,
+    listed: Vec<Warning>,
+    omitted: usize,
 }
 
 impl Warnings {
-    /// The warnings that are told, in the order they were found.
+    /// The first [`MAX_LISTED`] warnings, in the order in which they were found.
     pub fn listed(&self) -> &[Warning] {
-        &self.told
+        &self.listed
     }
 
-    /// How many more there are.
+    /// Number of warnings beyond the listed ones.
     pub fn omitted(&self) -> usize {
-        self.more
+        self.omitted
     }
 
-    /// Adds one that takes more than the document to find out.
+    /// Adds a warning that cannot be derived from the document alone.
     pub fn push(&mut self, warning: Warning) {
         self.add(|| warning);
     }
 
-    /// Forgets those that do not count after all.
-    pub(crate) fn take_back(&mut self, needless: impl Fn(&Warning) -> bool) {
-        self.told.retain(|told| !needless(told));
+    /// Removes listed warnings that another check has made obsolete.
+    pub(crate) fn retract(&mut self, is_obsolete: impl Fn(&Warning) -> bool) {
+        self.listed.retain(|warning| !is_obsolete(warning));
     }
 
-    /// Adds one, or only counts it when enough have been told.
+    /// Adds a warning, or only counts it once [`MAX_LISTED`] are listed.
     pub(crate) fn add(&mut self, warning: impl FnOnce() -> Warning) {
-        if self.told.len() < MAX_LISTED {
-            self.told.push(warning());
+        if self.listed.len() < MAX_LISTED {
+            self.listed.push(warning());
         } else {
-            self.more += 1;
+            self.omitted += 1;
         }
     }
 }
 
-/// Declares [`WarningRule`] together with the stable id and the sentence that documentation shows.
-macro_rules! advice {
-    ($($variant:ident $id:literal $about:literal;)+) => {
-        /// What a document is advised to be. Ids are stable: programs may depend on them.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum WarningRule {
-            $(#[doc = $about] $variant,)+
-        }
+id_catalogue! {
+    /// The recommendations that a document can disregard. Ids are stable: programs may depend on them.
+    pub enum WarningRule;
 
-        impl WarningRule {
-            /// Every advice, in the order of the documentation.
-            pub const ALL: &[WarningRule] = &[$(WarningRule::$variant),+];
-
-            /// The stable id: `unknown-field`.
-            pub fn id(self) -> &'static str {
-                match self {
-                    $(WarningRule::$variant => $id,)+
-                }
-            }
-
-            /// What is advised, in a sentence.
-            pub fn about(self) -> &'static str {
-                match self {
-                    $(WarningRule::$variant => $about,)+
-                }
-            }
-        }
-    };
-}
-
-advice! {
     UnknownField "unknown-field"
-        "A field that nobody knows is neither checked nor kept; often it is misspelt.";
+        "The field does not exist. It is neither checked nor stored; its name is often a misspelling.";
     UnusedField "unused-field"
-        "A known field in a place that does not use it is neither checked nor kept.";
+        "The field exists, but has no effect here. It is neither checked nor stored.";
     InvisibleCharacter "invisible-character"
-        "Characters that nobody sees, such as the zero-width space, are seldom meant; in a name they make two names that look alike. Joiners are left alone where emoji or a script need them.";
+        "The text contains an invisible character, such as the zero-width space. Two names that differ only in such a character look the same. Joiners are accepted where emoji or the script require them.";
     BidiCharacter "bidi-character"
-        "Directional marks, embeddings, overrides and isolates change the order in which a text is shown, and are not seen themselves.";
+        "The text contains a directional mark, embedding, override or isolate. These characters are invisible and change the order in which text is displayed.";
     BodyBeginsWithPlaceholder "body-begins-with-placeholder"
-        "WhatsApp refuses a body that begins with a placeholder; punctuation before it does not help.";
+        "WhatsApp rejects a body that begins with a placeholder, even after punctuation.";
     BodyEndsWithPlaceholder "body-ends-with-placeholder"
-        "WhatsApp refuses a body that ends with a placeholder; punctuation behind it does not help.";
+        "WhatsApp rejects a body that ends with a placeholder, even before punctuation.";
     PlaceholdersSideBySide "placeholders-side-by-side"
-        "WhatsApp rejects placeholders with nothing or only white space between them.";
+        "WhatsApp rejects placeholders with nothing or only whitespace between them.";
     OverWhatsappLimit "over-whatsapp-limit"
-        "WhatsApp takes shorter texts than this service does; its limits stand beside the fields above.";
+        "The text is longer than WhatsApp accepts. The tables above list WhatsApp's limits next to Galley's.";
     LinkShortener "link-shortener"
-        "WhatsApp rejects addresses of link shorteners, and those that lead back into WhatsApp.";
+        "WhatsApp rejects links to URL shorteners and links back to WhatsApp.";
     OpenHost "open-host"
-        "A placeholder right behind the host of a button's address goes on with it: only values that begin with `/`, `?` or `#` can be filled in there.";
+        "The placeholder directly follows the host of a button's URL and would extend it. Only values that begin with `/`, `?` or `#` are accepted there.";
     CodeSample "code-sample"
-        "The code of a `COPY_CODE` button is made of letters and digits when a message is sent, and so should be its sample. Told under the rulebook `whatsapp`.";
+        "The code of a `COPY_CODE` button consists of letters and digits when a message is sent, and so should its sample. Only under the `whatsapp` rulebook.";
     BracesUnpaired "braces-unpaired"
-        "WhatsApp rejects a text in which `}}` has no `{{`. Told under the rulebook `whatsapp`.";
+        "WhatsApp rejects a text that contains `}}` without a preceding `{{`. Only under the `whatsapp` rulebook.";
     ManyLineBreaks "many-line-breaks"
-        "WhatsApp is said to refuse bodies with more than two line breaks in a row. Told under the rulebook `whatsapp`.";
+        "WhatsApp is reported to reject bodies with more than two consecutive line breaks. Only under the `whatsapp` rulebook.";
     ManyEmoji "many-emoji"
-        "WhatsApp is said to refuse bodies with more than ten emoji. Told under the rulebook `whatsapp`.";
+        "WhatsApp is reported to reject bodies with more than ten emoji. Only under the `whatsapp` rulebook.";
     LabelNotShown "label-not-shown"
-        "WhatsApp shows a label of its own on `COPY_CODE`, CATALOG, MPM and SPM buttons, whatever is written. Told under the rulebook `whatsapp`.";
+        "WhatsApp displays its own label on `COPY_CODE`, CATALOG, MPM and SPM buttons and ignores `text`. Only under the `whatsapp` rulebook.";
     ProductCards "product-cards"
-        "A carousel of products is defined by two cards, and sent with two to ten. Told under the rulebook `whatsapp`.";
+        "A product carousel is defined with two cards and sent with two to ten. Only under the `whatsapp` rulebook.";
     SameContent "same-content"
-        "WhatsApp rejects a template whose body and footer are, word for word, those of another of the account. Told to accounts with the rulebook `whatsapp`; AUTHENTICATION templates are not compared.";
+        "WhatsApp rejects a template whose body and footer are identical to those of another template of the account. Only under the `whatsapp` rulebook; AUTHENTICATION templates are not compared.";
 }
 
-impl Serialize for WarningRule {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.id())
-    }
-}
-
-/// A warning that does not know its place yet; the reader adds it.
+/// A warning about a string; the reader adds the pointer.
 #[derive(Debug)]
 pub(crate) struct TextWarning {
     pub(crate) rule: WarningRule,
@@ -155,7 +123,8 @@ impl TextWarning {
         self
     }
 
-    pub(crate) fn warning(self, pointer: String) -> Warning {
+    /// The complete warning about the value at `pointer`.
+    pub(crate) fn into_warning(self, pointer: String) -> Warning {
         let Self { rule, message, hint, span } = self;
         Warning { pointer, rule, message, hint, span }
     }
@@ -167,8 +136,8 @@ mod tests {
     use crate::violation::Rule;
 
     #[test]
-    fn ids_are_kebab_case_and_distinct_from_each_other_and_from_rules() {
-        let mut ids: Vec<_> = WarningRule::ALL.iter().map(|it| it.id()).collect();
+    fn warning_ids_are_kebab_case_unique_and_distinct_from_rule_ids() {
+        let mut ids: Vec<_> = WarningRule::ALL.iter().map(|rule| rule.id()).collect();
         assert!(
             ids.iter().all(|id| id.bytes().all(|byte| byte == b'-' || byte.is_ascii_lowercase()))
         );

@@ -143,7 +143,7 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
         if owner != Some(account.id) && !claims_phone {
             return Err(Problem::of(Kind::PhoneUnknown));
         }
-        if !token.credential.scopes.allow(S::SCOPE) {
+        if !token.credential.scopes.contains(S::SCOPE) {
             return Err(scope_missing(S::SCOPE));
         }
         if account.disabled_at.is_some() {

@@ -133,7 +133,7 @@ async fn a_rejection_lists_every_violation_with_its_pointer_and_hint() {
       "violations": [
         {
           "hint": "did you mean `en_US`?",
-          "message": "`english` is not of the form language_REGION",
+          "message": "`english` does not have the form language_REGION",
           "pointer": "/language",
           "rule": "language-form"
         },
@@ -149,7 +149,7 @@ async fn a_rejection_lists_every_violation_with_its_pointer_and_hint() {
         },
         {
           "hint": "write one of QUICK_REPLY, URL, PHONE_NUMBER, COPY_CODE",
-          "message": "`CALL` is none of QUICK_REPLY, URL, PHONE_NUMBER, COPY_CODE",
+          "message": "`CALL` is not one of QUICK_REPLY, URL, PHONE_NUMBER, COPY_CODE",
           "pointer": "/components/1/buttons/0/type",
           "rule": "not-a-choice"
         }

@@ -10,11 +10,11 @@ use std::{
     },
 };
 
-use galley_domain::id::{self, PER_MILLISECOND};
+use galley_domain::id::{self, IDS_PER_MILLISECOND};
 use jiff::Timestamp;
 
 /// How many ids of a millisecond are reserved for accounts that are ahead of the clock.
-const AHEAD_IDS_PER_MILLISECOND: u64 = PER_MILLISECOND / 2;
+const AHEAD_IDS_PER_MILLISECOND: u64 = IDS_PER_MILLISECOND / 2;
 
 /// Maximum number of future milliseconds whose ids are tracked.
 const MAX_TRACKED_MILLISECONDS: usize = 10_000;
@@ -32,7 +32,7 @@ pub(super) struct IdGenerator {
 impl Default for IdGenerator {
     fn default() -> Self {
         let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0_u8);
-        Self::with_offset(random % PER_MILLISECOND)
+        Self::with_offset(random % IDS_PER_MILLISECOND)
     }
 }
 
@@ -59,16 +59,17 @@ impl IdGenerator {
     /// wrong clock does not affect the other accounts.
     fn next_ahead(&self, previous: u64, now: u64) -> u64 {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        *ahead = ahead.split_off(&(now / PER_MILLISECOND));
-        let mut millisecond = previous / PER_MILLISECOND;
+        *ahead = ahead.split_off(&(now / IDS_PER_MILLISECOND));
+        let mut millisecond = previous / IDS_PER_MILLISECOND;
         loop {
             // Clear before adding, so that a retry sees the id that it was given before.
             if ahead.len() >= MAX_TRACKED_MILLISECONDS && !ahead.contains_key(&millisecond) {
                 ahead.clear();
             }
             let assigned = ahead.entry(millisecond).or_default();
-            let position = (self.offset + AHEAD_IDS_PER_MILLISECOND + *assigned) % PER_MILLISECOND;
-            let id = millisecond * PER_MILLISECOND + position;
+            let position =
+                (self.offset + AHEAD_IDS_PER_MILLISECOND + *assigned) % IDS_PER_MILLISECOND;
+            let id = millisecond * IDS_PER_MILLISECOND + position;
             if *assigned < AHEAD_IDS_PER_MILLISECOND && id > previous {
                 *assigned += 1;
                 return id;
@@ -141,7 +142,7 @@ mod tests {
         let ids = IdGenerator::with_offset(0);
         let year = id::next(0, time(YEAR_MILLIS).as_millisecond());
         for millisecond in 0..2 * MAX_TRACKED_MILLISECONDS as u64 {
-            ids.next(year + millisecond * PER_MILLISECOND, time(0));
+            ids.next(year + millisecond * IDS_PER_MILLISECOND, time(0));
         }
         assert!(ids.ahead.lock().unwrap().len() <= MAX_TRACKED_MILLISECONDS);
         ids.next(year, time(366 * 24 * 60 * 60 * 1_000));
@@ -157,7 +158,7 @@ mod tests {
             let near = id::next(0, time(20).as_millisecond());
             let far = id::next(0, time(1_000).as_millisecond());
             for millisecond in 0..tracked as u64 {
-                ids.next(far + millisecond * PER_MILLISECOND, time(0));
+                ids.next(far + millisecond * IDS_PER_MILLISECOND, time(0));
             }
             // The database refused each id, so the newest of the account stays the same.
             let attempts: HashSet<u64> = (0..3).map(|_| ids.next(near, time(0))).collect();
@@ -175,6 +176,6 @@ mod tests {
             assert!(next > last, "{next}");
             last = next;
         }
-        assert!(last - first < 4 * PER_MILLISECOND, "{}", last - first);
+        assert!(last - first < 4 * IDS_PER_MILLISECOND, "{}", last - first);
     }
 }

@@ -1,62 +1,64 @@
-//! Addresses and phone numbers.
+//! Checks URLs and phone numbers.
 
 use crate::{
     document::text::has_byte,
-    violation::{TextViolation, shortened},
-};
-use crate::{
     rulebook::ParameterFormat,
     validation::{placeholders, warnings::links},
-    violation::{Rule, Span},
+    violation::{Rule, Span, TextViolation, shortened},
 };
 
-/// How many characters a number that is dialled may have, and how many digits it has at least.
-const LONGEST_DIALLED: usize = 20;
-const FEWEST_DIGITS: usize = 5;
+/// Maximum length of a phone number under the `whatsapp` rulebook, in characters.
+const MAX_PHONE_CHARS: usize = 20;
 
-/// An address, whose scheme is written in small letters.
-pub(super) fn url(text: &str, faults: &mut Vec<TextViolation>) {
-    white_space(text, faults);
+/// Minimum number of digits of a phone number under the `whatsapp` rulebook.
+const MIN_PHONE_DIGITS: usize = 5;
+
+/// Checks a URL whose scheme must be in lower case.
+pub(super) fn check_url(text: &str, violations: &mut Vec<TextViolation>) {
+    check_whitespace(text, violations);
     let Some(rest) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) else {
         let hint = match text.split_once("://") {
             Some((scheme, rest)) if scheme.to_lowercase().starts_with("http") => {
                 format!("did you mean `https://{}`?", shortened(rest))
             }
-            Some(_) => "only http and https addresses are taken".to_owned(),
+            Some(_) => "only http and https URLs are accepted".to_owned(),
             None => format!("did you mean `https://{}`?", shortened(text.trim_start_matches('/'))),
         };
-        faults.push(no_scheme(hint));
+        violations.push(invalid_scheme(hint));
         return;
     };
-    host(rest, faults);
+    check_host(rest, violations);
 }
 
-/// The address of a button. Its end is a placeholder of whatever name: addresses count for
-/// themselves.
-pub(super) fn link(
+/// Checks the URL of a button, which may end in a placeholder. The placeholder of each URL is
+/// numbered separately from those of the text.
+pub(super) fn check_link(
     text: &str,
     format: ParameterFormat,
-    faults: &mut Vec<TextViolation>,
+    violations: &mut Vec<TextViolation>,
 ) -> Option<usize> {
     let base = placeholders::base(text, format);
     let fixed = base.unwrap_or(text);
-    // What is wrong between braces is told of the braces.
-    white_space(fixed.split("{{").next().unwrap_or_default(), faults);
+    // Whitespace between braces is reported as an invalid placeholder.
+    check_whitespace(fixed.split("{{").next().unwrap_or_default(), violations);
     match scheme(fixed) {
-        Some("http" | "https") => host(&fixed[fixed.find("://").map_or(0, |at| at + 3)..], faults),
-        other => faults.push(no_scheme(instead_of(other, fixed))),
+        Some("http" | "https") => {
+            check_host(&fixed[fixed.find("://").map_or(0, |at| at + 3)..], violations);
+        }
+        other => violations.push(invalid_scheme(scheme_hint(other, fixed))),
     }
-    placeholders::only_at_end(fixed, format, faults);
-    if links::leads_into_whatsapp(fixed) {
-        let hint = "leave it out: WhatsApp refuses buttons that lead to itself";
-        faults.push(TextViolation::new(Rule::WhatsappLink, "leads back into WhatsApp").hint(hint));
+    placeholders::only_at_end(fixed, format, violations);
+    if links::is_whatsapp_url(fixed) {
+        let hint = "remove it: WhatsApp rejects buttons that lead back to WhatsApp";
+        violations
+            .push(TextViolation::new(Rule::WhatsappLink, "leads back to WhatsApp").hint(hint));
     }
     base.map(|_| 1)
 }
 
-/// What an address begins with, before `://` or, for what is no place on the web, before `:`.
+/// The known scheme that a URL begins with.
 fn scheme(text: &str) -> Option<&'static str> {
-    const KNOWN: [(&str, &str); 6] = [
+    const SCHEMES: [(&str, &str); 6] = [
         ("https", "://"),
         ("http", "://"),
         ("tel", ":"),
@@ -64,66 +66,68 @@ fn scheme(text: &str) -> Option<&'static str> {
         ("mailto", ":"),
         ("whatsapp", ":"),
     ];
-    let begins = |(name, end): &&(&str, &str)| {
+    let is_scheme = |(name, end): &&(&str, &str)| {
         let rest = text.split_at_checked(name.len());
-        rest.is_some_and(|(it, rest)| it.eq_ignore_ascii_case(name) && rest.starts_with(end))
+        rest.is_some_and(|(start, rest)| start.eq_ignore_ascii_case(name) && rest.starts_with(end))
     };
-    KNOWN.iter().find(begins).map(|(name, _)| *name)
+    SCHEMES.iter().find(is_scheme).map(|(name, _)| *name)
 }
 
-/// What to write instead of an address that is none.
-fn instead_of(scheme: Option<&str>, text: &str) -> String {
+/// The hint for a URL without an accepted scheme.
+fn scheme_hint(scheme: Option<&str>, text: &str) -> String {
     let plain = text.trim_start_matches('/');
     match scheme {
-        Some("tel") => "take a PHONE_NUMBER button for a number that is called".to_owned(),
-        Some(_) => "only http and https addresses are taken".to_owned(),
-        None if text.contains("://") => "only http and https addresses are taken".to_owned(),
+        Some("tel") => "use a PHONE_NUMBER button to call a number".to_owned(),
+        Some(_) => "only http and https URLs are accepted".to_owned(),
+        None if text.contains("://") => "only http and https URLs are accepted".to_owned(),
         None if plain.is_empty() || plain.starts_with("{{") => {
-            "begin with a fixed address, and put the placeholder behind it: `https://shop.example/{{1}}`"
+            "begin with a fixed URL and put the placeholder after it: `https://shop.example/{{1}}`"
                 .to_owned()
         }
         None => format!("did you mean `https://{}`?", shortened(plain)),
     }
 }
 
-fn no_scheme(hint: String) -> TextViolation {
+fn invalid_scheme(hint: String) -> TextViolation {
     TextViolation::new(Rule::UrlScheme, "does not begin with `http://` or `https://`").hint(hint)
 }
 
-fn white_space(text: &str, faults: &mut Vec<TextViolation>) {
-    let is_plain = !has_byte(text, |byte| !byte.is_ascii_graphic());
-    let space = || text.char_indices().find(|(_, found)| found.is_whitespace());
-    if !is_plain && let Some((at, found)) = space() {
+fn check_whitespace(text: &str, violations: &mut Vec<TextViolation>) {
+    let is_graphic = !has_byte(text, |byte| !byte.is_ascii_graphic());
+    let first_space = || text.char_indices().find(|(_, found)| found.is_whitespace());
+    if !is_graphic && let Some((at, found)) = first_space() {
         let span = Span::of(text, at..at + found.len_utf8());
         let hint = "remove it, or write it as `%20`";
-        faults
-            .push(TextViolation::new(Rule::UrlWhiteSpace, "holds white space").hint(hint).at(span));
+        violations.push(
+            TextViolation::new(Rule::UrlWhiteSpace, "contains whitespace").hint(hint).at(span),
+        );
     }
 }
 
-/// What stands behind the scheme begins with a host and nobody's name.
-fn host(rest: &str, faults: &mut Vec<TextViolation>) {
+/// Checks that the part after the scheme begins with a host and has no user name.
+fn check_host(rest: &str, violations: &mut Vec<TextViolation>) {
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
     let host = match authority.rsplit_once('@') {
         Some((_, host)) => {
-            let hint = "leave out what stands before `@`";
-            faults.push(
-                TextViolation::new(Rule::UrlUserInfo, "carries a user name or password").hint(hint),
+            let hint = "remove everything before the `@`";
+            violations.push(
+                TextViolation::new(Rule::UrlUserInfo, "contains a user name or password")
+                    .hint(hint),
             );
             host
         }
         None => authority,
     };
     if !is_host_and_port(host) {
-        let hint = "an address looks like `https://shop.example/path`";
-        faults.push(TextViolation::new(Rule::UrlHost, "names no host").hint(hint));
+        let hint = "write a URL such as `https://shop.example/path`";
+        violations.push(TextViolation::new(Rule::UrlHost, "has no valid host").hint(hint));
     }
 }
 
-/// Whether an address ends with its host or port, so that whatever is put behind it goes on with
-/// that. A backslash ends it for some programs and not for others.
-pub(crate) fn is_bare_host(address: &str) -> bool {
-    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+/// Whether a URL ends with its host or port, so that appended text would extend it. A backslash
+/// does not count as the end of the host, because programs disagree about it.
+pub(crate) fn is_bare_host(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     !rest.contains(['/', '?', '#'])
 }
 
@@ -132,35 +136,35 @@ fn is_host_and_port(text: &str) -> bool {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
         _ => (text, None),
     };
-    let named = |host: &str| {
+    let is_name = |host: &str| {
         host.chars().any(char::is_alphanumeric)
             && host.chars().all(|it| it.is_alphanumeric() || matches!(it, '-' | '.' | '_'))
     };
-    let numbered = |host: &str| {
+    let is_ipv6 = |host: &str| {
         let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         inner.is_some_and(|inner| inner.parse::<std::net::Ipv6Addr>().is_ok())
     };
-    (named(host) || numbered(host)) && port.is_none_or(is_port)
+    (is_name(host) || is_ipv6(host)) && port.is_none_or(is_port)
 }
 
 fn is_port(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok()
 }
 
-/// A phone number as API v1.0 takes it.
-pub(super) fn phone(text: &str, faults: &mut Vec<TextViolation>) -> Option<usize> {
+/// Checks a phone number under the `v1` rulebook.
+pub(super) fn check_phone(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
     if is_phone(text) {
         return None;
     }
-    let fault =
+    let violation =
         TextViolation::new(Rule::PhoneForm, format!("`{}` is not a phone number", shortened(text)));
-    // What people write with spaces, dots and brackets is meant without them.
+    // Suggest the number without common separators.
     let digits: String =
         text.chars().filter(|it| !matches!(it, ' ' | '-' | '.' | '/' | '(' | ')')).collect();
-    faults.push(if is_phone(&digits) {
-        fault.hint(format!("did you mean `{digits}`?"))
+    violations.push(if is_phone(&digits) {
+        violation.hint(format!("did you mean `{digits}`?"))
     } else {
-        fault.hint("write the country code and the number in digits: `+15550001111`")
+        violation.hint("write the country code and the number in digits: `+15550001111`")
     });
     None
 }
@@ -172,16 +176,20 @@ fn is_phone(text: &str) -> bool {
         && !digits.starts_with('0')
 }
 
-/// A phone number as WhatsApp takes it: people may write it as they say it.
-pub(super) fn dialled(text: &str, faults: &mut Vec<TextViolation>) -> Option<usize> {
+/// Checks a phone number under the `whatsapp` rulebook, which allows separators.
+pub(super) fn check_whatsapp_phone(
+    text: &str,
+    violations: &mut Vec<TextViolation>,
+) -> Option<usize> {
     let number = text.strip_prefix('+').unwrap_or(text);
     let digits = number.bytes().filter(u8::is_ascii_digit).count();
-    let fits = |it: u8| it.is_ascii_digit() || matches!(it, b' ' | b'-' | b'.' | b'(' | b')');
-    if text.len() > LONGEST_DIALLED || digits < FEWEST_DIGITS || !number.bytes().all(fits) {
+    let is_allowed = |it: u8| it.is_ascii_digit() || matches!(it, b' ' | b'-' | b'.' | b'(' | b')');
+    if text.len() > MAX_PHONE_CHARS || digits < MIN_PHONE_DIGITS || !number.bytes().all(is_allowed)
+    {
         let message = format!("`{}` is not a phone number", shortened(text));
         let hint =
             "write the country code and the number, in at most 20 characters: `+15550001111`";
-        faults.push(TextViolation::new(Rule::PhoneForm, message).hint(hint));
+        violations.push(TextViolation::new(Rule::PhoneForm, message).hint(hint));
     }
     None
 }
@@ -194,16 +202,16 @@ mod tests {
         validation::formats::check,
     };
 
-    fn faults(form: StringFormat, text: &str) -> Vec<&'static str> {
-        let mut faults = Vec::new();
+    fn rules(form: StringFormat, text: &str) -> Vec<&'static str> {
+        let mut violations = Vec::new();
         let rule = StringRule { max: 60, whatsapp_max: None, multiline: false, format: form };
-        check(&rule, text, &mut faults);
-        faults.iter().map(|fault| fault.rule.id()).collect()
+        check(&rule, text, &mut violations);
+        violations.iter().map(|violation| violation.rule.id()).collect()
     }
 
     #[test]
-    fn urls() {
-        for good in [
+    fn urls_have_an_http_scheme_and_a_host() {
+        for valid in [
             "http://a.b",
             "https://a",
             "https://a.b:8080/x?y=z#w",
@@ -213,9 +221,9 @@ mod tests {
             "http://a.b/@me",
             "https://a.b/x{y}",
         ] {
-            assert_eq!(faults(StringFormat::Url, good), [""; 0], "{good}");
+            assert_eq!(rules(StringFormat::Url, valid), [""; 0], "{valid}");
         }
-        for (bad, rule) in [
+        for (invalid, rule) in [
             ("ftp://a.b", "url-scheme"),
             ("HTTPS://a.b", "url-scheme"),
             ("a.b/c", "url-scheme"),
@@ -232,34 +240,34 @@ mod tests {
             ("https://a.b/\u{a0}", "url-white-space"),
             ("https://a.b/{{1}}", "placeholder-not-allowed"),
         ] {
-            assert_eq!(faults(StringFormat::Url, bad), [rule], "{bad}");
+            assert_eq!(rules(StringFormat::Url, invalid), [rule], "{invalid}");
         }
     }
 
     #[test]
-    fn a_button_url_may_end_in_the_one_placeholder_and_hold_none_elsewhere() {
+    fn a_button_url_may_contain_one_placeholder_at_its_end() {
         let mut none = Vec::new();
         let form = StringFormat::UrlWithSuffix;
         let rule = StringRule { max: 60, whatsapp_max: None, multiline: false, format: form };
         assert_eq!(check(&rule, "https://a.b/{{1}}", &mut none), Some(1));
         assert_eq!(check(&rule, "https://a.b/", &mut none), None);
         assert!(none.is_empty(), "{none:?}");
-        for (bad, rules) in [
+        for (invalid, expected) in [
             ("https://a.b/{{1}}/c", &["placeholder-not-allowed"][..]),
             ("https://a.b/{{2}}", &["placeholder-not-allowed"]),
             ("https://a.b/{{1}}{{1}}", &["placeholder-not-allowed"]),
             ("https://{{1}}", &["url-host"]),
         ] {
-            assert_eq!(faults(StringFormat::UrlWithSuffix, bad), rules, "{bad}");
+            assert_eq!(rules(StringFormat::UrlWithSuffix, invalid), expected, "{invalid}");
         }
     }
 
     #[test]
-    fn phone_numbers() {
-        for good in ["+15550001111", "15550001111", "1234567", "+123456789012345"] {
-            assert_eq!(faults(StringFormat::Phone, good), [""; 0], "{good}");
+    fn phone_numbers_have_7_to_15_digits() {
+        for valid in ["+15550001111", "15550001111", "1234567", "+123456789012345"] {
+            assert_eq!(rules(StringFormat::Phone, valid), [""; 0], "{valid}");
         }
-        for bad in [
+        for invalid in [
             "+1 555 000 1111",
             "0123456789",
             "123456",
@@ -268,13 +276,13 @@ mod tests {
             "abc",
             "+",
         ] {
-            assert_eq!(faults(StringFormat::Phone, bad), ["phone-form"], "{bad}");
+            assert_eq!(rules(StringFormat::Phone, invalid), ["phone-form"], "{invalid}");
         }
     }
 
     #[test]
-    fn numbers_that_are_dialled_may_be_written_as_they_are_said() {
-        for good in [
+    fn whatsapp_phone_numbers_may_contain_separators() {
+        for valid in [
             "+15550001111",
             "12345",
             "+55-0-955-585-95436",
@@ -282,33 +290,33 @@ mod tests {
             "0800 123456",
             "12345678901234567890",
         ] {
-            assert_eq!(faults(StringFormat::DialledPhone, good), [""; 0], "{good}");
+            assert_eq!(rules(StringFormat::DialledPhone, valid), [""; 0], "{valid}");
         }
-        for bad in
+        for invalid in
             ["1234", "+1-2-3-4", "123456789012345678901", "1+23456", "++123456", "12345a", "+"]
         {
-            assert_eq!(faults(StringFormat::DialledPhone, bad), ["phone-form"], "{bad}");
+            assert_eq!(rules(StringFormat::DialledPhone, invalid), ["phone-form"], "{invalid}");
         }
     }
 
     #[test]
-    fn what_is_no_address_of_a_button_is_told_with_its_cure() {
-        let cure = |format: ParameterFormat, text: &str| {
-            let mut faults = Vec::new();
-            link(text, format, &mut faults);
-            let [TextViolation { rule, hint: Some(hint), .. }] = &faults[..] else {
-                panic!("{faults:?}")
+    fn an_invalid_button_url_is_reported_with_a_hint() {
+        let report = |format: ParameterFormat, text: &str| {
+            let mut violations = Vec::new();
+            check_link(text, format, &mut violations);
+            let [TextViolation { rule, hint: Some(hint), .. }] = &violations[..] else {
+                panic!("{violations:?}")
             };
             (rule.id(), hint.clone())
         };
         let named = ParameterFormat::Named;
         for (format, text, rule, hint) in [
-            (ParameterFormat::Positional, "{{1}}", "url-scheme", "begin with a fixed address"),
+            (ParameterFormat::Positional, "{{1}}", "url-scheme", "begin with a fixed URL"),
             (
                 ParameterFormat::Positional,
                 "tel:+15550001111",
                 "url-scheme",
-                "take a PHONE_NUMBER button",
+                "use a PHONE_NUMBER button",
             ),
             (ParameterFormat::Positional, "mailto:me@a.b", "url-scheme", "only http and https"),
             (ParameterFormat::Positional, "ftp://a.b", "url-scheme", "only http and https"),
@@ -317,7 +325,7 @@ mod tests {
                 ParameterFormat::Positional,
                 "https://a.b/{{2}}",
                 "placeholder-not-allowed",
-                "write `{{1}}`: each address counts for itself",
+                "write `{{1}}`: each URL is numbered separately",
             ),
             (
                 ParameterFormat::Positional,
@@ -336,21 +344,24 @@ mod tests {
                 ParameterFormat::Positional,
                 "https://a.b/{{1}}/x",
                 "placeholder-not-allowed",
-                "put it at the very end",
+                "move it to the very end",
             ),
             (
                 ParameterFormat::Positional,
                 "https://a.b/{{1}}{{1}}",
                 "placeholder-not-allowed",
-                "keep the last one only",
+                "keep only the last one",
             ),
         ] {
-            let (told, cure) = cure(format, text);
-            assert_eq!(told, rule, "{text}");
-            assert!(cure.starts_with(hint), "{text}: {cure}");
+            let (found_rule, found_hint) = report(format, text);
+            assert_eq!(found_rule, rule, "{text}");
+            assert!(found_hint.starts_with(hint), "{text}: {found_hint}");
         }
         let mut none = Vec::new();
-        assert_eq!(link("HTTPS://a.b/{{1}}", ParameterFormat::Positional, &mut none), Some(1));
+        assert_eq!(
+            check_link("HTTPS://a.b/{{1}}", ParameterFormat::Positional, &mut none),
+            Some(1)
+        );
         assert!(none.is_empty(), "{none:?}");
     }
 }

@@ -1,12 +1,12 @@
-//! The languages that WhatsApp takes. Unlike elsewhere, some stand without a region and some have
-//! three letters.
+//! The languages that WhatsApp supports. Unlike under the `v1` rulebook, some codes have no region
+//! and some have three letters.
 
 use crate::{
     validation::languages,
     violation::{Rule, TextViolation, shortened},
 };
 
-/// Every code, in the order of the alphabet.
+/// Every code, in alphabetical order.
 pub(crate) const CODES: &[&str] = &[
     "af", "ar", "ar_AE", "ar_EG", "ar_LB", "ar_MA", "ar_QA", "ar_SA", "az", "be_BY", "bg", "bn",
     "bn_IN", "ca", "cs", "da", "de", "de_AT", "de_CH", "el", "en", "en_AE", "en_AU", "en_CA",
@@ -20,38 +20,38 @@ pub(crate) const CODES: &[&str] = &[
     "zu",
 ];
 
-/// Checks a code; nothing but its faults is of interest.
-pub(crate) fn check(text: &str, faults: &mut Vec<TextViolation>) {
+/// Checks a code.
+pub(crate) fn check(text: &str, violations: &mut Vec<TextViolation>) {
     if CODES.binary_search(&text).is_ok() {
         return;
     }
-    let message = format!("`{}` is no language that WhatsApp takes", shortened(text));
-    let fault = TextViolation::new(Rule::LanguageUnsupported, message);
-    faults.push(match meant(text) {
-        Some(code) => fault.hint(format!("did you mean `{code}`?")),
-        None => fault.hint("write one of WhatsApp's codes, such as `en_US`, `de` or `pt_BR`"),
+    let message = format!("`{}` is not a language that WhatsApp supports", shortened(text));
+    let violation = TextViolation::new(Rule::LanguageUnsupported, message);
+    violations.push(match suggestion(text) {
+        Some(code) => violation.hint(format!("did you mean `{code}`?")),
+        None => violation.hint("write one of WhatsApp's codes, such as `en_US`, `de` or `pt_BR`"),
     });
 }
 
-/// The code that was probably meant: the same in other letters, the same language without its
-/// region or with its usual one, or any of the language.
-pub(crate) fn meant(text: &str) -> Option<&'static str> {
-    if text.len() > 60 {
+/// The code that was probably meant: the same in another letter case, the language without its
+/// region or with its likely region, or any code of the language.
+pub(crate) fn suggestion(text: &str) -> Option<&'static str> {
+    if text.len() > languages::MAX_SUGGESTION_BYTES {
         return None;
     }
-    let written = text.trim().to_lowercase().replace(['-', ' '], "_");
-    let mut words = written.split('_').filter(|word| !word.is_empty());
+    let folded = text.trim().to_lowercase().replace(['-', ' '], "_");
+    let mut words = folded.split('_').filter(|word| !word.is_empty());
     let first = words.next()?;
-    let spoken = languages::named_language(first).unwrap_or(first);
+    let language = languages::find_language(first).unwrap_or(first);
     let known = |code: String| CODES.iter().find(|it| it.eq_ignore_ascii_case(&code)).copied();
-    let in_region = |region: String| known(format!("{spoken}_{region}"));
-    known(written.clone())
-        .or_else(|| words.filter_map(languages::region).next_back().and_then(in_region))
-        .or_else(|| known(spoken.to_owned()))
-        .or_else(|| languages::usual_region(spoken).and_then(in_region))
+    let in_region = |region: String| known(format!("{language}_{region}"));
+    known(folded.clone())
+        .or_else(|| words.filter_map(languages::find_region).next_back().and_then(in_region))
+        .or_else(|| known(language.to_owned()))
+        .or_else(|| languages::likely_region(language).and_then(in_region))
         .or_else(|| {
-            let of_it = |code: &&&str| code.split('_').next() == Some(spoken);
-            CODES.iter().find(of_it).copied()
+            let has_language = |code: &&&str| code.split('_').next() == Some(language);
+            CODES.iter().find(has_language).copied()
         })
 }
 
@@ -60,21 +60,21 @@ mod tests {
     use super::*;
 
     fn hint(text: &str) -> Option<String> {
-        let mut faults = Vec::new();
-        check(text, &mut faults);
-        faults.pop().and_then(|fault| fault.hint)
+        let mut violations = Vec::new();
+        check(text, &mut violations);
+        violations.pop().and_then(|violation| violation.hint)
     }
 
     #[test]
-    fn the_list_is_in_order_and_every_code_is_taken() {
+    fn the_list_is_sorted_and_every_code_is_accepted() {
         assert!(CODES.is_sorted() && CODES.len() == 113);
         for code in CODES {
             assert_eq!(hint(code), None, "{code}");
         }
     }
 
-    /// Where each language is mostly written whose code stands without a region. `v1` has none for `fil`.
-    const USUAL: &[&str] = &[
+    /// The likely region of each code without a region, except `fil`: `v1` has no code for it.
+    const LIKELY: &[&str] = &[
         "af_ZA", "ar_EG", "az_AZ", "bg_BG", "bn_BD", "ca_ES", "cs_CZ", "da_DK", "de_DE", "el_GR",
         "en_US", "es_ES", "et_EE", "fa_IR", "fi_FI", "fr_FR", "ga_IE", "gu_IN", "ha_NG", "he_IL",
         "hi_IN", "hr_HR", "hu_HU", "id_ID", "it_IT", "ja_JP", "ka_GE", "kk_KZ", "kn_IN", "ko_KR",
@@ -84,18 +84,18 @@ mod tests {
     ];
 
     #[test]
-    fn a_language_by_itself_gets_its_usual_region_and_never_one_that_is_spelt_like_it() {
+    fn a_language_gets_its_likely_region_and_not_the_region_with_the_same_code() {
         let bare = CODES.iter().filter(|code| !code.contains('_') && **code != "fil");
-        assert_eq!(bare.clone().count(), USUAL.len());
-        for (code, usual) in bare.zip(USUAL) {
-            assert_eq!(languages::suggestion(code).as_deref(), Some(*usual));
-            assert_eq!(languages::suggestion(&code.to_uppercase()).as_deref(), Some(*usual));
+        assert_eq!(bare.clone().count(), LIKELY.len());
+        for (code, likely) in bare.zip(LIKELY) {
+            assert_eq!(languages::suggestion(code).as_deref(), Some(*likely));
+            assert_eq!(languages::suggestion(&code.to_uppercase()).as_deref(), Some(*likely));
         }
     }
 
     #[test]
-    fn what_was_meant_is_suggested() {
-        for (text, meant) in [
+    fn the_intended_code_is_suggested() {
+        for (text, suggested) in [
             ("en-US", "en_US"),
             ("EN_us", "en_US"),
             ("EN", "en"),
@@ -111,7 +111,7 @@ mod tests {
             ("FIL", "fil"),
             ("rw", "rw_RW"),
         ] {
-            assert_eq!(hint(text), Some(format!("did you mean `{meant}`?")), "{text}");
+            assert_eq!(hint(text), Some(format!("did you mean `{suggested}`?")), "{text}");
         }
         assert!(hint("klingon").is_some_and(|hint| hint.contains("such as")));
         assert!(hint("").is_some() && hint(&"e".repeat(100)).is_some());

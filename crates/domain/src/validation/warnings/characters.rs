@@ -1,126 +1,158 @@
-//! Characters that nobody sees: which they are, and where they are needed all the same.
+//! Invisible characters: which exist, and where emoji and scripts require them.
 
-use super::tell;
-use crate::violation::Span;
-use crate::violation::{TextWarning, WarningRule};
+use icu_properties::{
+    props::{
+        BidiControl, BinaryProperty, DefaultIgnorableCodePoint, EmojiModifier, EnumeratedProperty,
+        ExtendedPictographic, IndicSyllabicCategory, JoiningType, LineBreak, Script,
+        VariationSelector,
+    },
+    script::ScriptWithExtensions,
+};
 
-/// Runs of unseen characters in a string; `hint` is what to do about them there.
-pub(super) fn look(text: &str, hint: &str) -> Vec<TextWarning> {
-    // Most texts hold nothing of the kind; their bytes tell that quickly.
+use super::limited;
+use crate::violation::{Span, TextWarning, WarningRule, counted};
+
+/// Warns of each run of invisible characters in a string.
+pub(super) fn check(text: &str, hint: &str) -> Vec<TextWarning> {
     if text.is_ascii() {
         return Vec::new();
     }
     let text: Vec<char> = text.chars().collect();
     let runs = |rule| {
-        let unseen = move |at: usize, text: &[char]| unseen(text, at) == Some(rule);
+        let is_match = move |at: usize, text: &[char]| finding(text, at) == Some(rule);
         let text = &text;
         let mut at = 0;
         std::iter::from_fn(move || {
-            let start = (at..text.len()).find(|at| unseen(*at, text))?;
-            let end = (start..text.len()).find(|at| !unseen(*at, text)).unwrap_or(text.len());
+            let start = (at..text.len()).find(|at| is_match(*at, text))?;
+            let end = (start..text.len()).find(|at| !is_match(*at, text)).unwrap_or(text.len());
             at = end;
             Some(Span { start, end })
         })
     };
-    let note = |rule, span: Span| {
+    let warning = |rule, span: Span| {
         let message = message(rule, &text[span.start..span.end]);
         TextWarning::new(rule, message, hint).at(span)
     };
     let rules = [WarningRule::InvisibleCharacter, WarningRule::BidiCharacter];
-    rules.into_iter().flat_map(|rule| tell(runs(rule), |span| note(rule, span))).collect()
+    rules.into_iter().flat_map(|rule| limited(runs(rule), |span| warning(rule, span))).collect()
 }
 
-/// White space, and what takes no space at all.
-pub(crate) fn is_space(character: char) -> bool {
-    character.is_whitespace() || is_bidi(character) || is_invisible(character)
+/// Whether a character displays nothing: whitespace, or an invisible or directional character.
+pub(crate) fn is_blank(character: char) -> bool {
+    character.is_whitespace()
+        || (!character.is_ascii() && (is_directional(character) || is_invisible(character)))
 }
 
 fn message(rule: WarningRule, run: &[char]) -> String {
     let first = format!("U+{:04X}", u32::from(run[0]));
     match (rule, name(run[0])) {
         (WarningRule::BidiCharacter, _) if run.len() > 1 => {
-            format!("holds {} directional characters in a row, the first is {first}", run.len())
+            let count = counted(run.len(), "consecutive directional character");
+            format!("contains {count}, starting with {first}")
         }
         _ if run.len() > 1 => {
-            format!("holds {} invisible characters in a row, the first is {first}", run.len())
+            let count = counted(run.len(), "consecutive invisible character");
+            format!("contains {count}, starting with {first}")
         }
-        (_, Some(name)) => format!("holds the {name} {first}"),
-        _ => format!("holds the invisible character {first}"),
+        (_, Some(name)) => format!("contains the {name} {first}"),
+        _ => format!("contains the invisible character {first}"),
     }
 }
 
-/// Which advice is against the character at that place, if any is.
-fn unseen(text: &[char], at: usize) -> Option<WarningRule> {
+/// The rule against the character at index `at`, if there is one.
+fn finding(text: &[char], at: usize) -> Option<WarningRule> {
     let character = text[at];
-    if is_bidi(character) {
+    if character.is_ascii() {
+        return None;
+    }
+    if is_directional(character) {
         return Some(WarningRule::BidiCharacter);
     }
     let before = at.checked_sub(1).map(|at| text[at]);
-    let behind = text.get(at + 1).copied();
-    let visible = |it: Option<char>| it.is_some_and(|it| !is_space(it) && !is_selector(it));
-    let either = |needs: fn(char) -> bool| before.is_some_and(needs) || behind.is_some_and(needs);
-    let needed = match character {
-        // Words of these scripts have no spaces between them; this is where a line may break.
+    let after = text.get(at + 1).copied();
+    let is_visible = |it: Option<char>| it.is_some_and(|it| !is_blank(it) && !is_selector(it));
+    let either = |test: fn(char) -> bool| before.is_some_and(test) || after.is_some_and(test);
+    let is_allowed = match character {
+        // The zero-width space marks possible line breaks in scripts without spaces.
         '\u{200b}' => either(is_unspaced),
-        // Persian writes it between a word and its ending, and the word may be a placeholder.
-        '\u{200c}' => either(is_joining) && visible(before) && visible(behind),
+        // Persian writes the non-joiner between a word and its ending. The word may be a
+        // placeholder.
+        '\u{200c}' => either(is_joining) && is_visible(before) && is_visible(after),
         '\u{200d}' => either(is_joining) || joins_emoji(text, at),
-        '\u{180e}' => before.is_some_and(is_mongolian),
+        // The Mongolian vowel separator follows a letter.
+        '\u{180e}' => before.is_some_and(is_mongolian_letter),
         '\u{e0020}'..='\u{e007f}' => is_in_flag(text, at),
-        _ if is_selector(character) => visible(before),
+        _ if is_selector(character) => is_visible(before),
         _ => !is_invisible(character),
     };
-    (!needed).then_some(WarningRule::InvisibleCharacter)
+    (!is_allowed).then_some(WarningRule::InvisibleCharacter)
 }
 
-fn is_bidi(character: char) -> bool {
-    matches!(character,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+fn is_directional(character: char) -> bool {
+    BidiControl::for_char(character)
 }
 
-/// Unicode's default ignorable code points without directional ones and variation selectors, and
-/// some that are blank without being white space.
+/// Whether a character is invisible without being whitespace, directional or a variation selector.
 fn is_invisible(character: char) -> bool {
-    matches!(character,
-        '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
-        | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}'
-        | '\u{2800}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e00ff}'
-        | '\u{e01f0}'..='\u{e0fff}')
+    match character {
+        // The blank braille pattern and the interlinear annotation characters display nothing,
+        // but are not default ignorable.
+        '\u{2800}' | '\u{fff9}'..='\u{fffb}' => true,
+        _ => {
+            DefaultIgnorableCodePoint::for_char(character)
+                && !is_directional(character)
+                && !is_selector(character)
+        }
+    }
 }
 
-/// Characters that choose how the one before them looks.
+/// Whether a character selects the appearance of the one before it.
 fn is_selector(character: char) -> bool {
-    matches!(character,
-        '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
+    VariationSelector::for_char(character)
 }
 
-/// Scripts whose letters join, by their blocks: Arabic to Mandaic and its presentation forms, the
-/// scripts of India and their kin, Mongolian, and some rarer ones.
+/// Whether a character belongs to a cursive or Brahmic script. Both use joiners.
 fn is_joining(character: char) -> bool {
-    let joins = matches!(character,
-        '\u{600}'..='\u{8ff}' | '\u{900}'..='\u{dff}' | '\u{f00}'..='\u{109f}'
-        | '\u{1780}'..='\u{18af}' | '\u{1a20}'..='\u{1bff}' | '\u{1cd0}'..='\u{1cff}'
-        | '\u{a840}'..='\u{a8ff}' | '\u{a980}'..='\u{a9df}' | '\u{aa60}'..='\u{aa7f}'
-        | '\u{aae0}'..='\u{aaff}' | '\u{abc0}'..='\u{abff}' | '\u{fb50}'..='\u{fdff}'
-        | '\u{fe70}'..='\u{fefc}' | '\u{10a00}'..='\u{10bff}' | '\u{10d00}'..='\u{10d3f}'
-        | '\u{11000}'..='\u{11dff}' | '\u{1e900}'..='\u{1e95f}');
-    joins && !is_space(character)
+    let is_cursive = !matches!(
+        JoiningType::for_char(character),
+        JoiningType::NonJoining | JoiningType::Transparent
+    );
+    // Arabic also uses joiners next to digits, vowel marks and letters that do not join.
+    let is_arabic = || ScriptWithExtensions::new().has_script(character, Script::Arabic);
+    // The excluded categories contain characters of other scripts, such as digits and dashes.
+    let is_syllabic = !matches!(
+        IndicSyllabicCategory::for_char(character),
+        IndicSyllabicCategory::Other
+            | IndicSyllabicCategory::ConsonantPlaceholder
+            | IndicSyllabicCategory::Number
+            | IndicSyllabicCategory::SyllableModifier
+    );
+    // Thai and Lao have syllabic categories, but no conjuncts that a joiner could affect.
+    let has_conjuncts = || !matches!(Script::for_char(character), Script::Thai | Script::Lao);
+    (is_cursive || is_arabic() || (is_syllabic && has_conjuncts())) && !is_blank(character)
 }
 
-/// Thai, Lao, Tibetan, Myanmar, Khmer, Tai Tham, Balinese, Javanese and their kin.
+/// Whether a character belongs to a script without spaces between words, where line breaking
+/// needs a dictionary or syllable rules.
 fn is_unspaced(character: char) -> bool {
-    let unspaced = matches!(character,
-        '\u{e00}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{1950}'..='\u{1aaf}'
-        | '\u{1b00}'..='\u{1b7f}' | '\u{a980}'..='\u{a9ff}' | '\u{aa60}'..='\u{aadf}');
-    unspaced && !is_space(character)
+    let is_unspaced = matches!(
+        LineBreak::for_char(character),
+        LineBreak::ComplexContext
+            | LineBreak::Aksara
+            | LineBreak::AksaraPrebase
+            | LineBreak::AksaraStart
+            | LineBreak::Virama
+            | LineBreak::ViramaFinal
+    );
+    // Tibetan separates syllables with a visible mark: its letters have no special class.
+    is_unspaced || Script::for_char(character) == Script::Tibetan
 }
 
-fn is_mongolian(character: char) -> bool {
-    matches!(character, '\u{1820}'..='\u{18aa}')
+fn is_mongolian_letter(character: char) -> bool {
+    character.is_alphabetic() && Script::for_char(character) == Script::Mongolian
 }
 
-/// Whether a joiner stands between two emoji; a selector may follow the first.
+/// Whether the joiner at index `at` is between two emoji; the first may have a variation selector.
 fn joins_emoji(text: &[char], at: usize) -> bool {
     let before = match text[..at] {
         [.., emoji, '\u{fe0f}'] | [.., emoji] => is_pictograph(emoji),
@@ -129,26 +161,28 @@ fn joins_emoji(text: &[char], at: usize) -> bool {
     before && text.get(at + 1).is_some_and(|it| is_pictograph(*it))
 }
 
-/// Arrows, signs and pictures, by their blocks; nothing else is ever joined into an emoji.
+/// Whether a character can be part of a sequence of joined emoji: a pictograph, or the skin tone
+/// after one.
 fn is_pictograph(character: char) -> bool {
-    matches!(character, '\u{2190}'..='\u{27bf}' | '\u{2900}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
+    ExtendedPictographic::for_char(character) || EmojiModifier::for_char(character)
 }
 
 /// Whether a tag character is part of a flag such as Scotland's: a black flag, three to six
-/// letters or digits as tags, the tag that ends them.
+/// letters or digits as tags, and the end tag. No Unicode property describes these sequences.
 fn is_in_flag(text: &[char], at: usize) -> bool {
-    const LONGEST: usize = 7;
+    const MAX_TAGS: usize = 7;
     let is_tag = |it: &char| matches!(it, '\u{e0030}'..='\u{e0039}' | '\u{e0061}'..='\u{e007a}');
-    let nearest = at.saturating_sub(LONGEST);
+    let nearest = at.saturating_sub(MAX_TAGS);
     let Some(flag) = text[nearest..at].iter().rposition(|it| *it == '\u{1f3f4}') else {
         return false;
     };
     let tags = &text[nearest + flag + 1..];
-    let letters = tags.iter().take(LONGEST).take_while(|it| is_tag(it)).count();
-    let ends = tags.get(letters) == Some(&'\u{e007f}');
-    (3..LONGEST).contains(&letters) && ends && at <= nearest + flag + 1 + letters
+    let letters = tags.iter().take(MAX_TAGS).take_while(|it| is_tag(it)).count();
+    let has_end = tags.get(letters) == Some(&'\u{e007f}');
+    (3..MAX_TAGS).contains(&letters) && has_end && at <= nearest + flag + 1 + letters
 }
 
+/// The name of an invisible character, for messages.
 fn name(character: char) -> Option<&'static str> {
     Some(match character {
         '\u{ad}' => "soft hyphen",
@@ -182,17 +216,17 @@ fn name(character: char) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Vec<String> {
-        let line = |note: &TextWarning| {
-            let span = note.span.unwrap();
-            format!("{} {}..{}", note.rule.id(), span.start, span.end)
+    fn report(text: &str) -> Vec<String> {
+        let line = |warning: &TextWarning| {
+            let span = warning.span.unwrap();
+            format!("{} {}..{}", warning.rule.id(), span.start, span.end)
         };
-        look(text, "").iter().map(line).collect()
+        check(text, "").iter().map(line).collect()
     }
 
     #[test]
-    fn what_nobody_sees_is_told_run_by_run() {
-        for hidden in [
+    fn each_run_of_invisible_characters_is_reported() {
+        for invisible in [
             '\u{ad}',
             '\u{34f}',
             '\u{115f}',
@@ -214,51 +248,59 @@ mod tests {
             '\u{e0041}',
             '\u{e01f0}',
         ] {
-            assert_eq!(told(&format!("aé{hidden}b")), ["invisible-character 2..3"], "{hidden:?}");
-            assert_eq!(told(&hidden.to_string()), ["invisible-character 0..1"], "{hidden:?}");
+            assert_eq!(
+                report(&format!("aé{invisible}b")),
+                ["invisible-character 2..3"],
+                "{invisible:?}"
+            );
+            assert_eq!(
+                report(&invisible.to_string()),
+                ["invisible-character 0..1"],
+                "{invisible:?}"
+            );
         }
         assert_eq!(
-            told("\u{feff}a\u{200b}\u{2060}\u{200b}"),
+            report("\u{feff}a\u{200b}\u{2060}\u{200b}"),
             ["invisible-character 0..1", "invisible-character 2..5"]
         );
-        let pasted = look(&"Silben\u{ad}".repeat(200), "");
+        let pasted = check(&"Silben\u{ad}".repeat(200), "");
         assert_eq!(pasted.len(), 5);
-        assert!(pasted[4].message.ends_with("(and so at 195 more places of this text)"));
+        assert!(pasted[4].message.ends_with("(and 195 more times in this text)"));
     }
 
     #[test]
-    fn directional_characters_are_told_apart_from_invisible_ones() {
-        for hidden in
+    fn directional_characters_have_their_own_rule() {
+        for invisible in
             ['\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202e}', '\u{2066}', '\u{2069}']
         {
-            assert_eq!(told(&format!("a{hidden}b")), ["bidi-character 1..2"], "{hidden:?}");
+            assert_eq!(report(&format!("a{invisible}b")), ["bidi-character 1..2"], "{invisible:?}");
         }
         assert_eq!(
-            told("\u{202e}\u{200b}x\u{202c}"),
+            report("\u{202e}\u{200b}x\u{202c}"),
             ["invisible-character 1..2", "bidi-character 0..1", "bidi-character 3..4"]
         );
-        assert_eq!(look("a\u{202e}", "")[0].message, "holds the right-to-left override U+202E");
+        assert_eq!(check("a\u{202e}", "")[0].message, "contains the right-to-left override U+202E");
     }
 
     #[test]
-    fn emoji_and_scripts_keep_what_they_need() {
+    fn characters_that_emoji_and_scripts_require_are_accepted() {
         for text in [
             "👩\u{200d}🚀 👨\u{200d}👩\u{200d}👧 🏳\u{fe0f}\u{200d}🌈 👩🏽\u{200d}💻 ❤\u{fe0f}\u{200d}🔥",
             "1\u{fe0f}\u{20e3} ☎\u{fe0e} 葛\u{e0100}",
             "🏴\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f} Alba",
             "می\u{200c}خواهم {{1}}\u{200c}ها PDF\u{200c}ها",
-            "ه\u{200d} ۱۴۴۵",
+            "ه\u{200d} ۱۴۴۵ کتابِ\u{200c}PDF",
             "क्\u{200d}ष क्\u{200c}ष ශ්\u{200d}රී",
             "ខ្ញុំ\u{200b}ស្រលាញ់ ฉัน\u{200b}รัก",
             "ᠬ\u{180e}ᠠ",
             "ümlaut, ¿qué?, 日本語, a\u{a0}b",
         ] {
-            assert_eq!(told(text), [""; 0], "{text}");
+            assert_eq!(report(text), [""; 0], "{text}");
         }
     }
 
     #[test]
-    fn where_nothing_needs_it_a_joiner_a_tag_or_a_selector_is_told() {
+    fn joiners_tags_and_selectors_that_nothing_requires_are_reported() {
         for (text, at) in [
             ("a\u{200d}b", 1),
             ("👩\u{200d}", 1),
@@ -269,11 +311,11 @@ mod tests {
             ("a \u{fe0f}", 2),
             ("\u{fe0f}a", 0),
         ] {
-            assert_eq!(told(text), [format!("invisible-character {at}..{}", at + 1)], "{text:?}");
+            assert_eq!(report(text), [format!("invisible-character {at}..{}", at + 1)], "{text:?}");
         }
-        let smuggled: String = "hello".bytes().map(tag).collect();
-        assert_eq!(told(&format!("é{smuggled}")), ["invisible-character 1..6"]);
-        assert_eq!(told("😀\u{fe0f}\u{fe01}\u{fe02}"), ["invisible-character 2..4"]);
+        let hidden_tags: String = "hello".bytes().map(tag).collect();
+        assert_eq!(report(&format!("é{hidden_tags}")), ["invisible-character 1..6"]);
+        assert_eq!(report("😀\u{fe0f}\u{fe01}\u{fe02}"), ["invisible-character 2..4"]);
     }
 
     fn tag(letter: u8) -> char {

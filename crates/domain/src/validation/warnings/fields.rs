@@ -1,109 +1,114 @@
-//! Members that nobody reads: unknown ones, and known ones in a place that does not use them.
+//! Members that no field reads: unknown ones, and known ones that have no effect where they are.
 
 use super::characters;
-use crate::violation::{TextWarning, WarningRule};
 use crate::{
     document::suggest,
     rulebook::{
         Field, FieldType, ObjectList, ObjectSchema, TaggedList, TaggedObject, VariantContent,
     },
+    violation::{TextWarning, WarningRule},
 };
 
-/// How far the tags of an object told what it is.
+/// What the tags of an object say about its schema.
 #[derive(Clone, Copy)]
-pub(crate) enum Reached {
-    /// All the way: these are its fields.
+pub(crate) enum ResolvedSchema {
+    /// The object has this schema.
     Object(&'static ObjectSchema),
-    /// Up to this tag, which is missing or no word that anybody knows.
-    Fork(&'static TaggedObject),
+    /// The object may have any of these schemas: its tag is missing or invalid.
+    AnyOf(&'static TaggedObject),
 }
 
-/// What is known of one object.
-pub(super) struct Known {
+/// The fields that an object may have.
+pub(super) struct KnownFields {
     root: &'static ObjectSchema,
     tagged: Option<&'static TaggedObject>,
     title: String,
     names: Vec<&'static str>,
 }
 
-impl Known {
+impl KnownFields {
     pub(super) fn new(
         root: &'static ObjectSchema,
         tagged: Option<&'static TaggedObject>,
-        reached: Reached,
+        resolved: ResolvedSchema,
     ) -> Self {
         let mut names = Vec::new();
-        let mut add = |tags: &[&'static TaggedObject], part: &'static ObjectSchema| {
-            let reached = match reached {
-                Reached::Object(it) => std::ptr::eq(it, part),
-                Reached::Fork(fork) => tags.iter().any(|tag| std::ptr::eq(*tag, fork)),
+        let mut add = |tags: &[&'static TaggedObject], schema: &'static ObjectSchema| {
+            let is_possible = match resolved {
+                ResolvedSchema::Object(object) => std::ptr::eq(object, schema),
+                ResolvedSchema::AnyOf(tagged) => tags.iter().any(|tag| std::ptr::eq(*tag, tagged)),
             };
-            for name in names_of(tags, part).filter(|_| reached) {
+            for name in field_names(tags, schema).filter(|_| is_possible) {
                 if !names.contains(&name) {
                     names.push(name);
                 }
             }
         };
-        match (tagged, reached) {
-            (Some(tagged), _) => kinds(tagged, &mut Vec::new(), &mut add),
-            (None, Reached::Object(part)) => add(&[], part),
-            (None, Reached::Fork(fork)) => kinds(fork, &mut Vec::new(), &mut add),
+        match (tagged, resolved) {
+            (Some(tagged), _) | (None, ResolvedSchema::AnyOf(tagged)) => {
+                visit_variants(tagged, &mut Vec::new(), &mut add);
+            }
+            (None, ResolvedSchema::Object(schema)) => add(&[], schema),
         }
-        let title = match reached {
-            Reached::Object(part) => part.title.to_owned(),
-            Reached::Fork(fork) => format!("a {}", fork.title),
+        let title = match resolved {
+            ResolvedSchema::Object(schema) => schema.title.to_owned(),
+            ResolvedSchema::AnyOf(tagged) => format!("a {}", tagged.title),
         };
         Self { root, tagged, title, names }
     }
 
-    /// Whether the object may have a member of this name, as far as its tags tell.
-    pub(super) fn may_hold(&self, name: &str) -> bool {
+    /// Whether the object may have a field of this name.
+    pub(super) fn contains(&self, name: &str) -> bool {
         self.names.contains(&name)
     }
 
-    /// What there is to say about a member that it may not have.
-    pub(super) fn note(&self, name: &str) -> TextWarning {
+    /// The warning about a member that is none of the fields.
+    pub(super) fn warning(&self, name: &str) -> TextWarning {
         let users = self.users(name);
         if !users.is_empty() {
-            let message = format!("is not used by {}: neither checked nor kept", self.title);
-            let hint = format!("leave it out; it belongs to {}", listed(&users));
+            let message = format!("is not used by {}: neither checked nor stored", self.title);
+            let hint = format!("leave it out; it belongs to {}", join_titles(&users));
             return TextWarning::new(WarningRule::UnusedField, message, hint);
         }
-        // A name that looks right is told with what makes it wrong.
-        let hidden = characters::look(name, "").into_iter().next();
-        let hidden = hidden.map_or(String::new(), |it| format!(", as its name {}", it.message));
-        let message = format!("is unknown to {}{hidden}: neither checked nor kept", self.title);
+        // A name that differs from a known one only by an invisible character looks correct.
+        let invisible = characters::check(name, "").into_iter().next();
+        let cause = invisible.map_or(String::new(), |it| format!(" (its name {})", it.message));
+        let message =
+            format!("is not a field of {}{cause}: neither checked nor stored", self.title);
         let hint = match suggest::nearest(name, self.names.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("leave it out; known here: `{}`", self.names.join("`, `")),
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => format!("leave it out; the fields are `{}`", self.names.join("`, `")),
         };
         TextWarning::new(WarningRule::UnknownField, message, hint)
     }
 
-    /// Which objects do use a field of this name: the kin of this one, else any of the document.
+    /// The titles of the objects that have a field of this name: those with the same tag, or else any
+    /// in the document.
     fn users(&self, name: &str) -> Vec<&'static str> {
         let mut users = Vec::new();
-        // Some kinds of objects stand in several places.
+        // A schema can appear in several locations.
         let add = |users: &mut Vec<&'static str>,
                    tags: &[&'static TaggedObject],
-                   part: &'static ObjectSchema| {
-            if names_of(tags, part).any(|it| it == name) && !users.contains(&part.title) {
-                users.push(part.title);
+                   schema: &'static ObjectSchema| {
+            if field_names(tags, schema).any(|it| it == name) && !users.contains(&schema.title) {
+                users.push(schema.title);
             }
         };
         if let Some(tagged) = self.tagged {
-            kinds(tagged, &mut Vec::new(), &mut |tags, part| add(&mut users, tags, part));
+            visit_variants(tagged, &mut Vec::new(), &mut |tags, schema| {
+                add(&mut users, tags, schema);
+            });
         }
         if users.is_empty() {
-            parts(self.root, &[], &mut |tags, part| add(&mut users, tags, part));
+            visit_objects(self.root, &[], &mut |tags, schema| add(&mut users, tags, schema));
         }
         users
     }
 }
 
-/// What there is to say about samples of a text without placeholders.
-pub(super) fn samples_of_nothing() -> TextWarning {
-    let message = "is not used without placeholders: neither checked nor kept";
+/// The warning about samples for a text without placeholders.
+pub(super) fn unused_samples() -> TextWarning {
+    let message = "is not used without placeholders: neither checked nor stored";
     TextWarning::new(
         WarningRule::UnusedField,
         message,
@@ -111,52 +116,63 @@ pub(super) fn samples_of_nothing() -> TextWarning {
     )
 }
 
-/// What is done with each kind of object: the tags that lead to it, and what it holds.
-type Each<'f> = &'f mut dyn FnMut(&[&'static TaggedObject], &'static ObjectSchema);
+/// Called with each schema and the tags that select it.
+type Visitor<'f> = &'f mut dyn FnMut(&[&'static TaggedObject], &'static ObjectSchema);
 
-/// The members of an object of that kind.
-fn names_of(
+/// The names of the tags and fields of an object.
+fn field_names(
     tags: &[&'static TaggedObject],
-    part: &'static ObjectSchema,
+    schema: &'static ObjectSchema,
 ) -> impl Iterator<Item = &'static str> {
-    let fields = part.fields.iter().map(|field| field.name);
-    let inlined = part.fields.iter().flat_map(Field::inlined_fields).map(|field| field.name);
+    let fields = schema.fields.iter().map(|field| field.name);
+    let inlined = schema.fields.iter().flat_map(Field::inlined_fields).map(|field| field.name);
     tags.iter().map(|tag| tag.tag).chain(fields).chain(inlined)
 }
 
-/// Every kind of object that tags tell apart.
-fn kinds(tagged: &'static TaggedObject, tags: &mut Vec<&'static TaggedObject>, each: Each<'_>) {
+/// Visits the schema of every variant of a tagged object.
+fn visit_variants(
+    tagged: &'static TaggedObject,
+    tags: &mut Vec<&'static TaggedObject>,
+    visitor: Visitor<'_>,
+) {
     tags.push(tagged);
     for variant in tagged.variants {
         match variant.content {
-            VariantContent::Fields(part) => each(tags, part),
-            VariantContent::Tagged(inner) => kinds(inner, tags, each),
+            VariantContent::Fields(schema) => visitor(tags, schema),
+            VariantContent::Tagged(inner) => visit_variants(inner, tags, visitor),
         }
     }
     tags.pop();
 }
 
-/// Every kind of object in a document that begins with `part`.
-fn parts(part: &'static ObjectSchema, tags: &[&'static TaggedObject], each: Each<'_>) {
-    each(tags, part);
-    for field in part.fields {
+/// Visits `schema` and every schema nested in it.
+fn visit_objects(
+    schema: &'static ObjectSchema,
+    tags: &[&'static TaggedObject],
+    visitor: Visitor<'_>,
+) {
+    visitor(tags, schema);
+    for field in schema.fields {
         match &field.field_type {
             FieldType::Object(inner)
             | FieldType::Map(inner)
             | FieldType::ObjectList(ObjectList { item: inner, .. }) => {
-                parts(inner, &[], each);
+                visit_objects(inner, &[], visitor);
             }
             FieldType::TaggedObject(tagged)
             | FieldType::TaggedList(TaggedList { item: tagged, .. }) => {
-                kinds(tagged, &mut Vec::new(), &mut |tags, inner| parts(inner, tags, each));
+                visit_variants(tagged, &mut Vec::new(), &mut |tags, inner| {
+                    visit_objects(inner, tags, visitor);
+                });
             }
             _ => {}
         }
     }
 }
 
-fn listed(titles: &[&str]) -> String {
-    const FEW: usize = 3;
-    let more = if titles.len() > FEW { " …" } else { "" };
-    format!("{}{more}", titles[..titles.len().min(FEW)].join(", "))
+/// The first few titles, separated by commas.
+fn join_titles(titles: &[&str]) -> String {
+    const MAX_TITLES: usize = 3;
+    let ellipsis = if titles.len() > MAX_TITLES { " …" } else { "" };
+    format!("{}{ellipsis}", titles[..titles.len().min(MAX_TITLES)].join(", "))
 }

@@ -1,12 +1,11 @@
-//! Addresses of link shorteners, wherever they stand in a string.
+//! Finds links to URL shorteners and to WhatsApp in a string.
 
 use std::ops::Range;
 
-use super::{characters, tell};
-use crate::violation::{Span, shortened};
-use crate::violation::{TextWarning, WarningRule};
+use super::{characters, limited};
+use crate::violation::{Span, TextWarning, WarningRule, shortened};
 
-/// Hosts whose addresses tell nobody where they lead.
+/// Hosts of URL shorteners.
 const SHORTENERS: &[&str] = &[
     "adf.ly",
     "amzn.to",
@@ -32,90 +31,91 @@ const SHORTENERS: &[&str] = &[
     "wa.link",
 ];
 
-/// Hosts that lead back into WhatsApp.
-const WHATSAPP: &[&str] = &["api.whatsapp.com", "chat.whatsapp.com", "wa.me"];
+/// Hosts that lead back to WhatsApp.
+const WHATSAPP_HOSTS: &[&str] = &["api.whatsapp.com", "chat.whatsapp.com", "wa.me"];
 
-/// An address that is better not there.
-struct Link {
-    place: Range<usize>,
-    verdict: &'static str,
+/// A link that WhatsApp rejects.
+struct RejectedLink {
+    range: Range<usize>,
+    reason: &'static str,
     hint: &'static str,
 }
 
-/// The addresses in a string that WhatsApp will not take.
-pub(super) fn look(text: &str) -> Vec<TextWarning> {
-    tell(addresses(text), |Link { place, verdict, hint }| {
-        let message = format!("`{}` {verdict}", shortened(&text[place.clone()]));
-        TextWarning::new(WarningRule::LinkShortener, message, hint).at(Span::of(text, place))
+/// Warns of the links in a string that WhatsApp rejects.
+pub(super) fn check(text: &str) -> Vec<TextWarning> {
+    limited(rejected_links(text), |RejectedLink { range, reason, hint }| {
+        let message = format!("`{}` {reason}", shortened(&text[range.clone()]));
+        TextWarning::new(WarningRule::LinkShortener, message, hint).at(Span::of(text, range))
     })
 }
 
-/// Whether an address leads back into WhatsApp.
-pub(crate) fn leads_into_whatsapp(address: &str) -> bool {
-    let host = address.split_once("://").map_or(address, |(_, rest)| rest);
+/// Whether a URL leads back to WhatsApp.
+pub(crate) fn is_whatsapp_url(url: &str) -> bool {
+    let host = url.split_once("://").map_or(url, |(_, rest)| rest);
     let host = host.split(['/', '?', '#', ':', '\\']).next().unwrap_or_default();
     let host = host.rsplit('@').next().unwrap_or_default().trim_end_matches('.');
-    let is_below = |known: &&str| {
+    let is_or_is_below = |known: &&str| {
         let rest = host.len().checked_sub(known.len()).and_then(|at| host.split_at_checked(at));
         rest.is_some_and(|(sub, end)| {
             end.eq_ignore_ascii_case(known) && (sub.is_empty() || sub.ends_with('.'))
         })
     };
-    WHATSAPP.iter().any(is_below)
+    WHATSAPP_HOSTS.iter().any(is_or_is_below)
 }
 
-fn addresses(text: &str) -> impl Iterator<Item = Link> {
-    let is_host = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '-');
+fn rejected_links(text: &str) -> impl Iterator<Item = RejectedLink> {
+    let is_host_char = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '-');
     let mut from = 0;
     std::iter::from_fn(move || {
         loop {
-            let start = from + text[from..].find(is_host)?;
-            let end = text[start..].find(|it| !is_host(it)).map_or(text.len(), |at| start + at);
+            let start = from + text[from..].find(is_host_char)?;
+            let end =
+                text[start..].find(|it| !is_host_char(it)).map_or(text.len(), |at| start + at);
             from = end;
-            let Some((verdict, hint)) = judge(text, start..end) else { continue };
-            if let Some(begin) = begin(text, start..end) {
-                from = address_end(text, end);
-                return Some(Link { place: begin..from, verdict, hint });
+            let Some((reason, hint)) = rejection(&text[start..end]) else { continue };
+            if let Some(link_start) = link_start(text, start..end) {
+                from = link_end(text, end);
+                return Some(RejectedLink { range: link_start..from, reason, hint });
             }
         }
     })
 }
 
-/// What there is to say about a host, if it is one of ours.
-fn judge(text: &str, host: Range<usize>) -> Option<(&'static str, &'static str)> {
-    let name = text[host].trim_end_matches('.');
+/// The reason and hint if WhatsApp rejects links to a host.
+fn rejection(host: &str) -> Option<(&'static str, &'static str)> {
+    let name = host.trim_end_matches('.');
     let bare = match name.get(..4) {
         Some(www) if www.eq_ignore_ascii_case("www.") => &name[4..],
         _ => name,
     };
     let is_one_of = |hosts: &[&str]| hosts.iter().any(|known| known.eq_ignore_ascii_case(bare));
     if is_one_of(SHORTENERS) {
-        let hint = "write the address it leads to: WhatsApp rejects shortened links";
+        let hint = "write the full URL: WhatsApp rejects shortened links";
         return Some(("is a shortened link", hint));
     }
-    let hint = "leave it out: WhatsApp refuses links to itself";
-    is_one_of(WHATSAPP).then_some(("leads back into WhatsApp", hint))
+    let hint = "remove it: WhatsApp rejects links to WhatsApp";
+    is_one_of(WHATSAPP_HOSTS).then_some(("leads back to WhatsApp", hint))
 }
 
-/// Where the address begins whose host stands at `host`: behind `http://`, or at the beginning
-/// of a word and with a path.
-fn begin(text: &str, host: Range<usize>) -> Option<usize> {
-    let (before, behind) = (&text[..host.start], &text[host.end..]);
-    if behind.starts_with('@') {
+/// The start of the link with the given host. The host must follow a scheme, or start a word and
+/// be followed by a path.
+fn link_start(text: &str, host: Range<usize>) -> Option<usize> {
+    let (before, after) = (&text[..host.start], &text[host.end..]);
+    if after.starts_with('@') {
         return None;
     }
     if let Some(rest) = before.strip_suffix("://") {
         let scheme = rest.trim_end_matches(|it: char| it.is_ascii_alphabetic());
         return Some(scheme.len());
     }
-    let inside = |it: char| it.is_alphanumeric() || matches!(it, '/' | '@' | '_');
-    (!before.ends_with(inside) && behind.starts_with('/')).then_some(host.start)
+    let is_word_char = |it: char| it.is_alphanumeric() || matches!(it, '/' | '@' | '_');
+    (!before.ends_with(is_word_char) && after.starts_with('/')).then_some(host.start)
 }
 
-/// Addresses end at white space, quotes and brackets; what closes the sentence is not theirs.
-fn address_end(text: &str, from: usize) -> usize {
-    let outside = |it: char| characters::is_space(it) || matches!(it, '"' | '<' | '>' | '«' | '»');
-    let end = text[from..].find(outside).map_or(text.len(), |at| from + at);
+/// The end of a link: before whitespace, quotes, brackets and trailing punctuation.
+fn link_end(text: &str, from: usize) -> usize {
+    let is_end = |it: char| characters::is_blank(it) || matches!(it, '"' | '<' | '>' | '«' | '»');
+    let end = text[from..].find(is_end).map_or(text.len(), |at| from + at);
     from + text[from..end].trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '\'', '*']).len()
 }
 
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<&str> {
-        addresses(text).map(|link| &text[link.place]).collect()
+        rejected_links(text).map(|link| &text[link.range]).collect()
     }
 
     #[test]
@@ -144,16 +144,16 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_whatsapp_are_told_by_their_host() {
-        for address in [
+    fn links_to_whatsapp_are_recognised_by_their_host() {
+        for url in [
             "https://wa.me/1",
             "http://WA.ME",
             "https://chat.whatsapp.com/x",
             "https://api.whatsapp.com:443/send",
         ] {
-            assert!(leads_into_whatsapp(address), "{address}");
+            assert!(is_whatsapp_url(url), "{url}");
         }
-        for address in [
+        for url in [
             "https://shop.example/wa.me",
             "https://mywa.me/",
             "https://wa.me.example",
@@ -163,12 +163,12 @@ mod tests {
             "",
             "é",
         ] {
-            assert!(!leads_into_whatsapp(address), "{address}");
+            assert!(!is_whatsapp_url(url), "{url}");
         }
     }
 
     #[test]
-    fn what_only_looks_like_one_is_left_alone() {
+    fn similar_hosts_and_other_texts_are_accepted() {
         for text in [
             "https://bit.ly.example/x",
             "https://orbit.ly/x",

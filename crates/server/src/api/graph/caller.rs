@@ -125,7 +125,7 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
         if is_account_edge && path.node != account.id.to_string() {
             return Err(unknown(path.node));
         }
-        if !token.credential.scopes.allow(S::SCOPE) {
+        if !token.credential.scopes.contains(S::SCOPE) {
             return Err(scope_missing(S::SCOPE));
         }
         if account.disabled_at.is_some() {

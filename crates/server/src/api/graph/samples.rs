@@ -79,11 +79,11 @@ pub(super) async fn read_checked<T>(
     };
     let of_samples = samples::violations(app, account, &mentions).await?;
     let violations = match read {
-        Ok(read) => match Violations::of(of_samples) {
+        Ok(read) => match Violations::new(of_samples) {
             None => return Ok(read),
             Some(violations) => violations,
         },
-        Err(violations) => violations.and(of_samples),
+        Err(violations) => violations.with(of_samples),
     };
     Err(invalid(violations, &Document::parse(body)?))
 }

@@ -83,7 +83,7 @@ fn read(body: &[u8]) -> Result<Vec<Template>, Problem> {
         };
         let shared = known.iter().copied().cloned();
         let members = std::iter::once(language).chain(shared).collect();
-        let document = Document::of(members, document.has_duplicates());
+        let document = Document::from_members(members, document.has_duplicates());
         let template = Template::read(&document, &WHATSAPP)
             .map_err(|violations| invalid(violations, &document))?;
         if template.category() != Category::Authentication {
