@@ -1,11 +1,11 @@
-//! Converting: a document of one rulebook as a document of the other, and a report of what that
-//! changes, loses or leaves to be completed.
+//! Converts a document from one rulebook to the other and reports what is changed, lost or
+//! incomplete.
 //!
-//! What comes out is judged by the rulebook it is meant for. Whatever that still refuses stands in
-//! the report, too: limits and forms are told there, and nowhere twice.
+//! The result is validated against the target rulebook, and its violations are added to the report.
+//! The conversion itself therefore does not check limits and formats.
 
-mod ledger;
-mod piece;
+mod report;
+mod source;
 mod to_v1;
 mod to_whatsapp;
 
@@ -17,10 +17,10 @@ use crate::{
     template::{Checked, Template},
     violation::{Rule, Span, Violation, Violations, Warning, WarningRule, Warnings},
 };
-use ledger::Ledger;
-use piece::{Piece, member, text};
+use report::ConversionReport;
+use source::{SourceObject, member, string};
 
-/// From which rulebook to which.
+/// The direction of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From `v1` to `whatsapp`.
@@ -30,12 +30,12 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The way from one rulebook to another, if there is one.
+    /// The direction between two rulebooks; `None` if there is no such conversion.
     pub fn between(from: &Rulebook, to: &Rulebook) -> Option<Self> {
         [Self::ToWhatsapp, Self::ToV1].into_iter().find(|it| *it.from() == *from && *it.to() == *to)
     }
 
-    /// The rulebook that the document was written for.
+    /// The rulebook of the source.
     pub fn from(self) -> &'static Rulebook {
         match self {
             Self::ToWhatsapp => &V1,
@@ -43,7 +43,7 @@ impl Direction {
         }
     }
 
-    /// The rulebook that it is converted for.
+    /// The rulebook of the result.
     pub fn to(self) -> &'static Rulebook {
         match self {
             Self::ToWhatsapp => &WHATSAPP,
@@ -52,42 +52,42 @@ impl Direction {
     }
 }
 
-/// A converted document, and all there is to say about it.
+/// A converted document and the report of the conversion.
 #[derive(Debug)]
 pub struct Conversion {
-    /// The document for the other rulebook.
+    /// The document for the target rulebook.
     pub document: Document<'static>,
-    /// What was changed, lost, or left to be completed, in the order it was found.
+    /// What was changed or lost and what is incomplete, in the order of detection.
     pub notes: Vec<Note>,
-    /// How many more of the last kind there are.
+    /// The number of further violations of the result, which are not listed.
     pub more: usize,
 }
 
-/// One thing that the other rulebook does not have, has otherwise, or wants beside it.
+/// A difference between the source and the result, or a violation of the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// RFC 6901 pointer to the place in the source; empty for the document itself.
+    /// RFC 6901 pointer into the source; empty for the document itself.
     pub pointer: String,
-    /// The stable id: that of an [`Issue`], or of the rule that the result breaks.
+    /// The stable id of an [`Issue`], or of the rule that the result violates.
     pub id: &'static str,
-    /// What it means for the result.
+    /// The consequence for the result.
     pub level: Level,
-    /// What there is to say.
+    /// What is different or wrong.
     pub message: String,
-    /// What to do about it.
+    /// How to handle it.
     pub hint: Option<String>,
-    /// Which characters of the string at `pointer`, where a part of it is meant.
+    /// The affected characters of the string at `pointer`, if only a part is affected.
     pub span: Option<Span>,
 }
 
 string_enum!(
-    /// What a note means for the result.
+    /// The consequence of an issue for the result.
     Level {
-        /// The other rulebook cannot say it: it is gone.
+        /// The target rulebook does not have it; it is dropped.
         Lost "lost",
-        /// Something is missing that only people can add.
+        /// Something is missing that must be added manually.
         Incomplete "incomplete",
-        /// It is there, in another form.
+        /// It is in the result in another form.
         Changed "changed",
     }
 );
@@ -97,36 +97,36 @@ id_catalogue! {
     pub enum Issue with level: Level;
 
     NameChanged "name-changed" Changed
-        "WhatsApp's names are made of lower-case letters, digits and `_`: the name is written so.";
+        "WhatsApp names consist of lower-case letters, digits and `_`; the name is adapted.";
     LanguageChanged "language-changed" Changed
-        "The other side has no such language code: the nearest one is taken.";
+        "The target rulebook does not have this language code; the closest one is used.";
     PlaceholdersNumbered "placeholders-numbered" Changed
-        "`v1` has numbered placeholders only: names become numbers, in the order they appear.";
+        "`v1` has only numbered placeholders; names become numbers in order of appearance.";
     ButtonReplaced "button-replaced" Changed
-        "WhatsApp's AUTHENTICATION templates hand over their code by an OTP button.";
+        "WhatsApp's AUTHENTICATION templates deliver their code with an OTP button.";
     MediaKindUntold "media-kind-untold" Changed
-        "`v1` knows the kind of an attachment by the ending of its address alone, and this one has another or none.";
+        "`v1` derives the type of an attachment from the file extension of its URL, and this URL has another extension or none.";
     MediaFormatUnknown "media-format-unknown" Incomplete
-        "WhatsApp wants to know whether an attachment is an IMAGE, a VIDEO or a DOCUMENT, and the ending of the address does not tell.";
+        "WhatsApp requires the attachment type IMAGE, VIDEO or DOCUMENT, and the file extension of the URL does not determine it.";
     SampleUpload "sample-upload" Incomplete
-        "WhatsApp takes the handle of an uploaded sample; until then its address stands there.";
+        "WhatsApp requires the handle of an uploaded sample; the result contains its URL until you replace it.";
     SampleAddress "sample-address" Incomplete
-        "`v1` takes the address of a sample, and a handle is none.";
+        "`v1` requires the URL of a sample, and the source has a handle.";
     TextMissing "text-missing" Incomplete
-        "WhatsApp writes the text of AUTHENTICATION templates itself, so that there is none to take over.";
+        "WhatsApp generates the text of AUTHENTICATION templates, so the source has none to convert.";
     TextOfWhatsapp "text-of-whatsapp" Lost
-        "WhatsApp writes the text of AUTHENTICATION templates itself, so that one's own is left out.";
+        "WhatsApp generates the text of AUTHENTICATION templates, so the text of the source is dropped.";
     ComponentLost "component-lost" Lost
-        "The other side has no such component, or none of that format, or not in this category.";
-    ButtonLost "button-lost" Lost "The other side has no such button, or not in this category.";
-    LabelLost "label-lost" Lost "On `v1` the label of a `COPY_CODE` button cannot be chosen.";
-    SettingLost "setting-lost" Lost "`v1` has no such setting.";
+        "The target rulebook does not have this component, or not with this format, or not in this category.";
+    ButtonLost "button-lost" Lost "The target rulebook does not have this button, or not in this category.";
+    LabelLost "label-lost" Lost "In `v1`, the label of a `COPY_CODE` button cannot be set.";
+    SettingLost "setting-lost" Lost "`v1` does not have this setting.";
     FieldLost "field-lost" Lost
-        "Its own rulebook does not know the field, and passes it over; often it is misspelt. What services tell of a template beside its document, such as its `id`, is not meant.";
+        "The field is unknown to its own rulebook and ignored; it is often a typo. Fields that a service adds to a template, such as its `id`, are not reported.";
 }
 
-/// What services tell of a template beside its document.
-const OF_ANSWERS: [&str; 16] = [
+/// Fields that services add to a template in their responses.
+const RESPONSE_FIELDS: [&str; 16] = [
     "created_at",
     "decided_at",
     "decided_by",
@@ -145,66 +145,69 @@ const OF_ANSWERS: [&str; 16] = [
     "version",
 ];
 
-/// Converts a document, or says what its own rulebook refuses.
+/// Converts a document, or returns its violations of its own rulebook.
 ///
-/// What that rulebook passes over is not taken along; fields that nobody knows are told.
+/// Fields that its own rulebook ignores are dropped; unknown fields are reported.
 pub fn convert(document: &Document<'_>, direction: Direction) -> Result<Conversion, Violations> {
     let Checked { template, warnings } = Template::check(document, direction.from());
     let template = template?;
     let content = Document::parse(template.content().as_bytes()).ok();
     let content = content.as_ref().map_or(&Json::Null, Document::root);
-    let source = Piece::root(content, document.root());
-    let mut ledger = Ledger::default();
-    fields(&warnings, &mut ledger);
+    let source = SourceObject::root(content, document.root());
+    let mut report = ConversionReport::default();
+    report_unknown_fields(&warnings, &mut report);
     let (name, language) = match direction {
         Direction::ToWhatsapp => (
-            to_whatsapp::name(template.name(), &mut ledger),
-            to_whatsapp::language(template.language(), &mut ledger),
+            to_whatsapp::name(template.name(), &mut report),
+            to_whatsapp::language(template.language(), &mut report),
         ),
         Direction::ToV1 => {
-            (template.name().to_owned(), to_v1::language(template.language(), &mut ledger))
+            (template.name().to_owned(), to_v1::language(template.language(), &mut report))
         }
     };
     let components = match direction {
-        Direction::ToWhatsapp => to_whatsapp::components(&source, template.category(), &mut ledger),
-        Direction::ToV1 => to_v1::components(&source, &mut ledger),
+        Direction::ToWhatsapp => to_whatsapp::components(&source, template.category(), &mut report),
+        Direction::ToV1 => to_v1::components(&source, &mut report),
     };
     let document = Document::from_members(
         vec![
-            member("name", text(name)),
-            member("language", text(language)),
-            member("category", text(template.category().as_str())),
+            member("name", string(name)),
+            member("language", string(language)),
+            member("category", string(template.category().as_str())),
             member("allow_category_change", Json::Bool(template.allow_category_change())),
             member("components", Json::Array(components)),
         ],
         false,
     );
-    let more = remaining(&document, direction.to(), &mut ledger);
-    Ok(Conversion { document, notes: ledger.notes, more })
+    let more = report_violations(&document, direction.to(), &mut report);
+    Ok(Conversion { document, notes: report.notes, more })
 }
 
-/// Points at every field that nobody knows.
-fn fields(warnings: &Warnings, ledger: &mut Ledger) {
+fn report_unknown_fields(warnings: &Warnings, report: &mut ConversionReport) {
     let unknown = warnings.listed().iter().filter(|it| it.rule == WarningRule::UnknownField);
     for Warning { pointer, message, hint, .. } in unknown {
-        if !pointer.strip_prefix('/').is_some_and(|field| OF_ANSWERS.contains(&field)) {
-            ledger.note(Issue::FieldLost, pointer.clone(), message.clone(), hint.clone());
+        if !pointer.strip_prefix('/').is_some_and(|field| RESPONSE_FIELDS.contains(&field)) {
+            report.add(Issue::FieldLost, pointer.clone(), message.clone(), hint.clone());
         }
     }
 }
 
-/// Adds what the other rulebook refuses of the result; answers how much more there is.
-fn remaining(document: &Document<'_>, to: &Rulebook, ledger: &mut Ledger) -> usize {
+/// Reports the violations of the target rulebook; returns how many are not listed.
+fn report_violations(
+    document: &Document<'_>,
+    to: &Rulebook,
+    report: &mut ConversionReport,
+) -> usize {
     let Err(violations) = Template::read(document, to) else { return 0 };
     for violation in violations.listed() {
         let Violation { rule, message, hint, span, .. } = violation.clone();
-        let pointer = ledger.in_source(&violation.pointer);
-        // What is known to be missing has been told better.
-        if rule == Rule::Required && ledger.misses(&pointer) {
+        let pointer = report.source_pointer(&violation.pointer);
+        // The conversion has reported it in more detail.
+        if rule == Rule::Required && report.is_incomplete(&pointer) {
             continue;
         }
         let level = Level::Incomplete;
-        ledger.notes.push(Note { pointer, id: rule.id(), level, message, hint, span });
+        report.notes.push(Note { pointer, id: rule.id(), level, message, hint, span });
     }
     violations.omitted()
 }

@@ -3,6 +3,7 @@
 //!
 //! `serde_json` does the lexing; the visitors in this module build the tree.
 
+pub(crate) mod cursor;
 pub(crate) mod pointer;
 pub mod suggest;
 pub(crate) mod text;

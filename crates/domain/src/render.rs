@@ -1,15 +1,16 @@
-//! Rendering: the texts of a template with values in place, and the message that WhatsApp is sent.
+//! Renders a template with values: the texts that the recipient sees and the message to send to
+//! WhatsApp.
 //!
-//! The template is walked part by part; each part says which values it takes, `Intake` fetches
-//! them, and everything that is wrong is told at once. Values are data: one that holds `{{1}}` is
-//! put in as it is.
+//! The renderer goes through the components of the template. For each of them, a [`ValueReader`]
+//! reads the values that it takes, and every violation is collected. Values are data: a value that
+//! contains `{{1}}` is inserted unchanged.
 
 mod buttons;
 mod fill;
-mod intake;
 pub(crate) mod media;
 mod message;
 mod value;
+mod value_reader;
 mod whatsapp;
 
 use std::borrow::Cow;
@@ -21,41 +22,45 @@ use crate::{
     rulebook::{ObjectSchema, Rulebook, WHATSAPP},
     template::Template,
     validation::reader::Reader,
-    violation::Violations,
+    violation::{ViolationCollector, Violations},
 };
-use intake::{Intake, Need, Place};
 pub use message::{Button, Message, Offer, Texts};
 use message::{Component, Parameter};
+use value_reader::{ExpectedValue, ValueReader};
 
-// How long the texts may be once they are filled: what the rulebook says of the texts themselves.
-// A test holds the two together.
+// Maximum lengths of the filled texts, in characters. They equal the rulebook's limits for the
+// texts themselves; a test compares them.
 const HEADER_MAX: usize = 1_024;
 const BODY_MAX: usize = 4_096;
 const ADDRESS_MAX: usize = 2_000;
 const CODE_MAX: usize = 128;
 
-/// What becomes of a template and its values; as JSON `{"texts":{…},"payload":{…}}`.
+/// The members of the values document.
+const MEMBERS: [&str; 3] = ["header", "body", "buttons"];
+
+/// A rendered template; as JSON `{"texts":{…},"payload":{…}}`.
 #[derive(Debug, Serialize)]
 pub struct Rendered<'a> {
-    /// What the customer reads.
+    /// The texts that the recipient sees.
     pub texts: Texts<'a>,
-    /// What WhatsApp is sent; only the recipient is still to be added.
+    /// The message for WhatsApp's API, complete except for the recipient.
     pub payload: Message<'a>,
 }
 
-/// No table says what values look like: that is up to the template.
+/// The schema of values is empty: the template determines which values are expected.
 static VALUES: ObjectSchema = ObjectSchema { title: "the values of a template", fields: &[] };
 
-/// Puts values into a template, or tells everything that is wrong with them.
+/// Renders a template with values, or returns every violation of the values.
 ///
-/// They look like `{"header":["…"],"body":["…","…"],"buttons":{"1":"…"}}`: strings in the order of
-/// the placeholders; for a media header the address of the attachment; for buttons, by their
-/// number from 0, the end of the address or the code. What the template does not take is left out.
+/// Values look like `{"header":["…"],"body":["…","…"],"buttons":{"1":"…"}}`. `header` and `body`
+/// list strings in the order of the placeholders; for a media header, the URL of the attachment.
+/// `buttons` has a button's index, counted from 0, as key and the end of its URL or its code as
+/// value. Values that the template does not take must be left out.
 ///
-/// The rulebook is the one that the template was read by; its account knows it. One of `whatsapp`
-/// takes more than the above: values by name in an object, `{"body":{"first_name":"…"}}`; for a
-/// media header `"https://…"`, `{"link":"…"}` or `{"id":"…"}`; `"cards":[…]` with the same members
-/// for each card; and `"offer"`, the moment when it ends.
+/// `rulebook` is the rulebook of the template's account. `whatsapp` accepts more: values by name
+/// in an object, `{"body":{"first_name":"…"}}`; for a media header `"https://…"`, `{"link":"…"}`
+/// or `{"id":"…"}`; `"cards":[…]` with the same members for each card; and `"offer"`, the
+/// timestamp at which the offer ends.
 pub fn render<'a>(
     template: &'a Template,
     rulebook: &Rulebook,
@@ -68,143 +73,169 @@ pub fn render<'a>(
         values,
         &VALUES,
         |_| false,
-        |report| {
+        |violations| {
             if matches!(values.root(), Json::Object(_)) {
+                let values = ValueReader::root(values.root());
                 rendered = Some(if *rulebook == WHATSAPP {
-                    whatsapp::whole(template, content, values.root(), report)
+                    whatsapp::render(template, content, &values, violations)
                 } else {
-                    whole(template, content, Intake::new(values.root(), report))
+                    render_v1(template, content, &values, violations)
                 });
             }
         },
     )?;
-    Ok(rendered.expect("values that are no object have been refused"))
+    Ok(rendered.expect("the reader rejects values that are not an object"))
 }
 
-fn whole<'a>(
+fn render_v1<'a>(
     template: &'a Template,
     content: &Json<'a>,
-    mut intake: Intake<'a, '_>,
+    values: &ValueReader<'a, '_>,
+    violations: &mut ViolationCollector,
 ) -> Rendered<'a> {
-    let components = list(Some(content), "components");
-    let component = |kind| components.iter().find(|it| word(it, "type") == Some(kind));
-    intake.strangers();
-    let header = header(component("HEADER"), &mut intake);
-    let body = body(component("BODY"), &mut intake);
-    let (buttons, taken) = buttons::fill(component("BUTTONS"), &mut intake);
-    let mut parts = Vec::with_capacity(2 + taken.len());
+    let components = array_field(Some(content), "components");
+    let component = |kind| components.iter().find(|it| str_field(it, "type") == Some(kind));
+    values.reject_unknown_members(&MEMBERS, violations);
+    let header = header(component("HEADER"), &values.field("header"), violations);
+    let body = body(component("BODY"), &values.field("body"), violations);
+    let (buttons, button_parameters) =
+        buttons::fill(component("BUTTONS"), &values.field("buttons"), violations);
+    let mut sent = Vec::with_capacity(2 + button_parameters.len());
     if !header.parameters.is_empty() {
-        parts.push(Component::Header { parameters: header.parameters });
+        sent.push(Component::Header { parameters: header.parameters });
     }
     if !body.parameters.is_empty() {
-        parts.push(Component::Body { parameters: body.parameters });
+        sent.push(Component::Body { parameters: body.parameters });
     }
-    parts.extend(taken);
+    sent.extend(button_parameters);
     Rendered {
         texts: Texts {
             header: header.text,
             body: body.text,
-            footer: component("FOOTER").and_then(|footer| text(footer, "text")),
+            footer: component("FOOTER").and_then(|footer| text_field(footer, "text")),
             buttons,
             ..Texts::default()
         },
-        payload: Message::new(template, parts),
+        payload: Message::new(template, sent),
     }
 }
 
-/// A part of the template with its values in place.
+/// A component with its values filled in.
 #[derive(Default)]
 struct Filled<'a> {
     text: Option<Cow<'a, str>>,
     parameters: Vec<Parameter<'a>>,
 }
 
-fn header<'a>(component: Option<&Json<'a>>, intake: &mut Intake<'a, '_>) -> Filled<'a> {
-    let format = component.and_then(|header| word(header, "format"));
+fn header<'a>(
+    component: Option<&Json<'a>>,
+    values: &ValueReader<'a, '_>,
+    violations: &mut ViolationCollector,
+) -> Filled<'a> {
+    let format = component.and_then(|header| str_field(header, "format"));
     let example = component.and_then(|header| header.get("example"));
     match format {
         Some("TEXT") => {
-            let samples = list(example, "header_text");
-            words("header", HEADER_MAX, component, samples, intake)
+            let samples = array_field(example, "header_text");
+            fill_text("header", HEADER_MAX, component, samples, values, violations)
         }
         Some("MEDIA") => {
-            let sample = example.and_then(|example| word(example, "media_url"));
-            attachment(sample, intake)
+            let sample = example.and_then(|example| str_field(example, "media_url"));
+            attachment(sample, values, violations)
         }
-        _ => words("header", HEADER_MAX, None, &[], intake),
+        _ => fill_text("header", HEADER_MAX, None, &[], values, violations),
     }
 }
 
-fn body<'a>(component: Option<&Json<'a>>, intake: &mut Intake<'a, '_>) -> Filled<'a> {
+fn body<'a>(
+    component: Option<&Json<'a>>,
+    values: &ValueReader<'a, '_>,
+    violations: &mut ViolationCollector,
+) -> Filled<'a> {
     let example = component.and_then(|body| body.get("example"));
-    let samples = match list(example, "body_text") {
+    let samples = match array_field(example, "body_text") {
         [Json::Array(samples)] => samples,
         _ => &[][..],
     };
-    words("body", BODY_MAX, component, samples, intake)
+    fill_text("body", BODY_MAX, component, samples, values, violations)
 }
 
-/// A part that is a text, with a value for each of its placeholders.
-fn words<'a>(
+/// Fills the text of a component with one value for each placeholder.
+fn fill_text<'a>(
     member: &'static str,
     max: usize,
     component: Option<&Json<'a>>,
     samples: &[Json<'_>],
-    intake: &mut Intake<'a, '_>,
+    values: &ValueReader<'a, '_>,
+    violations: &mut ViolationCollector,
 ) -> Filled<'a> {
-    let text = component.and_then(|component| text(component, "text"));
-    let count = text.as_deref().map_or(0, fill::placeholders);
+    let text = component.and_then(|component| text_field(component, "text"));
+    let count = text.as_deref().map_or(0, fill::placeholder_count);
     let Some(text) = text.as_deref().filter(|_| count > 0) else {
-        intake.nothing(member);
+        values.expect_nothing("this template does not take values here", violations);
         return Filled { text, parameters: Vec::new() };
     };
-    let need = |index: usize| Need {
-        what: format!("the value of `{{{{{}}}}}` in the {member}", index + 1),
+    if !values.expect_array("write a list of strings", violations) {
+        return Filled::default();
+    }
+    let expected = |index: usize| ExpectedValue {
+        description: format!("the value of `{{{{{}}}}}` in the {member}", index + 1),
         sample: samples.get(index).and_then(Json::as_str),
     };
-    let values = intake.list(member, count, need, |value| value::plain(value, usize::MAX));
-    let Some(values) = values.into_iter().collect::<Option<Vec<&str>>>() else {
+    let check = |value: &str| value::check_text(value, usize::MAX);
+    let Some(strings) = values.strings(count, expected, check, violations) else {
         return Filled::default();
     };
-    match fill::fill(text, &values, max) {
+    match fill::fill(text, &strings, max) {
         Ok(filled) => Filled {
             text: Some(Cow::Owned(filled)),
-            parameters: values.into_iter().map(Parameter::text).collect(),
+            parameters: strings.into_iter().map(Parameter::text).collect(),
         },
         Err(length) => {
-            intake.faults(Place::Member(member), vec![value::too_long(length, max)]);
+            values.report(violations, || value::filled_text_too_long(length, max));
             Filled::default()
         }
     }
 }
 
-/// A header that is a file, with the address it is fetched from.
-fn attachment<'a>(sample: Option<&str>, intake: &mut Intake<'a, '_>) -> Filled<'a> {
-    let need = |_| Need { what: "the address of the attachment".to_owned(), sample };
-    let values = intake.list("header", 1, need, |url| value::attachment(url, ADDRESS_MAX));
-    let Some(url) = values.first().copied().flatten() else { return Filled::default() };
+/// A header that is a file at a URL.
+fn attachment<'a>(
+    sample: Option<&str>,
+    values: &ValueReader<'a, '_>,
+    violations: &mut ViolationCollector,
+) -> Filled<'a> {
+    if !values.expect_array("write a list of strings", violations) {
+        return Filled::default();
+    }
+    let expected =
+        |_| ExpectedValue { description: "the URL of the attachment".to_owned(), sample };
+    let check = |url: &str| value::check_attachment_url(url, ADDRESS_MAX);
+    let urls = values.strings(1, expected, check, violations).unwrap_or_default();
+    let Some(url) = urls.first().copied() else { return Filled::default() };
     Filled {
         text: Some(Cow::Borrowed(url)),
         parameters: media::parameter(url).into_iter().collect(),
     }
 }
 
-/// The items of a list. What a store kept met the rules of its day: whatever else stands there is
-/// treated as absent.
-fn list<'t, 'a>(object: Option<&'t Json<'a>>, key: &str) -> &'t [Json<'a>] {
+// Helpers for stored templates. A stored template met the rules of its time: a value of an
+// unexpected type is treated as absent.
+
+/// The items of an array.
+fn array_field<'t, 'a>(object: Option<&'t Json<'a>>, key: &str) -> &'t [Json<'a>] {
     match object.and_then(|object| object.get(key)) {
         Some(Json::Array(items)) => items,
         _ => &[],
     }
 }
 
-/// A string to look at.
-fn word<'t>(object: &'t Json<'_>, key: &str) -> Option<&'t str> {
+/// A string to compare.
+fn str_field<'t>(object: &'t Json<'_>, key: &str) -> Option<&'t str> {
     object.get(key)?.as_str()
 }
 
-/// A string to keep: borrowed from the template unless it held escapes.
-fn text<'a>(object: &Json<'a>, key: &str) -> Option<Cow<'a, str>> {
+/// A string to return, borrowed from the template unless it has escapes.
+fn text_field<'a>(object: &Json<'a>, key: &str) -> Option<Cow<'a, str>> {
     match object.get(key)? {
         Json::String(text) => Some(text.clone()),
         _ => None,

@@ -1,4 +1,4 @@
-//! Templates: read once at the door, valid for ever after.
+//! Templates: validated when read, valid from then on.
 
 pub mod edit;
 pub mod lifecycle;
@@ -15,8 +15,8 @@ use crate::{
     violation::{ViolationCollector, Violations, Warnings},
 };
 
-/// A template whose every rule held when it came in. [`Template::read`] is the door for
-/// documents from outside, [`Template::restore`] the door for what a store kept.
+/// A valid template. [`Template::read`] validates a document; [`Template::restore`] takes one from
+/// the store, which was validated when it was stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     name: String,
@@ -26,42 +26,42 @@ pub struct Template {
     content: String,
 }
 
-/// What a dry run finds.
+/// The result of a dry run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// What [`Template::read`] would have answered.
+    /// The result of [`Template::read`].
     pub template: Result<Template, Violations>,
-    /// What does not stand in the way, but is worth a word; also told of a refused document.
+    /// Warnings, which do not make a document invalid; also for an invalid document.
     pub warnings: Warnings,
 }
 
 impl Template {
-    /// Reads a document: a template, or everything that is wrong with it.
+    /// Reads a document. Returns the template or all violations.
     pub fn read(document: &Document<'_>, rulebook: &Rulebook) -> Result<Self, Violations> {
         let also = |report: &mut ViolationCollector| rulebook.check(document.root(), report);
         let content = Reader::read(document, rulebook.template, is_content, also)?;
-        Ok(Self::of(document, content))
+        Ok(Self::from_valid(document, content))
     }
 
-    /// Reads a document as [`Template::read`] does and collects warnings on the way.
+    /// Reads a document like [`Template::read`] and also collects warnings.
     pub fn check(document: &Document<'_>, rulebook: &Rulebook) -> Checked {
         let also = |report: &mut ViolationCollector| rulebook.check(document.root(), report);
         let (content, mut warnings) = Reader::check(document, rulebook.template, is_content, also);
         rulebook.collect_warnings(document.root(), &mut warnings);
-        Checked { template: content.map(|content| Self::of(document, content)), warnings }
+        Checked { template: content.map(|content| Self::from_valid(document, content)), warnings }
     }
 
-    /// The template of a document in which every rule holds.
-    fn of(document: &Document<'_>, content: String) -> Self {
+    /// The template of a valid document.
+    fn from_valid(document: &Document<'_>, content: String) -> Self {
         let text = |key: &str| {
             let value = document.root().get(key).and_then(Json::as_str);
-            value.expect("the rulebook requires it")
+            value.expect("the rulebook requires the field")
         };
         Self {
             name: text("name").to_owned(),
             language: text("language").to_owned(),
-            category: Category::parse(text("category")).expect("the rulebook lists its words"),
-            // Where the rulebook lets it be left out, that means yes.
+            category: Category::parse(text("category")).expect("the rulebook lists the categories"),
+            // A rulebook that does not require it defaults to true.
             allow_category_change: !matches!(
                 document.root().get("allow_category_change"),
                 Some(Json::Bool(false))
@@ -70,7 +70,7 @@ impl Template {
         }
     }
 
-    /// Takes back what a store kept. Yesterday's rules applied then; they are not asked again.
+    /// Restores a stored template. It met the rules when it was stored and is not validated again.
     pub fn restore(
         name: String,
         language: String,
@@ -81,17 +81,17 @@ impl Template {
         Self { name, language, category, allow_category_change, content }
     }
 
-    /// What it is called.
+    /// The name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The language it is written in: `en_US`.
+    /// The language code, such as `en_US`.
     pub fn language(&self) -> &str {
         &self.language
     }
 
-    /// What it is sent for.
+    /// The category.
     pub fn category(&self) -> Category {
         self.category
     }
@@ -101,38 +101,39 @@ impl Template {
         self.allow_category_change
     }
 
-    /// Everything else of the document in canonical form, as the text of one JSON object:
-    /// `{"components":[…]}`, and whatever else the rulebook keeps. Known fields only, in the rulebook's order, strings untouched.
+    /// The other fields in canonical form, as the text of one JSON object: `{"components":[…]}` and
+    /// further fields of the rulebook. It has known fields only, in the order of the rulebook, with
+    /// unchanged strings.
     pub fn content(&self) -> &str {
         &self.content
     }
 }
 
-/// Whether a field is part of [`Template::content`]; the others have a place of their own.
+/// Whether a field is part of [`Template::content`]; the others have accessors of their own.
 pub(crate) fn is_content(field: &Field) -> bool {
     !["name", "language", "category", "allow_category_change"].contains(&field.name)
 }
 
 string_enum!(
-    /// Where a template stands.
+    /// The status of a template.
     Status {
-        /// It waits for a reviewer.
+        /// Waits for a review.
         Pending "PENDING",
-        /// It may be sent.
+        /// May be sent.
         Approved "APPROVED",
-        /// A reviewer refused it.
+        /// A reviewer rejected it.
         Rejected "REJECTED",
-        /// It may not be sent for a while.
+        /// Temporarily must not be sent.
         Paused "PAUSED",
-        /// It may not be sent any more.
+        /// Permanently must not be sent.
         Disabled "DISABLED",
     }
 );
 
 string_enum!(
-    /// How a new template gets its first status.
+    /// The review mode of an account, which determines the initial status of a template.
     Review {
-        /// A valid template is approved at once.
+        /// Every valid template is approved automatically.
         Auto "auto",
         /// A reviewer decides.
         Manual "manual",
@@ -140,8 +141,8 @@ string_enum!(
 );
 
 impl Review {
-    /// The status of a template that has just been created.
-    pub fn first_status(self) -> Status {
+    /// The initial status of a template.
+    pub fn initial_status(self) -> Status {
         match self {
             Self::Auto => Status::Approved,
             Self::Manual => Status::Pending,
@@ -154,13 +155,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_found_by_their_letters_and_by_their_number() {
-        for word in Status::VALUES {
-            let status = Status::parse(&word.to_lowercase()).unwrap();
-            assert_eq!((status.as_str(), Status::from_code(status.code())), (*word, Some(status)));
+    fn values_are_parsed_from_strings_and_codes() {
+        for value in Status::VALUES {
+            let status = Status::parse(&value.to_lowercase()).unwrap();
+            assert_eq!((status.as_str(), Status::from_code(status.code())), (*value, Some(status)));
         }
         assert_eq!((Status::parse("LIVE"), Status::from_code(9)), (None, None));
-        assert_eq!(Status::Approved.code(), 1, "numbers are kept in rows and never change");
-        assert_eq!(Category::Authentication.code(), 2, "numbers are kept in rows and never change");
+        assert_eq!(Status::Approved.code(), 1, "codes are stored in the database and never change");
+        assert_eq!(
+            Category::Authentication.code(),
+            2,
+            "codes are stored in the database and never change"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! What is sent about endpoints that events are delivered to: the documents that register and
-//! change one, rotate its secret, and have events delivered once more; and how they are sent events.
+//! Webhook endpoints: the documents that register and change an endpoint, rotate its secret and
+//! replay events, and the format and policy of deliveries.
 
 pub mod delivery;
 mod format;
@@ -16,9 +16,9 @@ use crate::{
     violation::{Rule, Violation, ViolationCollector, Violations},
 };
 
-pub use format::{Format, INVALID_FORMAT, Update, rejection_word, status_word};
+pub use format::{Format, INVALID_FORMAT, Update, graph_rejection_reason, status_event};
 
-const fn text_of(max: usize, form: StringFormat) -> FieldType {
+const fn string(max: usize, form: StringFormat) -> FieldType {
     FieldType::String(StringRule { max, whatsapp_max: None, multiline: false, format: form })
 }
 
@@ -26,8 +26,8 @@ const fn url(presence: Presence) -> Field {
     Field {
         name: "url",
         presence,
-        field_type: text_of(2_000, StringFormat::Url),
-        about: "Where events are sent. It begins with `https://`, unless the operator allows http.",
+        field_type: string(2_000, StringFormat::Url),
+        about: "The URL to which events are sent. It starts with `https://`, unless the operator allows http.",
     }
 }
 
@@ -35,18 +35,18 @@ const EVENTS: Field = Field {
     name: "events",
     presence: Presence::Optional,
     field_type: FieldType::ChoiceList(EventType::VALUES),
-    about: "Which types of event are sent; an empty list, like none at all, means every type.",
+    about: "The event types to send. An empty or missing list means all types.",
 };
 
-/// Never kept: whoever wants to be called proves with it that the address is his.
+/// Never stored: with it, the owner of an endpoint proves control of the URL.
 const VERIFY_TOKEN: Field = Field {
     name: "verify_token",
     presence: Presence::Optional,
-    field_type: text_of(256, StringFormat::Free),
-    about: "With the format `whatsapp`: what the address is asked with, as `hub.verify_token`, before anything is kept. It is kept nowhere.",
+    field_type: string(256, StringFormat::Free),
+    about: "For the format `whatsapp`: the token that Galley sends as `hub.verify_token` to verify the URL before storing the endpoint. The token is not stored.",
 };
 
-/// The form of the document that registers an endpoint.
+/// The schema of the document that registers an endpoint.
 pub static REGISTRATION: ObjectSchema = ObjectSchema {
     title: "an endpoint",
     fields: &[
@@ -56,33 +56,33 @@ pub static REGISTRATION: ObjectSchema = ObjectSchema {
             name: "format",
             presence: Presence::Optional,
             field_type: FieldType::Choice(Format::VALUES),
-            about: "How events are sent: `galley`, as the feed has them, unless something else is said; `whatsapp`, as Meta sends them, for accounts with the rulebook `whatsapp`. It never changes.",
+            about: "The format of events: `galley` (default), as in the event feed; or `whatsapp`, as Meta sends them, for accounts with the rulebook `whatsapp`. It cannot be changed.",
         },
         VERIFY_TOKEN,
         Field {
             name: "secret",
             presence: Presence::Optional,
-            field_type: text_of(256, StringFormat::Secret),
-            about: "With the format `whatsapp`: the app secret that receivers know already. Without it one is made.",
+            field_type: string(256, StringFormat::Secret),
+            about: "For the format `whatsapp`: the app secret that the receiver already has. If omitted, Galley generates one.",
         },
     ],
 };
 
-/// The form of the document that subscribes an address, as the Graph API has it.
+/// The schema of the Graph API's document that subscribes a URL.
 pub static SUBSCRIPTION: ObjectSchema = ObjectSchema {
     title: "a subscription",
     fields: &[
         Field {
             name: "override_callback_uri",
             presence: Presence::Optional,
-            field_type: text_of(200, StringFormat::Url),
-            about: "Where changes of templates are sent.",
+            field_type: string(200, StringFormat::Url),
+            about: "The URL to which changes of templates are sent.",
         },
         VERIFY_TOKEN,
     ],
 };
 
-/// The form of the document that changes one.
+/// The schema of the document that changes an endpoint.
 pub static CHANGE: ObjectSchema = ObjectSchema {
     title: "a change of an endpoint",
     fields: &[
@@ -93,23 +93,23 @@ pub static CHANGE: ObjectSchema = ObjectSchema {
             name: "disabled",
             presence: Presence::Optional,
             field_type: FieldType::Bool,
-            about: "`true` switches it off; `false` switches it on again, and it goes on where it was.",
+            about: "`true` disables the endpoint; `false` enables it again, and deliveries resume where they stopped.",
         },
     ],
 };
 
-/// The form of the document that rotates a secret.
+/// The schema of the document that rotates a secret.
 pub static ROTATION: ObjectSchema = ObjectSchema {
     title: "a rotation",
     fields: &[Field {
         name: "force",
         presence: Presence::Optional,
         field_type: FieldType::Bool,
-        about: "`true` rotates although the rotation before has not ended: the oldest secret is worth nothing from now on.",
+        about: "`true` rotates even while the previous rotation is in progress; the oldest secret becomes invalid immediately.",
     }],
 };
 
-/// The form of the document that has events delivered once more.
+/// The schema of the document that replays events.
 pub static REPLAY: ObjectSchema = ObjectSchema {
     title: "a replay",
     fields: &[
@@ -117,18 +117,18 @@ pub static REPLAY: ObjectSchema = ObjectSchema {
             name: "event",
             presence: Presence::Optional,
             field_type: FieldType::PositiveInteger,
-            about: "The `seq` of one event.",
+            about: "The `seq` of the event to replay.",
         },
         Field {
             name: "since",
             presence: Presence::Optional,
-            field_type: text_of(40, StringFormat::Timestamp),
-            about: "Every event since this moment.",
+            field_type: string(40, StringFormat::Timestamp),
+            about: "The timestamp from which to replay all events.",
         },
     ],
 };
 
-/// A text that only its owner and its receiver know. It stays out of logs.
+/// A secret string, which does not appear in logs.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Redacted(pub String);
 
@@ -138,81 +138,85 @@ impl std::fmt::Debug for Redacted {
     }
 }
 
-/// An endpoint to be registered.
+/// An endpoint to register.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
-    /// Where events are sent.
+    /// The URL to which events are sent.
     pub url: String,
-    /// Which types; none: all of them.
+    /// The event types to send; empty for all types.
     pub events: Vec<EventType>,
-    /// How.
+    /// The format of events.
     pub format: Format,
-    /// What the address is asked with; there with every format that asks.
+    /// The token to verify the URL with; present for every format that verifies URLs.
     pub verify_token: Option<Redacted>,
-    /// A secret that the receiver knows already.
+    /// A secret that the receiver already has.
     pub secret: Option<Redacted>,
 }
 
-/// An address to be subscribed by way of the Graph API.
+/// A URL to subscribe through the Graph API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscription {
-    /// Where changes are sent.
+    /// The URL to which changes are sent.
     pub url: String,
-    /// What the address is asked with.
+    /// The token to verify the URL with.
     pub verify_token: Redacted,
 }
 
-/// What of an endpoint is to change.
+/// A change of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Another address.
+    /// The new URL.
     pub url: Option<String>,
-    /// What that address, or else the present one, is asked with.
+    /// The token to verify the new URL with, or else the current one.
     pub verify_token: Option<Redacted>,
-    /// Other types; an empty list: all of them.
+    /// The new event types; empty for all types.
     pub events: Option<Vec<EventType>>,
-    /// Switched off, or on again.
+    /// Whether to disable or enable it.
     pub disabled: Option<bool>,
 }
 
-/// How a secret is to be rotated.
+/// A rotation of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// Also while the rotation before has not ended.
+    /// Whether to rotate even while the previous rotation is in progress.
     pub force: bool,
 }
 
-/// What is to be delivered once more.
+/// The events to replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replay {
-    /// One event, by its number.
+    /// One event, by its `seq`.
     Event(u64),
-    /// Every event since then.
+    /// All events from this timestamp.
     Since(Timestamp),
 }
 
 impl Registration {
-    /// Reads the document: an endpoint of an account with that rulebook, or everything that is
-    /// wrong with it.
+    /// Reads a document for an account with that rulebook. Returns the endpoint or all violations.
     pub fn read(document: &Document<'_>, rulebook: &str) -> Result<Self, Violations> {
         let root = document.root();
-        let format = text(root, "format").and_then(|word| Format::parse(&word));
+        let format = text(root, "format").and_then(|value| Format::parse(&value));
         let format = format.unwrap_or(Format::Galley);
-        let also = |report: &mut ViolationCollector| {
+        let also = |violations: &mut ViolationCollector| {
             let whatsapp = format == Format::Whatsapp;
             if whatsapp && Rulebook::by_name(rulebook) != Some(&WHATSAPP) {
-                let message = "belongs to accounts with the rulebook `whatsapp`, and this is none";
-                misfit(report, "/format", message, "leave it out");
+                let message = "is only available to accounts with the rulebook `whatsapp`";
+                report_format_violation(violations, "/format", message, "leave it out");
             }
-            ask_for_token(report, format, true, root);
+            check_verify_token(violations, format, true, root);
             if !whatsapp && root.get("secret").is_some() {
-                let message = "can be chosen with the format `whatsapp` only";
-                misfit(report, "/secret", message, "leave it out: one is made and told");
+                let message = "can only be set with the format `whatsapp`";
+                report_format_violation(
+                    violations,
+                    "/secret",
+                    message,
+                    "leave it out; Galley generates one and returns it",
+                );
             }
         };
         Reader::read(document, &REGISTRATION, |_| true, also)?;
         Ok(Self {
-            url: text(root, "url").expect("the table asks for it"),
+            url: text(root, "url").expect("the schema requires the field"),
             events: events(root).unwrap_or_default(),
             format,
             verify_token: text(root, "verify_token").map(Redacted),
@@ -222,13 +226,13 @@ impl Registration {
 }
 
 impl Subscription {
-    /// Reads the document: a subscription, nothing if it names no address, or everything that is
-    /// wrong with it.
+    /// Reads a document. Returns the subscription, `None` if it has no URL, or all violations.
     pub fn read(document: &Document<'_>) -> Result<Option<Self>, Violations> {
         let root = document.root();
-        let named = root.get("override_callback_uri").is_some();
-        let also =
-            |report: &mut ViolationCollector| ask_for_token(report, Format::Whatsapp, named, root);
+        let has_url = root.get("override_callback_uri").is_some();
+        let also = |violations: &mut ViolationCollector| {
+            check_verify_token(violations, Format::Whatsapp, has_url, root);
+        };
         Reader::read(document, &SUBSCRIPTION, |_| true, also)?;
         let url = text(root, "override_callback_uri");
         let verify_token = text(root, "verify_token").map(Redacted);
@@ -237,16 +241,20 @@ impl Subscription {
 }
 
 impl Change {
-    /// Reads the document: a change of an endpoint of that format, or everything that is wrong
-    /// with it.
+    /// Reads a document for an endpoint of that format. Returns the change or all violations.
     pub fn read(document: &Document<'_>, format: Format) -> Result<Self, Violations> {
         let root = document.root();
-        let also = |report: &mut ViolationCollector| {
-            if given(root, &CHANGE) == Some(0) {
+        let also = |violations: &mut ViolationCollector| {
+            if field_count(root, &CHANGE) == Some(0) {
                 let hint = "send `url`, `verify_token`, `events` or `disabled`";
-                whole(report, Rule::NothingToChange, "changes nothing", hint);
+                report_document_violation(
+                    violations,
+                    Rule::NothingToChange,
+                    "changes nothing",
+                    hint,
+                );
             }
-            ask_for_token(report, format, root.get("url").is_some(), root);
+            check_verify_token(violations, format, root.get("url").is_some(), root);
         };
         Reader::read(document, &CHANGE, |_| true, also)?;
         Ok(Self {
@@ -258,24 +266,38 @@ impl Change {
     }
 }
 
-/// A token is needed for an address that is asked, and of no use for any other.
-fn ask_for_token(report: &mut ViolationCollector, format: Format, address: bool, root: &Json<'_>) {
-    let hint = "it is what the receiver compares `hub.verify_token` with";
+/// Checks that there is a token if Galley verifies the URL, and none otherwise.
+fn check_verify_token(
+    violations: &mut ViolationCollector,
+    format: Format,
+    has_url: bool,
+    root: &Json<'_>,
+) {
+    let hint = "send the token with which the receiver compares `hub.verify_token`";
     match (format, root.get("verify_token")) {
-        (Format::Whatsapp, None) if address && matches!(root, Json::Object(_)) => {
-            misfit(report, "/verify_token", "is needed with the format `whatsapp`", hint);
+        (Format::Whatsapp, None) if has_url && matches!(root, Json::Object(_)) => {
+            report_format_violation(
+                violations,
+                "/verify_token",
+                "is required for the format `whatsapp`",
+                hint,
+            );
         }
         (Format::Galley, Some(_)) => {
-            let message = "belongs to the format `whatsapp`";
-            misfit(report, "/verify_token", message, "leave it out: no other format asks");
+            let message = "is only used with the format `whatsapp`";
+            report_format_violation(violations, "/verify_token", message, "leave it out");
         }
         _ => {}
     }
 }
 
-/// Adds what does not fit the format of an endpoint.
-fn misfit(report: &mut ViolationCollector, pointer: &str, message: &str, hint: &str) {
-    report.add(|| Violation {
+fn report_format_violation(
+    violations: &mut ViolationCollector,
+    pointer: &str,
+    message: &str,
+    hint: &str,
+) {
+    violations.add(|| Violation {
         pointer: pointer.to_owned(),
         rule: Rule::WebhookFormat,
         message: message.to_owned(),
@@ -285,7 +307,7 @@ fn misfit(report: &mut ViolationCollector, pointer: &str, message: &str, hint: &
 }
 
 impl Rotation {
-    /// Reads the document: how to rotate, or everything that is wrong with it.
+    /// Reads a document. Returns the rotation or all violations.
     pub fn read(document: &Document<'_>) -> Result<Self, Violations> {
         Reader::read(document, &ROTATION, |_| true, |_| {})?;
         Ok(Self { force: flag(document.root(), "force").unwrap_or_default() })
@@ -293,37 +315,46 @@ impl Rotation {
 }
 
 impl Replay {
-    /// Reads the document: what to deliver once more, or everything that is wrong with it.
+    /// Reads a document. Returns the events to replay or all violations.
     pub fn read(document: &Document<'_>) -> Result<Self, Violations> {
         let root = document.root();
         Reader::read(
             document,
             &REPLAY,
             |_| true,
-            |report| {
-                let message = match given(root, &REPLAY) {
-                    Some(0) => "names neither an event nor a moment",
-                    Some(2..) => "names both an event and a moment",
+            |violations| {
+                let message = match field_count(root, &REPLAY) {
+                    Some(0) => "has neither `event` nor `since`",
+                    Some(2..) => "has both `event` and `since`",
                     _ => return,
                 };
-                whole(report, Rule::ReplayWhat, message, "send either `event` or `since`");
+                report_document_violation(
+                    violations,
+                    Rule::ReplayWhat,
+                    message,
+                    "send either `event` or `since`",
+                );
             },
         )?;
         let since = || root.get("since").and_then(Json::as_str).and_then(timestamp::parse);
         let event = root.get("event").and_then(Json::as_u64).map(Self::Event);
-        Ok(event.or_else(|| since().map(Self::Since)).expect("one of them is there"))
+        Ok(event.or_else(|| since().map(Self::Since)).expect("the document has one of them"))
     }
 }
 
-/// How many of its fields the document has; none if it is no object.
-fn given(root: &Json<'_>, part: &'static ObjectSchema) -> Option<usize> {
-    let count = || part.fields.iter().filter(|field| root.get(field.name).is_some()).count();
+/// The number of fields that the document has; `None` if it is not an object.
+fn field_count(root: &Json<'_>, schema: &'static ObjectSchema) -> Option<usize> {
+    let count = || schema.fields.iter().filter(|field| root.get(field.name).is_some()).count();
     matches!(root, Json::Object(_)).then(count)
 }
 
-/// Adds what is wrong with the document as a whole.
-fn whole(report: &mut ViolationCollector, rule: Rule, message: &str, hint: &str) {
-    report.add(|| Violation {
+fn report_document_violation(
+    violations: &mut ViolationCollector,
+    rule: Rule,
+    message: &str,
+    hint: &str,
+) {
+    violations.add(|| Violation {
         pointer: String::new(),
         rule,
         message: message.to_owned(),
@@ -343,7 +374,7 @@ fn flag(root: &Json<'_>, key: &str) -> Option<bool> {
     }
 }
 
-/// The types that are listed, each once.
+/// The listed event types without duplicates.
 fn events(root: &Json<'_>) -> Option<Vec<EventType>> {
     let Json::Array(items) = root.get("events")? else { return None };
     let mut events = Vec::with_capacity(items.len());

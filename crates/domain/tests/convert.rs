@@ -1,5 +1,5 @@
-//! Converting documents between the rulebooks: each issue with the smallest document that has it
-//! and the nearest that has not, what comes out, and properties of whatever goes in.
+//! Converting documents between the rulebooks: a minimal document with each issue and the closest one
+//! without it, the results, and properties for arbitrary documents.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

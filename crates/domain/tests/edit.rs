@@ -1,5 +1,5 @@
-//! Documents that edit a template: each rule with the smallest breach and the nearest good
-//! document, and what an edit becomes.
+//! Documents that edit a template: a minimal violation and the closest valid document for each rule,
+//! and the resulting edits.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -18,7 +18,7 @@ fn read(document: &str) -> Result<Edit, Violations> {
     Edit::read(&Document::parse(document.as_bytes()).unwrap(), &V1, &template)
 }
 
-fn told(document: &str) -> Vec<String> {
+fn violations(document: &str) -> Vec<String> {
     match read(document) {
         Ok(_) => Vec::new(),
         Err(violations) => violations
@@ -29,7 +29,7 @@ fn told(document: &str) -> Vec<String> {
     }
 }
 
-/// Rule, a document that breaks it, what is then told, and the nearest document that does not.
+/// A rule, a document that violates it, the reported violations, and the closest valid document.
 const TABLE: &[(Rule, &str, &str, &str)] = &[
     (
         Rule::Unchangeable,
@@ -64,18 +64,18 @@ const TABLE: &[(Rule, &str, &str, &str)] = &[
 ];
 
 #[test]
-fn every_rule_refuses_the_smallest_breach_and_takes_the_nearest_document() {
+fn every_rule_rejects_a_minimal_violation_and_accepts_the_closest_valid_document() {
     for (rule, bad, line, good) in TABLE {
-        assert_eq!(told(bad), [*line], "{} should refuse {bad}", rule.id());
-        assert_eq!(told(good), [""; 0], "{} should take {good}", rule.id());
+        assert_eq!(violations(bad), [*line], "{} should refuse {bad}", rule.id());
+        assert_eq!(violations(good), [""; 0], "{} should take {good}", rule.id());
         assert!(line.ends_with(rule.id()));
     }
     assert!(Rule::EDIT.iter().all(|rule| TABLE.iter().any(|(row, ..)| row == rule)));
 }
 
 #[test]
-fn an_edit_is_read_by_the_rules_of_a_creation_and_all_faults_are_told() {
-    let faulty =
+fn an_edit_has_the_rules_of_a_creation_and_reports_all_violations() {
+    let invalid =
         r#"{"name":7,"category":"UTILTY","components":[{"type":"FOOTER","text":"{{1}}"}]}"#;
     let lines = [
         "/category not-a-choice",
@@ -83,16 +83,16 @@ fn an_edit_is_read_by_the_rules_of_a_creation_and_all_faults_are_told() {
         "/components body-missing",
         "/name unchangeable",
     ];
-    assert_eq!(told(faulty), lines);
-    assert_eq!(told("[]"), [" wrong-type"]);
+    assert_eq!(violations(invalid), lines);
+    assert_eq!(violations("[]"), [" wrong-type"]);
     for version in ["0", "-1", "1.5", "\"1\"", "9007199254740992"] {
         let restore = format!("{{\"restore_version\":{version}}}");
-        assert_eq!(told(&restore), ["/restore_version wrong-type"], "{version}");
+        assert_eq!(violations(&restore), ["/restore_version wrong-type"], "{version}");
     }
 }
 
 #[test]
-fn what_is_left_out_is_left_alone() {
+fn omitted_fields_stay_unchanged() {
     let content = r#"{"components":[{"type":"BODY","text":"c"}]}"#.to_owned();
     let components = r#"{"components":[{"text":"c","type":"body","colour":"red"}]}"#;
     let replace = |content, category| Ok(Edit::Replace { content, category });

@@ -1,5 +1,5 @@
-//! Rendering: each rule of values with the smallest breach and the nearest good values, and what
-//! comes out of good values.
+//! Rendering: a minimal violation and the closest valid values for each rule, and the results for
+//! valid values.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -23,7 +23,7 @@ fn template(components: &Value) -> Template {
     read(components).unwrap()
 }
 
-/// A template with every part, each with everything it can take.
+/// A template with every component, each with all its fields.
 fn full() -> Template {
     template(&json!([
         {"type": "BODY", "text": "Hi {{2}},\n\"{{1}}\" is on its way, {{2}}!", "example": {"body_text": [["the kettle", "Ada"]]}},
@@ -53,11 +53,11 @@ fn body(text: &str, samples: &[&str]) -> Template {
 fn try_render(template: &Template, values: &str) -> Result<Value, Violations> {
     let values = Document::parse(values.as_bytes()).unwrap();
     let rendered = render::render(template, &V1, &values)?;
-    // As text first: that is how it is answered.
+    // Through text, as in a response.
     Ok(serde_json::from_str(&serde_json::to_string(&rendered).unwrap()).unwrap())
 }
 
-fn told(template: &Template, values: &str) -> Vec<String> {
+fn violation_lines(template: &Template, values: &str) -> Vec<String> {
     let line = |it: &Violation| format!("{} {}", it.pointer, it.rule.id());
     match try_render(template, values) {
         Ok(_) => Vec::new(),
@@ -75,7 +75,7 @@ const GOOD: &str =
     r#"{"header":["4711"],"body":["The Kettle","Ada"],"buttons":{"1":"4711?a=b","3":"SAVE25"}}"#;
 
 #[test]
-fn every_rule_refuses_the_smallest_breach_and_takes_the_nearest_values() {
+fn every_rule_rejects_a_minimal_violation_and_accepts_the_closest_valid_values() {
     let hi = body("Hi {{1}}", &["Ada"]);
     let code = template(&json!([{"type": "BODY", "text": "b"},
         {"type": "BUTTONS", "buttons": [{"type": "COPY_CODE", "example": "c"}]}]));
@@ -170,15 +170,15 @@ fn every_rule_refuses_the_smallest_breach_and_takes_the_nearest_values() {
         ),
     ];
     for (template, bad, line, good) in rows {
-        assert_eq!(told(template, bad), [line], "{bad} should be refused");
-        assert_eq!(told(template, good), [""; 0], "{good} should be taken");
+        assert_eq!(violation_lines(template, bad), [line], "{bad} should be rejected");
+        assert_eq!(violation_lines(template, good), [""; 0], "{good} should be accepted");
     }
     let has_row = |id| rows.iter().any(|(.., line, _)| line.split(' ').nth(1) == Some(id));
     assert!(Rule::VALUES.iter().all(|rule| has_row(rule.id())));
 }
 
 #[test]
-fn good_values_give_the_texts_and_the_message_for_whatsapp() {
+fn valid_values_produce_the_texts_and_the_message_for_whatsapp() {
     let expected = json!({
         "texts": {
             "header": "Order 4711",
@@ -215,7 +215,7 @@ fn good_values_give_the_texts_and_the_message_for_whatsapp() {
 }
 
 #[test]
-fn a_value_that_looks_like_a_placeholder_is_put_in_as_it_is() {
+fn a_value_that_looks_like_a_placeholder_is_inserted_unchanged() {
     let values =
         r#"{"header":["{{1}}"],"body":["{{2}}","{{1}}"],"buttons":{"1":"{{1}}","3":"{{"}}"#;
     let texts = &try_render(&full(), values).unwrap()["texts"];
@@ -226,7 +226,7 @@ fn a_value_that_looks_like_a_placeholder_is_put_in_as_it_is() {
 }
 
 #[test]
-fn a_template_that_takes_no_values_has_no_components_in_its_message() {
+fn the_message_of_a_template_without_placeholders_has_no_components() {
     let message = json!({"messaging_product": "whatsapp", "type": "template",
         "template": {"name": "order_sent", "language": {"code": "en_US"}}});
     let expected = json!({"texts": {"body": "Hello"}, "payload": message});
@@ -237,7 +237,7 @@ fn a_template_that_takes_no_values_has_no_components_in_its_message() {
 }
 
 #[test]
-fn an_attachment_is_sent_as_what_its_ending_says() {
+fn the_file_extension_determines_the_type_of_an_attachment() {
     for (url, parameter) in [
         ("https://a.b/c.jpg", json!({"type": "image", "image": {"link": "https://a.b/c.jpg"}})),
         (
@@ -257,8 +257,8 @@ fn an_attachment_is_sent_as_what_its_ending_says() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_at_once() {
-    let faulty = r#"{"boddy":[],"header":["a\nb"],"body":["x     y",7,"z"],"buttons":{"0":"x","x":"y","1":"a b"}}"#;
+fn all_violations_are_reported_together() {
+    let invalid = r#"{"boddy":[],"header":["a\nb"],"body":["x     y",7,"z"],"buttons":{"0":"x","x":"y","1":"a b"}}"#;
     let lines = [
         "/boddy value-superfluous",
         "/header/0 value-line-break",
@@ -270,32 +270,35 @@ fn everything_that_is_wrong_is_told_at_once() {
         "/buttons/3 value-missing",
         "/buttons/1 url-white-space",
     ];
-    assert_eq!(told(&full(), faulty), lines);
+    assert_eq!(violation_lines(&full(), invalid), lines);
     let missing = ["/header/0", "/body/0", "/body/1", "/buttons/1", "/buttons/3"];
-    assert_eq!(told(&full(), "{}"), missing.map(|pointer| format!("{pointer} value-missing")));
+    assert_eq!(
+        violation_lines(&full(), "{}"),
+        missing.map(|pointer| format!("{pointer} value-missing"))
+    );
     let unreadable = r#"{"header":["https://:a@/c"]}"#;
     let both = ["/header/0 url-user-info", "/header/0 url-host", "/header/0 media-kind-unknown"];
-    assert_eq!(told(&media(), unreadable), both);
+    assert_eq!(violation_lines(&media(), unreadable), both);
 }
 
 #[test]
-fn violations_say_what_is_wrong_where_and_how_to_mend_it() {
+fn violations_have_a_pointer_a_message_and_a_hint() {
     let link = |end: &str| GOOD.replace("4711?a=b", end);
     for (values, expected) in [
         (
             GOOD.replace("\"Ada\"", "null"),
             json!({"pointer": "/body/1", "rule": "value-missing",
-                "message": "is missing: the value of `{{2}}` in the body", "hint": "like `Ada`"}),
+                "message": "is missing: the value of `{{2}}` in the body", "hint": "for example `Ada`"}),
         ),
         (
             GOOD.replace("\"1\":\"4711?a=b\",", ""),
             json!({"pointer": "/buttons/1", "rule": "value-missing",
-                "message": "is missing: the end of the address behind `Track it`", "hint": "like `4711`"}),
+                "message": "is missing: the end of the URL of the button `Track it`", "hint": "for example `4711`"}),
         ),
         (
             GOOD.replace("\"header\":[\"4711\"],", ""),
             json!({"pointer": "/header/0", "rule": "value-missing",
-                "message": "is missing: the value of `{{1}}` in the header", "hint": "write a string here"}),
+                "message": "is missing: the value of `{{1}}` in the header", "hint": "add it"}),
         ),
         (
             GOOD.replace("\"Ada\"", "25.5"),
@@ -305,13 +308,13 @@ fn violations_say_what_is_wrong_where_and_how_to_mend_it() {
         (
             GOOD.replace("Ada", "\u{e9} \\r\\n\\tx"),
             json!({"pointer": "/body/1", "rule": "value-line-break", "span": {"start": 2, "end": 5},
-                "message": "holds a line break or a tab, which WhatsApp refuses in values",
+                "message": "contains a line break or a tab, which WhatsApp rejects in values",
                 "hint": "write it on one line"}),
         ),
         (
             GOOD.replace("Ada", "\u{e9}      x"),
             json!({"pointer": "/body/1", "rule": "value-spaces", "span": {"start": 1, "end": 7},
-                "message": "holds 6 spaces in a row; WhatsApp takes at most 4", "hint": "write one space"}),
+                "message": "contains 6 spaces in a row; WhatsApp accepts at most 4", "hint": "write a single space"}),
         ),
         (
             link("\u{e9} x"),
@@ -321,39 +324,39 @@ fn violations_say_what_is_wrong_where_and_how_to_mend_it() {
         (
             GOOD.replace("\"3\":", "\"2\":\"x\",\"3\":"),
             json!({"pointer": "/buttons/2", "rule": "value-superfluous",
-                "message": "button 2 takes no value", "hint": "counted from 0, these take a value: `1`, `3`"}),
+                "message": "button 2 does not take a value", "hint": "buttons that take a value: `1`, `3`"}),
         ),
         (
             GOOD.replace("\"body\"", "\"Bodies\":[],\"body\""),
             json!({"pointer": "/Bodies", "rule": "value-superfluous",
-                "message": "`Bodies` is no place for values",
-                "hint": "values stand in `header`, `body` and `buttons`"}),
+                "message": "unknown member `Bodies`",
+                "hint": "known members: `header`, `body`, `buttons`"}),
         ),
         (
             GOOD.replace("\"body\"", "\"heder\":[],\"body\""),
             json!({"pointer": "/heder", "rule": "value-superfluous",
-                "message": "`heder` is no place for values", "hint": "did you mean `header`?"}),
+                "message": "unknown member `heder`", "hint": "did you mean `header`?"}),
         ),
         (
             GOOD.replace("Ada", &"\u{e9}".repeat(2_040)),
             json!({"pointer": "/body", "rule": "too-long",
-                "message": "makes a text of 4114 characters when filled in; at most 4096 are allowed",
+                "message": "results in a text of 4114 characters; at most 4096 are allowed",
                 "hint": "shorten it by 18"}),
         ),
     ] {
         assert_eq!(only_violation(&full(), &values), expected, "{values}");
     }
     let hint = &only_violation(&media(), r#"{"header":["https://a.b/c"]}"#)["hint"];
-    let endings =
+    let extensions =
         ".jpg, .jpeg, .png, .mp4, .3gp, .pdf, .doc, .docx, .xls, .xlsx, .ppt, .pptx, .txt";
-    assert_eq!(hint, &format!("give a file that ends in one of {endings}"));
+    assert_eq!(hint, &format!("use a file with one of these extensions: {extensions}"));
 }
 
-/// A part of the template by its text, and values by the one value.
+/// Builds a component from its text, and values from one value.
 type Made<'a> = &'a dyn Fn(&str) -> Value;
 
 #[test]
-fn a_filled_text_may_be_as_long_as_the_rulebook_lets_it_be_without_values() {
+fn a_filled_text_has_the_limit_of_a_text_without_placeholders() {
     let and = |component: Value| json!([{"type": "BODY", "text": "b"}, component]);
     let button = |button: Value| and(json!({"type": "BUTTONS", "buttons": [button]}));
     let header = |text: &str| and(json!({"type": "HEADER", "format": "TEXT", "text": text}));
@@ -368,8 +371,8 @@ fn a_filled_text_may_be_as_long_as_the_rulebook_lets_it_be_without_values() {
     let in_body = |value: &str| json!({"body": [value]});
     let in_buttons = |value: &str| json!({"buttons": {"0": value}});
     let file = "https://a.b/c.png?";
-    // The limit, the part, its text with and without a placeholder, the values, and the place of
-    // the complaint.
+    // The limit, the component, its text with and without a placeholder, the values, and the pointer
+    // of the violation.
     let rows: [(usize, Made<'_>, &str, &str, Made<'_>, &str); 5] = [
         (1_024, &header, "a{{1}}", "a", &in_header, "/header"),
         (4_096, &body, "a{{1}}", "a", &in_body, "/body"),
@@ -385,13 +388,13 @@ fn a_filled_text_may_be_as_long_as_the_rulebook_lets_it_be_without_values() {
         let fixed = open.strip_suffix("{{1}}").unwrap_or_default();
         let filled_to = |length| values(text(length).strip_prefix(fixed).unwrap()).to_string();
         let open = template(&part(open));
-        assert_eq!(told(&open, &filled_to(limit)), [""; 0], "{place}");
-        assert_eq!(told(&open, &filled_to(limit + 1)), [format!("{place} too-long")]);
+        assert_eq!(violation_lines(&open, &filled_to(limit)), [""; 0], "{place}");
+        assert_eq!(violation_lines(&open, &filled_to(limit + 1)), [format!("{place} too-long")]);
     }
 }
 
 #[test]
-fn hostile_values_cannot_make_a_long_answer() {
+fn hostile_values_cannot_cause_a_long_response() {
     let hi = body("Hi {{1}}", &["Ada"]);
     let list = format!(r#"{{"body":[{}"x"]}}"#, r#""x","#.repeat(50_000));
     let violations = try_render(&hi, &list).unwrap_err();
@@ -403,7 +406,7 @@ fn hostile_values_cannot_make_a_long_answer() {
     assert!(answer.len() < 4_000, "{answer}");
     let repeated = body(&"{{1}}".repeat(800), &["Ada"]);
     let value = json!({"body": ["x".repeat(200_000)]}).to_string();
-    assert_eq!(told(&repeated, &value), ["/body too-long"]);
+    assert_eq!(violation_lines(&repeated, &value), ["/body too-long"]);
 }
 
 #[expect(clippy::disallowed_methods, reason = "what a store may have kept is tried here")]
@@ -413,7 +416,7 @@ fn restored(content: &str) -> Template {
 }
 
 #[test]
-fn stored_parts_that_nobody_knows_are_treated_as_absent() {
+fn unknown_parts_of_stored_templates_are_treated_as_absent() {
     for content in [
         "",
         "7",
@@ -423,7 +426,10 @@ fn stored_parts_that_nobody_knows_are_treated_as_absent() {
         r#"{"components":[{"type":"HEADER","format":"LOCATION"},{"type":"BODY","text":7},{"type":"BUTTONS","buttons":[7,{"type":"OTP"}]}]}"#,
     ] {
         assert_eq!(try_render(&restored(content), "{}").unwrap()["texts"], json!({}), "{content}");
-        assert_eq!(told(&restored(content), r#"{"body":["x"]}"#), ["/body value-superfluous"]);
+        assert_eq!(
+            violation_lines(&restored(content), r#"{"body":["x"]}"#),
+            ["/body value-superfluous"]
+        );
     }
     let buttons =
         r#"{"components":[{"type":"BUTTONS","buttons":[{"type":"OTP"},{"type":"COPY_CODE"}]}]}"#;

@@ -1,5 +1,5 @@
-//! Properties of rendering: a text is filled piece by piece, and nothing that is sent or stored
-//! makes it panic.
+//! Properties of rendering: a text is filled part by part, and no values or stored templates cause a
+//! panic.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -25,7 +25,7 @@ fn try_render(template: &Template, values: &Value) -> Result<Value, Violations> 
     Ok(serde_json::to_value(render::render(template, &V1, &values)?).unwrap())
 }
 
-/// A value that every rule lets pass, often one that looks like a placeholder.
+/// A valid value, often one that looks like a placeholder.
 fn good_value() -> impl Strategy<Value = String> {
     let any = "[^\\p{Cc}]{1,12}".prop_filter("blank, or too many spaces", |value| {
         !value.trim().is_empty() && !value.contains("     ")
@@ -33,12 +33,12 @@ fn good_value() -> impl Strategy<Value = String> {
     prop_oneof![any, "[{}1-3]{1,8}", Just("{{1}}".to_owned()), Just("{{2}}".to_owned())]
 }
 
-/// Words between placeholders, so that no brace can become part of one.
+/// Text between placeholders, without braces.
 fn words() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z .\n\u{e9}]{0,6}", Just("} }} ".to_owned()), Just("{ ".to_owned())]
 }
 
-/// A text as its pieces: words, and a placeholder behind each, all of `1..=count` among them.
+/// The parts of a text: each is some text followed by a placeholder, with all of `1..=count` present.
 fn pieces() -> impl Strategy<Value = (Vec<(String, usize)>, Vec<String>)> {
     (1_usize..6).prop_flat_map(|count| {
         let extra = prop::collection::vec(1..=count, 0..4);

@@ -1,5 +1,5 @@
-//! Rendering templates of the `whatsapp` rulebook: what comes out of good values for each kind of
-//! template, and each rule of values with the smallest breach and the nearest good values.
+//! Rendering templates of the `whatsapp` rulebook: the results for each type of template, and a
+//! minimal violation and the closest valid values for each rule.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -7,7 +7,7 @@ mod render_whatsapp {
     mod fixture;
     mod kinds;
     mod limits;
+    mod messages;
     mod payloads;
     mod table;
-    mod told;
 }

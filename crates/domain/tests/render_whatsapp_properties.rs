@@ -1,5 +1,5 @@
-//! Properties of rendering templates of the `whatsapp` rulebook: nothing that is sent or stored
-//! makes it panic, and what renders is as short as the rulebook asks.
+//! Properties of rendering templates of the `whatsapp` rulebook: no values or stored templates cause
+//! a panic, and rendered texts respect the rulebook's limits.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -25,7 +25,7 @@ fn try_render(template: &Template, values: &Value) -> Result<Value, Violations> 
     Ok(serde_json::to_value(render::render(template, &WHATSAPP, &values)?).unwrap())
 }
 
-/// Templates that together have every part; each with values that it takes.
+/// Templates that together have every component, each with valid values.
 fn usual() -> Vec<(Category, Value, Value)> {
     let media = |format: &str| json!({"type": "HEADER", "format": format});
     let body = json!({"type": "BODY", "text": "Hi {{1}}, {{2}} and {{1}}."});
@@ -139,7 +139,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Pointers to everything inside of a value.
+/// Pointers to everything inside a value.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     found.push(at.to_owned());
     match value {
@@ -157,14 +157,14 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// How long each text is that has a limit.
+/// The length of each text that has a limit.
 fn is_short(texts: &Value, body: usize) -> bool {
     let within =
         |text: &Value, most: usize| text.as_str().is_none_or(|text| text.chars().count() <= most);
     let none = Vec::new();
     let buttons = texts["buttons"].as_array().unwrap_or(&none);
     let cards = texts["cards"].as_array().unwrap_or(&none);
-    // A header that is no text is an address, an id or a place.
+    // A header other than a text is a URL, an id or a location.
     within(&texts["header"], 2_050)
         && within(&texts["body"], body)
         && buttons.iter().all(|it| within(&it["url"], 2_000) && within(&it["code"], 20))

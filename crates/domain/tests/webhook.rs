@@ -1,5 +1,5 @@
-//! Documents about endpoints: each rule with the smallest breach and the nearest good document, and
-//! what they become.
+//! Documents about webhook endpoints: a minimal violation and the closest valid document for each
+//! rule, and the results.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -16,36 +16,36 @@ fn with<T>(text: &str, read: impl FnOnce(&Document<'_>) -> T) -> T {
     read(&Document::parse(text.as_bytes()).unwrap())
 }
 
-fn told<T: Debug>(read: Result<T, Violations>) -> Vec<Violation> {
+fn rejected<T: Debug>(read: Result<T, Violations>) -> Vec<Violation> {
     read.map_or_else(|violations| violations.listed().to_vec(), |_| Vec::new())
 }
 
-/// Which document.
+/// The type of the document.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Registration,
     Change,
-    /// A change of an endpoint that is asked before it is believed.
-    Move,
+    /// A change of an endpoint whose URL is verified.
+    VerifiedChange,
     Subscription,
     Rotation,
     Replay,
 }
 
 fn violations(kind: Kind, text: &str) -> Vec<String> {
-    let told = with(text, |document| match kind {
-        Kind::Registration => told(Registration::read(document, "whatsapp")),
-        Kind::Change => told(Change::read(document, Format::Galley)),
-        Kind::Move => told(Change::read(document, Format::Whatsapp)),
-        Kind::Subscription => told(Subscription::read(document)),
-        Kind::Rotation => told(Rotation::read(document)),
-        Kind::Replay => told(Replay::read(document)),
+    let violations = with(text, |document| match kind {
+        Kind::Registration => rejected(Registration::read(document, "whatsapp")),
+        Kind::Change => rejected(Change::read(document, Format::Galley)),
+        Kind::VerifiedChange => rejected(Change::read(document, Format::Whatsapp)),
+        Kind::Subscription => rejected(Subscription::read(document)),
+        Kind::Rotation => rejected(Rotation::read(document)),
+        Kind::Replay => rejected(Replay::read(document)),
     });
-    assert!(told.iter().all(|it| it.hint.is_some()), "{told:?}");
-    told.iter().map(|it| format!("{} {}", it.pointer, it.rule.id())).collect()
+    assert!(violations.iter().all(|it| it.hint.is_some()), "{violations:?}");
+    violations.iter().map(|it| format!("{} {}", it.pointer, it.rule.id())).collect()
 }
 
-/// A document that breaks some rules, what is then told, and the nearest that does not.
+/// An invalid document, its violations, and the closest valid document.
 const TABLE: &[(Kind, &str, &[&str], &str)] = &[
     (Kind::Registration, "[]", &[" wrong-type"], r#"{"url":"https://a.b"}"#),
     (Kind::Registration, "{}", &["/url required"], r#"{"url":"https://a.b","events":null}"#),
@@ -98,12 +98,12 @@ const TABLE: &[(Kind, &str, &[&str], &str)] = &[
         r#"{"url":"https://a.b","format":"whatsapp","verify_token":"t","secret":"!~#3456789_abcdef"}"#,
     ),
     (
-        Kind::Move,
+        Kind::VerifiedChange,
         r#"{"url":"https://a.b"}"#,
         &["/verify_token webhook-format"],
         r#"{"url":"https://a.b","verify_token":"t"}"#,
     ),
-    (Kind::Move, "{}", &[" nothing-to-change"], r#"{"verify_token":"t"}"#),
+    (Kind::VerifiedChange, "{}", &[" nothing-to-change"], r#"{"verify_token":"t"}"#),
     (
         Kind::Change,
         r#"{"url":"https://a.b","verify_token":"t"}"#,
@@ -146,30 +146,31 @@ const TABLE: &[(Kind, &str, &[&str], &str)] = &[
 ];
 
 #[test]
-fn each_fault_is_told_and_the_nearest_good_document_has_none() {
+fn every_violation_is_reported_and_the_closest_valid_document_is_accepted() {
     for (kind, bad, expected, good) in TABLE {
         assert_eq!(violations(*kind, bad), *expected, "{kind:?} {bad}");
         assert_eq!(violations(*kind, good), [""; 0], "{kind:?} {good}");
     }
-    // Whether an address may be sent to, only a guard with a resolver can tell; what it answers,
-    // only whoever asks.
+    // Whether a URL is allowed and verified is checked elsewhere: that needs DNS and a request.
     let in_table = |rule: &Rule| {
-        TABLE.iter().any(|(_, _, told, _)| told.iter().any(|it| it.ends_with(rule.id())))
+        TABLE
+            .iter()
+            .any(|(_, _, violations, _)| violations.iter().any(|it| it.ends_with(rule.id())))
     };
-    let untold: Vec<&Rule> = Rule::WEBHOOKS.iter().filter(|rule| !in_table(rule)).collect();
-    assert_eq!(untold, [&Rule::WebhookAddress, &Rule::WebhookHandshake]);
+    let uncovered: Vec<&Rule> = Rule::WEBHOOKS.iter().filter(|rule| !in_table(rule)).collect();
+    assert_eq!(uncovered, [&Rule::WebhookAddress, &Rule::WebhookHandshake]);
 }
 
 #[test]
-fn a_type_that_is_none_is_told_which_was_probably_meant() {
+fn an_unknown_event_type_gets_a_suggestion() {
     let text = r#"{"url":"https://a.b","events":["template.aproved","order.created"]}"#;
-    let told = with(text, |document| told(Registration::read(document, "whatsapp")));
-    assert_eq!(told[0].hint.as_deref(), Some("did you mean `template.approved`?"));
-    assert!(told[1].hint.as_deref().unwrap().contains("template.created, template.edited"));
+    let violations = with(text, |document| rejected(Registration::read(document, "whatsapp")));
+    assert_eq!(violations[0].hint.as_deref(), Some("did you mean `template.approved`?"));
+    assert!(violations[1].hint.as_deref().unwrap().contains("template.created, template.edited"));
 }
 
 #[test]
-fn more_types_than_there_are_is_one_violation() {
+fn too_many_event_types_are_one_violation() {
     let list = |count: usize| {
         let words = vec![r#""template.created""#; count].join(",");
         format!(r#"{{"url":"https://a.b","events":[{words}]}}"#)
@@ -180,7 +181,7 @@ fn more_types_than_there_are_is_one_violation() {
 }
 
 #[test]
-fn types_are_kept_once_each_in_the_order_they_were_named() {
+fn event_types_are_deduplicated_in_order() {
     let text = r#"{"url":"https://a.b","events":
         ["template.deleted","template.created","TEMPLATE.DELETED"]}"#;
     let registration = with(text, |it| Registration::read(it, "v1")).unwrap();
@@ -189,7 +190,7 @@ fn types_are_kept_once_each_in_the_order_they_were_named() {
 }
 
 #[test]
-fn a_change_tells_what_is_left_alone_from_what_is_emptied() {
+fn a_change_distinguishes_omitted_from_empty_fields() {
     let change = |text: &str| with(text, |it| Change::read(it, Format::Galley)).unwrap();
     let off = Change { url: None, verify_token: None, events: None, disabled: Some(true) };
     assert_eq!(change(r#"{"disabled":true,"url":null,"events":null}"#), off);
@@ -198,7 +199,7 @@ fn a_change_tells_what_is_left_alone_from_what_is_emptied() {
 }
 
 #[test]
-fn rotations_and_replays_are_what_they_say() {
+fn rotations_and_replays_are_read() {
     assert!(!with("{}", Rotation::read).unwrap().force);
     assert!(!with(r#"{"force":false}"#, Rotation::read).unwrap().force);
     assert!(with(r#"{"force":true}"#, Rotation::read).unwrap().force);
@@ -210,7 +211,7 @@ fn rotations_and_replays_are_what_they_say() {
 #[test]
 fn only_accounts_with_the_rulebook_whatsapp_have_endpoints_of_its_format() {
     let text = r#"{"url":"https://a.b","format":"whatsapp","verify_token":"t"}"#;
-    let refused = with(text, |it| told(Registration::read(it, "v1")));
+    let refused = with(text, |it| rejected(Registration::read(it, "v1")));
     assert_eq!((&*refused[0].pointer, refused[0].rule), ("/format", Rule::WebhookFormat));
     assert_eq!(refused.len(), 1);
     let taken = with(text, |it| Registration::read(it, "whatsapp")).unwrap();
@@ -221,12 +222,12 @@ fn only_accounts_with_the_rulebook_whatsapp_have_endpoints_of_its_format() {
 
 #[test]
 fn an_address_of_a_subscription_is_200_characters_long_at_most() {
-    let told = |length: usize| {
+    let violations = |length: usize| {
         let path = "x".repeat(length - "https://a.b/".len());
         let text =
             format!(r#"{{"override_callback_uri":"https://a.b/{path}","verify_token":"t"}}"#);
         violations(Kind::Subscription, &text)
     };
-    assert_eq!(told(200), [""; 0]);
-    assert_eq!(told(201), ["/override_callback_uri too-long"]);
+    assert_eq!(violations(200), [""; 0]);
+    assert_eq!(violations(201), ["/override_callback_uri too-long"]);
 }

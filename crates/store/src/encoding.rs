@@ -2,7 +2,7 @@
 
 use galley_domain::{
     id::AccountId,
-    template::{message_text::MessageText, sample, search_terms::words_of},
+    template::{message_text::MessageText, sample, search_terms::template_terms},
 };
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
@@ -68,9 +68,9 @@ impl LookupKeys {
     pub(crate) fn of(new: &NewTemplate) -> Self {
         let idempotency = new.idempotency.map(|it| idempotency_hash(new.account, it.key));
         // Duplicate texts are only detected among templates that belong to a translation group.
-        let text = new.translation_group.and_then(|_| MessageText::of(&new.template));
+        let text = new.translation_group.and_then(|_| MessageText::from_template(&new.template));
         let text = text.map(|text| text_hash(new.account, &text));
-        let references_media = sample::named_in(new.template.content()).next().is_some();
+        let references_media = sample::referenced_names(new.template.content()).next().is_some();
         let unique_key = unique_key_hash(&new.unique_key);
         Self { unique_key, idempotency, text, references_media }
     }
@@ -122,7 +122,7 @@ pub(crate) fn index_terms(account: AccountId, stored: &StoredTemplate) -> Vec<St
         filter_term('c', template.category().as_str()),
         filter_term('l', template.language()),
     ];
-    let terms = words_of(template).into_iter().chain(filters);
+    let terms = template_terms(template).into_iter().chain(filters);
     terms.map(|term| format!("{prefix}{term}")).collect()
 }
 

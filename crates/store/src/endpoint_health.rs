@@ -1,6 +1,8 @@
 //! The failure history of a webhook endpoint, and how an attempt changes it.
 
-use galley_domain::webhook::delivery::{DisableReason, Health, Reply, STREAK_RESET, Standing};
+use galley_domain::webhook::delivery::{
+    DeliveryOutcome, DisableReason, EndpointAction, FailureStreak, STREAK_RESET,
+};
 use jiff::Timestamp;
 
 use crate::encoding::later;
@@ -31,7 +33,7 @@ pub(crate) enum HealthTransition {
 
 impl EndpointHealth {
     /// Applies one more attempt that ended at `at`.
-    pub(crate) fn after(self, reply: Reply, at: Timestamp) -> HealthTransition {
+    pub(crate) fn after(self, reply: DeliveryOutcome, at: Timestamp) -> HealthTransition {
         let in_streak = self
             .failed_at
             .is_some_and(|failed_at| at.duration_since(failed_at).unsigned_abs() <= STREAK_RESET);
@@ -39,14 +41,14 @@ impl EndpointHealth {
         let failures = if in_streak { self.failures } else { 0 };
         let failing_for = since.map(|since| at.duration_since(since));
         let failing_for = failing_for.map(|time| time.try_into().unwrap_or_default());
-        match (Health { failing_for, failures }).after(reply) {
-            Standing::Well if self.failed_at.is_none() => HealthTransition::Unchanged,
+        match (FailureStreak { failing_for, failures }).decide(reply) {
+            EndpointAction::Reset if self.failed_at.is_none() => HealthTransition::Unchanged,
             // A success does not cancel a pause that the endpoint requested in another attempt.
-            Standing::Well => {
+            EndpointAction::Reset => {
                 let resting_until = self.resting_until.filter(|until| *until > at);
                 HealthTransition::Changed(Self { resting_until, ..Self::default() })
             }
-            Standing::Failing(rest) => {
+            EndpointAction::Pause(rest) => {
                 let requested = (!rest.is_zero()).then(|| later(at, rest));
                 HealthTransition::Changed(Self {
                     failures: failures.saturating_add(1),
@@ -55,7 +57,7 @@ impl EndpointHealth {
                     resting_until: self.resting_until.max(requested),
                 })
             }
-            Standing::Disabled(reason) => HealthTransition::Disabled(reason),
+            EndpointAction::Disable(reason) => HealthTransition::Disabled(reason),
         }
     }
 }
@@ -69,15 +71,16 @@ mod tests {
         *,
     };
 
-    const FAILED: Reply = Reply::Refused { overloaded: false, retry_after: None };
+    const FAILED: DeliveryOutcome =
+        DeliveryOutcome::Refused { overloaded: false, retry_after: None };
     const HOUR: i64 = 3_600;
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_second(1_790_000_000 + seconds).unwrap()
     }
 
-    fn retry_after(seconds: u64) -> Reply {
-        Reply::of(503, Some(Duration::from_secs(seconds)))
+    fn retry_after(seconds: u64) -> DeliveryOutcome {
+        DeliveryOutcome::from_status(503, Some(Duration::from_secs(seconds)))
     }
 
     fn failing(failures: u32, since: i64, last: i64) -> EndpointHealth {
@@ -88,10 +91,10 @@ mod tests {
     #[test]
     fn consecutive_failures_are_counted_until_the_first_success() {
         let healthy = EndpointHealth::default();
-        assert_eq!(healthy.after(Reply::Taken, at(0)), Unchanged);
+        assert_eq!(healthy.after(DeliveryOutcome::Accepted, at(0)), Unchanged);
         assert_eq!(healthy.after(FAILED, at(0)), Changed(failing(1, 0, 0)));
         assert_eq!(failing(1, 0, 0).after(FAILED, at(9)), Changed(failing(2, 0, 9)));
-        assert_eq!(failing(2, 0, 9).after(Reply::Taken, at(10)), Changed(healthy));
+        assert_eq!(failing(2, 0, 9).after(DeliveryOutcome::Accepted, at(10)), Changed(healthy));
     }
 
     #[test]
@@ -116,13 +119,16 @@ mod tests {
         assert_eq!(first, resting(failing(1, 0, 0), 60));
         assert_eq!(first.after(retry_after(5), at(1)), Changed(resting(failing(2, 0, 1), 60)));
         let rested = Changed(resting(EndpointHealth::default(), 60));
-        assert_eq!(first.after(Reply::Taken, at(59)), rested);
-        assert_eq!(first.after(Reply::Taken, at(60)), Changed(EndpointHealth::default()));
+        assert_eq!(first.after(DeliveryOutcome::Accepted, at(59)), rested);
+        assert_eq!(
+            first.after(DeliveryOutcome::Accepted, at(60)),
+            Changed(EndpointHealth::default())
+        );
     }
 
     #[test]
     fn an_endpoint_that_is_gone_or_fails_too_long_is_disabled() {
-        let gone = EndpointHealth::default().after(Reply::Gone, at(0));
+        let gone = EndpointHealth::default().after(DeliveryOutcome::Gone, at(0));
         assert_eq!(gone, Disabled(DisableReason::Gone));
         let (end, last) = (5 * 24 * HOUR, 5 * 24 * HOUR - 1);
         assert_eq!(failing(9, 0, last).after(FAILED, at(end)), Disabled(DisableReason::Failing));

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use galley_domain::webhook::delivery::Schedule;
+use galley_domain::webhook::delivery::RetrySchedule;
 use galley_server::delivery::{
     HttpWebhookClient, Keyring, SsrfGuard, SsrfPolicy, SystemResolver, WebhookContext,
     trusted_roots,
@@ -27,7 +27,7 @@ pub(crate) struct WebhookSettings {
     /// Maximum number of deliveries per second and endpoint.
     pub(crate) per_second: u32,
     /// Delays before each attempt.
-    pub(crate) retries: Schedule,
+    pub(crate) retries: RetrySchedule,
     /// Seals the signing secrets.
     pub(crate) keyring: Keyring,
 }
@@ -94,9 +94,9 @@ impl Resolver<'_> {
     }
 }
 
-fn schedule(text: &str) -> Option<Schedule> {
+fn schedule(text: &str) -> Option<RetrySchedule> {
     let delay = |word: &str| duration(word).filter(|delay| *delay <= 30 * DAY);
-    Schedule::new(text.split_whitespace().map(delay).collect::<Option<_>>()?)
+    RetrySchedule::new(text.split_whitespace().map(delay).collect::<Option<_>>()?)
 }
 
 #[cfg(test)]
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn the_defaults_are_those_of_the_domain() {
         let webhooks = gather(&[], &[]).unwrap().webhooks;
-        assert_eq!(webhooks.retries, Schedule::default());
+        assert_eq!(webhooks.retries, RetrySchedule::default());
         assert_eq!(webhooks.events_kept, 30 * DAY);
         assert!(webhooks.deliver && !webhooks.allow_private);
     }
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn a_schedule_has_one_to_a_hundred_delays_and_begins_immediately() {
         let seconds = |all: &[u64]| {
-            Schedule::new(all.iter().copied().map(Duration::from_secs).collect()).unwrap()
+            RetrySchedule::new(all.iter().copied().map(Duration::from_secs).collect()).unwrap()
         };
         assert_eq!(schedule(" 0s  90s 2h "), Some(seconds(&[0, 90, 7_200])));
         assert_eq!(schedule("0s"), Some(seconds(&[0])));

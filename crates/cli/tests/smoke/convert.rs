@@ -54,21 +54,21 @@ const SALE: &str = r#"{
 }
 "#;
 
-const TOLD: &str = r#"changed[language-changed]: /language: becomes `de`: WhatsApp has no `de_DE`
+const TOLD: &str = r#"changed[language-changed]: /language: becomes `de`: WhatsApp does not have `de_DE`
  --> sale.json:3:15
   |
 3 |   "language": "de_DE",
   |               ^^^^^^^
   |
-  = help: write another of WhatsApp's codes if that is not the language of the texts
+  = help: use another of WhatsApp's codes if this is not the language of the texts
 
-incomplete[sample-upload]: /components/0/example/media_url: is an address; WhatsApp takes the handle of a sample that was uploaded
+incomplete[sample-upload]: /components/0/example/media_url: is a URL; WhatsApp requires the handle of an uploaded sample
  --> sale.json:7:70
   |
 7 |     { "type": "HEADER", "format": "MEDIA", "example": { "media_url": "https://shop.example/a.jpg" } },
   |                                                                      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   |
-  = help: upload the file and write its handle in `header_handle`, where the address is now
+  = help: upload the file and replace the URL in `header_handle` by its handle
 
 1 file: 1 incomplete, 1 changed
 "#;
@@ -221,8 +221,8 @@ fn programs_get_documents_and_reports() {
         sale["report"][0],
         json!({
             "level": "changed", "id": "language-changed", "pointer": "/language",
-            "message": "becomes `de`: WhatsApp has no `de_DE`",
-            "hint": "write another of WhatsApp's codes if that is not the language of the texts",
+            "message": "becomes `de`: WhatsApp does not have `de_DE`",
+            "hint": "use another of WhatsApp's codes if this is not the language of the texts",
             "line": 3, "column": 15, "end_line": 3, "end_column": 22,
         })
     );

@@ -338,7 +338,7 @@ fn a_receiver_for_meta_is_asked_signed_for_and_told_what_meta_would_tell() {
         dir.path(),
         &["add", "default", NOWHERE, "--format", "whatsapp", "--verify-token", KNOWN],
     );
-    assert!(said.contains("--format belongs to accounts with the rulebook"), "{said}");
+    assert!(said.contains("--format is only available to accounts with the rulebook"), "{said}");
     assert_eq!(webhook(dir.path(), &["list", "waba"]), json!([]));
     let flags = ["whatsapp", "--verify-token", KNOWN, "--secret", secret];
     let added = webhook(dir.path(), &[&add[..], &flags].concat());
@@ -346,7 +346,8 @@ fn a_receiver_for_meta_is_asked_signed_for_and_told_what_meta_would_tell() {
     let id = text(&added, "id");
     let move_it = ["change", "waba", id, "--url", &listener.url];
     assert!(
-        refused(dir.path(), &[&move_it[..], &NEARBY].concat()).contains("--verify-token is needed")
+        refused(dir.path(), &[&move_it[..], &NEARBY].concat())
+            .contains("--verify-token is required")
     );
     webhook(dir.path(), &[&move_it[..], &["--verify-token", KNOWN]].concat());
 

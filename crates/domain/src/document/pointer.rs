@@ -1,37 +1,89 @@
-//! Where the reader stands in a document.
+//! JSON pointers (RFC 6901): the segments of a path and how they are written.
 
-pub(crate) enum Step<'d> {
-    Key(&'d str),
+/// The most bytes that [`pointer`] writes, counted as in a JSON string, where one character can
+/// take six bytes.
+const MAX_POINTER_BYTES: usize = 300;
+
+/// One step of a path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Segment<'k> {
+    /// The key of an object's member.
+    Key(&'k str),
+    /// The index of an array's item.
     Index(usize),
 }
 
-/// The JSON pointer of a path. A path through keys of absurd length ends at the last place that
-/// can be named shortly, so that a hostile document cannot make a large answer.
-pub(crate) fn pointer<'s>(path: impl IntoIterator<Item = &'s Step<'s>>) -> String {
-    // Counted as it is written in an answer, where one character can take six bytes.
-    const LONGEST: usize = 300;
+impl Segment<'_> {
+    /// Appends the segment to a pointer and escapes it.
+    pub(crate) fn append_to(self, pointer: &mut String) {
+        pointer.push('/');
+        match self {
+            Self::Key(key) => {
+                for character in key.chars() {
+                    match character {
+                        '~' => pointer.push_str("~0"),
+                        '/' => pointer.push_str("~1"),
+                        other => pointer.push(other),
+                    }
+                }
+            }
+            Self::Index(index) => pointer.push_str(itoa::Buffer::new().format(index)),
+        }
+    }
+}
+
+/// The JSON pointer of a path. A pointer that would get too long ends at the last segment that
+/// fits, so that a document with huge keys cannot cause a huge response.
+pub(crate) fn pointer<'s>(path: impl IntoIterator<Item = &'s Segment<'s>>) -> String {
     let mut pointer = String::new();
-    let mut written = 0;
-    for step in path {
-        let step = match step {
-            Step::Key(key) => key.replace('~', "~0").replace('/', "~1"),
-            Step::Index(index) => index.to_string(),
-        };
-        written += 1 + step.chars().map(width_in_json).sum::<usize>();
-        if written > LONGEST {
+    let mut bytes = 0;
+    for segment in path {
+        let end = pointer.len();
+        segment.append_to(&mut pointer);
+        bytes += pointer[end..].chars().map(width_in_json).sum::<usize>();
+        if bytes > MAX_POINTER_BYTES {
+            pointer.truncate(end);
             break;
         }
-        pointer.push('/');
-        pointer.push_str(&step);
     }
     pointer
 }
 
-/// How many bytes a character takes in a JSON string.
+/// Whether `pointer` names the value at `ancestor` or one inside it.
+pub(crate) fn is_within(pointer: &str, ancestor: &str) -> bool {
+    let rest = pointer.strip_prefix(ancestor);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The number of bytes that a character takes in a JSON string.
 fn width_in_json(character: char) -> usize {
     match character {
         '\0'..='\u{1f}' => 6,
         '"' | '\\' => 2,
         other => other.len_utf8(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_escaped_and_separated_by_slashes() {
+        assert_eq!(pointer(&[]), "");
+        assert_eq!(pointer(&[Segment::Key("a/b~c"), Segment::Index(12)]), "/a~1b~0c/12");
+    }
+
+    #[test]
+    fn a_pointer_ends_before_the_segment_that_makes_it_too_long() {
+        let key = "\u{1}".repeat(49);
+        let path = [Segment::Key(&key), Segment::Key("abcd"), Segment::Key("e"), Segment::Index(1)];
+        assert_eq!(pointer(&path), format!("/{key}/abcd"));
+    }
+
+    #[test]
+    fn a_pointer_is_within_itself_and_its_ancestors() {
+        assert!(is_within("/a/1", "/a/1") && is_within("/a/1", "/a") && is_within("/a/1", ""));
+        assert!(!is_within("/a/12", "/a/1") && !is_within("/a", "/a/1"));
     }
 }

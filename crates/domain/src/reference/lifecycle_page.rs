@@ -25,7 +25,7 @@ pub fn markdown() -> String {
     for (review, guard) in
         [(Review::Auto, Guard::AutoReview), (Review::Manual, Guard::ManualReview)]
     {
-        let (guard, next) = (condition(guard), review.first_status().as_str());
+        let (guard, next) = (condition(guard), review.initial_status().as_str());
         let _ = writeln!(page, "| (none) | create | {guard} | {next} | `template.created` |");
     }
     for row in TRANSITIONS {
@@ -62,7 +62,7 @@ fn condition(guard: Guard) -> &'static str {
         Guard::Always => "",
         Guard::AutoReview => "review is `auto`",
         Guard::ManualReview => "review is `manual`",
-        Guard::VersionWaits => "the newest version is PENDING",
+        Guard::VersionPending => "the newest version is PENDING",
         Guard::HasLiveVersion => "a version has been approved",
     }
 }

@@ -1,104 +1,130 @@
-//! Buttons: which kinds take a value, and what becomes of it.
+//! Buttons of `v1` templates: which of them take a value and how they are rendered.
 
 use super::{
-    ADDRESS_MAX, CODE_MAX,
-    intake::{Intake, Need, Place},
-    list,
+    ADDRESS_MAX, CODE_MAX, array_field,
     message::{Button, Component, Parameter},
-    text, value, word,
+    str_field, text_field, value,
+    value_reader::{ExpectedValue, ValueReader},
 };
-use crate::{document::Json, violation::shortened};
+use crate::{
+    document::Json,
+    violation::{ViolationCollector, shortened},
+};
 
-/// The buttons as they are shown, and the parts of the message for those that take values.
+/// The buttons as the recipient sees them, and the message components for those with a value.
 pub(super) fn fill<'a>(
     component: Option<&Json<'a>>,
-    intake: &mut Intake<'a, '_>,
+    values: &ValueReader<'a, '_>,
+    violations: &mut ViolationCollector,
 ) -> (Vec<Button<'a>>, Vec<Component<'a>>) {
-    let buttons = list(component, "buttons");
-    let wanted: Vec<bool> = buttons.iter().map(takes_value).collect();
-    let values = intake.buttons(&wanted, |index| need(&buttons[index]));
-    let (mut shown, mut taken) = (Vec::with_capacity(buttons.len()), Vec::new());
-    for (index, (button, value)) in buttons.iter().zip(values).enumerate() {
-        let place = Place::Item("buttons", index);
-        shown.extend(show(button, value, place, intake));
-        let parameter = value.and_then(|value| parameter(button, value));
-        taken.extend(parameter.map(|(sub_type, parameter)| Component::Button {
+    let buttons = array_field(component, "buttons");
+    let strings = read_strings(buttons, values, violations);
+    let (mut shown, mut sent) = (Vec::with_capacity(buttons.len()), Vec::new());
+    for (index, (button, string)) in buttons.iter().zip(strings).enumerate() {
+        shown.extend(show(button, string, &values.button(index), violations));
+        let parameter = string.and_then(|string| parameter(button, string));
+        sent.extend(parameter.map(|(sub_type, parameter)| Component::Button {
             sub_type,
             index: Some(index.to_string()),
             parameters: vec![parameter],
         }));
     }
-    (shown, taken)
+    (shown, sent)
+}
+
+/// The string for each button; `None` for a button that takes none, or if it is missing.
+fn read_strings<'a>(
+    buttons: &[Json<'_>],
+    values: &ValueReader<'a, '_>,
+    violations: &mut ViolationCollector,
+) -> Vec<Option<&'a str>> {
+    let mut strings = vec![None; buttons.len()];
+    let indices: Vec<usize> =
+        (0..buttons.len()).filter(|index| takes_value(&buttons[*index])).collect();
+    if indices.is_empty() {
+        values.expect_nothing("this template does not take values here", violations);
+        return strings;
+    }
+    let hint = "write an object with button indices as keys: `{\"0\": \"…\"}`";
+    if !values.expect_object(hint, violations) {
+        return strings;
+    }
+    values.reject_unknown_buttons(&indices, violations);
+    for index in indices {
+        let expected = || expected_value(&buttons[index]);
+        let unchecked = |_: &str| Vec::new();
+        strings[index] = values.button(index).required_string(expected, unchecked, violations);
+    }
+    strings
 }
 
 fn takes_value(button: &Json<'_>) -> bool {
-    match word(button, "type") {
-        Some("URL") => open_address(button).is_some(),
+    match str_field(button, "type") {
+        Some("URL") => url_base(button).is_some(),
         Some("COPY_CODE") => true,
         _ => false,
     }
 }
 
-/// What a button needs that takes a value.
-fn need<'t>(button: &'t Json<'_>) -> Need<'t> {
-    let what = match (word(button, "type"), word(button, "text")) {
+fn expected_value<'t>(button: &'t Json<'_>) -> ExpectedValue<'t> {
+    let description = match (str_field(button, "type"), str_field(button, "text")) {
         (Some("URL"), Some(label)) => {
-            format!("the end of the address behind `{}`", shortened(label))
+            format!("the end of the URL of the button `{}`", shortened(label))
         }
-        (Some("URL"), None) => "the end of the address".to_owned(),
-        _ => "the code that is copied".to_owned(),
+        (Some("URL"), None) => "the end of the URL".to_owned(),
+        _ => "the code to copy".to_owned(),
     };
     let sample = match button.get("example") {
         Some(Json::Array(samples)) => samples.first().and_then(Json::as_str),
         sample => sample.and_then(Json::as_str),
     };
-    Need { what, sample }
+    ExpectedValue { description, sample }
 }
 
-/// How a button is shown; a kind that is not known yet is not.
+/// The button as the recipient sees it; `None` if it is of an unknown type.
 fn show<'a>(
     button: &Json<'a>,
-    value: Option<&'a str>,
-    place: Place<'_>,
-    intake: &mut Intake<'a, '_>,
+    string: Option<&'a str>,
+    value: &ValueReader<'a, '_>,
+    violations: &mut ViolationCollector,
 ) -> Option<Button<'a>> {
-    let label = || text(button, "text");
-    match word(button, "type")? {
+    let label = || text_field(button, "text");
+    match str_field(button, "type")? {
         "QUICK_REPLY" => Some(Button::QuickReply { text: label()? }),
         "PHONE_NUMBER" => Some(Button::PhoneNumber {
             text: label()?,
-            phone_number: text(button, "phone_number")?,
+            phone_number: text_field(button, "phone_number")?,
         }),
         "URL" => {
-            let url = match open_address(button) {
+            let url = match url_base(button) {
                 Some(base) => {
-                    let end = value?;
-                    intake.faults(place, value::end_of_address(base, end, ADDRESS_MAX));
+                    let end = string?;
+                    value.report_all(value::check_url_end(base, end, ADDRESS_MAX), violations);
                     format!("{base}{end}").into()
                 }
-                None => text(button, "url")?,
+                None => text_field(button, "url")?,
             };
             Some(Button::Url { text: label()?, url })
         }
         "COPY_CODE" => {
-            let code = value?;
-            intake.faults(place, value::plain(code, CODE_MAX));
+            let code = string?;
+            value.report_all(value::check_text(code, CODE_MAX), violations);
             Some(Button::CopyCode { text: None, code })
         }
         _ => None,
     }
 }
 
-/// How a button's value is sent.
+/// The parameter of the message, and the `sub_type` of its component.
 fn parameter<'a>(button: &Json<'a>, value: &'a str) -> Option<(&'static str, Parameter<'a>)> {
-    match word(button, "type")? {
+    match str_field(button, "type")? {
         "URL" => Some(("url", Parameter::text(value))),
         "COPY_CODE" => Some(("copy_code", Parameter::CouponCode { coupon_code: value })),
         _ => None,
     }
 }
 
-/// The fixed beginning of an address whose end is a value.
-fn open_address<'t>(button: &'t Json<'_>) -> Option<&'t str> {
-    word(button, "url")?.strip_suffix("{{1}}")
+/// The fixed beginning of a URL that ends in a placeholder.
+fn url_base<'t>(button: &'t Json<'_>) -> Option<&'t str> {
+    str_field(button, "url")?.strip_suffix("{{1}}")
 }

@@ -1,4 +1,4 @@
-//! Attachments: what kind of file an address leads to. Nothing is fetched; the ending tells.
+//! Attachments: the type of a file, determined by the extension in its URL. Nothing is fetched.
 
 use std::borrow::Cow;
 
@@ -6,15 +6,15 @@ use percent_encoding::percent_decode_str;
 
 use super::message::{Media, Parameter};
 
-/// The endings of the files that WhatsApp takes: `webp` is only taken for stickers, and `csv` not
-/// at all.
-const ENDINGS: &[(Kind, &[&str])] = &[
+/// The extensions of the files that WhatsApp accepts in headers. It accepts `webp` for stickers
+/// only, and not `csv`.
+const EXTENSIONS: &[(Kind, &[&str])] = &[
     (Kind::Image, &["jpg", "jpeg", "png"]),
     (Kind::Video, &["mp4", "3gp"]),
     (Kind::Document, &["pdf", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "txt"]),
 ];
 
-/// What kind of file an attachment is.
+/// The type of an attachment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Image,
@@ -22,10 +22,10 @@ pub(crate) enum Kind {
     Document,
 }
 
-/// The attachment at an address, if its ending is a known one.
+/// The parameter for the file at a URL; `None` if its extension is unknown.
 pub(super) fn parameter(url: &str) -> Option<Parameter<'_>> {
     let kind = kind(url)?;
-    let filename = if kind == Kind::Document { name(url) } else { None };
+    let filename = if kind == Kind::Document { file_name(url) } else { None };
     let media = Media { link: Some(url), id: None, filename };
     Some(match kind {
         Kind::Image => Parameter::Image { image: media },
@@ -34,40 +34,40 @@ pub(super) fn parameter(url: &str) -> Option<Parameter<'_>> {
     })
 }
 
-/// What the ending of an address says that its file is, if it is a known one.
+/// The type of the file at a URL; `None` if its extension is unknown.
 pub(crate) fn kind(url: &str) -> Option<Kind> {
-    let (_, ending) = file(url)?.rsplit_once('.')?;
-    let holds = |endings: &[&str]| endings.iter().any(|known| known.eq_ignore_ascii_case(ending));
-    ENDINGS.iter().find(|(_, endings)| holds(endings)).map(|(kind, _)| *kind)
+    let (_, extension) = last_segment(url)?.rsplit_once('.')?;
+    let has = |known: &[&str]| known.iter().any(|it| it.eq_ignore_ascii_case(extension));
+    EXTENSIONS.iter().find(|(_, known)| has(known)).map(|(kind, _)| *kind)
 }
 
-/// What the file at an address is called.
-pub(super) fn name(url: &str) -> Option<Cow<'_, str>> {
-    file(url).filter(|file| !file.is_empty()).map(readable)
+/// The name of the file at a URL.
+pub(super) fn file_name(url: &str) -> Option<Cow<'_, str>> {
+    last_segment(url).filter(|segment| !segment.is_empty()).map(decoded)
 }
 
-/// The name of a file as people read it, without the signs that an address needs.
-fn readable(file: &str) -> Cow<'_, str> {
-    match percent_decode_str(file).decode_utf8() {
+/// Decodes percent-encoding, unless the result would not be a safe file name.
+fn decoded(segment: &str) -> Cow<'_, str> {
+    match percent_decode_str(segment).decode_utf8() {
         Ok(name) if !name.contains(|it: char| it.is_control() || it == '/') => name,
-        _ => Cow::Borrowed(file),
+        _ => Cow::Borrowed(segment),
     }
 }
 
-/// The endings, for people: `.jpg, .jpeg, …`.
-pub(super) fn listed() -> String {
-    endings().map(|ending| format!(".{ending}")).collect::<Vec<_>>().join(", ")
+/// The known extensions for messages: `.jpg, .jpeg, …`.
+pub(super) fn extension_list() -> String {
+    extensions().map(|extension| format!(".{extension}")).collect::<Vec<_>>().join(", ")
 }
 
-fn endings() -> impl Iterator<Item = &'static str> {
-    ENDINGS.iter().flat_map(|(_, endings)| endings.iter().copied())
+fn extensions() -> impl Iterator<Item = &'static str> {
+    EXTENSIONS.iter().flat_map(|(_, extensions)| extensions.iter().copied())
 }
 
-/// The last segment of the path. A host has dots, too, and is none.
-fn file(url: &str) -> Option<&str> {
-    let place = url.split(['?', '#']).next()?;
-    let (_, place) = place.split_once("://")?;
-    let (_, path) = place.split_once('/')?;
+/// The last segment of the path; `None` if the URL has no path.
+fn last_segment(url: &str) -> Option<&str> {
+    let url = url.split(['?', '#']).next()?;
+    let (_, rest) = url.split_once("://")?;
+    let (_, path) = rest.split_once('/')?;
     path.rsplit('/').next()
 }
 
@@ -77,7 +77,7 @@ mod tests {
     use crate::violation::Rule;
 
     #[test]
-    fn the_ending_of_the_path_tells_the_kind_in_any_letter_case() {
+    fn the_extension_determines_the_type_ignoring_case() {
         for (url, kind) in [
             ("https://a.b/c.jpg", "image"),
             ("https://a.b/c.JPeG?size=1.pdf#x.mp4", "image"),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ending_of_a_path_tells_nothing() {
+    fn urls_without_a_known_extension_in_the_path_have_no_type() {
         for url in [
             "https://a.jpg",
             "https://a.b/",
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_keeps_its_name_and_nothing_else_has_one() {
+    fn only_documents_have_a_file_name() {
         let name = |url: &str| {
             let media = match parameter(url).unwrap() {
                 Parameter::Document { document: media }
@@ -133,12 +133,12 @@ mod tests {
     }
 
     #[test]
-    fn the_rule_names_every_ending() {
+    fn the_rule_lists_every_extension() {
         let about = Rule::MediaKindUnknown.about();
-        for ending in endings() {
-            assert!(about.contains(&format!("`.{ending}`")), "{ending}");
+        for extension in extensions() {
+            assert!(about.contains(&format!("`.{extension}`")), "{extension}");
         }
         let named = about.split('`').filter(|word| word.starts_with('.')).count();
-        assert_eq!(named, endings().count());
+        assert_eq!(named, extensions().count());
     }
 }

@@ -1,4 +1,4 @@
-//! What comes out: the texts as people read them, and the message in the form of WhatsApp's API.
+//! The rendered result: the texts that the recipient sees and the message for WhatsApp's API.
 
 use std::borrow::Cow;
 
@@ -6,84 +6,84 @@ use serde::Serialize;
 
 use crate::{document::Json, template::Template};
 
-/// The texts of a message; parts that the template does not have are absent.
+/// The texts of a message, without parts that the template does not have.
 #[derive(Debug, Default, Serialize)]
 pub struct Texts<'a> {
-    /// The headline, or the address of the attachment.
+    /// The header text, or the URL of the attachment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<Cow<'a, str>>,
-    /// The message itself.
+    /// The body text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Cow<'a, str>>,
-    /// The small print.
+    /// The footer text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub footer: Option<Cow<'a, str>>,
-    /// The buttons, in the order they are shown.
+    /// The buttons, in display order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub buttons: Vec<Button<'a>>,
-    /// What is offered for a limited time.
+    /// The limited-time offer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offer: Option<Offer<'a>>,
-    /// Whether the customer is asked for leave to be called.
+    /// Whether the message asks the recipient for permission to call.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub call_permission_request: bool,
-    /// The cards below the message, in the order they are shown.
+    /// The cards of a carousel, in display order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cards: Vec<Texts<'a>>,
 }
 
-/// An offer as it is shown.
+/// A limited-time offer as the recipient sees it.
 #[derive(Debug, Serialize)]
 pub struct Offer<'a> {
-    /// What it is called.
+    /// The text of the offer.
     pub text: Cow<'a, str>,
-    /// The moment when it ends, in milliseconds since 1970.
+    /// The end of the offer, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expiration_time_ms: Option<i64>,
 }
 
-/// A button as it is shown.
+/// A button as the recipient sees it.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Button<'a> {
-    /// Answers with its label.
+    /// Sends its label as a reply.
     QuickReply {
         /// The label.
         text: Cow<'a, str>,
     },
-    /// Leads to an address.
+    /// Opens a URL.
     Url {
         /// The label.
         text: Cow<'a, str>,
-        /// The whole address.
+        /// The complete URL.
         url: Cow<'a, str>,
     },
-    /// Calls a number.
+    /// Calls a phone number.
     PhoneNumber {
         /// The label.
         text: Cow<'a, str>,
-        /// The number.
+        /// The phone number.
         phone_number: Cow<'a, str>,
     },
     /// Copies a code.
     CopyCode {
-        /// The label, where the template has one.
+        /// The label, if the template has one.
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<Cow<'a, str>>,
         /// The code.
         code: &'a str,
     },
-    /// Hands over a one-time code.
+    /// Delivers a one-time code.
     Otp {
         /// The label.
         text: Cow<'a, str>,
-        /// The label where the code is filled in by itself.
+        /// The label if the device fills in the code.
         #[serde(skip_serializing_if = "Option::is_none")]
         autofill_text: Option<Cow<'a, str>>,
         /// The code.
         code: &'a str,
     },
-    /// Opens a form.
+    /// Opens a WhatsApp Flow.
     Flow {
         /// The label.
         text: Cow<'a, str>,
@@ -93,7 +93,7 @@ pub enum Button<'a> {
         /// The label.
         text: Cow<'a, str>,
     },
-    /// Shows some products.
+    /// Shows several products.
     Mpm {
         /// The label.
         text: Cow<'a, str>,
@@ -103,29 +103,29 @@ pub enum Button<'a> {
         /// The label.
         text: Cow<'a, str>,
     },
-    /// Calls the sender within WhatsApp.
+    /// Calls the sender on WhatsApp.
     VoiceCall {
         /// The label.
         text: Cow<'a, str>,
     },
-    /// Shows what was ordered, and pays it.
+    /// Shows an order and offers to pay for it.
     OrderDetails {
         /// The label.
         text: Cow<'a, str>,
     },
-    /// Sends back how the customer can be reached.
+    /// Asks the recipient for contact information.
     RequestContactInfo {
         /// The label.
         text: Cow<'a, str>,
     },
 }
 
-/// A template message as WhatsApp's Cloud API takes it, complete but for the recipient.
+/// A template message for WhatsApp's Cloud API, complete except for the recipient.
 #[derive(Debug, Serialize)]
 pub struct Message<'a> {
     messaging_product: &'static str,
     r#type: &'static str,
-    template: Sent<'a>,
+    template: TemplateMessage<'a>,
 }
 
 impl<'a> Message<'a> {
@@ -134,16 +134,16 @@ impl<'a> Message<'a> {
         Self {
             messaging_product: "whatsapp",
             r#type: "template",
-            template: Sent { name: template.name(), language, components },
+            template: TemplateMessage { name: template.name(), language, components },
         }
     }
 }
 
 #[derive(Debug, Serialize)]
-struct Sent<'a> {
+struct TemplateMessage<'a> {
     name: &'a str,
     language: Language<'a>,
-    /// Only the parts that take values.
+    /// Only components with values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     components: Vec<Component<'a>>,
 }
@@ -221,7 +221,7 @@ pub(super) enum Parameter<'a> {
         action: Action<'a>,
     },
     LimitedTimeOffer {
-        limited_time_offer: End,
+        limited_time_offer: OfferEnd,
     },
 }
 
@@ -233,13 +233,13 @@ impl<'a> Parameter<'a> {
 
 #[derive(Debug, Serialize)]
 pub(super) struct Media<'a> {
-    /// Where it is fetched from.
+    /// The URL of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) link: Option<&'a str>,
-    /// What WhatsApp called it when it was sent there.
+    /// The media id that WhatsApp assigned on upload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) id: Option<&'a str>,
-    /// What the file is called on the customer's device; only documents show it.
+    /// The file name on the recipient's device; documents only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) filename: Option<Cow<'a, str>>,
 }
@@ -258,7 +258,7 @@ pub(super) struct Product<'a> {
     pub(super) catalog_id: &'a str,
 }
 
-/// What a button does when it is tapped; each kind of button has members of its own.
+/// The action of a button; each type of button has its own members.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Action<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -273,8 +273,7 @@ pub(super) struct Action<'a> {
     pub(super) order_details: Option<&'a Json<'a>>,
 }
 
-/// When an offer ends.
 #[derive(Debug, Serialize)]
-pub(super) struct End {
+pub(super) struct OfferEnd {
     pub(super) expiration_time_ms: i64,
 }

@@ -1,5 +1,4 @@
-//! What a value has to be, beyond being a string: what WhatsApp takes, and what the filled text or
-//! address may be.
+//! Checks of string values: what WhatsApp accepts, and which texts and URLs may result from them.
 
 use super::media;
 use crate::{
@@ -9,135 +8,130 @@ use crate::{
     violation::{Rule, Span, TextViolation, shortened},
 };
 
-/// The shortest run of spaces that WhatsApp refuses.
-const MANY_SPACES: &str = "     ";
+/// The shortest run of spaces that WhatsApp rejects.
+const FORBIDDEN_SPACES: &str = "     ";
 
-/// A value that is put into a text, of at most `max` characters by itself.
-pub(super) fn plain(value: &str, max: usize) -> Vec<TextViolation> {
-    let mut faults = Vec::new();
-    // Line breaks and tabs have a rule of their own below.
-    formats::check(&row(max, true, StringFormat::Free), value, &mut faults);
-    if faults.iter().all(|fault| fault.rule != Rule::Empty) {
-        line_break(value, &mut faults);
-        spaces(value, &mut faults);
+/// Checks a value for a text; it has at most `max` characters.
+pub(super) fn check_text(value: &str, max: usize) -> Vec<TextViolation> {
+    let mut found = Vec::new();
+    // Line breaks and tabs have their own rule below.
+    formats::check(&string_rule(max, true, StringFormat::Free), value, &mut found);
+    if found.iter().all(|it| it.rule != Rule::Empty) {
+        line_break(value, |it| matches!(it, '\n' | '\r' | '\t'), &mut found);
+        spaces(value, &mut found);
     }
-    faults
+    found
 }
 
-/// A value that is put into a text of WhatsApp's, likewise: there is more than one kind of line break.
-pub(super) fn on_one_line(value: &str, max: usize) -> Vec<TextViolation> {
-    let mut faults = plain(value, max);
-    if faults.iter().all(|fault| !matches!(fault.rule, Rule::Empty | Rule::ValueLineBreak)) {
-        broken_at(value, is_separator, &mut faults);
+/// Checks a value for a text of a `whatsapp` template; it must not contain Unicode line separators
+/// either.
+pub(super) fn check_line(value: &str, max: usize) -> Vec<TextViolation> {
+    let mut found = check_text(value, max);
+    if found.iter().all(|it| !matches!(it.rule, Rule::Empty | Rule::ValueLineBreak)) {
+        line_break(value, is_separator, &mut found);
     }
-    faults
+    found
 }
 
-/// A value that nobody reads but the program that sent it.
-pub(super) fn payload(value: &str, max: usize) -> Vec<TextViolation> {
+/// Checks a payload that WhatsApp returns to the sender's program.
+pub(super) fn check_payload(value: &str, max: usize) -> Vec<TextViolation> {
     if value.is_empty() {
-        let hint = "write something, or leave it out";
+        let hint = "write a value, or leave it out";
         return vec![TextViolation::new(Rule::Empty, "must not be empty").hint(hint)];
     }
-    let mut faults = Vec::new();
+    let mut found = Vec::new();
     if longer_than(value, max) {
         let length = value.chars().count();
         let message = format!("has {length} characters; at most {max} are allowed");
         let hint = format!("shorten it by {}", length - max);
-        faults.push(TextViolation::new(Rule::TooLong, message).hint(hint));
+        found.push(TextViolation::new(Rule::TooLong, message).hint(hint));
     }
-    faults
+    found
 }
 
-/// A value that ends an address, which is of at most `max` characters with it. It never chooses
-/// the host: whoever fills a template in may not lead people elsewhere.
-pub(super) fn end_of_address(base: &str, end: &str, max: usize) -> Vec<TextViolation> {
+/// Checks a value that ends a URL; the whole URL has at most `max` characters. The value must not
+/// change the host, so that the sender of a message cannot redirect its recipients.
+pub(super) fn check_url_end(base: &str, end: &str, max: usize) -> Vec<TextViolation> {
     if end.trim().is_empty() {
-        return plain(end, max);
+        return check_text(end, max);
     }
     let fixed = base.chars().count();
     let length = fixed + end.chars().count();
     if length > max {
-        return vec![too_long(length, max)];
+        return vec![filled_text_too_long(length, max)];
     }
-    let mut faults = Vec::new();
-    // A template may have its scheme in capitals, where its rulebook takes them.
+    let mut found = Vec::new();
+    // Some rulebooks accept a scheme in capital letters.
     let scheme = base.find("://").unwrap_or_default();
     let whole = format!("{}{}{end}", base[..scheme].to_ascii_lowercase(), &base[scheme..]);
-    // Line breaks are white space, and told as such.
-    formats::check(&row(max, true, StringFormat::Url), &whole, &mut faults);
-    // Braces in a value mean nothing.
-    faults.retain(|fault| fault.rule != Rule::PlaceholderNotAllowed);
-    let told = faults.iter().any(|it| matches!(it.rule, Rule::UrlUserInfo | Rule::UrlHost));
-    if !told && formats::is_bare_host(base) && !end.starts_with(['/', '?', '#']) {
-        let message = "stands right behind the host of the address, and would name another one";
-        let hint = format!("begin with a slash: `/{}`", shortened(end));
-        faults.push(TextViolation::new(Rule::UrlHost, message).hint(hint));
+    // Line breaks are reported as white space.
+    formats::check(&string_rule(max, true, StringFormat::Url), &whole, &mut found);
+    // Braces in a value are not placeholders.
+    found.retain(|it| it.rule != Rule::PlaceholderNotAllowed);
+    let is_reported = found.iter().any(|it| matches!(it.rule, Rule::UrlUserInfo | Rule::UrlHost));
+    if !is_reported && formats::is_bare_host(base) && !end.starts_with(['/', '?', '#']) {
+        let message = "directly follows the host of the URL and would change it";
+        let hint = format!("start with a slash: `/{}`", shortened(end));
+        found.push(TextViolation::new(Rule::UrlHost, message).hint(hint));
     }
-    for span in faults.iter_mut().filter_map(|fault| fault.span.as_mut()) {
+    for span in found.iter_mut().filter_map(|it| it.span.as_mut()) {
         let within = |at: usize| at.saturating_sub(fixed);
         *span = Span { start: within(span.start), end: within(span.end) };
     }
-    faults
+    found
 }
 
-/// An address of at most `max` characters.
-pub(super) fn address(url: &str, max: usize) -> Vec<TextViolation> {
-    let mut faults = Vec::new();
-    formats::check(&row(max, false, StringFormat::Url), url, &mut faults);
-    faults
+/// Checks a URL; it has at most `max` characters.
+pub(super) fn check_url(url: &str, max: usize) -> Vec<TextViolation> {
+    let mut found = Vec::new();
+    formats::check(&string_rule(max, false, StringFormat::Url), url, &mut found);
+    found
 }
 
-/// The address of a file of at most `max` characters, whose ending tells its kind.
-pub(super) fn attachment(url: &str, max: usize) -> Vec<TextViolation> {
-    let mut faults = address(url, max);
-    let readable = faults.iter().all(|it| !matches!(it.rule, Rule::Empty | Rule::TooLong));
+/// Checks the URL of a file, whose extension determines its type; it has at most `max` characters.
+pub(super) fn check_attachment_url(url: &str, max: usize) -> Vec<TextViolation> {
+    let mut found = check_url(url, max);
+    let readable = found.iter().all(|it| !matches!(it.rule, Rule::Empty | Rule::TooLong));
     if readable && media::parameter(url).is_none() {
-        let message = "ends in no file ending that tells what the attachment is";
-        let hint = format!("give a file that ends in one of {}", media::listed());
-        faults.push(TextViolation::new(Rule::MediaKindUnknown, message).hint(hint));
+        let message = "does not end in a known file extension";
+        let hint = format!("use a file with one of these extensions: {}", media::extension_list());
+        found.push(TextViolation::new(Rule::MediaKindUnknown, message).hint(hint));
     }
-    faults
+    found
 }
 
-/// A text that its values make longer than it may be.
-pub(super) fn too_long(length: usize, max: usize) -> TextViolation {
-    let message =
-        format!("makes a text of {length} characters when filled in; at most {max} are allowed");
+/// The violation of a text that is too long after filling.
+pub(super) fn filled_text_too_long(length: usize, max: usize) -> TextViolation {
+    let message = format!("results in a text of {length} characters; at most {max} are allowed");
     TextViolation::new(Rule::TooLong, message).hint(format!("shorten it by {}", length - max))
 }
 
-/// Values that are longer together than they may be.
-pub(super) fn too_much(length: usize, max: usize) -> TextViolation {
+/// The violation of values that are too long in total.
+pub(super) fn values_too_long(length: usize, max: usize) -> TextViolation {
     let message = format!(
-        "puts {length} characters into the text, counted at each placeholder; at most {max} are allowed"
+        "inserts {length} characters into the text, over all placeholders; at most {max} are allowed"
     );
     TextViolation::new(Rule::TooLong, message)
         .hint(format!("shorten the values by {}", length - max))
 }
 
-/// A row for a value, as the rulebook has them for texts.
-fn row(max: usize, multiline: bool, form: StringFormat) -> StringRule {
+fn string_rule(max: usize, multiline: bool, form: StringFormat) -> StringRule {
     StringRule { max, whatsapp_max: None, multiline, format: form }
 }
 
-fn line_break(value: &str, faults: &mut Vec<TextViolation>) {
-    broken_at(value, |it| matches!(it, '\n' | '\r' | '\t'), faults);
+fn line_break(value: &str, is_break: impl Fn(char) -> bool + Copy, found: &mut Vec<TextViolation>) {
+    let Some(start) = value.find(is_break) else { return };
+    let rest = value[start..].trim_start_matches(is_break);
+    let message = "contains a line break or a tab, which WhatsApp rejects in values";
+    let violation = TextViolation::new(Rule::ValueLineBreak, message).hint("write it on one line");
+    found.push(violation.at(Span::of(value, start..value.len() - rest.len())));
 }
 
-fn broken_at(value: &str, breaks: impl Fn(char) -> bool + Copy, faults: &mut Vec<TextViolation>) {
-    let Some(start) = value.find(breaks) else { return };
-    let rest = value[start..].trim_start_matches(breaks);
-    let message = "holds a line break or a tab, which WhatsApp refuses in values";
-    let fault = TextViolation::new(Rule::ValueLineBreak, message).hint("write it on one line");
-    faults.push(fault.at(Span::of(value, start..value.len() - rest.len())));
-}
-
-fn spaces(value: &str, faults: &mut Vec<TextViolation>) {
-    let Some(start) = value.find(MANY_SPACES) else { return };
+fn spaces(value: &str, found: &mut Vec<TextViolation>) {
+    let Some(start) = value.find(FORBIDDEN_SPACES) else { return };
     let count = value[start..].bytes().take_while(|byte| *byte == b' ').count();
-    let most = MANY_SPACES.len() - 1;
-    let message = format!("holds {count} spaces in a row; WhatsApp takes at most {most}");
-    let fault = TextViolation::new(Rule::ValueSpaces, message).hint("write one space");
-    faults.push(fault.at(Span::of(value, start..start + count)));
+    let max = FORBIDDEN_SPACES.len() - 1;
+    let message = format!("contains {count} spaces in a row; WhatsApp accepts at most {max}");
+    let violation = TextViolation::new(Rule::ValueSpaces, message).hint("write a single space");
+    found.push(violation.at(Span::of(value, start..start + count)));
 }

@@ -1,20 +1,18 @@
-//! Rendering templates of the `whatsapp` rulebook: values by number or by name, attachments,
-//! cards, offers, codes. Every part is filled or complained of; none is passed over.
+//! Renders templates of the `whatsapp` rulebook: numbered and named values, attachments, cards,
+//! offers and one-time codes. A component that cannot be rendered is reported, never skipped.
 
 mod actions;
+mod authentication;
 mod buttons;
-mod code;
+mod components;
 mod header;
-mod parts;
-mod spot;
-mod words;
+mod text;
 
 use super::{
-    Filled, Rendered,
-    intake::Need,
-    list,
-    message::{Card, Component, End, Message, Offer, Parameter, Texts},
-    text, word,
+    Filled, Rendered, array_field,
+    message::{Card, Component, Message, Offer, OfferEnd, Parameter, Texts},
+    str_field, text_field,
+    value_reader::{ExpectedValue, ValueReader},
 };
 use crate::{
     document::Json,
@@ -25,101 +23,102 @@ use crate::{
     validation::timestamp,
     violation::{Rule, TextViolation, Violation, ViolationCollector, shortened},
 };
-use parts::Parts;
-use spot::Spot;
-use words::{Limit, Words};
+use components::Components;
+use text::{LengthLimit, TextTemplate};
 
-// How long the texts may be once they are filled: what the rulebook says of the texts themselves.
-// A test holds the two together.
+// Maximum lengths of the filled texts, in characters. They equal the rulebook's limits for the
+// texts themselves; a test compares them.
 const HEADER_MAX: usize = 60;
 const OFFER_BODY_MAX: usize = 600;
 const SMALL_BODY_MAX: usize = 160;
 
-/// How many characters the values of a body may have together when the body is all there is. A value
-/// counts as often as it is put in, which keeps answers small.
-const VALUES_MAX: usize = 32_768;
+/// Maximum total length of the values of a body that is the only component, in characters. A value
+/// counts once for each of its placeholders, which bounds the size of responses.
+const BODY_VALUES_MAX: usize = 32_768;
 
-/// How long names, ids and tokens may be. WhatsApp tells no limit; this keeps answers small.
-const LONGEST: usize = 1_024;
+/// Maximum length of names, ids and tokens, in characters. WhatsApp documents no limit; this one
+/// bounds the size of responses.
+const NAME_MAX: usize = 1_024;
 
-/// How many cards a row of products may have when it is sent.
+/// The number of cards that a message with product cards may have.
 const PRODUCT_CARDS: std::ops::RangeInclusive<usize> = 2..=10;
 
-/// The moments that an offer may end at, in milliseconds: what is less are seconds.
-const EARLIEST_END: i64 = 100_000_000_000;
-const LATEST_END: i64 = 253_402_300_799_999;
+/// The range of an offer's end in milliseconds since 1970. Smaller numbers are likely seconds.
+const MIN_OFFER_END_MS: i64 = 100_000_000_000;
+const MAX_OFFER_END_MS: i64 = 253_402_300_799_999;
 
-/// The whole message.
-pub(super) fn whole<'a>(
+/// Renders the whole message.
+pub(super) fn render<'a>(
     template: &'a Template,
     content: &Json<'a>,
-    values: &'a Json<'a>,
-    report: &mut ViolationCollector,
+    values: &ValueReader<'a, '_>,
+    violations: &mut ViolationCollector,
 ) -> Rendered<'a> {
-    let format = word(content, "parameter_format").and_then(ParameterFormat::parse);
+    let format = str_field(content, "parameter_format").and_then(ParameterFormat::parse);
     let format = format.unwrap_or(ParameterFormat::Positional);
-    let root = Spot::root(values);
-    root.only(&["header", "body", "buttons", "cards", "offer"], report);
-    let parts = Parts::of(content, report);
-    let (texts, components) = if template.category() == Category::Authentication {
-        code::fill(&parts, &root, report)
+    values.reject_unknown_members(&["header", "body", "buttons", "cards", "offer"], violations);
+    let components = Components::of(content, violations);
+    let (texts, sent) = if template.category() == Category::Authentication {
+        authentication::fill(&components, values, violations)
     } else {
-        // A card has no place for these: there they are told as strangers.
-        if parts.offer.is_none() {
-            root.key("offer").nothing("a template without an offer takes no end of one", report);
+        // On a card, these two are reported as unknown members instead.
+        if components.offer.is_none() {
+            let message = "this template does not have an offer that ends";
+            values.field("offer").expect_nothing(message, violations);
         }
-        if parts.carousel.is_none() {
-            root.key("cards").nothing("a template without cards takes no values for them", report);
+        if components.carousel.is_none() {
+            let message = "this template does not have cards";
+            values.field("cards").expect_nothing(message, violations);
         }
-        let max = body_max(&parts);
-        message(&parts, format, max, &root, report)
+        let max = body_max(&components);
+        fill_message(&components, format, max, values, violations)
     };
-    Rendered { texts, payload: Message::new(template, components) }
+    Rendered { texts, payload: Message::new(template, sent) }
 }
 
-/// How long the body may be, which depends on what stands beside it.
-fn body_max(parts: &Parts<'_, '_>) -> Limit {
-    let buttons = list(parts.buttons, "buttons");
-    if parts.only_body() {
-        Limit::Values(VALUES_MAX)
-    } else if buttons.iter().any(|it| word(it, "type") == Some("SPM")) {
-        Limit::Filled(SMALL_BODY_MAX)
-    } else if parts.offer.is_some() {
-        Limit::Filled(OFFER_BODY_MAX)
+/// The length limit of the body, which depends on the other components.
+fn body_max(components: &Components<'_, '_>) -> LengthLimit {
+    let buttons = array_field(components.buttons, "buttons");
+    if components.has_only_body() {
+        LengthLimit::Values(BODY_VALUES_MAX)
+    } else if buttons.iter().any(|it| str_field(it, "type") == Some("SPM")) {
+        LengthLimit::FilledText(SMALL_BODY_MAX)
+    } else if components.offer.is_some() {
+        LengthLimit::FilledText(OFFER_BODY_MAX)
     } else {
-        Limit::Filled(MAX_BODY_CHARS)
+        LengthLimit::FilledText(MAX_BODY_CHARS)
     }
 }
 
-/// A message or one of its cards: what is read, and what is sent.
-fn message<'a>(
-    parts: &Parts<'_, 'a>,
+/// Fills a message or one of its cards: the texts and the components to send.
+fn fill_message<'a>(
+    components: &Components<'_, 'a>,
     format: ParameterFormat,
-    body_max: Limit,
-    spot: &Spot<'a, '_>,
-    report: &mut ViolationCollector,
+    body_max: LengthLimit,
+    values: &ValueReader<'a, '_>,
+    violations: &mut ViolationCollector,
 ) -> (Texts<'a>, Vec<Component<'a>>) {
     let mut sent = Vec::new();
-    let header = parts.header.map(|component| {
-        let filled = header::fill(component, format, &spot.key("header"), report);
+    let header = components.header.map(|component| {
+        let filled = header::fill(component, format, &values.field("header"), violations);
         filled.unwrap_or_else(|| {
-            unknown("header", word(component, "format"), report);
+            report_unknown("header", str_field(component, "format"), violations);
             Filled::default()
         })
     });
     let header = header.unwrap_or_else(|| {
-        spot.key("header").nothing("a message without a header takes no values for one", report);
+        values.field("header").expect_nothing("this template does not have a header", violations);
         Filled::default()
     });
-    let body = parts.body.map(|component| {
-        let words = Words { component, part: "body", format, max: body_max };
-        words.fill(&spot.key("body"), report).unwrap_or_else(|| {
-            unknown("component", Some("BODY"), report);
+    let body = components.body.map(|component| {
+        let text = TextTemplate { component, name: "body", format, max: body_max };
+        text.fill(&values.field("body"), violations).unwrap_or_else(|| {
+            report_unknown("component", Some("BODY"), violations);
             Filled::default()
         })
     });
     let body = body.unwrap_or_else(|| {
-        spot.key("body").nothing("a message without a body takes no values for one", report);
+        values.field("body").expect_nothing("this template does not have a body", violations);
         Filled::default()
     });
     if !header.parameters.is_empty() {
@@ -128,27 +127,29 @@ fn message<'a>(
     if !body.parameters.is_empty() {
         sent.push(Component::Body { parameters: body.parameters });
     }
-    let footer = parts.footer.and_then(|it| {
-        let footer = text(it, "text");
+    let footer = components.footer.and_then(|it| {
+        let footer = text_field(it, "text");
         if footer.is_none() {
-            unknown("component", Some("FOOTER"), report);
+            report_unknown("component", Some("FOOTER"), violations);
         }
         footer
     });
-    let offer = offer(parts.offer, &spot.key("offer"), report);
+    let offer = fill_offer(components.offer, &values.field("offer"), violations);
     if let Some(expiration_time_ms) = offer.as_ref().and_then(|it| it.expiration_time_ms) {
-        let limited_time_offer = End { expiration_time_ms };
+        let limited_time_offer = OfferEnd { expiration_time_ms };
         let parameters = [Parameter::LimitedTimeOffer { limited_time_offer }];
         sent.push(Component::LimitedTimeOffer { parameters });
     }
-    let defined = list(parts.buttons, "buttons");
-    if parts.buttons.is_some() && defined.is_empty() {
-        unknown("component", Some("BUTTONS"), report);
+    let defined = array_field(components.buttons, "buttons");
+    if components.buttons.is_some() && defined.is_empty() {
+        report_unknown("component", Some("BUTTONS"), violations);
     }
-    let coupon_max = if parts.offer.is_some() { MAX_OFFER_COUPON_CHARS } else { MAX_COUPON_CHARS };
-    let (buttons, taken) = buttons::fill(defined, format, coupon_max, &spot.key("buttons"), report);
-    sent.extend(taken);
-    let cards = cards(parts.carousel, format, &spot.key("cards"), report);
+    let coupon_max =
+        if components.offer.is_some() { MAX_OFFER_COUPON_CHARS } else { MAX_COUPON_CHARS };
+    let (buttons, button_components) =
+        buttons::fill(defined, format, coupon_max, &values.field("buttons"), violations);
+    sent.extend(button_components);
+    let cards = fill_cards(components.carousel, format, &values.field("cards"), violations);
     let (shown, cards): (Vec<_>, Vec<_>) = cards.into_iter().unzip();
     if !cards.is_empty() {
         sent.push(Component::Carousel { cards });
@@ -159,105 +160,111 @@ fn message<'a>(
         footer,
         buttons,
         offer,
-        call_permission_request: parts.call_permission.is_some(),
+        call_permission_request: components.call_permission.is_some(),
         cards: shown,
     };
     (texts, sent)
 }
 
-/// The cards, as they are read and as they are sent: as many as the template has. Only products
-/// may be more, since the template shows what two of them look like.
-fn cards<'a>(
+/// Fills the cards. A message has as many cards as the template, except that product cards may be
+/// more: the template has two of them as samples.
+fn fill_cards<'a>(
     carousel: Option<&Json<'a>>,
     format: ParameterFormat,
-    spot: &Spot<'a, '_>,
-    report: &mut ViolationCollector,
+    values: &ValueReader<'a, '_>,
+    violations: &mut ViolationCollector,
 ) -> Vec<(Texts<'a>, Card<'a>)> {
     let Some(carousel) = carousel else { return Vec::new() };
-    let defined = list(Some(carousel), "cards");
+    let defined = array_field(Some(carousel), "cards");
     if defined.is_empty() {
-        unknown("component", Some("CAROUSEL"), report);
+        report_unknown("component", Some("CAROUSEL"), violations);
     }
-    if !spot.is_list("write a list with an object for each card", report) {
+    if !values.expect_array("write a list with one object per card", violations) {
         return Vec::new();
     }
-    let defined: Vec<Parts<'_, 'a>> = defined.iter().map(|it| Parts::of(it, report)).collect();
-    let product =
-        |it: &Parts<'_, '_>| it.header.is_some_and(|it| word(it, "format") == Some("PRODUCT"));
-    let count = if !defined.is_empty() && defined.iter().all(product) {
-        spot.items().len().clamp(*PRODUCT_CARDS.start(), *PRODUCT_CARDS.end())
+    let defined: Vec<Components<'_, 'a>> =
+        defined.iter().map(|it| Components::of(it, violations)).collect();
+    let is_product = |it: &Components<'_, '_>| {
+        it.header.is_some_and(|it| str_field(it, "format") == Some("PRODUCT"))
+    };
+    let count = if !defined.is_empty() && defined.iter().all(is_product) {
+        values.array().len().clamp(*PRODUCT_CARDS.start(), *PRODUCT_CARDS.end())
     } else {
         defined.len()
     };
     let mut cards = Vec::with_capacity(count);
-    for (card_index, parts) in
-        (0..count).filter_map(|at| Some((at, defined.get(at).or(defined.last())?)))
+    for (card_index, components) in
+        (0..count).filter_map(|index| Some((index, defined.get(index).or(defined.last())?)))
     {
-        let place = spot.item(card_index);
+        let card = values.item(card_index);
         let hint = "write an object with `header`, `body` and `buttons`";
-        if !place.is_object(hint, report) {
+        if !card.expect_object(hint, violations) {
             continue;
         }
-        place.only(&["header", "body", "buttons"], report);
-        let (texts, components) =
-            message(parts, format, Limit::Filled(SMALL_BODY_MAX), &place, report);
+        card.reject_unknown_members(&["header", "body", "buttons"], violations);
+        let max = LengthLimit::FilledText(SMALL_BODY_MAX);
+        let (texts, components) = fill_message(components, format, max, &card, violations);
         cards.push((texts, Card { card_index, components }));
     }
-    spot.at_most(count, report);
+    values.reject_extra_items(count, violations);
     cards
 }
 
-/// The offer, and when it ends if it does.
-fn offer<'a>(
+/// Fills the offer, including its end if it has one.
+fn fill_offer<'a>(
     component: Option<&Json<'a>>,
-    spot: &Spot<'a, '_>,
-    report: &mut ViolationCollector,
+    value: &ValueReader<'a, '_>,
+    violations: &mut ViolationCollector,
 ) -> Option<Offer<'a>> {
     let component = component?;
     let details = component.get("limited_time_offer");
-    let Some(text) = details.and_then(|details| text(details, "text")) else {
-        unknown("component", Some("LIMITED_TIME_OFFER"), report);
+    let Some(text) = details.and_then(|details| text_field(details, "text")) else {
+        report_unknown("component", Some("LIMITED_TIME_OFFER"), violations);
         return None;
     };
     let ends = matches!(details.and_then(|it| it.get("has_expiration")), Some(Json::Bool(true)));
     let expiration_time_ms = if ends {
-        end(spot, report)
+        offer_end(value, violations)
     } else {
-        spot.nothing("an offer that does not end takes no values", report);
+        value.expect_nothing("this template does not have an offer that ends", violations);
         None
     };
     Some(Offer { text, expiration_time_ms })
 }
 
-/// A moment in milliseconds since 1970, or as RFC 3339 writes it.
-fn end(spot: &Spot<'_, '_>, report: &mut ViolationCollector) -> Option<i64> {
-    match spot.value() {
+/// A timestamp in milliseconds since 1970, sent as such or in RFC 3339 format.
+fn offer_end(value: &ValueReader<'_, '_>, violations: &mut ViolationCollector) -> Option<i64> {
+    const SAMPLE: &str = "2026-11-15T09:30:00Z";
+    match value.value() {
         None => {
-            let what = "the moment when the offer ends".to_owned();
-            spot.missing(|| Need { what, sample: Some("2026-11-15T09:30:00Z") }, report);
+            let description = "the time at which the offer ends".to_owned();
+            value
+                .report_missing(|| ExpectedValue { description, sample: Some(SAMPLE) }, violations);
             None
         }
-        Some(Json::String(written)) => {
-            let mut faults = Vec::new();
-            timestamp::check(written, &mut faults);
-            spot.faults(faults, report);
-            timestamp::parse(written).map(jiff::Timestamp::as_millisecond)
+        Some(Json::String(text)) => {
+            let mut found = Vec::new();
+            timestamp::check(text, &mut found);
+            value.report_all(found, violations);
+            timestamp::parse(text).map(jiff::Timestamp::as_millisecond)
         }
-        Some(Json::Number(_)) => spot.integer(EARLIEST_END, LATEST_END, report),
+        Some(Json::Number(_)) => {
+            value.optional_integer(MIN_OFFER_END_MS, MAX_OFFER_END_MS, violations)
+        }
         Some(_) => {
             let hint = "write it in milliseconds since 1970, or as `2026-11-15T09:30:00Z`";
-            spot.wrong_type("a number or a string", hint, report);
+            value.report_wrong_type("a number or a string", hint, violations);
             None
         }
     }
 }
 
-/// A part of the template itself that cannot be filled: no value can mend that.
-fn unknown(what: &str, word: Option<&str>, report: &mut ViolationCollector) {
-    report.add(|| {
-        let word = shortened(word.unwrap_or("?"));
-        let message = format!("the template holds a {what} `{word}` that cannot be rendered");
-        let hint = "edit the template by today's rules; no value helps".to_owned();
+/// Reports a part of the template that cannot be rendered whatever the values are.
+fn report_unknown(what: &str, kind: Option<&str>, violations: &mut ViolationCollector) {
+    violations.add(|| {
+        let kind = shortened(kind.unwrap_or("?"));
+        let message = format!("the template has a {what} `{kind}` that cannot be rendered");
+        let hint = "edit the template to meet the current rules";
         let TextViolation { rule, message, hint, span } =
             TextViolation::new(Rule::PartUnknown, message).hint(hint);
         Violation { pointer: String::new(), rule, message, hint, span }

@@ -1,18 +1,18 @@
-//! A whole document as checks see it. The table has judged each piece by then: what is not as
-//! the table says has been told, and is passed over here.
+//! The document as cross-field checks see it. The reader has already checked each field against
+//! the schema and reported what does not match; the checks ignore such values.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use crate::{
-    document::Json,
+    document::{Json, cursor::Cursor, pointer},
     rulebook::Category,
     violation::{TextViolation, TextWarning, Violation, ViolationCollector, Warnings},
 };
 
-/// A named rule about several fields at once.
+/// A named rule about several fields.
 #[derive(Clone, Copy)]
 pub struct Check {
-    /// What it looks after.
+    /// What the rule is about.
     pub name: &'static str,
     pub(crate) run: fn(&DocumentView<'_>, &mut ViolationCollector),
 }
@@ -23,12 +23,12 @@ impl fmt::Debug for Check {
     }
 }
 
-/// A document that is being judged.
+/// A template document that is being checked.
 pub(crate) struct DocumentView<'d> {
     pub(crate) root: ObjectView<'d>,
-    /// What it is sent for, if that is told.
+    /// The category, if the document has a valid one.
     pub(crate) category: Option<Category>,
-    // Every check asks for these: they are looked up once.
+    // Cached because every check reads them.
     components: Vec<ObjectView<'d>>,
     buttons: Vec<ObjectView<'d>>,
 }
@@ -36,8 +36,7 @@ pub(crate) struct DocumentView<'d> {
 impl<'d> DocumentView<'d> {
     pub(crate) fn of(root: &'d Json<'d>) -> Self {
         let category = root.get("category").and_then(Json::as_str).and_then(Category::parse);
-        let place = Place { steps: [("", 0); DEEPEST], depth: 0 };
-        let root = ObjectView { place, word: "", json: root };
+        let root = ObjectView { cursor: Cursor::root(root), kind: "" };
         let components: Vec<_> = root.components().collect();
         let buttons = components.iter().find(|it| it.is("BUTTONS"));
         let buttons = buttons.into_iter().flat_map(|it| it.buttons()).collect();
@@ -48,14 +47,20 @@ impl<'d> DocumentView<'d> {
         self.components.iter().copied()
     }
 
-    /// The message and each of its cards: whatever has components.
+    /// The objects that have components: the message and each of its cards.
     pub(crate) fn holders(&self) -> impl Iterator<Item = ObjectView<'d>> {
         let cards = self.component("CAROUSEL").into_iter().flat_map(ObjectView::cards);
         [self.root].into_iter().chain(cards)
     }
 
-    pub(crate) fn component(&self, word: &str) -> Option<ObjectView<'d>> {
-        self.components().find(|it| it.is(word))
+    /// The first component of that type.
+    pub(crate) fn component(&self, kind: &str) -> Option<ObjectView<'d>> {
+        self.components.iter().find(|it| it.is(kind)).copied()
+    }
+
+    /// The first button of that type, not on a card.
+    pub(crate) fn button(&self, kind: &str) -> Option<ObjectView<'d>> {
+        self.buttons.iter().find(|it| it.is(kind)).copied()
     }
 
     /// The buttons of the message, not of its cards.
@@ -64,29 +69,18 @@ impl<'d> DocumentView<'d> {
     }
 }
 
-// How many items lists may have, for the table and for the checks: what goes beyond is not read.
-/// There are no more components than kinds.
+// Limits on array lengths, for the schema and for the checks. Items beyond them are not read.
+/// One component of each type.
 pub(crate) const MAX_COMPONENTS: usize = 7;
 pub(crate) const MAX_BUTTONS: usize = 10;
 pub(crate) const MAX_CARDS: usize = 10;
 
-/// Components, cards, components, buttons.
-const DEEPEST: usize = 4;
-
-/// Where a piece stands: through which lists, and at which item of each.
-#[derive(Clone, Copy)]
-struct Place {
-    steps: [(&'static str, usize); DEEPEST],
-    depth: usize,
-}
-
-/// One object of the document, and where it stands.
+/// An object of the document and its position.
 #[derive(Clone, Copy)]
 pub(crate) struct ObjectView<'d> {
-    place: Place,
-    /// Its type, if it tells one.
-    word: &'d str,
-    json: &'d Json<'d>,
+    cursor: Cursor<'d, 'static>,
+    /// The value of its `type`; empty if it has none.
+    kind: &'d str,
 }
 
 impl<'d> ObjectView<'d> {
@@ -103,105 +97,90 @@ impl<'d> ObjectView<'d> {
     }
 
     /// The first component of that type.
-    pub(crate) fn component(self, word: &str) -> Option<ObjectView<'d>> {
-        self.components().find(|it| it.is(word))
+    pub(crate) fn component(&self, kind: &str) -> Option<ObjectView<'d>> {
+        let components = self.cursor.field("components");
+        let mut items = components.array().iter().take(MAX_COMPONENTS);
+        let index = items.position(|it| kind_of(it).eq_ignore_ascii_case(kind))?;
+        Some(Self::at(components.item(index)))
     }
 
-    /// The items of a list, as many as are read.
+    fn at(cursor: Cursor<'d, 'static>) -> Self {
+        Self { cursor, kind: cursor.value().map_or("", kind_of) }
+    }
+
+    /// The first `max` items of an array.
     fn items(
         self,
-        list: &'static str,
-        most: usize,
+        array: &'static str,
+        max: usize,
     ) -> impl Iterator<Item = ObjectView<'d>> + use<'d> {
-        let items = match self.json.get(list) {
-            Some(Json::Array(items)) => &items[..items.len().min(most)],
-            _ => &[],
-        };
-        let Place { steps, depth } = self.place;
-        items.iter().enumerate().map(move |(index, json)| {
-            let mut place = Place { steps, depth: depth + 1 };
-            place.steps[depth] = (list, index);
-            let word = json.get("type").and_then(Json::as_str).unwrap_or_default();
-            ObjectView { place, word, json }
-        })
+        self.cursor.field(array).items().take(max).map(Self::at)
     }
 
-    pub(crate) fn get(self, field: &str) -> Option<&'d Json<'d>> {
-        self.json.get(field)
+    pub(crate) fn get(&self, field: &str) -> Option<&'d Json<'d>> {
+        self.cursor.get(field)
     }
 
-    pub(crate) fn has(self, field: &str) -> bool {
+    pub(crate) fn has(&self, field: &str) -> bool {
         self.get(field).is_some()
     }
 
-    pub(crate) fn text(self, field: &str) -> Option<&'d str> {
-        self.get(field).and_then(Json::as_str)
+    pub(crate) fn text(&self, field: &str) -> Option<&'d str> {
+        self.cursor.get_str(field)
     }
 
     /// Whether its type is this one.
-    pub(crate) fn is(self, word: &str) -> bool {
-        self.word.eq_ignore_ascii_case(word)
+    pub(crate) fn is(&self, kind: &str) -> bool {
+        self.kind.eq_ignore_ascii_case(kind)
     }
 
-    /// Whether a field holds this word, in any letter case.
-    pub(crate) fn says(self, field: &str, word: &str) -> bool {
-        self.text(field).is_some_and(|text| text.eq_ignore_ascii_case(word))
+    /// Whether a field has this value, ignoring case.
+    pub(crate) fn says(&self, field: &str, value: &str) -> bool {
+        self.text(field).is_some_and(|text| text.eq_ignore_ascii_case(value))
     }
 
-    /// Notes a fault of the piece itself.
+    /// Reports a violation by the object itself.
     pub(crate) fn tell(
-        self,
-        report: &mut ViolationCollector,
-        fault: impl FnOnce() -> TextViolation,
+        &self,
+        violations: &mut ViolationCollector,
+        violation: impl FnOnce() -> TextViolation,
     ) {
-        self.note(report, "", fault);
+        report(&self.cursor, violations, violation);
     }
 
-    /// Notes a fault of one of its fields.
+    /// Reports a violation by one of its fields.
     pub(crate) fn tell_at(
-        self,
+        &self,
         field: &'static str,
-        report: &mut ViolationCollector,
-        fault: impl FnOnce() -> TextViolation,
+        violations: &mut ViolationCollector,
+        violation: impl FnOnce() -> TextViolation,
     ) {
-        self.note(report, field, fault);
+        report(&self.cursor.field(field), violations, violation);
     }
 
-    /// Takes back whatever was told of a field, because it should not be there at all.
-    pub(crate) fn take_back(self, field: &str, report: &mut ViolationCollector) {
-        let place = self.pointer(field);
-        report.retract(|told| {
-            let below = told.pointer.strip_prefix(&place);
-            below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        });
+    /// Discards the violations inside a field that must not be present at all.
+    pub(crate) fn take_back(&self, field: &str, violations: &mut ViolationCollector) {
+        let ancestor = self.cursor.field(field).pointer();
+        violations.retract(|it| pointer::is_within(&it.pointer, &ancestor));
     }
 
-    /// Warns of something about one of its fields.
-    pub(crate) fn warn(self, field: &str, warnings: &mut Warnings, note: TextWarning) {
-        warnings.add(|| note.into_warning(self.pointer(field)));
+    /// Adds a warning about one of its fields.
+    pub(crate) fn warn(&self, field: &str, warnings: &mut Warnings, warning: TextWarning) {
+        warnings.add(|| warning.into_warning(self.cursor.field(field).pointer()));
     }
+}
 
-    fn note(
-        self,
-        report: &mut ViolationCollector,
-        field: &str,
-        fault: impl FnOnce() -> TextViolation,
-    ) {
-        report.add(|| {
-            let TextViolation { rule, message, hint, span } = fault();
-            Violation { pointer: self.pointer(field), rule, message, hint, span }
-        });
-    }
+fn kind_of<'d>(object: &'d Json<'d>) -> &'d str {
+    object.get("type").and_then(Json::as_str).unwrap_or_default()
+}
 
-    /// Where one of its fields stands, or it itself.
-    fn pointer(self, field: &str) -> String {
-        let mut pointer = String::new();
-        for (list, index) in &self.place.steps[..self.place.depth] {
-            let _ = write!(pointer, "/{list}/{index}");
-        }
-        if !field.is_empty() {
-            let _ = write!(pointer, "/{field}");
-        }
-        pointer
-    }
+fn report(
+    cursor: &Cursor<'_, '_>,
+    violations: &mut ViolationCollector,
+    violation: impl FnOnce() -> TextViolation,
+) {
+    violations.add(|| {
+        let TextViolation { rule, message, hint, span } = violation();
+        Violation { pointer: cursor.pointer(), rule, message, hint, span }
+    });
 }

@@ -1,5 +1,5 @@
-//! The life of a template as one table: which status it is in, what can happen to it there, and
-//! what then becomes of it. The documentation's table is written from it.
+//! The lifecycle of a template as one transition table: statuses, triggers, guards and results.
+//! docs/lifecycle.md is generated from it.
 
 use crate::{
     string_enum::string_enum,
@@ -7,109 +7,109 @@ use crate::{
 };
 
 string_enum!(
-    /// What can be done to a template after it was made.
+    /// What can happen to a template after its creation.
     Trigger {
-        /// Its content or category is replaced by a new version.
+        /// A new version replaces its content or category.
         Edit "edit",
-        /// A reviewer takes the version that waits.
+        /// A reviewer approves the pending version.
         Approve "approve",
-        /// A reviewer refuses the version that waits.
+        /// A reviewer rejects the pending version.
         Reject "reject",
-        /// It is not to be sent for a while.
+        /// Stops it from being sent temporarily.
         Pause "pause",
-        /// A pause ends.
+        /// Ends a pause.
         Resume "resume",
-        /// It is not to be sent any more.
+        /// Stops it from being sent permanently.
         Disable "disable",
-        /// It is taken away.
+        /// Deletes it.
         Delete "delete",
     }
 );
 
 string_enum!(
-    /// What keeps a template from being sent, whatever its versions say.
+    /// A state that prevents a template from being sent, whatever the status of its versions.
     Hold {
-        /// For a while.
+        /// Temporarily.
         Paused "PAUSED",
-        /// For good.
+        /// Permanently.
         Disabled "DISABLED",
     }
 );
 
 string_enum!(
-    /// What happened to a template.
+    /// The type of an event.
     EventType {
-        /// It was made.
+        /// The template was created.
         Created "template.created",
-        /// It got a new version.
+        /// The template has a new version.
         Edited "template.edited",
-        /// Its newest version has another category than the one before.
+        /// The newest version has another category than the previous one.
         CategoryChanged "template.category_changed",
-        /// A reviewer took its newest version.
+        /// A reviewer approved the newest version.
         Approved "template.approved",
-        /// A reviewer refused its newest version.
+        /// A reviewer rejected the newest version.
         Rejected "template.rejected",
-        /// It is not sent for a while.
+        /// The template was paused.
         Paused "template.paused",
-        /// Its pause has ended.
+        /// The pause has ended.
         Resumed "template.resumed",
-        /// It is not sent any more.
+        /// The template was disabled.
         Disabled "template.disabled",
-        /// It was taken away.
+        /// The template was deleted.
         Deleted "template.deleted",
-        /// Not about a template: nothing is delivered to an endpoint any more.
+        /// Galley stopped delivering to a webhook endpoint; not about a template.
         WebhookDisabled "webhook.disabled",
     }
 );
 
-/// One row: what a trigger does to a template in one of these statuses, if the guard holds.
+/// One row of the table: what a trigger does in one of these statuses if the guard holds.
 #[derive(Debug)]
-pub struct Move {
-    /// The statuses it begins in.
+pub struct Transition {
+    /// The statuses in which it is possible.
     pub from: &'static [Status],
-    /// What happens.
+    /// What causes it.
     pub trigger: Trigger,
-    /// What has to be so.
+    /// The condition for it.
     pub guard: Guard,
-    /// Where it leads.
+    /// The result.
     pub to: Next,
-    /// What is then told.
+    /// The event that it emits.
     pub event: EventType,
 }
 
-/// What has to be so for a move beyond the status.
+/// A condition of a transition in addition to the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
-    /// Nothing more.
+    /// No further condition.
     Always,
-    /// The account approves valid documents at once.
+    /// The account approves valid documents automatically.
     AutoReview,
-    /// A reviewer decides in this account.
+    /// The account requires a review.
     ManualReview,
     /// The newest version is PENDING.
-    VersionWaits,
-    /// Some version has been approved: there is something to take out of use.
+    VersionPending,
+    /// A version has been approved, so there is one to pause.
     HasLiveVersion,
 }
 
-/// Where a move leads.
+/// The result of a transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The newest version has this status now; a hold stays.
+    /// The newest version gets this status; a hold stays in place.
     Version(Status),
-    /// The template is under this hold now.
+    /// The template gets this hold.
     Held(Hold),
-    /// No hold any more: the status is that of the newest version.
+    /// The hold is removed; the status is that of the newest version.
     Released,
-    /// There is no such template any more.
+    /// The template is deleted.
     Deleted,
 }
 
-use Guard::{Always, AutoReview, HasLiveVersion, ManualReview, VersionWaits};
+use Guard::{Always, AutoReview, HasLiveVersion, ManualReview, VersionPending};
 use Status::{Approved, Disabled, Paused, Pending, Rejected};
 
-/// Every move there is. What is not here does not happen.
-pub static TRANSITIONS: &[Move] = &[
+/// All transitions. Any other combination is rejected.
+pub static TRANSITIONS: &[Transition] = &[
     row(
         &[Pending, Approved, Rejected, Paused],
         Trigger::Edit,
@@ -127,14 +127,14 @@ pub static TRANSITIONS: &[Move] = &[
     row(
         &[Pending, Paused],
         Trigger::Approve,
-        VersionWaits,
+        VersionPending,
         Next::Version(Approved),
         EventType::Approved,
     ),
     row(
         &[Pending, Paused],
         Trigger::Reject,
-        VersionWaits,
+        VersionPending,
         Next::Version(Rejected),
         EventType::Rejected,
     ),
@@ -169,40 +169,40 @@ const fn row(
     guard: Guard,
     to: Next,
     event: EventType,
-) -> Move {
-    Move { from, trigger, guard, to, event }
+) -> Transition {
+    Transition { from, trigger, guard, to, event }
 }
 
-/// Where a template stands.
+/// The lifecycle state of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     /// The number of its newest version.
     pub version: u64,
-    /// What became of that version: PENDING, APPROVED or REJECTED.
+    /// The status of that version: PENDING, APPROVED or REJECTED.
     pub newest: Status,
-    /// The newest version that was approved, if any was.
+    /// The newest approved version.
     pub approved: Option<u64>,
-    /// What keeps it from being sent.
+    /// The hold that prevents it from being sent.
     pub hold: Option<Hold>,
 }
 
-/// The table has no such move from where the template stands.
+/// The transition is not possible in the template's current state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidTransition {
-    /// Where it stands.
+    /// The current status.
     pub status: Status,
-    /// What can happen to it there.
+    /// The triggers that are possible instead.
     pub possible: Vec<Trigger>,
 }
 
 impl State {
-    /// A template that has just been made.
-    pub fn first(review: Review) -> Self {
-        let newest = review.first_status();
+    /// The state of a new template.
+    pub fn initial(review: Review) -> Self {
+        let newest = review.initial_status();
         Self { version: 1, newest, approved: (newest == Approved).then_some(1), hold: None }
     }
 
-    /// The status that is shown: the hold, else that of the newest version.
+    /// The status of the template: its hold, or else the status of the newest version.
     pub fn status(&self) -> Status {
         match self.hold {
             Some(Hold::Paused) => Paused,
@@ -216,25 +216,25 @@ impl State {
         self.approved.filter(|_| self.hold.is_none())
     }
 
-    /// What becomes of it, and the event that tells so.
-    pub fn after(
+    /// Applies a trigger. Returns the new state and the event to emit.
+    pub fn apply(
         self,
         trigger: Trigger,
         review: Review,
     ) -> Result<(Self, EventType), InvalidTransition> {
-        let Some(found) =
+        let Some(transition) =
             TRANSITIONS.iter().find(|it| it.trigger == trigger && it.applies(&self, review))
         else {
             return Err(InvalidTransition {
                 status: self.status(),
-                possible: self.possible(review),
+                possible: self.possible_triggers(review),
             });
         };
         let mut next = self;
         if trigger == Trigger::Edit {
             next.version += 1;
         }
-        match found.to {
+        match transition.to {
             Next::Version(status) => next.newest = status,
             Next::Held(hold) => next.hold = Some(hold),
             Next::Released => next.hold = None,
@@ -243,22 +243,22 @@ impl State {
         if next.newest == Approved {
             next.approved = Some(next.version);
         }
-        Ok((next, found.event))
+        Ok((next, transition.event))
     }
 
-    /// What can happen to it as it stands.
-    pub fn possible(&self, review: Review) -> Vec<Trigger> {
+    /// The triggers that are possible in this state.
+    pub fn possible_triggers(&self, review: Review) -> Vec<Trigger> {
         TRANSITIONS.iter().filter(|it| it.applies(self, review)).map(|it| it.trigger).collect()
     }
 }
 
-impl Move {
+impl Transition {
     fn applies(&self, state: &State, review: Review) -> bool {
         let guard = match self.guard {
             Always => true,
             AutoReview => review == Review::Auto,
             ManualReview => review == Review::Manual,
-            VersionWaits => state.newest == Pending,
+            VersionPending => state.newest == Pending,
             HasLiveVersion => state.approved.is_some(),
         };
         guard && self.from.contains(&state.status())
@@ -283,10 +283,10 @@ mod tests {
     }
 
     #[test]
-    fn no_two_rows_answer_the_same_question() {
+    fn at_most_one_row_applies_to_a_state_and_trigger() {
         for state in all_states() {
             for review in [Review::Auto, Review::Manual] {
-                let mut possible = state.possible(review);
+                let mut possible = state.possible_triggers(review);
                 let before = possible.len();
                 possible.dedup();
                 assert_eq!(possible.len(), before, "{state:?}");
@@ -295,61 +295,66 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_to_be_possible_is_and_nothing_else() {
+    fn exactly_the_possible_triggers_succeed() {
         for state in all_states() {
-            for word in Trigger::VALUES {
-                let trigger = Trigger::parse(word).unwrap();
-                let said = state.possible(Review::Manual).contains(&trigger);
-                assert_eq!(state.after(trigger, Review::Manual).is_ok(), said, "{state:?} {word}");
+            for value in Trigger::VALUES {
+                let trigger = Trigger::parse(value).unwrap();
+                let is_possible = state.possible_triggers(Review::Manual).contains(&trigger);
+                assert_eq!(
+                    state.apply(trigger, Review::Manual).is_ok(),
+                    is_possible,
+                    "{state:?} {value}"
+                );
             }
         }
     }
 
     #[test]
-    fn a_waiting_or_refused_edit_leaves_the_approved_version_live() {
-        let state = State::first(Review::Auto);
-        let (edited, event) = state.after(Trigger::Edit, Review::Manual).unwrap();
+    fn a_pending_or_rejected_edit_leaves_the_approved_version_live() {
+        let state = State::initial(Review::Auto);
+        let (edited, event) = state.apply(Trigger::Edit, Review::Manual).unwrap();
         assert_eq!((edited.status(), edited.live_version()), (Pending, Some(1)));
         assert_eq!(event, EventType::Edited);
-        let (rejected, _) = edited.after(Trigger::Reject, Review::Manual).unwrap();
+        let (rejected, _) = edited.apply(Trigger::Reject, Review::Manual).unwrap();
         assert_eq!((rejected.status(), rejected.live_version()), (Rejected, Some(1)));
-        let (approved, _) = edited.after(Trigger::Approve, Review::Manual).unwrap();
+        let (approved, _) = edited.apply(Trigger::Approve, Review::Manual).unwrap();
         assert_eq!((approved.status(), approved.live_version()), (Approved, Some(2)));
     }
 
     #[test]
-    fn a_hold_hides_the_live_version_until_it_ends_and_an_edit_does_not_end_it() {
-        let (paused, _) = State::first(Review::Auto).after(Trigger::Pause, Review::Auto).unwrap();
+    fn a_hold_hides_the_live_version_and_survives_an_edit() {
+        let (paused, _) = State::initial(Review::Auto).apply(Trigger::Pause, Review::Auto).unwrap();
         assert_eq!((paused.status(), paused.live_version()), (Paused, None));
-        let (edited, _) = paused.after(Trigger::Edit, Review::Auto).unwrap();
+        let (edited, _) = paused.apply(Trigger::Edit, Review::Auto).unwrap();
         assert_eq!((edited.status(), edited.live_version()), (Paused, None));
-        let (resumed, _) = edited.after(Trigger::Resume, Review::Auto).unwrap();
+        let (resumed, _) = edited.apply(Trigger::Resume, Review::Auto).unwrap();
         assert_eq!((resumed.status(), resumed.live_version()), (Approved, Some(2)));
-        let (waiting, _) = paused.after(Trigger::Edit, Review::Manual).unwrap();
-        let (resumed, _) = waiting.after(Trigger::Resume, Review::Manual).unwrap();
+        let (pending, _) = paused.apply(Trigger::Edit, Review::Manual).unwrap();
+        let (resumed, _) = pending.apply(Trigger::Resume, Review::Manual).unwrap();
         assert_eq!((resumed.status(), resumed.live_version()), (Pending, Some(1)));
     }
 
     #[test]
-    fn what_was_mended_under_a_pause_can_be_approved_before_the_pause_ends() {
-        let (paused, _) = State::first(Review::Auto).after(Trigger::Pause, Review::Manual).unwrap();
-        assert!(paused.after(Trigger::Approve, Review::Manual).is_err(), "nothing waits");
-        let (mended, _) = paused.after(Trigger::Edit, Review::Manual).unwrap();
-        let (approved, event) = mended.after(Trigger::Approve, Review::Manual).unwrap();
+    fn an_edit_of_a_paused_template_can_be_approved_during_the_pause() {
+        let (paused, _) =
+            State::initial(Review::Auto).apply(Trigger::Pause, Review::Manual).unwrap();
+        assert!(paused.apply(Trigger::Approve, Review::Manual).is_err(), "no version is pending");
+        let (edited, _) = paused.apply(Trigger::Edit, Review::Manual).unwrap();
+        let (approved, event) = edited.apply(Trigger::Approve, Review::Manual).unwrap();
         assert_eq!((approved.status(), approved.live_version()), (Paused, None));
         assert_eq!(event, EventType::Approved);
-        let (resumed, _) = approved.after(Trigger::Resume, Review::Manual).unwrap();
+        let (resumed, _) = approved.apply(Trigger::Resume, Review::Manual).unwrap();
         assert_eq!((resumed.status(), resumed.live_version()), (Approved, Some(2)));
     }
 
     #[test]
-    fn what_was_never_approved_cannot_be_paused_and_what_is_disabled_can_only_go() {
-        let pending = State::first(Review::Manual);
-        let refused = pending.after(Trigger::Pause, Review::Manual).unwrap_err();
+    fn a_never_approved_template_cannot_be_paused_and_a_disabled_one_can_only_be_deleted() {
+        let pending = State::initial(Review::Manual);
+        let refused = pending.apply(Trigger::Pause, Review::Manual).unwrap_err();
         assert_eq!(refused.status, Pending);
-        let words: Vec<&str> = refused.possible.iter().map(|it| it.as_str()).collect();
-        assert_eq!(words, ["edit", "approve", "reject", "disable", "delete"]);
-        let (disabled, _) = pending.after(Trigger::Disable, Review::Manual).unwrap();
-        assert_eq!(disabled.possible(Review::Manual), [Trigger::Delete]);
+        let possible: Vec<&str> = refused.possible.iter().map(|it| it.as_str()).collect();
+        assert_eq!(possible, ["edit", "approve", "reject", "disable", "delete"]);
+        let (disabled, _) = pending.apply(Trigger::Disable, Review::Manual).unwrap();
+        assert_eq!(disabled.possible_triggers(Review::Manual), [Trigger::Delete]);
     }
 }

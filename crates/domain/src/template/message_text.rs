@@ -1,5 +1,5 @@
-//! What WhatsApp compares templates by: a reviewer there rejects one that says, word for word, what
-//! another of the account says.
+//! The text by which WhatsApp detects duplicate templates: its reviewers reject a template with the
+//! same text as another one of the account.
 
 use crate::{
     document::{Document, Json},
@@ -8,7 +8,7 @@ use crate::{
     violation::{Warning, WarningRule},
 };
 
-/// The words of a template: its body and its footer.
+/// The text of a template: its body and its footer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MessageText {
     body: String,
@@ -16,33 +16,33 @@ pub struct MessageText {
 }
 
 impl MessageText {
-    /// That of a template; none if it has no words of its own or is not compared with others.
-    pub fn of(template: &Template) -> Option<Self> {
-        Self::of_content(template.category(), template.content())
+    /// The text of a template; `None` if it has no text or is not compared with other templates.
+    pub fn from_template(template: &Template) -> Option<Self> {
+        Self::from_content(template.category(), template.content())
     }
 
-    /// The same of a version: its category, and its content as [`Template::content`] gives it.
-    pub fn of_content(category: Category, content: &str) -> Option<Self> {
+    /// The text of a version with this category and [`Template::content`].
+    pub fn from_content(category: Category, content: &str) -> Option<Self> {
         if category == Category::Authentication {
             return None;
         }
         let document = Document::parse(content.as_bytes()).ok()?;
         let Some(Json::Array(components)) = document.root().get("components") else { return None };
-        let text_of = |kind: &str| {
-            let is_it = |it: &&Json<'_>| it.get("type").and_then(Json::as_str) == Some(kind);
-            let component = components.iter().find(is_it)?;
+        let text = |kind: &str| {
+            let is_kind = |it: &&Json<'_>| it.get("type").and_then(Json::as_str) == Some(kind);
+            let component = components.iter().find(is_kind)?;
             component.get("text").and_then(Json::as_str).map(str::to_owned)
         };
-        Some(Self { body: text_of("BODY")?, footer: text_of("FOOTER") })
+        Some(Self { body: text("BODY")?, footer: text("FOOTER") })
     }
 
-    /// What the template is told by whoever knows the others.
-    pub fn repeated_by(other: &str) -> Warning {
+    /// The warning about a template with the same text as `other`.
+    pub fn duplicate_warning(other: &str) -> Warning {
         Warning {
             pointer: "/components".to_owned(),
             rule: WarningRule::SameContent,
-            message: format!("body and footer are, word for word, those of {other}"),
-            hint: "use the other template, or say something else".to_owned(),
+            message: format!("body and footer are the same as those of {other}"),
+            hint: "use the other template, or change the text".to_owned(),
             span: None,
         }
     }
@@ -57,25 +57,25 @@ impl MessageText {
 mod tests {
     use super::*;
 
-    fn wording(category: Category, components: &str) -> Option<MessageText> {
-        MessageText::of_content(category, &format!(r#"{{"components":[{components}]}}"#))
+    fn message_text(category: Category, components: &str) -> Option<MessageText> {
+        MessageText::from_content(category, &format!(r#"{{"components":[{components}]}}"#))
     }
 
     #[test]
-    fn templates_are_compared_by_body_and_footer_and_nothing_else() {
+    fn only_body_and_footer_are_compared() {
         const BODY: &str = r#"{"type":"BODY","text":"Hello {{1}}, you"}"#;
-        let plain = wording(Category::Utility, BODY);
+        let plain = message_text(Category::Utility, BODY);
         assert_eq!(plain.as_ref().map(MessageText::texts), Some(("Hello {{1}}, you", None)));
         let header = format!(r#"{{"type":"HEADER","format":"TEXT","text":"News"}},{BODY}"#);
-        assert_eq!(wording(Category::Marketing, &header), plain);
+        assert_eq!(message_text(Category::Marketing, &header), plain);
         let footer = format!(r#"{BODY},{{"type":"FOOTER","text":"Bye"}}"#);
-        assert_ne!(wording(Category::Utility, &footer), plain);
+        assert_ne!(message_text(Category::Utility, &footer), plain);
     }
 
     #[test]
-    fn templates_without_words_of_their_own_are_not_compared() {
+    fn authentication_templates_and_templates_without_text_are_not_compared() {
         const BODY: &str = r#"{"type":"BODY","text":"Hello"}"#;
-        assert_eq!(wording(Category::Authentication, BODY), None);
-        assert_eq!(wording(Category::Utility, r#"{"type":"BODY"}"#), None);
+        assert_eq!(message_text(Category::Authentication, BODY), None);
+        assert_eq!(message_text(Category::Utility, r#"{"type":"BODY"}"#), None);
     }
 }

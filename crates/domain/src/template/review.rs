@@ -1,4 +1,4 @@
-//! What a reviewer says: the document of a decision.
+//! Review decisions: the document in which a reviewer decides on a template.
 
 use crate::{
     document::{Document, Json},
@@ -8,10 +8,10 @@ use crate::{
     violation::Violations,
 };
 
-/// The moves that are a reviewer's.
+/// The triggers that a reviewer may use.
 const DECISIONS: &[&str] = &["approve", "reject", "pause", "resume", "disable"];
 
-/// The form of the document.
+/// The schema of the document.
 pub static DECISION: ObjectSchema = ObjectSchema {
     title: "a decision",
     fields: &[
@@ -19,7 +19,7 @@ pub static DECISION: ObjectSchema = ObjectSchema {
             name: "decision",
             presence: Presence::Required,
             field_type: FieldType::Choice(DECISIONS),
-            about: "What is to become of the template.",
+            about: "What happens to the template.",
         },
         Field {
             name: "reason",
@@ -30,7 +30,7 @@ pub static DECISION: ObjectSchema = ObjectSchema {
                 multiline: true,
                 format: StringFormat::Free,
             }),
-            about: "Why, for whoever made the template.",
+            about: "The reason, for the author of the template.",
         },
     ],
 };
@@ -38,19 +38,21 @@ pub static DECISION: ObjectSchema = ObjectSchema {
 /// A decision on a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Which move.
+    /// The transition to apply.
     pub trigger: Trigger,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
 }
 
 impl Decision {
-    /// Reads the document: a decision, or everything that is wrong with it.
+    /// Reads a document. Returns the decision or all violations.
     pub fn read(document: &Document<'_>) -> Result<Self, Violations> {
         Reader::read(document, &DECISION, |_| true, |_| {})?;
         let text = |key: &str| document.root().get(key).and_then(Json::as_str);
         Ok(Self {
-            trigger: text("decision").and_then(Trigger::parse).expect("one of the words listed"),
+            trigger: text("decision")
+                .and_then(Trigger::parse)
+                .expect("the schema lists the decisions"),
             reason: text("reason").map(str::to_owned),
         })
     }
@@ -71,14 +73,14 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_is_one_of_the_reviewers_moves() {
-        for word in DECISIONS {
-            let decision = read(&format!(r#"{{"decision":"{word}"}}"#)).unwrap();
-            assert_eq!((decision.trigger.as_str(), decision.reason), (*word, None));
+    fn a_decision_is_one_of_the_triggers_of_reviewers() {
+        for value in DECISIONS {
+            let decision = read(&format!(r#"{{"decision":"{value}"}}"#)).unwrap();
+            assert_eq!((decision.trigger.as_str(), decision.reason), (*value, None));
         }
         let loud = read(r#"{"decision":"REJECT","reason":"too\nloud"}"#).unwrap();
         assert_eq!((loud.trigger, loud.reason.as_deref()), (Trigger::Reject, Some("too\nloud")));
-        let faults = read(r#"{"decision":"delete","reason":" "}"#).unwrap_err();
-        assert_eq!(faults, ["/decision not-a-choice", "/reason empty"]);
+        let violations = read(r#"{"decision":"delete","reason":" "}"#).unwrap_err();
+        assert_eq!(violations, ["/decision not-a-choice", "/reason empty"]);
     }
 }

@@ -1,103 +1,126 @@
-//! Samples of attachments that were uploaded here: how their handles are written, where a document
-//! names them, and which files fit which header.
+//! Uploaded samples of attachments: their handles, the references to them in documents, and the file
+//! types that each header format accepts.
 
-use crate::{document::Json, document::text::has_pair};
+use crate::document::{
+    Json,
+    pointer::{Segment, pointer},
+    text::has_pair,
+};
 
-/// What a handle of ours begins with. Clients know one by a digit and a colon.
-const OURS: &str = "4::galley.";
+/// The prefix of Galley's handles. Clients recognise a handle by a digit and a colon.
+const HANDLE_PREFIX: &str = "4::galley.";
 
-/// How long the name of a sample is.
+/// The length of a sample's name.
 const NAME_LENGTH: usize = 32;
 
-/// The handle of the sample with that name.
+/// The handle of a sample.
 pub fn handle(name: &str) -> String {
-    format!("{OURS}{name}")
+    format!("{HANDLE_PREFIX}{name}")
 }
 
-/// Whether a handle says that it was given out here.
-pub fn is_ours(handle: &str) -> bool {
-    handle.starts_with(OURS)
+/// Whether a handle has the form of Galley's handles.
+pub fn is_galley_handle(handle: &str) -> bool {
+    handle.starts_with(HANDLE_PREFIX)
 }
 
-/// Whether a text can be the name of a sample: 32 letters, digits, `_` and `-`.
+/// Whether a text is a valid name of a sample: 32 letters, digits, `_` and `-`.
 pub fn is_name(text: &str) -> bool {
-    text.len() == NAME_LENGTH && text.bytes().all(is_of_name)
+    text.len() == NAME_LENGTH && text.bytes().all(is_name_byte)
 }
 
-fn is_of_name(byte: u8) -> bool {
+fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// The name of the sample with that handle, if it is one of ours.
+/// The name of the sample with that handle; `None` if it is not one of Galley's handles.
 pub fn name(handle: &str) -> Option<&str> {
-    handle.strip_prefix(OURS).filter(|name| is_name(name))
+    handle.strip_prefix(HANDLE_PREFIX).filter(|name| is_name(name))
 }
 
-/// The names of all samples of ours that the content of a template may hold, wherever they stand.
-pub fn named_in(content: &str) -> impl Iterator<Item = &str> {
-    // Hardly any JSON has two colons in a row.
-    let worth_a_search = if has_pair(content, b':') { content } else { "" };
-    worth_a_search
-        .split(OURS)
+/// The names of all samples that the content of a template refers to.
+pub fn referenced_names(content: &str) -> impl Iterator<Item = &str> {
+    // Skip the search in most documents: two colons in a row are rare in JSON.
+    let candidate = if has_pair(content, b':') { content } else { "" };
+    candidate
+        .split(HANDLE_PREFIX)
         .skip(1)
         .filter_map(|rest| rest.get(..NAME_LENGTH))
         .filter(|it| is_name(it))
 }
 
-/// A handle in the header of a document.
+/// A reference to a sample in the header of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mention {
-    /// RFC 6901 pointer to it.
+pub struct SampleReference {
+    /// RFC 6901 pointer to the handle.
     pub pointer: String,
-    /// As it is written.
+    /// The handle as written.
     pub handle: String,
     /// The header's format, in upper case.
     pub format: String,
 }
 
-/// Every handle that the headers of a document name, those of cards included.
-pub fn mentions(document: &Json<'_>) -> Vec<Mention> {
+/// The references in all headers of a document, including those of cards.
+pub fn references(document: &Json<'_>) -> Vec<SampleReference> {
     let mut found = Vec::new();
-    of_components(document, "", &mut found);
+    add_references(document, &mut Vec::new(), &mut found);
     found
 }
 
-fn of_components(parent: &Json<'_>, pointer: &str, found: &mut Vec<Mention>) {
-    for (index, component) in items(parent.get("components")).iter().enumerate() {
-        let pointer = format!("{pointer}/components/{index}");
-        for (index, card) in items(component.get("cards")).iter().enumerate() {
-            of_components(card, &format!("{pointer}/cards/{index}"), found);
+fn add_references<'d>(
+    parent: &'d Json<'d>,
+    path: &mut Vec<Segment<'d>>,
+    found: &mut Vec<SampleReference>,
+) {
+    let depth = path.len();
+    for (index, component) in array(parent.get("components")).iter().enumerate() {
+        path.extend([Segment::Key("components"), Segment::Index(index)]);
+        for (index, card) in array(component.get("cards")).iter().enumerate() {
+            path.extend([Segment::Key("cards"), Segment::Index(index)]);
+            add_references(card, path, found);
+            path.truncate(depth + 2);
         }
-        let Some(format) = component.get("format").and_then(Json::as_str) else { continue };
-        let handles = component.get("example").and_then(|example| example.get("header_handle"));
-        let pointer = format!("{pointer}/example/header_handle");
-        let mut add = |pointer: String, handle: &Json<'_>| {
-            let format = format.to_ascii_uppercase();
-            let mention = handle.as_str().map(str::to_owned);
-            found.extend(mention.map(|handle| Mention { pointer, handle, format }));
-        };
-        if let Some(text @ Json::String(_)) = handles {
-            add(pointer.clone(), text);
-        }
-        for (index, handle) in items(handles).iter().enumerate() {
-            add(format!("{pointer}/{index}"), handle);
+        add_header_references(component, path, found);
+        path.truncate(depth);
+    }
+}
+
+fn add_header_references<'d>(
+    component: &'d Json<'d>,
+    path: &mut Vec<Segment<'d>>,
+    found: &mut Vec<SampleReference>,
+) {
+    let Some(format) = component.get("format").and_then(Json::as_str) else { return };
+    let handles = component.get("example").and_then(|example| example.get("header_handle"));
+    path.extend([Segment::Key("example"), Segment::Key("header_handle")]);
+    let mut add = |path: &[Segment<'_>], handle: &str| {
+        let (pointer, format) = (pointer(path), format.to_ascii_uppercase());
+        found.push(SampleReference { pointer, handle: handle.to_owned(), format });
+    };
+    if let Some(Json::String(handle)) = handles {
+        add(path, handle);
+    }
+    for (index, handle) in array(handles).iter().enumerate() {
+        if let Some(handle) = handle.as_str() {
+            path.push(Segment::Index(index));
+            add(path, handle);
+            path.pop();
         }
     }
 }
 
-fn items<'j, 'a>(value: Option<&'j Json<'a>>) -> &'j [Json<'a>] {
+fn array<'j, 'a>(value: Option<&'j Json<'a>>) -> &'j [Json<'a>] {
     match value {
         Some(Json::Array(items)) => items,
         _ => &[],
     }
 }
 
-/// The types of files that fit a header of that format; none if it takes no file.
-pub fn types(format: &str) -> &'static [&'static str] {
+/// The media types that a header format accepts; empty if it does not take a file.
+pub fn media_types(format: &str) -> &'static [&'static str] {
     match format {
         "IMAGE" => &["image/jpeg", "image/png"],
         "VIDEO" => &["video/mp4", "video/3gpp"],
-        // WhatsApp shows a film without sound.
+        // WhatsApp plays it as a video without sound.
         "GIF" => &["video/mp4"],
         "DOCUMENT" => &["application/pdf"],
         _ => &[],
@@ -112,7 +135,7 @@ mod tests {
     const NAME: &str = "abcdefghijklmnopqrstuvwxyz_-0123";
 
     #[test]
-    fn a_handle_of_ours_holds_a_name_and_nothing_else() {
+    fn a_handle_consists_of_the_prefix_and_a_name() {
         assert_eq!(name(&handle(NAME)), Some(NAME));
         for other in [
             "",
@@ -129,34 +152,34 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_in_whatever_stands_around_them() {
+    fn referenced_names_are_found_anywhere_in_the_content() {
         let content = format!(r#"{{"a":["4::galley.{NAME}","4::galley.short"],"b":"4::galley."}}"#);
-        assert_eq!(named_in(&content).collect::<Vec<_>>(), [NAME]);
-        assert_eq!(named_in("4::galley.é").count(), 0);
-        assert_eq!(named_in("{}").count(), 0);
+        assert_eq!(referenced_names(&content).collect::<Vec<_>>(), [NAME]);
+        assert_eq!(referenced_names("4::galley.é").count(), 0);
+        assert_eq!(referenced_names("{}").count(), 0);
     }
 
     #[test]
-    fn mentions_stand_in_headers_and_in_those_of_cards() {
+    fn references_are_found_in_headers_of_messages_and_cards() {
         let text = br#"{"components":[
             {"type":"header","format":"image","example":{"header_handle":["a",7]}},
             {"type":"BODY","text":"x","example":{"body_text":["c"]}},
             {"type":"CAROUSEL","cards":[{},{"components":[
                 {"type":"HEADER","format":"VIDEO","example":{"header_handle":"b"}}]}]}]}"#;
         let document = Document::parse(text).unwrap();
-        let mention = |pointer: &str, handle: &str, format: &str| Mention {
+        let reference = |pointer: &str, handle: &str, format: &str| SampleReference {
             pointer: pointer.to_owned(),
             handle: handle.to_owned(),
             format: format.to_owned(),
         };
         let expected = [
-            mention("/components/0/example/header_handle/0", "a", "IMAGE"),
-            mention("/components/2/cards/1/components/0/example/header_handle", "b", "VIDEO"),
+            reference("/components/0/example/header_handle/0", "a", "IMAGE"),
+            reference("/components/2/cards/1/components/0/example/header_handle", "b", "VIDEO"),
         ];
-        assert_eq!(mentions(document.root()), expected);
+        assert_eq!(references(document.root()), expected);
         for other in ["[]", "{}", r#"{"components":{}}"#, r#"{"components":[7,null]}"#] {
             let document = Document::parse(other.as_bytes()).unwrap();
-            assert_eq!(mentions(document.root()), [], "{other}");
+            assert_eq!(references(document.root()), [], "{other}");
         }
     }
 }

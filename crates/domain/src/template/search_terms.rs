@@ -1,62 +1,61 @@
-//! Words for searching: how names and texts are taken apart, the same for what is kept and for
-//! what is asked.
+//! Search terms: how names and texts are split into terms, for stored templates and for queries.
 
 use crate::{
     document::{Document, Json, text::is_unspaced_letter},
     template::Template,
 };
 
-/// Longer words are searched by their beginning.
-const LONGEST_WORD: usize = 64;
+/// Longer terms are truncated.
+const MAX_TERM_CHARS: usize = 64;
 
-/// The words of a text: runs of letters and digits, their case folded. Scripts that are written
-/// without spaces give a word for each character, so that any part of a text can be found.
-pub fn words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let mut letters = 0;
+/// The terms of a text: case-folded runs of letters and digits. In scripts that are written without
+/// spaces, each character is a term, so that any part of a text can be found.
+pub fn terms(text: &str) -> Vec<String> {
+    let mut terms = Vec::new();
+    let mut term = String::new();
+    let mut length = 0;
     for letter in text.chars() {
-        let alone = is_unspaced_letter(letter);
-        if (alone || !letter.is_alphanumeric()) && !word.is_empty() {
-            words.push(std::mem::take(&mut word));
-            letters = 0;
+        let is_term = is_unspaced_letter(letter);
+        if (is_term || !letter.is_alphanumeric()) && !term.is_empty() {
+            terms.push(std::mem::take(&mut term));
+            length = 0;
         }
-        if letter.is_alphanumeric() && letters < LONGEST_WORD {
-            letters += 1;
-            // By way of the upper case, which brings together what differs in small letters only.
-            word.extend(letter.to_uppercase().flat_map(char::to_lowercase));
+        if letter.is_alphanumeric() && length < MAX_TERM_CHARS {
+            length += 1;
+            // Through upper case, which unifies letters with several lower-case forms.
+            term.extend(letter.to_uppercase().flat_map(char::to_lowercase));
         }
-        if alone {
-            words.push(std::mem::take(&mut word));
-            letters = 0;
+        if is_term {
+            terms.push(std::mem::take(&mut term));
+            length = 0;
         }
     }
-    if !word.is_empty() {
-        words.push(word);
+    if !term.is_empty() {
+        terms.push(term);
     }
-    words
+    terms
 }
 
-/// The different words of a template's name and of every text that its reader gets to see.
-pub fn words_of(template: &Template) -> Vec<String> {
-    let mut found = words(template.name());
+/// The distinct terms of a template's name and of every text that its recipient sees.
+pub fn template_terms(template: &Template) -> Vec<String> {
+    let mut found = terms(template.name());
     if let Ok(document) = Document::parse(template.content().as_bytes()) {
-        texts(document.root(), &mut |text| found.extend(words(text)));
+        visit_texts(document.root(), &mut |text| found.extend(terms(text)));
     }
     found.sort_unstable();
     found.dedup();
     found
 }
 
-/// Every member named `text`, however deep.
-fn texts(value: &Json<'_>, found: &mut impl FnMut(&str)) {
+/// Calls `visit` with every member named `text`, at any depth.
+fn visit_texts(value: &Json<'_>, visit: &mut impl FnMut(&str)) {
     match value {
-        Json::Array(items) => items.iter().for_each(|item| texts(item, found)),
+        Json::Array(items) => items.iter().for_each(|item| visit_texts(item, visit)),
         Json::Object(members) => {
             for member in members {
                 match &member.value {
-                    Json::String(text) if member.key == "text" => found(text),
-                    other => texts(other, found),
+                    Json::String(text) if member.key == "text" => visit(text),
+                    other => visit_texts(other, visit),
                 }
             }
         }
@@ -70,7 +69,7 @@ mod tests {
     use crate::rulebook::V1;
 
     #[test]
-    fn words_are_runs_of_letters_and_digits_with_their_case_folded() {
+    fn terms_are_case_folded_runs_of_letters_and_digits() {
         for (text, expected) in [
             ("Order_Shipped-2", &["order", "shipped", "2"][..]),
             ("Straße STRASSE", &["strasse", "strasse"]),
@@ -79,13 +78,13 @@ mod tests {
             ("今日はsale", &["今", "日", "は", "sale"]),
             (" \n-", &[]),
         ] {
-            assert_eq!(words(text), expected, "{text}");
+            assert_eq!(terms(text), expected, "{text}");
         }
-        assert_eq!(words(&"é".repeat(100)), ["é".repeat(64)]);
+        assert_eq!(terms(&"é".repeat(100)), ["é".repeat(64)]);
     }
 
     #[test]
-    fn name_header_body_footer_and_labels_are_searched_and_samples_are_not() {
+    fn names_and_texts_have_terms_and_samples_do_not() {
         let document = br#"{"name":"first_name","language":"en_US","category":"UTILITY",
             "allow_category_change":true,"components":[
             {"type":"HEADER","format":"TEXT","text":"head"},
@@ -94,6 +93,6 @@ mod tests {
             {"type":"BUTTONS","buttons":[{"type":"URL","text":"label","url":"https://a.b/c"}]}]}"#;
         let template = Template::read(&Document::parse(document).unwrap(), &V1).unwrap();
         let expected = ["1", "body", "first", "foot", "head", "label", "name"];
-        assert_eq!(words_of(&template), expected);
+        assert_eq!(template_terms(&template), expected);
     }
 }

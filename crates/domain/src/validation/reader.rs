@@ -9,7 +9,7 @@ mod samples;
 use crate::{
     document::{
         Document, Json,
-        pointer::{Step, pointer},
+        pointer::{Segment, pointer},
         suggest,
     },
     rulebook::{
@@ -28,7 +28,7 @@ use crate::{
 
 /// The reader's position in the document, its findings and its output.
 pub(crate) struct Reader<'d> {
-    path: Vec<Step<'d>>,
+    path: Vec<Segment<'d>>,
     violations: ViolationCollector,
     /// Number of distinct placeholders in the text or URL last read in this object; `None` if it
     /// is missing or invalid.
@@ -128,11 +128,11 @@ impl<'d> Reader<'d> {
         match object.get(field.name) {
             Some(value) if used => {
                 self.write_key(field.name);
-                self.at(Step::Key(field.name), |reader| reader.value(&field.field_type, value));
+                self.at(Segment::Key(field.name), |reader| reader.value(&field.field_type, value));
             }
             None if self.inlined_item(field, object) => {}
             None if used && required => self.missing(field.name, field.about, object),
-            Some(_) => self.at(Step::Key(field.name), |reader| match field.presence {
+            Some(_) => self.at(Segment::Key(field.name), |reader| match field.presence {
                 Presence::Forbidden(rule) => {
                     reader
                         .report(TextViolation::new(rule, "is not allowed here").hint(field.about));
@@ -286,7 +286,7 @@ impl<'d> Reader<'d> {
         };
         self.write_key(tagged.tag);
         let choice =
-            self.at(Step::Key(tagged.tag), |reader| reader.choice(tagged.tag_values(), tag));
+            self.at(Segment::Key(tagged.tag), |reader| reader.choice(tagged.tag_values(), tag));
         let variant = tagged.variants.iter().find(|variant| Some(variant.value) == choice);
         match variant.map(|variant| &variant.content) {
             Some(VariantContent::Fields(schema)) => {
@@ -303,12 +303,12 @@ impl<'d> Reader<'d> {
         match value {
             Json::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    self.at(Step::Index(index), |reader| reader.duplicates(item));
+                    self.at(Segment::Index(index), |reader| reader.duplicates(item));
                 }
             }
             Json::Object(members) => {
                 for member in members {
-                    self.at(Step::Key(&member.key), |reader| {
+                    self.at(Segment::Key(&member.key), |reader| {
                         if member.repeated {
                             let message = "appears more than once in this object";
                             let violation = TextViolation::new(Rule::DuplicateKey, message);
@@ -337,7 +337,7 @@ impl<'d> Reader<'d> {
         resolved: ResolvedSchema,
     ) {
         if let Some(warnings) = &mut self.warnings {
-            let member = |key: &str| pointer(self.path.iter().chain([&Step::Key(key)]));
+            let member = |key: &str| pointer(self.path.iter().chain([&Segment::Key(key)]));
             warnings.members(object, tagged, resolved, member);
         }
     }
@@ -351,7 +351,7 @@ impl<'d> Reader<'d> {
             None => about.to_owned(),
         };
         let violation = TextViolation::new(Rule::Required, "is required").hint(hint);
-        self.at(Step::Key(name), |reader| reader.report(violation));
+        self.at(Segment::Key(name), |reader| reader.report(violation));
     }
 
     fn wrong_type(&mut self, expected: &str, found: &Json<'_>) {
@@ -367,7 +367,7 @@ impl<'d> Reader<'d> {
     }
 
     /// Calls `read` one step deeper in the document.
-    fn at<T>(&mut self, step: Step<'d>, read: impl FnOnce(&mut Self) -> T) -> T {
+    fn at<T>(&mut self, step: Segment<'d>, read: impl FnOnce(&mut Self) -> T) -> T {
         self.path.push(step);
         let value = read(self);
         self.path.pop();

@@ -1,76 +1,76 @@
-//! How webhooks are delivered: when an event is tried again, when an endpoint is left alone for a
-//! while, and when it is given up. No clock: everything is counted from the attempt.
+//! Webhook delivery policy: when to retry an event, when to pause an endpoint, and when to disable it.
+//! There is no clock: all durations are relative to the attempt.
 
 use std::time::Duration;
 
 use crate::string_enum::string_enum;
 
-/// The longest that an endpoint can ask to be left alone.
-const LONGEST_REST: Duration = Duration::from_hours(24);
+/// Upper bound for an endpoint's `Retry-After`.
+const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
 
-/// After so many failures in a row, whatever the event, the endpoint itself is taken to be down.
-pub const PATIENCE: u32 = 10;
+/// The number of consecutive failures, over all events, after which an endpoint counts as down.
+pub const DOWN_AFTER_FAILURES: u32 = 10;
 
-/// How long an endpoint that is down is left alone at most before it is tried again.
-const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+/// Upper bound for the pause between attempts to an endpoint that is down.
+const MAX_BACKOFF: Duration = Duration::from_mins(1);
 
-/// An endpoint that has failed for so long, with nothing delivered in between, is given up.
-const GIVE_UP: Duration = Duration::from_hours(5 * 24);
+/// An endpoint that has failed this long without a successful delivery is disabled.
+const DISABLE_AFTER: Duration = Duration::from_hours(5 * 24);
 
-/// A failure so long after the one before is the first of a new row: nothing was tried meanwhile.
+/// A failure this long after the previous one starts a new streak: nothing was attempted in between.
 pub const STREAK_RESET: Duration = Duration::from_hours(48);
 
 string_enum!(
-    /// What has become of a delivery.
+    /// The status of a delivery.
     DeliveryStatus {
-        /// It is still to be delivered.
+        /// Not delivered yet.
         Waiting "waiting",
-        /// The endpoint took it.
+        /// Accepted by the endpoint.
         Delivered "delivered",
-        /// The last attempt failed, too.
+        /// The last attempt failed.
         Failed "failed",
     }
 );
 
 string_enum!(
-    /// Why nothing is delivered to an endpoint any more.
+    /// Why an endpoint is disabled.
     DisableReason {
-        /// It answered 410.
+        /// It responded with 410.
         Gone "gone",
-        /// Nothing could be delivered for five days.
+        /// All deliveries failed for five days.
         Failing "failing",
-        /// Somebody switched it off.
+        /// The account disabled it.
         SwitchedOff "switched_off",
     }
 );
 
-/// What an endpoint had to say to one attempt.
+/// The outcome of one delivery attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// 2xx: it has it.
-    Taken,
-    /// 410: it wants no more of them.
+pub enum DeliveryOutcome {
+    /// 2xx: the endpoint accepted the event.
+    Accepted,
+    /// 410: the endpoint no longer exists.
     Gone,
     /// Any other status.
     Refused {
-        /// Whether the status says that it has too much to do, or is not there just now.
+        /// Whether the status means that the endpoint is overloaded or unavailable.
         overloaded: bool,
-        /// When it asked to be tried again.
+        /// The delay that the endpoint asked for.
         retry_after: Option<Duration>,
     },
-    /// Nothing that could be understood.
-    None,
+    /// No valid response.
+    NoResponse,
 }
 
-impl Reply {
-    /// The meaning of a status.
-    pub fn of(status: u16, retry_after: Option<Duration>) -> Self {
+impl DeliveryOutcome {
+    /// The outcome for a response status.
+    pub fn from_status(status: u16, retry_after: Option<Duration>) -> Self {
         match status {
-            200..=299 => Self::Taken,
+            200..=299 => Self::Accepted,
             410 => Self::Gone,
             _ => Self::Refused {
                 overloaded: matches!(status, 429 | 502 | 503 | 504),
-                retry_after: retry_after.map(|it| it.min(LONGEST_REST)),
+                retry_after: retry_after.map(|it| it.min(MAX_RETRY_AFTER)),
             },
         }
     }
@@ -83,22 +83,22 @@ impl Reply {
     }
 }
 
-/// When attempts are made: how long to wait before each of them.
+/// The delays before each attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Schedule(Vec<Duration>);
+pub struct RetrySchedule(Vec<Duration>);
 
-/// What is to be done about an event after an attempt.
+/// What to do with an event after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Nothing: it is delivered.
+pub enum RetryDecision {
+    /// The event is delivered.
     Delivered,
-    /// Another attempt, after so long.
-    Again(Duration),
-    /// Nothing: that was the last attempt.
+    /// Retry after this delay.
+    RetryAfter(Duration),
+    /// Give up: this was the last attempt.
     Failed,
 }
 
-impl Default for Schedule {
+impl Default for RetrySchedule {
     /// Ten attempts in three days.
     fn default() -> Self {
         const MINUTE: u64 = 60;
@@ -119,68 +119,68 @@ impl Default for Schedule {
     }
 }
 
-impl Schedule {
-    /// A schedule of one to a hundred attempts, the first at once; `None` for any other.
+impl RetrySchedule {
+    /// A schedule of 1 to 100 attempts, the first without delay; `None` for any other.
     pub fn new(delays: Vec<Duration>) -> Option<Self> {
-        let good = delays.len() <= 100 && delays.first().is_some_and(Duration::is_zero);
-        good.then_some(Self(delays))
+        let is_valid = delays.len() <= 100 && delays.first().is_some_and(Duration::is_zero);
+        is_valid.then_some(Self(delays))
     }
 
-    /// What comes after the attempt number `made`. `chance`, from 0 to 1, spreads the attempts of
-    /// many events: each delay is up to a tenth shorter or longer.
-    pub fn after(&self, made: u32, reply: Reply, chance: f64) -> Verdict {
-        if reply == Reply::Taken {
-            return Verdict::Delivered;
+    /// The decision after attempt number `attempts`. `jitter`, from 0 to 1, makes each delay up to
+    /// 10% shorter or longer, which spreads the retries of many events.
+    pub fn decide(&self, attempts: u32, outcome: DeliveryOutcome, jitter: f64) -> RetryDecision {
+        if outcome == DeliveryOutcome::Accepted {
+            return RetryDecision::Delivered;
         }
-        let next = usize::try_from(made).ok().and_then(|made| self.0.get(made));
+        let next = usize::try_from(attempts).ok().and_then(|attempts| self.0.get(attempts));
         match next {
             Some(delay) => {
-                let spread = delay.mul_f64(0.9 + 0.2 * chance.clamp(0.0, 1.0));
-                Verdict::Again(spread.max(reply.retry_after()))
+                let delay = delay.mul_f64(0.9 + 0.2 * jitter.clamp(0.0, 1.0));
+                RetryDecision::RetryAfter(delay.max(outcome.retry_after()))
             }
-            None => Verdict::Failed,
+            None => RetryDecision::Failed,
         }
     }
 }
 
-/// How an endpoint has done of late.
+/// The consecutive failures of an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Health {
-    /// For how long nothing could be delivered, if the last attempt failed.
+pub struct FailureStreak {
+    /// The time since the first failure; `None` if there was none before.
     pub failing_for: Option<Duration>,
-    /// How many attempts have failed since the last that did not.
+    /// The number of failures since the last success.
     pub failures: u32,
 }
 
-/// What is to be done about an endpoint after an attempt.
+/// What to do with an endpoint after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// Nothing: it is well.
-    Well,
-    /// It has failed once more; nothing is sent to it for so long.
-    Failing(Duration),
-    /// Nothing is sent to it any more.
-    Disabled(DisableReason),
+pub enum EndpointAction {
+    /// Reset its failure streak.
+    Reset,
+    /// Count the failure and pause deliveries for this long.
+    Pause(Duration),
+    /// Disable it.
+    Disable(DisableReason),
 }
 
-impl Health {
-    /// What follows from one more attempt.
-    pub fn after(self, reply: Reply) -> Standing {
-        match reply {
-            Reply::Taken => return Standing::Well,
-            Reply::Gone => return Standing::Disabled(DisableReason::Gone),
-            Reply::Refused { .. } | Reply::None => {}
+impl FailureStreak {
+    /// The action after one more attempt.
+    pub fn decide(self, outcome: DeliveryOutcome) -> EndpointAction {
+        match outcome {
+            DeliveryOutcome::Accepted => return EndpointAction::Reset,
+            DeliveryOutcome::Gone => return EndpointAction::Disable(DisableReason::Gone),
+            DeliveryOutcome::Refused { .. } | DeliveryOutcome::NoResponse => {}
         }
-        if self.failing_for.is_some_and(|time| time >= GIVE_UP) {
-            return Standing::Disabled(DisableReason::Failing);
+        if self.failing_for.is_some_and(|time| time >= DISABLE_AFTER) {
+            return EndpointAction::Disable(DisableReason::Failing);
         }
-        let overloaded = matches!(reply, Reply::Refused { overloaded: true, .. });
-        let patience = if overloaded { 1 } else { PATIENCE };
-        let beyond = (self.failures + 1).checked_sub(patience);
-        let pause = beyond.map_or(Duration::ZERO, |beyond| {
-            Duration::from_secs(1 << beyond.min(10)).min(LONGEST_PAUSE)
+        let overloaded = matches!(outcome, DeliveryOutcome::Refused { overloaded: true, .. });
+        let down_after = if overloaded { 1 } else { DOWN_AFTER_FAILURES };
+        let excess = (self.failures + 1).checked_sub(down_after);
+        let pause = excess.map_or(Duration::ZERO, |excess| {
+            Duration::from_secs(1 << excess.min(10)).min(MAX_BACKOFF)
         });
-        Standing::Failing(pause.max(reply.retry_after()))
+        EndpointAction::Pause(pause.max(outcome.retry_after()))
     }
 }
 
@@ -188,73 +188,96 @@ impl Health {
 mod tests {
     use super::*;
 
-    const FAILED: Reply = Reply::Refused { overloaded: false, retry_after: None };
+    const FAILED: DeliveryOutcome =
+        DeliveryOutcome::Refused { overloaded: false, retry_after: None };
 
-    fn asked(seconds: u64) -> Reply {
-        Reply::of(503, Some(Duration::from_secs(seconds)))
+    fn retry_after(seconds: u64) -> DeliveryOutcome {
+        DeliveryOutcome::from_status(503, Some(Duration::from_secs(seconds)))
     }
 
     #[test]
     fn ten_attempts_are_spread_over_three_days_and_a_few_hours() {
-        let schedule = Schedule::default();
-        let mut all = Duration::ZERO;
-        for made in 1..10 {
-            let Verdict::Again(delay) = schedule.after(made, FAILED, 0.5) else {
-                panic!("{made} attempts are not all")
+        let schedule = RetrySchedule::default();
+        let mut total = Duration::ZERO;
+        for attempts in 1..10 {
+            let RetryDecision::RetryAfter(delay) = schedule.decide(attempts, FAILED, 0.5) else {
+                panic!("no retry after attempt {attempts}")
             };
-            all += delay;
+            total += delay;
         }
-        assert_eq!(all.as_secs(), 75 * 3_600 + 35 * 60 + 5);
-        assert_eq!(schedule.after(10, FAILED, 0.5), Verdict::Failed);
-        assert_eq!(schedule.after(10, Reply::Taken, 0.5), Verdict::Delivered);
+        assert_eq!(total.as_secs(), 75 * 3_600 + 35 * 60 + 5);
+        assert_eq!(schedule.decide(10, FAILED, 0.5), RetryDecision::Failed);
+        assert_eq!(schedule.decide(10, DeliveryOutcome::Accepted, 0.5), RetryDecision::Delivered);
     }
 
     #[test]
-    fn chance_moves_a_delay_by_a_tenth_at_most() {
-        let delay = |chance| Schedule::default().after(2, FAILED, chance);
-        assert_eq!(delay(0.0), Verdict::Again(Duration::from_secs(270)));
-        assert_eq!(delay(1.0), Verdict::Again(Duration::from_secs(330)));
+    fn jitter_changes_a_delay_by_at_most_ten_percent() {
+        let delay = |jitter| RetrySchedule::default().decide(2, FAILED, jitter);
+        assert_eq!(delay(0.0), RetryDecision::RetryAfter(Duration::from_secs(270)));
+        assert_eq!(delay(1.0), RetryDecision::RetryAfter(Duration::from_secs(330)));
         assert_eq!(delay(7.0), delay(1.0));
     }
 
     #[test]
-    fn only_2xx_is_success() {
+    fn only_2xx_is_accepted() {
         for status in [100, 199, 300, 301, 302, 304, 307, 308, 400, 404, 500, 599] {
-            assert_eq!(Reply::of(status, None), FAILED, "{status}");
+            assert_eq!(DeliveryOutcome::from_status(status, None), FAILED, "{status}");
         }
-        let overloaded = Reply::Refused { overloaded: true, retry_after: None };
-        assert_eq!([429, 502, 503, 504].map(|it| Reply::of(it, None)), [overloaded; 4]);
-        assert_eq!([200, 201, 204, 299].map(|it| Reply::of(it, None)), [Reply::Taken; 4]);
-        assert_eq!(Reply::of(410, None), Reply::Gone);
+        let overloaded = DeliveryOutcome::Refused { overloaded: true, retry_after: None };
+        assert_eq!(
+            [429, 502, 503, 504].map(|it| DeliveryOutcome::from_status(it, None)),
+            [overloaded; 4]
+        );
+        assert_eq!(
+            [200, 201, 204, 299].map(|it| DeliveryOutcome::from_status(it, None)),
+            [DeliveryOutcome::Accepted; 4]
+        );
+        assert_eq!(DeliveryOutcome::from_status(410, None), DeliveryOutcome::Gone);
     }
 
     #[test]
-    fn what_an_endpoint_asks_for_is_waited_for_up_to_a_day() {
-        let schedule = Schedule::default();
-        assert_eq!(schedule.after(1, asked(60), 0.5), Verdict::Again(Duration::from_mins(1)));
-        assert_eq!(schedule.after(1, asked(1), 0.5), Verdict::Again(Duration::from_secs(5)));
-        assert_eq!(schedule.after(1, asked(999_999), 0.5), Verdict::Again(LONGEST_REST));
-        assert_eq!(Health::default().after(asked(60)), Standing::Failing(Duration::from_mins(1)));
+    fn retry_after_is_respected_up_to_one_day() {
+        let schedule = RetrySchedule::default();
+        assert_eq!(
+            schedule.decide(1, retry_after(60), 0.5),
+            RetryDecision::RetryAfter(Duration::from_mins(1))
+        );
+        assert_eq!(
+            schedule.decide(1, retry_after(1), 0.5),
+            RetryDecision::RetryAfter(Duration::from_secs(5))
+        );
+        assert_eq!(
+            schedule.decide(1, retry_after(999_999), 0.5),
+            RetryDecision::RetryAfter(MAX_RETRY_AFTER)
+        );
+        assert_eq!(
+            FailureStreak::default().decide(retry_after(60)),
+            EndpointAction::Pause(Duration::from_mins(1))
+        );
     }
 
     #[test]
-    fn an_endpoint_that_always_fails_is_tried_less_and_less_until_it_is_given_up() {
+    fn a_failing_endpoint_is_paused_with_backoff_and_finally_disabled() {
         let after = |failures, hours| {
             let failing_for = Some(Duration::from_hours(hours));
-            Health { failing_for, failures }.after(Reply::None)
+            FailureStreak { failing_for, failures }.decide(DeliveryOutcome::NoResponse)
         };
-        let overloaded = Reply::of(429, None);
+        let overloaded = DeliveryOutcome::from_status(429, None);
         assert_eq!(
-            [0, 1, 2].map(|failures| Health { failing_for: None, failures }.after(overloaded)),
-            [1, 2, 4].map(|seconds| Standing::Failing(Duration::from_secs(seconds)))
+            [0, 1, 2]
+                .map(|failures| FailureStreak { failing_for: None, failures }.decide(overloaded)),
+            [1, 2, 4].map(|seconds| EndpointAction::Pause(Duration::from_secs(seconds)))
         );
-        assert_eq!(after(8, 1), Standing::Failing(Duration::ZERO));
-        assert_eq!(after(9, 1), Standing::Failing(Duration::from_secs(1)));
-        assert_eq!(after(11, 1), Standing::Failing(Duration::from_secs(4)));
-        assert_eq!(after(4_000_000, 119), Standing::Failing(LONGEST_PAUSE));
-        assert_eq!(after(12, 120), Standing::Disabled(DisableReason::Failing));
-        assert_eq!(Health::default().after(Reply::Gone), Standing::Disabled(DisableReason::Gone));
-        let old = Health { failing_for: Some(Duration::from_hours(500)), failures: 3 };
-        assert_eq!(old.after(Reply::Taken), Standing::Well);
+        assert_eq!(after(8, 1), EndpointAction::Pause(Duration::ZERO));
+        assert_eq!(after(9, 1), EndpointAction::Pause(Duration::from_secs(1)));
+        assert_eq!(after(11, 1), EndpointAction::Pause(Duration::from_secs(4)));
+        assert_eq!(after(4_000_000, 119), EndpointAction::Pause(MAX_BACKOFF));
+        assert_eq!(after(12, 120), EndpointAction::Disable(DisableReason::Failing));
+        assert_eq!(
+            FailureStreak::default().decide(DeliveryOutcome::Gone),
+            EndpointAction::Disable(DisableReason::Gone)
+        );
+        let old = FailureStreak { failing_for: Some(Duration::from_hours(500)), failures: 3 };
+        assert_eq!(old.decide(DeliveryOutcome::Accepted), EndpointAction::Reset);
     }
 }

@@ -1,5 +1,5 @@
-//! The form in which an endpoint is sent events: ours, or that of WhatsApp's Graph API; and which
-//! event becomes what there.
+//! The format of webhook deliveries: Galley's own or that of WhatsApp's Graph API, and how events map
+//! to the latter.
 
 use crate::{
     string_enum::string_enum,
@@ -7,29 +7,29 @@ use crate::{
 };
 
 string_enum!(
-    /// How an endpoint is sent events. It never changes.
+    /// The format of the events that an endpoint receives. It is fixed at registration.
     Format {
-        /// The event as the feed has it, signed as Standard Webhooks says.
+        /// Events as in the event feed, signed according to Standard Webhooks.
         Galley "galley",
-        /// As Meta sends changes of templates, in its envelope and with its signature.
+        /// Meta's payload and signature for changes of templates.
         Whatsapp "whatsapp",
     }
 );
 
 string_enum!(
-    /// A change as the Graph API tells it, by the name of its field.
+    /// A change in the Graph API, named by its field.
     Update {
-        /// The status is another one, or the template is gone.
+        /// The status has changed, or the template was deleted.
         Status "message_template_status_update",
-        /// There is a new version.
+        /// The template has a new version.
         Components "message_template_components_update",
-        /// The category is another one.
+        /// The category has changed.
         Category "template_category_update",
     }
 );
 
-/// Why a template was rejected, in the words that clients of the Graph API know.
-const REASONS: &[&str] = &[
+/// The reasons for a rejection in the Graph API.
+const REJECTION_REASONS: &[&str] = &[
     "ABUSIVE_CONTENT",
     "INCORRECT_CATEGORY",
     INVALID_FORMAT,
@@ -38,24 +38,24 @@ const REASONS: &[&str] = &[
     "TAG_CONTENT_MISMATCH",
 ];
 
-/// The reason that comes with words of its own.
+/// The reason that is sent with a free-text explanation.
 pub const INVALID_FORMAT: &str = "INVALID_FORMAT";
 
 impl Format {
-    /// Whether such an event is sent at all. The status is what the template was then; an event
-    /// that is not about a template has none.
-    pub fn sends(self, event: EventType, status: Option<Status>) -> bool {
-        self == Self::Galley || !Update::of(event, status).is_empty()
+    /// Whether this format includes an event. `status` is the status of the template at that time;
+    /// `None` for an event that is not about a template.
+    pub fn includes(self, event: EventType, status: Option<Status>) -> bool {
+        self == Self::Galley || !Update::for_event(event, status).is_empty()
     }
 }
 
 impl Update {
-    /// What an event becomes there.
+    /// The updates to send for an event.
     ///
-    /// A template that was made and waits is not told of: the first to be heard of it is the
-    /// review. An edit tells its components; that it waits is not told either, but that it was
-    /// approved at once is, as no review will.
-    pub fn of(event: EventType, status: Option<Status>) -> &'static [Self] {
+    /// The creation of a PENDING template is not sent: its first update is the review. An edit
+    /// sends the components. It also sends the status if the edit was approved automatically,
+    /// because no review will follow.
+    pub fn for_event(event: EventType, status: Option<Status>) -> &'static [Self] {
         match (event, status) {
             (EventType::WebhookDisabled, _) | (EventType::Created, Some(Status::Pending)) => &[],
             (EventType::Edited, Some(Status::Approved)) => &[Self::Components, Self::Status],
@@ -75,16 +75,17 @@ impl Update {
     }
 }
 
-/// The `event` of a status update: what the template is now. One that is approved under a pause is
-/// still paused.
-pub fn status_word(event: EventType, status: Status) -> &'static str {
+/// The `event` field of a status update: the current status of the template. A template that is
+/// approved while paused remains PAUSED.
+pub fn status_event(event: EventType, status: Status) -> &'static str {
     if event == EventType::Deleted { "DELETED" } else { status.as_str() }
 }
 
-/// The word for a rejection; a reviewer who writes one of them, alone or before a colon, means it.
-pub fn rejection_word(reason: Option<&str>) -> &'static str {
-    let word = reason.unwrap_or_default().split(':').next().unwrap_or_default().trim();
-    let known = REASONS.iter().find(|known| known.eq_ignore_ascii_case(word));
+/// The rejection reason of the Graph API. A reviewer selects one by writing it as the whole reason or
+/// before a colon.
+pub fn graph_rejection_reason(reason: Option<&str>) -> &'static str {
+    let code = reason.unwrap_or_default().split(':').next().unwrap_or_default().trim();
+    let known = REJECTION_REASONS.iter().find(|known| known.eq_ignore_ascii_case(code));
     known.copied().unwrap_or(INVALID_FORMAT)
 }
 
@@ -102,12 +103,12 @@ mod tests {
     ];
 
     #[test]
-    fn each_event_is_sent_in_our_form_and_becomes_what_the_table_says_in_the_other() {
-        let told = |event: &str, status: Option<Status>| -> Vec<&str> {
+    fn the_galley_format_includes_every_event_and_the_whatsapp_format_maps_them_to_updates() {
+        let updates = |event: &str, status: Option<Status>| -> Vec<&str> {
             let event = EventType::parse(event).unwrap();
-            assert!(Format::Galley.sends(event, status));
-            let updates = Update::of(event, status);
-            assert_eq!(Format::Whatsapp.sends(event, status), !updates.is_empty());
+            assert!(Format::Galley.includes(event, status));
+            let updates = Update::for_event(event, status);
+            assert_eq!(Format::Whatsapp.includes(event, status), !updates.is_empty());
             updates.iter().map(|update| update.as_str()).collect()
         };
         for event in EventType::VALUES {
@@ -121,14 +122,14 @@ mod tests {
                     ("template.category_changed", _) => &["template_category_update"],
                     _ => &["message_template_status_update"],
                 };
-                assert_eq!(told(event, status), expected, "{event} {status:?}");
+                assert_eq!(updates(event, status), expected, "{event} {status:?}");
             }
         }
     }
 
     #[test]
-    fn the_word_is_what_the_template_is_then() {
-        for (event, status, word) in [
+    fn a_status_event_is_the_current_status_or_deleted() {
+        for (event, status, expected) in [
             (EventType::Created, Status::Approved, "APPROVED"),
             (EventType::Approved, Status::Approved, "APPROVED"),
             (EventType::Approved, Status::Paused, "PAUSED"),
@@ -138,13 +139,13 @@ mod tests {
             (EventType::Disabled, Status::Disabled, "DISABLED"),
             (EventType::Deleted, Status::Approved, "DELETED"),
         ] {
-            assert_eq!(status_word(event, status), word, "{event:?}");
+            assert_eq!(status_event(event, status), expected, "{event:?}");
         }
     }
 
     #[test]
-    fn a_reviewer_who_writes_a_known_word_alone_or_before_a_colon_means_it() {
-        for (reason, word) in [
+    fn a_known_reason_alone_or_before_a_colon_is_sent_as_such() {
+        for (reason, expected) in [
             (None, "INVALID_FORMAT"),
             (Some("too loud"), "INVALID_FORMAT"),
             (Some("SCAM"), "SCAM"),
@@ -155,7 +156,7 @@ mod tests {
             (Some("SCAM_LIKE"), "INVALID_FORMAT"),
             (Some("NONE"), "INVALID_FORMAT"),
         ] {
-            assert_eq!(rejection_word(reason), word, "{reason:?}");
+            assert_eq!(graph_rejection_reason(reason), expected, "{reason:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Documents to begin with, and what is said of their conversion.
+//! Sample documents, and helpers that convert them.
 
 use galley_domain::{
     convert::{self, Conversion, Direction, Note},
@@ -27,7 +27,7 @@ pub(crate) fn converted(document: &Value, direction: Direction) -> (Value, Vec<S
     (written(&conversion), conversion.notes.iter().map(line).collect())
 }
 
-/// The result as it is written.
+/// The result as JSON.
 pub(crate) fn written(conversion: &Conversion) -> Value {
     let text = serde_json::to_string(conversion.document.root()).unwrap();
     serde_json::from_str(&text).unwrap()

@@ -1,5 +1,5 @@
-//! Whatever goes in: nothing panics, what comes out without a note comes back equal, and what is
-//! told to be complete is taken by the other rulebook.
+//! Properties: nothing panics, a conversion without notes is reversible, and a result that is reported
+//! as complete is valid.
 
 use galley_domain::{
     convert::{Direction, Issue, Level, Note},
@@ -19,7 +19,7 @@ fn one_of(words: &'static [&'static str]) -> impl Strategy<Value = String> {
     prop::sample::select(words).prop_map(str::to_owned)
 }
 
-/// Words of both rulebooks, and any others.
+/// Keys of both rulebooks, and arbitrary ones.
 fn word() -> impl Strategy<Value = String> {
     let known = one_of(&[
         "HEADER",
@@ -83,7 +83,7 @@ fn anything() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The pieces of a document of `v1`, many of which the other side has, too.
+/// Components of a `v1` document, many of which `whatsapp` also supports.
 fn pieces() -> impl Strategy<Value = Vec<Value>> {
     let header = prop_oneof![
         one_of(&["Hello", "Hello \u{1f600}", "*Hello*"])
@@ -140,7 +140,7 @@ fn document() -> impl Strategy<Value = Value> {
     )
 }
 
-/// A document of the table in which something else stands in one place.
+/// A document of the table with one value replaced.
 fn damaged() -> impl Strategy<Value = (Direction, Value)> {
     let good = prop::sample::select(table::rows());
     let leaf = prop_oneof![
@@ -175,7 +175,7 @@ fn read(document: &Value, rulebook: &Rulebook) -> Option<Template> {
     Template::read(&Document::parse(text.as_bytes()).unwrap(), rulebook).ok()
 }
 
-/// Whether a note points at something that is there, or at what somebody lacks.
+/// Whether a note points at an existing value or at a missing one.
 fn is_of(document: &Value, note: &Note) -> bool {
     let parent = note.pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
     document.pointer(&note.pointer).or(document.pointer(parent)).is_some()
@@ -200,9 +200,9 @@ proptest! {
     }
 
     #[test]
-    fn what_is_not_told_to_be_incomplete_is_taken_there(document in document()) {
+    fn a_result_that_is_not_reported_as_incomplete_is_valid(document in document()) {
         let there = try_convert(&document, Direction::ToWhatsapp).unwrap();
-        // A sample that is still to be uploaded is taken as well: nobody looks behind a handle.
+        // A sample to upload is accepted as well, because handles are not checked.
         let wanted = |note: &Note| {
             note.level == Level::Incomplete && note.id != Issue::SampleUpload.id()
         };

@@ -1,4 +1,4 @@
-//! What comes out of whole documents, and what the other rulebook still wants of it.
+//! Results of whole documents, and violations of the target rulebook.
 
 use galley_domain::{
     convert::Direction::{self, ToV1, ToWhatsapp},
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::fixture::{body, converted, try_convert, v1, whatsapp, with};
 
 #[test]
-fn a_document_that_both_can_say_is_the_same_on_both_sides() {
+fn a_document_that_both_rulebooks_support_is_unchanged() {
     let components = json!([
         {"type": "HEADER", "format": "TEXT", "text": "Order {{1}}", "example": {"header_text": ["4711"]}},
         {"type": "BODY", "text": "Hi {{1}}, your order {{2}} is on its way to you.",
@@ -23,13 +23,13 @@ fn a_document_that_both_can_say_is_the_same_on_both_sides() {
         ]},
     ]);
     let document = v1(&components);
-    let (there, told) = converted(&document, ToWhatsapp);
-    assert_eq!((&there, told), (&document, vec![]));
+    let (there, notes) = converted(&document, ToWhatsapp);
+    assert_eq!((&there, notes), (&document, vec![]));
     assert_eq!(converted(&there, ToV1), (document, vec![]));
 }
 
 #[test]
-fn members_stand_in_the_order_of_the_rulebook() {
+fn members_have_the_order_of_the_rulebook() {
     let document = json!({"components": [{"text": "Hi", "type": "body"}], "allow_category_change": true,
         "category": "utility", "language": "en_US", "name": "n", "colour": "red"});
     let conversion = try_convert(&document, ToWhatsapp).unwrap();
@@ -40,7 +40,7 @@ fn members_stand_in_the_order_of_the_rulebook() {
 }
 
 #[test]
-fn names_and_languages_are_those_of_the_other_side() {
+fn names_and_languages_are_adapted_to_the_target_rulebook() {
     for (name, becomes) in [
         ("Spring Sale 2026!", "spring_sale_2026"),
         ("caf\u{e9}-menu", "cafe_menu"),
@@ -55,8 +55,8 @@ fn names_and_languages_are_those_of_the_other_side() {
         assert_eq!(there["name"], becomes);
     }
     let language = |document: Value, code: &str, direction: Direction| {
-        let (there, told) = converted(&with(document, "language", json!(code)), direction);
-        (there["language"].as_str().unwrap().to_owned(), told)
+        let (there, notes) = converted(&with(document, "language", json!(code)), direction);
+        (there["language"].as_str().unwrap().to_owned(), notes)
     };
     let there = |code: &str| language(v1(&json!([body()])), code, ToWhatsapp);
     let back = |code: &str| language(whatsapp(&json!([body()])), code, ToV1);
@@ -74,7 +74,7 @@ fn names_and_languages_are_those_of_the_other_side() {
 }
 
 #[test]
-fn attachments_change_their_kind_and_keep_the_address_of_the_sample() {
+fn attachments_change_their_format_and_keep_the_url_of_the_sample() {
     for (format, url) in [
         ("IMAGE", "https://shop.example/a.jpg"),
         ("VIDEO", "https://shop.example/a.mp4?x=1"),
@@ -82,23 +82,23 @@ fn attachments_change_their_kind_and_keep_the_address_of_the_sample() {
     ] {
         let header = json!({"type": "HEADER", "format": "MEDIA", "example": {"media_url": url}});
         let document = v1(&json!([header, body()]));
-        let (there, told) = converted(&document, ToWhatsapp);
+        let (there, notes) = converted(&document, ToWhatsapp);
         let header =
             json!({"type": "HEADER", "format": format, "example": {"header_handle": [url]}});
         assert_eq!(there["components"][0], header);
-        assert_eq!(told, ["incomplete sample-upload /components/0/example/media_url"]);
+        assert_eq!(notes, ["incomplete sample-upload /components/0/example/media_url"]);
         assert_eq!(converted(&there, ToV1), (document, vec![]));
     }
     let header =
         json!({"type": "HEADER", "format": "IMAGE", "example": {"header_handle": ["4::aW1h"]}});
-    let (there, told) = converted(&whatsapp(&json!([header, body()])), ToV1);
+    let (there, notes) = converted(&whatsapp(&json!([header, body()])), ToV1);
     assert_eq!(there["components"][0], json!({"type": "HEADER", "format": "MEDIA"}));
-    // That the rulebook misses the sample as well need not be said.
-    assert_eq!(told, ["incomplete sample-address /components/0/example/header_handle"]);
+    // The rulebook's violation about the missing sample is not repeated.
+    assert_eq!(notes, ["incomplete sample-address /components/0/example/header_handle"]);
 }
 
 #[test]
-fn names_of_placeholders_become_numbers_with_their_samples() {
+fn named_placeholders_and_their_samples_become_numbered() {
     let example = |name: &str, value: &str| json!({"param_name": name, "example": value});
     let components = json!([
         {"type": "HEADER", "format": "TEXT", "text": "For {{who}}",
@@ -108,9 +108,9 @@ fn names_of_placeholders_become_numbers_with_their_samples() {
     ]);
     let document = with(whatsapp(&components), "parameter_format", json!("named"));
     let conversion = try_convert(&document, ToV1).unwrap();
-    let told = conversion.notes.iter().map(|it| &*it.message).collect::<Vec<_>>();
+    let notes = conversion.notes.iter().map(|it| &*it.message).collect::<Vec<_>>();
     assert_eq!(
-        told,
+        notes,
         ["`{{who}}` becomes `{{1}}`", "`{{first}}` becomes `{{1}}`, `{{order}}` becomes `{{2}}`"]
     );
     let (there, _) = converted(&document, ToV1);
@@ -125,9 +125,9 @@ fn names_of_placeholders_become_numbers_with_their_samples() {
 }
 
 #[test]
-fn what_is_lost_moves_no_pointer() {
+fn pointers_refer_to_the_source_even_after_dropped_components() {
     let long = "x".repeat(26);
-    // A place is lost above, and a button before: what v1 refuses is told where the source has it.
+    // A component and a button before it are dropped; violations still point into the source.
     let components = json!([
         {"type": "HEADER", "format": "LOCATION"},
         {"type": "BUTTONS", "buttons": [
@@ -136,22 +136,22 @@ fn what_is_lost_moves_no_pointer() {
         ]},
         body(),
     ]);
-    let (there, told) = converted(&whatsapp(&components), ToV1);
+    let (there, notes) = converted(&whatsapp(&components), ToV1);
     assert_eq!(there["components"].as_array().unwrap().len(), 2);
     assert_eq!(there["components"][0]["buttons"].as_array().unwrap().len(), 1);
     assert_eq!(
-        told,
+        notes,
         ["lost component-lost /components/0", "lost button-lost /components/1/buttons/0"]
     );
 
     let components = json!([body(), {"type": "BUTTONS", "buttons": [
         {"type": "QUICK_REPLY", "text": "Yes"}, {"type": "QUICK_REPLY", "text": long}]}]);
-    let (_, told) = converted(&v1(&components), ToWhatsapp);
-    assert_eq!(told, ["incomplete too-long /components/1/buttons/1/text"]);
+    let (_, notes) = converted(&v1(&components), ToWhatsapp);
+    assert_eq!(notes, ["incomplete too-long /components/1/buttons/1/text"]);
 }
 
 #[test]
-fn a_one_time_code_is_handed_over_by_its_own_button() {
+fn a_one_time_code_is_delivered_by_an_otp_button() {
     let components = json!([
         {"type": "HEADER", "format": "TEXT", "text": "Log in"},
         {"type": "BODY", "text": "Your code is {{1}}.", "example": {"body_text": [["1234"]]}},
@@ -162,12 +162,12 @@ fn a_one_time_code_is_handed_over_by_its_own_button() {
         ]},
     ]);
     let document = with(v1(&components), "category", json!("AUTHENTICATION"));
-    let (there, told) = converted(&document, ToWhatsapp);
+    let (there, notes) = converted(&document, ToWhatsapp);
     let otp = json!({"type": "OTP", "otp_type": "COPY_CODE"});
     let expected = json!([{"type": "BODY"}, {"type": "BUTTONS", "buttons": [otp]}]);
     assert_eq!(there["components"], expected);
     assert_eq!(
-        told,
+        notes,
         [
             "lost component-lost /components/0",
             "lost text-of-whatsapp /components/1/text",
@@ -179,7 +179,7 @@ fn a_one_time_code_is_handed_over_by_its_own_button() {
 }
 
 #[test]
-fn what_its_own_rulebook_refuses_is_not_converted() {
+fn an_invalid_source_is_not_converted() {
     let document = json!({"name": "n"});
     for direction in [ToWhatsapp, ToV1] {
         let refused = try_convert(&document, direction).unwrap_err();
@@ -188,7 +188,7 @@ fn what_its_own_rulebook_refuses_is_not_converted() {
 }
 
 #[test]
-fn there_is_a_way_between_two_rulebooks_and_none_from_one_to_itself() {
+fn conversions_exist_between_different_rulebooks_only() {
     assert_eq!(Direction::between(&V1, &WHATSAPP), Some(ToWhatsapp));
     assert_eq!(Direction::between(&WHATSAPP, &V1), Some(ToV1));
     assert_eq!(Direction::between(&V1, &V1), None);

@@ -1,4 +1,4 @@
-//! Every issue: the smallest document that has it, with its place, and the nearest that has not.
+//! Every issue: a minimal document with it, its pointer, and the closest document without it.
 
 use std::collections::HashSet;
 
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use super::fixture::{body, button, converted, v1, whatsapp, with};
 
-/// An issue, its place, a document that has it, and one that has not.
+/// An issue, its pointer, a document with it, and one without it.
 type Row = (Issue, &'static str, Value, Value);
 
-/// Every row, and in which direction its documents go.
+/// Every row and the direction of its conversion.
 pub(crate) fn rows() -> Vec<(Direction, Row)> {
     let there = to_whatsapp().into_iter().map(|row| (ToWhatsapp, row));
     let back = texts_to_v1().into_iter().chain(pieces_to_v1()).map(|row| (ToV1, row));
@@ -220,14 +220,14 @@ fn pieces_to_v1() -> Vec<Row> {
 }
 
 #[test]
-fn every_issue_is_told_of_the_smallest_document_and_not_of_the_nearest() {
+fn every_issue_is_reported_for_a_minimal_document_and_not_for_the_closest_one_without_it() {
     let mut seen = HashSet::new();
     for (direction, (issue, pointer, has, has_not)) in rows() {
         let line = format!("{} {} {pointer}", issue.level().as_str(), issue.id());
-        let (_, told) = converted(&has, direction);
-        assert!(told.contains(&line), "{line} is not among {told:?}");
-        let (_, told) = converted(&has_not, direction);
-        assert!(!told.contains(&line), "{line} is told of {has_not}");
+        let (_, notes) = converted(&has, direction);
+        assert!(notes.contains(&line), "{line} is not among {notes:?}");
+        let (_, notes) = converted(&has_not, direction);
+        assert!(!notes.contains(&line), "{line} is notes of {has_not}");
         seen.insert(issue);
     }
     let all: HashSet<Issue> = Issue::ALL.iter().copied().collect();
@@ -235,7 +235,7 @@ fn every_issue_is_told_of_the_smallest_document_and_not_of_the_nearest() {
 }
 
 #[test]
-fn every_issue_stands_on_its_page_and_is_called_like_no_rule() {
+fn every_issue_is_documented_and_its_id_differs_from_rule_ids() {
     let page = include_str!("../../../../docs/convert.md");
     for issue in Issue::ALL {
         assert!(Rule::ALL.iter().all(|rule| rule.id() != issue.id()), "{}", issue.id());

@@ -1,4 +1,4 @@
-//! Templates to begin with, and what becomes of them and some values.
+//! Sample templates, and helpers that render them.
 
 use galley_domain::{
     document::Document,
@@ -25,7 +25,7 @@ pub(crate) fn template(components: &Value) -> Template {
     of("MARKETING", components)
 }
 
-/// A template with a body that takes nothing, and this component.
+/// A template with a body without placeholders and this component.
 pub(crate) fn and(component: &Value) -> Template {
     template(&json!([{"type": "BODY", "text": "b"}, component]))
 }
@@ -103,7 +103,7 @@ pub(crate) fn offer(ends: bool) -> Template {
     ]))
 }
 
-/// Two cards with a picture, a text with a value, and two buttons.
+/// Two cards with an image, a text with a placeholder, and two buttons.
 pub(crate) fn carousel() -> Template {
     let card = json!({"components": [
         media("IMAGE"),
@@ -122,7 +122,7 @@ pub(crate) fn products() -> Template {
     template(&json!([{"type": "BODY", "text": "b"}, {"type": "CAROUSEL", "cards": [card, card]}]))
 }
 
-/// What a store may have kept in other days.
+/// A stored template that met older rules.
 #[expect(clippy::disallowed_methods, reason = "what a store may have kept is tried here")]
 pub(crate) fn stored(category: Category, content: &str) -> Template {
     Template::restore("n".to_owned(), "en_US".to_owned(), category, true, content.to_owned())
@@ -135,7 +135,7 @@ pub(crate) fn try_render(template: &Template, values: &Value) -> Result<Value, V
 pub(crate) fn try_text(template: &Template, values: &str) -> Result<Value, Violations> {
     let values = Document::parse(values.as_bytes()).unwrap();
     let rendered = render::render(template, &WHATSAPP, &values)?;
-    // As text first: that is how it is answered.
+    // Through text, as in a response.
     Ok(serde_json::from_str(&serde_json::to_string(&rendered).unwrap()).unwrap())
 }
 
@@ -145,11 +145,11 @@ pub(crate) fn rendered(template: &Template, values: &Value) -> (Value, Value) {
     (rendered["texts"].clone(), rendered["payload"]["template"]["components"].clone())
 }
 
-pub(crate) fn told(template: &Template, values: &Value) -> Vec<String> {
-    told_text(template, &values.to_string())
+pub(crate) fn violation_lines(template: &Template, values: &Value) -> Vec<String> {
+    violation_text(template, &values.to_string())
 }
 
-pub(crate) fn told_text(template: &Template, values: &str) -> Vec<String> {
+pub(crate) fn violation_text(template: &Template, values: &str) -> Vec<String> {
     match try_text(template, values) {
         Ok(_) => Vec::new(),
         Err(violations) => violations.listed().iter().map(line).collect(),
@@ -157,6 +157,6 @@ pub(crate) fn told_text(template: &Template, values: &str) -> Vec<String> {
 }
 
 fn line(violation: &Violation) -> String {
-    assert!(violation.hint.is_some(), "{violation:?} says how to mend it");
+    assert!(violation.hint.is_some(), "{violation:?} has a hint");
     format!("{} {}", violation.pointer, violation.rule.id())
 }

@@ -1,15 +1,15 @@
-//! No part is passed over: each kind of the rulebook's table is known, and what the table does not
-//! have is told.
+//! No component is skipped: every type in the rulebook can be rendered, and unknown types are
+//! reported.
 
 use galley_domain::rulebook::{
     Category, FieldType, ObjectSchema, TaggedObject, VariantContent, WHATSAPP,
 };
 use serde_json::{Value, json};
 
-use super::fixture::{stored, told};
+use super::fixture::{stored, violation_lines};
 
-/// Every object that the table lets a document hold below this part, each as a pair of the list
-/// that it stands in and the least that tells its kind.
+/// Every type of object that the schema allows in a document: its array and the fields that identify
+/// its type.
 fn kinds(part: &'static ObjectSchema, found: &mut Vec<(&'static str, Value)>) {
     for field in part.fields {
         match &field.field_type {
@@ -41,16 +41,16 @@ fn variants(
 
 fn unknown(category: Category, components: &Value) -> bool {
     let template = stored(category, &json!({"components": components}).to_string());
-    told(&template, &json!({})).contains(&" part-unknown".to_owned())
+    violation_lines(&template, &json!({})).contains(&" part-unknown".to_owned())
 }
 
 #[test]
-fn every_kind_of_the_table_is_known() {
+fn every_type_in_the_rulebook_can_be_rendered() {
     let mut found = Vec::new();
     kinds(WHATSAPP.template, &mut found);
     assert!(found.len() > 25, "{found:?}");
     for (list, mut piece) in found {
-        // What these kinds have at least, and a new kind most likely, too.
+        // The minimal fields of these types, and likely of future ones.
         let members = json!({"text": "t", "url": "https://a.b", "phone_number": "+15550001111",
             "buttons": [{"type": "QUICK_REPLY", "text": "t"}], "limited_time_offer": {"text": "t"},
             "cards": [{"components": [{"type": "BODY", "text": "t"}]}]});
@@ -63,15 +63,15 @@ fn every_kind_of_the_table_is_known() {
             }
             _ => json!([piece]),
         };
-        // A code that is missing hides its button: with one it is shown.
+        // A button is shown only if its code is present.
         let template = stored(category, &json!({"components": components}).to_string());
-        let lines = told(&template, &json!({"body": ["1"]}));
+        let lines = violation_lines(&template, &json!({"body": ["1"]}));
         assert!(!lines.contains(&" part-unknown".to_owned()), "{components}: {lines:?}");
     }
 }
 
 #[test]
-fn what_nobody_knows_is_told_and_no_value_mends_it() {
+fn unknown_types_are_reported_whatever_the_values_are() {
     let body = json!({"type": "BODY", "text": "b"});
     let button = |button: Value| json!([body, {"type": "BUTTONS", "buttons": [button]}]);
     for components in [
@@ -98,7 +98,10 @@ fn what_nobody_knows_is_told_and_no_value_mends_it() {
         assert!(unknown(Category::Marketing, &components), "{components}");
     }
     for content in ["", "7", "{}", "["] {
-        assert_eq!(told(&stored(Category::Utility, content), &json!({})), [" part-unknown"]);
+        assert_eq!(
+            violation_lines(&stored(Category::Utility, content), &json!({})),
+            [" part-unknown"]
+        );
     }
     let code = json!({"body": "1"});
     for part in [
@@ -110,6 +113,6 @@ fn what_nobody_knows_is_told_and_no_value_mends_it() {
     ] {
         let content = json!({"components": [{"type": "BODY"}, part]}).to_string();
         let template = stored(Category::Authentication, &content);
-        assert_eq!(told(&template, &code), [" part-unknown"], "{part}");
+        assert_eq!(violation_lines(&template, &code), [" part-unknown"], "{part}");
     }
 }

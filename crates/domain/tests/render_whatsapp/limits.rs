@@ -1,13 +1,15 @@
-//! How long things may be: filled texts as long as the rulebook lets them be without values.
+//! Length limits: a filled text has the same limit as a text without placeholders.
 
 use std::time::{Duration, Instant};
 
 use galley_domain::template::Template;
 use serde_json::{Value, json};
 
-use super::fixture::{button, code, header, media, offer, read, stored, template, told, try_text};
+use super::fixture::{
+    button, code, header, media, offer, read, stored, template, try_text, violation_lines,
+};
 
-/// A part with some text in it, as a whole document.
+/// A document with one component and its text.
 type Made<'a> = &'a dyn Fn(&str) -> Value;
 
 fn document(components: &Value) -> Value {
@@ -32,7 +34,7 @@ fn body(text: &str) -> Value {
 }
 
 #[test]
-fn a_filled_text_is_bounded_like_one_without_values() {
+fn a_filled_text_has_the_limit_of_a_text_without_placeholders() {
     let headline = |text: &str| {
         let part = example(text, "header_text", &json!(["x"]));
         let header = with(json!({"type": "HEADER", "format": "TEXT"}), &part);
@@ -77,20 +79,20 @@ fn a_filled_text_is_bounded_like_one_without_values() {
         assert!(read(&part(&text(limit + 1))).is_err(), "{place} {limit}");
         let open = read(&part("abc {{1}}def ghi jkl ")).unwrap();
         let filled_to = |length: usize| values(&"\u{e9}".repeat(length - "abc def ghi jkl ".len()));
-        assert_eq!(told(&open, &filled_to(limit)), [""; 0], "{place} {limit}");
-        assert_eq!(told(&open, &filled_to(limit + 1)), [format!("{place} too-long")]);
+        assert_eq!(violation_lines(&open, &filled_to(limit)), [""; 0], "{place} {limit}");
+        assert_eq!(violation_lines(&open, &filled_to(limit + 1)), [format!("{place} too-long")]);
     }
 }
 
 #[test]
-fn where_the_body_is_all_there_is_its_values_are_bounded_together() {
+fn the_values_of_a_body_without_other_components_have_a_total_limit() {
     let example = json!({"body_text": [["x", "y"]]});
     let text = "Hello there {{1}}, and hello to {{2}} as well";
     let alone = json!({"type": "BODY", "text": text, "example": example});
     let values = |length: usize| json!({"body": ["x", "\u{e9}".repeat(length - 1)]});
     let hi = template(&json!([alone]));
-    assert_eq!(told(&hi, &values(32_768)), [""; 0]);
-    assert_eq!(told(&hi, &values(32_769)), ["/body too-long"]);
+    assert_eq!(violation_lines(&hi, &values(32_768)), [""; 0]);
+    assert_eq!(violation_lines(&hi, &values(32_769)), ["/body too-long"]);
     let violations = try_text(&hi, &values(32_770).to_string()).unwrap_err();
     let message = &violations.listed()[0].message;
     assert!(message.contains("32770 characters") && message.contains("at most 32768"), "{message}");
@@ -100,13 +102,13 @@ fn where_the_body_is_all_there_is_its_values_are_bounded_together() {
         json!({"type": "CALL_PERMISSION_REQUEST"}),
     ] {
         let hi = template(&json!([alone, beside]));
-        assert_eq!(told(&hi, &values(900)), [""; 0]);
-        assert_eq!(told(&hi, &values(1_025)), ["/body too-long"], "{beside}");
+        assert_eq!(violation_lines(&hi, &values(900)), [""; 0]);
+        assert_eq!(violation_lines(&hi, &values(1_025)), ["/body too-long"], "{beside}");
     }
 }
 
 #[test]
-fn values_that_stand_by_themselves_are_bounded() {
+fn values_outside_texts_have_limits() {
     let button_of = |kind: &str| button(&json!({"type": kind, "text": "t"}));
     let link =
         json!({"type": "URL", "text": "t", "url": "https://a.example/{{1}}", "example": ["x"]});
@@ -127,13 +129,16 @@ fn values_that_stand_by_themselves_are_bounded() {
         (1_024, header("IMAGE"), &|id| json!({"header": {"id": id}}), "/header/id"),
     ];
     for (limit, template, values, place) in rows {
-        assert_eq!(told(&template, &values(&"x".repeat(limit))), [""; 0], "{place}");
-        assert_eq!(told(&template, &values(&"x".repeat(limit + 1))), [format!("{place} too-long")]);
+        assert_eq!(violation_lines(&template, &values(&"x".repeat(limit))), [""; 0], "{place}");
+        assert_eq!(
+            violation_lines(&template, &values(&"x".repeat(limit + 1))),
+            [format!("{place} too-long")]
+        );
     }
 }
 
 #[test]
-fn hostile_values_cannot_make_a_long_answer() {
+fn hostile_values_cannot_cause_a_long_response() {
     let hi = template(&json!([body("Hello there {{1}} my friend")]));
     let list = format!(r#"{{"body":[{}"x"]}}"#, r#""x","#.repeat(50_000));
     let violations = try_text(&hi, &list).unwrap_err();
@@ -145,11 +150,14 @@ fn hostile_values_cannot_make_a_long_answer() {
     let content =
         json!({"components": [{"type": "BODY", "text": "{{1}}".repeat(200)}]}).to_string();
     let repeated = stored(galley_domain::rulebook::Category::Utility, &content);
-    assert_eq!(told(&repeated, &json!({"body": ["x".repeat(200_000)]})), ["/body too-long"]);
+    assert_eq!(
+        violation_lines(&repeated, &json!({"body": ["x".repeat(200_000)]})),
+        ["/body too-long"]
+    );
 }
 
 #[test]
-fn strangers_among_the_buttons_take_no_longer_than_strangers_elsewhere() {
+fn many_unknown_buttons_are_rejected_in_linear_time() {
     let reply = button(&json!({"type": "QUICK_REPLY", "text": "t"}));
     let keys: Vec<String> = (0..20_000).map(|it| format!("\"k{it}\":1")).collect();
     let keys = format!("{{{}}}", keys.join(","));
@@ -161,7 +169,7 @@ fn strangers_among_the_buttons_take_no_longer_than_strangers_elsewhere() {
         };
         (0..3).map(|_| once()).min().unwrap()
     };
-    // Looking each of them up among all would take a thousand times as long.
+    // Quadratic lookups would take a thousand times as long.
     let (plain, in_buttons) = (took(&keys), took(&format!(r#"{{"buttons":{keys}}}"#)));
     assert!(in_buttons < plain * 20 + Duration::from_millis(50), "{plain:?}, {in_buttons:?}");
 }

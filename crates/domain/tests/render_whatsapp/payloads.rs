@@ -1,4 +1,4 @@
-//! Exactly what is read and what is sent, kind by kind.
+//! The exact texts and messages for each type of component.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::fixture::{
 const NONE: Value = Value::Null;
 
 #[test]
-fn numbered_values_in_their_order() {
+fn numbered_values_are_sent_in_order() {
     let values = json!({"header": ["4711"], "body": ["Ada", "{{1}}"]});
     let expected = json!({
         "texts": {"header": "Order 4711",
@@ -26,7 +26,7 @@ fn numbered_values_in_their_order() {
 }
 
 #[test]
-fn named_values_with_their_names() {
+fn named_values_are_sent_with_their_names() {
     let values = json!({"header": {"who": "Ada L."}, "body": {"order": "{{first_name}}", "first_name": "Ada"},
         "buttons": {"0": "a?b=c", "1": "d"}});
     let (texts, components) = rendered(&named(), &values);
@@ -53,7 +53,7 @@ fn named_values_with_their_names() {
 }
 
 #[test]
-fn headers_that_are_no_text() {
+fn headers_other_than_texts_are_rendered() {
     let link = "https://cdn.example/a%20b";
     let bill = "https://cdn.example/Bill%201.PDF?x=1";
     let place =
@@ -98,7 +98,7 @@ fn headers_that_are_no_text() {
 }
 
 #[test]
-fn buttons_of_every_kind() {
+fn buttons_of_every_type_are_rendered() {
     let sections = json!([{"title": "Tea", "product_items": [{"product_retailer_id": "k1"}]}]);
     let items = json!({"thumbnail_product_retailer_id": "k1", "sections": sections});
     let order = json!({"reference_id": "r", "items": [1, 2.5, null, true, {"a": "b"}]});
@@ -201,7 +201,7 @@ fn buttons_of_every_kind() {
 }
 
 #[test]
-fn a_product_by_itself() {
+fn a_single_product_is_rendered() {
     let product = json!({"product_retailer_id": "k1", "catalog_id": "c"});
     let (texts, components) =
         rendered(&button(&json!({"type": "SPM"})), &json!({"header": product}));
@@ -212,7 +212,7 @@ fn a_product_by_itself() {
 }
 
 #[test]
-fn a_one_time_code_stands_in_its_two_places() {
+fn a_one_time_code_is_in_the_body_and_in_the_button() {
     let parameters = json!([{"type": "text", "text": "J$FpnYnP"}]);
     let sent = json!([
         {"type": "body", "parameters": parameters},
@@ -243,7 +243,7 @@ fn a_one_time_code_stands_in_its_two_places() {
 }
 
 #[test]
-fn an_offer_and_the_moment_when_it_ends() {
+fn an_offer_is_sent_with_its_end() {
     let coupon = json!({"type": "button", "sub_type": "copy_code", "index": "0",
         "parameters": [{"type": "coupon_code", "coupon_code": "A"}]});
     for end in [json!(1_794_733_800_000_i64), json!("2026-11-15T10:10:00+01:00")] {
@@ -263,7 +263,7 @@ fn an_offer_and_the_moment_when_it_ends() {
 }
 
 #[test]
-fn cards_each_with_its_number() {
+fn cards_are_sent_with_their_index() {
     let card = |name: &str| json!({"header": {"id": name}, "body": [name], "buttons": {"0": name, "1": name}});
     let (texts, components) = rendered(&carousel(), &json!({"cards": [card("a"), card("b")]}));
     let read = |name: &str| {
@@ -285,7 +285,7 @@ fn cards_each_with_its_number() {
 }
 
 #[test]
-fn cards_with_products_may_be_more_than_the_template_shows() {
+fn a_message_may_have_more_product_cards_than_the_template() {
     let card = json!({"header": {"product_retailer_id": "k", "catalog_id": "c"}});
     let (texts, components) = rendered(&products(), &json!({"cards": [card, card, card]}));
     let read = json!({"header": "k", "buttons": [{"type": "SPM", "text": "View"}]});
@@ -296,7 +296,7 @@ fn cards_with_products_may_be_more_than_the_template_shows() {
 }
 
 #[test]
-fn cards_take_names_where_the_template_has_them() {
+fn cards_of_a_template_with_named_parameters_take_named_values() {
     let example = json!({"body_text_named_params": [{"param_name": "price", "example": "9"}]});
     let card = json!({"components": [
         media("IMAGE"),
@@ -316,7 +316,7 @@ fn cards_take_names_where_the_template_has_them() {
 }
 
 #[test]
-fn what_takes_no_values_is_shown_and_not_sent() {
+fn components_without_values_are_shown_but_not_sent() {
     let template = template(&json!([
         {"type": "HEADER", "format": "TEXT", "text": "h"},
         {"type": "BODY", "text": "b"},

@@ -1,13 +1,14 @@
-//! Every rule of values: the smallest breach, where it is told, and the nearest values that do.
+//! Every rule of values: a minimal violation, its pointer, and the closest valid values.
 
 use galley_domain::violation::Rule;
 use serde_json::{Value, json};
 
 use super::fixture::{
-    button, carousel, code, header, named, numbered, offer, products, told, told_text,
+    button, carousel, code, header, named, numbered, offer, products, violation_lines,
+    violation_text,
 };
 
-/// A row: the template, bad values, what is told of them, good values.
+/// A row: the template, invalid values, their violations, valid values.
 type Row = (galley_domain::template::Template, Value, &'static str, Value);
 
 fn row(
@@ -115,7 +116,7 @@ fn texts() -> Vec<Row> {
     ]
 }
 
-/// The address of an attachment may stand in a list of one.
+/// The URL of an attachment may be in a list of one.
 fn listed() -> Vec<Row> {
     let list = |urls: &[&str]| in_header(&json!(urls));
     let picture = "https://a/b.png";
@@ -415,30 +416,30 @@ fn cards_and_offers() -> Vec<Row> {
 }
 
 #[test]
-fn every_rule_refuses_the_smallest_breach_and_takes_the_nearest_values() {
+fn every_rule_rejects_a_minimal_violation_and_accepts_the_closest_valid_values() {
     let rows: Vec<Row> = [texts(), listed(), headers(), pressed(), shopping(), cards_and_offers()]
         .into_iter()
         .flatten()
         .collect();
     for (template, bad, line, good) in &rows {
-        let lines = told(template, bad);
-        // A product that is missing lacks its catalogue as well.
-        assert_eq!(lines.first().map(String::as_str), Some(*line), "{bad} should be refused");
+        let lines = violation_lines(template, bad);
+        // A missing product also lacks its catalogue.
+        assert_eq!(lines.first().map(String::as_str), Some(*line), "{bad} should be rejected");
         let same =
             |it: &String| it.split_once(' ').map(|it| it.1) == line.split_once(' ').map(|it| it.1);
         assert!(lines.iter().all(same), "{bad}: {lines:?}");
-        assert_eq!(told(template, good), [""; 0], "{good} should be taken");
+        assert_eq!(violation_lines(template, good), [""; 0], "{good} should be accepted");
     }
     let has_row =
         |rule: &Rule| rows.iter().any(|(_, _, line, _)| line.ends_with(&format!(" {}", rule.id())));
-    // The header says itself what kind of file it shows.
+    // The format of the header determines the type of the file.
     let needless = Rule::MediaKindUnknown;
-    // No value breaks it: see `kinds.rs`.
+    // Values cannot violate it: see `kinds.rs`.
     let of_templates = Rule::PartUnknown;
     let rules = Rule::VALUES.iter().chain(Rule::WHATSAPP_VALUES);
     for rule in rules.filter(|it| ![needless, of_templates].contains(it)) {
         assert!(has_row(rule), "{rule:?}");
     }
     let twice = r#"{"header":["1"],"body":["Ada","2"],"body":["Ada","2"]}"#;
-    assert_eq!(told_text(&numbered(), twice), ["/body duplicate-key"]);
+    assert_eq!(violation_text(&numbered(), twice), ["/body duplicate-key"]);
 }

@@ -2,7 +2,7 @@
 
 use galley_domain::{
     id::AccountId,
-    template::sample::{self, Mention},
+    template::sample::{self, SampleReference},
     violation::{MAX_LISTED, Rule, Violation},
 };
 use galley_store::UNUSED_MEDIA_DAYS;
@@ -15,13 +15,13 @@ use crate::app::App;
 pub(crate) async fn violations(
     app: &App,
     account: AccountId,
-    mentions: &[Mention],
+    mentions: &[SampleReference],
 ) -> Result<Vec<Violation>, Problem> {
     let mut found = Vec::new();
     for mention in mentions.iter().take(MAX_LISTED) {
-        let Mention { pointer, handle, format } = mention;
+        let SampleReference { pointer, handle, format } = mention;
         let name = sample::name(handle).or_else(|| media_url::sample_name(app, handle));
-        if name.is_none() && !sample::is_ours(handle) {
+        if name.is_none() && !sample::is_galley_handle(handle) {
             continue;
         }
         let media = match name {
@@ -43,7 +43,7 @@ pub(crate) async fn violations(
             found.push(violation(Rule::SampleUnknown, message, hint));
             continue;
         };
-        let types = sample::types(format);
+        let types = sample::media_types(format);
         if !types.is_empty() && !types.contains(&&*media.file_type) {
             let message = format!("refers to a file of type {}", media.file_type);
             let hint = format!("{format} requires {}", types.join(" or "));

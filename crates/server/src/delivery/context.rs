@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use galley_domain::{
     id::AccountId,
     violation::{Rule, Violation},
-    webhook::{Format, Redacted, delivery::Schedule},
+    webhook::{Format, Redacted, delivery::RetrySchedule},
 };
 use galley_store::StoredSecret;
 use jiff::{SignedDuration, Timestamp};
@@ -40,7 +40,7 @@ pub struct WebhookContext {
     /// Sends the requests.
     pub client: Arc<dyn WebhookClient>,
     /// The retry schedule.
-    pub schedule: Schedule,
+    pub schedule: RetrySchedule,
     /// Maximum deliveries per second to one endpoint.
     pub per_second: u32,
     /// Time limit of one attempt.

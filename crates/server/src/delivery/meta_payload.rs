@@ -5,7 +5,7 @@ use galley_domain::{
     id::TemplateId,
     rulebook::Category,
     template::{Status, lifecycle::EventType},
-    webhook::{INVALID_FORMAT, Update, rejection_word, status_word},
+    webhook::{INVALID_FORMAT, Update, graph_rejection_reason, status_event},
 };
 use galley_store::{DueDelivery, Event, EventSubject, Version};
 
@@ -30,7 +30,7 @@ pub(crate) fn build(due: &DueDelivery) -> String {
         EventSubject::Template { id, name, language, category, status, .. } => {
             let (category, status) = (*category, *status);
             let template = TemplateSnapshot { id: *id, name, language, category, status };
-            let updates = Update::of(event.kind, Some(status)).iter();
+            let updates = Update::for_event(event.kind, Some(status)).iter();
             updates.map(|update| change(*update, event, &template, version)).collect()
         }
         EventSubject::Webhook { .. } => Vec::new(),
@@ -59,7 +59,7 @@ fn change(
     let mut object = ObjectWriter::open(&mut out);
     object.object("value", |value| {
         if update == Update::Status {
-            value.unescaped("event", status_word(event.kind, template.status));
+            value.unescaped("event", status_event(event.kind, template.status));
         }
         value.number("message_template_id", template.id.get());
         value.string("message_template_name", template.name);
@@ -84,7 +84,7 @@ fn change(
 fn write_status(value: &mut ObjectWriter<'_>, event: &Event, template: &TemplateSnapshot<'_>) {
     let text = event.reason.as_deref();
     let is_rejection = event.kind == EventType::Rejected && template.status == Status::Rejected;
-    let reason = if is_rejection { rejection_word(text) } else { "NONE" };
+    let reason = if is_rejection { graph_rejection_reason(text) } else { "NONE" };
     value.unescaped("reason", reason);
     value.unescaped("message_template_category", template.category.as_str());
     if let Some(text) = text.filter(|_| reason == INVALID_FORMAT) {

@@ -10,7 +10,7 @@ use galley_domain::{
     id::WebhookId,
     webhook::{
         Format,
-        delivery::{DisableReason, Reply, Verdict},
+        delivery::{DeliveryOutcome, DisableReason, RetryDecision},
     },
 };
 use galley_store::{
@@ -87,12 +87,16 @@ pub(super) async fn attempt_delivery(
     let outcome = app.webhooks().client.post(request).await;
     let at = app.clock().now();
     let (reply, answer, failure) = match outcome {
-        PostOutcome::Responded { status, retry_after } => {
-            (Reply::of(status, retry_after.map(|it| delay_until(it, at))), Some(status), None)
+        PostOutcome::Responded { status, retry_after } => (
+            DeliveryOutcome::from_status(status, retry_after.map(|it| delay_until(it, at))),
+            Some(status),
+            None,
+        ),
+        PostOutcome::Failed(failure) => {
+            (DeliveryOutcome::NoResponse, None, Some(failure.to_string()))
         }
-        PostOutcome::Failed(failure) => (Reply::None, None, Some(failure.to_string())),
     };
-    let verdict = app.webhooks().schedule.after(due.attempts + 1, reply, random_fraction(app));
+    let verdict = app.webhooks().schedule.decide(due.attempts + 1, reply, random_fraction(app));
     let attempt = Attempt {
         webhook: due.webhook.id,
         seq: due.event.seq,
@@ -106,9 +110,9 @@ pub(super) async fn attempt_delivery(
     };
     let step = match record(app, attempt).await? {
         AttemptRecorded::Recorded => match verdict {
-            Verdict::Delivered => DeliveryStep::Delivered,
-            Verdict::Again(delay) => DeliveryStep::WillRetry(after(at, delay)),
-            Verdict::Failed => DeliveryStep::GaveUp,
+            RetryDecision::Delivered => DeliveryStep::Delivered,
+            RetryDecision::RetryAfter(delay) => DeliveryStep::WillRetry(after(at, delay)),
+            RetryDecision::Failed => DeliveryStep::GaveUp,
         },
         AttemptRecorded::Disabled(reason) => {
             let (webhook, because) = (due.webhook.id, reason.as_str());

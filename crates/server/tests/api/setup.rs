@@ -11,7 +11,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use galley_domain::webhook::delivery::Schedule;
+use galley_domain::webhook::delivery::RetrySchedule;
 use galley_server::delivery::{
     Failure, FailureKind, GetResponse, Keyring, PostOutcome, PostRequest, Random, Resolve,
     ResolvedTarget, SsrfGuard, SsrfPolicy, WebhookClient, WebhookContext,
@@ -27,7 +27,7 @@ pub(crate) fn webhooks(allow_private: bool) -> WebhookContext {
         keyring: Keyring::new(Some("a key that is only for tests")).unwrap(),
         random: Arc::new(Counting::default()),
         client: Arc::new(Answering),
-        schedule: Schedule::default(),
+        schedule: RetrySchedule::default(),
         per_second: 50,
         timeout: Duration::from_secs(15),
         deliver: false,

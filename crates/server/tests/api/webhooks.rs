@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::Method;
 use galley_domain::{
     id::{AccountId, WebhookId},
-    webhook::delivery::{Reply, Verdict},
+    webhook::delivery::{DeliveryOutcome, RetryDecision},
 };
 use galley_server::Clock as _;
 use galley_store::{Attempt, DeliveryLease, DueDelivery};
@@ -331,14 +331,16 @@ async fn lease(app: &TestApp, id: &str) -> Option<Box<DueDelivery>> {
 }
 
 /// Records an attempt with this response status, or without a response.
-async fn record(app: &TestApp, due: &DueDelivery, status: Option<u16>, verdict: Verdict) {
+async fn record(app: &TestApp, due: &DueDelivery, status: Option<u16>, verdict: RetryDecision) {
     let attempt = Attempt {
         webhook: due.webhook.id,
         seq: due.event.seq,
         lease_until: due.lease_until,
         url: due.webhook.url.clone(),
         at: app.clock.now(),
-        outcome: status.map_or(Reply::None, |status| Reply::of(status, None)),
+        outcome: status.map_or(DeliveryOutcome::NoResponse, |status| {
+            DeliveryOutcome::from_status(status, None)
+        }),
         response_status: status,
         failure: status.is_none().then(|| "no \"response\"".to_owned()),
         decision: verdict,
@@ -354,9 +356,9 @@ async fn with_deliveries(app: &TestApp) -> (String, Vec<String>) {
         templates.push(app.create_named(name).await);
     }
     let outcomes = [
-        (Some(204), Verdict::Delivered),
-        (None, Verdict::Again(Duration::from_secs(5))),
-        (Some(500), Verdict::Failed),
+        (Some(204), RetryDecision::Delivered),
+        (None, RetryDecision::RetryAfter(Duration::from_secs(5))),
+        (Some(500), RetryDecision::Failed),
     ];
     for (status, verdict) in outcomes {
         let due = lease(app, &id).await.unwrap();

@@ -12,7 +12,7 @@ use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
     rulebook::{Rulebook, V1},
     template::{Review, Template, lifecycle::Trigger},
-    webhook::{Format, delivery::Schedule},
+    webhook::{Format, delivery::RetrySchedule},
 };
 use galley_server::workers::{DeliveryStep, deliver_one};
 use galley_server::{
@@ -199,7 +199,7 @@ pub(crate) fn webhook_context(client: Arc<dyn WebhookClient>) -> WebhookContext 
         keyring: keyring(),
         random: Arc::new(FixedRandom),
         client,
-        schedule: Schedule::default(),
+        schedule: RetrySchedule::default(),
         per_second: 50,
         timeout: Duration::from_secs(15),
         deliver: true,

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use galley_domain::webhook::{Redacted, delivery::Schedule};
+use galley_domain::webhook::{Redacted, delivery::RetrySchedule};
 use galley_server::delivery::{
     EndpointError, Failure, FailureKind, GetResponse, Keyring, Random, SsrfGuard, UrlError,
     VerificationError, WebhookClient as _, WebhookContext,
@@ -33,7 +33,7 @@ async fn check_endpoint(guard: SsrfGuard, url: &str) -> Result<(), EndpointError
         keyring: Keyring::new(None).unwrap(),
         random: Arc::new(ZeroRandom),
         client: Arc::new(private_client(LONG_TIMEOUT)),
-        schedule: Schedule::default(),
+        schedule: RetrySchedule::default(),
         per_second: 1,
         timeout: LONG_TIMEOUT,
         deliver: false,

@@ -152,7 +152,7 @@ impl Batch<'_> {
             account.last_seq += 1;
             account.has_new_events = true;
             let id = TemplateId::new(account.last_template).ok_or_else(ids_exhausted)?;
-            let state = State::first(new.review);
+            let state = State::initial(new.review);
             let receipt = CreatedTemplate { id, status: state.status(), category };
             existing
                 .key_owners
@@ -180,7 +180,7 @@ impl Batch<'_> {
                 limits::count_create(self.connection, new.account, key(*seq), new.at).await?;
             }
             if lookup_keys.references_media {
-                let handles = sample::named_in(new.template.content());
+                let handles = sample::referenced_names(new.template.content());
                 media::mark_used(self.connection, new.account, handles, new.at).await?;
             }
         }

@@ -50,7 +50,7 @@ async fn check(
     {
         return Ok(Err(ChangeOutcome::RevisionMismatch(before.revision)));
     }
-    Ok(match before.state.after(trigger, change.review) {
+    Ok(match before.state.apply(trigger, change.review) {
         Ok((next, event)) => Ok(Planned { before, next, event }),
         Err(refusal) => Err(ChangeOutcome::InvalidTransition(refusal)),
     })
@@ -92,7 +92,7 @@ pub(super) async fn edit(
     let mut event_types = vec![event];
     event_types.extend((category != old).then_some(EventType::CategoryChanged));
     let new_content = content.as_deref().unwrap_or(before.template.content());
-    let text = MessageText::of_content(category, new_content);
+    let text = MessageText::from_content(category, new_content);
     let text_key = text.map(|text| text_hash(change.account, &text).to_vec());
     let values: Values<'_> = &[
         &key(change.id.get()),
@@ -120,7 +120,7 @@ pub(super) async fn edit(
         templates::COLUMNS
     );
     let updated = transaction.query_one(&update, values).await?;
-    let handles = content.as_deref().map(sample::named_in).into_iter().flatten();
+    let handles = content.as_deref().map(sample::referenced_names).into_iter().flatten();
     media::mark_used(transaction.connection(), change.account, handles, change.at).await?;
     append_events(transaction, change, &next, category, &event_types, None).await?;
     if is_limited {

@@ -102,7 +102,7 @@ async fn create(
     if let Some(limit) = quota.as_mut().and_then(RemainingQuota::take) {
         return Ok(CreateOutcome::Limited(limit));
     }
-    let state = State::first(new.review);
+    let state = State::initial(new.review);
     let Some(id) = insert(transaction, ids, lookup_keys, new, &state).await? else {
         return Ok(CreateOutcome::NameInUse(NameConflict { existing_id: None }));
     };
@@ -123,7 +123,7 @@ async fn create(
         let seq = key(transaction.newest_seq(new.account));
         limits::count_create(transaction.connection(), new.account, seq, new.at).await?;
     }
-    let samples = sample::named_in(new.template.content());
+    let samples = sample::referenced_names(new.template.content());
     media::mark_used(transaction.connection(), new.account, samples, new.at).await?;
     Ok(CreateOutcome::Created(CreatedTemplate { id, status, category }))
 }

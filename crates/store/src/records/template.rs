@@ -269,7 +269,7 @@ pub struct ListQuery {
     /// Matches these languages.
     pub languages: Vec<String>,
     /// Search terms: for each of them, a word of the template must start with it. Normalised as
-    /// [`galley_domain::template::search_terms::words`] does.
+    /// [`galley_domain::template::search_terms::terms`] does.
     pub words: Vec<String>,
     /// Cursor: only templates older than this one.
     pub after: Option<TemplateId>,
@@ -320,7 +320,7 @@ impl ListQuery {
 
     /// Whether a template matches every search term.
     pub(crate) fn matches_words(&self, stored: &StoredTemplate) -> bool {
-        let words = galley_domain::template::search_terms::words_of(&stored.template);
+        let words = galley_domain::template::search_terms::template_terms(&stored.template);
         self.words.iter().all(|term| words.iter().any(|word| word.starts_with(&**term)))
     }
 }

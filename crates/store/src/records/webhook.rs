@@ -5,7 +5,7 @@ use galley_domain::{
     template::lifecycle::EventType,
     webhook::{
         Format,
-        delivery::{DeliveryStatus, DisableReason, Reply, Verdict},
+        delivery::{DeliveryOutcome, DeliveryStatus, DisableReason, RetryDecision},
     },
 };
 use jiff::Timestamp;
@@ -214,13 +214,13 @@ pub struct Attempt {
     /// When it ended.
     pub at: Timestamp,
     /// The meaning of the response.
-    pub outcome: Reply,
+    pub outcome: DeliveryOutcome,
     /// The HTTP status of the response.
     pub response_status: Option<u16>,
     /// Why there was no response.
     pub failure: Option<String>,
     /// Whether and when the event is sent again.
-    pub decision: Verdict,
+    pub decision: RetryDecision,
 }
 
 /// The result of [`record_attempt`](crate::Store::record_attempt).

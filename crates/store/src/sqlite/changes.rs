@@ -48,7 +48,7 @@ fn check(
     {
         return Ok(Err(ChangeOutcome::RevisionMismatch(before.revision)));
     }
-    Ok(match before.state.after(trigger, change.review) {
+    Ok(match before.state.apply(trigger, change.review) {
         Ok((next, event)) => Ok(Planned { before, next, event }),
         Err(refusal) => Err(ChangeOutcome::InvalidTransition(refusal)),
     })
@@ -85,7 +85,7 @@ pub(super) fn edit(
         return Ok(ChangeOutcome::Limited(limit));
     }
     let new_content = content.as_deref().unwrap_or(before.template.content());
-    let text = MessageText::of_content(category, new_content);
+    let text = MessageText::from_content(category, new_content);
     batch
         .connection()
         .prepare_cached(
@@ -116,7 +116,7 @@ pub(super) fn edit(
             actor_key(change.actor),
             text.map(|text| text_hash(change.account, &text)),
         ])?;
-    let handles = content.as_deref().map(sample::named_in).into_iter().flatten();
+    let handles = content.as_deref().map(sample::referenced_names).into_iter().flatten();
     media::mark_used(batch.connection(), change.account, handles, change.at)?;
     let mut events = vec![event];
     events.extend((category != old).then_some(EventType::CategoryChanged));

@@ -8,7 +8,7 @@ use galley_domain::{
     template::{Status, lifecycle::EventType},
     webhook::{
         Format,
-        delivery::{DeliveryStatus, PATIENCE},
+        delivery::{DOWN_AFTER_FAILURES, DeliveryStatus},
     },
 };
 use jiff::Timestamp;
@@ -157,7 +157,7 @@ fn probe_lease(
         "SELECT max(d.leased_until) AS until FROM webhook w JOIN delivery d ON d.webhook_id = w.id \
          WHERE w.id = ?1 AND w.failures >= ?3 AND d.due_at <= ?2 AND d.leased_until > ?2",
     )?;
-    let mut rows = query.query(params![key(id.get()), millis(at), PATIENCE])?;
+    let mut rows = query.query(params![key(id.get()), millis(at), DOWN_AFTER_FAILURES])?;
     rows.next()?.map_or(Ok(None), |row| optional_timestamp(row, "until"))
 }
 
@@ -212,7 +212,7 @@ fn fan_out(
         let kind = column(row, "type", |value: String| EventType::parse(&value))?;
         let status = row.get_ref("status")?.as_str().ok().and_then(Status::parse);
         let is_subscribed = webhook.events.is_empty() || webhook.events.contains(&kind);
-        if is_subscribed && webhook.format.sends(kind, status) {
+        if is_subscribed && webhook.format.includes(kind, status) {
             enqueue(connection, webhook.id, row.get("seq")?, row.get("template_id")?, at)?;
             created += 1;
         }

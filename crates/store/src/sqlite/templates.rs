@@ -68,7 +68,7 @@ pub(super) fn create(
     }
     let id = batch.next_template(new.at)?;
     let template = &new.template;
-    let state = State::first(new.review);
+    let state = State::initial(new.review);
     let inserted = batch.templates.insert.execute(params![
         key(id.get()),
         key(new.account.get()),
@@ -93,7 +93,7 @@ pub(super) fn create(
         ));
     }
     if lookup_keys.references_media {
-        let handles = sample::named_in(template.content());
+        let handles = sample::referenced_names(template.content());
         media::mark_used(batch.connection(), new.account, handles, new.at)?;
     }
     let receipt = CreatedTemplate { id, status: state.status(), category: template.category() };

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
     template::lifecycle::{EventType, Trigger},
-    webhook::delivery::{DeliveryStatus, DisableReason, Reply, Verdict},
+    webhook::delivery::{DeliveryOutcome, DeliveryStatus, DisableReason, RetryDecision},
 };
 use galley_store::{
     Actor, Attempt, AttemptRecorded, DeliveryLease, DeliveryQuery, DueDelivery, EventSubject,
@@ -17,7 +17,7 @@ use super::{
     webhooks::{endpoint, register},
 };
 
-const REFUSED: Reply = Reply::Refused { overloaded: false, retry_after: None };
+const REFUSED: DeliveryOutcome = DeliveryOutcome::Refused { overloaded: false, retry_after: None };
 const LEASE: i64 = 20_000;
 const NONE: [u64; 0] = [];
 
@@ -29,7 +29,12 @@ pub(crate) async fn lease(store: &Shared, id: WebhookId, at: i64) -> Option<DueD
     }
 }
 
-fn attempt(due: &DueDelivery, at: i64, outcome: Reply, decision: Verdict) -> Attempt {
+fn attempt(
+    due: &DueDelivery,
+    at: i64,
+    outcome: DeliveryOutcome,
+    decision: RetryDecision,
+) -> Attempt {
     Attempt {
         webhook: due.webhook.id,
         seq: due.event.seq,
@@ -37,20 +42,20 @@ fn attempt(due: &DueDelivery, at: i64, outcome: Reply, decision: Verdict) -> Att
         url: due.webhook.url.clone(),
         at: noon(at),
         outcome,
-        response_status: Some(if outcome == Reply::Taken { 200 } else { 500 }),
+        response_status: Some(if outcome == DeliveryOutcome::Accepted { 200 } else { 500 }),
         failure: None,
         decision,
     }
 }
 
 pub(crate) async fn deliver(store: &Shared, due: &DueDelivery, at: i64) {
-    let taken = attempt(due, at, Reply::Taken, Verdict::Delivered);
+    let taken = attempt(due, at, DeliveryOutcome::Accepted, RetryDecision::Delivered);
     assert_eq!(store.record_attempt(taken).await.unwrap(), AttemptRecorded::Recorded);
 }
 
 /// Records a failed attempt to be retried after this many seconds.
 async fn fail(store: &Shared, due: &DueDelivery, at: i64, seconds: u64) -> AttemptRecorded {
-    let again = Verdict::Again(Duration::from_secs(seconds));
+    let again = RetryDecision::RetryAfter(Duration::from_secs(seconds));
     store.record_attempt(attempt(due, at, REFUSED, again)).await.unwrap()
 }
 
@@ -159,7 +164,7 @@ pub(crate) async fn a_failing_event_delays_only_later_events_of_its_template(sto
 pub(crate) async fn the_next_event_is_delivered_after_the_last_attempt_fails(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
     let first = lease(store, webhook, 2_000).await.unwrap();
-    let last = attempt(&first, 2_000, REFUSED, Verdict::Failed);
+    let last = attempt(&first, 2_000, REFUSED, RetryDecision::Failed);
     assert_eq!(store.record_attempt(last).await.unwrap(), AttemptRecorded::Recorded);
     assert_eq!(deliver_all(store, webhook, 2_000).await, [2, 3, 4]);
     let all = statuses(store, account, webhook).await;
@@ -182,10 +187,10 @@ pub(crate) async fn a_leased_delivery_is_exclusive_until_its_lease_ends(store: &
     let after = 2_000 + LEASE;
     let again = lease(store, webhook, after).await.unwrap();
     assert_eq!((again.event.seq, again.attempts), (1, 0));
-    let late = attempt(&first, after, Reply::Taken, Verdict::Delivered);
+    let late = attempt(&first, after, DeliveryOutcome::Accepted, RetryDecision::Delivered);
     assert_eq!(store.record_attempt(late).await.unwrap(), AttemptRecorded::LeaseLost);
     deliver(store, &again, after).await;
-    let twice = attempt(&again, after, Reply::Taken, Verdict::Delivered);
+    let twice = attempt(&again, after, DeliveryOutcome::Accepted, RetryDecision::Delivered);
     assert_eq!(store.record_attempt(twice).await.unwrap(), AttemptRecorded::LeaseLost);
     assert_eq!(deliver_all(store, webhook, after).await, [2, 3, 4]);
 }
@@ -216,8 +221,8 @@ pub(crate) async fn concurrent_workers_lease_each_event_once(store: &Shared) {
 pub(crate) async fn retry_after_pauses_an_endpoint(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
     let first = lease(store, webhook, 2_000).await.unwrap();
-    let reply = Reply::of(503, Some(Duration::from_secs(30)));
-    let again = Verdict::Again(Duration::from_secs(30));
+    let reply = DeliveryOutcome::from_status(503, Some(Duration::from_secs(30)));
+    let again = RetryDecision::RetryAfter(Duration::from_secs(30));
     let throttled = attempt(&first, 2_000, reply, again);
     assert_eq!(store.record_attempt(throttled).await.unwrap(), AttemptRecorded::Recorded);
     let resting = store.webhook(account, webhook).await.unwrap().unwrap();
@@ -235,8 +240,13 @@ pub(crate) async fn a_requested_pause_outlasts_attempts_already_in_flight(store:
     let (account, webhook, _) = two_templates(store).await;
     let (first, second) =
         (lease(store, webhook, 2_000).await.unwrap(), lease(store, webhook, 2_000).await.unwrap());
-    let again = Verdict::Again(Duration::from_mins(1));
-    let throttled = attempt(&first, 2_000, Reply::of(429, Some(Duration::from_mins(1))), again);
+    let again = RetryDecision::RetryAfter(Duration::from_mins(1));
+    let throttled = attempt(
+        &first,
+        2_000,
+        DeliveryOutcome::from_status(429, Some(Duration::from_mins(1))),
+        again,
+    );
     assert_eq!(store.record_attempt(throttled).await.unwrap(), AttemptRecorded::Recorded);
     deliver(store, &second, 2_100).await;
     let resting = async || store.webhook(account, webhook).await.unwrap().unwrap().resting_until;
@@ -255,7 +265,7 @@ pub(crate) async fn a_failure_after_a_long_pause_starts_a_new_streak(store: &Sha
     const DAY: i64 = 24 * 3_600_000;
     let (account, webhook, _) = two_templates(store).await;
     let first = lease(store, webhook, 2_000).await.unwrap();
-    let last = attempt(&first, 2_000, REFUSED, Verdict::Failed);
+    let last = attempt(&first, 2_000, REFUSED, RetryDecision::Failed);
     assert_eq!(store.record_attempt(last).await.unwrap(), AttemptRecorded::Recorded);
     let later = lease(store, webhook, 30 * DAY).await.unwrap();
     assert_eq!(
@@ -273,7 +283,12 @@ pub(crate) async fn a_result_from_a_previous_url_does_not_affect_the_endpoint(st
     let url = Some("https://example.org/new".to_owned());
     let moved = WebhookChange { url, ..WebhookChange::default() };
     store.change_webhook(account, webhook, moved, noon(2_100)).await.unwrap();
-    let gone = attempt(&first, 2_200, Reply::Gone, Verdict::Again(Duration::from_secs(5)));
+    let gone = attempt(
+        &first,
+        2_200,
+        DeliveryOutcome::Gone,
+        RetryDecision::RetryAfter(Duration::from_secs(5)),
+    );
     assert_eq!(store.record_attempt(gone).await.unwrap(), AttemptRecorded::Recorded);
     assert_eq!(store.webhook(account, webhook).await.unwrap().unwrap().disabled, None);
     let again = lease(store, webhook, 9_000).await.unwrap();
@@ -301,7 +316,12 @@ pub(crate) async fn an_endpoint_that_is_gone_is_disabled_with_an_event(store: &S
     let (account, webhook, _) = two_templates(store).await;
     let other = register(store, endpoint(account)).await.id;
     let first = lease(store, webhook, 2_000).await.unwrap();
-    let gone = attempt(&first, 2_000, Reply::Gone, Verdict::Again(Duration::from_secs(5)));
+    let gone = attempt(
+        &first,
+        2_000,
+        DeliveryOutcome::Gone,
+        RetryDecision::RetryAfter(Duration::from_secs(5)),
+    );
     let recorded = store.record_attempt(gone).await.unwrap();
     assert_eq!(recorded, AttemptRecorded::Disabled(DisableReason::Gone));
     let disabled = store.webhook(account, webhook).await.unwrap().unwrap();
@@ -390,7 +410,12 @@ pub(crate) async fn deliveries_are_listed_newest_first_by_status_and_page(store:
     let failed = Attempt {
         response_status: None,
         failure: Some("timeout".to_owned()),
-        ..attempt(&first, 2_500, Reply::None, Verdict::Again(Duration::from_secs(5)))
+        ..attempt(
+            &first,
+            2_500,
+            DeliveryOutcome::NoResponse,
+            RetryDecision::RetryAfter(Duration::from_secs(5)),
+        )
     };
     store.record_attempt(failed).await.unwrap();
     assert_eq!(deliver_all(store, webhook, 2_000).await, [2]);

@@ -165,7 +165,7 @@ pub(crate) async fn update_index(store: &Shared) {
 }
 
 pub(crate) fn search(account: AccountId, q: &str) -> ListQuery {
-    ListQuery { words: search_terms::words(q), ..all(account) }
+    ListQuery { words: search_terms::terms(q), ..all(account) }
 }
 
 pub(crate) async fn search_terms_match_word_prefixes_in_name_and_texts(store: &Shared) {
@@ -213,7 +213,7 @@ pub(crate) async fn a_search_supports_filters_and_pages(store: &Shared) {
     let brazilian = ListQuery { languages: vec!["pt_BR".to_owned()], ..all(account) };
     let expected = read_all(store, brazilian.clone()).await;
     assert_eq!(expected.len(), 60);
-    let query = ListQuery { words: search_terms::words("promo"), limit: 7, ..brazilian };
+    let query = ListQuery { words: search_terms::terms("promo"), limit: 7, ..brazilian };
     assert_eq!(read_all(store, query).await, expected);
 }
 

@@ -135,7 +135,7 @@ pub(crate) async fn a_filter_with_several_values_matches_any_of_them(store: &Sha
                     limit: 4,
                     ..all(account)
                 };
-                let searched = ListQuery { words: search_terms::words("t"), ..query.clone() };
+                let searched = ListQuery { words: search_terms::terms("t"), ..query.clone() };
                 for query in [query, searched] {
                     assert_eq!(read_all(store, query.clone()).await, expected, "{query:?}");
                     let count = store.count_templates(query.clone()).await.unwrap();
@@ -164,7 +164,7 @@ pub(crate) async fn a_translation_group_is_listed_only_in_its_account(store: &Sh
     );
     let german = ListQuery { languages: vec!["de_DE".to_owned()], ..named.clone() };
     assert_eq!(read_all(store, german.clone()).await, [created_ids[1]]);
-    let matching = ListQuery { words: search_terms::words("hel de"), ..named.clone() };
+    let matching = ListQuery { words: search_terms::terms("hel de"), ..named.clone() };
     assert_eq!(read_all(store, matching.clone()).await, [created_ids[1]]);
     for (query, count) in [(named.clone(), 3), (german, 1), (matching, 1)] {
         assert_eq!(store.count_templates(query).await.unwrap(), count);

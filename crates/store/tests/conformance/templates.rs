@@ -25,7 +25,7 @@ pub(crate) async fn a_created_template_reads_back_equal(store: &Shared) {
     assert_eq!(stored.template, template("hello"));
     assert_eq!(
         (stored.id, stored.state, stored.revision, stored.previous_category, stored.reason.clone()),
-        (created_template.id, State::first(Review::Auto), 1, None, None)
+        (created_template.id, State::initial(Review::Auto), 1, None, None)
     );
     assert_eq!((stored.created_at, stored.updated_at), (noon(0), noon(0)));
     assert_eq!(stored.phone.as_deref(), Some("15550001111"));

@@ -222,7 +222,7 @@ pub(crate) async fn templates_with_the_same_text_are_found_within_an_account(sto
     let second = create(store, named(mine, "bye")).await;
     create(store, named(theirs, "welcome")).await;
     let stored = store.template(mine, first).await.unwrap().unwrap();
-    let text = MessageText::of(&stored.template).unwrap();
+    let text = MessageText::from_template(&stored.template).unwrap();
     let found =
         async |account, except| store.template_with_text(account, &text, except).await.unwrap();
     assert_eq!(found(mine, None).await, Some(first));
@@ -373,7 +373,7 @@ pub(crate) async fn deleting_translations_includes_disabled_ones(store: &Shared)
     let created_ids = create_four(store, account, "hello").await;
     let disable = store.review_template(change(account, created_ids[1]), Trigger::Disable, None);
     let disabled = done(disable.await.unwrap());
-    assert!(disabled.state.after(Trigger::Delete, Review::Manual).is_ok());
+    assert!(disabled.state.apply(Trigger::Delete, Review::Manual).is_ok());
     assert_eq!(
         delete_translations(store, account, "hello").await,
         DeleteOutcome::Done(created_ids)

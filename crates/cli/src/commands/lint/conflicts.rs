@@ -78,9 +78,10 @@ impl ConflictChecks {
     }
 
     pub(super) fn same_content(&mut self, template: &Template, here: &str) -> Option<Warning> {
-        let text = MessageText::of(template).filter(|_| self.rulebook.supports_translations)?;
+        let text =
+            MessageText::from_template(template).filter(|_| self.rulebook.supports_translations)?;
         let first = first(&mut self.texts, text, here)?;
-        Some(MessageText::repeated_by(&format!("another template, at {first}")))
+        Some(MessageText::duplicate_warning(&format!("another template, at {first}")))
     }
 }
 

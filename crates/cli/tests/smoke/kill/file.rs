@@ -95,7 +95,7 @@ impl Kept {
         let owner = TENANTS.iter().find(|tenant| self.row["account"] == tenant.account);
         let review = owner.ok_or("it belongs to nobody")?.review;
         let kind = |event: &Value| event["type"].as_str().and_then(EventType::parse);
-        let (mut state, mut gone, mut last) = (State::first(review), false, None);
+        let (mut state, mut gone, mut last) = (State::initial(review), false, None);
         for event in &self.events {
             let now = kind(event).ok_or_else(|| format!("{event} is no event"))?;
             state = next(state, last, now, review)
@@ -146,7 +146,7 @@ fn next(state: State, last: Option<EventType>, now: EventType, review: Review) -
         EventType::Deleted => Trigger::Delete,
         EventType::WebhookDisabled => return None,
     };
-    let (after, told) = state.after(trigger, review).ok()?;
+    let (after, told) = state.apply(trigger, review).ok()?;
     (last.is_some() && told == now).then_some(after)
 }
 

@@ -64,7 +64,7 @@ impl Life {
     /// A template that has just been made, and nothing else has happened to.
     pub(super) fn born(tenant: &'static Tenant, id: &str, creation: &Creation) -> Self {
         let Creation { name, document, key, contested } = creation;
-        let state = State::first(tenant.review);
+        let state = State::initial(tenant.review);
         let category = document["category"].as_str().and_then(Category::parse).unwrap();
         let first = Edition {
             status: state.newest,
@@ -103,7 +103,7 @@ impl Life {
         if change.if_match.is_some_and(|known| known != self.revision()) {
             return Err(OUTDATED);
         }
-        let moved = self.state.after(change.act.trigger(), self.tenant.review);
+        let moved = self.state.apply(change.act.trigger(), self.tenant.review);
         let (state, event) = moved.map_err(|_| NOT_POSSIBLE)?;
         let mut next = Self { state, ..self.clone() };
         match &change.act {
@@ -165,7 +165,7 @@ impl Life {
 
     /// What its creation is answered.
     pub(super) fn receipt(&self) -> Value {
-        let status = State::first(self.tenant.review).status().as_str();
+        let status = State::initial(self.tenant.review).status().as_str();
         json!({"id": self.id, "status": status, "category": self.document["category"]})
     }
 

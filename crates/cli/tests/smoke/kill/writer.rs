@@ -195,7 +195,7 @@ impl Writer {
             }
             9 | 10 => Act::Restore(1 + dice.below(life.state.version + 1)),
             11..=18 => {
-                let possible = life.state.possible(life.tenant.review);
+                let possible = life.state.possible_triggers(life.tenant.review);
                 let is_soft = |it: &Trigger| *it != Trigger::Disable && possible.contains(it);
                 let soft: Vec<Trigger> = DECISIONS.into_iter().filter(is_soft).collect();
                 let any = soft.is_empty() || dice.below(8) == 0;

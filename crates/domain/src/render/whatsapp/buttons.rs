@@ -1,13 +1,13 @@
-//! Buttons: which kinds take a value, how they are shown, and what is sent for them.
+//! Buttons of `whatsapp` templates: which of them take a value and how they are rendered.
 
-use super::{actions, spot::Spot, unknown};
+use super::{actions, report_unknown};
 use crate::{
     document::Json,
     render::{
         ADDRESS_MAX,
-        intake::Need,
         message::{Button, Component, Parameter},
-        text, value, word,
+        str_field, text_field, value,
+        value_reader::{ExpectedValue, ValueReader},
     },
     rulebook::ParameterFormat,
     validation::placeholders,
@@ -16,70 +16,47 @@ use crate::{
 
 const PAYLOAD_MAX: usize = 256;
 
-/// A button with its value in place: how it is shown, and what is sent for it.
-struct Pressed<'a> {
+/// A button filled with its value: as the recipient sees it, and the component to send.
+struct RenderedButton<'a> {
     shown: Option<Button<'a>>,
     sent: Option<Component<'a>>,
 }
 
-/// The buttons as they are shown, and the parts of the message for those that take values.
+/// The buttons as the recipient sees them, and the message components for those with a value.
 pub(super) fn fill<'a>(
     buttons: &[Json<'a>],
     format: ParameterFormat,
     coupon_max: usize,
-    spot: &Spot<'a, '_>,
-    report: &mut ViolationCollector,
+    values: &ValueReader<'a, '_>,
+    violations: &mut ViolationCollector,
 ) -> (Vec<Button<'a>>, Vec<Component<'a>>) {
     let (mut shown, mut sent) = (Vec::with_capacity(buttons.len()), Vec::new());
-    let numbers: Vec<(usize, String)> = (0..buttons.len())
-        .filter(|index| takes_value(&buttons[*index], format))
-        .map(|index| (index, index.to_string()))
-        .collect();
-    if numbers.is_empty() {
-        spot.nothing("the buttons of this template take no values", report);
-    } else if spot.is_object("write the numbers of buttons as keys: `{\"0\": \"…\"}`", report) {
-        strangers(&numbers, spot, report);
+    let indices: Vec<usize> =
+        (0..buttons.len()).filter(|index| takes_value(&buttons[*index], format)).collect();
+    if indices.is_empty() {
+        values.expect_nothing("the buttons of this template do not take values", violations);
+    } else if values.expect_object("write button indices as keys: `{\"0\": \"…\"}`", violations) {
+        values.reject_unknown_buttons(&indices, violations);
     } else {
         return (shown, sent);
     }
-    let mut numbers = numbers.into_iter().peekable();
     for (index, button) in buttons.iter().enumerate() {
-        let number = numbers.next_if(|(it, _)| *it == index).map(|(_, number)| number);
-        let place = spot.key(number.as_deref().unwrap_or_default());
-        match press(button, index, format, coupon_max, &place, report) {
-            Some(pressed) => {
-                shown.extend(pressed.shown);
-                sent.extend(pressed.sent);
+        let value = values.button(index);
+        match render_button(button, index, format, coupon_max, &value, violations) {
+            Some(rendered) => {
+                shown.extend(rendered.shown);
+                sent.extend(rendered.sent);
             }
-            None => unknown("button", word(button, "type"), report),
+            None => report_unknown("button", str_field(button, "type"), violations),
         }
     }
     (shown, sent)
 }
 
-/// Keys that are the number of no button that takes a value.
-fn strangers(numbers: &[(usize, String)], spot: &Spot<'_, '_>, report: &mut ViolationCollector) {
-    let Some(Json::Object(members)) = spot.value() else { return };
-    let given = members.iter().filter(|it| !matches!(it.value, Json::Null));
-    for key in given.map(|it| &*it.key).filter(|key| numbers.iter().all(|(_, it)| it != key)) {
-        spot.stranger(key).tell(report, || {
-            let plain = key.parse::<usize>().is_ok_and(|number| number.to_string() == key);
-            let message = if plain {
-                format!("button {key} takes no value")
-            } else {
-                format!("`{}` is not the number of a button", shortened(key))
-            };
-            let listed: Vec<&str> = numbers.iter().map(|(_, it)| &**it).collect();
-            let hint = format!("counted from 0, these take a value: `{}`", listed.join("`, `"));
-            TextViolation::new(Rule::ValueSuperfluous, message).hint(hint)
-        });
-    }
-}
-
 fn takes_value(button: &Json<'_>, format: ParameterFormat) -> bool {
-    match word(button, "type") {
+    match str_field(button, "type") {
         Some("URL") => {
-            word(button, "url").is_some_and(|it| placeholders::base(it, format).is_some())
+            str_field(button, "url").is_some_and(|it| placeholders::base(it, format).is_some())
         }
         Some(
             "QUICK_REPLY" | "COPY_CODE" | "FLOW" | "CATALOG" | "MPM" | "VOICE_CALL"
@@ -89,107 +66,111 @@ fn takes_value(button: &Json<'_>, format: ParameterFormat) -> bool {
     }
 }
 
-/// One button; nothing when it is of a kind that nobody knows, or lacks what its kind has.
-fn press<'a>(
+/// Renders a button; `None` if its type is unknown or a required field is missing.
+fn render_button<'a>(
     button: &Json<'a>,
     index: usize,
     format: ParameterFormat,
     coupon_max: usize,
-    spot: &Spot<'a, '_>,
-    report: &mut ViolationCollector,
-) -> Option<Pressed<'a>> {
-    let label = text(button, "text")?;
-    let shown = |button| Pressed { shown: Some(button), sent: None };
-    let part = |sub_type, parameter| {
+    value: &ValueReader<'a, '_>,
+    violations: &mut ViolationCollector,
+) -> Option<RenderedButton<'a>> {
+    let label = text_field(button, "text")?;
+    let shown = |button| RenderedButton { shown: Some(button), sent: None };
+    let component = |sub_type, parameter| {
         Some(Component::Button {
             sub_type,
             index: Some(index.to_string()),
             parameters: vec![parameter],
         })
     };
-    Some(match word(button, "type")? {
+    Some(match str_field(button, "type")? {
         "PHONE_NUMBER" => {
-            let phone_number = text(button, "phone_number")?;
+            let phone_number = text_field(button, "phone_number")?;
             shown(Button::PhoneNumber { text: label, phone_number })
         }
         "SPM" => shown(Button::Spm { text: label }),
         "REQUEST_CONTACT_INFO" => shown(Button::RequestContactInfo { text: label }),
-        "URL" => return address(button, index, format, spot, report),
+        "URL" => return render_url_button(button, index, format, value, violations),
         "QUICK_REPLY" => {
-            let payload = spot.optional(|it| value::payload(it, PAYLOAD_MAX), report);
-            let sent =
-                payload.and_then(|payload| part("quick_reply", Parameter::Payload { payload }));
-            Pressed { shown: Some(Button::QuickReply { text: label }), sent }
+            let payload =
+                value.optional_string(|it| value::check_payload(it, PAYLOAD_MAX), violations);
+            let sent = payload
+                .and_then(|payload| component("quick_reply", Parameter::Payload { payload }));
+            RenderedButton { shown: Some(Button::QuickReply { text: label }), sent }
         }
         "COPY_CODE" => {
-            let what = || "the code that is copied".to_owned();
-            let need = || Need { what: what(), sample: sample(button) };
-            let Some(coupon_code) = spot.string(need, |it| coupon(it, coupon_max), report) else {
-                return Some(Pressed { shown: None, sent: None });
+            let description = "the code to copy".to_owned();
+            let expected = || ExpectedValue { description, sample: sample(button) };
+            let check = |code: &str| check_coupon(code, coupon_max);
+            let Some(coupon_code) = value.required_string(expected, check, violations) else {
+                return Some(RenderedButton { shown: None, sent: None });
             };
-            Pressed {
+            RenderedButton {
                 shown: Some(Button::CopyCode { text: Some(label), code: coupon_code }),
-                sent: part("copy_code", Parameter::CouponCode { coupon_code }),
+                sent: component("copy_code", Parameter::CouponCode { coupon_code }),
             }
         }
         "FLOW" => {
-            // WhatsApp wants the part even when nothing is given with it.
-            let action = actions::flow(spot, report);
-            let sent = part("flow", Parameter::Action { action });
-            Pressed { shown: Some(Button::Flow { text: label }), sent }
+            // WhatsApp requires the component even without a value.
+            let action = actions::flow(value, violations);
+            let sent = component("flow", Parameter::Action { action });
+            RenderedButton { shown: Some(Button::Flow { text: label }), sent }
         }
         "CATALOG" => {
-            let action = actions::catalog(spot, report);
-            let sent = action.and_then(|action| part("catalog", Parameter::Action { action }));
-            Pressed { shown: Some(Button::Catalog { text: label }), sent }
+            let action = actions::catalog(value, violations);
+            let sent = action.and_then(|action| component("catalog", Parameter::Action { action }));
+            RenderedButton { shown: Some(Button::Catalog { text: label }), sent }
         }
         "MPM" => {
-            let action = actions::products(spot, report);
-            let sent = action.and_then(|action| part("mpm", Parameter::Action { action }));
-            Pressed { shown: Some(Button::Mpm { text: label }), sent }
+            let action = actions::products(value, violations);
+            let sent = action.and_then(|action| component("mpm", Parameter::Action { action }));
+            RenderedButton { shown: Some(Button::Mpm { text: label }), sent }
         }
         "ORDER_DETAILS" => {
-            let action = actions::order(spot, report);
+            let action = actions::order(value, violations);
             let sent =
-                action.and_then(|action| part("order_details", Parameter::Action { action }));
-            Pressed { shown: Some(Button::OrderDetails { text: label }), sent }
+                action.and_then(|action| component("order_details", Parameter::Action { action }));
+            RenderedButton { shown: Some(Button::OrderDetails { text: label }), sent }
         }
         "VOICE_CALL" => {
-            let parameters = actions::call(spot, report);
-            // It is the only one of its kind, and WhatsApp's samples give it no number.
-            let part =
+            let parameters = actions::call(value, violations);
+            // WhatsApp's samples have no index here: a message has only one such button.
+            let component =
                 |parameters| Component::Button { sub_type: "voice_call", index: None, parameters };
-            let sent = (!parameters.is_empty()).then(|| part(parameters));
-            Pressed { shown: Some(Button::VoiceCall { text: label }), sent }
+            let sent = (!parameters.is_empty()).then(|| component(parameters));
+            RenderedButton { shown: Some(Button::VoiceCall { text: label }), sent }
         }
         _ => return None,
     })
 }
 
-/// A button that leads to an address, whose end may be a value.
-fn address<'a>(
+/// Renders a URL button; the end of the URL may be a value.
+fn render_url_button<'a>(
     button: &Json<'a>,
     index: usize,
     format: ParameterFormat,
-    spot: &Spot<'a, '_>,
-    report: &mut ViolationCollector,
-) -> Option<Pressed<'a>> {
-    let (label, url) = (text(button, "text")?, text(button, "url")?);
+    value: &ValueReader<'a, '_>,
+    violations: &mut ViolationCollector,
+) -> Option<RenderedButton<'a>> {
+    let (label, url) = (text_field(button, "text")?, text_field(button, "url")?);
     let Some(base) = placeholders::base(&url, format) else {
-        return Some(Pressed { shown: Some(Button::Url { text: label, url }), sent: None });
+        return Some(RenderedButton { shown: Some(Button::Url { text: label, url }), sent: None });
     };
-    let what = || format!("the end of the address behind `{}`", shortened(&label));
-    let need = || Need { what: what(), sample: sample(button) };
-    let check = |end: &str| value::end_of_address(base, end, ADDRESS_MAX);
-    let Some(end) = spot.string(need, check, report) else {
-        return Some(Pressed { shown: None, sent: None });
+    let expected = || ExpectedValue {
+        description: format!("the end of the URL of the button `{}`", shortened(&label)),
+        sample: sample(button),
     };
-    // Under NAMED the end may have a name; it may be numbered all the same.
+    let check = |end: &str| value::check_url_end(base, end, ADDRESS_MAX);
+    let Some(end) = value.required_string(expected, check, violations) else {
+        return Some(RenderedButton { shown: None, sent: None });
+    };
+    // With NAMED parameters, the placeholder of a URL may be named or numbered.
     let name = url[base.len()..].trim_matches(['{', '}']);
     let parameter_name = (name != "1").then(|| name.to_owned());
     let parameters = vec![Parameter::Text { parameter_name, text: end }];
     let whole = format!("{base}{end}").into();
-    Some(Pressed {
+    Some(RenderedButton {
         shown: Some(Button::Url { text: label, url: whole }),
         sent: Some(Component::Button {
             sub_type: "url",
@@ -199,13 +180,13 @@ fn address<'a>(
     })
 }
 
-fn coupon(code: &str, max: usize) -> Vec<TextViolation> {
-    let mut faults = value::plain(code, max);
-    if faults.is_empty() && !code.bytes().all(|it| it.is_ascii_alphanumeric()) {
-        let message = "holds something else than letters from `A` to `Z` and digits";
-        faults.push(TextViolation::new(Rule::CodeForm, message).hint("like `SAVE25`"));
+fn check_coupon(code: &str, max: usize) -> Vec<TextViolation> {
+    let mut found = value::check_text(code, max);
+    if found.is_empty() && !code.bytes().all(|it| it.is_ascii_alphanumeric()) {
+        let message = "contains characters other than the letters `A` to `Z` and digits";
+        found.push(TextViolation::new(Rule::CodeForm, message).hint("for example `SAVE25`"));
     }
-    faults
+    found
 }
 
 fn sample<'t>(button: &'t Json<'_>) -> Option<&'t str> {

@@ -104,7 +104,7 @@ impl PlacementRule {
             Position::Header => {
                 document.component("HEADER").filter(|it| it.says("format", self.value))
             }
-            Position::Button => document.buttons().find(|it| it.is(self.value)),
+            Position::Button => document.button(self.value),
         }
     }
 }

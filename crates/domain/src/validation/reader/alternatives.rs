@@ -1,7 +1,7 @@
 //! Field types with more than one accepted notation, and free-form JSON.
 
 use super::{
-    Field, Json, ObjectSchema, Reader, ResolvedSchema, Rule, Step, TextViolation, counted,
+    Field, Json, ObjectSchema, Reader, ResolvedSchema, Rule, Segment, TextViolation, counted,
 };
 
 impl<'d> Reader<'d> {
@@ -26,15 +26,16 @@ impl<'d> Reader<'d> {
         let Json::Array(items) = value else { return self.object(schema, value) };
         let key_of = |item: &'d Json<'d>| item.get("key").and_then(Json::as_str);
         for (index, item) in items.iter().enumerate() {
-            self.at(Step::Index(index), |reader| reader.map_entry(schema, item));
+            self.at(Segment::Index(index), |reader| reader.map_entry(schema, item));
         }
         self.write("{");
         for field in schema.fields {
             let found = items.iter().position(|item| key_of(item) == Some(field.name));
             if let Some((index, value)) = found.and_then(|at| Some((at, items[at].get("value")?))) {
                 self.write_key(field.name);
-                self.at(Step::Index(index), |reader| {
-                    reader.at(Step::Key("value"), |reader| reader.value(&field.field_type, value));
+                self.at(Segment::Index(index), |reader| {
+                    reader
+                        .at(Segment::Key("value"), |reader| reader.value(&field.field_type, value));
                 });
             }
         }
@@ -50,12 +51,12 @@ impl<'d> Reader<'d> {
             Some(Json::String(key)) if schema.fields.iter().any(|field| field.name == *key) => {}
             Some(Json::String(key)) => {
                 if let Some(warnings) = &mut self.warnings {
-                    let pointer = super::pointer(self.path.iter().chain([&Step::Key("key")]));
+                    let pointer = super::pointer(self.path.iter().chain([&Segment::Key("key")]));
                     warnings.unknown_key(key, ResolvedSchema::Object(schema), pointer);
                 }
             }
             Some(other) => {
-                self.at(Step::Key("key"), |reader| reader.wrong_type("a string", other));
+                self.at(Segment::Key("key"), |reader| reader.wrong_type("a string", other));
             }
         }
         if item.get("value").is_none() {

@@ -1,6 +1,6 @@
 //! Reads lists: their items, their length and their required tags.
 
-use super::{Json, ObjectList, Reader, Rule, Step, TaggedList, TextViolation, are, counted};
+use super::{Json, ObjectList, Reader, Rule, Segment, TaggedList, TextViolation, are, counted};
 
 impl<'d> Reader<'d> {
     pub(super) fn tagged_list(&mut self, list: &'static TaggedList, value: &'d Json<'d>) {
@@ -10,7 +10,7 @@ impl<'d> Reader<'d> {
         self.write("[");
         for (index, item) in items.iter().enumerate() {
             self.write_comma();
-            self.at(Step::Index(index), |reader| reader.tagged(list.item, item));
+            self.at(Segment::Index(index), |reader| reader.tagged(list.item, item));
         }
         self.write("]");
         self.check_tags(list, items);
@@ -22,7 +22,7 @@ impl<'d> Reader<'d> {
         self.write("[");
         for (index, item) in self.check_max(list.max, items).iter().enumerate() {
             self.write_comma();
-            self.at(Step::Index(index), |reader| reader.object(list.item, item));
+            self.at(Segment::Index(index), |reader| reader.object(list.item, item));
         }
         self.write("]");
     }
@@ -32,7 +32,7 @@ impl<'d> Reader<'d> {
         self.write("[");
         for (index, item) in self.check_max(choices.len(), items).iter().enumerate() {
             self.write_comma();
-            self.at(Step::Index(index), |reader| reader.choice(choices.iter().copied(), item));
+            self.at(Segment::Index(index), |reader| reader.choice(choices.iter().copied(), item));
         }
         self.write("]");
     }
@@ -72,7 +72,7 @@ impl<'d> Reader<'d> {
                     let message = format!("is a second {tag}; the first is item {first}");
                     let hint = format!("keep only one {tag}");
                     let violation = TextViolation::new(Rule::ComponentRepeated, message).hint(hint);
-                    self.at(Step::Index(index), |reader| reader.report(violation));
+                    self.at(Segment::Index(index), |reader| reader.report(violation));
                 }
             }
         }

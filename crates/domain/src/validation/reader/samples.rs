@@ -1,7 +1,7 @@
 //! Samples: example values for placeholders, in all accepted notations.
 
 use super::{
-    Field, FieldType, Json, ParameterFormat, Reader, Rule, SampleFormat, Step, StringFormat,
+    Field, FieldType, Json, ParameterFormat, Reader, Rule, SampleFormat, Segment, StringFormat,
     StringRule, TextViolation, counted, shortened,
 };
 
@@ -47,7 +47,7 @@ impl<'d> Reader<'d> {
             }
             Json::Array(items) => match items.as_slice() {
                 [item] => {
-                    self.at(Step::Index(0), |reader| reader.text(rule, item));
+                    self.at(Segment::Index(0), |reader| reader.text(rule, item));
                 }
                 items => {
                     let count = counted(items.len(), "item");
@@ -67,11 +67,13 @@ impl<'d> Reader<'d> {
                 self.write("[");
                 match outer.as_slice() {
                     [inner @ Json::Array(_)] => {
-                        self.at(Step::Index(0), |reader| {
+                        self.at(Segment::Index(0), |reader| {
                             reader.samples(SampleFormat::Flat, inner);
                         });
                     }
-                    [other] => self.at(Step::Index(0), |reader| reader.wrong_type("a list", other)),
+                    [other] => {
+                        self.at(Segment::Index(0), |reader| reader.wrong_type("a list", other));
+                    }
                     _ => {
                         let count = counted(outer.len(), "item");
                         let message = format!("has {count}; exactly 1 list is required");
@@ -114,7 +116,7 @@ impl<'d> Reader<'d> {
         self.write("[");
         for (index, value) in values.iter().take(expected).enumerate() {
             self.write_comma();
-            self.at(Step::Index(index), |reader| reader.text(&SAMPLE, value));
+            self.at(Segment::Index(index), |reader| reader.text(&SAMPLE, value));
         }
         self.write("]");
     }
@@ -153,7 +155,7 @@ impl<'d> Reader<'d> {
         self.write("[");
         for (index, value) in values.iter().take(expected).enumerate() {
             self.write_comma();
-            self.at(Step::Index(index), |reader| {
+            self.at(Segment::Index(index), |reader| {
                 let Json::Object(_) = value else { return reader.wrong_type("an object", value) };
                 reader.write("{");
                 match value.get(NAME) {
@@ -163,7 +165,7 @@ impl<'d> Reader<'d> {
                                 names.swap_remove(at);
                             }
                             None => {
-                                reader.at(Step::Key(NAME), |reader| {
+                                reader.at(Segment::Key(NAME), |reader| {
                                     reader.unknown_sample_name(name, &names);
                                 });
                             }
@@ -172,7 +174,7 @@ impl<'d> Reader<'d> {
                         reader.write_string(name);
                     }
                     Some(other) => {
-                        reader.at(Step::Key(NAME), |reader| {
+                        reader.at(Segment::Key(NAME), |reader| {
                             reader.wrong_type("a string", other);
                         });
                     }
@@ -181,7 +183,7 @@ impl<'d> Reader<'d> {
                 match value.get("example") {
                     Some(sample) => {
                         reader.write_key("example");
-                        reader.at(Step::Key("example"), |reader| reader.text(&SAMPLE, sample));
+                        reader.at(Segment::Key("example"), |reader| reader.text(&SAMPLE, sample));
                     }
                     None => reader.missing("example", "the sample value", value),
                 }

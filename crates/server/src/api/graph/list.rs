@@ -138,7 +138,7 @@ fn search_words(query: &Query) -> Result<Vec<String>, Problem> {
     let mut found = Vec::new();
     for parameter in ["name_or_content", "content"] {
         let Some(text) = query.text(parameter) else { continue };
-        let words = search_terms::words(text);
+        let words = search_terms::terms(text);
         if !(1..=MAX_SEARCH_WORDS).contains(&words.len()) {
             let problem = format!("must be a text of 1 to {MAX_SEARCH_WORDS} words");
             return Err(invalid_parameter(parameter, &problem));

@@ -75,7 +75,7 @@ pub(super) async fn read_checked<T>(
 ) -> Result<T, Problem> {
     let (read, mentions) = {
         let document = Document::parse(body)?;
-        (read(&document), sample::mentions(document.root()))
+        (read(&document), sample::references(document.root()))
     };
     let of_samples = samples::violations(app, account, &mentions).await?;
     let violations = match read {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use galley_domain::{
     document::{Document, Json, Member},
     template::Status,
-    webhook::rejection_word,
+    webhook::graph_rejection_reason,
 };
 use galley_store::{Account, StoredTemplate};
 
@@ -225,7 +225,7 @@ fn rejected_reason(stored: &StoredTemplate) -> &'static str {
     if stored.state.newest != Status::Rejected {
         return "NONE";
     }
-    rejection_word(stored.reason.as_deref())
+    graph_rejection_reason(stored.reason.as_deref())
 }
 
 /// The response to an edit. It has more members than Meta's, because some clients require a name and

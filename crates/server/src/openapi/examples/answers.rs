@@ -113,7 +113,7 @@ fn kept() -> StoredTemplate {
         id: ID.parse().expect("an id"),
         phone: Some(PHONE.to_owned()),
         template: read(&super::template("bodyAndButtons")),
-        state: State::first(Review::Auto),
+        state: State::initial(Review::Auto),
         previous_category: None,
         reason: None,
         revision: 1,
@@ -123,7 +123,7 @@ fn kept() -> StoredTemplate {
 }
 
 fn after(before: StoredTemplate, trigger: Trigger) -> StoredTemplate {
-    let (state, _) = before.state.after(trigger, Review::Auto).expect("the table has this move");
+    let (state, _) = before.state.apply(trigger, Review::Auto).expect("the table has this move");
     StoredTemplate { state, updated_at: moment(CHANGED), ..before }
 }
 

@@ -81,8 +81,8 @@ fn invalid_webhook() -> Problem {
 
 /// The response to a request that approves an approved template.
 fn invalid_transition() -> Problem {
-    let approved = State::first(Review::Auto);
-    match approved.after(Trigger::Approve, Review::Auto) {
+    let approved = State::initial(Review::Auto);
+    match approved.apply(Trigger::Approve, Review::Auto) {
         Err(refusal) => Problem::invalid_transition(Trigger::Approve.as_str(), &refusal),
         Ok(_) => Problem::of(Kind::MoveNotPossible),
     }

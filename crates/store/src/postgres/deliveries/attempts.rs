@@ -2,7 +2,7 @@
 
 use galley_domain::{
     id::WebhookId,
-    webhook::delivery::{DeliveryStatus, Verdict},
+    webhook::delivery::{DeliveryStatus, RetryDecision},
 };
 use jiff::Timestamp;
 
@@ -24,9 +24,11 @@ pub(in crate::postgres) async fn record(
     attempt: &Attempt,
 ) -> Result<AttemptRecorded, StoreError> {
     let (status, due_at) = match attempt.decision {
-        Verdict::Delivered => (DeliveryStatus::Delivered, None),
-        Verdict::Again(delay) => (DeliveryStatus::Waiting, Some(later(attempt.at, delay))),
-        Verdict::Failed => (DeliveryStatus::Failed, None),
+        RetryDecision::Delivered => (DeliveryStatus::Delivered, None),
+        RetryDecision::RetryAfter(delay) => {
+            (DeliveryStatus::Waiting, Some(later(attempt.at, delay)))
+        }
+        RetryDecision::Failed => (DeliveryStatus::Failed, None),
     };
     // Lock the endpoint before the delivery, as leasing does.
     let webhook = webhooks::lock(transaction, attempt.webhook).await?;

@@ -3,7 +3,7 @@
 use galley_domain::{
     id::WebhookId,
     template::{Status, lifecycle::EventType},
-    webhook::{Format, delivery::PATIENCE},
+    webhook::{Format, delivery::DOWN_AFTER_FAILURES},
 };
 use jiff::Timestamp;
 
@@ -113,7 +113,7 @@ async fn probe_lease_end(
     let statement = "SELECT max(d.leased_until) AS until FROM webhook w JOIN delivery d ON \
                      d.webhook_id = w.id WHERE w.id = $1 AND w.failures >= $3 AND \
                      d.due_at <= $2 AND d.leased_until > $2";
-    let down_after = i32::try_from(PATIENCE).unwrap_or(i32::MAX);
+    let down_after = i32::try_from(DOWN_AFTER_FAILURES).unwrap_or(i32::MAX);
     let values: Values<'_> = &[&key(id.get()), &millis(at), &down_after];
     let row = transaction.query_one(statement, values).await?;
     row.map_or(Ok(None), |row| optional_timestamp(&row, "until"))
@@ -165,7 +165,7 @@ async fn fan_out(
         let kind = decode(&row, "type", |text: String| EventType::parse(&text))?;
         let status = Status::parse(&get::<String>(&row, "status")?);
         let is_subscribed = webhook.events.is_empty() || webhook.events.contains(&kind);
-        if is_subscribed && webhook.format.sends(kind, status) {
+        if is_subscribed && webhook.format.includes(kind, status) {
             seqs.push(get(&row, "seq")?);
             templates.push(get(&row, "template_id")?);
         }

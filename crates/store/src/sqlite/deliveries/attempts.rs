@@ -1,6 +1,6 @@
 //! SQL for delivery attempts: records their outcome and the health of the endpoint.
 
-use galley_domain::webhook::delivery::{DeliveryStatus, Verdict};
+use galley_domain::webhook::delivery::{DeliveryStatus, RetryDecision};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::make_next_due;
@@ -22,9 +22,11 @@ pub(in crate::sqlite) fn record_attempt(
 ) -> Result<AttemptRecorded, StoreError> {
     let (id, seq) = (key(attempt.webhook.get()), key(attempt.seq));
     let (status, due_at) = match attempt.decision {
-        Verdict::Delivered => (DeliveryStatus::Delivered, None),
-        Verdict::Again(delay) => (DeliveryStatus::Waiting, Some(later(attempt.at, delay))),
-        Verdict::Failed => (DeliveryStatus::Failed, None),
+        RetryDecision::Delivered => (DeliveryStatus::Delivered, None),
+        RetryDecision::RetryAfter(delay) => {
+            (DeliveryStatus::Waiting, Some(later(attempt.at, delay)))
+        }
+        RetryDecision::Failed => (DeliveryStatus::Failed, None),
     };
     let template: Option<i64> = batch
         .connection()

@@ -86,7 +86,7 @@ pub(in crate::sqlite) fn replay(
                 EventSubject::Template { id, status, .. } => (id.get(), Some(status)),
                 EventSubject::Webhook { .. } => (0, None),
             };
-            if !webhook.format.sends(event.kind, status) {
+            if !webhook.format.includes(event.kind, status) {
                 return Ok(ReplayOutcome::Queued(0));
             }
             replay_one(batch.connection(), id, seq, template, at)?;

@@ -34,7 +34,7 @@ pub(super) async fn list(
 fn list_query(caller: &Caller<Read>, parameters: &CheckedParameters) -> Result<ListQuery, Problem> {
     let one_of = |values: &[&str]| format!("one of {}", values.join(", "));
     let words = parameters.parse("q", format!("a text of 1 to {MAX_SEARCH_WORDS} words"), |q| {
-        Some(search_terms::words(q)).filter(|words| (1..=MAX_SEARCH_WORDS).contains(&words.len()))
+        Some(search_terms::terms(q)).filter(|words| (1..=MAX_SEARCH_WORDS).contains(&words.len()))
     })?;
     let language = parameters.text("language");
     let status = parameters.parse("status", one_of(Status::VALUES), Status::parse)?;

@@ -55,7 +55,7 @@ pub(super) async fn validate(
         Some(id) => checks.edit(id, &body).await?,
     };
     if rulebook.supports_translations {
-        let samples = sample::mentions(Document::parse(&body)?.root());
+        let samples = sample::references(Document::parse(&body)?.root());
         violations.extend(samples::violations(&app, checks.account.id, &samples).await?);
     }
     if let Some(warning) = checks.same_content(text).await? {
@@ -114,7 +114,7 @@ impl ConflictChecks<'_> {
             };
             (Template::check(&document, self.rulebook), identity)
         };
-        let text = template.as_ref().ok().and_then(MessageText::of);
+        let text = template.as_ref().ok().and_then(MessageText::from_template);
         let mut result = CheckResult::new(template.as_ref().err(), warnings, text);
         result.violations.extend(self.name_taken(&identity).await?);
         result.violations.extend(self.category_differs(&identity).await?);
@@ -131,7 +131,7 @@ impl ConflictChecks<'_> {
             Edit::check(&document, self.rulebook, &stored.template)
         };
         let mut result = CheckResult::new(edit.as_ref().err(), warnings, None);
-        if let Err(refusal) = stored.state.after(Trigger::Edit, self.account.review) {
+        if let Err(refusal) = stored.state.apply(Trigger::Edit, self.account.review) {
             let problem = Problem::invalid_transition(Trigger::Edit.as_str(), &refusal);
             result.violations.push(violation("", Rule::MoveNotPossible, problem.detail_text()));
         }
@@ -140,7 +140,7 @@ impl ConflictChecks<'_> {
             Ok(Edit::Replace { content, category }) => {
                 let category = category.unwrap_or(stored.template.category());
                 let content = content.as_deref().unwrap_or(stored.template.content());
-                result.text = MessageText::of_content(category, content);
+                result.text = MessageText::from_content(category, content);
                 Some(("/category", category))
             }
             Ok(Edit::Restore(number)) => {
@@ -240,7 +240,7 @@ impl ConflictChecks<'_> {
         let Some(text) = text else { return Ok(None) };
         let other =
             self.app.store().template_with_text(self.account.id, &text, self.edited).await?;
-        Ok(other.map(|id| MessageText::repeated_by(&format!("your template {id}"))))
+        Ok(other.map(|id| MessageText::duplicate_warning(&format!("your template {id}"))))
     }
 }
 

@@ -1,10 +1,10 @@
-//! What violations say, and that all of them are told at once.
+//! Messages and hints of violations, and that all of them are reported together.
 
 use serde_json::{Value, json};
 
 use super::fixture::{
     authentication, button, carousel, header, named, numbered, offer, products, rendered, template,
-    told, try_render,
+    try_render, violation_lines,
 };
 
 fn only(template: &galley_domain::template::Template, values: &Value) -> Value {
@@ -14,26 +14,26 @@ fn only(template: &galley_domain::template::Template, values: &Value) -> Value {
 }
 
 #[test]
-fn violations_name_the_value_and_say_how_to_mend_it() {
+fn violations_have_a_pointer_a_message_and_a_hint() {
     let by_name = |body: Value| json!({"header": {"who": "Ada"}, "body": body, "buttons": {"0": "a", "1": "b"}});
     for (template, values, expected) in [
         (
             named(),
             by_name(json!({"first_name": "Ada"})),
             json!({"pointer": "/body/order", "rule": "value-missing",
-                "message": "is missing: the value of `{{order}}` in the body", "hint": "like `4711`"}),
+                "message": "is missing: the value of `{{order}}` in the body", "hint": "for example `4711`"}),
         ),
         (
             named(),
             by_name(json!({"first_name": "Ada", "order": "1", "Ordr": "1"})),
             json!({"pointer": "/body/Ordr", "rule": "value-superfluous",
-                "message": "`Ordr` is no place for values", "hint": "did you mean `order`?"}),
+                "message": "unknown member `Ordr`", "hint": "did you mean `order`?"}),
         ),
         (
             numbered(),
             json!({"header": ["1"], "body": ["Ada"]}),
             json!({"pointer": "/body/1", "rule": "value-missing",
-                "message": "is missing: the value of `{{2}}` in the body", "hint": "like `4711`"}),
+                "message": "is missing: the value of `{{2}}` in the body", "hint": "for example `4711`"}),
         ),
         (
             numbered(),
@@ -45,13 +45,13 @@ fn violations_name_the_value_and_say_how_to_mend_it() {
             numbered(),
             json!({"header": ["1"], "body": ["Ada", "2"], "ofer": 1}),
             json!({"pointer": "/ofer", "rule": "value-superfluous",
-                "message": "`ofer` is no place for values", "hint": "did you mean `offer`?"}),
+                "message": "unknown member `ofer`", "hint": "did you mean `offer`?"}),
         ),
         (
             offer(true),
             json!({"offer": 1_794_733_800_000_i64, "buttons": {"0": "A", "1": "x"}}),
             json!({"pointer": "/buttons/1", "rule": "value-superfluous",
-                "message": "button 1 takes no value", "hint": "counted from 0, these take a value: `0`"}),
+                "message": "button 1 does not take a value", "hint": "buttons that take a value: `0`"}),
         ),
     ] {
         assert_eq!(only(&template, &values), expected, "{values}");
@@ -59,11 +59,11 @@ fn violations_name_the_value_and_say_how_to_mend_it() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_at_once() {
-    let faulty = json!({"header": {"who": "a\nb", "when": "x"}, "body": {"order": 7},
+fn all_violations_are_reported_together() {
+    let invalid = json!({"header": {"who": "a\nb", "when": "x"}, "body": {"order": 7},
         "buttons": {"0": "a b", "2": "x"}, "cards": [1], "x": 1});
     assert_eq!(
-        told(&named(), &faulty),
+        violation_lines(&named(), &invalid),
         [
             "/x value-superfluous",
             "/cards value-superfluous",
@@ -78,11 +78,11 @@ fn everything_that_is_wrong_is_told_at_once() {
     );
     let missing = ["header", "body/0", "buttons/1"];
     let lines = [0, 1].map(|card| missing.map(|it| format!("/cards/{card}/{it} value-missing")));
-    assert_eq!(told(&carousel(), &json!({})), lines.concat());
+    assert_eq!(violation_lines(&carousel(), &json!({})), lines.concat());
 }
 
 #[test]
-fn objects_among_the_values_hold_nothing_else_and_nothing_less() {
+fn objects_must_have_exactly_the_expected_members() {
     let items =
         |section: Value| json!({"thumbnail_product_retailer_id": "k", "sections": [section]});
     let item = json!({"product_retailer_id": "k"});
@@ -105,7 +105,7 @@ fn objects_among_the_values_hold_nothing_else_and_nothing_less() {
         ("VOICE_CALL", json!({"ttl": 9}), "/ttl value-superfluous"),
     ] {
         let template = button(&json!({"type": kind, "text": "t"}));
-        let lines = told(&template, &json!({"buttons": {"0": value}}));
+        let lines = violation_lines(&template, &json!({"buttons": {"0": value}}));
         assert_eq!(lines, [format!("/buttons/0{line}")], "{value}");
     }
     for (latitude, longitude, lines) in [
@@ -114,14 +114,14 @@ fn objects_among_the_values_hold_nothing_else_and_nothing_less() {
     ] {
         let place =
             json!({"latitude": latitude, "longitude": longitude, "name": "n", "address": "a"});
-        assert_eq!(told(&header("LOCATION"), &json!({"header": place})), lines);
+        assert_eq!(violation_lines(&header("LOCATION"), &json!({"header": place})), lines);
     }
 }
 
 #[test]
-fn one_minute_is_one_minute() {
+fn the_unit_of_one_minute_is_singular() {
     for (minutes, text) in
-        [(1, "The code is good for 1 minute."), (2, "The code is good for 2 minutes.")]
+        [(1, "The code is good for 1 minute."), (2, "The code is valid for 2 minutes.")]
     {
         let footer = json!({"type": "FOOTER", "code_expiration_minutes": minutes});
         let otp = json!({"type": "OTP", "otp_type": "COPY_CODE"});
@@ -131,7 +131,7 @@ fn one_minute_is_one_minute() {
 }
 
 #[test]
-fn values_for_what_takes_none_are_told_and_empty_ones_are_not() {
+fn unexpected_values_are_reported_unless_they_are_empty() {
     let fixed = template(&json!([{"type": "HEADER", "format": "TEXT", "text": "h"},
         {"type": "BODY", "text": "b"}]));
     let bare = template(&json!([{"type": "BODY", "text": "b"}]));
@@ -146,11 +146,15 @@ fn values_for_what_takes_none_are_told_and_empty_ones_are_not() {
         (&bare, "/header", json!({"header": ["x"]})),
         (&products(), "/cards/1/body", card(json!(["x"]))),
     ] {
-        assert_eq!(told(template, &value), [format!("{place} value-superfluous")], "{value}");
+        assert_eq!(
+            violation_lines(template, &value),
+            [format!("{place} value-superfluous")],
+            "{value}"
+        );
     }
     let empty =
         json!({"header": [], "body": {}, "buttons": {"0": null}, "cards": [], "offer": null});
-    assert_eq!(told(&fixed, &empty), [""; 0]);
-    assert_eq!(told(&bare, &empty), [""; 0]);
-    assert_eq!(told(&products(), &card(json!([null]))), [""; 0]);
+    assert_eq!(violation_lines(&fixed, &empty), [""; 0]);
+    assert_eq!(violation_lines(&bare, &empty), [""; 0]);
+    assert_eq!(violation_lines(&products(), &card(json!([null]))), [""; 0]);
 }
