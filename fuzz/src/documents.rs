@@ -82,7 +82,7 @@ pub fn values(input: &[u8]) {
 fn check_render(template: &Template, rulebook: &Rulebook, values: &Document<'_>) {
     match render::render(template, rulebook, values) {
         Ok(rendered) => {
-            drop(serde_json::to_string(&rendered).expect("a rendered message serialises"))
+            drop(serde_json::to_string(&rendered).expect("a rendered message serialises"));
         }
         Err(violations) => assert!(!violations.listed().is_empty(), "rejected without a violation"),
     }

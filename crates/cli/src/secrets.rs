@@ -42,7 +42,7 @@ fn bytes<const N: usize>() -> anyhow::Result<[u8; N]> {
 
 /// Checks a secret that the operator chose, for clients that already have it.
 pub(crate) fn chosen(what: &str, secret: String) -> anyhow::Result<String> {
-    if !account::is_secret(&secret) {
+    if !account::is_valid_secret(&secret) {
         bail!(
             "the {what} must have 1 to {} of the characters A-Z a-z 0-9 . _ ~ + -",
             account::MAX_SECRET_BYTES

@@ -266,7 +266,7 @@ impl Resolver<'_> {
         let mut secret = |name: &str, max_bytes: usize| {
             // Compose files pass unset variables as empty.
             let value = self.raw.variable(name).filter(|value| !value.is_empty())?.to_owned();
-            if !account::is_segment(&value) || value.len() > max_bytes {
+            if !account::is_valid_path_segment(&value) || value.len() > max_bytes {
                 let allowed =
                     format!("use 1 to {max_bytes} of the characters A-Z a-z 0-9 . _ ~ + -");
                 self.errors.push(format!("{name}: {allowed}"));

@@ -1,7 +1,7 @@
-//! The real binary, started, called, stopped and killed: what a user of `galley` sees. Needs no
-//! root and nothing installed.
+//! Smoke tests: start, call, stop and kill the real binary. They need neither root nor installed
+//! services.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 #[path = "support/earlier.rs"]
 mod earlier;
@@ -25,12 +25,12 @@ mod smoke {
     mod graph;
     mod kill;
     mod lint;
+    mod maintenance;
     mod migrate;
     mod restore;
     mod review;
     mod settings;
     mod shared;
     mod stop;
-    mod upkeep;
     mod webhooks;
 }

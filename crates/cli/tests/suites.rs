@@ -1,8 +1,8 @@
 //! The suites that need more than Rust: strace, root for a mount, test data from npm, a PostgreSQL
-//! server. Whatever is missing fails them; nothing is skipped. `scripts/test` turns them on.
+//! server. A missing tool fails them; no test is skipped. `scripts/test` enables them.
 
 #![cfg(feature = "suites")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "support/earlier.rs"]
 mod earlier;
@@ -24,11 +24,11 @@ mod suites {
     mod earlier;
     mod instances;
     mod json_test_suite;
+    mod limited_proxy;
     mod migrate;
     mod moved_store;
     mod naughty_strings;
     mod syncs;
     mod tls;
     mod trace;
-    mod way;
 }

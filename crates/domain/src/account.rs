@@ -84,7 +84,7 @@ pub const MAX_SECRET_BYTES: usize = 128;
 
 /// Whether a path segment is a valid phone number id or key: `[A-Za-z0-9._~+-]{1,256}`, except
 /// `.` and `..`, which clients and proxies remove from paths.
-pub fn is_segment(text: &str) -> bool {
+pub fn is_valid_path_segment(text: &str) -> bool {
     text != "."
         && text != ".."
         && (1..=MAX_SEGMENT_BYTES).contains(&text.len())
@@ -92,8 +92,8 @@ pub fn is_segment(text: &str) -> bool {
 }
 
 /// Whether a string is a valid key or token: `[A-Za-z0-9._~+-]{1,128}`.
-pub fn is_secret(text: &str) -> bool {
-    text.len() <= MAX_SECRET_BYTES && is_segment(text)
+pub fn is_valid_secret(text: &str) -> bool {
+    text.len() <= MAX_SECRET_BYTES && is_valid_path_segment(text)
 }
 
 fn is_url_safe(byte: u8) -> bool {
@@ -116,11 +116,13 @@ mod tests {
 
     #[test]
     fn path_segments_and_secrets_are_url_safe_and_have_a_maximum_length() {
-        assert!(is_segment("15550001111") && is_segment("a.B_~+-"));
-        assert!(is_segment(&"k".repeat(256)) && !is_segment(&"k".repeat(257)));
-        assert!(is_secret(&"k".repeat(128)) && !is_secret(&"k".repeat(129)));
+        assert!(is_valid_path_segment("15550001111") && is_valid_path_segment("a.B_~+-"));
+        assert!(
+            is_valid_path_segment(&"k".repeat(256)) && !is_valid_path_segment(&"k".repeat(257))
+        );
+        assert!(is_valid_secret(&"k".repeat(128)) && !is_valid_secret(&"k".repeat(129)));
         for invalid in ["", ".", "..", "a/b", "a b", "a%2Fb", "ä", "a\0", "a;b", "a:b"] {
-            assert!(!is_segment(invalid) && !is_secret(invalid), "{invalid:?}");
+            assert!(!is_valid_path_segment(invalid) && !is_valid_secret(invalid), "{invalid:?}");
         }
     }
 }

@@ -126,8 +126,8 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The number, if it is a whole number from 1 to [`MAX_SAFE_INTEGER`].
-    pub fn as_u64(&self) -> Option<u64> {
+    /// The number, if it is a positive integer to [`MAX_SAFE_INTEGER`].
+    pub fn as_positive_integer(&self) -> Option<u64> {
         match self {
             Json::Number(number) => {
                 // Some programs write whole numbers as `7.0`.
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn whole_numbers_are_read_in_every_notation() {
-        let number = |text: &str| parse(text).unwrap().root().as_u64();
+        let number = |text: &str| parse(text).unwrap().root().as_positive_integer();
         for text in ["7", "7.0", "7e0", "0.7e1"] {
             assert_eq!(number(text), Some(7), "{text}");
         }

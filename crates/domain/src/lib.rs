@@ -5,7 +5,8 @@
 //! [`rulebook::Rulebook`] and returns a [`template::Template`] or every
 //! [`violation::Violation`].
 //!
-//! Modules depend only on those listed before them; a test enforces this.
+//! Imports between these modules form no cycle; a test enforces this. ARCHITECTURE.md lists them from
+//! the lowest to the highest.
 
 pub mod account;
 pub mod convert;

@@ -60,7 +60,7 @@ impl Rulebook {
     /// Adds the violations that the checks find. Expects that the table has been applied already.
     pub(crate) fn check(&self, root: &Json<'_>, violations: &mut ViolationCollector) {
         if matches!(root, Json::Object(_)) && !self.checks.is_empty() {
-            let document = DocumentView::of(root);
+            let document = DocumentView::new(root);
             self.checks.iter().for_each(|check| (check.run)(&document, violations));
         }
     }
@@ -68,7 +68,7 @@ impl Rulebook {
     /// Adds the warnings about the document as a whole.
     pub(crate) fn collect_warnings(&self, root: &Json<'_>, warnings: &mut Warnings) {
         if matches!(root, Json::Object(_)) {
-            (self.collect_warnings)(&DocumentView::of(root), warnings);
+            (self.collect_warnings)(&DocumentView::new(root), warnings);
         }
     }
 }

@@ -3,7 +3,7 @@
 mod text;
 mod warning;
 
-pub(crate) use text::{TextViolation, are, counted, shortened};
+pub(crate) use text::{TextViolation, is_or_are, pluralized, truncated};
 pub(crate) use warning::TextWarning;
 pub use warning::{Warning, WarningRule, Warnings};
 
@@ -50,7 +50,7 @@ impl Span {
 
 /// All violations of a document. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{} {} broken", counted(.listed.len() + .omitted, "rule"), are(.listed.len() + .omitted))]
+#[error("{} {} broken", pluralized(.listed.len() + .omitted, "rule"), is_or_are(.listed.len() + .omitted))]
 pub struct Violations {
     listed: Vec<Violation>,
     omitted: usize,

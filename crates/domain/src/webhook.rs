@@ -337,7 +337,7 @@ impl Replay {
             },
         )?;
         let since = || root.get("since").and_then(Json::as_str).and_then(timestamp::parse);
-        let event = root.get("event").and_then(Json::as_u64).map(Self::Event);
+        let event = root.get("event").and_then(Json::as_positive_integer).map(Self::Event);
         Ok(event.or_else(|| since().map(Self::Since)).expect("the document has one of them"))
     }
 }

@@ -1,7 +1,8 @@
 //! The HTTP service. `net` accepts connections, [`Galley::handle`] processes a request, `router`
 //! selects its handler in `api`, and the handler returns JSON or a problem.
 //!
-//! Modules depend only on those listed before them; a test enforces this.
+//! Imports between these modules form no cycle; a test enforces this. ARCHITECTURE.md lists them from
+//! the lowest to the highest.
 
 mod api;
 mod app;

@@ -72,9 +72,9 @@ made only to what the caller has seen.\n\n\
 Every fact is one event, numbered 1, 2, 3 … in each account without gaps. Events are read by \
 following the feed, or delivered to endpoints, signed as Standard Webhooks 1.0 says; both get the \
 same document.\n\n\
-In what is sent, `null` counts as absent, and members that nobody knows are passed over, except \
-among the values of a rendering. `null` is never answered. A query parameter that nobody knows is \
-refused. A slash at the end of a path makes no difference.\n\n\
+In a request, `null` counts as absent, and unknown members are ignored, except among the values of \
+a rendering. A response never contains `null`. An unknown query parameter is refused. A slash at the \
+end of a path makes no difference.\n\n\
 What is under `/{version}/` speaks as WhatsApp's Graph API does, and so differs in all of this: one \
 token and no key, refusals in that API's form, and unknown parameters are passed over.";
 

@@ -53,7 +53,7 @@ fn new_account(
     if name.chars().any(char::is_control) {
         bail!("an account name must not contain control characters");
     }
-    if let Some(invalid) = phones.iter().find(|phone| !account::is_segment(phone)) {
+    if let Some(invalid) = phones.iter().find(|phone| !account::is_valid_path_segment(phone)) {
         bail!(
             "{invalid:?} is not a phone number id: use 1 to 256 of the characters A-Z a-z 0-9 . _ ~ + -"
         );
@@ -199,7 +199,7 @@ async fn set_disabled(
 pub(super) async fn phone(context: &CommandContext, command: PhoneCommand) -> anyhow::Result<()> {
     match command {
         PhoneCommand::Add { account, phone } => {
-            if !account::is_segment(&phone) {
+            if !account::is_valid_path_segment(&phone) {
                 bail!(
                     "{phone:?} is not a phone number id: use 1 to 256 of the characters A-Z a-z 0-9 . _ ~ + -"
                 );

@@ -64,7 +64,7 @@ async fn pending(context: &CommandContext, account: Option<&str>) -> anyhow::Res
         for status in [Status::Pending, Status::Paused] {
             let filter = TemplateFilter { status: Some(status), ..TemplateFilter::default() };
             let mut templates = list(context, account, &filter).await?;
-            templates.retain(|template| template.state.newest == Status::Pending);
+            templates.retain(|template| template.state.newest_status == Status::Pending);
             waiting.extend(templates.into_iter().map(|template| (account, template)));
         }
     }
@@ -149,8 +149,8 @@ async fn show(context: &CommandContext, id: &str, version: Option<u64>) -> anyho
         }
         None => stored,
     };
-    let content: Value = serde_json::from_str(stored.template.content())?;
-    let components = &content["components"];
+    let document: Value = serde_json::from_str(stored.template.content())?;
+    let components = &document["components"];
     // One component per line for people, unchanged for programs.
     let components = if context.json {
         components.clone()

@@ -57,7 +57,7 @@ pub(super) async fn webhook(
             };
             match context.store.create_webhook(new).await? {
                 CreateWebhookOutcome::Created(webhook) => {
-                    print_with_secret(context, &webhook, &secret)
+                    print_with_secret(context, &webhook, &secret);
                 }
                 _ => bail!(
                     "the account has {MAX_WEBHOOKS} webhooks, which is the maximum; delete one with \
@@ -152,7 +152,7 @@ fn refusal(violations: &Violations) -> anyhow::Error {
     anyhow::anyhow!(messages.collect::<Vec<_>>().join(", and "))
 }
 
-/// Warns if another endpoint has a secret that this GALLEY_SECRET_KEY does not open.
+/// Warns if another endpoint has a secret that this `GALLEY_SECRET_KEY` does not open.
 async fn warn_of_unopenable_secrets(
     context: &CommandContext,
     settings: &WebhookSettings,

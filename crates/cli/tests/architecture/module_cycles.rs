@@ -117,7 +117,9 @@ impl<'ast> Visit<'ast> for PathCollector<'_> {
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
         let mut paths = Vec::new();
         leaves(&item.tree, &mut Vec::new(), &mut paths);
-        paths.iter().for_each(|path| self.add(path));
+        for path in &paths {
+            self.add(path);
+        }
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
@@ -171,7 +173,9 @@ fn cycle(imports: &Imports) -> Option<Vec<String>> {
         if unimported.is_empty() {
             break;
         }
-        unimported.iter().for_each(|name| drop(left.remove(name)));
+        for name in &unimported {
+            left.remove(name);
+        }
     }
     // What is left is imported by a cycle; drop what imports nothing of it.
     loop {

@@ -61,7 +61,9 @@ fn published_names_are_those_of_the_committed_list() {
     for (title, names) in sections {
         assert!(!names.is_empty(), "no names for {title}");
         let _ = writeln!(list, "\n[{title}]");
-        names.iter().for_each(|name| list.extend([name, "\n"]));
+        for name in &names {
+            list.extend([name, "\n"]);
+        }
     }
     assert_up_to_date("crates/cli/tests/published-names.txt", &list);
 }

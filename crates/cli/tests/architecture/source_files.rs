@@ -62,15 +62,15 @@ fn words(line: &str) -> impl Iterator<Item = String> {
 
 #[test]
 fn no_test_sleeps_and_none_is_ignored() {
-    let sleeps = [["sle", "ep"], ["sle", "ep_until"], ["sle", "ep_ms"], ["park", "_timeout"]];
-    let sleeps = sleeps.map(|halves| halves.concat());
+    let pauses = [["sle", "ep"], ["sle", "ep_until"], ["sle", "ep_ms"], ["park", "_timeout"]];
+    let pauses = pauses.map(|halves| halves.concat());
     let ignore = ["#[", "ignore"].concat();
     for (path, text) in files(&["rs"]) {
         let is_test = path.components().any(|it| it.as_os_str() == "tests");
         // Whole words, so that imports and shell commands count as well.
         let mut words = text.split(|it: char| !it.is_alphanumeric() && it != '_');
-        let sleep = words.find(|word| sleeps.iter().any(|sleep| sleep == word));
-        assert!(!is_test || sleep.is_none(), "{} calls {sleep:?}", path.display());
+        let call = words.find(|word| pauses.iter().any(|pause| pause == word));
+        assert!(!is_test || call.is_none(), "{} calls {call:?}", path.display());
         assert!(!text.contains(&ignore), "{} ignores a test", path.display());
     }
 }

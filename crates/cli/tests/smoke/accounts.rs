@@ -1,16 +1,16 @@
-//! Accounts and phone numbers, made with the command line while the service runs.
+//! Accounts and phone numbers created with the command line while the service runs.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::{
-    http::{Answer, Request},
+    http::{Request, Response},
     service::{Launch, Service, document, galley, galley_json, until},
 };
 
-/// Creates a template as the account that `galley account create --json` told of.
-fn create(service: &Service, account: &Value, phone: &str, name: &str) -> Answer {
+/// Creates a template as the account that `galley account create --json` printed.
+fn create(service: &Service, account: &Value, phone: &str, name: &str) -> Response {
     let member = |name: &str| account[name].as_str().unwrap();
     let path = format!("/api/v1.0/{phone}/{}/message_templates", member("key"));
     let request = Request::new("POST", path)
@@ -20,7 +20,7 @@ fn create(service: &Service, account: &Value, phone: &str, name: &str) -> Answer
 }
 
 #[test]
-fn account_create_prints_exactly_four_members_and_they_work_at_once() {
+fn account_create_prints_four_members_that_work_immediately() {
     let dir = tempfile::tempdir().unwrap();
     let service = Launch::new(dir.path()).start();
     let account = galley_json(dir.path(), &["account", "create", "shop"]);
@@ -28,12 +28,12 @@ fn account_create_prints_exactly_four_members_and_they_work_at_once() {
     assert_eq!(members, ["account_id", "key", "phone_number_id", "token"]);
     assert!(account.as_object().unwrap().values().all(Value::is_string));
     let phone = account["phone_number_id"].as_str().unwrap();
-    let made = create(&service, &account, phone, "by_the_new_account");
-    assert_eq!(made.status, 201, "{made:?}");
+    let created = create(&service, &account, phone, "by_the_new_account");
+    assert_eq!(created.status, 201, "{created:?}");
 }
 
 #[test]
-fn account_create_takes_given_phones_and_secrets_as_they_are() {
+fn account_create_uses_the_given_phones_and_secrets_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let service = Launch::new(dir.path()).start();
     let arguments = ["account", "create", "moved", "--phone", "4911", "--phone", "4922"];
@@ -51,13 +51,13 @@ fn account_create_takes_given_phones_and_secrets_as_they_are() {
 }
 
 #[test]
-fn an_account_that_takes_any_phone_owns_it_from_its_first_use() {
+fn an_account_that_accepts_any_phone_owns_a_phone_after_its_first_use() {
     let dir = tempfile::tempdir().unwrap();
     let service = Launch::new(dir.path()).start();
     let one = galley_json(dir.path(), &["account", "create", "one"]);
     let two = galley_json(dir.path(), &["account", "create", "two"]);
-    assert_eq!(create(&service, &one, "777", "first_come").status, 201);
-    create(&service, &two, "777", "second_come").is_problem(404, "phone-unknown");
+    assert_eq!(create(&service, &one, "777", "first_account").status, 201);
+    create(&service, &two, "777", "second_account").is_problem(404, "phone-unknown");
     assert_eq!(create(&service, &one, "777", "again").status, 201);
 }
 
@@ -68,7 +68,11 @@ fn phones_are_added_and_listed_while_the_service_runs() {
     let account = galley_json(dir.path(), &["account", "create", "shop", "--phone", "100"]);
     create(&service, &account, "200", "early").is_problem(404, "phone-unknown");
     galley_json(dir.path(), &["phone", "add", "shop", "200"]);
-    assert_eq!(create(&service, &account, "200", "late").status, 201, "a new phone works at once");
+    assert_eq!(
+        create(&service, &account, "200", "late").status,
+        201,
+        "a new phone works immediately"
+    );
     let phones = galley_json(dir.path(), &["phone", "list", "shop"]);
     assert_eq!(phones, json!([{"phone_number_id": "100"}, {"phone_number_id": "200"}]));
 
@@ -79,7 +83,7 @@ fn phones_are_added_and_listed_while_the_service_runs() {
 }
 
 #[test]
-fn a_disabled_account_is_refused_with_403_until_it_is_enabled() {
+fn a_disabled_account_gets_403_until_it_is_enabled() {
     let dir = tempfile::tempdir().unwrap();
     let service = Launch::new(dir.path()).start();
     let account = galley_json(dir.path(), &["account", "create", "shop", "--phone", "100"]);
@@ -89,17 +93,17 @@ fn a_disabled_account_is_refused_with_403_until_it_is_enabled() {
         create(&service, &account, "100", "before").status == 403
     });
     create(&service, &account, "100", "refused").is_problem(403, "account-disabled");
-    service.is_well("the_others_go_on");
+    service.assert_works("other_accounts_still_work");
     assert!(galley_json(dir.path(), &["account", "show", "shop"])["disabled_at"].is_string());
 
     galley_json(dir.path(), &["account", "enable", "shop"]);
-    until(Duration::from_secs(5), "an enabled account is let in", || {
+    until(Duration::from_secs(5), "an enabled account is accepted", || {
         create(&service, &account, "100", "before").status == 409
     });
 }
 
 #[test]
-fn an_account_is_held_to_limits_and_let_go_by_the_operator() {
+fn the_operator_sets_and_removes_the_template_limit_of_an_account() {
     let dir = tempfile::tempdir().unwrap();
     galley_json(dir.path(), &["account", "create", "shop", "--phone", "100"]);
     let service = Launch::new(dir.path()).start();
@@ -111,7 +115,9 @@ fn an_account_is_held_to_limits_and_let_go_by_the_operator() {
     create(&service, &account, "200", "two").is_problem(429, "limit-reached");
     galley_json(dir.path(), &["account", "limit", "other", "none"]);
     assert_eq!(create(&service, &account, "200", "two").status, 201);
-    for odd in ["0", "many", "-1"] {
-        assert!(!galley(dir.path(), &["account", "limit", "other", "--", odd]).status.success());
+    for invalid in ["0", "many", "-1"] {
+        assert!(
+            !galley(dir.path(), &["account", "limit", "other", "--", invalid]).status.success()
+        );
     }
 }

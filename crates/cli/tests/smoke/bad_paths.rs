@@ -1,9 +1,9 @@
-//! Paths and methods that are none of ours: 404 and 405, told as problems, whatever they hold.
+//! Unknown paths and methods return 404 and 405 as problem documents.
 
 use tempfile::TempDir;
 
 use crate::{
-    http::{Answer, Request},
+    http::{Request, Response},
     service::{KEY, Launch, PHONE, Service, authorized, document},
 };
 
@@ -13,14 +13,14 @@ fn started() -> (TempDir, Service) {
     (dir, service)
 }
 
-fn post_to(service: &Service, path: &str) -> Answer {
-    let body = document("odd_path", "Hello!").to_string();
+fn post_to(service: &Service, path: &str) -> Response {
+    let body = document("invalid_path", "Hello!").to_string();
     service.send(&authorized(Request::new("POST", path)).body(body))
 }
 
-/// Segments that the pattern of phone number ids and keys does not take.
-fn odd_segments() -> Vec<String> {
-    let odd = [
+/// Segments that are not valid as phone number ids or keys.
+fn invalid_segments() -> Vec<String> {
+    let invalid = [
         "",
         "%2F",
         "a%2Fb",
@@ -42,34 +42,34 @@ fn odd_segments() -> Vec<String> {
         "%2e%2e%2f",
         "%5c..%5c",
     ];
-    odd.map(str::to_owned).into_iter().chain([257, 20_000].map(|n| "a".repeat(n))).collect()
+    invalid.map(str::to_owned).into_iter().chain([257, 20_000].map(|n| "a".repeat(n))).collect()
 }
 
 #[test]
-fn an_odd_segment_is_answered_404_wherever_it_stands() {
+fn an_invalid_segment_returns_404_in_any_position() {
     let (_dir, service) = started();
-    for odd in odd_segments() {
-        let shown = odd.chars().take(40).collect::<String>();
+    for invalid in invalid_segments() {
+        let shown = invalid.chars().take(40).collect::<String>();
         for path in [
-            format!("/api/v1.0/{odd}/{KEY}/message_templates"),
-            format!("/api/v1.0/{PHONE}/{odd}/message_templates"),
+            format!("/api/v1.0/{invalid}/{KEY}/message_templates"),
+            format!("/api/v1.0/{PHONE}/{invalid}/message_templates"),
         ] {
-            let answer = post_to(&service, &path);
-            assert_eq!(answer.status, 404, "{shown:?}: {answer:?}");
-            answer.is_problem(404, "not-found");
-            assert!(answer.body.len() < 1_024);
+            let response = post_to(&service, &path);
+            assert_eq!(response.status, 404, "{shown:?}: {response:?}");
+            response.is_problem(404, "not-found");
+            assert!(response.body.len() < 1_024);
         }
-        if !odd.is_empty() {
-            let path = format!("/api/v1.0/{PHONE}/{KEY}/message_templates/{odd}");
-            let answer = service.send(&authorized(Request::get(path)));
-            assert_eq!(answer.status, 404, "{shown:?}: {answer:?}");
+        if !invalid.is_empty() {
+            let path = format!("/api/v1.0/{PHONE}/{KEY}/message_templates/{invalid}");
+            let response = service.send(&authorized(Request::get(path)));
+            assert_eq!(response.status, 404, "{shown:?}: {response:?}");
         }
     }
-    service.is_well("after_odd_segments");
+    service.assert_works("after_invalid_segments");
 }
 
 #[test]
-fn dots_lead_nowhere() {
+fn dot_segments_are_not_resolved() {
     let (_dir, service) = started();
     for dots in ["..", "%2e%2e", ".", "%2E."] {
         let phone = format!("/api/v1.0/{dots}/{KEY}/message_templates");
@@ -82,7 +82,7 @@ fn dots_lead_nowhere() {
 }
 
 #[test]
-fn a_path_of_no_route_is_answered_404() {
+fn an_unknown_path_returns_404() {
     let (_dir, service) = started();
     for path in [
         "/api".to_owned(),
@@ -104,24 +104,24 @@ fn a_path_of_no_route_is_answered_404() {
         "/%00".to_owned(),
         format!("/{}", "a/".repeat(10_000)),
     ] {
-        let answer = post_to(&service, &path);
+        let response = post_to(&service, &path);
         let shown = path.chars().take(80).collect::<String>();
-        assert!(matches!(answer.status, 404 | 405), "{shown}: {answer:?}");
+        assert!(matches!(response.status, 404 | 405), "{shown}: {response:?}");
         if path.starts_with("/api") {
-            answer.is_problem(404, "not-found");
+            response.is_problem(404, "not-found");
         }
-        let read = service.send(&Request::get(&*path));
-        assert_eq!(read.status, 404, "{shown}: {read:?}");
-        assert!(!read.text().contains("root:"), "{shown}");
+        let fetched = service.send(&Request::get(&*path));
+        assert_eq!(fetched.status, 404, "{shown}: {fetched:?}");
+        assert!(!fetched.text().contains("root:"), "{shown}");
     }
-    // Beyond this no URI is read at all.
+    // Longer URIs are rejected before routing.
     let endless = Request::get(format!("/{}", "a".repeat(70_000)));
     assert_eq!(service.send(&endless).status, 414);
-    service.is_well("after_paths_of_no_route");
+    service.assert_works("after_unknown_paths");
 }
 
 #[test]
-fn a_slash_at_the_end_makes_no_difference() {
+fn a_trailing_slash_is_ignored() {
     let (_dir, service) = started();
     let path = format!("/api/v1.0/{PHONE}/{KEY}/message_templates/");
     assert_eq!(post_to(&service, &path).status, 201);
@@ -129,30 +129,30 @@ fn a_slash_at_the_end_makes_no_difference() {
 }
 
 #[test]
-fn the_whole_address_in_the_request_line_is_read_as_its_path() {
+fn a_request_target_in_absolute_form_is_routed_by_its_path() {
     let (_dir, service) = started();
     let path = format!("http://elsewhere.test/api/v1.0/{PHONE}/{KEY}/message_templates");
-    let answer = post_to(&service, &path);
-    assert_eq!(answer.status, 201, "{answer:?}");
-    assert!(!answer.head.contains("elsewhere"), "{answer:?}");
+    let response = post_to(&service, &path);
+    assert_eq!(response.status, 201, "{response:?}");
+    assert!(!response.head.contains("elsewhere"), "{response:?}");
 }
 
 #[test]
-fn a_method_that_a_path_does_not_take_is_answered_405_with_those_it_takes() {
+fn an_unsupported_method_returns_405_with_an_allow_header() {
     let (_dir, service) = started();
     let path = format!("/api/v1.0/{PHONE}/{KEY}/message_templates");
     for method in ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "post", "M-SEARCH"] {
-        let answer = service.send(&authorized(Request::new(method, &*path)));
-        answer.is_problem(405, "method-not-allowed");
-        let allow = answer.header("allow").unwrap_or_default();
-        assert!(allow.split(',').any(|it| it.trim() == "POST"), "{method}: {answer:?}");
+        let response = service.send(&authorized(Request::new(method, &*path)));
+        response.is_problem(405, "method-not-allowed");
+        let allow = response.header("allow").unwrap_or_default();
+        assert!(allow.split(',').any(|it| it.trim() == "POST"), "{method}: {response:?}");
     }
-    // The path comes first: what is no path has no methods.
-    for odd in ["%00", "%2F", ""] {
-        let path = format!("/api/v1.0/{odd}/{KEY}/message_templates");
-        let answer = service.send(&authorized(Request::new("PUT", path)));
-        answer.is_problem(404, "not-found");
-        assert_eq!(answer.header("allow"), None);
+    // An unknown path takes precedence: it returns 404 without an Allow header.
+    for invalid in ["%00", "%2F", ""] {
+        let path = format!("/api/v1.0/{invalid}/{KEY}/message_templates");
+        let response = service.send(&authorized(Request::new("PUT", path)));
+        response.is_problem(404, "not-found");
+        assert_eq!(response.header("allow"), None);
     }
     let posted = service.send(&Request::new("POST", "/healthz").body("{}"));
     posted.is_problem(405, "method-not-allowed");

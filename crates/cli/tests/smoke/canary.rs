@@ -1,18 +1,18 @@
-//! A key and a token that are used in every way, right and wrong, and found nowhere afterwards.
+//! Secrets used in valid and invalid requests never appear in logs, responses, metrics or files.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::{
-    http::{BOUND, Connection, Request, find},
+    http::{Connection, Request, TIMEOUT, find},
     service::{
         KEY, Launch, PHONE, Service, TOKEN, authorized, collection, document, galley, get, post,
         raw_post, until,
     },
 };
 
-/// Every secret used here holds this word; nothing else does.
+/// Every secret used here contains this text; nothing else does.
 const CANARY: &str = "canary";
 const WRONG: &str = "canary-wrong-c7Xk20vQpLm49RtZy";
 
@@ -61,8 +61,8 @@ fn mixed_requests() -> Vec<Request> {
     ]
 }
 
-/// Bytes that are no request at all.
-fn nonsense() -> [Vec<u8>; 4] {
+/// Bytes that are not valid requests.
+fn invalid_requests() -> [Vec<u8>; 4] {
     [
         format!("POST {} HTTP/1.1\r\nAuthorization Bearer {TOKEN}\r\n\r\n", collection()).into(),
         format!("POST {} HTTP/7.7\r\n\r\n", collection()).into(),
@@ -71,116 +71,116 @@ fn nonsense() -> [Vec<u8>; 4] {
     ]
 }
 
-/// Sends all of them and answers everything that came back.
-fn provoke(service: &Service) -> Vec<u8> {
-    let mut heard = Vec::new();
+/// Sends all requests. Returns the bytes of all responses.
+fn send_all(service: &Service) -> Vec<u8> {
+    let mut received = Vec::new();
     let mut statuses = Vec::new();
     for request in mixed_requests() {
-        let answer = service.send(&request);
-        assert!(answer.status < 500, "{request:?}: {answer:?}");
-        statuses.push(answer.status);
-        heard.extend_from_slice(answer.head.as_bytes());
-        heard.extend_from_slice(&answer.body);
+        let response = service.send(&request);
+        assert!(response.status < 500, "{request:?}: {response:?}");
+        statuses.push(response.status);
+        received.extend_from_slice(response.head.as_bytes());
+        received.extend_from_slice(&response.body);
     }
     for status in [200, 201, 400, 401, 404, 405, 409, 414, 415, 422] {
-        assert!(statuses.contains(&status), "nothing was answered {status}: {statuses:?}");
+        assert!(statuses.contains(&status), "no response with {status}: {statuses:?}");
     }
-    for bytes in nonsense() {
+    for bytes in invalid_requests() {
         let mut connection = Connection::open(service.address).unwrap();
         connection.send(&bytes).unwrap();
-        let answer = connection.answer().unwrap();
-        assert_eq!(answer.status, 400, "{answer:?}");
-        heard.extend_from_slice(&connection.until_closed().unwrap());
+        let response = connection.read_response().unwrap();
+        assert_eq!(response.status, 400, "{response:?}");
+        received.extend_from_slice(&connection.read_until_closed().unwrap());
     }
-    heard
+    received
 }
 
 #[track_caller]
-fn holds_no_canary(what: &str, bytes: &[u8]) {
-    if let Some(place) = find(bytes, CANARY.as_bytes()) {
-        let around = &bytes[place.saturating_sub(200)..bytes.len().min(place + 200)];
-        panic!("a canary in {what}: {}", String::from_utf8_lossy(around));
+fn assert_no_canary(what: &str, bytes: &[u8]) {
+    if let Some(position) = find(bytes, CANARY.as_bytes()) {
+        let around = &bytes[position.saturating_sub(200)..bytes.len().min(position + 200)];
+        panic!("found a canary in {what}: {}", String::from_utf8_lossy(around));
     }
 }
 
 fn run(dir: &Path, format: &str) {
     let flags = ["--log-format", format, "--set", "log_level=trace"];
     let service = Launch::new(dir).flags(&flags).start();
-    holds_no_canary("answers", &provoke(&service));
+    assert_no_canary("responses", &send_all(&service));
     let metrics = service.send(&Request::get("/metrics"));
-    holds_no_canary("metrics", &metrics.body);
-    assert!(metrics.text().contains("{key}"), "the route is told by its pattern");
+    assert_no_canary("metrics", &metrics.body);
+    assert!(metrics.text().contains("{key}"), "the route label is its pattern");
 
-    // While it runs the newest rows stand in the log of the database, afterwards in its file.
+    // While the service runs, the newest rows are in the WAL; after it stops, in the database file.
     let mut searched = 0;
     for file in std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
         let bytes = std::fs::read(&file).unwrap();
-        holds_no_canary(&file.display().to_string(), &bytes);
+        assert_no_canary(&file.display().to_string(), &bytes);
         searched += usize::from(find(&bytes, b"kept").is_some());
     }
-    assert!(searched > 0, "what was kept stands in some file");
+    assert!(searched > 0, "some file contains the stored template");
     for arguments in [&["backup", "copy"][..], &["doctor"], &["account", "show", "default"]] {
         let output = galley(dir, arguments);
         assert!(output.status.success(), "{output:?}");
-        holds_no_canary(arguments[0], &output.stdout);
-        holds_no_canary(arguments[0], &output.stderr);
+        assert_no_canary(arguments[0], &output.stdout);
+        assert_no_canary(arguments[0], &output.stderr);
     }
     let copy = std::fs::read(dir.join("copy")).unwrap();
     assert!(find(&copy, b"kept").is_some());
-    holds_no_canary("the copy", &copy);
+    assert_no_canary("the backup", &copy);
 
     service.signal("TERM");
     let mut service = service;
     assert!(service.wait().success());
-    holds_no_canary("the file", &std::fs::read(dir.join("galley.db")).unwrap());
+    assert_no_canary("the database file", &std::fs::read(dir.join("galley.db")).unwrap());
     let (log, printed) = (service.log.text(), service.printed.text());
     assert!(log.contains("/api/v1.0/{phone_number_id}/{key}/message_templates"), "{log}");
     assert!(!log.contains("panicked"), "{log}");
-    holds_no_canary("the log", log.as_bytes());
-    holds_no_canary("what was printed", printed.as_bytes());
+    assert_no_canary("the log", log.as_bytes());
+    assert_no_canary("standard output", printed.as_bytes());
     if format == "json" {
         for line in log.lines() {
             let line = serde_json::from_str::<serde_json::Value>(line);
-            assert!(line.is_ok_and(|line| line.is_object()), "one object a line: {log}");
+            assert!(line.is_ok_and(|line| line.is_object()), "one object per line: {log}");
         }
     }
 }
 
 #[test]
-fn secrets_are_found_nowhere_after_a_mixed_run_with_a_log_for_people() {
+fn no_secret_leaks_with_the_human_log_format() {
     run(tempfile::tempdir().unwrap().path(), "human");
 }
 
 #[test]
-fn secrets_are_found_nowhere_after_a_mixed_run_with_a_log_for_programs() {
+fn no_secret_leaks_with_the_json_log_format() {
     run(tempfile::tempdir().unwrap().path(), "json");
 }
 
-const SEALING: &str = "canary-sealing-Tq8nB2xWm5Jr0LsV";
+const SECRET_KEY: &str = "canary-sealing-Tq8nB2xWm5Jr0LsV";
 
-/// A path that only the endpoint knows, as it is usual.
-const HUSH: &str = "hush-4d7Gk1Zt";
+/// A secret path of the endpoint's URL.
+const SECRET_PATH: &str = "hush-4d7Gk1Zt";
 
-/// What an endpoint's secret looks like outside, and what it is.
-fn spellings(secret: &str) -> [Vec<u8>; 2] {
-    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/// A webhook secret in Base64 and as decoded bytes.
+fn encodings(secret: &str) -> [Vec<u8>; 2] {
+    const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let encoded = secret.strip_prefix("whsec_").unwrap().trim_end_matches('=');
-    let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0);
+    let (mut bytes, mut bits, mut bit_count) = (Vec::new(), 0_u32, 0);
     for letter in encoded.bytes() {
-        let value = LETTERS.iter().position(|it| *it == letter).unwrap();
+        let value = ALPHABET.iter().position(|it| *it == letter).unwrap();
         bits = (bits << 6 | u32::try_from(value).unwrap()) & 0xffff;
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push(u8::try_from(bits >> held & 0xff).unwrap());
+        bit_count += 6;
+        if bit_count >= 8 {
+            bit_count -= 8;
+            bytes.push(u8::try_from(bits >> bit_count & 0xff).unwrap());
         }
     }
     assert_eq!(bytes.len(), 32);
     [encoded.as_bytes().to_vec(), bytes]
 }
 
-/// Registers an endpoint, rotates its secret, and lets it fail and be listed. Answers both secrets
-/// and everything that was said and kept, by where.
+/// Registers an endpoint, rotates its secret, waits for a failed delivery and shows the endpoint.
+/// Returns both secrets, and all output and stored files with their names.
 fn with_webhooks(dir: &Path, key: &str) -> (Vec<String>, Vec<(String, Vec<u8>)>) {
     let mut service = Launch::new(dir)
         .flags(&["--log-format", "json", "--set", "log_level=trace"])
@@ -193,12 +193,13 @@ fn with_webhooks(dir: &Path, key: &str) -> (Vec<String>, Vec<(String, Vec<u8>)>)
         let request = request.header("Content-Type", "application/json");
         service.send(&if body.is_null() { request } else { request.body(body.to_string()) })
     };
-    let secret = |answer: &Value| answer["secret"].as_str().unwrap().to_owned();
-    let made = call("POST", "", &json!({"url": format!("http://127.0.0.1:9/{HUSH}")})).json();
-    let id = made["id"].as_str().unwrap();
+    let secret = |response: &Value| response["secret"].as_str().unwrap().to_owned();
+    let created =
+        call("POST", "", &json!({"url": format!("http://127.0.0.1:9/{SECRET_PATH}")})).json();
+    let id = created["id"].as_str().unwrap();
     let rotated = call("POST", &format!("/{id}/rotate"), &json!({})).json();
-    service.is_well("signed");
-    until(BOUND, "an attempt has failed", || {
+    service.assert_works("signed");
+    until(TIMEOUT, "an attempt has failed", || {
         let found = call("GET", &format!("/{id}/deliveries"), &Value::Null).json();
         found["data"][0]["failure"].is_string()
     });
@@ -207,45 +208,48 @@ fn with_webhooks(dir: &Path, key: &str) -> (Vec<String>, Vec<(String, Vec<u8>)>)
     assert!(shown.status.success(), "{shown:?}");
     service.signal("TERM");
     assert!(service.wait().success());
-    let mut said = vec![
+    let mut outputs = vec![
         ("the log".to_owned(), service.log.text().into_bytes()),
         ("the metrics".to_owned(), metrics),
         ("webhook show".to_owned(), [shown.stdout, shown.stderr].concat()),
     ];
     for file in std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
-        said.push((file.display().to_string(), std::fs::read(&file).unwrap()));
+        outputs.push((file.display().to_string(), std::fs::read(&file).unwrap()));
     }
-    (vec![secret(&made), secret(&rotated)], said)
+    (vec![secret(&created), secret(&rotated)], outputs)
 }
 
 #[test]
-fn secrets_of_webhooks_are_found_nowhere_and_those_that_are_kept_are_sealed() {
+fn webhook_secrets_do_not_leak_and_are_stored_encrypted() {
     let dir = tempfile::tempdir().unwrap();
-    let (secrets, said) = with_webhooks(dir.path(), SEALING);
+    let (secrets, outputs) = with_webhooks(dir.path(), SECRET_KEY);
     assert_ne!(secrets[0], secrets[1]);
-    for (place, bytes) in &said {
-        holds_no_canary(place, bytes);
-        for spelling in secrets.iter().flat_map(|secret| spellings(secret)) {
-            assert!(find(bytes, &spelling).is_none(), "a secret in {place}");
+    for (source, bytes) in &outputs {
+        assert_no_canary(source, bytes);
+        for encoding in secrets.iter().flat_map(|secret| encodings(secret)) {
+            assert!(find(bytes, &encoding).is_none(), "found a secret in {source}");
         }
     }
-    assert!(find(&said[0].1, HUSH.as_bytes()).is_none(), "a part of the address in the log");
+    assert!(
+        find(&outputs[0].1, SECRET_PATH.as_bytes()).is_none(),
+        "the path of the URL is in the log"
+    );
 }
 
 #[test]
-fn without_a_key_secrets_of_webhooks_are_in_the_file_and_nowhere_else() {
+fn without_a_key_webhook_secrets_are_only_in_the_database_file() {
     let dir = tempfile::tempdir().unwrap();
-    let (secrets, said) = with_webhooks(dir.path(), "");
+    let (secrets, outputs) = with_webhooks(dir.path(), "");
     for secret in secrets {
-        let [encoded, plain] = spellings(&secret);
+        let [encoded, plain] = encodings(&secret);
         let mut places = Vec::new();
-        for (place, bytes) in &said {
-            assert!(find(bytes, &encoded).is_none(), "a secret in {place}");
-            places.extend(find(bytes, &plain).map(|_| place));
+        for (source, bytes) in &outputs {
+            assert!(find(bytes, &encoded).is_none(), "found a secret in {source}");
+            places.extend(find(bytes, &plain).map(|_| source));
         }
-        // The log belongs to the file; a busy machine may not have folded it at the end.
-        let is_file = |place: &&String| {
-            ["galley.db", "galley.db-wal"].iter().any(|name| place.ends_with(name))
+        // The WAL counts as the file; it may not be checkpointed at exit.
+        let is_file = |source: &&String| {
+            ["galley.db", "galley.db-wal"].iter().any(|name| source.ends_with(name))
         };
         assert!(!places.is_empty() && places.iter().all(is_file), "{places:?}");
     }

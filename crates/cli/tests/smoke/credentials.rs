@@ -1,4 +1,4 @@
-//! Keys and tokens, looked after with the command line while the service runs.
+//! Keys and tokens managed with the command line while the service runs.
 
 use std::{path::Path, time::Duration};
 
@@ -6,25 +6,25 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
-    http::{Answer, Request},
+    http::{Request, Response},
     service::{KEY, Launch, PHONE, Service, TOKEN, document, galley, galley_json, until},
 };
 
-/// A revocation counts within this time.
-const SOON: Duration = Duration::from_secs(5);
+/// A revocation takes effect within this time.
+const REVOCATION_WINDOW: Duration = Duration::from_secs(5);
 
 fn started() -> (TempDir, Service) {
     let dir = tempfile::tempdir().unwrap();
     let service = Launch::new(dir.path()).start();
-    service.is_well("at_the_start");
+    service.assert_works("at_the_start");
     (dir, service)
 }
 
-/// Creates a template whose name is new each time.
-fn create(service: &Service, key: &str, token: &str) -> Answer {
+/// Creates a template with a new name each time.
+fn create(service: &Service, key: &str, token: &str) -> Response {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NEXT: AtomicU32 = AtomicU32::new(1);
-    let name = format!("by_a_credential_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+    let name = format!("created_{}", NEXT.fetch_add(1, Ordering::Relaxed));
     let path = format!("/api/v1.0/{PHONE}/{key}/message_templates");
     let request = Request::new("POST", path)
         .header("Authorization", &format!("Bearer {token}"))
@@ -36,7 +36,7 @@ fn text<'v>(value: &'v Value, member: &str) -> &'v str {
     value[member].as_str().unwrap_or_else(|| panic!("no {member} in {value}"))
 }
 
-/// The state of a credential, as the list tells it.
+/// The state of a credential in the list.
 fn state(dir: &Path, kind: &str, id: &Value) -> String {
     let list = galley_json(dir, &[kind, "list", "default"]);
     let found = list.as_array().unwrap().iter().find(|it| it["id"] == *id);
@@ -44,42 +44,42 @@ fn state(dir: &Path, kind: &str, id: &Value) -> String {
 }
 
 #[test]
-fn a_new_key_works_at_once_and_a_revoked_one_ends_within_five_seconds() {
+fn a_new_key_works_immediately_and_a_revoked_key_fails_within_five_seconds() {
     let (dir, service) = started();
-    let made = galley_json(dir.path(), &["key", "create", "default"]);
-    let (id, key) = (&made["id"], text(&made, "key"));
+    let created = galley_json(dir.path(), &["key", "create", "default"]);
+    let (id, key) = (&created["id"], text(&created, "key"));
     assert_eq!(create(&service, key, TOKEN).status, 201);
     assert_eq!(state(dir.path(), "key", id), "good");
 
     galley_json(dir.path(), &["key", "revoke", &id.to_string()]);
-    until(SOON, "the key is refused", || create(&service, key, TOKEN).status == 401);
+    until(REVOCATION_WINDOW, "the key is refused", || create(&service, key, TOKEN).status == 401);
     create(&service, key, TOKEN).is_problem(401, "key-revoked");
     assert_eq!(state(dir.path(), "key", id), "revoked");
-    assert_eq!(create(&service, KEY, TOKEN).status, 201, "the other key goes on");
+    assert_eq!(create(&service, KEY, TOKEN).status, 201, "the other key still works");
 }
 
 #[test]
-fn a_new_token_works_at_once_and_a_revoked_one_ends_within_five_seconds() {
+fn a_new_token_works_immediately_and_a_revoked_token_fails_within_five_seconds() {
     let (dir, service) = started();
-    let made = galley_json(dir.path(), &["token", "create", "default"]);
-    let (id, token) = (&made["id"], text(&made, "token"));
+    let created = galley_json(dir.path(), &["token", "create", "default"]);
+    let (id, token) = (&created["id"], text(&created, "token"));
     assert_eq!(create(&service, KEY, token).status, 201);
 
     galley_json(dir.path(), &["token", "revoke", &id.to_string()]);
-    until(SOON, "the token is refused", || create(&service, KEY, token).status == 401);
+    until(REVOCATION_WINDOW, "the token is refused", || create(&service, KEY, token).status == 401);
     let refused = create(&service, KEY, token);
     refused.is_problem(401, "token-revoked");
     assert_eq!(refused.header("www-authenticate"), Some("Bearer"));
     assert_eq!(state(dir.path(), "token", id), "revoked");
 
-    // It stays revoked whatever happens to the service.
+    // The token stays revoked after a restart.
     drop(service);
     let service = Launch::new(dir.path()).start();
     create(&service, KEY, token).is_problem(401, "token-revoked");
 }
 
 #[test]
-fn a_rotated_credential_stays_good_for_the_chosen_overlap() {
+fn a_rotated_credential_stays_valid_for_the_chosen_overlap() {
     let (dir, service) = started();
     for kind in ["key", "token"] {
         let call = |secret: &str| match kind {
@@ -91,36 +91,38 @@ fn a_rotated_credential_stays_good_for_the_chosen_overlap() {
         let old = second["id"].to_string();
         let third = galley_json(dir.path(), &[kind, "rotate", &old, "--overlap", "0s"]);
 
-        assert_eq!(call(text(&third, kind)).status, 201, "the newest {kind} works at once");
-        until(SOON, "what has no overlap is refused", || call(text(&second, kind)).status == 401);
+        assert_eq!(call(text(&third, kind)).status, 201, "the newest {kind} works immediately");
+        until(REVOCATION_WINDOW, "a credential without overlap is refused", || {
+            call(text(&second, kind)).status == 401
+        });
         call(text(&second, kind)).is_problem(401, &format!("{kind}-expired"));
-        assert_eq!(call(text(&first, kind)).status, 201, "the overlap is a day unless chosen");
+        assert_eq!(call(text(&first, kind)).status, 201, "the default overlap is a day");
         assert_eq!(state(dir.path(), kind, &second["id"]), "expired");
     }
 }
 
 #[test]
-fn a_credential_is_good_until_its_time_is_over() {
+fn a_credential_is_valid_until_it_expires() {
     let (dir, service) = started();
-    let lasting = galley_json(dir.path(), &["token", "create", "default", "--expires-in", "90d"]);
-    assert_eq!(create(&service, KEY, text(&lasting, "token")).status, 201);
+    let valid = galley_json(dir.path(), &["token", "create", "default", "--expires-in", "90d"]);
+    assert_eq!(create(&service, KEY, text(&valid, "token")).status, 201);
     for kind in ["key", "token"] {
-        let over = galley_json(dir.path(), &[kind, "create", "default", "--expires-in", "0s"]);
-        let answer = match kind {
-            "key" => create(&service, text(&over, kind), TOKEN),
-            _ => create(&service, KEY, text(&over, kind)),
+        let expired = galley_json(dir.path(), &[kind, "create", "default", "--expires-in", "0s"]);
+        let response = match kind {
+            "key" => create(&service, text(&expired, kind), TOKEN),
+            _ => create(&service, KEY, text(&expired, kind)),
         };
-        answer.is_problem(401, &format!("{kind}-expired"));
+        response.is_problem(401, &format!("{kind}-expired"));
     }
 }
 
 #[test]
-fn a_token_may_do_what_its_scopes_say() {
+fn a_token_is_limited_to_its_scopes() {
     let (dir, service) = started();
-    let made = create(&service, KEY, TOKEN).json();
+    let created = create(&service, KEY, TOKEN).json();
     let reader = galley_json(dir.path(), &["token", "create", "default", "--scopes", "read"]);
     let token = text(&reader, "token");
-    let path = format!("/api/v1.0/{PHONE}/{KEY}/message_templates/{}", text(&made, "id"));
+    let path = format!("/api/v1.0/{PHONE}/{KEY}/message_templates/{}", text(&created, "id"));
     let read = Request::get(path).header("Authorization", &format!("Bearer {token}"));
     assert_eq!(service.send(&read).status, 200);
     let refused = create(&service, KEY, token);
@@ -133,9 +135,9 @@ fn a_token_may_do_what_its_scopes_say() {
 }
 
 #[test]
-fn lists_show_credentials_but_never_a_secret() {
+fn lists_show_credentials_without_secrets() {
     let (dir, _service) = started();
-    let made = galley_json(dir.path(), &["token", "create", "default"]);
+    let created = galley_json(dir.path(), &["token", "create", "default"]);
     for arguments in [
         &["key", "list", "default"][..],
         &["token", "list", "default"],
@@ -145,7 +147,7 @@ fn lists_show_credentials_but_never_a_secret() {
         let output = galley(dir.path(), arguments);
         let shown = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success() && !shown.is_empty(), "{arguments:?}");
-        for secret in [KEY, TOKEN, text(&made, "token")] {
+        for secret in [KEY, TOKEN, text(&created, "token")] {
             assert!(!shown.contains(secret), "{arguments:?}: {shown}");
         }
     }

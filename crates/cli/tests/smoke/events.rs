@@ -1,4 +1,4 @@
-//! `galley events`: looking at what happened, and following what happens.
+//! `galley events`: shows past events and follows new ones.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _},
@@ -15,12 +15,12 @@ use crate::{
     },
 };
 
-fn make(service: &Service, name: &str) {
-    let made = service.create(&document(name, "Hello!"));
-    assert_eq!(made.status, 201, "{made:?}");
+fn create(service: &Service, name: &str) {
+    let created = service.create(&document(name, "Hello!"));
+    assert_eq!(created.status, 201, "{created:?}");
 }
 
-/// One event a line.
+/// Parses one event per line.
 #[track_caller]
 fn events(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -41,11 +41,11 @@ fn refused(dir: &Path, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn the_newest_events_are_shown_or_those_behind_a_number() {
+fn events_shows_the_newest_events_or_those_after_a_number() {
     let dir = tempfile::tempdir().unwrap();
     let service = Launch::new(dir.path()).start();
     for name in ["one", "two", "three"] {
-        make(&service, name);
+        create(&service, name);
     }
     let names = |arguments: &[&str]| -> Vec<String> {
         let events = events(&shown(dir.path(), &[arguments, &["--json"]].concat()));
@@ -65,61 +65,64 @@ fn the_newest_events_are_shown_or_those_behind_a_number() {
     let rows: Vec<&str> = table.lines().collect();
     assert_eq!(rows.len(), 4, "{table}");
     assert!(rows[0].starts_with("SEQ ") && rows[0].ends_with("REASON"), "{table}");
-    for word in ["3 ", "template.created", "three", "APPROVED"] {
-        assert!(rows[3].contains(word), "{word:?} in {table}");
+    for expected in ["3 ", "template.created", "three", "APPROVED"] {
+        assert!(rows[3].contains(expected), "{expected:?} in {table}");
     }
 }
 
 #[test]
-fn whoever_comes_too_late_or_too_early_is_told() {
+fn an_expired_or_future_cursor_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let service = Launch::new(dir.path()).start();
     for name in ["one", "two", "three"] {
-        make(&service, name);
+        create(&service, name);
     }
-    let said = refused(dir.path(), &["--after", "4"]);
-    assert!(said.contains("no event 4 yet") && said.contains("number 3"), "{said}");
-    let said = refused(dir.path(), &["--after", "1", "--limit", "1", "--follow"]);
-    assert!(said.contains("either --after or --limit"), "{said}");
+    let output = refused(dir.path(), &["--after", "4"]);
+    assert!(
+        output.contains("no event 4 yet") && output.contains("the newest event is 3"),
+        "{output}"
+    );
+    let output = refused(dir.path(), &["--after", "1", "--limit", "1", "--follow"]);
+    assert!(output.contains("--after or --limit, not both"), "{output}");
 
     drop(service);
     let file = rusqlite::Connection::open(dir.path().join("galley.db")).unwrap();
     assert_eq!(file.execute("DELETE FROM event WHERE seq < 3", []).unwrap(), 2);
     drop(file);
-    let said = refused(dir.path(), &["--after", "0"]);
-    for word in ["event 1 is not kept", "number 3", "--after 2"] {
-        assert!(said.contains(word), "{word:?} in {said}");
+    let output = refused(dir.path(), &["--after", "0"]);
+    for expected in ["event 1 has expired", "the oldest event is 3", "--after 2"] {
+        assert!(output.contains(expected), "{expected:?} in {output}");
     }
-    // Whoever names no number gets what there is.
+    // Without a number, the remaining events are shown.
     assert_eq!(events(&shown(dir.path(), &["--json"]))[0]["seq"], 3);
 }
 
 #[test]
-fn what_happens_meanwhile_is_shown_until_a_signal() {
+fn follow_shows_new_events_until_a_signal() {
     let dir = tempfile::tempdir().unwrap();
     let service = Launch::new(dir.path()).start();
-    make(&service, "before");
+    create(&service, "before");
     for signal in ["INT", "TERM"] {
-        let following = ["events", "default", "--follow", "--limit", "1", "--json"];
-        let following = Background::start(dir.path(), &following);
-        following.printed.wait_for("the newest event", |text| text.contains('\n'));
-        make(&service, &format!("before_{signal}"));
+        let follower = ["events", "default", "--follow", "--limit", "1", "--json"];
+        let follower = Background::start(dir.path(), &follower);
+        follower.printed.wait_for("the newest event", |text| text.contains('\n'));
+        create(&service, &format!("before_{signal}"));
         let name = format!("before_{signal}\"");
-        let said = following
+        let output = follower
             .printed
-            .wait_for("what came", |text| text.contains(&name) && text.ends_with('\n'));
-        let seqs: Vec<u64> = events(&said).iter().map(|it| it["seq"].as_u64().unwrap()).collect();
-        assert_eq!(seqs.len(), 2, "{said}");
+            .wait_for("the new event", |text| text.contains(&name) && text.ends_with('\n'));
+        let seqs: Vec<u64> = events(&output).iter().map(|it| it["seq"].as_u64().unwrap()).collect();
+        assert_eq!(seqs.len(), 2, "{output}");
         assert_eq!(seqs[0] + 1, seqs[1]);
-        assert_eq!(following.end(signal).code(), Some(0));
+        assert_eq!(follower.end(signal).code(), Some(0));
     }
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_ends_it_quietly() {
+fn follow_exits_without_an_error_when_its_output_is_closed() {
     let dir = tempfile::tempdir().unwrap();
     let service = Launch::new(dir.path()).start();
-    make(&service, "first");
+    create(&service, "first");
     let mut command = command(GALLEY);
     command.current_dir(dir.path()).args(["events", "default", "--follow"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -129,9 +132,9 @@ fn a_reader_that_has_seen_enough_ends_it_quietly() {
         assert!(reader.read_line(&mut line).unwrap() > 0, "{line}");
     }
     drop(reader);
-    make(&service, "second");
+    create(&service, "second");
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    let mut said = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert_eq!(said, "");
+    let mut output = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut output).unwrap();
+    assert_eq!(output, "");
 }

@@ -1,4 +1,4 @@
-//! The first start on an empty store, with and without given credentials.
+//! The first start on an empty store, with and without configured credentials.
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ use crate::{
     service::{GALLEY, KEY, Launch, PHONE, Service, TOKEN, command, document, galley_json},
 };
 
-/// A service that is told nothing about its first account.
-fn bare(dir: &Path) -> Launch {
+/// A service without configured credentials for its first account.
+fn unconfigured(dir: &Path) -> Launch {
     Launch::with(command(GALLEY), dir)
 }
 
-/// What the shell makes of a pasted command: the arguments that curl would get.
+/// The arguments that curl gets when the shell runs the pasted command.
 fn arguments_of_curl(pasted: &str, dir: &Path) -> Vec<String> {
     let script = format!("curl() {{ printf '%s\\0' \"$@\"; }}\n{pasted}");
     let output = command("sh").args(["-eu", "-c", &script]).current_dir(dir).output().unwrap();
@@ -23,7 +23,7 @@ fn arguments_of_curl(pasted: &str, dir: &Path) -> Vec<String> {
     all.split_terminator('\0').map(str::to_owned).collect()
 }
 
-/// The request that curl would send.
+/// The request that curl sends for these arguments.
 fn request_of_curl(arguments: &[String], base: &str) -> Request {
     let mut arguments = arguments.iter();
     let (mut path, mut headers, mut body) = (None, Vec::new(), None);
@@ -40,24 +40,27 @@ fn request_of_curl(arguments: &[String], base: &str) -> Request {
 }
 
 #[test]
-fn the_printed_command_pasted_into_a_shell_answers_201_and_does_so_twice() {
+fn the_printed_command_returns_201_each_time_it_is_pasted_into_a_shell() {
     let dir = tempfile::tempdir().unwrap();
-    let service = bare(dir.path()).start();
-    let printed = service.printed.wait_for("its welcome", |text| text.contains("]]}}]}'\n"));
-    let (_, pasted) = printed.split_once("(paste it into a shell):\n").unwrap();
+    let service = unconfigured(dir.path()).start();
+    let printed =
+        service.printed.wait_for("the first-run message", |text| text.contains("]]}}]}'\n"));
+    let (_, pasted) = printed.split_once("(paste this into a shell):\n").unwrap();
     let base = format!("http://{}", service.address);
     for _ in 0..2 {
-        let answer = service.send(&request_of_curl(&arguments_of_curl(pasted, dir.path()), &base));
-        assert_eq!(answer.status, 201, "{answer:?}");
-        assert_eq!(answer.json()["status"], "APPROVED");
+        let response =
+            service.send(&request_of_curl(&arguments_of_curl(pasted, dir.path()), &base));
+        assert_eq!(response.status, 201, "{response:?}");
+        assert_eq!(response.json()["status"], "APPROVED");
     }
 }
 
 #[test]
-fn the_first_start_shows_key_and_token_once_and_the_second_shows_nothing() {
+fn only_the_first_start_prints_key_and_token() {
     let dir = tempfile::tempdir().unwrap();
-    let service = bare(dir.path()).start();
-    let printed = service.printed.wait_for("its welcome", |text| text.contains("]]}}]}'\n"));
+    let service = unconfigured(dir.path()).start();
+    let printed =
+        service.printed.wait_for("the first-run message", |text| text.contains("]]}}]}'\n"));
     let shown = |label: &str| {
         let line = printed.lines().find_map(|line| line.trim().strip_prefix(label));
         line.unwrap_or_else(|| panic!("no {label} in {printed}")).trim().to_owned()
@@ -71,10 +74,10 @@ fn the_first_start_shows_key_and_token_once_and_the_second_shows_nothing() {
         service.send(&request.body(document(name, "Hello!").to_string()))
     };
     assert_eq!(create(&service, "first").status, 201);
-    assert!(!service.log.text().contains(&token), "the log holds the token");
+    assert!(!service.log.text().contains(&token), "the log contains the token");
     assert!(service.end().0.success());
 
-    let service = bare(dir.path()).start();
+    let service = unconfigured(dir.path()).start();
     assert_eq!(create(&service, "second").status, 201);
     let (printed, log) = (service.printed.text(), service.log.text());
     assert_eq!(printed, "");
@@ -84,25 +87,28 @@ fn the_first_start_shows_key_and_token_once_and_the_second_shows_nothing() {
 }
 
 #[test]
-fn given_credentials_make_the_first_account_and_nothing_secret_is_printed() {
+fn configured_credentials_create_the_first_account_without_being_printed() {
     let dir = tempfile::tempdir().unwrap();
     let service = Launch::new(dir.path()).start();
-    let made = service.create(&document("hello", "Hello!"));
-    assert_eq!(made.status, 201, "{made:?}");
+    let created = service.create(&document("hello", "Hello!"));
+    assert_eq!(created.status, 201, "{created:?}");
     assert_eq!(
         galley_json(dir.path(), &["phone", "list", "default"]),
         json!([{"phone_number_id": PHONE}])
     );
-    let said = service.printed.text() + &service.log.text();
-    assert!(!said.contains(KEY) && !said.contains(TOKEN) && !said.contains("curl"), "{said}");
+    let output = service.printed.text() + &service.log.text();
+    assert!(
+        !output.contains(KEY) && !output.contains(TOKEN) && !output.contains("curl"),
+        "{output}"
+    );
     assert_eq!(service.printed.text(), "");
     drop(service);
 
-    // With an account there, the variables change nothing.
-    let other = bare(dir.path())
+    // Once an account exists, the variables have no effect.
+    let other = unconfigured(dir.path())
         .variable("GALLEY_BOOTSTRAP_KEY", "another-key-another-key")
         .variable("GALLEY_BOOTSTRAP_TOKEN", "another-token-another-token")
         .start();
-    other.is_well("still_the_first_account");
+    other.assert_works("still_the_first_account");
     assert_eq!(galley_json(dir.path(), &["account", "list"]).as_array().unwrap().len(), 1);
 }

@@ -1,5 +1,4 @@
-//! An account with the rulebook `whatsapp`, made with the command line and used as clients of the
-//! Graph API do, over a real connection.
+//! An account with the rulebook `whatsapp`, used through the Graph API over a real connection.
 
 use serde_json::{Value, json};
 
@@ -17,13 +16,13 @@ fn call(
 ) -> Value {
     let token = account["token"].as_str().unwrap();
     let request = Request::new(method, path).header("Authorization", &format!("Bearer {token}"));
-    let answer = service.send(&request.header("file_offset", "0").body(body));
-    assert_eq!(answer.status, 200, "{answer:?}");
-    answer.json()
+    let response = service.send(&request.header("file_offset", "0").body(body));
+    assert_eq!(response.status, 200, "{response:?}");
+    response.json()
 }
 
 #[test]
-fn a_sample_is_uploaded_and_links_lead_to_the_public_address() {
+fn an_uploaded_sample_is_served_and_links_use_the_public_url() {
     let dir = tempfile::tempdir().unwrap();
     let public = "https://templates.example/galley";
     let service =
@@ -56,5 +55,5 @@ fn a_sample_is_uploaded_and_links_lead_to_the_public_address() {
     let sample = sample.as_str().unwrap().strip_prefix(public).unwrap();
     let served = service.send(&Request::get(sample));
     assert_eq!(served.status, 200, "{sample}");
-    assert!(served.body == picture, "{} bytes came back", served.body.len());
+    assert!(served.body == picture, "{} bytes were returned", served.body.len());
 }

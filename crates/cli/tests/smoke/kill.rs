@@ -1,19 +1,19 @@
-//! The kill harness: writers at work on the whole life of templates, subscribers who are told of
-//! it, `kill -9` after a seeded number of acknowledgements, a restart, and a look whether every
-//! promise was kept.
+//! The kill harness: writers create, change and delete templates while subscribers receive the
+//! events. `kill -9` stops the service after a seeded number of acknowledgements. After a restart
+//! the harness checks that every acknowledged change is there, completely and once.
 //!
-//! `GALLEY_KILL_SEED` replays the kill points and documents of a run; its seed is printed.
+//! `GALLEY_KILL_SEED` replays the kill points and documents of a run; each run prints its seed.
 
 mod deliveries;
-mod dice;
-mod feed;
-mod file;
-mod ledger;
-mod life;
-mod planted;
-mod planted_deliveries;
+mod expected_template;
+mod feed_reader;
+mod model;
+mod planted_delivery_errors;
+mod planted_store_errors;
 mod receiver;
-mod sent;
+mod requests;
+mod rng;
+mod store_checks;
 mod subscribers;
 mod tenant;
 mod writer;
@@ -33,23 +33,23 @@ use std::{
 use rusqlite::OpenFlags;
 
 use self::{
-    deliveries::Tally,
-    dice::{Dice, seed},
-    ledger::Ledger,
-    sent::{Outcome, Sent},
+    deliveries::DeliveryReport,
+    model::StoreModel,
+    requests::{Outcome, SentRequest},
+    rng::{Rng, seed},
     subscribers::Subscribers,
     tenant::TENANTS,
-    writer::{Worked, Writer},
+    writer::{Writer, WriterResult},
 };
 use crate::{
-    http::{BOUND, Connection},
-    service::{Launch, Service, tell},
+    http::{Connection, TIMEOUT},
+    service::{Launch, Service, print_line},
 };
 
 const CYCLES: u32 = 25;
 const WRITERS: usize = 8;
 
-/// What came of a run.
+/// Results of a run.
 #[derive(Debug, Default)]
 struct Report {
     kills: u32,
@@ -57,27 +57,27 @@ struct Report {
     acknowledged: Count,
     refused: Count,
     unknown: Count,
-    /// What of the unknown has happened.
-    happened: Count,
-    /// How often somebody else had changed a template that several writers fight over.
-    fights_lost: usize,
-    faults: Vec<String>,
+    /// Requests of unknown outcome that took effect.
+    applied: Count,
+    /// Changes of shared templates that lost against another writer's change.
+    conflicts: usize,
+    violations: Vec<String>,
 }
 
 impl Report {
-    fn is_found_out(&self, words: &[&str]) -> bool {
-        self.faults.iter().any(|fault| words.iter().all(|word| fault.contains(word)))
+    fn has_violation(&self, parts: &[&str]) -> bool {
+        self.violations.iter().any(|it| parts.iter().all(|part| it.contains(part)))
     }
 
-    fn note(&mut self, sent: &[Vec<Sent>], killed_at: Instant) {
+    fn count(&mut self, sent: &[Vec<SentRequest>], killed_at: Instant) {
         let mut in_flight = false;
         for it in sent.iter().flatten() {
             match &it.outcome {
                 Outcome::Acknowledged(_) => self.acknowledged.add(it.label()),
-                Outcome::Refused(answer) => {
+                Outcome::Refused(response) => {
                     self.refused.add(it.label());
-                    let fought = it.change().is_some_and(|change| change.contested);
-                    self.fights_lost += usize::from(fought && answer.status == 412);
+                    let shared = it.change().is_some_and(|change| change.contested);
+                    self.conflicts += usize::from(shared && response.status == 412);
                 }
                 Outcome::Unknown => {
                     self.unknown.add(it.label());
@@ -93,16 +93,16 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kills, idle_kills, acknowledged, refused, unknown, .. } = self;
-        writeln!(f, "{kills} kills at work ({idle_kills} at rest not counted)")?;
+        writeln!(f, "{kills} kills under load ({idle_kills} of an idle service not counted)")?;
         writeln!(f, "  acknowledged: {acknowledged}")?;
-        writeln!(f, "  refused:      {refused}; {} of them lost a fight", self.fights_lost)?;
+        writeln!(f, "  refused:      {refused}; {} of them conflicts", self.conflicts)?;
         writeln!(f, "  unknown:      {unknown}")?;
-        writeln!(f, "  of these done: {}", self.happened)?;
-        write!(f, "  faults: {}", self.faults.len())
+        writeln!(f, "  of these applied: {}", self.applied)?;
+        write!(f, "  violations: {}", self.violations.len())
     }
 }
 
-/// How often each kind of request.
+/// Number of requests by kind.
 #[derive(Debug, Default)]
 struct Count(BTreeMap<&'static str, usize>);
 
@@ -115,14 +115,14 @@ impl Count {
         self.0.get(label).copied().unwrap_or_default()
     }
 
-    fn all(&self) -> usize {
+    fn total(&self) -> usize {
         self.0.values().sum()
     }
 }
 
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.all())?;
+        write!(f, "{}", self.total())?;
         for (index, (label, number)) in self.0.iter().enumerate() {
             write!(f, "{}{number} {label}", if index == 0 { " (" } else { ", " })?;
         }
@@ -130,13 +130,13 @@ impl fmt::Display for Count {
     }
 }
 
-/// The service, its accounts and what is known of them, from kill to kill.
+/// The service, the expected content of its store, and its subscribers, across all kills.
 struct Harness<'a> {
     dir: &'a Path,
     variables: &'a [(&'a str, &'a str)],
-    dice: Dice,
-    ledger: Ledger,
-    /// The ids of the templates that each writer leads.
+    rng: Rng,
+    model: StoreModel,
+    /// The ids of each writer's own templates.
     own: Vec<Vec<String>>,
     subscribers: Subscribers,
     report: Report,
@@ -144,61 +144,64 @@ struct Harness<'a> {
 
 impl<'a> Harness<'a> {
     fn new(dir: &'a Path, seed: u64, variables: &'a [(&str, &str)]) -> Self {
-        // The accounts are made in peace: the runs are about templates.
+        // Create the accounts before the first kill: the runs test templates.
         drop(Launch::new(dir).start());
-        TENANTS[1].found(dir);
-        let mut dice = Dice::new(seed);
-        let theirs = Dice::new(dice.next());
-        let subscribers = Subscribers::subscribe(&launch(dir, variables).start(), theirs);
-        subscribers.mourn();
-        let (ledger, own) = (Ledger::default(), vec![Vec::new(); WRITERS]);
-        Self { dir, variables, dice, ledger, own, subscribers, report: Report::default() }
+        TENANTS[1].create(dir);
+        let mut rng = Rng::new(seed);
+        let subscriber_rng = Rng::new(rng.next());
+        let subscribers = Subscribers::subscribe(&launch(dir, variables).start(), subscriber_rng);
+        subscribers.service_killed();
+        let (model, own) = (StoreModel::default(), vec![Vec::new(); WRITERS]);
+        Self { dir, variables, rng, model, own, subscribers, report: Report::default() }
     }
 
-    /// Kills the service again and again until that is enough.
+    /// Kills the service repeatedly until `enough`, then checks the whole store.
     fn run(&mut self, enough: impl Fn(&Report) -> bool) {
         for cycle in 0..2 * CYCLES {
-            let aim = 40 + self.dice.below(260);
-            self.cycle(cycle, aim);
+            let kill_after = 40 + self.rng.below(260);
+            self.cycle(cycle, kill_after);
             if enough(&self.report) {
                 break;
             }
         }
-        self.report.faults.extend(self.examine(""));
+        self.report.violations.extend(self.check_store(""));
     }
 
-    /// Lets the writers work until they have been acknowledged `aim` times, kills, and looks.
-    fn cycle(&mut self, cycle: u32, aim: u64) {
+    /// Runs the writers until `kill_after` acknowledgements, kills the service, and checks the
+    /// store after a restart.
+    fn cycle(&mut self, cycle: u32, kill_after: u64) {
         let mut service = self.start();
         let writers = (0..WRITERS).map(|number| self.writer(cycle, number)).collect();
-        let (worked, killed_at) = work_until(writers, service.address, aim, || service.kill());
+        let (results, killed_at) =
+            write_then_kill(writers, service.address, kill_after, || service.kill());
         let mut sent = Vec::new();
-        for (number, worked) in worked.into_iter().enumerate() {
-            self.own[number] = worked.own;
-            self.report.faults.extend(worked.faults);
-            sent.push(worked.sent);
+        for (number, result) in results.into_iter().enumerate() {
+            self.own[number] = result.own;
+            self.report.violations.extend(result.violations);
+            sent.push(result.sent);
         }
-        self.report.note(&sent, killed_at);
-        self.subscribers.mourn();
+        self.report.count(&sent, killed_at);
+        self.subscribers.service_killed();
 
         let service = self.start();
         let mut calls = Connection::open(service.address).unwrap();
-        let settled = self.ledger.settle(&sent, &mut calls, &self.store());
-        settled.happened.into_iter().for_each(|label| self.report.happened.add(label));
-        self.report.faults.extend(settled.faults);
-        // That is a kill as well, of a service that delivers.
+        let reconciled = self.model.reconcile(&sent, &mut calls, &self.store());
+        reconciled.applied.into_iter().for_each(|label| self.report.applied.add(label));
+        self.report.violations.extend(reconciled.violations);
+        // Dropping the service kills it too, while it delivers.
         drop(service);
-        self.subscribers.mourn();
+        self.subscribers.service_killed();
     }
 
-    /// Lets the service deliver what is left, and looks whether the subscribers know everything.
-    fn deliver_the_rest(self) -> Tally {
+    /// Lets the service send the remaining deliveries, then checks that the subscribers received
+    /// every event.
+    fn finish_deliveries(self) -> DeliveryReport {
         let service = self.start();
-        let failed = self.subscribers.wait_for_the_rest(&service);
+        let failed = self.subscribers.drain(&service);
         drop(service);
-        self.subscribers.mourn();
+        self.subscribers.service_killed();
         let store = self.store();
-        self.subscribers.examine(&failed, &store)
+        self.subscribers.check(&failed, &store)
     }
 
     fn writer(&mut self, cycle: u32, number: usize) -> Writer {
@@ -207,33 +210,34 @@ impl<'a> Harness<'a> {
             cycle,
             number,
             tenant,
-            dice: Dice::new(self.dice.next()),
-            own: self.ledger.alive(&self.own[number]),
-            fought: self.ledger.fought(tenant),
-            made: 0,
-            freed: None,
+            rng: Rng::new(self.rng.next()),
+            own: self.model.existing(&self.own[number]),
+            shared: self.model.shared(tenant),
+            created: 0,
+            freed_name: None,
         }
     }
 
     fn start(&self) -> Service {
         let service = launch(self.dir, self.variables).start();
-        self.subscribers.meet(service.address);
+        self.subscribers.service_started(service.address);
         service
     }
 
-    /// The service's file, behind its back.
+    /// A connection to the service's database file.
     fn store(&self) -> rusqlite::Connection {
         let (file, flags) = (self.dir.join("galley.db"), OpenFlags::SQLITE_OPEN_READ_WRITE);
         rusqlite::Connection::open_with_flags(file, flags).unwrap()
     }
 
-    /// Looks into the file as if `planted` had been done to it before.
-    fn examine(&self, planted: &str) -> Vec<String> {
+    /// Checks the store as it would be after `planted`; rolls `planted` back.
+    fn check_store(&self, planted: &str) -> Vec<String> {
         let mut store = self.store();
-        let looked = store.transaction().unwrap();
-        looked.execute_batch(planted).unwrap();
-        assert_eq!(looked.total_changes() > 0, !planted.is_empty(), "nothing to spoil: {planted}");
-        file::examine(&looked, &self.ledger)
+        let transaction = store.transaction().unwrap();
+        transaction.execute_batch(planted).unwrap();
+        let is_changed = transaction.total_changes() > 0;
+        assert_eq!(is_changed, !planted.is_empty(), "no row changed: {planted}");
+        store_checks::check(&transaction, &self.model)
     }
 }
 
@@ -243,24 +247,24 @@ fn launch(dir: &Path, variables: &[(&str, &str)]) -> Launch {
     variables.iter().fold(launch, |launch, (name, value)| launch.variable(name, value))
 }
 
-/// Lets the writers work until they have been acknowledged `aim` times, then kills. Answers what
-/// they did, and when the kill began.
-fn work_until(
+/// Runs the writers until `kill_after` acknowledgements, then kills the service. Returns what the
+/// writers did, and when the kill began.
+fn write_then_kill(
     writers: Vec<Writer>,
     address: SocketAddr,
-    aim: u64,
+    kill_after: u64,
     kill: impl FnOnce(),
-) -> (Vec<Worked>, Instant) {
+) -> (Vec<WriterResult>, Instant) {
     let ended = &AtomicBool::new(false);
     let (acknowledge, acknowledged) = channel();
     std::thread::scope(|scope| {
         let start = |writer: Writer| {
-            let news = acknowledge.clone();
-            scope.spawn(move || writer.work(address, &news, ended))
+            let acknowledge = acknowledge.clone();
+            scope.spawn(move || writer.run(address, &acknowledge, ended))
         };
         let writers: Vec<_> = writers.into_iter().map(start).collect();
-        for _ in 0..aim {
-            acknowledged.recv_timeout(BOUND).expect("acknowledgements keep coming");
+        for _ in 0..kill_after {
+            acknowledged.recv_timeout(TIMEOUT).expect("no acknowledgement in time");
         }
         let killed_at = Instant::now();
         kill();
@@ -269,54 +273,58 @@ fn work_until(
     })
 }
 
-/// The first faults: one often brings many others with it.
-fn brief(faults: &[String]) -> String {
-    format!("{} faults, such as {:#?}", faults.len(), &faults[..faults.len().min(8)])
+/// The first violations: one often causes many others.
+fn summary(violations: &[String]) -> String {
+    format!(
+        "{} violations, such as {:#?}",
+        violations.len(),
+        &violations[..violations.len().min(8)]
+    )
 }
 
 #[test]
-fn nothing_acknowledged_is_lost_or_half_made_in_25_kills_under_8_writers() {
+fn acknowledged_writes_of_8_writers_survive_25_kills_completely() {
     let (dir, seed) = (tempfile::tempdir().unwrap(), seed());
-    tell(format_args!("kill harness: GALLEY_KILL_SEED={seed} replays this run"));
+    print_line(format_args!("kill harness: GALLEY_KILL_SEED={seed} replays this run"));
     let mut harness = Harness::new(dir.path(), seed, &[]);
-    harness.run(|report| report.kills == CYCLES || !report.faults.is_empty());
-    let Report { kills, acknowledged, unknown, fights_lost, faults, .. } = &harness.report;
-    tell(format_args!("kill harness: {}", harness.report));
-    assert!(faults.is_empty(), "seed {seed}: {}", brief(faults));
-    assert_eq!(*kills, CYCLES, "seed {seed}: too many kills hit a service at rest");
-    assert!(unknown.all() >= CYCLES as usize, "{unknown}");
-    assert!(unknown.all() > unknown.of("create"), "no change was in flight: {unknown}");
-    assert!(*fights_lost > 0, "nobody fought");
-    for label in ["create", "edit", "edit of the category", "restore", "approve", "reject"] {
+    harness.run(|report| report.kills == CYCLES || !report.violations.is_empty());
+    let Report { kills, acknowledged, unknown, conflicts, violations, .. } = &harness.report;
+    print_line(format_args!("kill harness: {}", harness.report));
+    assert!(violations.is_empty(), "seed {seed}: {}", summary(violations));
+    assert_eq!(*kills, CYCLES, "seed {seed}: too many kills hit an idle service");
+    assert!(unknown.total() >= CYCLES as usize, "{unknown}");
+    assert!(unknown.total() > unknown.of("create"), "no change was in flight: {unknown}");
+    assert!(*conflicts > 0, "no change of a shared template conflicted");
+    for label in ["create", "edit", "category edit", "restore", "approve", "reject"] {
         assert!(acknowledged.of(label) > 0, "no {label}: {acknowledged}");
     }
     for label in ["pause", "resume", "disable", "delete"] {
         assert!(acknowledged.of(label) > 0, "no {label}: {acknowledged}");
     }
 
-    let tally = harness.deliver_the_rest();
-    tell(format_args!("kill harness, webhooks: {tally}"));
-    let Tally { failed, requests, duplicates, faults, .. } = &tally;
-    assert!(faults.is_empty(), "seed {seed}: {}", brief(faults));
-    assert!(*failed > 0, "everything was delivered: {tally}");
-    assert!(*duplicates > 0, "no kill hit a delivery: {tally}");
-    for label in ["200", "500", "reset", "not answered"] {
-        assert!(requests.of(label) > 0, "nothing was answered {label}: {tally}");
+    let delivered = harness.finish_deliveries();
+    print_line(format_args!("kill harness, webhooks: {delivered}"));
+    let DeliveryReport { failed, requests, duplicates, violations, .. } = &delivered;
+    assert!(violations.is_empty(), "seed {seed}: {}", summary(violations));
+    assert!(*failed > 0, "no delivery failed: {delivered}");
+    assert!(*duplicates > 0, "no kill interrupted a delivery: {delivered}");
+    for label in ["200", "500", "reset", "no response"] {
+        assert!(requests.of(label) > 0, "no request ended with {label}: {delivered}");
     }
 }
 
-/// The switch is there in debug builds only.
+/// Only debug builds have the switch.
 #[cfg(debug_assertions)]
 #[test]
-fn a_service_that_answers_before_its_commit_is_found_out() {
+fn the_harness_detects_a_service_that_responds_before_its_commit() {
     let (dir, seed) = (tempfile::tempdir().unwrap(), seed());
     let early = [("GALLEY_TEST_ACKNOWLEDGE", "before-commit")];
     let mut harness = Harness::new(dir.path(), seed, &early);
-    let creation = |report: &Report| report.is_found_out(&["is gone"]);
-    let change = |report: &Report| report.is_found_out(&["an acknowledged", "is lost"]);
-    harness.run(|report| creation(report) && change(report));
-    tell(format_args!("kill harness, answering before the commit: {}", harness.report));
-    let faults = brief(&harness.report.faults);
-    assert!(creation(&harness.report), "seed {seed}: no creation was lost: {faults}");
-    assert!(change(&harness.report), "seed {seed}: no change was lost: {faults}");
+    let lost_create = |report: &Report| report.has_violation(&["is missing"]);
+    let lost_change = |report: &Report| report.has_violation(&["an acknowledged", "is lost"]);
+    harness.run(|report| lost_create(report) && lost_change(report));
+    print_line(format_args!("kill harness, responding before the commit: {}", harness.report));
+    let violations = summary(&harness.report.violations);
+    assert!(lost_create(&harness.report), "seed {seed}: no create was lost: {violations}");
+    assert!(lost_change(&harness.report), "seed {seed}: no change was lost: {violations}");
 }

@@ -1,4 +1,4 @@
-//! Stores made from copies, and what is not taken for a copy or written over.
+//! `galley restore`: restores backups, and refuses invalid backups and existing stores.
 
 use std::path::{Path, PathBuf};
 
@@ -7,18 +7,18 @@ use tempfile::TempDir;
 
 use crate::service::{Launch, Service, document, galley, galley_json};
 
-/// A copy of a store with one account and ten templates.
+/// A backup of a store with one account and ten templates.
 fn backup() -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let service = Launch::new(dir.path()).start();
-    (0..10).for_each(|number| service.is_well(&format!("kept_{number}")));
+    (0..10).for_each(|number| service.assert_works(&format!("kept_{number}")));
     let path = dir.path().join("copy.db");
     galley_json(dir.path(), &["backup", path.to_str().unwrap()]);
     assert!(service.end().0.success());
     (dir, path)
 }
 
-fn names(dir: &Path) -> Vec<String> {
+fn file_names(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).unwrap();
     let mut names: Vec<String> =
         entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
@@ -26,45 +26,48 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Runs a restore that has to be refused; answers what was said.
+/// Runs a restore, asserts that it is refused and returns standard error.
 #[track_caller]
 fn refused(dir: &Path, arguments: &[&str]) -> String {
     let output = galley(dir, &[&["restore"], arguments].concat());
     assert!(!output.status.success(), "{arguments:?}: {output:?}");
     assert_eq!(output.stdout, b"", "{arguments:?}");
-    let complaint = String::from_utf8(output.stderr).unwrap();
-    assert!(!complaint.contains("panicked"), "{complaint}");
-    complaint
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    stderr
 }
 
 fn has(service: &Service, name: &str) -> bool {
-    // A name that is taken is there.
+    // A conflict means that the template exists.
     service.create(&document(name, "Again.")).status == 409
 }
 
 #[test]
-fn a_restored_store_holds_what_the_copy_does_and_nothing_later() {
+fn a_restored_store_contains_the_data_of_the_backup_and_nothing_newer() {
     use std::os::unix::fs::MetadataExt as _;
     let old = tempfile::tempdir().unwrap();
     let service = Launch::new(old.path()).start();
-    service.is_well("before");
-    let copy = old.path().join("copy.db");
-    galley_json(old.path(), &["backup", copy.to_str().unwrap()]);
-    service.is_well("after");
+    service.assert_works("before");
+    let backup_path = old.path().join("copy.db");
+    galley_json(old.path(), &["backup", backup_path.to_str().unwrap()]);
+    service.assert_works("after");
     assert!(service.end().0.success());
-    let bytes = std::fs::read(&copy).unwrap();
+    let bytes = std::fs::read(&backup_path).unwrap();
 
     let new = tempfile::tempdir().unwrap();
-    let told = galley_json(new.path(), &["restore", copy.to_str().unwrap()]);
+    let report = galley_json(new.path(), &["restore", backup_path.to_str().unwrap()]);
     assert_eq!(
-        (&told["accounts"], &told["templates"], &told["events"]),
+        (&report["accounts"], &report["templates"], &report["events"]),
         (&1.into(), &1.into(), &1.into())
     );
-    assert!(told["next"].as_str().unwrap().starts_with("galley doctor --store sqlite:"), "{told}");
-    assert_eq!(names(new.path()), ["galley.db"]);
+    assert!(
+        report["next"].as_str().unwrap().starts_with("galley doctor --store sqlite:"),
+        "{report}"
+    );
+    assert_eq!(file_names(new.path()), ["galley.db"]);
     let mode = new.path().join("galley.db").metadata().unwrap().mode();
     assert_eq!(mode & 0o777, 0o600, "only its owner may read it");
-    assert!(std::fs::read(&copy).unwrap() == bytes, "the copy is as it was");
+    assert!(std::fs::read(&backup_path).unwrap() == bytes, "the backup is unchanged");
 
     assert!(galley(new.path(), &["doctor"]).status.success());
     let service = Launch::new(new.path()).start();
@@ -73,127 +76,133 @@ fn a_restored_store_holds_what_the_copy_does_and_nothing_later() {
 }
 
 #[test]
-fn what_stood_in_the_log_of_a_copy_made_by_hand_is_restored_with_it() {
+fn the_wal_of_a_manual_copy_is_restored_too() {
     let old = tempfile::tempdir().unwrap();
     let mut service = Launch::new(old.path()).start();
-    service.is_well("in_the_log");
+    service.assert_works("in_the_wal");
     service.kill();
     assert!(old.path().join("galley.db-wal").metadata().unwrap().len() > 0);
 
     let new = tempfile::tempdir().unwrap();
     let from = old.path().join("galley.db");
-    let told = galley_json(new.path(), &["restore", "--from", from.to_str().unwrap()]);
-    assert_eq!(told["templates"], 1);
+    let report = galley_json(new.path(), &["restore", "--from", from.to_str().unwrap()]);
+    assert_eq!(report["templates"], 1);
 }
 
 #[test]
-fn nothing_is_restored_over_a_store_or_beside_what_is_left_of_one() {
-    let (_dir, copy) = backup();
-    for left in
+fn restore_refuses_to_overwrite_a_store_or_its_leftover_files() {
+    let (_dir, backup_path) = backup();
+    for suffix in
         ["", "-wal", "-shm", "-journal", "-search", "-search-wal", "-search-shm", "-search-journal"]
     {
         let dir = tempfile::tempdir().unwrap();
-        let name = format!("galley.db{left}");
+        let name = format!("galley.db{suffix}");
         std::fs::write(dir.path().join(&name), "precious").unwrap();
-        let complaint = refused(dir.path(), &[copy.to_str().unwrap()]);
-        assert!(complaint.contains(&format!("{name} ")), "{complaint}");
-        assert_eq!(names(dir.path()), [&*name]);
+        let stderr = refused(dir.path(), &[backup_path.to_str().unwrap()]);
+        assert!(stderr.contains(&format!("{name} ")), "{stderr}");
+        assert_eq!(file_names(dir.path()), [&*name]);
         assert_eq!(std::fs::read(dir.path().join(&name)).unwrap(), b"precious");
     }
 }
 
 #[test]
-fn the_way_to_move_an_old_store_away_that_is_told_works() {
-    let (_dir, copy) = backup();
-    let dir = tempfile::Builder::new().prefix("it's an old one ").tempdir().unwrap();
+fn the_suggested_command_moves_an_old_store_away() {
+    let (_dir, backup_path) = backup();
+    let dir = tempfile::Builder::new().prefix("it's an old store ").tempdir().unwrap();
     let mut service = Launch::new(dir.path()).start();
-    service.is_well("of_the_old_one");
+    service.assert_works("in_the_old_store");
     service.kill();
-    // It is there when the service is killed while it makes the file of the search.
+    // This file remains if the service is killed while it creates the search index.
     std::fs::write(dir.path().join("galley.db-search-journal"), "").unwrap();
-    let complaint = refused(dir.path(), &[copy.to_str().unwrap()]);
-    let (_, advice) = complaint.split_once("move it away: ").unwrap();
+    let stderr = refused(dir.path(), &[backup_path.to_str().unwrap()]);
+    let (_, advice) = stderr.split_once("move them away: ").unwrap();
     let mut shell = std::process::Command::new("sh");
     assert!(shell.args(["-c", advice]).status().unwrap().success(), "{advice}");
-    assert_eq!(names(dir.path()), ["galley.db.old"]);
-    let told = galley_json(dir.path(), &["restore", copy.to_str().unwrap()]);
-    assert_eq!(told["templates"], 10);
+    assert_eq!(file_names(dir.path()), ["galley.db.old"]);
+    let report = galley_json(dir.path(), &["restore", backup_path.to_str().unwrap()]);
+    assert_eq!(report["templates"], 10);
 }
 
 #[test]
-fn what_is_no_copy_of_a_store_is_refused_and_no_store_is_made() {
-    let (_dir, copy) = backup();
-    let change = |path: &Path, statement: &str| {
+fn an_invalid_backup_is_refused_and_creates_no_store() {
+    let (_dir, backup_path) = backup();
+    let run_sql = |path: &Path, statement: &str| {
         Connection::open(path).unwrap().execute_batch(statement).unwrap();
     };
     let other = tempfile::tempdir().unwrap();
     let at = |name: &str| other.path().join(name);
     let text = at("text");
-    std::fs::write(&text, "not a database, and long enough to have been one").unwrap();
+    std::fs::write(&text, "not a database, only a text with a few more words").unwrap();
     let empty = at("empty");
     std::fs::write(&empty, "").unwrap();
-    let foreign = at("foreign");
-    change(&foreign, "CREATE TABLE theirs (x)");
+    let other_schema = at("other_schema");
+    run_sql(&other_schema, "CREATE TABLE other (x)");
     let newer = at("newer");
-    std::fs::copy(&copy, &newer).unwrap();
-    change(&newer, "PRAGMA user_version = 9999");
+    std::fs::copy(&backup_path, &newer).unwrap();
+    run_sql(&newer, "PRAGMA user_version = 9999");
     let damaged = at("damaged");
-    std::fs::copy(&copy, &damaged).unwrap();
-    change(
+    std::fs::copy(&backup_path, &damaged).unwrap();
+    run_sql(
         &damaged,
         "PRAGMA writable_schema = on; \
         UPDATE sqlite_schema SET sql = replace(sql, 'account_id, shelf, id', 'account_id, id, shelf') \
         WHERE name = 'template_on_shelf'",
     );
-    for (path, told) in [
+    for (path, expected) in [
         (text, "not a database"),
         (empty, "not a galley store"),
-        (foreign, "not a galley store"),
+        (other_schema, "not a galley store"),
         (newer, "schema 9999, newer"),
         (damaged, "is damaged"),
         (at("missing"), "there is no backup"),
     ] {
         let dir = tempfile::tempdir().unwrap();
-        let complaint = refused(dir.path(), &[path.to_str().unwrap()]);
-        assert!(complaint.contains(told), "{}: {complaint}", path.display());
-        assert_eq!(names(dir.path()), [""; 0], "{}", path.display());
+        let stderr = refused(dir.path(), &[path.to_str().unwrap()]);
+        assert!(stderr.contains(expected), "{}: {stderr}", path.display());
+        assert_eq!(file_names(dir.path()), [""; 0], "{}", path.display());
     }
 }
 
 #[test]
-fn what_a_killed_restore_has_left_is_no_store_and_in_nobodys_way() {
-    let (_dir, copy) = backup();
+fn a_leftover_file_of_a_killed_restore_does_not_block_the_next() {
+    let (_dir, backup_path) = backup();
     let dir = tempfile::tempdir().unwrap();
-    let half = std::fs::read(&copy).unwrap();
+    let half = std::fs::read(&backup_path).unwrap();
     std::fs::write(dir.path().join("galley.db.restoring"), &half[..half.len() / 2]).unwrap();
     assert!(!galley(dir.path(), &["doctor"]).status.success(), "there is no store yet");
-    let told = galley_json(dir.path(), &["restore", copy.to_str().unwrap()]);
-    assert_eq!(told["templates"], 10);
-    assert_eq!(names(dir.path()), ["galley.db"]);
+    let report = galley_json(dir.path(), &["restore", backup_path.to_str().unwrap()]);
+    assert_eq!(report["templates"], 10);
+    assert_eq!(file_names(dir.path()), ["galley.db"]);
 }
 
 #[test]
-fn a_copy_of_an_older_schema_is_restored_as_it_is_and_the_service_is_next() {
-    let (_dir, copy) = backup();
+fn a_backup_with_an_older_schema_is_restored_unchanged_and_serve_comes_next() {
+    let (_dir, backup_path) = backup();
     let older = "DROP INDEX upload_unused; ALTER TABLE upload DROP COLUMN used_at; \
         ALTER TABLE upload DROP COLUMN finished_at; ALTER TABLE account DROP COLUMN media_bytes; \
         PRAGMA user_version = 6";
-    Connection::open(&copy).unwrap().execute_batch(older).unwrap();
+    Connection::open(&backup_path).unwrap().execute_batch(older).unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let told = galley_json(dir.path(), &["restore", copy.to_str().unwrap()]);
-    assert!(told["next"].as_str().unwrap().starts_with("galley serve --store"), "{told}");
+    let report = galley_json(dir.path(), &["restore", backup_path.to_str().unwrap()]);
+    assert!(report["next"].as_str().unwrap().starts_with("galley serve --store"), "{report}");
     assert!(has(&Launch::new(dir.path()).start(), "kept_3"));
 }
 
 #[test]
-fn a_restore_into_postgresql_is_told_the_way_there() {
-    let (dir, copy) = backup();
+fn a_restore_into_postgresql_is_refused_with_the_commands_to_use() {
+    let (dir, backup_path) = backup();
     let mut galley = crate::service::command(crate::service::GALLEY);
-    let store = ["--store", "postgres://nobody@127.0.0.1:1/none"];
-    let output =
-        galley.current_dir(dir.path()).arg("restore").arg(&copy).args(store).output().unwrap();
+    let store = ["--store", "postgres://galley@127.0.0.1:1/none"];
+    let output = galley
+        .current_dir(dir.path())
+        .arg("restore")
+        .arg(&backup_path)
+        .args(store)
+        .output()
+        .unwrap();
     assert!(!output.status.success());
-    let complaint = String::from_utf8(output.stderr).unwrap();
-    let way = format!("galley migrate --from sqlite:{} --to postgres://", copy.display());
-    assert!(complaint.contains(&way) && complaint.contains("pg_restore"), "{complaint}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let suggestion =
+        format!("galley migrate --from sqlite:{} --to postgres://", backup_path.display());
+    assert!(stderr.contains(&suggestion) && stderr.contains("pg_restore"), "{stderr}");
 }

@@ -1,14 +1,14 @@
-//! Templates looked at and decided on with the command line while the service runs.
+//! Templates listed, shown and reviewed with the command line while the service runs.
 
 use serde_json::{Value, json};
 
 use crate::{
-    http::{Answer, BOUND, Request},
+    http::{Request, Response, TIMEOUT},
     service::{Launch, Service, document, galley, galley_json, until},
 };
 
-/// An account under manual review.
-fn reviewed(dir: &std::path::Path) -> Value {
+/// Creates an account with manual review.
+fn account_with_review(dir: &std::path::Path) -> Value {
     galley_json(dir, &["account", "create", "shop", "--review", "manual"])
 }
 
@@ -18,7 +18,7 @@ fn call(
     method: &'static str,
     rest: &str,
     body: &Value,
-) -> Answer {
+) -> Response {
     let member = |name: &str| account[name].as_str().unwrap();
     let (phone, key) = (member("phone_number_id"), member("key"));
     let path = format!("/api/v1.0/{phone}/{key}/message_templates{rest}");
@@ -27,23 +27,23 @@ fn call(
     service.send(&if body.is_null() { request } else { request.body(body.to_string()) })
 }
 
-fn made(service: &Service, account: &Value, name: &str) -> String {
-    let made = call(service, account, "POST", "", &document(name, "Hello!"));
-    assert_eq!(made.status, 201, "{made:?}");
-    made.json()["id"].as_str().unwrap().to_owned()
+fn create(service: &Service, account: &Value, name: &str) -> String {
+    let created = call(service, account, "POST", "", &document(name, "Hello!"));
+    assert_eq!(created.status, 201, "{created:?}");
+    created.json()["id"].as_str().unwrap().to_owned()
 }
 
 #[test]
-fn what_waits_is_listed_and_a_decision_counts_at_once_and_is_the_operators() {
+fn pending_templates_are_listed_and_a_decision_takes_effect_immediately() {
     let dir = tempfile::tempdir().unwrap();
     let service = Launch::new(dir.path()).start();
-    let account = reviewed(dir.path());
-    let id = made(&service, &account, "first");
-    let other = made(&service, &account, "second");
-    let waiting = galley_json(dir.path(), &["review", "list"]);
-    let ids: Vec<&Value> = waiting.as_array().unwrap().iter().map(|it| &it["id"]).collect();
+    let account = account_with_review(dir.path());
+    let id = create(&service, &account, "first");
+    let other = create(&service, &account, "second");
+    let pending = galley_json(dir.path(), &["review", "list"]);
+    let ids: Vec<&Value> = pending.as_array().unwrap().iter().map(|it| &it["id"]).collect();
     assert_eq!(ids, [&json!(other), &json!(id)]);
-    assert_eq!(waiting[0]["account"], "shop");
+    assert_eq!(pending[0]["account"], "shop");
 
     let approved = galley_json(dir.path(), &["review", "approve", &id, "--version", "1"]);
     assert_eq!((&approved["status"], &approved["live_version"]), (&json!("APPROVED"), &json!(1)));
@@ -59,20 +59,20 @@ fn what_waits_is_listed_and_a_decision_counts_at_once_and_is_the_operators() {
 }
 
 #[test]
-fn a_decision_that_is_not_possible_says_what_is() {
+fn an_invalid_decision_is_refused_with_the_possible_ones() {
     let dir = tempfile::tempdir().unwrap();
     let service = Launch::new(dir.path()).start();
-    let account = reviewed(dir.path());
-    let id = made(&service, &account, "first");
-    for (arguments, says) in [
-        (vec!["resume", &id], "possible are edit, approve, reject, disable, delete"),
+    let account = account_with_review(dir.path());
+    let id = create(&service, &account, "first");
+    for (arguments, expected) in [
+        (vec!["resume", &id], "possible: edit, approve, reject, disable, delete"),
         (vec!["approve", &id, "--version", "2"], "newest version"),
         (vec!["approve", "7"], "no template 7"),
         (vec!["reject", &id, "--reason", " "], "the reason must not be empty"),
     ] {
         let output = galley(dir.path(), &[&["review"], &arguments[..]].concat());
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(!output.status.success() && said.contains(says), "{arguments:?}: {said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && stderr.contains(expected), "{arguments:?}: {stderr}");
     }
 }
 
@@ -80,9 +80,9 @@ fn a_decision_that_is_not_possible_says_what_is() {
 fn templates_are_listed_by_filter_and_shown_in_each_version() {
     let dir = tempfile::tempdir().unwrap();
     let service = Launch::new(dir.path()).start();
-    let account = reviewed(dir.path());
-    let id = made(&service, &account, "first");
-    made(&service, &account, "second");
+    let account = account_with_review(dir.path());
+    let id = create(&service, &account, "first");
+    create(&service, &account, "second");
     let edit = json!({"components": [{"type": "BODY", "text": "Good evening!"}]});
     assert_eq!(call(&service, &account, "PATCH", &format!("/{id}"), &edit).status, 200);
     let names = |arguments: &[&str]| -> Vec<String> {
@@ -104,12 +104,12 @@ fn templates_are_listed_by_filter_and_shown_in_each_version() {
 }
 
 #[test]
-fn a_search_finds_what_was_made_a_moment_ago() {
+fn a_search_finds_a_template_created_just_before() {
     let dir = tempfile::tempdir().unwrap();
     let service = Launch::new(dir.path()).start();
-    let account = reviewed(dir.path());
-    made(&service, &account, "order_shipped");
-    until(BOUND, "the search has followed", || {
+    let account = account_with_review(dir.path());
+    create(&service, &account, "order_shipped");
+    until(TIMEOUT, "the search index is up to date", || {
         let found = call(&service, &account, "GET", "?q=ship", &Value::Null).json();
         found["data"][0]["name"] == "order_shipped"
     });

@@ -1,5 +1,5 @@
-//! Several processes on one store: they start together, write together, and all of them notice
-//! what the command line changes.
+//! Several processes on one store: concurrent starts, concurrent writes, and changes made with the
+//! command line.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -9,12 +9,13 @@ use std::{
 use crate::{
     http::{Connection, Request},
     service::{
-        GALLEY, KEY, Launch, PHONE, Service, command, document, galley_json, post, tell, until,
+        GALLEY, KEY, Launch, PHONE, Service, command, document, galley_json, post, print_line,
+        until,
     },
 };
 
 #[test]
-fn of_several_that_start_together_on_an_empty_store_one_makes_the_account() {
+fn only_one_of_several_concurrent_first_starts_creates_the_account() {
     let dir = tempfile::tempdir().unwrap();
     let mut services: Vec<Service> = std::thread::scope(|scope| {
         let start = || Launch::with(command(GALLEY), dir.path()).start();
@@ -28,46 +29,48 @@ fn of_several_that_start_together_on_an_empty_store_one_makes_the_account() {
 }
 
 #[test]
-fn two_processes_write_to_one_store_without_losing_or_doubling_anything() {
+fn two_processes_on_one_store_neither_lose_nor_duplicate_templates() {
     const WRITERS: usize = 8;
-    const EACH: usize = 40;
+    const CREATES_PER_WRITER: usize = 40;
     let dir = tempfile::tempdir().unwrap();
     let services = [Launch::new(dir.path()).start(), Launch::new(dir.path()).start()];
-    let (made, taken) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (created, conflicts) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for writer in 0..WRITERS {
-            let (service, made, taken) = (&services[writer % 2], &made, &taken);
+            let (service, created, conflicts) = (&services[writer % 2], &created, &conflicts);
             scope.spawn(move || {
                 let mut connection = Connection::open(service.address).unwrap();
-                for number in 0..EACH {
+                for number in 0..CREATES_PER_WRITER {
                     let name = match number % 4 {
-                        0 => format!("everybody_wants_{number}"),
+                        0 => format!("contested_{number}"),
                         _ => format!("writer_{writer}_{number}"),
                     };
                     connection.send(&post(&document(&name, "Shared.")).bytes()).unwrap();
-                    let answer = connection.answer().unwrap();
-                    let count = match (answer.status, number % 4) {
-                        (201, _) => made,
-                        (409, 0) => taken,
-                        _ => panic!("{name}: {answer:?}"),
+                    let response = connection.read_response().unwrap();
+                    let count = match (response.status, number % 4) {
+                        (201, _) => created,
+                        (409, 0) => conflicts,
+                        _ => panic!("{name}: {response:?}"),
                     };
                     count.fetch_add(1, Ordering::Relaxed);
                 }
             });
         }
     });
-    let (made, taken) = (made.into_inner(), taken.into_inner());
-    tell(format_args!("shared store: {made} made, {taken} refused because their name was taken"));
-    assert_eq!(made, WRITERS * EACH * 3 / 4 + EACH / 4);
+    let (created, conflicts) = (created.into_inner(), conflicts.into_inner());
+    print_line(format_args!(
+        "shared store: {created} created, {conflicts} refused because the name was in use"
+    ));
+    assert_eq!(created, WRITERS * CREATES_PER_WRITER * 3 / 4 + CREATES_PER_WRITER / 4);
     let findings = galley_json(dir.path(), &["doctor"]);
     let findings = findings.as_array().unwrap();
     assert!(findings.iter().all(|it| it["verdict"] == "good"), "{findings:?}");
     let templates = findings.iter().find(|it| it["subject"] == "templates").unwrap();
-    assert_eq!(templates["seen"], made.to_string());
+    assert_eq!(templates["seen"], created.to_string());
 }
 
 #[test]
-fn a_revocation_counts_in_every_process_within_five_seconds() {
+fn a_revocation_takes_effect_in_every_process_within_five_seconds() {
     let dir = tempfile::tempdir().unwrap();
     let services = [Launch::new(dir.path()).start(), Launch::new(dir.path()).start()];
     let token = galley_json(dir.path(), &["token", "create", "default"]);
@@ -78,7 +81,7 @@ fn a_revocation_counts_in_every_process_within_five_seconds() {
         service.send(&request).is_problem(404, "template-unknown");
     }
     galley_json(dir.path(), &["token", "revoke", &token["id"].to_string()]);
-    until(Duration::from_secs(5), "all of them refuse it", || {
+    until(Duration::from_secs(5), "all processes refuse the token", || {
         services.iter().all(|service| service.send(&request).status == 401)
     });
 }

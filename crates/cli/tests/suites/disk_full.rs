@@ -1,5 +1,5 @@
-//! A full disk: writes are refused as such, reads and health go on, and writes go on by themselves
-//! when there is room again. Needs root, for a small file system of its own.
+//! A full disk: the service refuses writes with `storage-full`, continues to serve reads and health
+//! checks, and accepts writes again once there is space. Needs root to mount a small file system.
 
 use std::{
     fs::File,
@@ -11,11 +11,11 @@ use std::{
 use tempfile::TempDir;
 
 use crate::{
-    http::{Answer, Request},
-    service::{Launch, Service, command, document, galley_json, tell, until},
+    http::{Request, Response},
+    service::{Launch, Service, command, document, galley_json, print_line, until},
 };
 
-/// A file system in memory, taken down when it is dropped.
+/// A file system in memory, unmounted on drop.
 struct Disk {
     dir: TempDir,
 }
@@ -40,7 +40,7 @@ impl Disk {
         self.dir.path()
     }
 
-    /// Fills all the room there is; answers the file that took it.
+    /// Fills the remaining space. Returns the path of the file that occupies it.
     fn fill(&self) -> PathBuf {
         let path = self.path().join("ballast");
         let mut ballast = File::create(&path).unwrap();
@@ -65,93 +65,96 @@ impl Drop for Disk {
     }
 }
 
-/// What was answered to creates: the ids of those kept, the names of those refused.
+/// The results of the creates: ids and names of the acknowledged ones, names of the refused ones.
 #[derive(Default)]
-struct Tally {
+struct Creates {
     next: usize,
-    kept: Vec<(String, String)>,
+    acknowledged: Vec<(String, String)>,
     refused: Vec<String>,
 }
 
-impl Tally {
-    /// Creates one template of about `size` bytes; demands 201, or 503 for want of room.
-    fn create(&mut self, service: &Service, size: usize) -> Answer {
+impl Creates {
+    /// Creates a template of about `size` bytes. The response must be 201, or 503 `storage-full`.
+    fn create(&mut self, service: &Service, size: usize) -> Response {
         let name = format!("row_{}", self.next);
         self.next += 1;
-        let answer = service.create(&document(&name, &"\u{20ac}".repeat(size / 3)));
-        if answer.status == 201 {
-            self.kept.push((answer.json()["id"].as_str().unwrap().to_owned(), name));
+        let response = service.create(&document(&name, &"\u{20ac}".repeat(size / 3)));
+        if response.status == 201 {
+            self.acknowledged.push((response.json()["id"].as_str().unwrap().to_owned(), name));
         } else {
-            answer.is_problem(503, "storage-full");
-            assert!(answer.header("retry-after").is_some(), "{answer:?}");
+            response.is_problem(503, "storage-full");
+            assert!(response.header("retry-after").is_some(), "{response:?}");
             self.refused.push(name);
         }
-        answer
+        response
     }
 
-    /// Everything acknowledged is there and reads back.
-    fn check_kept(&self, service: &Service) {
-        for (id, name) in &self.kept {
-            let answer = service.read(id);
-            assert_eq!(answer.status, 200, "{name}: {answer:?}");
-            assert_eq!(answer.json()["name"], **name);
+    /// Checks that every acknowledged template can be read.
+    fn check_acknowledged(&self, service: &Service) {
+        for (id, name) in &self.acknowledged {
+            let response = service.read(id);
+            assert_eq!(response.status, 200, "{name}: {response:?}");
+            assert_eq!(response.json()["name"], **name);
         }
     }
 }
 
-/// Health and reads go on while nothing can be written.
-fn check_alive(service: &Service, tally: &Tally) {
+/// Checks that health checks, metrics and reads work while the disk is full.
+fn check_reads(service: &Service, creates: &Creates) {
     assert_eq!(service.send(&Request::get("/healthz")).status, 200);
     assert_eq!(service.send(&Request::get("/metrics")).status, 200);
-    tally.check_kept(service);
+    creates.check_acknowledged(service);
 }
 
-/// Writes go on without a restart, nothing acknowledged is lost, and nothing refused was kept.
-fn check_recovered(disk: &Disk, service: Service, mut tally: Tally) {
-    until(Duration::from_secs(10), "writes go on", || tally.create(&service, 300).status == 201);
+/// Checks that writes succeed again without a restart, that every acknowledged template exists, and
+/// that no refused one was stored.
+fn check_recovered(disk: &Disk, service: Service, mut creates: Creates) {
+    until(Duration::from_secs(10), "writes succeed again", || {
+        creates.create(&service, 300).status == 201
+    });
     for _ in 0..50 {
-        assert_eq!(tally.create(&service, 300).status, 201);
+        assert_eq!(creates.create(&service, 300).status, 201);
     }
-    tally.check_kept(&service);
-    for name in &tally.refused {
+    creates.check_acknowledged(&service);
+    for name in &creates.refused {
         let again = service.create(&document(name, "Refused before."));
-        assert_eq!(again.status, 201, "{name} was kept although it was refused: {again:?}");
+        assert_eq!(again.status, 201, "{name} was stored although it was refused: {again:?}");
     }
     drop(service);
     let service = Launch::new(disk.path()).start();
-    tally.check_kept(&service);
+    creates.check_acknowledged(&service);
     let findings = galley_json(disk.path(), &["doctor"]);
     assert!(findings.as_array().unwrap().iter().all(|it| it["verdict"] == "good"), "{findings}");
 }
 
 #[test]
-fn a_disk_that_something_else_fills_stops_writes_and_nothing_more() {
+fn a_disk_filled_by_another_process_stops_only_writes() {
     let disk = Disk::mount(8);
     let service = Launch::new(disk.path()).start();
-    let mut tally = Tally::default();
+    let mut creates = Creates::default();
     for _ in 0..20 {
-        assert_eq!(tally.create(&service, 300).status, 201);
+        assert_eq!(creates.create(&service, 300).status, 201);
     }
     let ballast = disk.fill();
-    while tally.refused.len() < 10 {
-        tally.create(&service, 3_000);
-        assert!(tally.kept.len() < 200, "writes go on although there is no room");
+    while creates.refused.len() < 10 {
+        creates.create(&service, 3_000);
+        assert!(creates.acknowledged.len() < 200, "writes succeed on a full disk");
     }
-    check_alive(&service, &tally);
+    check_reads(&service, &creates);
     std::fs::remove_file(ballast).unwrap();
-    check_recovered(&disk, service, tally);
+    check_recovered(&disk, service, creates);
 }
 
 #[test]
-fn a_disk_that_the_service_itself_fills_stops_writes_and_nothing_more() {
+fn a_disk_filled_by_the_service_itself_stops_only_writes() {
     let disk = Disk::mount(40);
     let service = Launch::new(disk.path()).flags(&["--set", "access_log=false"]).start();
-    let mut tally = Tally::default();
-    while tally.refused.len() < 10 {
-        tally.create(&service, 12_000);
+    let mut creates = Creates::default();
+    while creates.refused.len() < 10 {
+        creates.create(&service, 12_000);
     }
-    tell(format_args!("disk full: {} kept until it was", tally.kept.len()));
-    check_alive(&service, &tally);
+    print_line(format_args!("disk full after {} creates", creates.acknowledged.len()));
+    check_reads(&service, &creates);
     disk.grow(80);
-    check_recovered(&disk, service, tally);
+    check_recovered(&disk, service, creates);
 }

@@ -1,5 +1,4 @@
-//! Databases that earlier releases have filled are opened by the release of today, which goes on
-//! with everything in them.
+//! The current release opens and migrates databases of earlier releases.
 
 use crate::{
     earlier::Earlier,
@@ -7,13 +6,13 @@ use crate::{
 };
 
 #[test]
-fn a_database_with_the_first_schema_is_brought_up_to_date_and_goes_on() {
+fn a_database_with_the_first_schema_is_migrated_and_keeps_its_data() {
     let database = Database::fresh();
     let earlier = Earlier::release("postgres-schema-1");
     database.sql(&earlier.statements);
-    // As if it had been filled just now: such records are kept for a day.
+    // Make the idempotency records new: they expire after a day.
     database.sql("UPDATE idempotency SET created_at = extract(epoch FROM now()) * 1000");
-    let service = earlier.goes_on(database.launch(), database.dir());
+    let service = earlier.upgrade(database.launch(), database.dir());
     let applied = database.sql("SELECT version FROM galley_schema ORDER BY version");
     assert_eq!(applied, migrations());
     let findings = database.galley_json(&["doctor"]);

@@ -1,5 +1,4 @@
-//! Stores that are moved from SQLite to PostgreSQL, whole and in spite of whatever happens on the
-//! way.
+//! Migrations from SQLite to PostgreSQL, complete and interrupted.
 
 use std::{
     path::Path,
@@ -10,14 +9,14 @@ use rusqlite::Connection;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::way::{Then, Way};
+use super::limited_proxy::{AtLimit, LimitedProxy};
 use crate::{
-    http::BOUND,
+    http::TIMEOUT,
     postgres::Database,
     service::{GALLEY, command, galley},
 };
 
-/// Runs `galley` where no `--store` is added.
+/// Runs `galley` without adding a `--store`.
 pub(super) fn run(dir: &Path, arguments: &[&str]) -> Output {
     command(GALLEY).current_dir(dir).args(arguments).output().unwrap()
 }
@@ -26,28 +25,28 @@ fn migrate(dir: &Path, to: &str) -> Output {
     run(dir, &["migrate", "--from", "sqlite:galley.db", "--to", to, "--json"])
 }
 
-/// Moves what is in `dir`, which has to succeed; answers the tables that were compared.
+/// Migrates the store in `dir`, which must succeed. Returns the compared tables.
 #[track_caller]
-pub(super) fn moved(dir: &Path, to: &str) -> Vec<Value> {
+pub(super) fn migrate_all(dir: &Path, to: &str) -> Vec<Value> {
     let output = migrate(dir, to);
     assert!(output.status.success(), "{output:?}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[track_caller]
-fn refused(output: &Output, told: &str) -> String {
+fn refused(output: &Output, expected: &str) -> String {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(complaint.contains(told), "{told} expected: {complaint}");
-    complaint
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(message.contains(expected), "{expected} expected: {message}");
+    message
 }
 
 fn change(dir: &Path, statements: &str) {
     Connection::open(dir.join("galley.db")).unwrap().execute_batch(statements).unwrap();
 }
 
-/// A store with many rows in many tables, as only a move has to understand them.
-fn large() -> TempDir {
+/// A store with many rows in many tables. Only the migration has to understand them.
+fn large_store() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     assert!(galley(dir.path(), &["account", "create", "shop"]).status.success());
     let rows = |count: u32, insert: &str| {
@@ -90,49 +89,49 @@ fn number(database: &Database, query: &str) -> i64 {
     database.sql(query)[0].parse().unwrap()
 }
 
-/// How many rows a move has brought, if one is under way.
-fn rows_moved(database: &Database) -> Option<i64> {
-    let under_way = "SELECT count(to_regclass('galley_migration_table'))";
+/// The number of rows copied by an unfinished migration.
+fn rows_copied(database: &Database) -> Option<i64> {
+    let is_unfinished = "SELECT count(to_regclass('galley_migration_table'))";
     let rows = "SELECT coalesce(sum(rows), 0)::bigint FROM galley_migration_table";
-    (number(database, under_way) == 1).then(|| number(database, rows))
+    (number(database, is_unfinished) == 1).then(|| number(database, rows))
 }
 
 #[test]
-fn wherever_the_connection_breaks_the_same_command_goes_on_where_it_was() {
-    let (dir, database) = (large(), Database::fresh());
+fn after_a_lost_connection_the_same_command_continues_the_migration() {
+    let (dir, database) = (large_store(), Database::fresh());
     let mut before = 0;
     for bytes in [300, 3_000, 30_000, 700_000, 1_200_000, 2_000_000, 3_000_000, 9_000_000] {
-        let way = Way::to(&database, bytes, Then::Breaks);
-        let output = migrate(dir.path(), &way.url);
+        let proxy = LimitedProxy::to(&database, bytes, AtLimit::Close);
+        let output = migrate(dir.path(), &proxy.url);
         refused(&output, "run the same command again to continue");
-        way.spent.recv_timeout(BOUND).unwrap();
-        let now = rows_moved(&database).unwrap_or_default();
-        assert!(now >= before, "{now} rows after {bytes} bytes, and {before} before");
+        proxy.limit_reached.recv_timeout(TIMEOUT).unwrap();
+        let now = rows_copied(&database).unwrap_or_default();
+        assert!(now >= before, "{now} rows after {bytes} bytes, but {before} before");
         before = now;
     }
-    assert!(before > 40_000, "it has come as far as the files: {before}");
-    let tables = moved(dir.path(), &database.address());
+    assert!(before > 40_000, "only {before} rows were copied before the uploads");
+    let tables = migrate_all(dir.path(), &database.address());
     assert!(tables.iter().all(|table| table["verdict"] == "same"), "{tables:?}");
-    assert_eq!(rows_moved(&database), None, "the mark is gone");
+    assert_eq!(rows_copied(&database), None, "the migration is complete");
     assert_eq!(number(&database, "SELECT count(*) FROM template"), 23_000);
 }
 
 #[test]
-fn killed_in_the_middle_it_is_no_store_and_goes_on_where_it_was() {
-    let (dir, database) = (large(), Database::fresh());
+fn after_a_kill_the_target_cannot_be_opened_and_the_migration_continues() {
+    let (dir, database) = (large_store(), Database::fresh());
     for bytes in [1_000_000, 1_500_000, 5_000_000] {
-        let way = Way::to(&database, bytes, Then::Stalls);
+        let proxy = LimitedProxy::to(&database, bytes, AtLimit::Stall);
         let mut galley = command(GALLEY);
-        galley.args(["migrate", "--from", "sqlite:galley.db", "--to", &way.url]);
+        galley.args(["migrate", "--from", "sqlite:galley.db", "--to", &proxy.url]);
         galley.current_dir(dir.path()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = galley.spawn().unwrap();
-        way.spent.recv_timeout(BOUND).unwrap();
+        proxy.limit_reached.recv_timeout(TIMEOUT).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(rows_moved(&database).is_some(), "it has begun, and has not ended");
+        assert!(rows_copied(&database).is_some(), "the migration is unfinished");
     }
-    let half = rows_moved(&database).unwrap();
-    assert!(half > 5_000, "{half}");
+    let copied = rows_copied(&database).unwrap();
+    assert!(copied > 5_000, "{copied} rows were copied");
     for arguments in [
         &["serve", "--listen", "127.0.0.1:0"][..],
         &["account", "list"],
@@ -143,30 +142,30 @@ fn killed_in_the_middle_it_is_no_store_and_goes_on_where_it_was() {
         let store = ["--store", &database.address()];
         refused(&run(dir.path(), &[arguments, &store].concat()), "filled by `galley migrate`");
     }
-    assert_eq!(rows_moved(&database), Some(half), "nobody has touched it");
-    moved(dir.path(), &database.address());
-    assert_eq!(rows_moved(&database), None);
+    assert_eq!(rows_copied(&database), Some(copied), "the refused commands changed the target");
+    migrate_all(dir.path(), &database.address());
+    assert_eq!(rows_copied(&database), None);
     assert!(run(dir.path(), &["account", "list", "--store", &database.address()]).status.success());
 }
 
-/// Moves part of a large store.
-fn half(dir: &Path, database: &Database) {
-    let way = Way::to(database, 6_000_000, Then::Breaks);
-    refused(&migrate(dir, &way.url), "run the same command again to continue");
+/// Migrates part of a large store.
+fn migrate_partly(dir: &Path, database: &Database) {
+    let proxy = LimitedProxy::to(database, 6_000_000, AtLimit::Close);
+    refused(&migrate(dir, &proxy.url), "run the same command again to continue");
     assert!(number(database, "SELECT count(*) FROM template") > 10_000);
 }
 
 #[test]
-fn a_row_that_was_changed_in_the_target_is_found_and_the_target_stays_shut() {
-    let (dir, database) = (large(), Database::fresh());
-    half(dir.path(), &database);
+fn a_changed_row_in_the_target_is_reported_and_the_target_cannot_be_opened() {
+    let (dir, database) = (large_store(), Database::fresh());
+    migrate_partly(dir.path(), &database);
     let set = |value: &str| {
         database.sql(&format!("UPDATE template SET status = '{value}' WHERE id = 4711"));
     };
     set("REJECTED");
     let output = migrate(dir.path(), &database.address());
-    let complaint = refused(&output, "both sides differ in template:");
-    assert!(complaint.contains("stays marked as unfinished"), "{complaint}");
+    let message = refused(&output, "source and target differ in template:");
+    assert!(message.contains("stays marked as unfinished"), "{message}");
     let tables: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     let different: Vec<&Value> = tables.iter().filter(|table| table["verdict"] != "same").collect();
     assert_eq!(different.len(), 1, "{tables:?}");
@@ -174,39 +173,39 @@ fn a_row_that_was_changed_in_the_target_is_found_and_the_target_stays_shut() {
     let serve = ["serve", "--listen", "127.0.0.1:0", "--store", &database.address()];
     refused(&run(dir.path(), &serve), "filled by `galley migrate`");
     set("APPROVED");
-    moved(dir.path(), &database.address());
+    migrate_all(dir.path(), &database.address());
 }
 
 #[test]
-fn a_source_that_was_changed_between_two_runs_is_refused() {
+fn a_source_that_changed_between_two_runs_is_refused() {
     for statement in [
         "UPDATE account SET last_seq = last_seq + 1",
         "UPDATE credential_epoch SET epoch = epoch + 1",
         "DELETE FROM idempotency WHERE created_at = 1",
     ] {
-        let (dir, database) = (large(), Database::fresh());
-        half(dir.path(), &database);
+        let (dir, database) = (large_store(), Database::fresh());
+        migrate_partly(dir.path(), &database);
         change(dir.path(), statement);
         refused(&migrate(dir.path(), &database.address()), "of this store before it changed");
     }
 }
 
 #[test]
-fn a_target_that_holds_anything_is_refused_and_left_as_it_is() {
+fn a_target_with_data_is_refused_and_stays_unchanged() {
     let (dir, database) = (tempfile::tempdir().unwrap(), Database::fresh());
     assert!(galley(dir.path(), &["account", "create", "shop"]).status.success());
     let store = ["--store", &database.address()];
-    let made = run(dir.path(), &[&["account", "create", "theirs"][..], &store].concat());
-    assert!(made.status.success(), "{made:?}");
+    let created = run(dir.path(), &[&["account", "create", "theirs"][..], &store].concat());
+    assert!(created.status.success(), "{created:?}");
     refused(&migrate(dir.path(), &database.address()), "the target is not empty");
-    assert_eq!(rows_moved(&database), None);
+    assert_eq!(rows_copied(&database), None);
     let accounts = run(dir.path(), &[&["account", "list"][..], &store].concat());
     let accounts = String::from_utf8(accounts.stdout).unwrap();
     assert!(accounts.contains("theirs") && !accounts.contains("shop"), "{accounts}");
 }
 
 #[test]
-fn what_postgresql_cannot_keep_is_told_by_its_row_or_is_a_name_for_people() {
+fn text_that_postgresql_cannot_store_is_reported_by_row_and_replaced_in_file_names() {
     let (dir, database) = (tempfile::tempdir().unwrap(), Database::fresh());
     assert!(galley(dir.path(), &["account", "create", "shop"]).status.success());
     change(
@@ -216,12 +215,12 @@ fn what_postgresql_cannot_keep_is_told_by_its_row_or_is_a_name_for_people() {
          INSERT INTO event VALUES (7, 12, 'template.created', 5, 1, 0, 7, 'UTILITY', 'APPROVED', \
          'no' || char(0), NULL, NULL)",
     );
-    let complaint = refused(&migrate(dir.path(), &database.address()), "U+0000");
-    let place = "column reason of table event, row account_id = 7, seq = 12";
-    assert!(complaint.contains(place), "{complaint}");
-    // What is wrong is mended, and the fingerprint has not changed.
+    let message = refused(&migrate(dir.path(), &database.address()), "U+0000");
+    let location = "column reason of table event, row account_id = 7, seq = 12";
+    assert!(message.contains(location), "{message}");
+    // The fix of the row does not change the fingerprint, so the migration continues.
     change(dir.path(), "UPDATE event SET reason = 'no'");
-    moved(dir.path(), &database.address());
-    let kept = "SELECT count(*) FROM upload WHERE file_name = 'a_b.png'";
-    assert_eq!(number(&database, kept), 1, "as long as it was");
+    migrate_all(dir.path(), &database.address());
+    let replaced = "SELECT count(*) FROM upload WHERE file_name = 'a_b.png'";
+    assert_eq!(number(&database, replaced), 1, "one character replaces U+0000");
 }

@@ -1,57 +1,60 @@
-//! No answer before the sync: `kill -9` says nothing about what the disk has, so this watches the
-//! system calls themselves.
+//! Checks that the service responds after the sync. `kill -9` cannot show what is on disk, so this
+//! suite traces the system calls.
 
 use std::path::Path;
 
 use super::trace::{self, Call};
 use crate::{
     http::Connection,
-    service::{Launch, Service, document, galley_json, get, post, tell},
+    service::{Launch, Service, document, galley_json, get, post, print_line},
 };
 
-const WATCHED: &str =
+const TRACED_CALLS: &str =
     "trace=read,readv,recvfrom,recvmsg,write,writev,sendto,sendmsg,pwrite64,fsync,fdatasync";
-const SEQUENTIAL: usize = 40;
+const SEQUENTIAL_CREATES: usize = 40;
 const CONNECTIONS: usize = 8;
-const EACH: usize = 20;
+const CREATES_PER_CONNECTION: usize = 20;
 
 fn create(connection: &mut Connection, name: &str) -> u16 {
-    connection.send(&post(&document(name, "Watched.")).bytes()).unwrap();
-    connection.answer().unwrap().status
+    connection.send(&post(&document(name, "Traced.")).bytes()).unwrap();
+    connection.read_response().unwrap().status
 }
 
-/// Creates one after the other, then several at once; answers the names.
-fn work(service: &Service) -> Vec<String> {
-    let mut names: Vec<String> = (0..SEQUENTIAL).map(|it| format!("alone_{it}_")).collect();
-    let mut alone = Connection::open(service.address).unwrap();
+/// Creates templates one at a time, then concurrently. Returns their names.
+fn create_templates(service: &Service) -> Vec<String> {
+    let mut names: Vec<String> =
+        (0..SEQUENTIAL_CREATES).map(|it| format!("sequential_{it}_")).collect();
+    let mut connection = Connection::open(service.address).unwrap();
     for name in &names {
-        assert_eq!(create(&mut alone, name), 201);
+        assert_eq!(create(&mut connection, name), 201);
     }
-    let together = |number: usize| (0..EACH).map(move |it| format!("together_{number}_{it}_"));
+    let concurrent = |number: usize| {
+        (0..CREATES_PER_CONNECTION).map(move |it| format!("concurrent_{number}_{it}_"))
+    };
     std::thread::scope(|scope| {
         for number in 0..CONNECTIONS {
             scope.spawn(move || {
                 let mut connection = Connection::open(service.address).unwrap();
-                for name in together(number) {
+                for name in concurrent(number) {
                     assert_eq!(create(&mut connection, &name), 201);
                 }
             });
         }
     });
-    names.extend((0..CONNECTIONS).flat_map(together));
+    names.extend((0..CONNECTIONS).flat_map(concurrent));
     names
 }
 
-/// Demands, for one create: request read, its row written to the log, the log synced, answered;
-/// each only when the one before had ended.
-fn follow(name: &str, calls: &[Call]) -> Result<(), String> {
+/// Checks the calls of one create: read the request, write its row to the log, sync the log, write
+/// the response. Each must begin after the end of the one before.
+fn check_create(name: &str, calls: &[Call]) -> Result<(), String> {
     let missing = |what: &str| format!("{name}: {what}");
     let read = calls.iter().find(|it| it.name.starts_with("re") && it.text.contains(name));
     let read = read.ok_or_else(|| missing("no request"))?;
-    let answered = calls.iter().find(|it| {
+    let responded = calls.iter().find(|it| {
         it.begun > read.ended && it.file() == read.file() && it.text.contains("HTTP/1.1 201")
     });
-    let answered = answered.ok_or_else(|| missing("no answer"))?;
+    let responded = responded.ok_or_else(|| missing("no response"))?;
     let of_log = |it: &&Call| it.file().ends_with("galley.db-wal") && it.succeeded();
     let written = calls
         .iter()
@@ -63,81 +66,85 @@ fn follow(name: &str, calls: &[Call]) -> Result<(), String> {
         .filter(of_log)
         .find(|it| matches!(&*it.name, "fdatasync" | "fsync") && it.begun > written.ended);
     let synced = synced.ok_or_else(|| missing("no sync"))?;
-    if synced.ended < answered.begun {
+    if synced.ended < responded.begun {
         Ok(())
     } else {
         Err(format!(
-            "{name}: answered in line {} before the sync of lines {} to {}",
-            answered.begun, synced.begun, synced.ended
+            "{name}: the response in line {} precedes the sync of lines {} to {}",
+            responded.begun, synced.begun, synced.ended
         ))
     }
 }
 
-/// What is wrong, create by create, and how many syncs there were.
-fn watch(dir: &Path, launch: Launch) -> (Vec<String>, usize) {
+/// Runs the creates under strace. Returns the violations and the number of syncs.
+fn trace_creates(dir: &Path, launch: Launch) -> (Vec<String>, usize) {
     let service = launch.start();
-    let names = work(&service);
+    let names = create_templates(&service);
     assert!(service.end().0.success());
     let calls = trace::calls(dir);
     let syncs = calls.iter().filter(|it| it.name == "fdatasync" || it.name == "fsync").count();
-    let faults = names.iter().filter_map(|name| follow(name, &calls).err()).collect();
-    (faults, syncs)
+    let violations = names.iter().filter_map(|name| check_create(name, &calls).err()).collect();
+    (violations, syncs)
 }
 
 #[test]
-fn every_answer_is_written_after_the_sync_of_its_own_row() {
+fn every_response_is_written_after_the_sync_of_its_row() {
     let dir = tempfile::tempdir().unwrap();
-    let (faults, syncs) = watch(dir.path(), trace::launch(dir.path(), &["-e", WATCHED]));
-    assert!(faults.is_empty(), "{faults:#?}");
-    let creates = SEQUENTIAL + CONNECTIONS * EACH;
-    assert!(syncs >= SEQUENTIAL, "{syncs} syncs for {creates} creates");
-    tell(format_args!("strace: {creates} creates, {syncs} syncs, none answered early"));
+    let (violations, syncs) =
+        trace_creates(dir.path(), trace::launch(dir.path(), &["-e", TRACED_CALLS]));
+    assert!(violations.is_empty(), "{violations:#?}");
+    let creates = SEQUENTIAL_CREATES + CONNECTIONS * CREATES_PER_CONNECTION;
+    assert!(syncs >= SEQUENTIAL_CREATES, "{syncs} syncs for {creates} creates");
+    print_line(format_args!("strace: {creates} creates, {syncs} syncs, no early response"));
 }
 
-/// The switch is there in debug builds only.
+/// Only debug builds have the switch.
 #[cfg(debug_assertions)]
 #[test]
-fn answers_before_the_commit_are_found_out() {
+fn the_trace_detects_responses_before_the_commit() {
     let dir = tempfile::tempdir().unwrap();
     drop(Launch::new(dir.path()).start());
-    let launch = trace::launch(dir.path(), &["-e", WATCHED]);
-    let (faults, _) =
-        watch(dir.path(), launch.variable("GALLEY_TEST_ACKNOWLEDGE", "before-commit"));
-    assert!(faults.len() >= SEQUENTIAL, "{faults:#?}");
+    let launch = trace::launch(dir.path(), &["-e", TRACED_CALLS]);
+    let (violations, _) =
+        trace_creates(dir.path(), launch.variable("GALLEY_TEST_ACKNOWLEDGE", "before-commit"));
+    assert!(violations.len() >= SEQUENTIAL_CREATES, "{violations:#?}");
 }
 
 #[test]
-fn a_sync_that_fails_is_never_answered_201_and_the_service_recovers_by_itself() {
+fn a_failed_sync_never_gets_a_201_and_the_service_recovers_without_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     drop(Launch::new(dir.path()).start());
-    // Every third sync of a thread reports an error of the disk.
+    // Every third sync of a thread fails with a disk error.
     let inject = "inject=fdatasync,fsync:error=EIO:when=3+3";
-    let service = trace::launch(dir.path(), &["-e", WATCHED, "-e", inject]).start();
+    let service = trace::launch(dir.path(), &["-e", TRACED_CALLS, "-e", inject]).start();
     let (mut ids, mut refused) = (Vec::new(), 0);
     for number in 0..60 {
         let request = post(&document(&format!("row_{number}_"), "Synced or not."));
         let request = request.header("Idempotency-Key", &format!("row-{number}"));
-        let mut answer = service.send(&request);
+        let mut response = service.send(&request);
         for _ in 0..4 {
-            if answer.status == 201 {
+            if response.status == 201 {
                 break;
             }
-            assert_eq!(answer.status, 503, "{answer:?}");
+            assert_eq!(response.status, 503, "{response:?}");
             refused += 1;
-            answer = service.send(&request);
+            response = service.send(&request);
         }
-        assert_eq!(answer.status, 201, "{answer:?}");
-        ids.push(answer.json()["id"].as_str().unwrap().to_owned());
+        assert_eq!(response.status, 201, "{response:?}");
+        ids.push(response.json()["id"].as_str().unwrap().to_owned());
     }
-    assert!(refused >= 10, "only {refused} were refused: the faults did not happen");
+    assert!(
+        refused >= 10,
+        "only {refused} creates were refused: the injected faults did not occur"
+    );
     drop(service);
 
     let service = Launch::new(dir.path()).start();
     let mut connection = Connection::open(service.address).unwrap();
     for (number, id) in ids.iter().enumerate() {
         connection.send(&get(id).bytes()).unwrap();
-        let answer = connection.answer().unwrap();
-        assert_eq!(answer.json()["name"], format!("row_{number}_"), "{answer:?}");
+        let response = connection.read_response().unwrap();
+        assert_eq!(response.json()["name"], format!("row_{number}_"), "{response:?}");
     }
     let findings = galley_json(dir.path(), &["doctor"]);
     let templates = findings.as_array().unwrap().iter().find(|it| it["subject"] == "templates");

@@ -1,5 +1,5 @@
-//! TLS to a real server, as the address wants it, for a user whom the server lets in with a
-//! password and over TLS only.
+//! TLS connections to a real server, for a user that the server accepts only with a password and
+//! over TLS.
 
 use crate::{
     postgres::{Database, told},
@@ -8,7 +8,7 @@ use crate::{
 
 const WRONG_PASSWORD: &str = "canary-password-c7Wq0TzX4n";
 
-/// The address of the guarded user in this database, with this behind it.
+/// The guarded user's address of this database, followed by `query`.
 fn guarded(database: &Database, query: &str) -> String {
     database.in_place_of_postgres(&told("GALLEY_TEST_POSTGRES_GUARDED")) + query
 }
@@ -24,13 +24,13 @@ fn verified(authority: &str) -> String {
     format!("?sslmode=verify-full&sslrootcert={}", told(authority))
 }
 
-/// A service on an address, which says as much as it can.
+/// A service with the highest log level.
 fn serve(database: &Database, address: &str) -> Service {
     let launch = Launch::at(address, command(GALLEY), database.dir()).canaries();
     launch.flags(&["--set", "log_level=trace"]).start()
 }
 
-/// Whether the connections of the service to its database are encrypted, each way that occurs.
+/// The distinct encryption states of the service's connections: `t` for encrypted, `f` for plain.
 fn encrypted(database: &Database) -> Vec<String> {
     database.sql(
         "SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
@@ -39,32 +39,32 @@ fn encrypted(database: &Database) -> Vec<String> {
 }
 
 #[test]
-fn connections_are_encrypted_as_the_address_wants_it() {
+fn connections_are_encrypted_as_the_address_requires() {
     let database = Database::owned_by("guarded");
     for query in ["", "?sslmode=prefer", "?sslmode=require", &verified("GALLEY_TEST_CA")] {
         let service = serve(&database, &guarded(&database, query));
-        service.is_well(&format!("written_{}", query.len()));
+        service.assert_works(&format!("written_{}", query.len()));
         assert_eq!(encrypted(&database), ["t"], "{query}");
-        let said = service.log.text() + &service.printed.text();
-        assert!(!said.contains(&password()), "{query}: the password is in {said}");
+        let output_text = service.log.text() + &service.printed.text();
+        assert!(!output_text.contains(&password()), "{query}: the password is in {output_text}");
     }
     let address = database.address();
     assert!(address.ends_with("?sslmode=disable"), "{address}");
     let _service = serve(&database, &address);
-    assert_eq!(encrypted(&database), ["f"], "whom the server lets in without TLS");
+    assert_eq!(encrypted(&database), ["f"], "the server accepts this user without TLS");
 }
 
 #[test]
-fn a_connection_that_cannot_be_as_it_should_is_refused_and_says_why_without_the_password() {
+fn a_failed_connection_reports_the_reason_without_the_password() {
     let database = Database::owned_by("guarded");
     let right = verified("GALLEY_TEST_CA");
     let mistyped = guarded(&database, &right).replace(&password(), WRONG_PASSWORD);
-    let by_number = guarded(&database, &right).replace("@localhost:", "@127.0.0.1:");
-    for (address, says) in [
+    let by_ip_address = guarded(&database, &right).replace("@localhost:", "@127.0.0.1:");
+    for (address, reasons) in [
         (guarded(&database, "?sslmode=disable"), &["no encryption", "\"guarded\""][..]),
         (guarded(&database, &verified("GALLEY_TEST_OTHER_CA")), &["certificate", "UnknownIssuer"]),
         (guarded(&database, "?sslmode=verify-full"), &["certificate", "UnknownIssuer"]),
-        (by_number, &["not valid for name \"127.0.0.1\"", "localhost"]),
+        (by_ip_address, &["not valid for name \"127.0.0.1\"", "localhost"]),
         (mistyped, &["password authentication failed", "\"guarded\""]),
         (guarded(&database, &format!("{right}.gone")), &[".gone: I/O error: No such file"]),
     ] {
@@ -74,13 +74,13 @@ fn a_connection_that_cannot_be_as_it_should_is_refused_and_says_why_without_the_
             let output = galley_at(&address, database.dir(), arguments);
             assert_eq!(output.status.code(), Some(1), "{output:?}");
             assert_eq!(output.stdout, b"");
-            let said = String::from_utf8(output.stderr).unwrap();
-            assert!(said.starts_with("galley: the store postgres://"), "{said}");
-            for word in says {
-                assert!(said.contains(word), "{word:?} in {said}");
+            let output_text = String::from_utf8(output.stderr).unwrap();
+            assert!(output_text.starts_with("galley: the store postgres://"), "{output_text}");
+            for reason in reasons {
+                assert!(output_text.contains(reason), "no {reason:?} in {output_text}");
             }
             for secret in [&*password(), WRONG_PASSWORD] {
-                assert!(!said.contains(secret), "the password is in {said}");
+                assert!(!output_text.contains(secret), "the password is in {output_text}");
             }
         }
     }
@@ -88,13 +88,16 @@ fn a_connection_that_cannot_be_as_it_should_is_refused_and_says_why_without_the_
 }
 
 #[test]
-fn the_settings_are_shown_without_the_password() {
+fn config_prints_the_settings_without_the_password() {
     let database = Database::owned_by("guarded");
     let address = guarded(&database, &verified("GALLEY_TEST_CA"));
     for arguments in [&["config"][..], &["config", "--json"]] {
         let output = galley_at(&address, database.dir(), arguments);
         assert!(output.status.success(), "{output:?}");
-        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-        assert!(said.contains("postgres://") && !said.contains(&password()), "{said}");
+        let output_text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(
+            output_text.contains("postgres://") && !output_text.contains(&password()),
+            "{output_text}"
+        );
     }
 }

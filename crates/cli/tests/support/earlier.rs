@@ -1,65 +1,65 @@
-//! A store that an earlier release has filled, and what has to hold when the release of today
-//! goes on with it. How the fixtures are made is in `fixtures/README.md`.
+//! Stores filled by earlier releases, and the checks that the current release works with them.
+//! `fixtures/README.md` explains how the fixtures are made.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::{
-    http::{Answer, BOUND, Request},
+    http::{Request, Response, TIMEOUT},
     listener::Listener,
     service::{Launch, Service, document, until},
 };
 
-/// A fixture: the statements that make the store, and what the release told about it.
+/// A fixture: the SQL statements that create the store, and the responses of the release that
+/// filled it.
 pub(crate) struct Earlier {
     pub(crate) statements: String,
-    told: Value,
+    recorded: Value,
 }
 
 impl Earlier {
     pub(crate) fn release(name: &str) -> Self {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
         let read = |ending: &str| std::fs::read_to_string(dir.join(format!("{name}.{ending}")));
-        let told = serde_json::from_str(&read("json").unwrap()).unwrap();
-        Self { statements: read("sql").unwrap(), told }
+        let recorded = serde_json::from_str(&read("json").unwrap()).unwrap();
+        Self { statements: read("sql").unwrap(), recorded }
     }
 
-    /// Starts the service of today on the store and goes on with it in every way. The service is
-    /// still running afterwards.
-    pub(crate) fn goes_on(&self, launch: Launch, dir: &Path) -> Service {
+    /// Starts the current release on the store and runs all checks. Returns the running service.
+    pub(crate) fn upgrade(&self, launch: Launch, dir: &Path) -> Service {
         let service = launch
             .variable("GALLEY_SECRET_KEY", "the secret key of the fixtures")
             .variable("GALLEY_PUBLIC_URL", "https://galley.example")
             .flags(&["--set", "webhooks_allow_private=true"])
-            // Fixtures grow older than events usually get.
+            // The events of a fixture are older than the default retention.
             .flags(&["--set", "events_kept=36500d"])
             .start();
-        let today = Today { told: &self.told, service: &service };
-        today.answers_the_same();
-        today.gives_the_first_answer_again();
-        today.lists_and_finds_what_there_was();
-        today.changes_what_there_was();
-        today.makes_more_behind_it();
-        today.has_every_event();
-        today.delivers_what_waited(dir);
+        let upgraded = Upgraded { recorded: &self.recorded, service: &service };
+        upgraded.returns_the_recorded_responses();
+        upgraded.replays_the_idempotent_create();
+        upgraded.lists_and_finds_existing_templates();
+        upgraded.changes_existing_templates();
+        upgraded.creates_templates_with_newer_ids();
+        upgraded.has_every_event();
+        upgraded.delivers_pending_events(dir);
         service
     }
 }
 
-/// What was told then, and who is asked now.
-struct Today<'a> {
-    told: &'a Value,
+/// The recorded responses, and the current release running on the same store.
+struct Upgraded<'a> {
+    recorded: &'a Value,
     service: &'a Service,
 }
 
-impl Today<'_> {
+impl Upgraded<'_> {
     fn text(&self, pointer: &str) -> &str {
-        let found = self.told.pointer(pointer).and_then(Value::as_str);
-        found.unwrap_or_else(|| panic!("{pointer} is not told"))
+        let found = self.recorded.pointer(pointer).and_then(Value::as_str);
+        found.unwrap_or_else(|| panic!("{pointer} is not recorded"))
     }
 
-    /// A call of the first account.
+    /// A request as the first account.
     fn request(&self, method: &'static str, path: &str) -> Request {
         let base = format!("/api/v1.0/{}/{}", self.text("/phone"), self.text("/key"));
         Request::new(method, base + path)
@@ -70,58 +70,59 @@ impl Today<'_> {
     fn call(&self, method: &'static str, path: &str, body: &Value, status: u16) -> Value {
         let request = self.request(method, path);
         let request = if body.is_null() { request } else { request.body(body.to_string()) };
-        let answer = self.service.send(&request);
-        assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
-        if answer.body.is_empty() { Value::Null } else { answer.json() }
+        let response = self.service.send(&request);
+        assert_eq!(response.status, status, "{method} {path}: {response:?}");
+        if response.body.is_empty() { Value::Null } else { response.json() }
     }
 
-    fn read_again(&self, reading: &Value) -> Answer {
+    fn read_again(&self, reading: &Value) -> Response {
         let token = format!("Bearer {}", reading["token"].as_str().unwrap());
         let path = reading["path"].as_str().unwrap();
         self.service.send(&Request::get(path).header("Authorization", &token))
     }
 
-    fn answers_the_same(&self) {
-        for reading in self.told["readings"].as_array().unwrap() {
-            let answer = self.read_again(reading);
-            assert_eq!(reading["status"], answer.status, "{}: {answer:?}", reading["path"]);
-            if let Err(fault) = holds(&reading["answer"], &answer.json(), "") {
-                panic!("{}: {fault}", reading["path"]);
+    fn returns_the_recorded_responses(&self) {
+        for reading in self.recorded["readings"].as_array().unwrap() {
+            let response = self.read_again(reading);
+            assert_eq!(reading["status"], response.status, "{}: {response:?}", reading["path"]);
+            if let Err(difference) = contains(&reading["answer"], &response.json(), "") {
+                panic!("{}: {difference}", reading["path"]);
             }
         }
-        if self.told["media"].is_object() {
+        if self.recorded["media"].is_object() {
             let sample = self.service.send(&Request::get(self.text("/media/path")));
             assert_eq!(sample.status, 200, "{sample:?}");
-            assert_eq!(json!(sample.body), self.told["media"]["bytes"]);
+            assert_eq!(json!(sample.body), self.recorded["media"]["bytes"]);
         }
     }
 
-    fn gives_the_first_answer_again(&self) {
+    fn replays_the_idempotent_create(&self) {
         let again = self
             .request("POST", "/message_templates")
             .header("Idempotency-Key", self.text("/replay/idempotency_key"))
             .body(self.text("/replay/body"));
         let again = self.service.send(&again);
-        assert_eq!((again.status, again.json()), (201, self.told["replay"]["answer"].clone()));
+        assert_eq!((again.status, again.json()), (201, self.recorded["replay"]["answer"].clone()));
     }
 
-    fn lists_and_finds_what_there_was(&self) {
+    fn lists_and_finds_existing_templates(&self) {
         let list = self.call("GET", "/message_templates?limit=100", &Value::Null, 200);
         let listed: Vec<&Value> =
             list["data"].as_array().unwrap().iter().map(|it| &it["id"]).collect();
         for id in ["/edit", "/delete", "/replay/answer/id"] {
             assert!(listed.contains(&&json!(self.text(id))), "{id} in {listed:?}");
         }
-        // The search makes itself anew, or goes on from where it was.
-        until(BOUND, "all is found by its words", || {
+        // The search index is rebuilt, or continues where it was.
+        until(TIMEOUT, "every template is found by its text", || {
             let found = self.call("GET", "/message_templates?q=sundays+open", &Value::Null, 200);
-            let searches = self.told["searches"].as_array().unwrap();
-            let same = |it: &Value| holds(&it["answer"], &self.read_again(it).json(), "").is_ok();
+            let searches = self.recorded["searches"].as_array().unwrap();
+            let same =
+                |it: &Value| contains(&it["answer"], &self.read_again(it).json(), "").is_ok();
             found["data"][0]["id"] == self.text("/edit") && searches.iter().all(same)
         });
     }
 
-    fn changes_what_there_was(&self) {
+    fn changes_existing_templates(&self) {
         let edited = format!("/message_templates/{}", self.text("/edit"));
         let before = self.call("GET", &edited, &Value::Null, 200);
         let edit = json!({"components": [{"type": "BODY", "text": "We are closed."}]});
@@ -130,8 +131,11 @@ impl Today<'_> {
         let first = self.call("GET", &format!("{edited}?version=1"), &Value::Null, 200);
         assert_eq!(first["components"], before["components"]);
         let versions = self.call("GET", &format!("{edited}/versions"), &Value::Null, 200);
-        let makers = [0, 1].map(|number| &versions["data"][number]["created_by"]);
-        assert!(makers[0].is_string() && makers[0] == makers[1], "one token made both: {versions}");
+        let creators = [0, 1].map(|number| &versions["data"][number]["created_by"]);
+        assert!(
+            creators[0].is_string() && creators[0] == creators[1],
+            "one token created both: {versions}"
+        );
 
         let deleted = format!("/message_templates/{}", self.text("/delete"));
         let before = self.call("GET", &deleted, &Value::Null, 200);
@@ -141,32 +145,38 @@ impl Today<'_> {
         self.call("POST", "/message_templates", &document(name, "Once more."), 201);
     }
 
-    fn makes_more_behind_it(&self) {
+    fn creates_templates_with_newer_ids(&self) {
         let list = self.call("GET", "/message_templates?limit=100", &Value::Null, 200);
         let newest = list["data"][0]["id"].as_str().unwrap().parse::<u64>().unwrap();
-        let made = self.call("POST", "/message_templates", &document("of_today", "New."), 201);
-        assert!(made["id"].as_str().unwrap().parse::<u64>().unwrap() > newest, "{made}");
-        let taken = serde_json::from_str(self.text("/replay/body")).unwrap();
-        let taken = self.call("POST", "/message_templates", &taken, 409);
-        assert_eq!(taken["existing_id"], self.text("/replay/answer/id"), "{taken}");
+        let created = self.call(
+            "POST",
+            "/message_templates",
+            &document("created_after_upgrade", "New."),
+            201,
+        );
+        assert!(created["id"].as_str().unwrap().parse::<u64>().unwrap() > newest, "{created}");
+        let conflict = serde_json::from_str(self.text("/replay/body")).unwrap();
+        let conflict = self.call("POST", "/message_templates", &conflict, 409);
+        assert_eq!(conflict["existing_id"], self.text("/replay/answer/id"), "{conflict}");
     }
 
-    /// Those of then, one for each change of today, and no others.
+    /// The recorded events, plus one for each change made by these checks, and no others.
     fn has_every_event(&self) {
         let events = self.call("GET", "/events?after=0&limit=100", &Value::Null, 200);
         let events = events["data"].as_array().unwrap();
         let seqs: Vec<u64> = events.iter().map(|it| it["seq"].as_u64().unwrap()).collect();
-        let then = self.told["events"].as_u64().unwrap();
+        let then = self.recorded["events"].as_u64().unwrap();
         assert_eq!(seqs, (1..=then + 4).collect::<Vec<u64>>());
-        let of_today = &events[events.len() - 4..];
-        let types: Vec<&str> = of_today.iter().map(|it| it["type"].as_str().unwrap()).collect();
+        let added = &events[events.len() - 4..];
+        let types: Vec<&str> = added.iter().map(|it| it["type"].as_str().unwrap()).collect();
         let created = "template.created";
         assert_eq!(types, ["template.edited", "template.deleted", created, created]);
     }
 
-    /// What happened while the endpoint was switched off, then and now, signed with its secret.
-    fn delivers_what_waited(&self, dir: &Path) {
-        let Some(behind) = self.told.pointer("/endpoint/behind").and_then(Value::as_u64) else {
+    /// Enables the endpoint, which then receives every event since it was disabled, signed with its
+    /// secret.
+    fn delivers_pending_events(&self, dir: &Path) {
+        let Some(behind) = self.recorded.pointer("/endpoint/behind").and_then(Value::as_u64) else {
             return;
         };
         let listener = Listener::start(dir, &["--json", "--secret", self.text("/endpoint/secret")]);
@@ -174,28 +184,28 @@ impl Today<'_> {
         let change = json!({"url": listener.url, "disabled": false});
         self.call("PATCH", &endpoint, &change, 200);
         let expected = behind + 4;
-        let heard = listener.heard(usize::try_from(expected).unwrap());
-        assert!(heard.iter().all(|it| it["verified"] == true), "{heard:?}");
+        let received = listener.received(usize::try_from(expected).unwrap());
+        assert!(received.iter().all(|it| it["verified"] == true), "{received:?}");
         let mut seqs: Vec<u64> =
-            heard.iter().map(|it| it["body"]["seq"].as_u64().unwrap()).collect();
+            received.iter().map(|it| it["body"]["seq"].as_u64().unwrap()).collect();
         seqs.sort_unstable();
-        let then = self.told["events"].as_u64().unwrap();
+        let then = self.recorded["events"].as_u64().unwrap();
         assert_eq!(seqs, (then - behind + 1..=then + 4).collect::<Vec<u64>>());
     }
 }
 
-/// Whether everything of `then` is there now; there may be more members than there were.
-fn holds(then: &Value, now: &Value, place: &str) -> Result<(), String> {
+/// Checks that `now` contains everything in `then`; objects may have additional members.
+fn contains(then: &Value, now: &Value, pointer: &str) -> Result<(), String> {
     match (then, now) {
         (Value::Object(then), Value::Object(now)) => then.iter().try_for_each(|(name, value)| {
-            holds(value, now.get(name).unwrap_or(&Value::Null), &format!("{place}/{name}"))
+            contains(value, now.get(name).unwrap_or(&Value::Null), &format!("{pointer}/{name}"))
         }),
         (Value::Array(then), Value::Array(now)) if then.len() == now.len() => {
             then.iter().zip(now).enumerate().try_for_each(|(number, (then, now))| {
-                holds(then, now, &format!("{place}/{number}"))
+                contains(then, now, &format!("{pointer}/{number}"))
             })
         }
         _ if then == now => Ok(()),
-        _ => Err(format!("{place} was {then} and is {now}")),
+        _ => Err(format!("{pointer} was {then} and is now {now}")),
     }
 }

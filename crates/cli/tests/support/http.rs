@@ -1,4 +1,4 @@
-//! A small blocking HTTP/1.1 client that sends exactly the bytes it is told to.
+//! A small blocking HTTP/1.1 client that sends exactly the bytes it is given.
 
 use std::{
     fmt::Write as _,
@@ -9,10 +9,10 @@ use std::{
 
 use serde_json::Value;
 
-/// Nothing here takes this long unless it hangs.
-pub(crate) const BOUND: Duration = Duration::from_secs(20);
+/// Timeout of every wait in these tests; reaching it means that something hangs.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A request, written out as its bytes.
+/// A request that can be serialised to bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     method: &'static str,
@@ -40,7 +40,7 @@ impl Request {
         self
     }
 
-    /// The head with `framing` as its last headers.
+    /// The request line and headers, with `framing` as the last headers.
     pub(crate) fn head(&self, framing: &str) -> Vec<u8> {
         let Self { method, path, headers, .. } = self;
         let mut head = format!("{method} {path} HTTP/1.1\r\nHost: galley.test\r\n");
@@ -61,15 +61,15 @@ impl Request {
     }
 }
 
-/// What the service answered.
+/// A response of the service.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines().skip(1).filter_map(|line| line.split_once(':'));
         let mut found = lines.filter(|(key, _)| key.eq_ignore_ascii_case(name));
@@ -81,10 +81,10 @@ impl Answer {
     }
 
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("not JSON: {self:?}"))
     }
 
-    /// Demands a status and the problem of that name, told as RFC 9457 wants it.
+    /// Asserts that this is an RFC 9457 problem with that status and slug.
     #[track_caller]
     pub(crate) fn is_problem(&self, status: u16, slug: &str) {
         assert_eq!(self.status, status, "{slug} expected: {self:?}");
@@ -98,60 +98,62 @@ impl Answer {
     }
 }
 
-/// One connection; answers are read one after the other.
+/// A connection; responses are read in order.
 pub(crate) struct Connection {
     stream: TcpStream,
-    waiting: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 impl Connection {
     pub(crate) fn open(address: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&address, BOUND)?;
+        let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(BOUND))?;
-        stream.set_write_timeout(Some(BOUND))?;
-        Ok(Self { stream, waiting: Vec::new() })
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
+        Ok(Self { stream, buffer: Vec::new() })
     }
 
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }
 
-    /// Waits until the service has begun to answer, and reads nothing of it.
-    pub(crate) fn until_answered(&self) -> io::Result<()> {
+    /// Waits for the first byte of a response without consuming it.
+    pub(crate) fn wait_for_response(&self) -> io::Result<()> {
         self.stream.peek(&mut [0]).map(drop)
     }
 
-    /// The next answer, as far as its length goes.
-    pub(crate) fn answer(&mut self) -> io::Result<Answer> {
+    /// Reads the next response, up to its content length.
+    pub(crate) fn read_response(&mut self) -> io::Result<Response> {
         let head_end = loop {
-            match find(&self.waiting, b"\r\n\r\n") {
+            match find(&self.buffer, b"\r\n\r\n") {
                 Some(end) => break end + 4,
                 None => self.read_more()?,
             }
         };
-        let head: Vec<u8> = self.waiting.drain(..head_end).collect();
-        let head = String::from_utf8(head).map_err(|_| broken("the head is not UTF-8"))?;
+        let head: Vec<u8> = self.buffer.drain(..head_end).collect();
+        let head = String::from_utf8(head).map_err(|_| invalid("the head is not UTF-8"))?;
         let status = head.get(9..12).and_then(|it| it.parse().ok());
-        let status = status.ok_or_else(|| broken("there is no status"))?;
-        let mut answer = Answer { status, head, body: Vec::new() };
-        let length = match answer.header("content-length") {
-            Some(length) => length.parse().map_err(|_| broken("the length is no number"))?,
+        let status = status.ok_or_else(|| invalid("the status is missing"))?;
+        let mut response = Response { status, head, body: Vec::new() };
+        let length = match response.header("content-length") {
+            Some(length) => {
+                length.parse().map_err(|_| invalid("the content length is not a number"))?
+            }
             None => 0,
         };
-        while self.waiting.len() < length {
+        while self.buffer.len() < length {
             self.read_more()?;
         }
-        answer.body = self.waiting.drain(..length).collect();
-        Ok(answer)
+        response.body = self.buffer.drain(..length).collect();
+        Ok(response)
     }
 
-    /// Waits until the service closes the connection; answers what came before that.
-    pub(crate) fn until_closed(mut self) -> io::Result<Vec<u8>> {
+    /// Waits until the service closes the connection. Returns the bytes received before that.
+    pub(crate) fn read_until_closed(mut self) -> io::Result<Vec<u8>> {
         loop {
             match self.read_more() {
                 Ok(()) => {}
-                Err(error) if is_closed(&error) => return Ok(self.waiting),
+                Err(error) if is_closed(&error) => return Ok(self.buffer),
                 Err(error) => return Err(error),
             }
         }
@@ -162,27 +164,27 @@ impl Connection {
         match self.stream.read(&mut chunk) {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
             Ok(length) => {
-                self.waiting.extend_from_slice(&chunk[..length]);
+                self.buffer.extend_from_slice(&chunk[..length]);
                 Ok(())
             }
-            // A read with a deadline is interrupted when the machine was stopped for a moment.
+            // A read with a timeout is interrupted if the machine was suspended.
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
             Err(error) => Err(error),
         }
     }
 }
 
-/// Whether the other side has ended the connection, rather than being silent for too long.
+/// Whether the peer closed the connection, as opposed to a timeout.
 pub(crate) fn is_closed(error: &io::Error) -> bool {
     use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
 }
 
-/// Where `needle` stands in `bytes`.
+/// The position of `needle` in `bytes`.
 pub(crate) fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     bytes.windows(needle.len()).position(|window| window == needle)
 }
 
-fn broken(what: &str) -> io::Error {
+fn invalid(what: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, what.to_owned())
 }

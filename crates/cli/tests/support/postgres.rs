@@ -1,4 +1,4 @@
-//! Databases of the server that `scripts/suites/with-postgres` runs, one for each test.
+//! Databases on the server that `scripts/suites/with-postgres` runs, one for each test.
 
 use std::{
     path::Path,
@@ -12,7 +12,7 @@ use tokio_postgres::{Error, NoTls, SimpleQueryMessage};
 
 use crate::service::{GALLEY, Launch, command, galley_at, json_of};
 
-/// An empty database, and a directory for those who work on it. It is dropped with this.
+/// An empty database and a working directory. Both are deleted when this value is dropped.
 pub(crate) struct Database {
     name: String,
     dir: TempDir,
@@ -23,21 +23,21 @@ impl Database {
         Self::owned_by("galley")
     }
 
-    /// One that belongs to this user.
+    /// A database owned by this user.
     pub(crate) fn owned_by(user: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("of_a_test_{}_{count}", std::process::id());
+        let name = format!("test_{}_{count}", std::process::id());
         run(&server(), &format!("CREATE DATABASE {name} OWNER {user}")).unwrap();
         Self { name, dir: tempfile::tempdir().unwrap() }
     }
 
-    /// Where it is for whoever needs no password.
+    /// The URL of this database for the user without a password.
     pub(crate) fn address(&self) -> String {
         self.in_place_of_postgres(&server())
     }
 
-    /// An address of the server, as an address of this database.
+    /// The URL of the server, changed to select this database.
     pub(crate) fn in_place_of_postgres(&self, server: &str) -> String {
         let (before, after) = server.rsplit_once("/postgres").unwrap();
         format!("{before}/{}{after}", self.name)
@@ -47,23 +47,23 @@ impl Database {
         self.dir.path()
     }
 
-    /// A service on it, whose first account has what chance gives it.
+    /// A service on this database, whose first account has random credentials.
     pub(crate) fn launch(&self) -> Launch {
         Launch::at(&self.address(), command(GALLEY), self.dir())
     }
 
-    /// Runs `galley` with these arguments on it, to its end.
+    /// Runs `galley` with these arguments on this database and waits for it to exit.
     pub(crate) fn galley(&self, arguments: &[&str]) -> Output {
         galley_at(&self.address(), self.dir(), arguments)
     }
 
-    /// The same, where it has to succeed and answers in JSON.
+    /// Runs `galley --json`, asserts success and returns the parsed output.
     #[track_caller]
     pub(crate) fn galley_json(&self, arguments: &[&str]) -> Value {
         json_of(&self.galley(&[arguments, &["--json"]].concat()))
     }
 
-    /// Runs SQL; answers the first column of all rows, as text.
+    /// Runs SQL. Returns the first column of all rows, as text.
     #[track_caller]
     pub(crate) fn sql(&self, statements: &str) -> Vec<String> {
         run(&self.address(), statements).unwrap()
@@ -77,7 +77,7 @@ impl Drop for Database {
     }
 }
 
-/// The numbers of all migrations.
+/// The numbers of all migrations, as text.
 pub(crate) fn migrations() -> Vec<String> {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../store/migrations/postgres");
     (1..=std::fs::read_dir(dir).unwrap().count()).map(|it| it.to_string()).collect()
@@ -87,8 +87,11 @@ fn server() -> String {
     told("GALLEY_TEST_POSTGRES")
 }
 
-/// What `scripts/suites/with-postgres` tells.
-#[expect(clippy::disallowed_methods, reason = "whoever runs the suites says where their server is")]
+/// An environment variable that `scripts/suites/with-postgres` sets.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the environment says where the server of the suites is"
+)]
 pub(crate) fn told(name: &str) -> String {
     std::env::var(name)
         .unwrap_or_else(|_| panic!("{name} is missing: scripts/suites/with-postgres sets it"))

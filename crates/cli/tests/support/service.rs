@@ -1,4 +1,4 @@
-//! Starts the real binary, listens to what it prints, and ends it.
+//! Starts the real binary, captures its output, and stops it.
 
 use std::{
     fmt,
@@ -12,33 +12,34 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::http::{Answer, BOUND, Connection, Request};
+use crate::http::{Connection, Request, Response, TIMEOUT};
 
-/// The credentials of every service that these tests start. They are canaries: whatever a
-/// service prints is searched for them when it ends.
+/// The credentials of the first account. They are canaries: when a service is dropped, its output
+/// is searched for them.
 pub(crate) const KEY: &str = "canary-key-8fQ2vZr61LxTn40pWd";
 pub(crate) const TOKEN: &str = "canary-token-Jm5Yc93hRk7BsE2uGa";
 pub(crate) const PHONE: &str = "15550001111";
 
 pub(crate) const GALLEY: &str = env!("CARGO_BIN_EXE_galley");
 
-/// How a service is to be started.
+/// Builds the command that starts a service.
 pub(crate) struct Launch {
     command: Command,
 }
 
 impl Launch {
-    /// A service on a free port with its store in `dir`, whose first account has the canaries.
+    /// A service on a free port with its store in `dir`. The first account has the canaries as
+    /// credentials.
     pub(crate) fn new(dir: &Path) -> Self {
         Self::with(command(GALLEY), dir).canaries()
     }
 
-    /// `command`, which is the service or starts it in its own place.
+    /// A service started by `command`, which is `galley` or replaces itself with `galley`.
     pub(crate) fn with(command: Command, dir: &Path) -> Self {
         Self::at(&store(dir), command, dir)
     }
 
-    /// The same with a store that is wherever its address says.
+    /// A service with the store at this URL.
     pub(crate) fn at(store: &str, mut command: Command, dir: &Path) -> Self {
         command.current_dir(dir);
         command.args(["serve", "--listen", "127.0.0.1:0", "--store", store]);
@@ -61,19 +62,19 @@ impl Launch {
         self
     }
 
-    /// Starts it and waits until it is ready.
+    /// Starts the service and waits until it is ready.
     #[track_caller]
     pub(crate) fn start(mut self) -> Service {
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.command.spawn().unwrap_or_else(|error| {
             panic!("{} cannot be started: {error}", self.command.get_program().display())
         });
-        let printed = Heard::listen(child.stdout.take().unwrap());
-        let log = Heard::listen(child.stderr.take().unwrap());
-        let said = log.wait_for("its address", |text| address(text).is_some());
-        let address = address(&said).unwrap();
+        let printed = CapturedOutput::capture(child.stdout.take().unwrap());
+        let log = CapturedOutput::capture(child.stderr.take().unwrap());
+        let output = log.wait_for("its address", |text| address(text).is_some());
+        let address = address(&output).unwrap();
         let service = Service { child, address, printed, log };
-        // The socket is open from here on, so that this waits for nothing but readiness itself.
+        // The socket is open now, so this only waits for readiness.
         assert_eq!(service.send(&Request::get("/readyz")).status, 200);
         service
     }
@@ -85,44 +86,44 @@ fn address(log: &str) -> Option<SocketAddr> {
     rest.split_once(' ')?.0.parse().ok()
 }
 
-/// A running service. It is killed when it is dropped.
+/// A running service. Dropping it kills the process.
 pub(crate) struct Service {
     child: Child,
     pub(crate) address: SocketAddr,
-    pub(crate) printed: Heard,
-    pub(crate) log: Heard,
+    pub(crate) printed: CapturedOutput,
+    pub(crate) log: CapturedOutput,
 }
 
 impl Service {
-    /// Sends a request on a connection of its own.
+    /// Sends a request on a new connection.
     #[track_caller]
-    pub(crate) fn send(&self, request: &Request) -> Answer {
+    pub(crate) fn send(&self, request: &Request) -> Response {
         self.try_send(&request.bytes()).unwrap_or_else(|error| panic!("{error}: {request:?}"))
     }
 
-    pub(crate) fn try_send(&self, bytes: &[u8]) -> std::io::Result<Answer> {
+    pub(crate) fn try_send(&self, bytes: &[u8]) -> std::io::Result<Response> {
         let mut connection = Connection::open(self.address)?;
         connection.send(bytes)?;
-        connection.answer()
+        connection.read_response()
     }
 
     /// Creates a template as the first account.
     #[track_caller]
-    pub(crate) fn create(&self, document: &Value) -> Answer {
+    pub(crate) fn create(&self, document: &Value) -> Response {
         self.send(&post(document))
     }
 
     #[track_caller]
-    pub(crate) fn read(&self, id: &str) -> Answer {
+    pub(crate) fn read(&self, id: &str) -> Response {
         self.send(&get(id))
     }
 
-    /// Demands that it takes and gives back a template: whatever came before has not hurt it.
+    /// Asserts that the service still works: creates a template and reads it back.
     #[track_caller]
-    pub(crate) fn is_well(&self, name: &str) {
-        let made = self.create(&document(name, "All is well."));
-        assert_eq!(made.status, 201, "{made:?}");
-        let id = made.json()["id"].as_str().unwrap().to_owned();
+    pub(crate) fn assert_works(&self, name: &str) {
+        let created = self.create(&document(name, "Hello!"));
+        assert_eq!(created.status, 201, "{created:?}");
+        let id = created.json()["id"].as_str().unwrap().to_owned();
         assert_eq!(self.read(&id).json()["name"], name);
     }
 
@@ -131,21 +132,21 @@ impl Service {
         assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
     }
 
-    /// Asks it to end and waits until it has.
+    /// Sends SIGTERM and waits for the exit. Returns the exit status and how long it took.
     pub(crate) fn end(mut self) -> (ExitStatus, Duration) {
-        let asked = Instant::now();
+        let signalled = Instant::now();
         self.signal("TERM");
         let status = self.wait();
-        (status, asked.elapsed())
+        (status, signalled.elapsed())
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits for the process to exit.
     pub(crate) fn wait(&mut self) -> ExitStatus {
         self.log.wait_for_end();
         self.child.wait().unwrap()
     }
 
-    /// `kill -9`: gone when this returns, and all it said has been heard.
+    /// Kills the process with SIGKILL, waits for its exit and captures the rest of its output.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -160,19 +161,19 @@ impl Drop for Service {
         let _ = self.child.wait();
         if !std::thread::panicking() {
             self.log.wait_for_end();
-            let said = self.log.text() + &self.printed.text();
+            let output = self.log.text() + &self.printed.text();
             for word in [KEY, TOKEN, "panicked"] {
-                assert!(!said.contains(word), "{word:?} in what the service printed:\n{said}");
+                assert!(!output.contains(word), "{word:?} in the output of the service:\n{output}");
             }
         }
     }
 }
 
-/// A command that goes on by itself. It is killed when it is dropped.
+/// A command running in the background. Dropping it kills the process.
 pub(crate) struct Background {
     child: Child,
-    pub(crate) printed: Heard,
-    pub(crate) log: Heard,
+    pub(crate) printed: CapturedOutput,
+    pub(crate) log: CapturedOutput,
 }
 
 impl Background {
@@ -182,12 +183,12 @@ impl Background {
         command.current_dir(dir).args(arguments).args(["--store", &store(dir)]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let printed = Heard::listen(child.stdout.take().unwrap());
-        let log = Heard::listen(child.stderr.take().unwrap());
+        let printed = CapturedOutput::capture(child.stdout.take().unwrap());
+        let log = CapturedOutput::capture(child.stderr.take().unwrap());
         Self { child, printed, log }
     }
 
-    /// Sends a signal and waits until it has ended.
+    /// Sends a signal and waits for the process to exit.
     pub(crate) fn end(mut self, signal: &str) -> ExitStatus {
         let command = format!("kill -{signal} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
@@ -203,83 +204,84 @@ impl Drop for Background {
     }
 }
 
-/// What a process prints, as far as it has come.
-pub(crate) struct Heard(Arc<(Mutex<Said>, Condvar)>);
+/// The output of a process so far.
+pub(crate) struct CapturedOutput(Arc<(Mutex<CaptureState>, Condvar)>);
 
 #[derive(Default)]
-struct Said {
+struct CaptureState {
     bytes: Vec<u8>,
     ended: bool,
 }
 
-impl Heard {
-    fn listen(mut source: impl Read + Send + 'static) -> Self {
-        let heard = Self(Arc::default());
-        let theirs = Arc::clone(&heard.0);
+impl CapturedOutput {
+    fn capture(mut source: impl Read + Send + 'static) -> Self {
+        let captured = Self(Arc::default());
+        let shared = Arc::clone(&captured.0);
         std::thread::spawn(move || {
-            let (said, news) = &*theirs;
+            let (state, changed) = &*shared;
             let mut chunk = [0; 4_096];
             while let Ok(length @ 1..) = source.read(&mut chunk) {
-                said.lock().unwrap().bytes.extend_from_slice(&chunk[..length]);
-                news.notify_all();
+                state.lock().unwrap().bytes.extend_from_slice(&chunk[..length]);
+                changed.notify_all();
             }
-            said.lock().unwrap().ended = true;
-            news.notify_all();
+            state.lock().unwrap().ended = true;
+            changed.notify_all();
         });
-        heard
+        captured
     }
 
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.0.lock().unwrap().bytes).into_owned()
     }
 
-    /// Waits until what was said is enough; answers all of it.
+    /// Waits until the output satisfies `enough`. Returns all output so far.
     #[track_caller]
     pub(crate) fn wait_for(&self, what: &str, enough: impl Fn(&str) -> bool) -> String {
-        let enough = |said: &Said| enough(&String::from_utf8_lossy(&said.bytes));
-        let (said, news) = &*self.0;
-        let waiting = |said: &mut Said| !said.ended && !enough(said);
-        let (said, _) = news.wait_timeout_while(said.lock().unwrap(), BOUND, waiting).unwrap();
-        let text = String::from_utf8_lossy(&said.bytes).into_owned();
-        assert!(enough(&said), "the service did not say {what}, but:\n{text}");
+        let enough = |state: &CaptureState| enough(&String::from_utf8_lossy(&state.bytes));
+        let (state, changed) = &*self.0;
+        let waiting = |state: &mut CaptureState| !state.ended && !enough(state);
+        let (state, _) =
+            changed.wait_timeout_while(state.lock().unwrap(), TIMEOUT, waiting).unwrap();
+        let text = String::from_utf8_lossy(&state.bytes).into_owned();
+        assert!(enough(&state), "expected {what} in the output:\n{text}");
         text
     }
 
     #[track_caller]
     fn wait_for_end(&self) {
-        let (said, news) = &*self.0;
-        let said = said.lock().unwrap();
-        let (said, _) = news.wait_timeout_while(said, BOUND, |said| !said.ended).unwrap();
-        assert!(said.ended, "it has not ended: {}", String::from_utf8_lossy(&said.bytes));
+        let (state, changed) = &*self.0;
+        let state = state.lock().unwrap();
+        let (state, _) = changed.wait_timeout_while(state, TIMEOUT, |state| !state.ended).unwrap();
+        assert!(state.ended, "the process did not exit: {}", String::from_utf8_lossy(&state.bytes));
     }
 }
 
-/// Runs `galley` with these arguments on the store in `dir`, to its end.
+/// Runs `galley` with these arguments on the store in `dir` and waits for it to exit.
 pub(crate) fn galley(dir: &Path, arguments: &[&str]) -> Output {
     galley_at(&store(dir), dir, arguments)
 }
 
-/// The same with a store that is wherever its address says.
+/// Runs `galley` with these arguments on the store at this URL and waits for it to exit.
 pub(crate) fn galley_at(store: &str, dir: &Path, arguments: &[&str]) -> Output {
     let mut command = command(GALLEY);
     command.current_dir(dir).args(arguments).args(["--store", store]);
     command.output().unwrap()
 }
 
-/// Runs `galley` where it has to succeed and answers in JSON.
+/// Runs `galley --json`, asserts success and returns the parsed output.
 #[track_caller]
 pub(crate) fn galley_json(dir: &Path, arguments: &[&str]) -> Value {
     json_of(&galley(dir, &[arguments, &["--json"]].concat()))
 }
 
-/// What a command that has to succeed has answered in JSON.
+/// Asserts that a command succeeded and parses its output as JSON.
 #[track_caller]
 pub(crate) fn json_of(output: &Output) -> Value {
     assert!(output.status.success(), "{output:?}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A command that sees nothing of our environment but where programs are.
+/// A command with an empty environment except for `PATH`.
 pub(crate) fn command(program: &str) -> Command {
     let mut command = Command::new(program);
     command.env_clear().envs(std::env::vars_os().filter(|(name, _)| name == "PATH"));
@@ -287,39 +289,39 @@ pub(crate) fn command(program: &str) -> Command {
     command
 }
 
-/// The address of the store in `dir`.
+/// The URL of the store in `dir`.
 pub(crate) fn store(dir: &Path) -> String {
     format!("sqlite:{}", dir.join("galley.db").display())
 }
 
-/// Where the first account creates.
+/// The path of the first account's templates.
 pub(crate) fn collection() -> String {
     format!("/api/v1.0/{PHONE}/{KEY}/message_templates")
 }
 
-/// A creation by the first account.
+/// A create request of the first account.
 pub(crate) fn post(document: &Value) -> Request {
     raw_post(document.to_string())
 }
 
-/// A creation by the first account, whatever its body is.
+/// A create request of the first account with an arbitrary body.
 pub(crate) fn raw_post(body: impl Into<Vec<u8>>) -> Request {
     authorized(Request::new("POST", collection()))
         .header("Content-Type", "application/json")
         .body(body)
 }
 
-/// Reading one template of the first account.
+/// A request for one template of the first account.
 pub(crate) fn get(id: &str) -> Request {
     authorized(Request::get(format!("{}/{id}", collection())))
 }
 
-/// With the first account's token.
+/// Adds the first account's token to a request.
 pub(crate) fn authorized(request: Request) -> Request {
     request.header("Authorization", &format!("Bearer {TOKEN}"))
 }
 
-/// A valid document.
+/// A valid template document.
 pub(crate) fn document(name: &str, text: &str) -> Value {
     json!({
         "name": name,
@@ -330,17 +332,17 @@ pub(crate) fn document(name: &str, text: &str) -> Value {
     })
 }
 
-/// Asks again and again until it is so; fails if that takes longer than `bound`. Each question is
-/// a request or more, which is pause enough.
+/// Polls a condition until it is true; panics after `bound`. There is no pause between polls
+/// because each poll sends at least one request.
 #[track_caller]
-pub(crate) fn until(bound: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < bound, "not within {bound:?}: {what}");
+pub(crate) fn until(bound: Duration, what: &str, mut condition: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < bound, "timed out after {bound:?}, waiting until {what}");
     }
 }
 
-/// Says a figure of a run, whether the test passes or not.
-pub(crate) fn tell(line: fmt::Arguments<'_>) {
+/// Prints a line to standard error even if the test passes.
+pub(crate) fn print_line(line: fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

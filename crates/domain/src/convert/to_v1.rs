@@ -10,7 +10,7 @@ use crate::{
     render::media::{self, Kind},
     rulebook::{ParameterFormat, StringFormat, StringRule},
     validation::{formats::check, languages, placeholders},
-    violation::shortened,
+    violation::truncated,
 };
 
 /// The rule of `v1` for the URL of a sample.
@@ -252,7 +252,7 @@ fn url_button(
     let base = placeholders::base(url, format);
     let numbered = base.map_or(url.to_owned(), |base| format!("{base}{{{{1}}}}"));
     if numbered != url {
-        let name = shortened(&url[base.map_or(0, str::len)..]).into_owned();
+        let name = truncated(&url[base.map_or(0, str::len)..]).into_owned();
         let message = format!("`{name}` becomes `{{{{1}}}}`");
         let hint = "send the end of the URL under the index of the button";
         report.add(Issue::PlaceholdersNumbered, source.field("url").pointer(), message, hint);

@@ -10,7 +10,7 @@ use crate::{
     render::media::{self, Kind},
     rulebook::Category,
     validation::languages::whatsapp,
-    violation::shortened,
+    violation::truncated,
 };
 
 /// Latin letters with diacritics, and their replacements.
@@ -55,7 +55,7 @@ pub(super) fn name(name: &str, report: &mut ConversionReport) -> String {
     if changed.is_empty() {
         return name.to_owned();
     }
-    let message = format!("becomes `{}`", shortened(&changed));
+    let message = format!("becomes `{}`", truncated(&changed));
     let hint =
         "use this name to send it, and make sure that no other template in this language has it";
     report.add(Issue::NameChanged, "/name", message, hint);
@@ -146,7 +146,7 @@ fn attachment(source: &SourceObject<'_>, report: &mut ConversionReport) -> Json<
     });
     if format.is_none() {
         let message =
-            format!("is MEDIA, and the file extension of `{}` is unknown", shortened(url));
+            format!("is MEDIA, and the file extension of `{}` is unknown", truncated(url));
         let hint = "write IMAGE, VIDEO or DOCUMENT";
         report.add(Issue::MediaFormatUnknown, source.field("format").pointer(), message, hint);
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::template::{
     Review, Status,
-    lifecycle::{Guard, Next, TRANSITIONS},
+    lifecycle::{Effect, Guard, TRANSITIONS},
 };
 
 /// The page as Markdown.
@@ -30,14 +30,14 @@ pub fn markdown() -> String {
     }
     for row in TRANSITIONS {
         let from: Vec<&str> = row.from.iter().map(|status| status.as_str()).collect();
-        let next = match row.to {
-            Next::Version(status) if row.from.contains(&Status::Paused) => {
+        let next = match row.effect {
+            Effect::SetVersionStatus(status) if row.from.contains(&Status::Paused) => {
                 format!("{}; a PAUSED template stays PAUSED", status.as_str())
             }
-            Next::Version(status) => status.as_str().to_owned(),
-            Next::Held(hold) => hold.as_str().to_owned(),
-            Next::Released => "status of the newest version".to_owned(),
-            Next::Deleted => "(deleted; the name is available again)".to_owned(),
+            Effect::SetVersionStatus(status) => status.as_str().to_owned(),
+            Effect::SetHold(hold) => hold.as_str().to_owned(),
+            Effect::ClearHold => "status of the newest version".to_owned(),
+            Effect::Delete => "(deleted; the name is available again)".to_owned(),
         };
         let _ = writeln!(
             page,
@@ -63,6 +63,6 @@ fn condition(guard: Guard) -> &'static str {
         Guard::AutoReview => "review is `auto`",
         Guard::ManualReview => "review is `manual`",
         Guard::VersionPending => "the newest version is PENDING",
-        Guard::HasLiveVersion => "a version has been approved",
+        Guard::HasApprovedVersion => "a version has been approved",
     }
 }

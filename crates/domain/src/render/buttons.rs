@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     document::Json,
-    violation::{ViolationCollector, shortened},
+    violation::{ViolationCollector, truncated},
 };
 
 /// The buttons as the recipient sees them, and the message components for those with a value.
@@ -69,7 +69,7 @@ fn takes_value(button: &Json<'_>) -> bool {
 fn expected_value<'t>(button: &'t Json<'_>) -> ExpectedValue<'t> {
     let description = match (str_field(button, "type"), str_field(button, "text")) {
         (Some("URL"), Some(label)) => {
-            format!("the end of the URL of the button `{}`", shortened(label))
+            format!("the end of the URL of the button `{}`", truncated(label))
         }
         (Some("URL"), None) => "the end of the URL".to_owned(),
         _ => "the code to copy".to_owned(),

@@ -5,7 +5,7 @@ use crate::{
     document::text::{is_separator, longer_than},
     rulebook::{StringFormat, StringRule},
     validation::formats,
-    violation::{Rule, Span, TextViolation, shortened},
+    violation::{Rule, Span, TextViolation, truncated},
 };
 
 /// The shortest run of spaces that WhatsApp rejects.
@@ -71,7 +71,7 @@ pub(super) fn check_url_end(base: &str, end: &str, max: usize) -> Vec<TextViolat
     let is_reported = found.iter().any(|it| matches!(it.rule, Rule::UrlUserInfo | Rule::UrlHost));
     if !is_reported && formats::is_bare_host(base) && !end.starts_with(['/', '?', '#']) {
         let message = "directly follows the host of the URL and would change it";
-        let hint = format!("start with a slash: `/{}`", shortened(end));
+        let hint = format!("start with a slash: `/{}`", truncated(end));
         found.push(TextViolation::new(Rule::UrlHost, message).hint(hint));
     }
     for span in found.iter_mut().filter_map(|it| it.span.as_mut()) {

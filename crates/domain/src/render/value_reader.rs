@@ -2,7 +2,7 @@
 
 use crate::{
     document::{Json, cursor::Cursor, suggest},
-    violation::{Rule, TextViolation, Violation, ViolationCollector, shortened},
+    violation::{Rule, TextViolation, Violation, ViolationCollector, truncated},
 };
 
 /// A required value, described for the violation that reports it as missing.
@@ -93,7 +93,7 @@ impl<'v, 'k> ValueReader<'v, 'k> {
                     Some(name) => format!("did you mean `{name}`?"),
                     None => format!("known members: `{}`", known.join("`, `")),
                 };
-                let message = format!("unknown member `{}`", shortened(key));
+                let message = format!("unknown member `{}`", truncated(key));
                 TextViolation::new(Rule::ValueSuperfluous, message).hint(hint)
             });
         }
@@ -112,7 +112,7 @@ impl<'v, 'k> ValueReader<'v, 'k> {
                 let message = if key.parse().is_ok_and(|index| is_index(key, index)) {
                     format!("button {key} does not take a value")
                 } else {
-                    format!("`{}` is not the index of a button", shortened(key))
+                    format!("`{}` is not the index of a button", truncated(key))
                 };
                 let indices: Vec<String> = indices.iter().map(usize::to_string).collect();
                 let hint = format!("buttons that take a value: `{}`", indices.join("`, `"));
@@ -215,7 +215,7 @@ impl<'v, 'k> ValueReader<'v, 'k> {
         self.report(violations, || {
             let ExpectedValue { description, sample } = expected();
             let hint = match sample {
-                Some(sample) => format!("for example `{}`", shortened(sample)),
+                Some(sample) => format!("for example `{}`", truncated(sample)),
                 None => "add it".to_owned(),
             };
             TextViolation::new(Rule::ValueMissing, format!("is missing: {description}")).hint(hint)

@@ -21,7 +21,7 @@ use crate::{
     },
     template::Template,
     validation::timestamp,
-    violation::{Rule, TextViolation, Violation, ViolationCollector, shortened},
+    violation::{Rule, TextViolation, Violation, ViolationCollector, truncated},
 };
 use components::Components;
 use text::{LengthLimit, TextTemplate};
@@ -262,7 +262,7 @@ fn offer_end(value: &ValueReader<'_, '_>, violations: &mut ViolationCollector) -
 /// Reports a part of the template that cannot be rendered whatever the values are.
 fn report_unknown(what: &str, kind: Option<&str>, violations: &mut ViolationCollector) {
     violations.add(|| {
-        let kind = shortened(kind.unwrap_or("?"));
+        let kind = truncated(kind.unwrap_or("?"));
         let message = format!("the template has a {what} `{kind}` that cannot be rendered");
         let hint = "edit the template to meet the current rules";
         let TextViolation { rule, message, hint, span } =

@@ -34,7 +34,7 @@ pub(crate) struct DocumentView<'d> {
 }
 
 impl<'d> DocumentView<'d> {
-    pub(crate) fn of(root: &'d Json<'d>) -> Self {
+    pub(crate) fn new(root: &'d Json<'d>) -> Self {
         let category = root.get("category").and_then(Json::as_str).and_then(Category::parse);
         let root = ObjectView { cursor: Cursor::root(root), kind: "" };
         let components: Vec<_> = root.components().collect();
@@ -48,7 +48,7 @@ impl<'d> DocumentView<'d> {
     }
 
     /// The objects that have components: the message and each of its cards.
-    pub(crate) fn holders(&self) -> impl Iterator<Item = ObjectView<'d>> {
+    pub(crate) fn component_owners(&self) -> impl Iterator<Item = ObjectView<'d>> {
         let cards = self.component("CAROUSEL").into_iter().flat_map(ObjectView::cards);
         [self.root].into_iter().chain(cards)
     }
@@ -135,12 +135,12 @@ impl<'d> ObjectView<'d> {
     }
 
     /// Whether a field has this value, ignoring case.
-    pub(crate) fn says(&self, field: &str, value: &str) -> bool {
+    pub(crate) fn field_equals(&self, field: &str, value: &str) -> bool {
         self.text(field).is_some_and(|text| text.eq_ignore_ascii_case(value))
     }
 
     /// Reports a violation by the object itself.
-    pub(crate) fn tell(
+    pub(crate) fn report(
         &self,
         violations: &mut ViolationCollector,
         violation: impl FnOnce() -> TextViolation,
@@ -149,7 +149,7 @@ impl<'d> ObjectView<'d> {
     }
 
     /// Reports a violation by one of its fields.
-    pub(crate) fn tell_at(
+    pub(crate) fn report_field(
         &self,
         field: &'static str,
         violations: &mut ViolationCollector,
@@ -159,7 +159,7 @@ impl<'d> ObjectView<'d> {
     }
 
     /// Discards the violations inside a field that must not be present at all.
-    pub(crate) fn take_back(&self, field: &str, violations: &mut ViolationCollector) {
+    pub(crate) fn retract_field(&self, field: &str, violations: &mut ViolationCollector) {
         let ancestor = self.cursor.field(field).pointer();
         violations.retract(|it| pointer::is_within(&it.pointer, &ancestor));
     }

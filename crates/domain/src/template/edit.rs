@@ -48,7 +48,7 @@ impl Edit {
                 }
             },
         )?;
-        if let Some(version) = root.get("restore_version").and_then(Json::as_u64) {
+        if let Some(version) = root.get("restore_version").and_then(Json::as_positive_integer) {
             return Ok(Self::Restore(version));
         }
         let category = root.get("category").and_then(Json::as_str).and_then(Category::parse);

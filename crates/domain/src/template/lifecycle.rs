@@ -72,7 +72,7 @@ pub struct Transition {
     /// The condition for it.
     pub guard: Guard,
     /// The result.
-    pub to: Next,
+    pub effect: Effect,
     /// The event that it emits.
     pub event: EventType,
 }
@@ -89,23 +89,23 @@ pub enum Guard {
     /// The newest version is PENDING.
     VersionPending,
     /// A version has been approved, so there is one to pause.
-    HasLiveVersion,
+    HasApprovedVersion,
 }
 
 /// The result of a transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum Effect {
     /// The newest version gets this status; a hold stays in place.
-    Version(Status),
+    SetVersionStatus(Status),
     /// The template gets this hold.
-    Held(Hold),
+    SetHold(Hold),
     /// The hold is removed; the status is that of the newest version.
-    Released,
+    ClearHold,
     /// The template is deleted.
-    Deleted,
+    Delete,
 }
 
-use Guard::{Always, AutoReview, HasLiveVersion, ManualReview, VersionPending};
+use Guard::{Always, AutoReview, HasApprovedVersion, ManualReview, VersionPending};
 use Status::{Approved, Disabled, Paused, Pending, Rejected};
 
 /// All transitions. Any other combination is rejected.
@@ -114,51 +114,51 @@ pub static TRANSITIONS: &[Transition] = &[
         &[Pending, Approved, Rejected, Paused],
         Trigger::Edit,
         AutoReview,
-        Next::Version(Approved),
+        Effect::SetVersionStatus(Approved),
         EventType::Edited,
     ),
     row(
         &[Pending, Approved, Rejected, Paused],
         Trigger::Edit,
         ManualReview,
-        Next::Version(Pending),
+        Effect::SetVersionStatus(Pending),
         EventType::Edited,
     ),
     row(
         &[Pending, Paused],
         Trigger::Approve,
         VersionPending,
-        Next::Version(Approved),
+        Effect::SetVersionStatus(Approved),
         EventType::Approved,
     ),
     row(
         &[Pending, Paused],
         Trigger::Reject,
         VersionPending,
-        Next::Version(Rejected),
+        Effect::SetVersionStatus(Rejected),
         EventType::Rejected,
     ),
-    row(&[Approved], Trigger::Pause, Always, Next::Held(Hold::Paused), EventType::Paused),
+    row(&[Approved], Trigger::Pause, Always, Effect::SetHold(Hold::Paused), EventType::Paused),
     row(
         &[Pending, Rejected],
         Trigger::Pause,
-        HasLiveVersion,
-        Next::Held(Hold::Paused),
+        HasApprovedVersion,
+        Effect::SetHold(Hold::Paused),
         EventType::Paused,
     ),
-    row(&[Paused], Trigger::Resume, Always, Next::Released, EventType::Resumed),
+    row(&[Paused], Trigger::Resume, Always, Effect::ClearHold, EventType::Resumed),
     row(
         &[Pending, Approved, Rejected, Paused],
         Trigger::Disable,
         Always,
-        Next::Held(Hold::Disabled),
+        Effect::SetHold(Hold::Disabled),
         EventType::Disabled,
     ),
     row(
         &[Pending, Approved, Rejected, Paused, Disabled],
         Trigger::Delete,
         Always,
-        Next::Deleted,
+        Effect::Delete,
         EventType::Deleted,
     ),
 ];
@@ -167,10 +167,10 @@ const fn row(
     from: &'static [Status],
     trigger: Trigger,
     guard: Guard,
-    to: Next,
+    effect: Effect,
     event: EventType,
 ) -> Transition {
-    Transition { from, trigger, guard, to, event }
+    Transition { from, trigger, guard, effect, event }
 }
 
 /// The lifecycle state of a template.
@@ -179,9 +179,9 @@ pub struct State {
     /// The number of its newest version.
     pub version: u64,
     /// The status of that version: PENDING, APPROVED or REJECTED.
-    pub newest: Status,
+    pub newest_status: Status,
     /// The newest approved version.
-    pub approved: Option<u64>,
+    pub approved_version: Option<u64>,
     /// The hold that prevents it from being sent.
     pub hold: Option<Hold>,
 }
@@ -198,8 +198,13 @@ pub struct InvalidTransition {
 impl State {
     /// The state of a new template.
     pub fn initial(review: Review) -> Self {
-        let newest = review.initial_status();
-        Self { version: 1, newest, approved: (newest == Approved).then_some(1), hold: None }
+        let newest_status = review.initial_status();
+        Self {
+            version: 1,
+            newest_status,
+            approved_version: (newest_status == Approved).then_some(1),
+            hold: None,
+        }
     }
 
     /// The status of the template: its hold, or else the status of the newest version.
@@ -207,13 +212,13 @@ impl State {
         match self.hold {
             Some(Hold::Paused) => Paused,
             Some(Hold::Disabled) => Disabled,
-            None => self.newest,
+            None => self.newest_status,
         }
     }
 
     /// The version that may be sent.
     pub fn live_version(&self) -> Option<u64> {
-        self.approved.filter(|_| self.hold.is_none())
+        self.approved_version.filter(|_| self.hold.is_none())
     }
 
     /// Applies a trigger. Returns the new state and the event to emit.
@@ -234,14 +239,14 @@ impl State {
         if trigger == Trigger::Edit {
             next.version += 1;
         }
-        match transition.to {
-            Next::Version(status) => next.newest = status,
-            Next::Held(hold) => next.hold = Some(hold),
-            Next::Released => next.hold = None,
-            Next::Deleted => {}
+        match transition.effect {
+            Effect::SetVersionStatus(status) => next.newest_status = status,
+            Effect::SetHold(hold) => next.hold = Some(hold),
+            Effect::ClearHold => next.hold = None,
+            Effect::Delete => {}
         }
-        if next.newest == Approved {
-            next.approved = Some(next.version);
+        if next.newest_status == Approved {
+            next.approved_version = Some(next.version);
         }
         Ok((next, transition.event))
     }
@@ -258,8 +263,8 @@ impl Transition {
             Always => true,
             AutoReview => review == Review::Auto,
             ManualReview => review == Review::Manual,
-            VersionPending => state.newest == Pending,
-            HasLiveVersion => state.approved.is_some(),
+            VersionPending => state.newest_status == Pending,
+            HasApprovedVersion => state.approved_version.is_some(),
         };
         guard && self.from.contains(&state.status())
     }
@@ -271,11 +276,16 @@ mod tests {
 
     fn all_states() -> Vec<State> {
         let mut states = Vec::new();
-        for newest in [Pending, Approved, Rejected] {
-            for approved in [None, Some(1), Some(2)] {
+        for newest_status in [Pending, Approved, Rejected] {
+            for approved_version in [None, Some(1), Some(2)] {
                 for hold in [None, Some(Hold::Paused), Some(Hold::Disabled)] {
-                    let possible = (newest == Approved) == (approved == Some(2));
-                    states.extend(possible.then_some(State { version: 2, newest, approved, hold }));
+                    let possible = (newest_status == Approved) == (approved_version == Some(2));
+                    states.extend(possible.then_some(State {
+                        version: 2,
+                        newest_status,
+                        approved_version,
+                        hold,
+                    }));
                 }
             }
         }

@@ -10,7 +10,7 @@ use crate::{
     validation::{
         formatting, languages, languages::whatsapp, placeholder_context, placeholders, timestamp,
     },
-    violation::{Rule, Span, TextViolation, are, counted, shortened},
+    violation::{Rule, Span, TextViolation, is_or_are, pluralized, truncated},
 };
 
 /// Checks a string against its rule. Returns the number of distinct placeholders, or `None` if
@@ -50,9 +50,9 @@ pub(crate) fn check_in(
     if !has_own_length && longer_than(text, rule.max) {
         let length = text.chars().count();
         let max = rule.max;
-        let count = counted(length, "character");
-        let message = format!("has {count}; at most {max} {} allowed", are(max));
-        let hint = format!("shorten it by {}", counted(length - max, "character"));
+        let count = pluralized(length, "character");
+        let message = format!("has {count}; at most {max} {} allowed", is_or_are(max));
+        let hint = format!("shorten it by {}", pluralized(length - max, "character"));
         let span = Span { start: max, end: length };
         violations.push(TextViolation::new(Rule::TooLong, message).hint(hint).at(span));
         // Do not search a text of unlimited length for further violations.
@@ -163,7 +163,7 @@ fn check_control_characters(text: &str, rule: &StringRule, violations: &mut Vec<
 fn check_name(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
     let trimmed = text.trim();
     if trimmed.len() != text.len() {
-        let hint = format!("did you mean `{}`?", shortened(trimmed));
+        let hint = format!("did you mean `{}`?", truncated(trimmed));
         violations
             .push(TextViolation::new(Rule::NameEdges, "begins or ends with whitespace").hint(hint));
     }
@@ -177,7 +177,7 @@ fn check_identifier(text: &str, violations: &mut Vec<TextViolation>) -> Option<u
     let message = "contains characters other than lower-case letters, digits and `_`";
     let corrected = text.trim().to_lowercase().replace([' ', '-', '.'], "_");
     let hint = if corrected.chars().all(is_allowed) && !corrected.is_empty() {
-        format!("did you mean `{}`?", shortened(&corrected))
+        format!("did you mean `{}`?", truncated(&corrected))
     } else {
         "write a name such as `order_update_2`".to_owned()
     };
@@ -191,7 +191,7 @@ fn check_package(text: &str, violations: &mut Vec<TextViolation>) -> Option<usiz
             && part.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_')
     };
     if !text.contains('.') || !text.split('.').all(is_part) {
-        let message = format!("`{}` is not an Android package name", shortened(text));
+        let message = format!("`{}` is not an Android package name", truncated(text));
         let hint = "write a name such as `com.example.shop`";
         violations.push(TextViolation::new(Rule::PackageForm, message).hint(hint));
     }

@@ -5,7 +5,7 @@ pub(crate) mod whatsapp;
 use isolang::Language;
 use unic_langid::LanguageIdentifier;
 
-use crate::violation::{Rule, TextViolation, shortened};
+use crate::violation::{Rule, TextViolation, truncated};
 
 /// Longest input to suggest a code for, in bytes.
 pub(crate) const MAX_SUGGESTION_BYTES: usize = 60;
@@ -15,7 +15,7 @@ pub(crate) fn check(text: &str, violations: &mut Vec<TextViolation>) -> Option<u
     let violation = match split_code(text) {
         None => TextViolation::new(
             Rule::LanguageForm,
-            format!("`{}` does not have the form language_REGION", shortened(text)),
+            format!("`{}` does not have the form language_REGION", truncated(text)),
         ),
         Some((language, _)) if Language::from_639_1(language).is_none() => TextViolation::new(
             Rule::LanguageUnknown,

@@ -7,7 +7,7 @@ use icu_properties::props::{EnumeratedProperty, GeneralCategory, GeneralCategory
 use crate::{
     document::text::is_unspaced_letter,
     validation::warnings::characters::is_blank,
-    violation::{Rule, Span, TextViolation, counted, shortened},
+    violation::{Rule, Span, TextViolation, pluralized, truncated},
 };
 
 /// Reports a placeholder at the beginning or end of a body.
@@ -19,7 +19,7 @@ pub(crate) fn edges(text: &str, violations: &mut Vec<TextViolation>) {
     let mut report = |rule, verb: &str, side: &str, range: Option<&Range<usize>>| {
         if let Some(range) = range {
             let message = format!("{verb} with a placeholder; punctuation does not count");
-            let hint = format!("put a word {side} `{}`", shortened(&text[range.clone()]));
+            let hint = format!("put a word {side} `{}`", truncated(&text[range.clone()]));
             violations.push(
                 TextViolation::new(rule, message).hint(hint).at(Span::of(text, range.clone())),
             );
@@ -35,10 +35,11 @@ pub(crate) fn enough_words(text: &str, count: Option<usize>, violations: &mut Ve
     let words = count_words(text, &placeholders(text));
     let required = 2 * count + 1;
     if words < required {
-        let found = counted(words, "word");
-        let placeholders = counted(count, "distinct placeholder");
+        let found = pluralized(words, "word");
+        let placeholders = pluralized(count, "distinct placeholder");
         let message = format!("has {found} besides {placeholders}; {required} are required");
-        let hint = format!("add {}, or use fewer placeholders", counted(required - words, "word"));
+        let hint =
+            format!("add {}, or use fewer placeholders", pluralized(required - words, "word"));
         violations.push(TextViolation::new(Rule::TooFewWords, message).hint(hint));
     }
 }

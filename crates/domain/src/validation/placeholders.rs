@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::{
     document::text::has_pair,
     rulebook::ParameterFormat,
-    violation::{Rule, Span, TextViolation, shortened},
+    violation::{Rule, Span, TextViolation, truncated},
 };
 
 /// The highest number of a placeholder.
@@ -33,7 +33,7 @@ pub(crate) fn scan(
             && let Some(name) =
                 violation.span.and_then(|span| inside(text, span)).filter(|name| is_name(name))
         {
-            violation.hint = Some(use_named(&shortened(name)));
+            violation.hint = Some(use_named(&truncated(name)));
         }
     }
     count
@@ -127,12 +127,12 @@ fn invalid_name(text: &str, bytes: Range<usize>) -> TextViolation {
     let inner = written.trim_matches(['{', '}']).trim();
     let corrected = inner.to_lowercase().replace([' ', '-', '.'], "_");
     let hint = if is_name(&corrected) {
-        format!("did you mean `{{{{{}}}}}`?", shortened(&corrected))
+        format!("did you mean `{{{{{}}}}}`?", truncated(&corrected))
     } else {
         "use names such as `{{first_name}}`; numbers require `parameter_format` POSITIONAL"
             .to_owned()
     };
-    let message = format!("`{}` is not a named placeholder", shortened(written));
+    let message = format!("`{}` is not a named placeholder", truncated(written));
     TextViolation::new(Rule::PlaceholderName, message).hint(hint).at(Span::of(text, bytes))
 }
 
@@ -166,7 +166,7 @@ pub(crate) fn only_at_end(
     } else if base(&text[start..], format).is_some() {
         "keep only the last one".to_owned()
     } else if format == ParameterFormat::Named && is_name(&corrected) {
-        format!("did you mean `{{{{{}}}}}`?", shortened(&corrected))
+        format!("did you mean `{{{{{}}}}}`?", truncated(&corrected))
     } else if is_name(name) {
         "write `{{1}}`, or add `\"parameter_format\": \"NAMED\"`".to_owned()
     } else {
@@ -200,7 +200,7 @@ fn invalid_number(text: &str, bytes: Range<usize>) -> TextViolation {
         Some(number) => format!("did you mean `{{{{{number}}}}}`?"),
         None => "number the placeholders: `{{1}}`, `{{2}}` … up to `{{999}}`".to_owned(),
     };
-    let message = format!("`{}` is not a placeholder", shortened(written));
+    let message = format!("`{}` is not a placeholder", truncated(written));
     TextViolation::new(Rule::PlaceholderSyntax, message).hint(hint).at(Span::of(text, bytes))
 }
 

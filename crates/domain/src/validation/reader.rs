@@ -21,8 +21,8 @@ use crate::{
         warnings::{ResolvedSchema, WarningCollector},
     },
     violation::{
-        Rule, TextViolation, Violation, ViolationCollector, Violations, Warnings, are, counted,
-        shortened,
+        Rule, TextViolation, Violation, ViolationCollector, Violations, Warnings, is_or_are,
+        pluralized, truncated,
     },
 };
 
@@ -206,16 +206,16 @@ impl<'d> Reader<'d> {
     }
 
     fn id(&mut self, rule: &StringRule, value: &'d Json<'d>) {
-        match value.as_u64() {
+        match value.as_positive_integer() {
             Some(number) => self.write_string(itoa::Buffer::new().format(number)),
             None => self.placeholders = self.text(rule, value),
         }
     }
 
     fn positive_integer(&mut self, value: &'d Json<'d>) {
-        match value.as_u64() {
+        match value.as_positive_integer() {
             Some(number) => self.write(itoa::Buffer::new().format(number)),
-            None => self.wrong_type("a whole number from 1", value),
+            None => self.wrong_type("a positive integer", value),
         }
     }
 
@@ -248,7 +248,7 @@ impl<'d> Reader<'d> {
             warnings.choice(text, || pointer(&self.path));
         }
         let list = choices.clone().collect::<Vec<_>>().join(", ");
-        let message = format!("`{}` is not one of {list}", shortened(text));
+        let message = format!("`{}` is not one of {list}", truncated(text));
         let hint = match suggest::nearest(text, choices) {
             Some(choice) => format!("did you mean `{choice}`?"),
             None => format!("write one of {list}"),
@@ -347,7 +347,7 @@ impl<'d> Reader<'d> {
         let misspelling = suggest::nearest(name, members.iter().map(|member| &*member.key))
             .filter(|key| *key != name);
         let hint = match misspelling {
-            Some(key) => format!("found `{}`: did you mean `{name}`?", shortened(key)),
+            Some(key) => format!("found `{}`: did you mean `{name}`?", truncated(key)),
             None => about.to_owned(),
         };
         let violation = TextViolation::new(Rule::Required, "is required").hint(hint);

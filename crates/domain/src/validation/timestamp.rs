@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::violation::{Rule, TextViolation, shortened};
+use crate::violation::{Rule, TextViolation, truncated};
 
 /// Parses a timestamp.
 pub(crate) fn parse(text: &str) -> Option<Timestamp> {
@@ -13,7 +13,7 @@ pub(crate) fn parse(text: &str) -> Option<Timestamp> {
 /// Reports a text that is not a timestamp.
 pub(crate) fn check(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
     if parse(text).is_none() {
-        let message = format!("`{}` is not a timestamp", shortened(text));
+        let message = format!("`{}` is not a timestamp", truncated(text));
         let hint = "write date, time and time zone in RFC 3339 format: `2026-11-15T09:30:00Z`";
         violations.push(TextViolation::new(Rule::MomentForm, message).hint(hint));
     }

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use crate::{
     document::Json,
     rulebook::{ObjectSchema, StringFormat, StringRule, TaggedObject},
-    violation::{TextWarning, Warnings, counted},
+    violation::{TextWarning, Warnings, pluralized},
 };
 
 pub(crate) use fields::ResolvedSchema;
@@ -102,7 +102,7 @@ fn limited<T>(
     let mut warnings: Vec<TextWarning> = listed.map(warning).collect();
     let omitted = findings.count();
     if let Some(last) = warnings.last_mut().filter(|_| omitted > 0) {
-        let _ = write!(last.message, " (and {} in this text)", counted(omitted, "more time"));
+        let _ = write!(last.message, " (and {} in this text)", pluralized(omitted, "more time"));
     }
     warnings
 }

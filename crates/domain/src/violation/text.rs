@@ -30,7 +30,7 @@ impl TextViolation {
 }
 
 /// Text from the document, truncated so that it can be quoted in a message.
-pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
+pub(crate) fn truncated(text: &str) -> Cow<'_, str> {
     const MAX_QUOTED_CHARS: usize = 40;
     match text.char_indices().nth(MAX_QUOTED_CHARS) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
@@ -39,11 +39,11 @@ pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
 }
 
 /// A number with its noun: `1 item`, `2 items`.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
+pub(crate) fn pluralized(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 /// The verb that agrees with a number: `1 is`, `2 are`.
-pub(crate) fn are(count: usize) -> &'static str {
+pub(crate) fn is_or_are(count: usize) -> &'static str {
     if count == 1 { "is" } else { "are" }
 }

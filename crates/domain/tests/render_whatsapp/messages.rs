@@ -121,7 +121,7 @@ fn objects_must_have_exactly_the_expected_members() {
 #[test]
 fn the_unit_of_one_minute_is_singular() {
     for (minutes, text) in
-        [(1, "The code is good for 1 minute."), (2, "The code is valid for 2 minutes.")]
+        [(1, "The code is good for 1 minute."), (2, "The code is good for 2 minutes.")]
     {
         let footer = json!({"type": "FOOTER", "code_expiration_minutes": minutes});
         let otp = json!({"type": "OTP", "otp_type": "COPY_CODE"});

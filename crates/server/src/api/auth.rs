@@ -33,7 +33,7 @@ impl<'p> Segments<'p> {
     /// `None` if phone number or key contain other than the allowed characters.
     pub(crate) fn parse(path: &'p str) -> Option<Self> {
         let mut segments = path.strip_prefix("/api/v1.0/")?.split('/');
-        let mut next = || segments.next().filter(|segment| account::is_segment(segment));
+        let mut next = || segments.next().filter(|segment| account::is_valid_path_segment(segment));
         let (phone, key, _collection) = (next()?, next()?, next()?);
         Some(Self { phone, key, item: segments.next() })
     }

@@ -44,10 +44,11 @@ impl RequestContext {
     pub(crate) fn new(app: &App, headers: &HeaderMap) -> Self {
         let number = COUNTER.fetch_add(1, Ordering::Relaxed) + 1;
         let given = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
-        let request_id = match given.filter(|id| id.len() <= 64 && account::is_segment(id)) {
-            Some(id) => id.to_owned(),
-            None => [&app.0.instance, "-", itoa::Buffer::new().format(number)].concat(),
-        };
+        let request_id =
+            match given.filter(|id| id.len() <= 64 && account::is_valid_path_segment(id)) {
+                Some(id) => id.to_owned(),
+                None => [&app.0.instance, "-", itoa::Buffer::new().format(number)].concat(),
+            };
         let (received_at, started) = (app.clock().now(), app.clock().monotonic());
         Self {
             received_at,

@@ -33,7 +33,8 @@ fn write_template(out: &mut String, stored: &StoredTemplate) {
     if let Some(live) = state.live_version() {
         object.number("live_version", live);
     }
-    if let Some(reason) = stored.reason.as_ref().filter(|_| state.newest == Status::Rejected) {
+    if let Some(reason) = stored.reason.as_ref().filter(|_| state.newest_status == Status::Rejected)
+    {
         object.string("rejection_reason", reason);
     }
     if let Some(category) = stored.previous_category {

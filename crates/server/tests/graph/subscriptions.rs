@@ -129,8 +129,8 @@ async fn a_url_that_fails_the_handshake_is_rejected_with_metas_code() {
     let service = Service::start().await;
     for (url, expected) in [
         ("https://shop.example/silent", "unreachable: Connection refused"),
-        ("https://shop.example/403", "answered 403 where 200 is needed"),
-        ("https://shop.example/200", "with 6 other bytes"),
+        ("https://shop.example/403", "with 403 instead of 200"),
+        ("https://shop.example/200", "body length in bytes: 6"),
     ] {
         let response = service.call(Method::POST, &apps(&service), &address(url)).await;
         let error = response.expect_error(400, 2_200, None);
@@ -184,7 +184,7 @@ async fn a_url_is_verified_when_it_is_registered_or_changed() {
     let created = call(&service, TOKEN, Method::POST, "", &document(ADDRESS)).await;
     let item = format!("/{}", created["id"].as_str().unwrap());
     for (url, rule, expected) in [
-        ("https://shop.example/silent", "webhook-handshake", "did not answer"),
+        ("https://shop.example/silent", "webhook-handshake", "did not respond"),
         ("https://shop.example/403", "webhook-handshake", "403"),
         ("https://shop.example/200", "webhook-handshake", "challenge"),
         ("https://private.example/", "webhook-address", "private.example"),
@@ -197,7 +197,7 @@ async fn a_url_is_verified_when_it_is_registered_or_changed() {
     }
     let other = json!({"url": "https://hooks.example/"});
     let rejected = call(&service, TOKEN, Method::PATCH, &item, &other).await;
-    assert_rejected(&rejected, "/verify_token", "webhook-format", "is needed");
+    assert_rejected(&rejected, "/verify_token", "webhook-format", "is required");
     let rejected =
         call(&service, TOKEN, Method::PATCH, &item, &json!({"verify_token": "another"})).await;
     assert_rejected(&rejected, "/url", "webhook-handshake", "403");

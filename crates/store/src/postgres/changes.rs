@@ -97,8 +97,8 @@ pub(super) async fn edit(
     let values: Values<'_> = &[
         &key(change.id.get()),
         &key(next.version),
-        &next.newest.as_str(),
-        &next.approved.map(key),
+        &next.newest_status.as_str(),
+        &next.approved_version.map(key),
         &category.as_str(),
         &(category != old).then_some(old.as_str()),
         &content,
@@ -165,8 +165,8 @@ pub(super) async fn review(
     };
     let values: Values<'_> = &[
         &key(change.id.get()),
-        &next.newest.as_str(),
-        &next.approved.map(key),
+        &next.newest_status.as_str(),
+        &next.approved_version.map(key),
         &next.hold.map(Hold::as_str),
         &matches!(trigger, Trigger::Approve | Trigger::Reject),
         &reason,

@@ -71,8 +71,10 @@ pub(super) fn stored(row: &Row) -> Result<StoredTemplate, StoreError> {
     );
     let state = State {
         version: number(row, "version")?,
-        newest: status(row, "status")?,
-        approved: optional(row, "live_version", |version: i64| u64::try_from(version).ok())?,
+        newest_status: status(row, "status")?,
+        approved_version: optional(row, "live_version", |version: i64| {
+            u64::try_from(version).ok()
+        })?,
         hold: optional(row, "hold", |text: String| Hold::parse(&text))?,
     };
     Ok(StoredTemplate {

@@ -151,7 +151,7 @@ impl StoredTemplate {
             self.template.allow_category_change(),
             version.content,
         );
-        let state = State { version: version.number, newest: version.status, ..self.state };
+        let state = State { version: version.number, newest_status: version.status, ..self.state };
         let reason = version.decision.and_then(|decision| decision.reason);
         let previous_category = version.previous_category;
         Self { template, state, previous_category, reason, ..self.clone() }

@@ -107,8 +107,8 @@ pub(super) fn edit(
         .execute(params![
             key(change.id.get()),
             key(next.version),
-            next.newest.as_str(),
-            next.approved.map(key),
+            next.newest_status.as_str(),
+            next.approved_version.map(key),
             category.as_str(),
             (category != old).then_some(old.as_str()),
             content,
@@ -166,8 +166,8 @@ pub(super) fn review(
         )?
         .execute(params![
             key(change.id.get()),
-            next.newest.as_str(),
-            next.approved.map(key),
+            next.newest_status.as_str(),
+            next.approved_version.map(key),
             next.hold.map(Hold::as_str),
         ])?;
     if is_decision {

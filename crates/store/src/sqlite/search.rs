@@ -40,7 +40,7 @@ pub(super) fn layout(index: &Connection) -> Result<i64, StoreError> {
 }
 
 /// The row id of a template in the index. It preserves the order of template ids but spreads them
-/// evenly: FTS5 lookup_keys deleted row ids, and ids that were allocated slowly have equal low bits.
+/// evenly: FTS5 hashes deleted row ids, and ids that were allocated slowly have equal low bits.
 pub(super) fn rowid(id: TemplateId) -> i64 {
     key((id.get() >> 13) * 8_193 + (id.get() & 8_191))
 }

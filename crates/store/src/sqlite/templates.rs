@@ -78,8 +78,8 @@ pub(super) fn create(
         template.language(),
         template.category().as_str(),
         template.allow_category_change(),
-        state.newest.as_str(),
-        state.approved.map(key),
+        state.newest_status.as_str(),
+        state.approved_version.map(key),
         millis(new.at),
         template.content(),
         actor_key(new.actor),
@@ -204,8 +204,8 @@ fn stored(row: &Row<'_>) -> Result<StoredTemplate, StoreError> {
         Template::restore(row.get(2)?, row.get(3)?, category(row, 4)?, row.get(5)?, row.get(6)?);
     let state = State {
         version: number(row, 7)?,
-        newest: status(row, 8)?,
-        approved: optional(row, 9, |version: i64| u64::try_from(version).ok())?,
+        newest_status: status(row, 8)?,
+        approved_version: optional(row, 9, |version: i64| u64::try_from(version).ok())?,
         hold: optional(row, 10, |value: String| Hold::parse(&value))?,
     };
     Ok(StoredTemplate {

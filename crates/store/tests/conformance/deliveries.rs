@@ -128,7 +128,7 @@ pub(crate) async fn only_subscribed_event_types_are_delivered(store: &Shared) {
         match store.lease_delivery(filtered, noon(5_000), noon(9_000)).await.unwrap() {
             DeliveryLease::Due(due) => break due,
             DeliveryLease::NothingDue(next) => {
-                assert_eq!(next, Some(noon(5_000)), "there are more events to scan")
+                assert_eq!(next, Some(noon(5_000)), "there are more events to scan");
             }
         }
         calls += 1;

@@ -32,8 +32,8 @@ pub(in crate::commands) fn show(report: &Report, use_colour: bool) -> String {
     shown
 }
 
-/// A word as it may be shown: no character of a file moves the cursor or changes use_colour. What is
-/// left out here, the renderer replaces.
+/// Replaces C1 control characters, which could move the cursor of the terminal. The renderer
+/// replaces the others.
 pub(super) fn printable(text: &str) -> Cow<'_, str> {
     let is_c1_control = |it: char| matches!(it, '\u{80}'..='\u{9f}');
     // The replacement has the same length, so that ranges stay valid.

@@ -1,5 +1,5 @@
-//! A look at what an endpoint got, in all its lives and those of its senders: no event is lost,
-//! none overtakes another of its template, none comes twice but for a kill.
+//! Checks of the requests that an endpoint received: no event is lost, none overtakes an earlier
+//! one of the same template, and only a kill causes a duplicate.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -12,62 +12,62 @@ use serde_json::Value;
 
 use super::{
     Count,
-    receiver::{Arrival, Reaction, Stall},
+    receiver::{Reaction, ReceivedRequest, Stall},
 };
 
-/// How many events are on their way to an endpoint at once: so many can be in flight at a kill.
-pub(super) const AT_ONCE: usize = 8;
+/// Number of concurrent deliveries to an endpoint, and so of deliveries in flight at a kill.
+pub(super) const MAX_IN_FLIGHT: usize = 8;
 
-/// How long an attempt may take.
-pub(super) const TIMEOUT: SignedDuration = SignedDuration::from_millis(500);
+/// Time limit of a delivery attempt.
+pub(super) const ATTEMPT_TIMEOUT: SignedDuration = SignedDuration::from_millis(500);
 
-/// How often an event is tried before it is given up.
-pub(super) const ATTEMPTS: usize = 10;
+/// Number of attempts before a delivery fails.
+pub(super) const MAX_ATTEMPTS: usize = 10;
 
-/// What the service says about an event on its way to an endpoint.
+/// A row of the delivery table.
 #[derive(Clone, Debug)]
-pub(super) struct Listed {
+pub(super) struct DeliveryRow {
     pub(super) template: i64,
     pub(super) status: String,
     pub(super) attempts: usize,
 }
 
-/// An endpoint, and everything that is known of what was sent to it.
+/// An endpoint, and all data about its deliveries.
 #[derive(Clone)]
 pub(super) struct Endpoint {
-    /// The account's number, which is in the ids of its messages.
+    /// The account's id, which is part of its message ids.
     pub(super) account: i64,
     pub(super) secret: Secret,
-    /// The account's last event; the endpoint wants all from the first on.
+    /// The number of the account's last event. The endpoint subscribes to all events.
     pub(super) last: u64,
-    /// By the numbers of the events.
-    pub(super) listed: BTreeMap<u64, Listed>,
-    /// The feed as somebody else has read it.
+    /// By event number.
+    pub(super) deliveries: BTreeMap<u64, DeliveryRow>,
+    /// The account's events as the feed reader has read them.
     pub(super) feed: Vec<Value>,
-    /// In their order.
-    pub(super) arrivals: Vec<Arrival>,
+    /// In order of arrival.
+    pub(super) requests: Vec<ReceivedRequest>,
     pub(super) stalls: Vec<Stall>,
 }
 
-/// What came of an endpoint.
+/// Results of checking one or more endpoints.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct DeliveryReport {
     pub(super) events: usize,
     pub(super) delivered: usize,
     pub(super) failed: usize,
     pub(super) requests: Count,
-    /// How often an event was taken that had been taken before.
+    /// Number of requests that the receiver accepted for events it had already accepted.
     pub(super) duplicates: usize,
-    /// How many events were in flight at a kill and sent again, at most.
+    /// Largest number of events that were in flight at one kill and sent again.
     pub(super) in_flight: usize,
-    /// How many were sent again because everything stood still.
+    /// Number of events that were sent again because the machine stalled.
     pub(super) stalled: usize,
-    /// How often somebody who followed the feed was cut off.
+    /// Number of interrupted connections of the feed readers.
     pub(super) interrupted: usize,
-    pub(super) faults: Vec<String>,
+    pub(super) violations: Vec<String>,
 }
 
-impl Tally {
+impl DeliveryReport {
     pub(super) fn add(&mut self, other: Self) {
         self.events += other.events;
         self.delivered += other.delivered;
@@ -79,183 +79,194 @@ impl Tally {
         self.in_flight = self.in_flight.max(other.in_flight);
         self.stalled += other.stalled;
         self.interrupted += other.interrupted;
-        self.faults.extend(other.faults);
+        self.violations.extend(other.violations);
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for DeliveryReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { events, delivered, failed, requests, duplicates, in_flight, .. } = self;
         writeln!(f, "{events} events, {delivered} delivered, {failed} failed")?;
         writeln!(f, "  requests:     {requests}")?;
-        write!(f, "  taken twice:  {duplicates}; {in_flight} in flight at one kill at most")?;
-        writeln!(f, ", {} when everything stood still", self.stalled)?;
-        write!(f, "  feed:         read to its end, cut off {} times", self.interrupted)
+        write!(f, "  duplicates:   {duplicates}; at most {in_flight} in flight at one kill")?;
+        writeln!(f, ", {} after a stall", self.stalled)?;
+        write!(f, "  feed:         read to its end, interrupted {} times", self.interrupted)
     }
 }
 
 impl Endpoint {
-    pub(super) fn examine(&self) -> Tally {
-        let mut tally = Tally { events: self.listed.len(), ..Tally::default() };
+    pub(super) fn check(&self) -> DeliveryReport {
+        let mut report =
+            DeliveryReport { events: self.deliveries.len(), ..DeliveryReport::default() };
         let mut all = Vec::new();
-        let mut requests: BTreeMap<u64, Vec<&Arrival>> = BTreeMap::new();
-        for arrival in &self.arrivals {
-            tally.requests.add(arrival.reaction.label());
-            match self.read(arrival) {
+        let mut requests: BTreeMap<u64, Vec<&ReceivedRequest>> = BTreeMap::new();
+        for request in &self.requests {
+            report.requests.add(request.reaction.label());
+            match self.event_number(request) {
                 Ok(seq) => {
-                    all.push((seq, arrival));
-                    requests.entry(seq).or_default().push(arrival);
+                    all.push((seq, request));
+                    requests.entry(seq).or_default().push(request);
                 }
-                Err(fault) => tally.faults.push(fault),
+                Err(violation) => report.violations.push(violation),
             }
         }
         for seq in 1..=self.last {
             let requests = requests.get(&seq).map_or(&[][..], Vec::as_slice);
-            match self.is_done(seq, requests) {
-                Ok(true) => tally.delivered += 1,
-                Ok(false) => tally.failed += 1,
-                Err(fault) => tally.faults.push(fault),
+            match self.was_delivered(seq, requests) {
+                Ok(true) => report.delivered += 1,
+                Ok(false) => report.failed += 1,
+                Err(violation) => report.violations.push(violation),
             }
         }
-        let faults = requests.iter().filter_map(|(seq, all)| is_same_again(*seq, all).err());
-        tally.faults.extend(faults);
-        tally.faults.extend(self.is_in_order(&all).err());
-        self.repetitions(&requests, &mut tally);
-        tally.faults.extend(is_whole(&self.feed, self.last).err());
-        tally
+        let violations = requests.iter().filter_map(|(seq, all)| check_repeats(*seq, all).err());
+        report.violations.extend(violations);
+        report.violations.extend(self.check_order(&all).err());
+        self.check_duplicates(&requests, &mut report);
+        report.violations.extend(check_feed(&self.feed, self.last).err());
+        report
     }
 
-    /// The number of the event, if this message is really about one, and from whom it should be.
-    fn read(&self, arrival: &Arrival) -> Result<u64, String> {
-        let Arrival { id, timestamp, signature, body, at, .. } = arrival;
-        let signed = SignatureHeaders { id, timestamp, signature };
-        let is_signed = verify(&self.secret, signed, body, *at);
-        is_signed.map_err(|error| format!("{id} is not signed: {error}"))?;
-        let told: Value = serde_json::from_slice(body)
+    /// The number of the request's event, if the request is signed and has the right content.
+    fn event_number(&self, request: &ReceivedRequest) -> Result<u64, String> {
+        let ReceivedRequest { id, timestamp, signature, body, at, .. } = request;
+        let headers = SignatureHeaders { id, timestamp, signature };
+        let verified = verify(&self.secret, headers, body, *at);
+        verified.map_err(|error| format!("{id} has an invalid signature: {error}"))?;
+        let payload: Value = serde_json::from_slice(body)
             .map_err(|error| format!("{id} is not JSON: {error}: {body:?}"))?;
-        let seq = told["seq"].as_u64().filter(|seq| (1..=self.last).contains(seq));
-        let seq = seq.ok_or_else(|| format!("{id} is about no event: {told}"))?;
+        let seq = payload["seq"].as_u64().filter(|seq| (1..=self.last).contains(seq));
+        let seq = seq.ok_or_else(|| format!("{id} has an unknown event: {payload}"))?;
         if !id.starts_with(&format!("evt_{}_{seq}_", self.account)) {
-            return Err(format!("{id} is another id than that of event {seq}"));
+            return Err(format!("{id} is not the id of event {seq}"));
         }
-        let place = usize::try_from(seq).unwrap() - 1;
-        match self.feed.get(place) {
-            Some(event) if *event != told => {
-                Err(format!("event {seq} is {event} in the feed, but was sent as {told}"))
+        let index = usize::try_from(seq).unwrap() - 1;
+        match self.feed.get(index) {
+            Some(event) if *event != payload => {
+                Err(format!("event {seq} is {event} in the feed, but was sent as {payload}"))
             }
             _ => Ok(seq),
         }
     }
 
-    /// Whether an event was delivered, rather than given up: it has to be one of these.
-    fn is_done(&self, seq: u64, sent: &[&Arrival]) -> Result<bool, String> {
-        let listed = self.listed.get(&seq);
-        let listed = listed.ok_or_else(|| format!("event {seq} vanished: it is not listed"))?;
-        let Listed { status, attempts, .. } = listed;
-        let (tried, taken) = (sent.len(), sent.iter().any(|it| it.reaction == Reaction::Taken));
+    /// Whether the event was delivered or its delivery failed; any other state is a violation.
+    fn was_delivered(&self, seq: u64, sent: &[&ReceivedRequest]) -> Result<bool, String> {
+        let delivery = self.deliveries.get(&seq);
+        let delivery = delivery.ok_or_else(|| format!("event {seq} has no delivery row"))?;
+        let DeliveryRow { status, attempts, .. } = delivery;
+        let received = sent.len();
+        let accepted = sent.iter().any(|it| it.reaction == Reaction::Accepted);
         match &**status {
-            "delivered" if taken => Ok(true),
-            "delivered" => Err(format!("event {seq} is lost: nobody has taken it")),
-            "failed" if *attempts == ATTEMPTS && tried >= ATTEMPTS => Ok(false),
+            "delivered" if accepted => Ok(true),
+            "delivered" => Err(format!("event {seq} is lost: the receiver has not accepted it")),
+            "failed" if *attempts == MAX_ATTEMPTS && received >= MAX_ATTEMPTS => Ok(false),
             "failed" => {
-                Err(format!("event {seq} was given up after {attempts} ({tried}) attempts"))
+                let counts = format!("{attempts} attempts, {received} received");
+                Err(format!("event {seq} failed too early: {counts}"))
             }
             other => Err(format!("event {seq} is still {other}")),
         }
     }
 
-    /// No event is sent before every earlier one of its template was taken or given up, and none
-    /// after a later one.
-    fn is_in_order(&self, all: &[(u64, &Arrival)]) -> Result<(), String> {
-        let mut lines: HashMap<i64, Vec<u64>> = HashMap::new();
-        for (seq, listed) in &self.listed {
-            lines.entry(listed.template).or_default().push(*seq);
+    /// Checks that each event is sent after all earlier ones of its template are accepted or have
+    /// failed, and never after a later one.
+    fn check_order(&self, all: &[(u64, &ReceivedRequest)]) -> Result<(), String> {
+        let mut queues: HashMap<i64, Vec<u64>> = HashMap::new();
+        for (seq, delivery) in &self.deliveries {
+            queues.entry(delivery.template).or_default().push(*seq);
         }
-        let mut taken = HashSet::new();
-        let is_done = |taken: &HashSet<u64>, seq: &u64| {
-            taken.contains(seq) || self.listed[seq].status == "failed"
+        let mut accepted = HashSet::new();
+        let is_finished = |accepted: &HashSet<u64>, seq: &u64| {
+            accepted.contains(seq) || self.deliveries[seq].status == "failed"
         };
-        // Where in the line of its template the last request was.
-        let mut places: HashMap<i64, usize> = HashMap::new();
-        for (seq, arrival) in all {
-            let Some(Listed { template, .. }) = self.listed.get(seq) else { continue };
-            let line = &lines[template];
-            let place = line.iter().position(|it| it == seq).unwrap();
-            let last = places.entry(*template).or_default();
-            let Some(earlier) = line.get(*last..place) else {
-                let later = line[*last];
+        // The index of the last sent event in the queue of each template.
+        let mut positions: HashMap<i64, usize> = HashMap::new();
+        for (seq, request) in all {
+            let Some(DeliveryRow { template, .. }) = self.deliveries.get(seq) else { continue };
+            let queue = &queues[template];
+            let position = queue.iter().position(|it| it == seq).unwrap();
+            let last = positions.entry(*template).or_default();
+            let Some(earlier) = queue.get(*last..position) else {
+                let later = queue[*last];
                 return Err(format!("event {seq} was sent after {later} of the same template"));
             };
-            if let Some(earlier) = earlier.iter().find(|it| !is_done(&taken, it)) {
+            if let Some(earlier) = earlier.iter().find(|it| !is_finished(&accepted, it)) {
                 return Err(format!("event {seq} overtook {earlier} of the same template"));
             }
-            *last = place;
-            if arrival.reaction == Reaction::Taken {
-                taken.insert(*seq);
+            *last = position;
+            if request.reaction == Reaction::Accepted {
+                accepted.insert(*seq);
             }
         }
         Ok(())
     }
 
-    /// What was taken is sent again only if the sender was killed before it could note that, or if
-    /// everything stood still for so long that it gave up.
-    fn repetitions(&self, requests: &BTreeMap<u64, Vec<&Arrival>>, tally: &mut Tally) {
-        // How many events were in flight, as far as that can be seen, when a life ended.
+    /// Checks that an accepted event is sent again only if the service was killed before it recorded
+    /// the delivery, or if the machine stalled for longer than the attempt's time limit.
+    fn check_duplicates(
+        &self,
+        requests: &BTreeMap<u64, Vec<&ReceivedRequest>>,
+        report: &mut DeliveryReport,
+    ) {
+        // Number of events known to be in flight at the end of each service process.
         let mut in_flight: BTreeMap<u32, usize> = BTreeMap::new();
         for (seq, all) in requests {
-            let mut taken = false;
+            let mut accepted = false;
             for pair in all.windows(2) {
                 let [before, after] = pair else { continue };
-                if before.reaction == Reaction::Taken {
-                    taken = true;
-                    if before.life < after.life {
-                        *in_flight.entry(before.life).or_default() += 1;
+                if before.reaction == Reaction::Accepted {
+                    accepted = true;
+                    if before.generation < after.generation {
+                        *in_flight.entry(before.generation).or_default() += 1;
                     } else if self.is_stalled(before, after) {
-                        tally.stalled += 1;
+                        report.stalled += 1;
                     } else {
-                        tally.faults.push(format!("event {seq} was sent again without a kill"));
+                        report
+                            .violations
+                            .push(format!("event {seq} was sent again without a kill"));
                     }
                 }
-                tally.duplicates += usize::from(taken && after.reaction == Reaction::Taken);
+                report.duplicates += usize::from(accepted && after.reaction == Reaction::Accepted);
             }
         }
-        for (life, number) in in_flight {
-            tally.in_flight = tally.in_flight.max(number);
-            if number > AT_ONCE {
-                let fault = format!("{number} events were in flight at kill {life}: too many");
-                tally.faults.push(fault);
+        for (kill, number) in in_flight {
+            report.in_flight = report.in_flight.max(number);
+            if number > MAX_IN_FLIGHT {
+                let violation = format!("{number} events were in flight at kill {kill}: too many");
+                report.violations.push(violation);
             }
         }
     }
 
-    fn is_stalled(&self, before: &Arrival, after: &Arrival) -> bool {
-        self.stalls.iter().any(|it| it.from <= after.at && before.at <= it.to + TIMEOUT)
+    fn is_stalled(&self, before: &ReceivedRequest, after: &ReceivedRequest) -> bool {
+        self.stalls.iter().any(|it| it.from <= after.at && before.at <= it.to + ATTEMPT_TIMEOUT)
     }
 }
 
-/// Every repetition is the same message, signed anew.
-fn is_same_again(seq: u64, all: &[&Arrival]) -> Result<(), String> {
-    let seconds = |arrival: &Arrival| arrival.timestamp.parse::<i64>().unwrap_or_default();
+/// Checks that every repeated request is the same message with a new signature.
+fn check_repeats(seq: u64, all: &[&ReceivedRequest]) -> Result<(), String> {
+    let seconds = |request: &ReceivedRequest| request.timestamp.parse::<i64>().unwrap_or_default();
     for pair in all.windows(2) {
         let [before, after] = pair else { continue };
         if (&before.id, &before.body) != (&after.id, &after.body) {
             return Err(format!("event {seq} was sent again with another id or body"));
         }
-        // A repetition within a second cannot be told by its time; one after a lease can.
-        let anew = before.life != after.life && before.reaction == Reaction::Taken;
-        if seconds(after) < seconds(before) + i64::from(anew) {
+        // Timestamps have a resolution of one second. A repeat after an expired lease is later than
+        // that; other repeats may have the same timestamp.
+        let lease_expired =
+            before.generation != after.generation && before.reaction == Reaction::Accepted;
+        if seconds(after) < seconds(before) + i64::from(lease_expired) {
             return Err(format!("event {seq} was sent again with an old timestamp"));
         }
     }
     Ok(())
 }
 
-/// Whether somebody who followed the feed saw every event once and in its order.
-fn is_whole(feed: &[Value], last: u64) -> Result<(), String> {
+/// Checks that the feed reader read every event once and in order.
+fn check_feed(feed: &[Value], last: u64) -> Result<(), String> {
     let numbers = feed.iter().map(|event| event["seq"].as_u64().unwrap_or_default());
     for (seen, expected) in numbers.zip(1..) {
         if seen != expected {
-            return Err(format!("the feed goes on with {seen}, not {expected}"));
+            return Err(format!("the feed continues with {seen}, not {expected}"));
         }
     }
     if feed.len() as u64 == last {

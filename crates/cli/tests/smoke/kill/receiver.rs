@@ -1,6 +1,5 @@
-//! A receiver of webhooks that nobody can rely on: it takes most of what it gets, refuses some,
-//! is silent now and then, or resets the connection. It outlives the services that are killed,
-//! and writes down whatever arrives.
+//! An unreliable webhook receiver: it accepts most requests, refuses some, and sometimes does not
+//! respond or resets the connection. It outlives the killed services and records every request.
 
 use std::{
     collections::HashSet,
@@ -13,24 +12,27 @@ use std::{
 use galley_server::delivery::{ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER};
 use jiff::{SignedDuration, Timestamp};
 
-use super::dice::Dice;
-use crate::http::{BOUND, find};
+use super::rng::Rng;
+use crate::http::{TIMEOUT, find};
 
-/// One event of an account in this many is not taken until the receiver relents.
-const HOPELESS: u64 = 97;
+/// The receiver does not accept events whose number is a multiple of this, until
+/// [`Receiver::accept_everything`].
+const REFUSED_EVENT_INTERVAL: u64 = 97;
 
-/// How often the receiver looks at its clock, and when it has stood still for long.
-const BEAT: Duration = Duration::from_millis(50);
-const LONG: SignedDuration = SignedDuration::from_millis(250);
+/// Interval at which the receiver checks its clock.
+const CLOCK_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The longest head of a request.
-const MOST_HEAD: usize = 16 * 1_024;
+/// A longer time between two clock checks is a stall.
+const STALL_THRESHOLD: SignedDuration = SignedDuration::from_millis(250);
 
-/// One request, in the order of their arrival.
+/// Size limit of a request head.
+const MAX_HEAD_BYTES: usize = 16 * 1_024;
+
+/// One received request.
 #[derive(Clone, Debug)]
-pub(super) struct Arrival {
-    /// How many services had been killed before the one that sent it.
-    pub(super) life: u32,
+pub(super) struct ReceivedRequest {
+    /// Number of services killed before the one that sent it.
+    pub(super) generation: u32,
     pub(super) at: Timestamp,
     pub(super) path: String,
     pub(super) id: String,
@@ -40,8 +42,8 @@ pub(super) struct Arrival {
     pub(super) reaction: Reaction,
 }
 
-/// A while in which nothing ran here, and perhaps nowhere on the machine: whoever waits for an
-/// answer may have given up although it was there.
+/// A period in which this process, and perhaps the whole machine, did not run. The service may have
+/// timed out although the response had been sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stall {
     pub(super) from: Timestamp,
@@ -50,40 +52,40 @@ pub(super) struct Stall {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reaction {
-    /// 200, and all of that was written out.
-    Taken,
-    /// 500, likewise.
+    /// 200, completely written.
+    Accepted,
+    /// 500, completely written.
     Refused,
     /// The connection was reset.
     Reset,
-    /// Nothing until the sender gave up.
+    /// No response until the sender timed out.
     Silent,
-    /// The sender was gone when there was an answer.
-    Unheard,
+    /// The sender had closed the connection before the response.
+    SenderGone,
 }
 
 impl Reaction {
     pub(super) fn label(self) -> &'static str {
         match self {
-            Self::Taken => "200",
+            Self::Accepted => "200",
             Self::Refused => "500",
             Self::Reset => "reset",
-            Self::Silent => "not answered",
-            Self::Unheard => "not waited for",
+            Self::Silent => "no response",
+            Self::SenderGone => "sender gone",
         }
     }
 
-    fn thrown(dice: &mut Dice) -> Self {
-        match dice.below(100) {
-            0..70 => Self::Taken,
+    fn random(rng: &mut Rng) -> Self {
+        match rng.below(100) {
+            0..70 => Self::Accepted,
             70..84 => Self::Refused,
             84..98 => Self::Reset,
             _ => Self::Silent,
         }
     }
 
-    fn answer(self) -> &'static [u8] {
-        if self == Self::Taken {
+    fn response(self) -> &'static [u8] {
+        if self == Self::Accepted {
             b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
         } else {
             b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 4\r\n\r\nno!\n"
@@ -93,120 +95,129 @@ impl Reaction {
 
 pub(super) struct Receiver {
     pub(super) address: SocketAddr,
-    notes: Arc<Notes>,
+    shared: Arc<Shared>,
 }
 
-struct Notes {
-    book: Mutex<Book>,
-    news: Condvar,
+struct Shared {
+    state: Mutex<ReceiverState>,
+    changed: Condvar,
 }
 
-struct Book {
-    dice: Dice,
-    /// From now on everything is taken.
-    relents: bool,
-    life: u32,
-    /// The connections that have not ended, by where they come from.
+struct ReceiverState {
+    rng: Rng,
+    accepts_everything: bool,
+    generation: u32,
+    /// The peer addresses of the open connections.
     open: HashSet<SocketAddr>,
-    arrivals: Vec<Arrival>,
+    requests: Vec<ReceivedRequest>,
     stalls: Vec<Stall>,
 }
 
 impl Receiver {
-    /// Receives from now on, until the tests end.
-    pub(super) fn start(dice: Dice) -> Self {
+    /// Starts a receiver that runs until the test process ends.
+    pub(super) fn start(rng: Rng) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (arrivals, stalls) = (Vec::new(), Vec::new());
-        let book = Book { dice, relents: false, life: 0, open: HashSet::new(), arrivals, stalls };
-        let notes = Arc::new(Notes { book: Mutex::new(book), news: Condvar::new() });
-        let theirs = Arc::clone(&notes);
+        let state = ReceiverState {
+            rng,
+            accepts_everything: false,
+            generation: 0,
+            open: HashSet::new(),
+            requests: Vec::new(),
+            stalls: Vec::new(),
+        };
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let acceptor = Arc::clone(&shared);
         std::thread::spawn(move || {
             while let Ok((stream, from)) = listener.accept() {
-                theirs.change(|book| book.open.insert(from));
-                let notes = Arc::clone(&theirs);
+                acceptor.update(|state| state.open.insert(from));
+                let shared = Arc::clone(&acceptor);
                 std::thread::spawn(move || {
-                    // Whatever breaks a connection is what this is about.
-                    let _ = notes.serve(stream);
-                    notes.change(|book| book.open.remove(&from));
+                    // Broken connections are expected: the kills cause them.
+                    let _ = shared.serve(stream);
+                    shared.update(|state| state.open.remove(&from));
                 });
             }
         });
-        let theirs = Arc::clone(&notes);
-        std::thread::spawn(move || theirs.watch_the_clock());
-        Self { address, notes }
+        let stall_monitor = Arc::clone(&shared);
+        std::thread::spawn(move || stall_monitor.record_stalls());
+        Self { address, shared }
     }
 
-    /// To be told when a service was killed: what arrives from here on is of the next one.
-    pub(super) fn sender_is_gone(&self) {
-        // Connections are accepted in their order: all of the service are before this one.
+    /// Call it after a kill: later requests belong to the next service.
+    pub(super) fn service_killed(&self) {
+        // Connections are accepted in order: all connections of the service come before this one.
         let last = TcpStream::connect(self.address).unwrap();
         let from = last.local_addr().unwrap();
-        drop(self.notes.wait_while(|book| !book.open.contains(&from)));
+        drop(self.shared.wait_while(|state| !state.open.contains(&from)));
         drop(last);
-        self.notes.wait_while(|book| !book.open.is_empty()).life += 1;
+        self.shared.wait_while(|state| !state.open.is_empty()).generation += 1;
     }
 
-    /// To be told when only the rest is waited for. An endpoint that has failed ten times in a row is
-    /// probed once a minute in the end: where little is left, and much of that hopeless, that happens.
-    pub(super) fn relent(&self) {
-        self.notes.change(|book| book.relents = true);
+    /// Accepts all further requests. Call it before waiting for the remaining deliveries: the service
+    /// probes an endpoint only once a minute after ten failures in a row, which happens if few events
+    /// are left and the receiver refuses many of them.
+    pub(super) fn accept_everything(&self) {
+        self.shared.update(|state| state.accepts_everything = true);
     }
 
-    /// All that has arrived at this path so far.
-    pub(super) fn arrivals(&self, path: &str) -> Vec<Arrival> {
-        let book = self.notes.book.lock().unwrap();
-        book.arrivals.iter().filter(|arrival| arrival.path == path).cloned().collect()
+    /// The requests received at this path so far.
+    pub(super) fn requests(&self, path: &str) -> Vec<ReceivedRequest> {
+        let state = self.shared.state.lock().unwrap();
+        state.requests.iter().filter(|request| request.path == path).cloned().collect()
     }
 
     pub(super) fn stalls(&self) -> Vec<Stall> {
-        self.notes.book.lock().unwrap().stalls.clone()
+        self.shared.state.lock().unwrap().stalls.clone()
     }
 }
 
-impl Notes {
-    fn watch_the_clock(&self) {
-        let (_nobody, nothing) = channel::<()>();
+impl Shared {
+    fn record_stalls(&self) {
+        let (_sender, never) = channel::<()>();
         loop {
             let from = now();
-            let _ = nothing.recv_timeout(BEAT);
+            let _ = never.recv_timeout(CLOCK_CHECK_INTERVAL);
             let to = now();
-            if to.duration_since(from) > LONG {
-                self.change(|book| book.stalls.push(Stall { from, to }));
+            if to.duration_since(from) > STALL_THRESHOLD {
+                self.update(|state| state.stalls.push(Stall { from, to }));
             }
         }
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Book) -> T) -> T {
-        let changed = change(&mut self.book.lock().unwrap());
-        self.news.notify_all();
-        changed
+    fn update<T>(&self, update: impl FnOnce(&mut ReceiverState) -> T) -> T {
+        let result = update(&mut self.state.lock().unwrap());
+        self.changed.notify_all();
+        result
     }
 
     #[track_caller]
-    fn wait_while(&self, condition: impl Fn(&Book) -> bool) -> MutexGuard<'_, Book> {
-        let book = self.book.lock().unwrap();
-        let waited = self.news.wait_timeout_while(book, BOUND, |book| condition(book));
-        let (book, _) = waited.unwrap();
-        assert!(!condition(&book), "connections do not end: {:?}", book.open);
-        book
+    fn wait_while(
+        &self,
+        condition: impl Fn(&ReceiverState) -> bool,
+    ) -> MutexGuard<'_, ReceiverState> {
+        let state = self.state.lock().unwrap();
+        let waited = self.changed.wait_timeout_while(state, TIMEOUT, |state| condition(state));
+        let (state, _) = waited.unwrap();
+        assert!(!condition(&state), "connections stay open: {:?}", state.open);
+        state
     }
 
     fn serve(&self, mut stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
         loop {
             let (head, body) = peek_request(&mut stream)?;
-            let (place, reaction) = self.change(|book| book.enter(&head, body));
-            // What is closed before all of it was read is reset.
+            let (index, reaction) = self.update(|state| state.record(&head, body));
+            // Closing a socket with unread bytes resets the connection.
             let reset = reaction == Reaction::Reset;
             if !reset {
                 stream.read_exact(&mut [0])?;
             }
-            if matches!(reaction, Reaction::Taken | Reaction::Refused) {
-                is_awaited(&stream)?;
-                stream.write_all(reaction.answer())?;
+            if matches!(reaction, Reaction::Accepted | Reaction::Refused) {
+                ensure_open(&stream)?;
+                stream.write_all(reaction.response())?;
             }
-            self.change(|book| book.arrivals[place].reaction = reaction);
+            self.update(|state| state.requests[index].reaction = reaction);
             if reset {
                 return Ok(());
             }
@@ -214,46 +225,47 @@ impl Notes {
     }
 }
 
-impl Book {
-    /// Notes what arrives before it is answered: what comes because of the answer comes later.
-    /// Answers where that stands, and what is to be done.
-    fn enter(&mut self, head: &str, body: Vec<u8>) -> (usize, Reaction) {
+impl ReceiverState {
+    /// Records a request before the response, so that requests caused by the response come later in
+    /// the list. Returns the request's index, and how to react.
+    fn record(&mut self, head: &str, body: Vec<u8>) -> (usize, Reaction) {
         let header = |name: &str| {
             let lines = head.lines().filter_map(|line| line.split_once(':'));
             let mut found = lines.filter(|(key, _)| key.eq_ignore_ascii_case(name));
             found.next().map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
         };
-        let arrival = Arrival {
-            life: self.life,
+        let request = ReceivedRequest {
+            generation: self.generation,
             at: now(),
             path: head.split(' ').nth(1).unwrap_or_default().to_owned(),
             id: header(ID_HEADER),
             timestamp: header(TIMESTAMP_HEADER),
             signature: header(SIGNATURE_HEADER),
             body,
-            reaction: Reaction::Unheard,
+            reaction: Reaction::SenderGone,
         };
-        // `evt_{account}_{number}_{moment}`
-        let number = arrival.id.split('_').nth(2).and_then(|number| number.parse().ok());
-        let hopeless = number.is_some_and(|number: u64| number.is_multiple_of(HOPELESS));
-        let reaction = match Reaction::thrown(&mut self.dice) {
-            _ if self.relents => Reaction::Taken,
-            Reaction::Taken if hopeless => Reaction::Refused,
+        // `evt_{account}_{number}_{time}`
+        let number = request.id.split('_').nth(2).and_then(|number| number.parse().ok());
+        let is_refused =
+            number.is_some_and(|number: u64| number.is_multiple_of(REFUSED_EVENT_INTERVAL));
+        let reaction = match Reaction::random(&mut self.rng) {
+            _ if self.accepts_everything => Reaction::Accepted,
+            Reaction::Accepted if is_refused => Reaction::Refused,
             other => other,
         };
-        self.arrivals.push(arrival);
-        (self.arrivals.len() - 1, reaction)
+        self.requests.push(request);
+        (self.requests.len() - 1, reaction)
     }
 }
 
-/// The head and the body of the next request, of which the last byte is still to be read.
+/// The head and the body of the next request. Leaves the last byte unread.
 fn peek_request(stream: &mut TcpStream) -> io::Result<(String, Vec<u8>)> {
-    let mut seen = [0; MOST_HEAD];
+    let mut seen = [0; MAX_HEAD_BYTES];
     let end = loop {
         let length = stream.peek(&mut seen)?;
         match find(&seen[..length], b"\r\n\r\n") {
             Some(end) => break end + 4,
-            None if length == 0 || length == MOST_HEAD => {
+            None if length == 0 || length == MAX_HEAD_BYTES => {
                 return Err(ErrorKind::UnexpectedEof.into());
             }
             None => {}
@@ -274,8 +286,8 @@ fn peek_request(stream: &mut TcpStream) -> io::Result<(String, Vec<u8>)> {
     Ok((head, [&bytes[end..], &last].concat()))
 }
 
-/// Whether somebody still waits for an answer: he may have been killed, or have given up.
-fn is_awaited(stream: &TcpStream) -> io::Result<()> {
+/// Fails if the sender has closed the connection: it may be killed, or have timed out.
+fn ensure_open(stream: &TcpStream) -> io::Result<()> {
     stream.set_nonblocking(true)?;
     let more = stream.peek(&mut [0]);
     stream.set_nonblocking(false)?;
@@ -286,7 +298,7 @@ fn is_awaited(stream: &TcpStream) -> io::Result<()> {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a receiver has a clock of its own")]
+#[expect(clippy::disallowed_methods, reason = "the receiver is independent of the service's clock")]
 fn now() -> Timestamp {
     Timestamp::now()
 }

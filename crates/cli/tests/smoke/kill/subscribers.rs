@@ -1,5 +1,5 @@
-//! Those who want to know what happens in the two accounts of the kill harness: for each an
-//! endpoint that events are sent to, and somebody who follows the feed.
+//! The subscribers to the two accounts of the kill harness: for each account a webhook endpoint and
+//! a reader of the event feed.
 
 use std::{
     collections::BTreeMap,
@@ -11,15 +11,15 @@ use galley_server::delivery::Secret;
 use serde_json::{Value, json};
 
 use super::{
-    deliveries::{Endpoint, Listed, Tally},
-    dice::Dice,
-    feed::Follower,
+    deliveries::{DeliveryReport, DeliveryRow, Endpoint},
+    feed_reader::FeedReader,
     receiver::Receiver,
+    rng::Rng,
     tenant::{TENANTS, Tenant, call},
 };
 use crate::{http::Connection, service::Service};
 
-/// How the services of the harness deliver.
+/// Webhook settings of the harness's services.
 pub(super) const SETTINGS: [&str; 8] = [
     "--set",
     "webhooks_allow_private=true",
@@ -31,12 +31,12 @@ pub(super) const SETTINGS: [&str; 8] = [
     "webhooks_retries=0s 20ms 50ms 100ms 100ms 100ms 100ms 100ms 100ms 100ms",
 ];
 
-/// How long the rest of the deliveries may take: an endpoint that was down is probed once a minute.
-const REST: Duration = Duration::from_mins(2);
+/// Time limit of the remaining deliveries. The service probes an endpoint that is down once a minute.
+const DRAIN_TIMEOUT: Duration = Duration::from_mins(2);
 
 pub(super) struct Subscribers {
     receiver: Receiver,
-    of: Vec<Subscriber>,
+    accounts: Vec<Subscriber>,
 }
 
 struct Subscriber {
@@ -44,59 +44,60 @@ struct Subscriber {
     /// The id of the endpoint.
     id: String,
     secret: Secret,
-    follower: Follower,
+    feed_reader: FeedReader,
 }
 
 impl Subscribers {
-    /// Subscribes to everything before anything has happened.
-    pub(super) fn subscribe(service: &Service, dice: Dice) -> Self {
-        let receiver = Receiver::start(dice);
-        let mut calls = Connection::open(service.address).unwrap();
+    /// Subscribes to all events, before the first one.
+    pub(super) fn subscribe(service: &Service, rng: Rng) -> Self {
+        let receiver = Receiver::start(rng);
+        let mut connection = Connection::open(service.address).unwrap();
         let subscribe = |tenant: &'static Tenant| {
             let url = format!("http://{}{}", receiver.address, path(tenant));
             let request =
-                tenant.ask("POST", "/webhooks").header("Content-Type", "application/json");
-            let answer = call(&mut calls, &request.body(json!({"url": url}).to_string()));
-            assert_eq!(answer.status, 201, "{answer:?}");
-            let made = answer.json();
-            let member = |name: &str| made[name].as_str().unwrap().to_owned();
+                tenant.request("POST", "/webhooks").header("Content-Type", "application/json");
+            let response = call(&mut connection, &request.body(json!({"url": url}).to_string()));
+            assert_eq!(response.status, 201, "{response:?}");
+            let created = response.json();
+            let member = |name: &str| created[name].as_str().unwrap().to_owned();
             let secret = Secret::parse(&member("secret")).unwrap();
-            Subscriber { tenant, id: member("id"), secret, follower: Follower::start(tenant) }
+            Subscriber { tenant, id: member("id"), secret, feed_reader: FeedReader::start(tenant) }
         };
-        let of = TENANTS.iter().map(subscribe).collect();
-        Self { receiver, of }
+        let accounts = TENANTS.iter().map(subscribe).collect();
+        Self { receiver, accounts }
     }
 
-    /// To be told of every service that is there.
-    pub(super) fn meet(&self, address: SocketAddr) {
-        self.of.iter().for_each(|it| it.follower.go_on(address));
+    /// Call it after each service start.
+    pub(super) fn service_started(&self, address: SocketAddr) {
+        self.accounts.iter().for_each(|it| it.feed_reader.connect_to(address));
     }
 
-    /// To be told of every service that was killed, before the next one is started.
-    pub(super) fn mourn(&self) {
-        self.receiver.sender_is_gone();
+    /// Call it after each kill, before the next start.
+    pub(super) fn service_killed(&self) {
+        self.receiver.service_killed();
     }
 
-    /// Waits until nothing is left to be delivered or read; what is left all the same is found by
-    /// those who look. Answers what the service lists as failed, for each account.
-    pub(super) fn wait_for_the_rest(&self, service: &Service) -> Vec<Vec<u64>> {
-        self.receiver.relent();
-        let mut calls = Connection::open(service.address).unwrap();
-        let begun = Instant::now();
-        while !self.of.iter().all(|it| it.waits_for_nothing(&mut calls)) && begun.elapsed() < REST {
-        }
-        self.of.iter().map(|it| it.failed(&mut calls)).collect()
+    /// Waits until all events are delivered and read, or until the time limit; the checks report
+    /// undelivered events. Returns the failed deliveries that the service lists, for each account.
+    pub(super) fn drain(&self, service: &Service) -> Vec<Vec<u64>> {
+        self.receiver.accept_everything();
+        let mut connection = Connection::open(service.address).unwrap();
+        let started = Instant::now();
+        while !self.accounts.iter().all(|it| it.is_drained(&mut connection))
+            && started.elapsed() < DRAIN_TIMEOUT
+        {}
+        self.accounts.iter().map(|it| it.failed(&mut connection)).collect()
     }
 
-    /// Looks at everything that was sent, and at what the file says of it.
-    pub(super) fn examine(self, failed: &[Vec<u64>], store: &rusqlite::Connection) -> Tally {
-        let Self { receiver, of } = self;
-        let mut tally = Tally::default();
-        for (it, failed) in of.into_iter().zip(failed) {
-            let arrivals = receiver.arrivals(&path(it.tenant));
-            let followed = it.follower.end();
-            tally.interrupted += followed.interrupted;
-            tally.faults.extend(followed.faults);
+    /// Checks all received requests against the delivery table.
+    pub(super) fn check(self, failed: &[Vec<u64>], store: &rusqlite::Connection) -> DeliveryReport {
+        let Self { receiver, accounts } = self;
+        let mut report = DeliveryReport::default();
+        for (it, failed) in accounts.into_iter().zip(failed) {
+            let requests = receiver.requests(&path(it.tenant));
+            let feed = it.feed_reader.finish();
+            report.interrupted += feed.interrupted;
+            report.violations.extend(feed.violations);
             let (account, last) = store
                 .query_row(
                     "SELECT id, last_seq FROM account WHERE name = ?1",
@@ -108,39 +109,39 @@ impl Subscribers {
                 account,
                 secret: it.secret,
                 last: u64::try_from(last).unwrap(),
-                listed: listed(store, &it.id),
-                feed: followed.events,
-                arrivals,
+                deliveries: read_deliveries(store, &it.id),
+                feed: feed.events,
+                requests,
                 stalls: receiver.stalls(),
             };
-            let gave_up = endpoint.listed.iter().filter(|(_, listed)| listed.status == "failed");
-            if gave_up.clone().map(|(seq, _)| *seq).ne(failed.iter().copied()) {
-                let gave_up = gave_up.collect::<Vec<_>>();
-                tally.faults.push(format!("listed as failed: {failed:?}, not {gave_up:?}"));
+            let stored = endpoint.deliveries.iter().filter(|(_, row)| row.status == "failed");
+            if stored.clone().map(|(seq, _)| *seq).ne(failed.iter().copied()) {
+                let stored = stored.collect::<Vec<_>>();
+                report.violations.push(format!("listed as failed: {failed:?}, not {stored:?}"));
             }
-            tally.add(endpoint.examine());
+            report.add(endpoint.check());
         }
-        tally
+        report
     }
 }
 
 impl Subscriber {
-    fn waits_for_nothing(&self, calls: &mut Connection) -> bool {
-        // Nothing happens any more: whoever asks for news has the pause that is needed here.
-        call(calls, &self.tenant.ask("GET", "/events?after=latest&wait=1"));
-        let endpoint = self.get("", calls);
-        let waiting = self.get("/deliveries?status=waiting&limit=1", calls);
-        let newest = self.get("/deliveries?limit=1", calls)["data"][0]["seq"].as_u64();
+    fn is_drained(&self, connection: &mut Connection) -> bool {
+        // No more events occur: this request returns after one second, which paces the polling.
+        call(connection, &self.tenant.request("GET", "/events?after=latest&wait=1"));
+        let endpoint = self.get("", connection);
+        let waiting = self.get("/deliveries?status=waiting&limit=1", connection);
+        let newest = self.get("/deliveries?limit=1", connection)["data"][0]["seq"].as_u64();
         endpoint["behind"] == 0
             && waiting["data"] == json!([])
-            && newest.unwrap_or_default() <= self.follower.seen()
+            && newest.unwrap_or_default() <= self.feed_reader.events_read()
     }
 
-    /// Which events the service lists as failed.
-    fn failed(&self, calls: &mut Connection) -> Vec<u64> {
+    /// The events whose deliveries the service lists as failed.
+    fn failed(&self, connection: &mut Connection) -> Vec<u64> {
         let (mut failed, mut after) = (Vec::new(), String::new());
         loop {
-            let page = self.get(&format!("/deliveries?status=failed&limit=100{after}"), calls);
+            let page = self.get(&format!("/deliveries?status=failed&limit=100{after}"), connection);
             let data = page["data"].as_array().unwrap();
             failed.extend(data.iter().filter_map(|delivery| delivery["seq"].as_u64()));
             match page["paging"]["next"] {
@@ -152,10 +153,11 @@ impl Subscriber {
         failed
     }
 
-    fn get(&self, tail: &str, calls: &mut Connection) -> Value {
-        let answer = call(calls, &self.tenant.ask("GET", &format!("/webhooks/{}{tail}", self.id)));
-        assert_eq!(answer.status, 200, "{answer:?}");
-        answer.json()
+    fn get(&self, tail: &str, connection: &mut Connection) -> Value {
+        let response =
+            call(connection, &self.tenant.request("GET", &format!("/webhooks/{}{tail}", self.id)));
+        assert_eq!(response.status, 200, "{response:?}");
+        response.json()
     }
 }
 
@@ -163,14 +165,14 @@ fn path(tenant: &Tenant) -> String {
     format!("/hooks/{}", tenant.account)
 }
 
-fn listed(store: &rusqlite::Connection, id: &str) -> BTreeMap<u64, Listed> {
+fn read_deliveries(store: &rusqlite::Connection, id: &str) -> BTreeMap<u64, DeliveryRow> {
     let query = "SELECT seq, template_id, status, attempts FROM delivery WHERE webhook_id = ?1";
     let mut query = store.prepare(query).unwrap();
     let row = |row: &rusqlite::Row<'_>| {
         let (seq, attempts): (i64, i64) = (row.get(0)?, row.get(3)?);
         let attempts = usize::try_from(attempts).unwrap();
-        let listed = Listed { template: row.get(1)?, status: row.get(2)?, attempts };
-        Ok((u64::try_from(seq).unwrap(), listed))
+        let delivery = DeliveryRow { template: row.get(1)?, status: row.get(2)?, attempts };
+        Ok((u64::try_from(seq).unwrap(), delivery))
     };
     query.query_map([id], row).unwrap().map(Result::unwrap).collect()
 }

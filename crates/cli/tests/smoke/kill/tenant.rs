@@ -1,5 +1,5 @@
-//! The two accounts of the kill harness: in one a valid template is approved at once, in the
-//! other a reviewer decides.
+//! The two accounts of the kill harness: one approves valid templates automatically, the other
+//! has a manual review.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use galley_domain::template::Review;
 use serde_json::Value;
 
 use crate::{
-    http::{Answer, Connection, Request},
+    http::{Connection, Request, Response},
     service::{KEY, PHONE, TOKEN, galley_json},
 };
 
@@ -32,37 +32,43 @@ pub(super) static TENANTS: [Tenant; 2] = [
 ];
 
 impl Tenant {
-    /// Makes the account; the first one is made by the service itself.
-    pub(super) fn found(&self, dir: &Path) {
+    /// Creates the account. The service creates the first account itself.
+    pub(super) fn create(&self, dir: &Path) {
         let Self { account, review, phone, key, token } = self;
         let name = ["account", "create", account, "--review", review.as_str()];
         let credentials = ["--phone", phone, "--key", key, "--token", token];
         galley_json(dir, &[&name[..], &credentials].concat());
     }
 
-    /// A request for whatever of the account.
-    pub(super) fn ask(&self, method: &'static str, tail: &str) -> Request {
+    /// A request below the account's base path.
+    pub(super) fn request(&self, method: &'static str, tail: &str) -> Request {
         let Self { phone, key, token, .. } = self;
         let path = format!("/api/v1.0/{phone}/{key}{tail}");
         Request::new(method, path).header("Authorization", &format!("Bearer {token}"))
     }
 
-    /// A request for one of its templates, or for what `tail` names instead.
-    pub(super) fn request(&self, method: &'static str, tail: &str) -> Request {
-        self.ask(method, &format!("/message_templates{tail}"))
+    /// A request below the path of the account's templates.
+    pub(super) fn template_request(&self, method: &'static str, tail: &str) -> Request {
+        self.request(method, &format!("/message_templates{tail}"))
     }
 
-    pub(super) fn with_body(&self, method: &'static str, tail: &str, body: &Value) -> Request {
-        let request = self.request(method, tail).header("Content-Type", "application/json");
+    pub(super) fn template_request_with_body(
+        &self,
+        method: &'static str,
+        tail: &str,
+        body: &Value,
+    ) -> Request {
+        let request =
+            self.template_request(method, tail).header("Content-Type", "application/json");
         request.body(body.to_string())
     }
 
-    pub(super) fn read(&self, tail: &str, calls: &mut Connection) -> Answer {
-        call(calls, &self.request("GET", tail))
+    pub(super) fn read_template(&self, tail: &str, connection: &mut Connection) -> Response {
+        call(connection, &self.template_request("GET", tail))
     }
 }
 
-pub(super) fn call(calls: &mut Connection, request: &Request) -> Answer {
-    calls.send(&request.bytes()).unwrap();
-    calls.answer().unwrap()
+pub(super) fn call(connection: &mut Connection, request: &Request) -> Response {
+    connection.send(&request.bytes()).unwrap();
+    connection.read_response().unwrap()
 }

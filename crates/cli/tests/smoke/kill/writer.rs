@@ -1,5 +1,5 @@
-//! A writer of the kill harness: creates templates, leads some of them through their lives, and
-//! fights with the others over some that belong to all.
+//! A writer of the kill harness: creates templates, changes and deletes some of them, and competes
+//! with the other writers for shared ones.
 
 use std::{
     io,
@@ -18,21 +18,21 @@ use galley_domain::{
 };
 
 use super::{
-    dice::Dice,
-    life::{self, Life},
-    sent::{Act, Change, Creation, Outcome, Sent, Wish},
+    expected_template::{self, ExpectedTemplate},
+    requests::{Action, ChangeRequest, CreateRequest, Operation, Outcome, SentRequest},
+    rng::Rng,
     tenant::Tenant,
 };
-use crate::http::{Answer, Connection, is_closed};
+use crate::http::{Connection, Response, is_closed};
 
-/// One creation in this many has a name that every writer tries to get.
-const CONTESTED: usize = 5;
+/// One create in this many has a name that every writer tries to create.
+const CONTESTED_NAME_INTERVAL: usize = 5;
 
-/// One step in this many is a fight, the same for all: so they meet.
-const FIGHT: usize = 5;
+/// One request in this many changes a shared template, for all writers alike: so they conflict.
+const SHARED_CHANGE_INTERVAL: usize = 5;
 
-/// How many templates of its own a writer changes; what it creates beyond them is left as it is.
-const OWN: usize = 4;
+/// Number of its own templates that a writer changes. It leaves the others unchanged.
+const MAX_OWN_TEMPLATES: usize = 4;
 
 const DECISIONS: [Trigger; 5] =
     [Trigger::Approve, Trigger::Reject, Trigger::Pause, Trigger::Resume, Trigger::Disable];
@@ -44,117 +44,129 @@ pub(super) struct Writer {
     pub(super) cycle: u32,
     pub(super) number: usize,
     pub(super) tenant: &'static Tenant,
-    pub(super) dice: Dice,
-    /// The templates that nobody else changes, as they have to be.
-    pub(super) own: Vec<Life>,
-    /// The ids of those that every writer of the account changes.
-    pub(super) fought: Vec<String>,
-    /// The number of its creations.
-    pub(super) made: usize,
+    pub(super) rng: Rng,
+    /// The expected state of the templates that only this writer changes.
+    pub(super) own: Vec<ExpectedTemplate>,
+    /// The ids of the templates that every writer of the account changes.
+    pub(super) shared: Vec<String>,
+    /// Number of creates sent.
+    pub(super) created: usize,
     /// The name of a template that it has deleted.
-    pub(super) freed: Option<String>,
+    pub(super) freed_name: Option<String>,
 }
 
-/// What a writer did.
+/// What a writer did until the kill.
 #[derive(Default)]
-pub(super) struct Worked {
-    /// Its requests in their order; at most the last one is of unknown outcome.
-    pub(super) sent: Vec<Sent>,
+pub(super) struct WriterResult {
+    /// Its requests, in order; at most the last one has an unknown outcome.
+    pub(super) sent: Vec<SentRequest>,
     /// The ids of its own templates.
     pub(super) own: Vec<String>,
-    /// Answers that were wrong whatever the others did.
-    pub(super) faults: Vec<String>,
+    /// Responses that are wrong regardless of the other writers.
+    pub(super) violations: Vec<String>,
 }
 
 impl Writer {
-    /// Sends one request after the other until the service is gone.
-    pub(super) fn work(
+    /// Sends requests, one at a time, until the service is killed.
+    pub(super) fn run(
         mut self,
         address: SocketAddr,
-        news: &Sender<()>,
+        acknowledge: &Sender<()>,
         ended: &AtomicBool,
-    ) -> Worked {
-        let mut calls = Connection::open(address).unwrap();
-        let mut worked = Worked::default();
+    ) -> WriterResult {
+        let mut connection = Connection::open(address).unwrap();
+        let mut result = WriterResult::default();
         let mut step = 0;
         while !ended.load(Ordering::Relaxed) {
             step += 1;
-            let wish = match self.next(step, &mut calls) {
-                Ok(Some(wish)) => wish,
+            let operation = match self.next_operation(step, &mut connection) {
+                Ok(Some(operation)) => operation,
                 Ok(None) => continue,
                 Err(error) => {
                     assert!(is_closed(&error), "{error}");
                     break;
                 }
             };
-            let mut sent = Sent::new(self.tenant, wish);
-            let delivered = calls.send(&sent.request().bytes());
+            let mut sent = SentRequest::new(self.tenant, operation);
+            let written = connection.send(&sent.request().bytes());
             sent.at = Instant::now();
-            match delivered.and_then(|()| calls.answer()) {
-                Ok(answer) => {
-                    worked.faults.extend(self.hear(&sent, &answer).err());
-                    if (200..300).contains(&answer.status) {
-                        sent.outcome = Outcome::Acknowledged(answer);
-                        let _ = news.send(());
+            match written.and_then(|()| connection.read_response()) {
+                Ok(response) => {
+                    result.violations.extend(self.check_response(&sent, &response).err());
+                    if (200..300).contains(&response.status) {
+                        sent.outcome = Outcome::Acknowledged(response);
+                        let _ = acknowledge.send(());
                     } else {
-                        sent.outcome = Outcome::Refused(answer);
+                        sent.outcome = Outcome::Refused(response);
                     }
-                    worked.sent.push(sent);
+                    result.sent.push(sent);
                 }
                 Err(error) => {
                     assert!(is_closed(&error), "{error}");
-                    worked.sent.push(sent);
+                    result.sent.push(sent);
                     break;
                 }
             }
         }
-        worked.own = self.own.into_iter().map(|life| life.id).collect();
-        worked
+        result.own = self.own.into_iter().map(|expected| expected.id).collect();
+        result
     }
 
-    /// What it asks for next. None: what it was to fight over is gone.
-    fn next(&mut self, step: usize, calls: &mut Connection) -> io::Result<Option<Wish>> {
-        if step.is_multiple_of(FIGHT) && !self.fought.is_empty() {
-            return Ok(self.fight(step / FIGHT, calls)?.map(Wish::Change));
+    /// The next operation; `None` if the shared template of this step is deleted.
+    fn next_operation(
+        &mut self,
+        step: usize,
+        connection: &mut Connection,
+    ) -> io::Result<Option<Operation>> {
+        if step.is_multiple_of(SHARED_CHANGE_INTERVAL) && !self.shared.is_empty() {
+            let round = step / SHARED_CHANGE_INTERVAL;
+            return Ok(self.shared_change(round, connection)?.map(Operation::Change));
         }
-        let changes = !self.own.is_empty() && self.dice.below(5) < 3;
-        Ok(Some(if changes { Wish::Change(self.change()) } else { Wish::Create(self.creation()) }))
+        let changes = !self.own.is_empty() && self.rng.below(5) < 3;
+        Ok(Some(if changes {
+            Operation::Change(self.own_change())
+        } else {
+            Operation::Create(self.create())
+        }))
     }
 
-    /// Takes note of an answer, unless it cannot be the right one.
-    fn hear(&mut self, sent: &Sent, answer: &Answer) -> Result<(), String> {
-        let refused = |refusal| life::is_refused(answer, refusal);
-        let is_right = match &sent.wish {
-            Wish::Create(creation) if answer.status == 201 => {
-                let id = answer.json()["id"].as_str().unwrap_or_default().to_owned();
-                if !creation.contested && self.own.len() < OWN {
-                    self.own.push(Life::born(self.tenant, &id, creation));
+    /// Checks a response and updates the expected state, or reports that the response is wrong.
+    fn check_response(&mut self, sent: &SentRequest, response: &Response) -> Result<(), String> {
+        let refused = |refusal| expected_template::is_refused(response, refusal);
+        let is_right = match &sent.operation {
+            Operation::Create(create) if response.status == 201 => {
+                let id = response.json()["id"].as_str().unwrap_or_default().to_owned();
+                if !create.contested && self.own.len() < MAX_OWN_TEMPLATES {
+                    self.own.push(ExpectedTemplate::created(self.tenant, &id, create));
                 }
                 true
             }
-            Wish::Create(creation) => creation.contested && refused(life::NAME_TAKEN),
-            Wish::Change(change) if change.contested => match answer.status {
-                412 => refused(life::OUTDATED) && answer.header("etag") != change.tag().as_deref(),
-                404 => refused(life::UNKNOWN),
+            Operation::Create(create) => create.contested && refused(expected_template::NAME_TAKEN),
+            Operation::Change(change) if change.contested => match response.status {
+                412 => {
+                    refused(expected_template::OUTDATED)
+                        && response.header("etag") != change.etag().as_deref()
+                }
+                404 => refused(expected_template::UNKNOWN),
                 status => status == if change.is_delete() { 204 } else { 200 },
             },
-            Wish::Change(change) => {
-                let place = self.own.iter().position(|life| life.id == change.id).unwrap();
-                let life = self.own.swap_remove(place);
-                match life.after(change) {
-                    Ok(after) if after.is_acknowledged(answer) => {
-                        if after.gone {
-                            self.freed = self.freed.take().or(Some(after.name));
+            Operation::Change(change) => {
+                let index = self.own.iter().position(|expected| expected.id == change.id).unwrap();
+                let expected = self.own.swap_remove(index);
+                match expected.after(change) {
+                    Ok(after) if after.matches_change_response(response) => {
+                        if after.deleted {
+                            self.freed_name = self.freed_name.take().or(Some(after.name));
                         } else {
                             self.own.push(after);
                         }
                         true
                     }
                     Err(refusal) if refused(refusal) => {
-                        self.own.push(life);
+                        self.own.push(expected);
                         true
                     }
-                    // From here on nobody knows what to expect of it.
+                    // The expected state is unknown from here on.
                     _ => false,
                 }
             }
@@ -162,83 +174,88 @@ impl Writer {
         if is_right {
             Ok(())
         } else {
-            Err(format!("wrong answer: {:?} was answered {answer:?}", sent.wish))
+            Err(format!("wrong response to {:?}: {response:?}", sent.operation))
         }
     }
 
-    /// Now and then a name that was freed is taken again.
-    fn creation(&mut self) -> Creation {
-        self.made += 1;
-        let Self { cycle, number, made, .. } = *self;
-        let freed = if self.dice.coin() { self.freed.take() } else { None };
-        let contested = made.is_multiple_of(CONTESTED) && freed.is_none();
+    /// A create, sometimes with the name of a deleted template.
+    fn create(&mut self) -> CreateRequest {
+        self.created += 1;
+        let Self { cycle, number, created, .. } = *self;
+        let freed = if self.rng.coin() { self.freed_name.take() } else { None };
+        let contested = created.is_multiple_of(CONTESTED_NAME_INTERVAL) && freed.is_none();
         let name = match freed {
             Some(name) => name,
-            None if contested => format!("contested_{cycle}_{made}"),
-            None => format!("sent_{cycle}_{number}_{made}"),
+            None if contested => format!("contested_{cycle}_{created}"),
+            None => format!("sent_{cycle}_{number}_{created}"),
         };
-        let key = self.dice.coin().then(|| format!("key-{cycle}-{number}-{made}"));
-        Creation { document: self.dice.document(&name), name, key, contested }
+        let key = self.rng.coin().then(|| format!("key-{cycle}-{number}-{created}"));
+        CreateRequest { document: self.rng.document(&name), name, key, contested }
     }
 
-    /// A change of one of its own templates. Some are not possible and have to be refused.
-    fn change(&mut self) -> Change {
-        let place = self.dice.below(self.own.len() as u64);
-        let life = &self.own[usize::try_from(place).unwrap()];
-        let dice = &mut self.dice;
-        let act = match dice.below(20) {
-            0..=9 if life.state.hold == Some(Hold::Disabled) => Act::Delete,
-            0..=5 => edit(dice),
+    /// A change of one of its own templates. The service must refuse some of the changes.
+    fn own_change(&mut self) -> ChangeRequest {
+        let index = self.rng.below(self.own.len() as u64);
+        let expected = &self.own[usize::try_from(index).unwrap()];
+        let rng = &mut self.rng;
+        let action = match rng.below(20) {
+            0..=9 if expected.state.hold == Some(Hold::Disabled) => Action::Delete,
+            0..=5 => edit(rng),
             6..=8 => {
-                let components = dice.coin().then(|| Arc::new(dice.components()));
-                Act::Edit { components, category: Some(*dice.pick(&CATEGORIES)) }
+                let components = rng.coin().then(|| Arc::new(rng.components()));
+                Action::Edit { components, category: Some(*rng.pick(&CATEGORIES)) }
             }
-            9 | 10 => Act::Restore(1 + dice.below(life.state.version + 1)),
+            9 | 10 => Action::Restore(1 + rng.below(expected.state.version + 1)),
             11..=18 => {
-                let possible = life.state.possible_triggers(life.tenant.review);
-                let is_soft = |it: &Trigger| *it != Trigger::Disable && possible.contains(it);
-                let soft: Vec<Trigger> = DECISIONS.into_iter().filter(is_soft).collect();
-                let any = soft.is_empty() || dice.below(8) == 0;
-                decide(dice, if any { &DECISIONS } else { &soft })
+                let possible = expected.state.possible_triggers(expected.tenant.review);
+                let is_usual = |it: &Trigger| *it != Trigger::Disable && possible.contains(it);
+                let usual: Vec<Trigger> = DECISIONS.into_iter().filter(is_usual).collect();
+                let any = usual.is_empty() || rng.below(8) == 0;
+                decide(rng, if any { &DECISIONS } else { &usual })
             }
-            _ => Act::Delete,
+            _ => Action::Delete,
         };
-        let if_match = match dice.below(10) {
+        let if_match = match rng.below(10) {
             0..=4 => None,
-            5..=8 => Some(life.revision()),
-            _ => Some(life.revision() + 1),
+            5..=8 => Some(expected.revision()),
+            _ => Some(expected.revision() + 1),
         };
-        Change { id: life.id.clone(), act, if_match, contested: false }
+        ChangeRequest { id: expected.id.clone(), action, if_match, contested: false }
     }
 
-    /// Reads what all fight over and changes it, if nobody else is faster. None: it is gone.
-    fn fight(&mut self, round: usize, calls: &mut Connection) -> io::Result<Option<Change>> {
-        let id = self.fought[round % self.fought.len()].clone();
-        calls.send(&self.tenant.request("GET", &format!("/{id}")).bytes())?;
-        let answer = calls.answer()?;
-        if answer.status == 404 {
-            self.fought.retain(|it| *it != id);
+    /// Reads a shared template and returns a change of the revision read; `None` if the template is
+    /// deleted.
+    fn shared_change(
+        &mut self,
+        round: usize,
+        connection: &mut Connection,
+    ) -> io::Result<Option<ChangeRequest>> {
+        let id = self.shared[round % self.shared.len()].clone();
+        connection.send(&self.tenant.template_request("GET", &format!("/{id}")).bytes())?;
+        let response = connection.read_response()?;
+        if response.status == 404 {
+            self.shared.retain(|it| *it != id);
             return Ok(None);
         }
-        let revision = answer.header("etag").and_then(|tag| tag.trim_matches('"').parse().ok());
-        let dice = &mut self.dice;
-        let act = match (answer.json()["status"].as_str(), dice.below(16)) {
-            (_, 0) | (Some("DISABLED"), _) => Act::Delete,
-            (_, 1) => decide(dice, &[Trigger::Disable]),
-            (Some("PENDING"), 2..=9) => decide(dice, &[Trigger::Approve, Trigger::Reject]),
-            (Some("APPROVED"), 2..=6) => decide(dice, &[Trigger::Pause]),
-            (Some("PAUSED"), 2..=9) => decide(dice, &[Trigger::Resume]),
-            _ => edit(dice),
+        let revision = response.header("etag").and_then(|etag| etag.trim_matches('"').parse().ok());
+        let rng = &mut self.rng;
+        let action = match (response.json()["status"].as_str(), rng.below(16)) {
+            (_, 0) | (Some("DISABLED"), _) => Action::Delete,
+            (_, 1) => decide(rng, &[Trigger::Disable]),
+            (Some("PENDING"), 2..=9) => decide(rng, &[Trigger::Approve, Trigger::Reject]),
+            (Some("APPROVED"), 2..=6) => decide(rng, &[Trigger::Pause]),
+            (Some("PAUSED"), 2..=9) => decide(rng, &[Trigger::Resume]),
+            _ => edit(rng),
         };
-        Ok(Some(Change { id, act, if_match: Some(revision.unwrap()), contested: true }))
+        Ok(Some(ChangeRequest { id, action, if_match: Some(revision.unwrap()), contested: true }))
     }
 }
 
-fn edit(dice: &mut Dice) -> Act {
-    Act::Edit { components: Some(Arc::new(dice.components())), category: None }
+fn edit(rng: &mut Rng) -> Action {
+    Action::Edit { components: Some(Arc::new(rng.components())), category: None }
 }
 
-fn decide(dice: &mut Dice, triggers: &[Trigger]) -> Act {
-    let trigger = *dice.pick(triggers);
-    Act::Decide(trigger, (dice.below(4) > 0).then(|| dice.text(300)))
+fn decide(rng: &mut Rng, triggers: &[Trigger]) -> Action {
+    let trigger = *rng.pick(triggers);
+    Action::Decide(trigger, (rng.below(4) > 0).then(|| rng.text(300)))
 }

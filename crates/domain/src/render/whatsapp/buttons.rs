@@ -11,7 +11,7 @@ use crate::{
     },
     rulebook::ParameterFormat,
     validation::placeholders,
-    violation::{Rule, TextViolation, ViolationCollector, shortened},
+    violation::{Rule, TextViolation, ViolationCollector, truncated},
 };
 
 const PAYLOAD_MAX: usize = 256;
@@ -158,7 +158,7 @@ fn render_url_button<'a>(
         return Some(RenderedButton { shown: Some(Button::Url { text: label, url }), sent: None });
     };
     let expected = || ExpectedValue {
-        description: format!("the end of the URL of the button `{}`", shortened(&label)),
+        description: format!("the end of the URL of the button `{}`", truncated(&label)),
         sample: sample(button),
     };
     let check = |end: &str| value::check_url_end(base, end, ADDRESS_MAX);

@@ -27,7 +27,7 @@ fn check_authentication(component: ObjectView<'_>, violations: &mut ViolationCol
     if let Some(component_type) = component.text("type")
         && !COMPONENTS.iter().any(|it| component.is(it))
     {
-        component.tell(violations, || {
+        component.report(violations, || {
             let message =
                 format!("is a {component_type}, which AUTHENTICATION templates do not support");
             let hint = "remove it; BODY, FOOTER and BUTTONS are supported";
@@ -36,11 +36,11 @@ fn check_authentication(component: ObjectView<'_>, violations: &mut ViolationCol
     }
     if has_text_field(component) && component.has("text") {
         // Replaces all other violations of the text and its samples.
-        component.take_back("text", violations);
+        component.retract_field("text", violations);
         if component.is("BODY") {
-            component.take_back("example", violations);
+            component.retract_field("example", violations);
         }
-        component.tell_at("text", violations, || {
+        component.report_field("text", violations, || {
             let message =
                 "is not allowed in an AUTHENTICATION template: WhatsApp generates the text";
             TextViolation::new(Rule::AuthenticationText, message).hint("remove it")
@@ -48,7 +48,7 @@ fn check_authentication(component: ObjectView<'_>, violations: &mut ViolationCol
     }
     // The table rejects the `example` of a footer.
     if component.is("BODY") && component.has("example") {
-        component.tell_at("example", violations, || {
+        component.report_field("example", violations, || {
             let message =
                 "is not allowed in an AUTHENTICATION template: WhatsApp generates the text";
             TextViolation::new(Rule::SamplesNotAllowed, message).hint("remove it")
@@ -60,12 +60,12 @@ fn check_authentication(component: ObjectView<'_>, violations: &mut ViolationCol
 fn check_otp_button(document: &DocumentView<'_>, violations: &mut ViolationCollector) {
     let hint = "an AUTHENTICATION template has exactly one button, of type OTP";
     for button in document.buttons().filter(|it| it.text("type").is_some() && !it.is("OTP")) {
-        button.tell(violations, || {
+        button.report(violations, || {
             TextViolation::new(Rule::AuthenticationButton, "is not an OTP button").hint(hint)
         });
     }
     if document.root.has("components") && document.component("BUTTONS").is_none() {
-        document.root.tell_at("components", violations, || {
+        document.root.report_field("components", violations, || {
             TextViolation::new(Rule::AuthenticationButton, "has no OTP button").hint(hint)
         });
     }
@@ -74,13 +74,13 @@ fn check_otp_button(document: &DocumentView<'_>, violations: &mut ViolationColle
 /// Templates of other categories contain their texts, and no fields for one-time codes.
 fn check_other(component: ObjectView<'_>, violations: &mut ViolationCollector) {
     if has_text_field(component) && !component.has("text") {
-        component.tell_at("text", violations, || {
+        component.report_field("text", violations, || {
             let hint = "only AUTHENTICATION templates have no text of their own";
             TextViolation::new(Rule::Required, "is required").hint(hint)
         });
     }
     for field in FIELDS.iter().filter(|field| has_text_field(component) && component.has(field)) {
-        component.tell_at(field, violations, || {
+        component.report_field(field, violations, || {
             let message = "is allowed only in AUTHENTICATION templates";
             TextViolation::new(Rule::AuthenticationOnly, message).hint("remove it")
         });

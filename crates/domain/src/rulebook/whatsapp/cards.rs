@@ -105,7 +105,7 @@ pub(super) fn check(document: &DocumentView<'_>, violations: &mut ViolationColle
     for card in carousel.cards().filter(|card| card.has("components")) {
         for required in ["HEADER", "BUTTONS"] {
             if card.component(required).is_none() {
-                card.tell_at("components", violations, || {
+                card.report_field("components", violations, || {
                     let message = format!("has no {required} component, which every card requires");
                     TextViolation::new(Rule::CardIncomplete, message)
                         .hint(format!("add a {required} component"))
@@ -118,7 +118,7 @@ pub(super) fn check(document: &DocumentView<'_>, violations: &mut ViolationColle
             continue;
         };
         if let Some(difference) = difference(first, &layout) {
-            card.tell(violations, || {
+            card.report(violations, || {
                 let message = format!("differs from the first card in {difference}");
                 TextViolation::new(Rule::CardsDiffer, message)
                     .hint("use the same layout for all cards")

@@ -10,7 +10,7 @@ use crate::{
         Check,
         view::{DocumentView, ObjectView},
     },
-    violation::{TextViolation, ViolationCollector, shortened},
+    violation::{TextViolation, ViolationCollector, truncated},
 };
 
 pub(super) const ALL: &[Check] = &[
@@ -41,7 +41,7 @@ fn check_ttl(document: &DocumentView<'_>, violations: &mut ViolationCollector) {
     if (*min..=*max).contains(&seconds) || (seconds == -1 && *allows_default) {
         return;
     }
-    document.root.tell_at("message_send_ttl_seconds", violations, || {
+    document.root.report_field("message_send_ttl_seconds", violations, || {
         let category = category.as_str();
         let message = format!("is {seconds}; {category} templates allow {min} to {max} seconds");
         let or = if *allows_default { ", or `-1` for 30 days" } else { "" };
@@ -51,12 +51,12 @@ fn check_ttl(document: &DocumentView<'_>, violations: &mut ViolationCollector) {
 }
 
 fn check_button_counts(document: &DocumentView<'_>, violations: &mut ViolationCollector) {
-    for component in document.holders().filter_map(|it| it.component("BUTTONS")) {
+    for component in document.component_owners().filter_map(|it| it.component("BUTTONS")) {
         // Collected once, because the loop below iterates over them for each type.
         let present: Vec<ObjectView<'_>> = component.buttons().collect();
         for (button_type, max) in buttons::MAX_PER_TYPE {
             if let Some(extra) = present.iter().filter(|it| it.is(button_type)).nth(*max) {
-                extra.tell(violations, || {
+                extra.report(violations, || {
                     let message = format!("exceeds the limit of {max} for {button_type} buttons");
                     TextViolation::new(Rule::ButtonCount, message).hint("remove it")
                 });
@@ -74,7 +74,7 @@ fn check_quick_replies(document: &DocumentView<'_>, violations: &mut ViolationCo
         changes += usize::from(differs);
         previous = Some(button);
         if changes == 2 {
-            button.tell(violations, || {
+            button.report(violations, || {
                 let message = "breaks the order of the buttons: quick replies must be adjacent";
                 let hint = "put all quick replies before or after the other buttons";
                 TextViolation::new(Rule::QuickRepliesApart, message).hint(hint)
@@ -82,7 +82,7 @@ fn check_quick_replies(document: &DocumentView<'_>, violations: &mut ViolationCo
             break;
         }
     }
-    for buttons in document.holders().filter_map(|it| it.component("BUTTONS")) {
+    for buttons in document.component_owners().filter_map(|it| it.component("BUTTONS")) {
         check_reply_labels(buttons, violations);
     }
 }
@@ -92,8 +92,8 @@ fn check_reply_labels(buttons: ObjectView<'_>, violations: &mut ViolationCollect
     for (number, reply) in replies().enumerate() {
         let Some(label) = reply.text("text") else { continue };
         if replies().take(number).any(|it| it.text("text") == Some(label)) {
-            reply.tell_at("text", violations, || {
-                let message = format!("repeats the quick reply label `{}`", shortened(label));
+            reply.report_field("text", violations, || {
+                let message = format!("repeats the quick reply label `{}`", truncated(label));
                 TextViolation::new(Rule::LabelRepeated, message).hint("use a different label")
             });
         }
@@ -106,15 +106,15 @@ fn check_single_buttons(document: &DocumentView<'_>, violations: &mut ViolationC
     for button in document.buttons() {
         let sources = SOURCES.iter().filter(|field| button.has(field)).count();
         if button.is("FLOW") && sources != 1 {
-            button.tell(violations, || {
+            button.report(violations, || {
                 let message = format!("specifies {sources} flows; exactly one is required");
                 let hint = "specify exactly one of `flow_id`, `flow_name` and `flow_json`";
                 TextViolation::new(Rule::FlowSource, message).hint(hint)
             });
         }
         let refused = matches!(button.get("zero_tap_terms_accepted"), Some(Json::Bool(false)));
-        if button.is("OTP") && button.says("otp_type", "ZERO_TAP") && refused {
-            button.tell_at("zero_tap_terms_accepted", violations, || {
+        if button.is("OTP") && button.field_equals("otp_type", "ZERO_TAP") && refused {
+            button.report_field("zero_tap_terms_accepted", violations, || {
                 let message = "is false; ZERO_TAP requires that you accept its terms";
                 let hint = "use `true`, or the `otp_type` ONE_TAP or COPY_CODE";
                 TextViolation::new(Rule::TermsNotAccepted, message).hint(hint)
@@ -129,7 +129,7 @@ fn check_offer(document: &DocumentView<'_>, violations: &mut ViolationCollector)
     let expires = matches!(details.and_then(|it| it.get("has_expiration")), Some(Json::Bool(true)));
     let buttons = document.component("BUTTONS").unwrap_or(offer);
     let mut add = |object: ObjectView<'_>, message: &str, hint: &str| {
-        object.tell(violations, || TextViolation::new(Rule::OfferButtons, message).hint(hint));
+        object.report(violations, || TextViolation::new(Rule::OfferButtons, message).hint(hint));
     };
     let url_buttons = || document.buttons().filter(|it| it.is("URL"));
     if url_buttons().next().is_none() {
@@ -170,7 +170,7 @@ fn check_offer_coupon(button: ObjectView<'_>, violations: &mut ViolationCollecto
         longer_than(code, MAX_OFFER_COUPON_CHARS) && !longer_than(code, MAX_COUPON_CHARS)
     };
     let Some(code) = code.filter(too_long) else { return };
-    button.tell_at("example", violations, || {
+    button.report_field("example", violations, || {
         let length = code.chars().count();
         let message = format!(
             "has {length} characters; at most {MAX_OFFER_COUPON_CHARS} are allowed in an offer"

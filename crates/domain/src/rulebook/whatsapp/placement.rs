@@ -102,7 +102,7 @@ impl PlacementRule {
         match self.position {
             Position::Component => document.component(self.value),
             Position::Header => {
-                document.component("HEADER").filter(|it| it.says("format", self.value))
+                document.component("HEADER").filter(|it| it.field_equals("format", self.value))
             }
             Position::Button => document.button(self.value),
         }
@@ -119,14 +119,14 @@ pub(super) fn check(document: &DocumentView<'_>, violations: &mut ViolationColle
             check_category(rule, element, document, violations);
             check_components(rule, document, violations);
             if rule.only_button && document.buttons().nth(1).is_some() {
-                element.tell(violations, || {
+                element.report(violations, || {
                     let message =
                         format!("is of type {}, which must be the only button", rule.value);
                     TextViolation::new(Rule::ButtonAlone, message).hint("remove the other buttons")
                 });
             }
             if rule.requires_header && document.component("HEADER").is_none() {
-                element.tell(violations, || {
+                element.report(violations, || {
                     let message = format!("is of type {}, which requires a header", rule.value);
                     let formats = rule.headers.unwrap_or_default().join(" or ");
                     let hint = format!("add a HEADER of format {formats}");
@@ -146,13 +146,14 @@ fn check_category(
     let Some(category) = document.category else { return };
     let header = document.component("HEADER");
     let allows_marketing = rule.marketing_with.is_some_and(|(field, formats)| {
-        let matches = |header: ObjectView<'_>| formats.iter().any(|it| header.says("format", it));
+        let matches =
+            |header: ObjectView<'_>| formats.iter().any(|it| header.field_equals("format", it));
         document.root.has(field) || header.is_some_and(matches)
     });
     if rule.categories.contains(&category) || (allows_marketing && category == Marketing) {
         return;
     }
-    element.tell(violations, || {
+    element.report(violations, || {
         let (value, found) = (rule.value, category.as_str());
         let allowed: Vec<&str> = rule.categories.iter().map(|it| it.as_str()).collect();
         let message = format!("is of type {value}, which {found} templates do not support");
@@ -175,7 +176,7 @@ fn check_components(
                   what: &str,
                   allowed: &[&str],
                   violations: &mut ViolationCollector| {
-        object.tell(violations, || {
+        object.report(violations, || {
             let message = format!("is of type {what}, which {} does not allow", rule.value);
             let hint = match allowed {
                 [] => "remove it".to_owned(),
@@ -214,7 +215,7 @@ fn check_body_length(
     if longer_than(text, MAX_BODY_CHARS) {
         return;
     }
-    body.tell_at("text", violations, || {
+    body.report_field("text", violations, || {
         let length = text.chars().count();
         let message =
             format!("has {length} characters; at most {max} are allowed with {}", rule.value);
@@ -226,14 +227,14 @@ fn check_body_length(
 /// Requires a PRODUCT header and an SPM button to appear together; a card may have a URL button
 /// instead.
 pub(super) fn check_products(document: &DocumentView<'_>, violations: &mut ViolationCollector) {
-    for (number, holder) in document.holders().enumerate() {
+    for (number, holder) in document.component_owners().enumerate() {
         // The first holder is the message itself.
         let is_card = number > 0;
-        let header = holder.component("HEADER").filter(|it| it.says("format", "PRODUCT"));
+        let header = holder.component("HEADER").filter(|it| it.field_equals("format", "PRODUCT"));
         let buttons = || holder.component("BUTTONS").into_iter().flat_map(ObjectView::buttons);
         let is_spm = |it: &ObjectView<'_>| it.is("SPM");
         if let Some(button) = buttons().find(is_spm).filter(|_| header.is_none()) {
-            button.tell(violations, || {
+            button.report(violations, || {
                 let message = "is an SPM button without a HEADER of format PRODUCT";
                 TextViolation::new(Rule::ProductHeader, message)
                     .hint("add a HEADER of format PRODUCT")
@@ -241,7 +242,7 @@ pub(super) fn check_products(document: &DocumentView<'_>, violations: &mut Viola
         }
         let shows_product = |it: ObjectView<'_>| is_spm(&it) || (is_card && it.is("URL"));
         if let Some(header) = header.filter(|_| !buttons().any(shows_product)) {
-            header.tell(violations, || {
+            header.report(violations, || {
                 let message = "is a PRODUCT header without a button for the product";
                 TextViolation::new(Rule::ProductHeader, message).hint("add an SPM button")
             });
@@ -255,14 +256,14 @@ pub(super) fn check_products(document: &DocumentView<'_>, violations: &mut Viola
 /// Requires that a product card has one button and no body.
 fn check_product_card(card: ObjectView<'_>, violations: &mut ViolationCollector) {
     if let Some(body) = card.component("BODY") {
-        body.tell(violations, || {
+        body.report(violations, || {
             let message = "is a BODY, which product cards do not support";
             TextViolation::new(Rule::ComponentUnfit, message).hint("remove it")
         });
     }
     let mut buttons = card.component("BUTTONS").into_iter().flat_map(ObjectView::buttons);
     if let Some(second) = buttons.nth(1) {
-        second.tell(violations, || {
+        second.report(violations, || {
             let message = "is a second button on a product card";
             TextViolation::new(Rule::ButtonAlone, message).hint("keep one button, SPM or URL")
         });

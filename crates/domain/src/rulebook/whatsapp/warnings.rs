@@ -11,7 +11,7 @@ use crate::{
 const PRODUCT_CARDS: usize = 2;
 
 pub(super) fn collect(document: &DocumentView<'_>, warnings: &mut Warnings) {
-    for holder in document.holders() {
+    for holder in document.component_owners() {
         for button in holder.component("BUTTONS").into_iter().flat_map(ObjectView::buttons) {
             check_label(button, warnings);
             check_coupon_sample(button, warnings);
@@ -54,7 +54,7 @@ fn check_coupon_sample(button: ObjectView<'_>, warnings: &mut Warnings) {
 fn check_product_cards(document: &DocumentView<'_>, warnings: &mut Warnings) {
     let Some(carousel) = document.component("CAROUSEL") else { return };
     let shows_product = |card: ObjectView<'_>| {
-        card.component("HEADER").is_some_and(|header| header.says("format", "PRODUCT"))
+        card.component("HEADER").is_some_and(|header| header.field_equals("format", "PRODUCT"))
     };
     let count = carousel.cards().count();
     if count > PRODUCT_CARDS && carousel.cards().all(shows_product) {

@@ -4,7 +4,7 @@ use crate::{
     document::text::has_byte,
     rulebook::ParameterFormat,
     validation::{placeholders, warnings::links},
-    violation::{Rule, Span, TextViolation, shortened},
+    violation::{Rule, Span, TextViolation, truncated},
 };
 
 /// Maximum length of a phone number under the `whatsapp` rulebook, in characters.
@@ -19,10 +19,10 @@ pub(super) fn check_url(text: &str, violations: &mut Vec<TextViolation>) {
     let Some(rest) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) else {
         let hint = match text.split_once("://") {
             Some((scheme, rest)) if scheme.to_lowercase().starts_with("http") => {
-                format!("did you mean `https://{}`?", shortened(rest))
+                format!("did you mean `https://{}`?", truncated(rest))
             }
             Some(_) => "only http and https URLs are accepted".to_owned(),
-            None => format!("did you mean `https://{}`?", shortened(text.trim_start_matches('/'))),
+            None => format!("did you mean `https://{}`?", truncated(text.trim_start_matches('/'))),
         };
         violations.push(invalid_scheme(hint));
         return;
@@ -84,7 +84,7 @@ fn scheme_hint(scheme: Option<&str>, text: &str) -> String {
             "begin with a fixed URL and put the placeholder after it: `https://shop.example/{{1}}`"
                 .to_owned()
         }
-        None => format!("did you mean `https://{}`?", shortened(plain)),
+        None => format!("did you mean `https://{}`?", truncated(plain)),
     }
 }
 
@@ -157,7 +157,7 @@ pub(super) fn check_phone(text: &str, violations: &mut Vec<TextViolation>) -> Op
         return None;
     }
     let violation =
-        TextViolation::new(Rule::PhoneForm, format!("`{}` is not a phone number", shortened(text)));
+        TextViolation::new(Rule::PhoneForm, format!("`{}` is not a phone number", truncated(text)));
     // Suggest the number without common separators.
     let digits: String =
         text.chars().filter(|it| !matches!(it, ' ' | '-' | '.' | '/' | '(' | ')')).collect();
@@ -186,7 +186,7 @@ pub(super) fn check_whatsapp_phone(
     let is_allowed = |it: u8| it.is_ascii_digit() || matches!(it, b' ' | b'-' | b'.' | b'(' | b')');
     if text.len() > MAX_PHONE_CHARS || digits < MIN_PHONE_DIGITS || !number.bytes().all(is_allowed)
     {
-        let message = format!("`{}` is not a phone number", shortened(text));
+        let message = format!("`{}` is not a phone number", truncated(text));
         let hint =
             "write the country code and the number, in at most 20 characters: `+15550001111`";
         violations.push(TextViolation::new(Rule::PhoneForm, message).hint(hint));

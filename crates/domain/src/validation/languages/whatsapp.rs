@@ -3,7 +3,7 @@
 
 use crate::{
     validation::languages,
-    violation::{Rule, TextViolation, shortened},
+    violation::{Rule, TextViolation, truncated},
 };
 
 /// Every code, in alphabetical order.
@@ -25,7 +25,7 @@ pub(crate) fn check(text: &str, violations: &mut Vec<TextViolation>) {
     if CODES.binary_search(&text).is_ok() {
         return;
     }
-    let message = format!("`{}` is not a language that WhatsApp supports", shortened(text));
+    let message = format!("`{}` is not a language that WhatsApp supports", truncated(text));
     let violation = TextViolation::new(Rule::LanguageUnsupported, message);
     violations.push(match suggestion(text) {
         Some(code) => violation.hint(format!("did you mean `{code}`?")),

@@ -1,7 +1,7 @@
 //! Field types with more than one accepted notation, and free-form JSON.
 
 use super::{
-    Field, Json, ObjectSchema, Reader, ResolvedSchema, Rule, Segment, TextViolation, counted,
+    Field, Json, ObjectSchema, Reader, ResolvedSchema, Rule, Segment, TextViolation, pluralized,
 };
 
 impl<'d> Reader<'d> {
@@ -71,7 +71,7 @@ impl<'d> Reader<'d> {
         let length = self.canonical.len() - start;
         if length > max_bytes {
             let message = format!("has {length} bytes; at most {max_bytes} are allowed");
-            let hint = format!("shorten it by {}", counted(length - max_bytes, "byte"));
+            let hint = format!("shorten it by {}", pluralized(length - max_bytes, "byte"));
             self.report(TextViolation::new(Rule::TooLong, message).hint(hint));
         }
     }

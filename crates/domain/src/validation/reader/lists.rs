@@ -1,6 +1,8 @@
 //! Reads lists: their items, their length and their required tags.
 
-use super::{Json, ObjectList, Reader, Rule, Segment, TaggedList, TextViolation, are, counted};
+use super::{
+    Json, ObjectList, Reader, Rule, Segment, TaggedList, TextViolation, is_or_are, pluralized,
+};
 
 impl<'d> Reader<'d> {
     pub(super) fn tagged_list(&mut self, list: &'static TaggedList, value: &'d Json<'d>) {
@@ -39,8 +41,8 @@ impl<'d> Reader<'d> {
 
     fn check_min(&mut self, min: usize, title: &str, items: &'d [Json<'d>]) {
         if items.len() < min {
-            let count = counted(items.len(), "item");
-            let message = format!("has {count}; at least {min} {} required", are(min));
+            let count = pluralized(items.len(), "item");
+            let message = format!("has {count}; at least {min} {} required", is_or_are(min));
             let article = if title.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
             let hint = format!("add {article} {title}");
             self.report(TextViolation::new(Rule::TooFew, message).hint(hint));
@@ -50,9 +52,9 @@ impl<'d> Reader<'d> {
     /// The items up to the limit. Further ones are a single violation and are not read.
     fn check_max(&mut self, max: usize, items: &'d [Json<'d>]) -> &'d [Json<'d>] {
         if items.len() > max {
-            let count = counted(items.len(), "item");
-            let message = format!("has {count}; at most {max} {} allowed", are(max));
-            let hint = format!("remove {}", counted(items.len() - max, "item"));
+            let count = pluralized(items.len(), "item");
+            let message = format!("has {count}; at most {max} {} allowed", is_or_are(max));
+            let hint = format!("remove {}", pluralized(items.len() - max, "item"));
             self.report(TextViolation::new(Rule::TooMany, message).hint(hint));
         }
         &items[..items.len().min(max)]

@@ -2,7 +2,7 @@
 
 use super::{
     Field, FieldType, Json, ParameterFormat, Reader, Rule, SampleFormat, Segment, StringFormat,
-    StringRule, TextViolation, counted, shortened,
+    StringRule, TextViolation, pluralized, truncated,
 };
 
 /// The rule for a sample value.
@@ -50,7 +50,7 @@ impl<'d> Reader<'d> {
                     self.at(Segment::Index(0), |reader| reader.text(rule, item));
                 }
                 items => {
-                    let count = counted(items.len(), "item");
+                    let count = pluralized(items.len(), "item");
                     let message = format!("has {count}; exactly 1 is required");
                     let hint = "write a single string, or a list with one string";
                     self.report(TextViolation::new(Rule::SamplesCount, message).hint(hint));
@@ -75,7 +75,7 @@ impl<'d> Reader<'d> {
                         self.at(Segment::Index(0), |reader| reader.wrong_type("a list", other));
                     }
                     _ => {
-                        let count = counted(outer.len(), "item");
+                        let count = pluralized(outer.len(), "item");
                         let message = format!("has {count}; exactly 1 list is required");
                         let hint = "write `[[\"first sample\", \"second sample\"]]`";
                         self.report(TextViolation::new(Rule::SamplesCount, message).hint(hint));
@@ -125,13 +125,13 @@ impl<'d> Reader<'d> {
     fn check_sample_count(&mut self, given: usize) -> usize {
         let expected = self.placeholders.unwrap_or_default();
         if given != expected {
-            let samples = counted(given, "sample");
-            let placeholders = counted(expected, "distinct placeholder");
+            let samples = pluralized(given, "sample");
+            let placeholders = pluralized(expected, "distinct placeholder");
             let message = format!("has {samples} for {placeholders}");
             let hint = if given < expected {
-                format!("add {}", counted(expected - given, "sample"))
+                format!("add {}", pluralized(expected - given, "sample"))
             } else {
-                format!("remove {}", counted(given - expected, "sample"))
+                format!("remove {}", pluralized(given - expected, "sample"))
             };
             self.report(TextViolation::new(Rule::SamplesCount, message).hint(hint));
         }
@@ -196,11 +196,11 @@ impl<'d> Reader<'d> {
     fn unknown_sample_name(&mut self, name: &str, names: &[&str]) {
         let message = format!(
             "`{}` is not a placeholder of the text, or already has a sample",
-            shortened(name)
+            truncated(name)
         );
         let bare = name.trim_matches(['{', '}', ' ']);
         let hint = if bare != name && names.contains(&bare) {
-            format!("write it without braces: `{}`", shortened(bare))
+            format!("write it without braces: `{}`", truncated(bare))
         } else {
             "name each placeholder of the text once".to_owned()
         };

@@ -10,7 +10,7 @@ use icu_properties::{
 };
 
 use super::limited;
-use crate::violation::{Span, TextWarning, WarningRule, counted};
+use crate::violation::{Span, TextWarning, WarningRule, pluralized};
 
 /// Warns of each run of invisible characters in a string.
 pub(super) fn check(text: &str, hint: &str) -> Vec<TextWarning> {
@@ -47,11 +47,11 @@ fn message(rule: WarningRule, run: &[char]) -> String {
     let first = format!("U+{:04X}", u32::from(run[0]));
     match (rule, name(run[0])) {
         (WarningRule::BidiCharacter, _) if run.len() > 1 => {
-            let count = counted(run.len(), "consecutive directional character");
+            let count = pluralized(run.len(), "consecutive directional character");
             format!("contains {count}, starting with {first}")
         }
         _ if run.len() > 1 => {
-            let count = counted(run.len(), "consecutive invisible character");
+            let count = pluralized(run.len(), "consecutive invisible character");
             format!("contains {count}, starting with {first}")
         }
         (_, Some(name)) => format!("contains the {name} {first}"),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{characters, limited};
-use crate::violation::{Span, TextWarning, WarningRule, shortened};
+use crate::violation::{Span, TextWarning, WarningRule, truncated};
 
 /// Hosts of URL shorteners.
 const SHORTENERS: &[&str] = &[
@@ -44,7 +44,7 @@ struct RejectedLink {
 /// Warns of the links in a string that WhatsApp rejects.
 pub(super) fn check(text: &str) -> Vec<TextWarning> {
     limited(rejected_links(text), |RejectedLink { range, reason, hint }| {
-        let message = format!("`{}` {reason}", shortened(&text[range.clone()]));
+        let message = format!("`{}` {reason}", truncated(&text[range.clone()]));
         TextWarning::new(WarningRule::LinkShortener, message, hint).at(Span::of(text, range))
     })
 }
@@ -90,8 +90,8 @@ fn rejection(host: &str) -> Option<(&'static str, &'static str)> {
     };
     let is_one_of = |hosts: &[&str]| hosts.iter().any(|known| known.eq_ignore_ascii_case(bare));
     if is_one_of(SHORTENERS) {
-        let hint = "write the full URL: WhatsApp rejects shortened links";
-        return Some(("is a shortened link", hint));
+        let hint = "write the full URL: WhatsApp rejects truncated links";
+        return Some(("is a truncated link", hint));
     }
     let hint = "remove it: WhatsApp rejects links to WhatsApp";
     is_one_of(WHATSAPP_HOSTS).then_some(("leads back to WhatsApp", hint))

@@ -7,7 +7,7 @@ use crate::{
     document::text::longer_than,
     rulebook::{StringFormat, StringRule},
     validation::{formats::is_bare_host, formatting, placeholder_context},
-    violation::{Span, TextWarning, WarningRule, counted, shortened},
+    violation::{Span, TextWarning, WarningRule, pluralized, truncated},
 };
 
 /// WhatsApp is reported to reject bodies with more consecutive line breaks than this.
@@ -77,7 +77,7 @@ fn over_whatsapp_limit(text: &str, max: usize) -> Option<TextWarning> {
     // Count characters only if the number of bytes does not decide it.
     let length = (text.len() > max).then(|| text.chars().count()).filter(|it| *it > max)?;
     let message = format!("has {length} characters; WhatsApp accepts at most {max}");
-    let hint = format!("shorten it by {} for WhatsApp", counted(length - max, "character"));
+    let hint = format!("shorten it by {} for WhatsApp", pluralized(length - max, "character"));
     let span = Span { start: max, end: length };
     Some(TextWarning::new(WarningRule::OverWhatsappLimit, message, hint).at(span))
 }
@@ -86,7 +86,7 @@ fn over_whatsapp_limit(text: &str, max: usize) -> Option<TextWarning> {
 fn open_host(text: &str) -> Option<TextWarning> {
     let base = text.strip_suffix("}}").and_then(|rest| rest.rsplit_once("{{"));
     let (base, _) = base.filter(|(base, _)| base.contains("://") && is_bare_host(base))?;
-    let hint = format!("put a slash before it: `{}/{}`", shortened(base), &text[base.len()..]);
+    let hint = format!("put a slash before it: `{}/{}`", truncated(base), &text[base.len()..]);
     let message = "has a placeholder directly after the host, which would extend the host";
     let span = Span::of(text, base.len()..text.len());
     Some(TextWarning::new(WarningRule::OpenHost, message, hint).at(span))
@@ -97,7 +97,7 @@ fn at_edges(text: &str, placeholders: &[Range<usize>]) -> Vec<TextWarning> {
     let mut warnings = Vec::new();
     let mut warn = |rule, verb: &str, side: &str, range: Option<&Range<usize>>, beyond: &str| {
         let Some(range) = range else { return };
-        let placeholder = shortened(&text[range.clone()]);
+        let placeholder = truncated(&text[range.clone()]);
         let suffix = if beyond.trim().is_empty() { "" } else { "; punctuation does not count" };
         let message = format!("{verb} with a placeholder{suffix}");
         let hint = format!("put a word {side} `{placeholder}`, or WhatsApp rejects it");

@@ -222,7 +222,7 @@ fn write_text(out: &mut String, text: &str) {
 
 /// The rejection reason as one of Meta's values. API v1.0 shows the reviewer's own text.
 fn rejected_reason(stored: &StoredTemplate) -> &'static str {
-    if stored.state.newest != Status::Rejected {
+    if stored.state.newest_status != Status::Rejected {
         return "NONE";
     }
     graph_rejection_reason(stored.reason.as_deref())

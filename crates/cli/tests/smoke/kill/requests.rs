@@ -1,4 +1,4 @@
-//! What a writer of the kill harness sends, and what came of it as far as the writer knows.
+//! The requests of the kill harness's writers, and their outcomes as the writers know them.
 
 use std::{sync::Arc, time::Instant};
 
@@ -6,96 +6,96 @@ use galley_domain::{rulebook::Category, template::lifecycle::Trigger};
 use serde_json::{Value, json};
 
 use super::tenant::Tenant;
-use crate::http::{Answer, Request};
+use crate::http::{Request, Response};
 
-/// One request.
+/// One request, and its outcome.
 #[derive(Debug)]
-pub(super) struct Sent {
+pub(super) struct SentRequest {
     pub(super) tenant: &'static Tenant,
-    pub(super) wish: Wish,
-    /// When the last of its bytes was handed over.
+    pub(super) operation: Operation,
+    /// When its last byte was written to the socket.
     pub(super) at: Instant,
     pub(super) outcome: Outcome,
 }
 
 #[derive(Debug)]
-pub(super) enum Wish {
-    Create(Creation),
-    Change(Change),
+pub(super) enum Operation {
+    Create(CreateRequest),
+    Change(ChangeRequest),
 }
 
 #[derive(Debug)]
 pub(super) enum Outcome {
-    Acknowledged(Answer),
-    Refused(Answer),
-    /// Not answered.
+    Acknowledged(Response),
+    Refused(Response),
+    /// No response arrived.
     Unknown,
 }
 
 #[derive(Debug)]
-pub(super) struct Creation {
+pub(super) struct CreateRequest {
     pub(super) name: String,
     pub(super) document: Value,
     pub(super) key: Option<String>,
-    /// Whether several writers send this name.
+    /// Whether several writers try to create this name.
     pub(super) contested: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct Change {
+pub(super) struct ChangeRequest {
     pub(super) id: String,
-    pub(super) act: Act,
+    pub(super) action: Action,
     pub(super) if_match: Option<u64>,
     /// Whether several writers change this template.
     pub(super) contested: bool,
 }
 
 #[derive(Debug)]
-pub(super) enum Act {
+pub(super) enum Action {
     Edit { components: Option<Arc<Value>>, category: Option<Category> },
     Restore(u64),
     Decide(Trigger, Option<String>),
     Delete,
 }
 
-impl Sent {
-    pub(super) fn new(tenant: &'static Tenant, wish: Wish) -> Self {
-        Self { tenant, wish, at: Instant::now(), outcome: Outcome::Unknown }
+impl SentRequest {
+    pub(super) fn new(tenant: &'static Tenant, operation: Operation) -> Self {
+        Self { tenant, operation, at: Instant::now(), outcome: Outcome::Unknown }
     }
 
     pub(super) fn request(&self) -> Request {
-        match &self.wish {
-            Wish::Create(creation) => creation.request(self.tenant),
-            Wish::Change(change) => change.request(self.tenant),
+        match &self.operation {
+            Operation::Create(create) => create.request(self.tenant),
+            Operation::Change(change) => change.request(self.tenant),
         }
     }
 
-    /// What it is counted as.
+    /// The kind of request, for counting.
     pub(super) fn label(&self) -> &'static str {
-        match &self.wish {
-            Wish::Create(_) => "create",
-            Wish::Change(change) => change.act.label(),
+        match &self.operation {
+            Operation::Create(_) => "create",
+            Operation::Change(change) => change.action.label(),
         }
     }
 
-    pub(super) fn change(&self) -> Option<&Change> {
-        match &self.wish {
-            Wish::Create(_) => None,
-            Wish::Change(change) => Some(change),
+    pub(super) fn change(&self) -> Option<&ChangeRequest> {
+        match &self.operation {
+            Operation::Create(_) => None,
+            Operation::Change(change) => Some(change),
         }
     }
 
-    pub(super) fn answer(&self) -> Option<&Answer> {
+    pub(super) fn response(&self) -> Option<&Response> {
         match &self.outcome {
-            Outcome::Acknowledged(answer) | Outcome::Refused(answer) => Some(answer),
+            Outcome::Acknowledged(response) | Outcome::Refused(response) => Some(response),
             Outcome::Unknown => None,
         }
     }
 }
 
-impl Creation {
+impl CreateRequest {
     fn request(&self, tenant: &Tenant) -> Request {
-        let request = tenant.with_body("POST", "", &self.document);
+        let request = tenant.template_request_with_body("POST", "", &self.document);
         match &self.key {
             Some(key) => request.header("Idempotency-Key", key),
             None => request,
@@ -103,20 +103,20 @@ impl Creation {
     }
 }
 
-impl Change {
+impl ChangeRequest {
     pub(super) fn is_delete(&self) -> bool {
-        matches!(self.act, Act::Delete)
+        matches!(self.action, Action::Delete)
     }
 
-    /// The tag in its `If-Match`.
-    pub(super) fn tag(&self) -> Option<String> {
+    /// The value of its `If-Match` header.
+    pub(super) fn etag(&self) -> Option<String> {
         self.if_match.map(|revision| format!("\"{revision}\""))
     }
 
     fn request(&self, tenant: &Tenant) -> Request {
         let item = format!("/{}", self.id);
-        let request = match &self.act {
-            Act::Edit { components, category } => {
+        let request = match &self.action {
+            Action::Edit { components, category } => {
                 let mut edit = json!({});
                 if let Some(components) = components {
                     edit["components"] = (**components).clone();
@@ -124,28 +124,30 @@ impl Change {
                 if let Some(category) = category {
                     edit["category"] = category.as_str().into();
                 }
-                tenant.with_body("PATCH", &item, &edit)
+                tenant.template_request_with_body("PATCH", &item, &edit)
             }
-            Act::Restore(number) => {
-                tenant.with_body("PATCH", &item, &json!({"restore_version": number}))
-            }
-            Act::Decide(trigger, reason) => {
+            Action::Restore(number) => tenant.template_request_with_body(
+                "PATCH",
+                &item,
+                &json!({"restore_version": number}),
+            ),
+            Action::Decide(trigger, reason) => {
                 let mut decision = json!({"decision": trigger.as_str()});
                 if let Some(reason) = reason {
                     decision["reason"] = reason.as_str().into();
                 }
-                tenant.with_body("POST", &format!("{item}/review"), &decision)
+                tenant.template_request_with_body("POST", &format!("{item}/review"), &decision)
             }
-            Act::Delete => tenant.request("DELETE", &item),
+            Action::Delete => tenant.template_request("DELETE", &item),
         };
-        match self.tag() {
-            Some(tag) => request.header("If-Match", &tag),
+        match self.etag() {
+            Some(etag) => request.header("If-Match", &etag),
             None => request,
         }
     }
 }
 
-impl Act {
+impl Action {
     pub(super) fn trigger(&self) -> Trigger {
         match self {
             Self::Edit { .. } | Self::Restore(_) => Trigger::Edit,
@@ -163,7 +165,7 @@ impl Act {
 
     fn label(&self) -> &'static str {
         match self {
-            Self::Edit { category: Some(_), .. } => "edit of the category",
+            Self::Edit { category: Some(_), .. } => "category edit",
             Self::Restore(_) => "restore",
             _ => self.trigger().as_str(),
         }

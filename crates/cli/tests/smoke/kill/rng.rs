@@ -1,15 +1,15 @@
-//! A small seeded generator, and the documents that are made with it.
+//! A small seeded random number generator, and the documents that it generates.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-/// Xorshift: enough to choose kill points and texts, and the same on every machine.
-pub(super) struct Dice(u64);
+/// Xorshift: good enough for kill points and texts, and the same on every machine.
+pub(super) struct Rng(u64);
 
-impl Dice {
-    /// The seed is scattered first (splitmix): dice whose seeds were thrown with other dice would
-    /// otherwise go on with the numbers of those.
+impl Rng {
+    /// Mixes the seed first (splitmix). Otherwise a generator seeded from another one would repeat
+    /// the other's sequence.
     pub(super) fn new(seed: u64) -> Self {
         let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -32,8 +32,8 @@ impl Dice {
         self.below(2) == 0
     }
 
-    pub(super) fn pick<'a, T>(&mut self, some: &'a [T]) -> &'a T {
-        &some[usize::try_from(self.below(some.len() as u64)).unwrap()]
+    pub(super) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[usize::try_from(self.below(items.len() as u64)).unwrap()]
     }
 
     pub(super) fn document(&mut self, name: &str) -> Value {
@@ -46,7 +46,7 @@ impl Dice {
         })
     }
 
-    /// Components that are sent once only: every text begins with a number of its own.
+    /// Unique components: every text begins with a random number.
     pub(super) fn components(&mut self) -> Value {
         let mut components = vec![json!({"type": "BODY", "text": self.text(1_500)})];
         if self.coin() {
@@ -61,8 +61,8 @@ impl Dice {
         components.into()
     }
 
-    /// Words of several scripts, at most `longest` bytes or so.
-    pub(super) fn text(&mut self, longest: u64) -> String {
+    /// Words of several scripts, about `max_bytes` bytes at most.
+    pub(super) fn text(&mut self, max_bytes: u64) -> String {
         const WORDS: [&str; 8] = [
             "offer",
             "r\u{e9}duit",
@@ -73,7 +73,7 @@ impl Dice {
             "\u{5e9}\u{5dc}\u{5d5}\u{5dd}",
             "e\u{301}",
         ];
-        let length = usize::try_from(self.below(longest)).unwrap();
+        let length = usize::try_from(self.below(max_bytes)).unwrap();
         let mut text = format!("{:x}", self.next());
         while text.len() < length {
             let word = self.pick(&WORDS);
@@ -83,8 +83,8 @@ impl Dice {
     }
 }
 
-/// The seed that is to be replayed, or a new one.
-#[expect(clippy::disallowed_methods, reason = "whoever replays a run hands its seed in")]
+/// The seed from `GALLEY_KILL_SEED`, or a random one.
+#[expect(clippy::disallowed_methods, reason = "the variable replays a run")]
 pub(super) fn seed() -> u64 {
     use std::hash::{BuildHasher as _, Hasher as _, RandomState};
     match std::env::var("GALLEY_KILL_SEED") {

@@ -1,11 +1,11 @@
-//! What a fault of the store could leave in its file, planted there: the look into the file has
-//! to find all of it, and none of its checks is there for nothing.
+//! Plants errors in the database that a bug in the store could cause. The store checks must find
+//! all of them, and each consistency query must find at least one.
 
-use super::{Harness, brief, dice::seed, file::NOTHING_HALF_MADE};
+use super::{Harness, rng::seed, store_checks::CONSISTENCY_QUERIES, summary};
 
-/// What is planted, and what has to be said about it among other things.
+/// Statements that plant an error, and part of one of the violations that the checks must report.
 const PLANTED: [(&str, &str); 20] = [
-    // A change is told twice.
+    // A change has two events.
     (
         "UPDATE account SET last_seq = last_seq + 1; \
          INSERT INTO event (account_id, seq, type, template_id, version, at, actor, category, \
@@ -22,46 +22,46 @@ const PLANTED: [(&str, &str); 20] = [
          status, reason) SELECT a.id, a.last_seq, type, template_id, version, at, actor, \
          category, status, reason FROM event e JOIN account a ON a.id = e.account_id \
          WHERE type = 'template.approved' ORDER BY seq DESC LIMIT 1",
-        "decisions that are not exactly one event",
+        "decisions without exactly one event",
     ),
-    // A change is not told.
+    // A change has no event.
     (
         "DELETE FROM event WHERE seq = (SELECT last_seq FROM account a WHERE a.id = account_id); \
          UPDATE account SET last_seq = last_seq - 1",
         "its events lead to",
     ),
-    // A number of an event is left out.
+    // An event number is skipped.
     (
         "UPDATE account SET last_seq = last_seq + 1",
         "accounts whose events are not numbered 1, 2, 3 up to the last",
     ),
-    // The revision is not raised.
-    ("UPDATE template SET revision = revision - 1 WHERE revision > 1", "its row says"),
-    // A version is dropped.
+    // The revision is not incremented.
+    ("UPDATE template SET revision = revision - 1 WHERE revision > 1", "its row has"),
+    // A version is missing.
     (
         "DELETE FROM former_version WHERE version = 1",
         "templates whose versions are not numbered 1, 2, 3 up to the newest",
     ),
     // An older version is rewritten.
-    ("UPDATE former_version SET content = '{\"components\":[]}'", "version 0 of"),
-    // A version is made, and its event tells of another moment.
-    ("UPDATE template SET version_at = 1 WHERE version > 1", "versions that were not made"),
-    // The template says nothing of its last change.
-    ("UPDATE template SET updated_at = 1", "templates that did not change when"),
-    // A version is approved by nobody.
+    ("UPDATE former_version SET content = '{\"components\":[]}'", "version row 0 of"),
+    // A version and its event have different times.
+    ("UPDATE template SET version_at = 1 WHERE version > 1", "versions without exactly one event"),
+    // The template has the wrong time of its last change.
+    ("UPDATE template SET updated_at = 1", "templates whose times are not"),
+    // A version is approved without a decision.
     (
         "UPDATE template SET status = 'APPROVED', live_version = version WHERE status = 'PENDING'",
-        "its row says",
+        "its row has",
     ),
-    // A hold is dropped.
-    ("UPDATE template SET hold = NULL WHERE hold IS NOT NULL", "row 0 of"),
-    // A reason is lost, in the version or in the event.
+    // A hold is lost.
+    ("UPDATE template SET hold = NULL WHERE hold IS NOT NULL", "template row 0 of"),
+    // A reason is missing in the version or in the event.
     (
         "UPDATE template SET reason = NULL WHERE reason IS NOT NULL; \
          UPDATE former_version SET reason = NULL WHERE reason IS NOT NULL",
-        "decisions that are not",
+        "decisions without",
     ),
-    ("UPDATE event SET reason = NULL WHERE reason IS NOT NULL", "event "),
+    ("UPDATE event SET reason = NULL WHERE reason IS NOT NULL", "event row "),
     // A category is lost.
     (
         "UPDATE template SET category = previous_category, previous_category = NULL \
@@ -70,47 +70,55 @@ const PLANTED: [(&str, &str); 20] = [
          WHERE previous_category IS NOT NULL",
         "versions that changed the category without an event",
     ),
-    // A deleted template comes back; another vanishes without a word.
-    ("UPDATE template SET claim = randomblob(16) WHERE claim IS NULL", "templates that are gone"),
-    ("UPDATE template SET claim = NULL WHERE claim IS NOT NULL", "templates that are gone"),
-    // Events that nobody asked for, or that tell of something else.
+    // A deleted template exists again; another is deleted without an event.
+    (
+        "UPDATE template SET claim = randomblob(16) WHERE claim IS NULL",
+        "templates that are deleted",
+    ),
+    ("UPDATE template SET claim = NULL WHERE claim IS NOT NULL", "templates that are deleted"),
+    // Events that no request caused, or with another content.
     (
         "UPDATE event SET type = 'template.created', actor = 0 WHERE type = 'template.edited'",
-        "is not possible at",
+        "is not a valid transition",
     ),
-    ("UPDATE event SET status = 'DISABLED' WHERE status = 'APPROVED'", "does not tell"),
-    // Everything of a template is gone but what others remember of it.
+    ("UPDATE event SET status = 'DISABLED' WHERE status = 'APPROVED'", "does not match"),
+    // A template is missing, but other rows still refer to it.
     (
         "PRAGMA defer_foreign_keys = ON; DELETE FROM template WHERE version > 1; \
          UPDATE idempotency SET template_id = 1; DELETE FROM event WHERE seq = 1",
-        "is not in the file",
+        "is not in the database",
     ),
-    // One name, twice; a template that nobody sent.
+    // Two templates have one name; no request created one of them.
     (
         "UPDATE template SET name = 'twice'; \
          INSERT INTO template (id, account_id, name, language, category, allow_category_change, \
          status, version, revision, created_at, updated_at, content) \
          SELECT 1, account_id, name, language, category, allow_category_change, \
          status, version, revision, created_at, updated_at, content FROM template LIMIT 1",
-        "was sent by nobody",
+        "was never requested",
     ),
 ];
 
 #[test]
-fn what_a_fault_could_leave_in_the_file_is_found() {
+fn the_store_checks_find_every_planted_error() {
     let (dir, seed) = (tempfile::tempdir().unwrap(), seed());
     let mut harness = Harness::new(dir.path(), seed, &[]);
     harness.cycle(0, 600);
-    let faults = [&harness.report.faults[..], &harness.examine("")].concat();
-    assert!(faults.is_empty(), "seed {seed}: {}", brief(&faults));
+    let violations = [&harness.report.violations[..], &harness.check_store("")].concat();
+    assert!(violations.is_empty(), "seed {seed}: {}", summary(&violations));
     let mut found = Vec::new();
-    for (planted, said) in PLANTED {
-        let faults = harness.examine(planted);
-        let noticed = faults.iter().any(|fault| fault.contains(said));
-        assert!(noticed, "seed {seed}: nobody says {said:?} after {planted}: {}", brief(&faults));
-        found.extend(faults);
+    for (planted, expected) in PLANTED {
+        let violations = harness.check_store(planted);
+        let is_found = violations.iter().any(|violation| violation.contains(expected));
+        assert!(
+            is_found,
+            "seed {seed}: no check reports {expected:?} after {planted}: {}",
+            summary(&violations)
+        );
+        found.extend(violations);
     }
-    for (what, _) in NOTHING_HALF_MADE {
-        assert!(found.iter().any(|it| it.ends_with(what)), "seed {seed}: nothing shows {what:?}");
+    for (violation, _) in CONSISTENCY_QUERIES {
+        let is_found = found.iter().any(|it| it.ends_with(violation));
+        assert!(is_found, "seed {seed}: no planted error causes {violation:?}");
     }
 }
