@@ -112,8 +112,8 @@ impl CommandContext {
     async fn open(settings: &Settings, common: &Common, command: &Command) -> anyhow::Result<Self> {
         let store = match command {
             Command::Account(AccountCommand::Create { .. }) => {
-                let SqliteOptions { queue, acknowledge, .. } = SqliteOptions::default();
-                open(settings, queue, acknowledge, SchemaPolicy::RefuseUnlessEmpty).await?
+                let SqliteOptions { queue_capacity, acknowledge, .. } = SqliteOptions::default();
+                open(settings, queue_capacity, acknowledge, SchemaPolicy::RefuseUnlessEmpty).await?
             }
             _ => open_existing(settings, SchemaPolicy::Refuse).await?,
         };
@@ -132,18 +132,23 @@ impl CommandContext {
 /// Opens the store, and creates it if it does not exist.
 async fn open(
     settings: &Settings,
-    queue: usize,
+    queue_capacity: usize,
     acknowledge: Acknowledge,
-    older_schema: SchemaPolicy,
+    schema_policy: SchemaPolicy,
 ) -> anyhow::Result<Arc<dyn Store>> {
     let store: Arc<dyn Store> = match &settings.store {
         StoreUrl::Sqlite(path) => {
-            let options =
-                SqliteOptions { queue, acknowledge, older_schema, ..SqliteOptions::default() };
+            let options = SqliteOptions {
+                queue_capacity,
+                acknowledge,
+                schema_policy,
+                ..SqliteOptions::default()
+            };
             Arc::new(SqliteStore::open(path, &options).with_context(|| cannot_open(settings))?)
         }
         StoreUrl::Postgres(address) => {
-            let options = PostgresOptions { queue, older_schema, ..PostgresOptions::default() };
+            let options =
+                PostgresOptions { queue_capacity, schema_policy, ..PostgresOptions::default() };
             let store = PostgresStore::open(address, &options).await;
             Arc::new(store.with_context(|| cannot_open(settings))?)
         }
@@ -166,12 +171,13 @@ fn exists(settings: &Settings) -> bool {
 /// Opens an existing store. Only `serve` migrates an older schema.
 async fn open_existing(
     settings: &Settings,
-    older_schema: SchemaPolicy,
+    schema_policy: SchemaPolicy,
 ) -> anyhow::Result<Arc<dyn Store>> {
     if !exists(settings) {
         bail!("there is no store {}; check --store", settings.store);
     }
-    open(settings, SqliteOptions::default().queue, Acknowledge::AfterCommit, older_schema).await
+    open(settings, SqliteOptions::default().queue_capacity, Acknowledge::AfterCommit, schema_policy)
+        .await
 }
 
 /// Completes on SIGTERM or SIGINT.

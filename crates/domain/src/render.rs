@@ -1,7 +1,7 @@
 //! Renders a template with values: the texts that the recipient sees and the message to send to
 //! WhatsApp.
 //!
-//! The renderer goes through the components of the template. For each of them, a [`ValueReader`]
+//! The renderer goes through the components of the template. For each of them, a `ValueReader`
 //! reads the values that it takes, and every violation is collected. Values are data: a value that
 //! contains `{{1}}` is inserted unchanged.
 

@@ -10,7 +10,7 @@ use axum::{
 use crate::{
     api::{
         auth, docs, graph, health,
-        problem::{Kind, Problem},
+        problem::{Problem, ProblemKind},
         problem_pages,
         request_context::{self, RequestContext},
         v1,
@@ -42,12 +42,12 @@ pub(crate) fn routes() -> Router<App> {
 /// Responds to unknown paths. Clients of the Graph API only understand its own error format and
 /// take any other for success.
 async fn not_found(extensions: Extensions, uri: Uri) -> Problem {
-    let context = RequestContext::record_route(&extensions);
+    let context = RequestContext::from_extensions(&extensions);
     if !graph::is_path(uri.path()) {
-        return Problem::of(Kind::NotFound);
+        return Problem::of(ProblemKind::NotFound);
     }
     context.inspect(|context| context.mark_graph());
-    Problem::of(Kind::NotFound).detail(graph::PATH_NOT_FOUND)
+    Problem::of(ProblemKind::NotFound).detail(graph::PATH_NOT_FOUND)
 }
 
 /// Responds to unsupported methods. A path with invalid segments is not found, whatever the method.
@@ -56,10 +56,11 @@ async fn method_not_allowed(extensions: Extensions, uri: Uri) -> Problem {
     let route = extensions.get::<MatchedPath>();
     let is_graph = route.is_some_and(|route| graph::is_route(route.as_str()));
     if is_graph && !graph::is_path(path) {
-        return Problem::of(Kind::NotFound);
+        return Problem::of(ProblemKind::NotFound);
     }
-    let context = RequestContext::record_route(&extensions);
+    let context = RequestContext::from_extensions(&extensions);
     context.filter(|_| is_graph).inspect(|context| context.mark_graph());
-    let exists = is_graph || !path.starts_with("/api/") || auth::Segments::parse(path).is_some();
-    Problem::of(if exists { Kind::MethodNotAllowed } else { Kind::NotFound })
+    let exists =
+        is_graph || !path.starts_with("/api/") || auth::PathSegments::parse(path).is_some();
+    Problem::of(if exists { ProblemKind::MethodNotAllowed } else { ProblemKind::NotFound })
 }

@@ -20,7 +20,7 @@ use tower::ServiceExt as _;
 use crate::{
     api::{
         graph,
-        problem::{Kind, Problem},
+        problem::{Problem, ProblemKind},
         request_context::{REQUEST_ID, RequestContext},
     },
     app::App,
@@ -64,8 +64,8 @@ impl Galley {
         let mut response = match result {
             Ok(Some(Ok(response))) => response,
             Ok(Some(Err(never))) => match never {},
-            Ok(None) => Problem::of(Kind::Internal).into_response(),
-            Err(_) => Problem::of(Kind::Deadline).into_response(),
+            Ok(None) => Problem::of(ProblemKind::Internal).into_response(),
+            Err(_) => Problem::of(ProblemKind::Deadline).into_response(),
         };
         let problem = finish(&mut response, &context);
         let took = self.app.clock().monotonic().saturating_sub(context.started());

@@ -4,7 +4,7 @@ mod delivery;
 mod delivery_scheduler;
 mod maintenance;
 
-pub use delivery::{DeliveryStep, deliver_one};
+pub use delivery::{DeliveryStepOutcome, deliver_one};
 pub use delivery_scheduler::run_delivery_scheduler;
 pub use maintenance::{
     run_event_poller, run_event_retention, run_record_retention, run_search_indexer,

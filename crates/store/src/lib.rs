@@ -30,9 +30,9 @@ pub use records::{
 };
 pub use records::{AppendOutcome, BeginUploadOutcome, Media, NewUpload, Upload};
 pub use records::{
-    Attempt, AttemptRecorded, CreateWebhookOutcome, Delivery, DeliveryLease, DeliveryQuery,
-    DueDelivery, DueWebhooks, NewWebhook, Replay, ReplayOutcome, RotateOutcome, StoredSecret,
-    Webhook, WebhookChange,
+    Attempt, CreateWebhookOutcome, Delivery, DeliveryLease, DeliveryQuery, DueDelivery,
+    DueWebhooks, NewWebhook, RecordAttemptOutcome, Replay, ReplayOutcome, RotateOutcome,
+    StoredSecret, Webhook, WebhookChange,
 };
 pub use records::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, Decision, DeleteOutcome, Event, EventSubject,
@@ -299,7 +299,7 @@ pub trait Store: Send + Sync {
 
     /// Records an attempt and its effect on the endpoint. If the endpoint is disabled, creates its
     /// `webhook.disabled` event.
-    async fn record_attempt(&self, attempt: Attempt) -> Result<AttemptRecorded, StoreError>;
+    async fn record_attempt(&self, attempt: Attempt) -> Result<RecordAttemptOutcome, StoreError>;
 
     /// Begins a resumable upload.
     async fn begin_upload(&self, new: NewUpload) -> Result<BeginUploadOutcome, StoreError>;

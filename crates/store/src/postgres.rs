@@ -43,11 +43,11 @@ use jiff::Timestamp;
 
 use crate::{
     Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, AppendOutcome, Attempt,
-    AttemptRecorded, BeginUploadOutcome, ChangeOutcome, CreateAccountOutcome, CreateOutcome,
-    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery,
-    DeliveryLease, DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord,
-    IndexProgress, ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate,
-    NewUpload, NewWebhook, Page, Replay, ReplayOutcome, RetentionCursor, RotateOutcome, SecretHash,
+    BeginUploadOutcome, ChangeOutcome, CreateAccountOutcome, CreateOutcome, CreateWebhookOutcome,
+    Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery, DeliveryLease,
+    DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord, IndexProgress,
+    ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook,
+    Page, RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateOutcome, SecretHash,
     Store, StoreError, StoredSecret, StoredTemplate, TemplateChange, TranslationGroup, Upload,
     UpsertOutcome, Version, Webhook, WebhookChange,
     encoding::{LookupKeys, unique_key_hash},
@@ -299,7 +299,7 @@ impl Store for PostgresStore {
         transact!(self, tx => deliveries::lease(tx, id, at, lease_until))
     }
 
-    async fn record_attempt(&self, attempt: Attempt) -> Result<AttemptRecorded, StoreError> {
+    async fn record_attempt(&self, attempt: Attempt) -> Result<RecordAttemptOutcome, StoreError> {
         transact!(self, tx => deliveries::record(tx, &attempt))
     }
 

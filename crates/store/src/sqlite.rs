@@ -16,12 +16,12 @@ mod maintenance;
 mod media;
 mod open;
 pub(crate) mod options;
+mod point_readers;
 mod reader_pool;
 mod retention;
 pub(crate) mod schema;
 mod search;
 mod search_indexer;
-mod snapshots;
 mod template_cache;
 mod templates;
 mod translations;
@@ -43,18 +43,18 @@ use tokio::sync::Semaphore;
 
 use crate::{
     Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, AppendOutcome, Attempt,
-    AttemptRecorded, BeginUploadOutcome, ChangeOutcome, CreateAccountOutcome, CreateOutcome,
-    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery,
-    DeliveryLease, DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord,
-    IndexProgress, ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate,
-    NewUpload, NewWebhook, Page, Replay, ReplayOutcome, RetentionCursor, RotateOutcome, SecretHash,
+    BeginUploadOutcome, ChangeOutcome, CreateAccountOutcome, CreateOutcome, CreateWebhookOutcome,
+    Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery, DeliveryLease,
+    DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord, IndexProgress,
+    ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook,
+    Page, RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateOutcome, SecretHash,
     Store, StoreError, StoredSecret, StoredTemplate, TemplateChange, TranslationGroup, Upload,
     UpsertOutcome, Version, Webhook, WebhookChange,
     encoding::{LookupKeys, unique_key_hash},
 };
 pub use options::{Acknowledge, SchemaPolicy, SqliteOptions};
+use point_readers::PointReaders;
 use reader_pool::ReaderPool;
-use snapshots::Snapshots;
 use writer::Writer;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -64,7 +64,7 @@ pub struct SqliteStore {
     // Dropped before the writer, so that the writer's connection is the last to close and
     // checkpoints the whole WAL.
     readers: Arc<ReaderPool>,
-    snapshots: Arc<Snapshots>,
+    point_readers: Arc<PointReaders>,
     event_notifier: Arc<EventNotifier>,
     /// Limits how many upload chunks are queued for the writer.
     upload_permits: Semaphore,
@@ -139,7 +139,7 @@ impl Store for SqliteStore {
         account: AccountId,
         id: TemplateId,
     ) -> Result<Option<Arc<StoredTemplate>>> {
-        self.snapshots.template(account, id)
+        self.point_readers.template(account, id)
     }
 
     async fn version(
@@ -148,7 +148,7 @@ impl Store for SqliteStore {
         id: TemplateId,
         number: u64,
     ) -> Result<Option<Version>> {
-        self.snapshots.read(|connection| versions::one(connection, account, id, number))
+        self.point_readers.read(|connection| versions::one(connection, account, id, number))
     }
 
     async fn versions(
@@ -170,9 +170,13 @@ impl Store for SqliteStore {
         reader_pool::run_blocking(&self.readers, move |readers| readers.count(&listing)).await
     }
 
-    async fn name_conflict(&self, account: AccountId, claim: &str) -> Result<Option<NameConflict>> {
-        let unique_key = unique_key_hash(claim);
-        self.snapshots.read(|connection| templates::name_conflict(connection, account, &unique_key))
+    async fn name_conflict(
+        &self,
+        account: AccountId,
+        unique_key: &str,
+    ) -> Result<Option<NameConflict>> {
+        let hash = unique_key_hash(unique_key);
+        self.point_readers.read(|connection| templates::name_conflict(connection, account, &hash))
     }
 
     async fn template_with_text(
@@ -181,7 +185,7 @@ impl Store for SqliteStore {
         text: &MessageText,
         except: Option<TemplateId>,
     ) -> Result<Option<TemplateId>> {
-        self.snapshots
+        self.point_readers
             .read(|connection| templates::template_with_text(connection, account, text, except))
     }
 
@@ -195,7 +199,7 @@ impl Store for SqliteStore {
         key: [u8; 16],
         at: Timestamp,
     ) -> Result<Option<IdempotencyRecord>> {
-        self.snapshots.read(|connection| idempotency::record(connection, account, key, at))
+        self.point_readers.read(|connection| idempotency::record(connection, account, key, at))
     }
 
     async fn events(&self, account: AccountId, after: Option<u64>, limit: usize) -> Result<Feed> {
@@ -203,7 +207,7 @@ impl Store for SqliteStore {
     }
 
     async fn newest_event(&self, account: AccountId) -> Result<u64> {
-        self.snapshots.read(|connection| events::newest(connection, account))
+        self.point_readers.read(|connection| events::newest(connection, account))
     }
 
     fn event_notifier(&self) -> &EventNotifier {
@@ -235,7 +239,7 @@ impl Store for SqliteStore {
     }
 
     async fn webhook(&self, account: AccountId, id: WebhookId) -> Result<Option<Webhook>> {
-        self.snapshots.read(|connection| webhooks::one(connection, account, id))
+        self.point_readers.read(|connection| webhooks::one(connection, account, id))
     }
 
     async fn change_webhook(
@@ -292,7 +296,7 @@ impl Store for SqliteStore {
     }
 
     async fn due_webhooks(&self, at: Timestamp) -> Result<DueWebhooks> {
-        self.snapshots.read(|connection| deliveries::due_webhooks(connection, at))
+        self.point_readers.read(|connection| deliveries::due_webhooks(connection, at))
     }
 
     async fn lease_delivery(
@@ -304,7 +308,7 @@ impl Store for SqliteStore {
         self.writer.write(move |batch| deliveries::lease(batch, id, at, lease)).await
     }
 
-    async fn record_attempt(&self, attempt: Attempt) -> Result<AttemptRecorded> {
+    async fn record_attempt(&self, attempt: Attempt) -> Result<RecordAttemptOutcome> {
         self.writer.write(move |batch| deliveries::record_attempt(batch, &attempt)).await
     }
 
@@ -313,7 +317,7 @@ impl Store for SqliteStore {
     }
 
     async fn upload(&self, account: AccountId, id: &str, at: Timestamp) -> Result<Option<Upload>> {
-        self.snapshots.read(|connection| uploads::one(connection, account, id, at))
+        self.point_readers.read(|connection| uploads::one(connection, account, id, at))
     }
 
     async fn append_upload(
@@ -339,11 +343,11 @@ impl Store for SqliteStore {
         handle: &str,
         at: Timestamp,
     ) -> Result<Option<Media>> {
-        self.snapshots.read(|connection| media::sample(connection, account, handle, at))
+        self.point_readers.read(|connection| media::sample(connection, account, handle, at))
     }
 
     async fn media(&self, handle: &str) -> Result<Option<Media>> {
-        self.snapshots.read(|connection| media::public(connection, handle))
+        self.point_readers.read(|connection| media::public(connection, handle))
     }
 
     async fn media_chunk(&self, handle: &str, offset: u64) -> Result<Vec<u8>> {
@@ -363,7 +367,7 @@ impl Store for SqliteStore {
     }
 
     async fn account(&self, id: AccountId) -> Result<Option<Account>> {
-        self.snapshots.read(|connection| accounts::one(connection, id))
+        self.point_readers.read(|connection| accounts::one(connection, id))
     }
 
     async fn set_account_disabled(
@@ -397,7 +401,7 @@ impl Store for SqliteStore {
     }
 
     async fn phone_owner(&self, phone: &str) -> Result<Option<AccountId>> {
-        self.snapshots.read(|connection| accounts::phone_owner(connection, phone))
+        self.point_readers.read(|connection| accounts::phone_owner(connection, phone))
     }
 
     async fn add_credential(
@@ -432,11 +436,11 @@ impl Store for SqliteStore {
         kind: CredentialKind,
         hash: SecretHash,
     ) -> Result<Option<Credential>> {
-        self.snapshots.read(|connection| credentials::by_hash(connection, kind, hash))
+        self.point_readers.read(|connection| credentials::by_hash(connection, kind, hash))
     }
 
     async fn credential_epoch(&self) -> Result<u64> {
-        self.snapshots.read(credentials::epoch)
+        self.point_readers.read(credentials::epoch)
     }
 
     async fn delete_expired_records(

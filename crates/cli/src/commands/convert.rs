@@ -28,7 +28,7 @@ const EXIT_INCOMPLETE: u8 = 1;
 /// Exit code: some document was not converted.
 const EXIT_NOT_CONVERTED: u8 = 2;
 
-/// One file, its findings, and the converted document, unless its own rulebook refuses it.
+/// One file, its diagnostics, and the converted document, unless its own rulebook refuses it.
 struct Converted {
     input: Input,
     report: Report,
@@ -85,23 +85,23 @@ fn converted(
 ) -> Converted {
     let mut documents = Some(Vec::new());
     let name = input.name();
-    let report = check_documents(&name, bytes, |document, findings| {
+    let report = check_documents(&name, bytes, |document, diagnostics| {
         match convert::convert(document, direction) {
             Ok(conversion) => {
-                findings.converted(&conversion);
+                diagnostics.add_conversion_notes(&conversion);
                 // The results are treated as templates of one account.
-                let here = findings.here(&name);
+                let name_location = diagnostics.name_location(&name);
                 let violations = [
-                    conflicts.name_in_use(&conversion.document, &here),
-                    conflicts.category_differs(&conversion.document, &here),
+                    conflicts.name_in_use(&conversion.document, &name_location),
+                    conflicts.category_differs(&conversion.document, &name_location),
                 ];
-                violations.into_iter().flatten().for_each(|it| findings.incomplete(it));
+                violations.into_iter().flatten().for_each(|it| diagnostics.add_incomplete(it));
                 if let Some(documents) = &mut documents {
                     documents.push(conversion.document.into_root());
                 }
             }
             Err(violations) => {
-                findings.refused(&violations);
+                diagnostics.add_violations(&violations);
                 documents = None;
             }
         }
@@ -145,7 +145,7 @@ fn print_results(files: &[Converted], unwritten: usize, read_errors: &[ReadError
         return table::print_line(&to_json(files, read_errors).to_string());
     }
     let use_colour = lint::use_colour(&io::stderr());
-    for file in files.iter().filter(|file| !file.report.findings.is_empty()) {
+    for file in files.iter().filter(|file| !file.report.diagnostics.is_empty()) {
         eprint!("{}", human::show(&file.report, use_colour));
     }
     if !files.is_empty() {
@@ -178,12 +178,12 @@ fn to_json(files: &[Converted], read_errors: &[ReadError]) -> Value {
             object["more"] = json!(report.more_errors);
         }
         let Some(document) = &file.document else {
-            let violations = report.with_severity(Severity::Error).map(lint::finding);
+            let violations = report.with_severity(Severity::Error).map(lint::diagnostic_json);
             object["violations"] = violations.collect();
             return object;
         };
         object["document"] = json!(document);
-        object["report"] = report.findings.iter().map(note).collect();
+        object["report"] = report.diagnostics.iter().map(note).collect();
         object
     };
     let unreadable =
@@ -194,10 +194,10 @@ fn to_json(files: &[Converted], read_errors: &[ReadError]) -> Value {
     })
 }
 
-fn note(finding: &lint::check::Finding) -> Value {
-    let mut note = lint::finding(finding);
+fn note(diagnostic: &lint::check::Diagnostic) -> Value {
+    let mut note = lint::diagnostic_json(diagnostic);
     note["id"] = note["rule"].take();
-    note["level"] = json!(level(finding.annotation.severity));
+    note["level"] = json!(level(diagnostic.content.severity));
     if let Some(note) = note.as_object_mut() {
         note.remove("rule");
     }

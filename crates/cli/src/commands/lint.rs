@@ -1,4 +1,4 @@
-//! `galley lint`: checks template files offline and shows each finding at its line.
+//! `galley lint`: checks template files offline and shows each diagnostic at its line.
 
 pub(super) mod check;
 pub(super) mod conflicts;
@@ -13,7 +13,7 @@ use std::{io::IsTerminal, process::ExitCode};
 use serde_json::{Value, json};
 
 use self::{
-    check::{Checker, Finding, Report, Severity},
+    check::{Checker, Diagnostic, Report, Severity},
     files::{InputFiles, ReadError},
 };
 use crate::{arguments::LintOptions, table};
@@ -24,7 +24,7 @@ const EXIT_ERRORS: u8 = 1;
 /// Exit code: some file could not be read.
 const EXIT_UNREADABLE: u8 = 2;
 
-/// Checks the files and prints the findings.
+/// Checks the files and prints the diagnostics.
 pub(super) fn run(options: &LintOptions, json: bool) -> ExitCode {
     let InputFiles { inputs, mut read_errors, .. } = InputFiles::of(&options.files);
     let mut checker = Checker::new(options.rulebook);
@@ -59,7 +59,7 @@ fn print_results(reports: &[Report], read_errors: &[ReadError], options: &LintOp
         read_errors.iter().for_each(unreadable);
     } else {
         let use_colour = use_colour(&std::io::stdout());
-        for report in reports.iter().filter(|report| !report.findings.is_empty()) {
+        for report in reports.iter().filter(|report| !report.diagnostics.is_empty()) {
             table::print_line(human::show(report, use_colour).trim_end_matches('\n'));
             table::print_line("");
         }
@@ -112,10 +112,11 @@ pub(super) fn plural(count: usize, what: &str) -> String {
     }
 }
 
-/// The findings as JSON.
+/// The diagnostics as JSON.
 fn document(reports: &[Report], read_errors: &[ReadError]) -> Value {
     let files = reports.iter().map(|report| {
-        let with = |severity| report.with_severity(severity).map(finding).collect::<Vec<_>>();
+        let with =
+            |severity| report.with_severity(severity).map(diagnostic_json).collect::<Vec<_>>();
         let mut file = json!({
             "file": report.file,
             "valid": report.errors() == 0,
@@ -140,22 +141,22 @@ fn document(reports: &[Report], read_errors: &[ReadError]) -> Value {
     })
 }
 
-/// A finding as JSON.
-pub(super) fn finding(finding: &Finding) -> Value {
-    let Finding { annotation, start, end, .. } = finding;
+/// A diagnostic as JSON.
+pub(super) fn diagnostic_json(diagnostic: &Diagnostic) -> Value {
+    let Diagnostic { content, start, end, .. } = diagnostic;
     let mut value = json!({
-        "pointer": annotation.pointer,
-        "rule": annotation.rule,
-        "message": annotation.message,
+        "pointer": content.pointer,
+        "rule": content.rule,
+        "message": content.message,
         "line": start.line,
         "column": start.column,
         "end_line": end.line,
         "end_column": end.column,
     });
-    if let Some(hint) = &annotation.hint {
+    if let Some(hint) = &content.hint {
         value["hint"] = json!(hint);
     }
-    if let Some(span) = annotation.span {
+    if let Some(span) = content.span {
         value["span"] = json!(span);
     }
     value

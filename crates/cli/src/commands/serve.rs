@@ -27,8 +27,9 @@ pub(super) async fn serve(settings: &Settings, raw: &RawSettings) -> anyhow::Res
     let stop = stop_signal()?;
     let listener = listen(&settings.listen).await?;
     let address = listener.local_addr()?;
-    let (queue, older_schema) = (settings.write_queue, SqliteOptions::default().older_schema);
-    let store = super::open(settings, queue, acknowledge(raw), older_schema).await?;
+    let schema_policy = SqliteOptions::default().schema_policy;
+    let store =
+        super::open(settings, settings.write_queue, acknowledge(raw), schema_policy).await?;
     let clock = Arc::new(SystemClock::new());
     let welcome = first_run::prepare(&*store, settings.bootstrap.as_ref(), clock.now()).await?;
 

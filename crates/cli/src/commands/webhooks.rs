@@ -44,7 +44,7 @@ pub(super) async fn webhook(
             let request = read.map_err(|violations| refusal(&violations))?;
             let delivery = settings.context();
             delivery.check_endpoint(&url, request.verify_token.as_ref()).await?;
-            warn_of_unopenable_secrets(context, settings, account.id, None).await?;
+            warn_of_undecryptable_secrets(context, settings, account.id, None).await?;
             let secret = delivery.new_secret(account.id, format, request.secret.as_ref());
             let new = NewWebhook {
                 account: account.id,
@@ -52,7 +52,7 @@ pub(super) async fn webhook(
                 events,
                 format,
                 subscribed: false,
-                secret: secret.sealed.clone(),
+                secret: secret.encrypted.clone(),
                 at: context.now,
             };
             match context.store.create_webhook(new).await? {
@@ -152,22 +152,22 @@ fn refusal(violations: &Violations) -> anyhow::Error {
     anyhow::anyhow!(messages.collect::<Vec<_>>().join(", and "))
 }
 
-/// Warns if another endpoint has a secret that this `GALLEY_SECRET_KEY` does not open.
-async fn warn_of_unopenable_secrets(
+/// Warns if another endpoint has a secret that this `GALLEY_SECRET_KEY` does not decrypt.
+async fn warn_of_undecryptable_secrets(
     context: &CommandContext,
     settings: &WebhookSettings,
     account: AccountId,
     except: Option<WebhookId>,
 ) -> anyhow::Result<()> {
     let all = context.store.webhooks(account).await?;
-    let cannot_open = |it: &&Webhook| {
-        Some(it.id) != except && settings.keyring.open(account.get(), &it.secret).is_err()
+    let cannot_decrypt = |it: &&Webhook| {
+        Some(it.id) != except && settings.keyring.decrypt(account.get(), &it.secret).is_err()
     };
-    if let Some(sealed) = all.iter().find(cannot_open) {
+    if let Some(webhook) = all.iter().find(cannot_decrypt) {
         eprintln!(
             "warning: the secret of webhook {} cannot be opened with the current GALLEY_SECRET_KEY: \
              set the same key as the service",
-            sealed.id
+            webhook.id
         );
     }
     Ok(())
@@ -192,11 +192,11 @@ async fn rotate(
 ) -> anyhow::Result<()> {
     let (account, id) = endpoint.ids(context).await?;
     let webhook = context.store.webhook(account, id).await?.with_context(|| no_webhook(id))?;
-    warn_of_unopenable_secrets(context, settings, account, Some(id)).await?;
+    warn_of_undecryptable_secrets(context, settings, account, Some(id)).await?;
     let secret = settings.context().new_secret(account, webhook.format, None);
     let until = secret_overlap_end(webhook.format, context.now);
-    let sealed = secret.sealed.clone();
-    match context.store.rotate_webhook(account, id, sealed, until, force, context.now).await? {
+    let encrypted = secret.encrypted.clone();
+    match context.store.rotate_webhook(account, id, encrypted, until, force, context.now).await? {
         RotateOutcome::Done(webhook) => print_with_secret(context, &webhook, &secret),
         RotateOutcome::InProgress(until) => bail!(
             "the secret was rotated recently, and the former one is valid until {until}; use --force to \

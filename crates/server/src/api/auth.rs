@@ -16,26 +16,26 @@ use galley_store::{Account, AddPhoneOutcome, CredentialId, SecretHash};
 use jiff::Timestamp;
 
 use super::{
-    problem::{Kind, Problem},
+    problem::{Problem, ProblemKind},
     request_context::RequestContext,
 };
 use crate::{app::App, credential_cache::CachedCredential};
 
 /// The variable segments of `/api/v1.0/{phone_number_id}/{key}/{collection}/{id}`. They are not
 /// percent-decoded: no valid segment needs encoding.
-pub(crate) struct Segments<'p> {
-    phone: &'p str,
+pub(crate) struct PathSegments<'p> {
+    phone_number_id: &'p str,
     key: &'p str,
-    item: Option<&'p str>,
+    resource_id: Option<&'p str>,
 }
 
-impl<'p> Segments<'p> {
-    /// `None` if phone number or key contain other than the allowed characters.
+impl<'p> PathSegments<'p> {
+    /// `None` if a segment is missing or contains a character that is not allowed.
     pub(crate) fn parse(path: &'p str) -> Option<Self> {
         let mut segments = path.strip_prefix("/api/v1.0/")?.split('/');
         let mut next = || segments.next().filter(|segment| account::is_valid_path_segment(segment));
-        let (phone, key, _collection) = (next()?, next()?, next()?);
-        Some(Self { phone, key, item: segments.next() })
+        let (phone_number_id, key, _collection) = (next()?, next()?, next()?);
+        Some(Self { phone_number_id, key, resource_id: segments.next() })
     }
 }
 
@@ -75,26 +75,26 @@ impl RequiredScope for Webhooks {
 /// An authenticated caller with a valid key, token and phone number, whose token has the scope `S`.
 pub(crate) struct Caller<S> {
     pub(crate) account: Arc<Account>,
-    pub(crate) phone: String,
+    pub(crate) phone_number_id: String,
     pub(crate) token: CredentialId,
-    item: Option<TemplateId>,
+    resource_id: Option<TemplateId>,
     scope: PhantomData<S>,
 }
 
 impl<S> Caller<S> {
-    /// The template id in the path. A segment that is not an id is an unknown template.
+    /// The template id in the path. Returns `TemplateUnknown` if the segment is not an id.
     pub(crate) fn template_id(&self) -> Result<TemplateId, Problem> {
-        self.item.ok_or(Problem::of(Kind::TemplateUnknown))
+        self.resource_id.ok_or(Problem::of(ProblemKind::TemplateUnknown))
     }
 
     /// The endpoint id in the path. All ids have the same syntax.
     pub(crate) fn webhook_id(&self) -> Result<WebhookId, Problem> {
-        let id = self.item.and_then(|item| WebhookId::new(item.get()));
-        id.ok_or(Problem::of(Kind::WebhookUnknown))
+        let id = self.resource_id.and_then(|id| WebhookId::new(id.get()));
+        id.ok_or(Problem::of(ProblemKind::WebhookUnknown))
     }
 
     /// Rejects accounts that have to create and edit templates on the Graph surface.
-    pub(crate) fn require_v1(&self) -> Result<(), Problem> {
+    pub(crate) fn require_v1_rulebook(&self) -> Result<(), Problem> {
         if self.rulebook()? == &V1 {
             return Ok(());
         }
@@ -102,14 +102,14 @@ impl<S> Caller<S> {
         let detail = format!(
             "The account has the rulebook `{rulebook}`. Create templates with `POST /v23.0/{account}/message_templates` and edit them with `POST /v23.0/{{template id}}`."
         );
-        Err(Problem::of(Kind::WrongSurface).detail(detail))
+        Err(Problem::of(ProblemKind::WrongSurface).detail(detail))
     }
 
     /// The rulebook of the account.
     pub(crate) fn rulebook(&self) -> Result<&'static Rulebook, Problem> {
         let rulebook = Rulebook::by_name(&self.account.rulebook);
         rulebook.ok_or_else(|| {
-            Problem::of(Kind::Internal)
+            Problem::of(ProblemKind::Internal)
                 .detail("This version of Galley does not know the account's rulebook. Contact the operator.")
         })
     }
@@ -119,56 +119,61 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let context =
-            RequestContext::record_route(&parts.extensions).ok_or(Problem::of(Kind::Internal))?;
-        let path = Segments::parse(parts.uri.path()).ok_or(Problem::of(Kind::NotFound))?;
+        let context = RequestContext::from_extensions(&parts.extensions)
+            .ok_or(Problem::of(ProblemKind::Internal))?;
+        let path =
+            PathSegments::parse(parts.uri.path()).ok_or(Problem::of(ProblemKind::NotFound))?;
         let now = context.received_at();
 
-        let token = bearer_token(&parts.headers).ok_or(Problem::of(Kind::TokenMissing))?;
+        let token = bearer_token(&parts.headers).ok_or(Problem::of(ProblemKind::TokenMissing))?;
         let hashes = (SecretHash::of(token), SecretHash::of(path.key));
         let [token, key] = app.credentials().find(hashes.0, hashes.1, context.started()).await?;
         let token = ensure_active(
             token,
             now,
-            [Kind::TokenUnknown, Kind::TokenExpired, Kind::TokenRevoked],
+            [ProblemKind::TokenUnknown, ProblemKind::TokenExpired, ProblemKind::TokenRevoked],
         )?;
         context.record_token(token.credential.id);
-        let key = ensure_active(key, now, [Kind::KeyUnknown, Kind::KeyExpired, Kind::KeyRevoked])?;
+        let key = ensure_active(
+            key,
+            now,
+            [ProblemKind::KeyUnknown, ProblemKind::KeyExpired, ProblemKind::KeyRevoked],
+        )?;
         if key.account.id != token.account.id {
-            return Err(Problem::of(Kind::CredentialsMismatch));
+            return Err(Problem::of(ProblemKind::CredentialsMismatch));
         }
         let account = Arc::clone(&token.account);
-        let owner = app.credentials().phone_owner(path.phone).await?;
+        let owner = app.credentials().phone_owner(path.phone_number_id).await?;
         let claims_phone = owner.is_none() && account.takes_any_phone;
         if owner != Some(account.id) && !claims_phone {
-            return Err(Problem::of(Kind::PhoneUnknown));
+            return Err(Problem::of(ProblemKind::PhoneUnknown));
         }
         if !token.credential.scopes.contains(S::SCOPE) {
             return Err(scope_missing(S::SCOPE));
         }
         if account.disabled_at.is_some() {
-            return Err(Problem::of(Kind::AccountDisabled));
+            return Err(Problem::of(ProblemKind::AccountDisabled));
         }
-        // An account claims an unowned number on first use.
+        // Such an account claims any unowned phone number id on first use.
         if claims_phone
-            && app.store().add_phone(account.id, path.phone, now).await?
+            && app.store().add_phone(account.id, path.phone_number_id, now).await?
                 == AddPhoneOutcome::OwnedByOther
         {
-            return Err(Problem::of(Kind::PhoneUnknown));
+            return Err(Problem::of(ProblemKind::PhoneUnknown));
         }
-        let item = path.item.and_then(|id| id.parse().ok());
-        let (phone, token) = (path.phone.to_owned(), token.credential.id);
-        Ok(Self { account, phone, token, item, scope: PhantomData })
+        let resource_id = path.resource_id.and_then(|id| id.parse().ok());
+        let (phone_number_id, token) = (path.phone_number_id.to_owned(), token.credential.id);
+        Ok(Self { account, phone_number_id, token, resource_id, scope: PhantomData })
     }
 }
 
-/// The problem of a token without the required scope.
+/// The problem for a token that lacks the required scope.
 pub(crate) fn scope_missing(scope: Scope) -> Problem {
     let scope = scope.as_str();
     let detail = format!(
         "This call requires a token with the scope `{scope}`. `galley token create --scopes` creates one."
     );
-    Problem::of(Kind::ScopeMissing).detail(detail)
+    Problem::of(ProblemKind::ScopeMissing).detail(detail)
 }
 
 /// The token of `Authorization: Bearer …`, with the scheme in any letter case.
@@ -182,7 +187,7 @@ fn bearer_token(headers: &HeaderMap) -> Option<&str> {
 pub(crate) fn ensure_active(
     cached: Option<Arc<CachedCredential>>,
     now: Timestamp,
-    [unknown, expired, revoked]: [Kind; 3],
+    [unknown, expired, revoked]: [ProblemKind; 3],
 ) -> Result<Arc<CachedCredential>, Problem> {
     let cached = cached.ok_or(Problem::of(unknown))?;
     if cached.credential.revoked_at.is_some() {

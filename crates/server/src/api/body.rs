@@ -7,7 +7,7 @@ use axum::{
 };
 use http_body_util::LengthLimitError;
 
-use super::problem::{Kind, Problem};
+use super::problem::{Problem, ProblemKind};
 use crate::app::App;
 
 /// The bytes of a body with the content type JSON. Extract it after the [`super::auth::Caller`], so
@@ -19,7 +19,7 @@ impl FromRequest<App> for JsonBody {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         if !is_json(request.headers()) {
-            return Err(Problem::of(Kind::UnsupportedMediaType));
+            return Err(Problem::of(ProblemKind::UnsupportedMediaType));
         }
         read_all(request, app, app.limits().body_bytes).await.map(Self)
     }
@@ -30,7 +30,7 @@ pub(crate) async fn read_all(request: Request, app: &App, limit: usize) -> Resul
     let too_large = || {
         let detail =
             format!("The body exceeds the limit of {limit} bytes. Send a smaller document.");
-        Problem::of(Kind::TooLarge).detail(detail)
+        Problem::of(ProblemKind::TooLarge).detail(detail)
     };
     let declared = request.headers().get(header::CONTENT_LENGTH);
     let declared = declared.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
@@ -41,9 +41,9 @@ pub(crate) async fn read_all(request: Request, app: &App, limit: usize) -> Resul
     match body.await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) if is_over_limit(&error) => Err(too_large()),
-        Ok(Err(_)) => Err(Problem::of(Kind::BadRequest)
+        Ok(Err(_)) => Err(Problem::of(ProblemKind::BadRequest)
             .detail("The body ended before it was complete. Send the request again.")),
-        Err(_) => Err(Problem::of(Kind::BodyTimeout)),
+        Err(_) => Err(Problem::of(ProblemKind::BodyTimeout)),
     }
 }
 

@@ -6,7 +6,7 @@ use axum::{
 };
 
 use super::{
-    problem::{Kind, Problem},
+    problem::{Problem, ProblemKind},
     query::parse_digits,
 };
 use crate::app::App;
@@ -24,10 +24,10 @@ impl FromRequestParts<App> for IfMatch {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
-        Ok(Self(match tags(&parts.headers, &header::IF_MATCH)? {
-            Tags::None | Tags::Any => None,
+        Ok(Self(match parse_entity_tags(&parts.headers, &header::IF_MATCH)? {
+            EntityTags::Absent | EntityTags::Any => None,
             // `If-Match` compares strongly (RFC 9110), so a weak tag never matches.
-            Tags::List(tags) => Some(
+            EntityTags::List(tags) => Some(
                 tags.into_iter().filter(|tag| !tag.weak).filter_map(|tag| tag.revision).collect(),
             ),
         }))
@@ -35,13 +35,13 @@ impl FromRequestParts<App> for IfMatch {
 }
 
 /// The revisions in `If-None-Match`, which the client already has.
-pub(crate) struct IfNoneMatch(Tags);
+pub(crate) struct IfNoneMatch(EntityTags);
 
 impl FromRequestParts<App> for IfNoneMatch {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
-        tags(&parts.headers, &header::IF_NONE_MATCH).map(Self)
+        parse_entity_tags(&parts.headers, &header::IF_NONE_MATCH).map(Self)
     }
 }
 
@@ -49,44 +49,46 @@ impl IfNoneMatch {
     /// Whether the client already has this revision.
     pub(crate) fn contains(&self, revision: u64) -> bool {
         match &self.0 {
-            Tags::None => false,
-            Tags::Any => true,
-            Tags::List(tags) => tags.iter().any(|tag| tag.revision == Some(revision)),
+            EntityTags::Absent => false,
+            EntityTags::Any => true,
+            EntityTags::List(tags) => tags.iter().any(|tag| tag.revision == Some(revision)),
         }
     }
 }
 
-enum Tags {
-    None,
+/// The entity tags in a conditional header.
+enum EntityTags {
+    /// There is no such header.
+    Absent,
     Any,
-    List(Vec<Tag>),
+    List(Vec<EntityTag>),
 }
 
 /// One tag. A tag that is not a revision number matches nothing.
-struct Tag {
+struct EntityTag {
     weak: bool,
     revision: Option<u64>,
 }
 
-fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Tags, Problem> {
+fn parse_entity_tags(headers: &HeaderMap, name: &HeaderName) -> Result<EntityTags, Problem> {
     let values: Vec<&[u8]> = headers.get_all(name).iter().map(HeaderValue::as_bytes).collect();
     match values[..] {
-        [] => return Ok(Tags::None),
-        [b"*"] => return Ok(Tags::Any),
+        [] => return Ok(EntityTags::Absent),
+        [b"*"] => return Ok(EntityTags::Any),
         _ => {}
     }
-    let lists: Option<Vec<Vec<Tag>>> = values.into_iter().map(parse_list).collect();
-    let tags: Vec<Tag> = lists.into_iter().flatten().flatten().collect();
+    let lists: Option<Vec<Vec<EntityTag>>> = values.into_iter().map(parse_list).collect();
+    let tags: Vec<EntityTag> = lists.into_iter().flatten().flatten().collect();
     if tags.is_empty() {
         let detail =
             format!("The header `{name}` must contain quoted tags such as \"3\", or only `*`.");
-        return Err(Problem::of(Kind::BadRequest).detail(detail));
+        return Err(Problem::of(ProblemKind::BadRequest).detail(detail));
     }
-    Ok(Tags::List(tags))
+    Ok(EntityTags::List(tags))
 }
 
 /// Parses a list of tags (RFC 9110): a tag may contain commas, and list items may be empty.
-fn parse_list(mut rest: &[u8]) -> Option<Vec<Tag>> {
+fn parse_list(mut rest: &[u8]) -> Option<Vec<EntityTag>> {
     let mut tags = Vec::new();
     loop {
         rest = rest.trim_ascii_start();
@@ -106,7 +108,7 @@ fn parse_list(mut rest: &[u8]) -> Option<Vec<Tag>> {
 }
 
 /// Parses the tag at the beginning of a text; returns it and the rest of the text.
-fn parse_tag(text: &[u8]) -> Option<(Tag, &[u8])> {
+fn parse_tag(text: &[u8]) -> Option<(EntityTag, &[u8])> {
     let (weak, quoted) = match text.strip_prefix(b"W/") {
         Some(quoted) => (true, quoted),
         None => (false, text),
@@ -120,7 +122,7 @@ fn parse_tag(text: &[u8]) -> Option<(Tag, &[u8])> {
     // Tags are opaque strings: "03" is not the tag of revision 3.
     let revision =
         text.and_then(|it| parse_digits(it).filter(|number: &u64| number.to_string() == it));
-    Some((Tag { weak, revision }, &rest[1..]))
+    Some((EntityTag { weak, revision }, &rest[1..]))
 }
 
 #[cfg(test)]
@@ -133,10 +135,10 @@ mod tests {
         for line in lines {
             headers.append(header::IF_MATCH, HeaderValue::from_static(line));
         }
-        match tags(&headers, &header::IF_MATCH).ok()? {
-            Tags::List(tags) => Some(tags.into_iter().map(|tag| tag.revision).collect()),
-            Tags::Any => Some(vec![Some(u64::MAX)]),
-            Tags::None => Some(Vec::new()),
+        match parse_entity_tags(&headers, &header::IF_MATCH).ok()? {
+            EntityTags::List(tags) => Some(tags.into_iter().map(|tag| tag.revision).collect()),
+            EntityTags::Any => Some(vec![Some(u64::MAX)]),
+            EntityTags::Absent => Some(Vec::new()),
         }
     }
 

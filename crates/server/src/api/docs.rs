@@ -11,7 +11,7 @@ use axum::{
 };
 use utoipa_swagger_ui::Config;
 
-use super::problem::{Kind, Problem};
+use super::problem::{Problem, ProblemKind};
 use crate::app::App;
 
 static CONFIG: LazyLock<Arc<Config<'static>>> =
@@ -22,12 +22,12 @@ pub(crate) fn routes() -> Router<App> {
 }
 
 async fn asset(name: Result<Path<String>, PathRejection>) -> Result<Response, Problem> {
-    file(&name.map_err(|_| Problem::of(Kind::NotFound))?)
+    file(&name.map_err(|_| Problem::of(ProblemKind::NotFound))?)
 }
 
 fn file(name: &str) -> Result<Response, Problem> {
     let file = utoipa_swagger_ui::serve(name, Arc::clone(&CONFIG)).ok().flatten();
-    let file = file.ok_or(Problem::of(Kind::NotFound))?;
+    let file = file.ok_or(Problem::of(ProblemKind::NotFound))?;
     let mut bytes = file.bytes.into_owned();
     if name == "index.html" {
         // The page's links are relative to a directory, but `/docs` has no trailing slash.
@@ -36,8 +36,8 @@ fn file(name: &str) -> Result<Response, Problem> {
             .replace("href=\"index.css\"", "href=\"/docs/index.css\"");
         bytes = page.into_bytes();
     }
-    let content_type =
-        HeaderValue::from_str(&file.content_type).map_err(|_| Problem::of(Kind::Internal))?;
+    let content_type = HeaderValue::from_str(&file.content_type)
+        .map_err(|_| Problem::of(ProblemKind::Internal))?;
     let headers = [
         (header::CONTENT_TYPE, content_type),
         (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600")),

@@ -10,7 +10,7 @@ use axum::{
 
 use super::{
     json,
-    problem::{Kind, Problem},
+    problem::{Problem, ProblemKind},
 };
 use crate::app::App;
 
@@ -28,7 +28,7 @@ async fn liveness() -> Response {
 async fn readiness(State(app): State<App>) -> Result<Response, Problem> {
     if app.is_draining() {
         let detail = "This instance is shutting down. Send requests to another instance.";
-        return Err(Problem::of(Kind::NotReady).detail(detail));
+        return Err(Problem::of(ProblemKind::NotReady).detail(detail));
     }
     app.store().ping().await?;
     Ok(json(StatusCode::OK, r#"{"status":"ready"}"#.to_owned()))

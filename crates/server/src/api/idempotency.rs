@@ -7,7 +7,7 @@ use axum::{
 use galley_store::Idempotency;
 use sha2::{Digest, Sha256};
 
-use super::problem::{Kind, Problem};
+use super::problem::{Problem, ProblemKind};
 use crate::app::App;
 
 const HEADER: HeaderName = HeaderName::from_static("idempotency-key");
@@ -41,12 +41,12 @@ impl IdempotencyKey {
     ) -> Result<Option<Idempotency>, Problem> {
         let [key] = &self.0[..] else {
             let detail = "The request has more than one Idempotency-Key header. Send only one.";
-            let repeated = || Problem::of(Kind::BadRequest).detail(detail);
+            let repeated = || Problem::of(ProblemKind::BadRequest).detail(detail);
             return if self.0.is_empty() { Ok(None) } else { Err(repeated()) };
         };
         if !(1..=255).contains(&key.len()) {
             let detail = "The Idempotency-Key must have 1 to 255 characters.";
-            return Err(Problem::of(Kind::BadRequest).detail(detail));
+            return Err(Problem::of(ProblemKind::BadRequest).detail(detail));
         }
         let mut payload = Sha256::new();
         for part in operation {

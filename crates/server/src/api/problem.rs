@@ -24,36 +24,36 @@ macro_rules! catalogue {
     ($($kind:ident $status:ident $slug:literal $title:literal $remedy:literal;)+) => {
         /// The kinds of problems.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Kind {
+        pub(crate) enum ProblemKind {
             $($kind,)+
         }
 
-        impl Kind {
-            pub(crate) const ALL: &[Kind] = &[$(Kind::$kind),+];
+        impl ProblemKind {
+            pub(crate) const ALL: &[ProblemKind] = &[$(ProblemKind::$kind),+];
 
             pub(crate) fn status(self) -> StatusCode {
                 match self {
-                    $(Kind::$kind => StatusCode::$status,)+
+                    $(ProblemKind::$kind => StatusCode::$status,)+
                 }
             }
 
             /// The last segment of `type`, and the name of its page.
             pub(crate) fn slug(self) -> &'static str {
                 match self {
-                    $(Kind::$kind => $slug,)+
+                    $(ProblemKind::$kind => $slug,)+
                 }
             }
 
             pub(crate) fn title(self) -> &'static str {
                 match self {
-                    $(Kind::$kind => $title,)+
+                    $(ProblemKind::$kind => $title,)+
                 }
             }
 
             /// How to fix it; also the detail of a problem that has no other.
             pub(crate) fn remedy(self) -> &'static str {
                 match self {
-                    $(Kind::$kind => $remedy,)+
+                    $(ProblemKind::$kind => $remedy,)+
                 }
             }
         }
@@ -156,7 +156,7 @@ catalogue! {
 /// An error response: what the client sees, and the cause, which only the log contains.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
-    kind: Kind,
+    kind: ProblemKind,
     detail: Option<String>,
     extra: Extra,
     cause: Option<Arc<dyn Error + Send + Sync>>,
@@ -184,7 +184,7 @@ enum Extra {
 }
 
 impl Problem {
-    pub(crate) fn of(kind: Kind) -> Self {
+    pub(crate) fn of(kind: ProblemKind) -> Self {
         Self { kind, detail: None, extra: Extra::None, cause: None, graph: None }
     }
 
@@ -196,7 +196,7 @@ impl Problem {
     /// Another template has the name. `existing` is that template if it belongs to the caller.
     pub(crate) fn name_taken(existing: Option<TemplateId>) -> Self {
         let extra = existing.map_or(Extra::None, Extra::Existing);
-        Self { extra, ..Self::of(Kind::NameTaken) }
+        Self { extra, ..Self::of(ProblemKind::NameTaken) }
     }
 
     /// The id of the caller's template that has the name.
@@ -221,7 +221,7 @@ impl Problem {
         let detail = format!(
             "The category is {category}, and `allow_category_change` is false. Omit `category`, or create another template."
         );
-        Self::of(Kind::CategoryLocked).detail(detail)
+        Self::of(ProblemKind::CategoryLocked).detail(detail)
     }
 
     /// The other languages of the name have this category.
@@ -230,7 +230,7 @@ impl Problem {
         let detail = format!(
             "The other languages of this name have the category {category}. Use the same category."
         );
-        Self::of(Kind::CategoryLocked).detail(detail)
+        Self::of(ProblemKind::CategoryLocked).detail(detail)
     }
 
     /// The template is live with this category, which therefore cannot change.
@@ -239,7 +239,7 @@ impl Problem {
         let detail = format!(
             "The template is live with the category {category}, and the category of a live template cannot change. Omit `category`, or create another template."
         );
-        Self::of(Kind::CategoryLocked).detail(detail)
+        Self::of(ProblemKind::CategoryLocked).detail(detail)
     }
 
     /// The account has reached this limit.
@@ -258,12 +258,12 @@ impl Problem {
                 "An approved template can be edited ten times in 30 days. Try again later."
             }
         };
-        Self::of(Kind::LimitReached).detail(detail)
+        Self::of(ProblemKind::LimitReached).detail(detail)
     }
 
     /// The template has another revision than the request expects.
     pub(crate) fn revision_outdated(revision: u64) -> Self {
-        Self { extra: Extra::Revision(revision), ..Self::of(Kind::RevisionOutdated) }
+        Self { extra: Extra::Revision(revision), ..Self::of(ProblemKind::RevisionOutdated) }
     }
 
     /// The status of the template does not allow the action.
@@ -274,7 +274,7 @@ impl Problem {
             refusal.status.as_str(),
             possible.join(", ")
         );
-        let problem = Self::of(Kind::MoveNotPossible).detail(detail);
+        let problem = Self::of(ProblemKind::MoveNotPossible).detail(detail);
         Self { extra: Extra::Possible(possible), ..problem }
     }
 
@@ -284,36 +284,36 @@ impl Problem {
         let detail = format!(
             "The oldest stored event is {oldest}. Read the templates again, then follow the events with `after={position}`."
         );
-        let problem = Self::of(Kind::EventsForgotten).detail(detail);
+        let problem = Self::of(ProblemKind::EventsForgotten).detail(detail);
         Self { extra: Extra::Oldest(oldest), ..problem }
     }
 
     /// The previous rotation ends at `until`.
     pub(crate) fn rotation_open(until: Timestamp) -> Self {
-        Self { extra: Extra::Until(until), ..Self::of(Kind::RotationOpen) }
+        Self { extra: Extra::Until(until), ..Self::of(ProblemKind::RotationOpen) }
     }
 
     /// The file has only `length` bytes.
     pub(crate) fn range_not_satisfiable(length: u64) -> Self {
-        Self { extra: Extra::Length(length), ..Self::of(Kind::RangeNotThere) }
+        Self { extra: Extra::Length(length), ..Self::of(ProblemKind::RangeNotThere) }
     }
 
     /// The document about an endpoint is invalid.
     pub(crate) fn invalid_webhook(violations: Violations) -> Self {
-        Self::with_violations(Kind::InvalidWebhook, violations)
+        Self::with_violations(ProblemKind::InvalidWebhook, violations)
     }
 
     /// The document of a decision is invalid.
     pub(crate) fn invalid_decision(violations: Violations) -> Self {
-        Self::with_violations(Kind::InvalidDecision, violations)
+        Self::with_violations(ProblemKind::InvalidDecision, violations)
     }
 
     /// The values for rendering a template are invalid.
     pub(crate) fn invalid_values(violations: Violations) -> Self {
-        Self::with_violations(Kind::InvalidValues, violations)
+        Self::with_violations(ProblemKind::InvalidValues, violations)
     }
 
-    fn with_violations(kind: Kind, violations: Violations) -> Self {
+    fn with_violations(kind: ProblemKind, violations: Violations) -> Self {
         let problem = Self::of(kind).detail(violations.to_string());
         Self { extra: Extra::Violations(violations), ..problem }
     }
@@ -328,7 +328,7 @@ impl Problem {
         self.graph
     }
 
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> ProblemKind {
         self.kind
     }
 
@@ -416,7 +416,7 @@ struct Document<'a> {
 
 impl From<Violations> for Problem {
     fn from(violations: Violations) -> Self {
-        Self::with_violations(Kind::InvalidTemplate, violations)
+        Self::with_violations(ProblemKind::InvalidTemplate, violations)
     }
 }
 
@@ -424,7 +424,7 @@ impl From<JsonError> for Problem {
     fn from(error: JsonError) -> Self {
         // The parser's message can contain text of the body, of any length.
         let detail: String = error.to_string().chars().take(300).collect();
-        Self::of(Kind::MalformedJson).detail(detail)
+        Self::of(ProblemKind::MalformedJson).detail(detail)
     }
 }
 
@@ -432,11 +432,11 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let kind = match error {
             // Not a failure, and logging each of them would not help under load.
-            StoreError::Busy => return Self::of(Kind::Busy),
-            StoreError::Full(_) => Kind::StorageFull,
-            StoreError::Unavailable(_) => Kind::Unavailable,
-            StoreError::OutcomeUnknown(_) => Kind::OutcomeUnknown,
-            StoreError::Failed(_) => Kind::Internal,
+            StoreError::Busy => return Self::of(ProblemKind::Busy),
+            StoreError::Full(_) => ProblemKind::StorageFull,
+            StoreError::Unavailable(_) => ProblemKind::Unavailable,
+            StoreError::OutcomeUnknown(_) => ProblemKind::OutcomeUnknown,
+            StoreError::Failed(_) => ProblemKind::Internal,
         };
         Self { cause: Some(Arc::new(error)), ..Self::of(kind) }
     }

@@ -6,16 +6,16 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use super::problem::{Kind, Problem};
+use super::problem::{Problem, ProblemKind};
 
 pub(crate) async fn show(slug: Result<Path<String>, PathRejection>) -> Result<Response, Problem> {
-    let slug = slug.map_err(|_| Problem::of(Kind::NotFound))?;
-    let kind = Kind::ALL.iter().find(|kind| kind.slug() == *slug);
-    let kind = kind.ok_or(Problem::of(Kind::NotFound))?;
+    let slug = slug.map_err(|_| Problem::of(ProblemKind::NotFound))?;
+    let kind = ProblemKind::ALL.iter().find(|kind| kind.slug() == *slug);
+    let kind = kind.ok_or(Problem::of(ProblemKind::NotFound))?;
     Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page(*kind)).into_response())
 }
 
-fn page(kind: Kind) -> String {
+fn page(kind: ProblemKind) -> String {
     let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let (title, remedy) = (escape(kind.title()), escape(kind.remedy()));
     let (slug, status) = (kind.slug(), kind.status());

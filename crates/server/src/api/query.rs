@@ -5,7 +5,7 @@ use std::{fmt::Display, str::FromStr};
 use axum::{extract::FromRequestParts, http::request::Parts};
 use galley_domain::document::suggest;
 
-use super::problem::{Kind, Problem};
+use super::problem::{Problem, ProblemKind};
 use crate::app::App;
 
 /// Maximum number of words in one search. In some scripts every character is a word.
@@ -91,5 +91,5 @@ pub(crate) fn parse_digits<T: FromStr>(text: &str) -> Option<T> {
 }
 
 pub(crate) fn bad_request(detail: impl Into<String>) -> Problem {
-    Problem::of(Kind::BadRequest).detail(detail)
+    Problem::of(ProblemKind::BadRequest).detail(detail)
 }

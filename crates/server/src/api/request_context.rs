@@ -84,8 +84,8 @@ impl RequestContext {
         self.token.get().copied()
     }
 
-    /// Records the matched route of the request with these extensions.
-    pub(crate) fn record_route(extensions: &Extensions) -> Option<&Self> {
+    /// The context of the request with these extensions. Also records its matched route.
+    pub(crate) fn from_extensions(extensions: &Extensions) -> Option<&Self> {
         let context = extensions.get::<Arc<RequestContext>>()?;
         if let Some(route) = extensions.get::<MatchedPath>() {
             let _ = context.route.set(route.clone());
@@ -120,6 +120,6 @@ impl RequestContext {
 
 /// Middleware that records the matched route of a request.
 pub(crate) async fn record_route(request: Request) -> Request {
-    RequestContext::record_route(request.extensions());
+    RequestContext::from_extensions(request.extensions());
     request
 }

@@ -54,7 +54,7 @@ pub struct NewSecret {
     /// Plain text, shown once to the owner.
     pub shown: String,
     /// Encrypted, for the store.
-    pub sealed: StoredSecret,
+    pub encrypted: StoredSecret,
 }
 
 /// Why a URL cannot be registered as an endpoint.
@@ -136,7 +136,7 @@ impl WebhookContext {
         };
         let mut nonce = [0; 24];
         self.random.fill(&mut nonce);
-        NewSecret { shown, sealed: self.keyring.seal(account.get(), &secret, nonce) }
+        NewSecret { shown, encrypted: self.keyring.encrypt(account.get(), &secret, nonce) }
     }
 }
 

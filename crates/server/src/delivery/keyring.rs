@@ -22,7 +22,7 @@ const NONCE_BYTES: usize = 24;
 /// First byte of a stored secret in plain text. The secret follows.
 const PLAIN: u8 = 0;
 /// First byte of an encrypted stored secret. The nonce follows, then the ciphertext.
-const SEALED: u8 = 1;
+const ENCRYPTED: u8 = 1;
 
 /// The key that encrypts signing secrets, if one is set.
 #[derive(Clone)]
@@ -69,27 +69,27 @@ impl Keyring {
     }
 
     /// Encrypts a secret for the store. It is bound to the account: copied to another account's row,
-    /// it cannot be opened. `nonce` must be random and unique.
-    pub fn seal(&self, account: u64, secret: &Secret, nonce: [u8; NONCE_BYTES]) -> StoredSecret {
+    /// it cannot be decrypted. `nonce` must be random and unique.
+    pub fn encrypt(&self, account: u64, secret: &Secret, nonce: [u8; NONCE_BYTES]) -> StoredSecret {
         let Some(cipher) = &self.0 else {
             return StoredSecret([&[PLAIN], secret.bytes()].concat());
         };
         let payload = Payload { msg: secret.bytes(), aad: &account.to_be_bytes() };
-        let sealed = cipher.encrypt(&XNonce::from(nonce), payload).expect("a secret is short");
-        StoredSecret([&[SEALED], &nonce[..], &sealed].concat())
+        let ciphertext = cipher.encrypt(&XNonce::from(nonce), payload).expect("a secret is short");
+        StoredSecret([&[ENCRYPTED], &nonce[..], &ciphertext].concat())
     }
 
     /// Decrypts a stored secret. Also reads secrets stored in plain text before a key was set.
-    pub fn open(&self, account: u64, stored: &StoredSecret) -> Result<Secret, DecryptError> {
+    pub fn decrypt(&self, account: u64, stored: &StoredSecret) -> Result<Secret, DecryptError> {
         let bytes = match stored.0.split_first() {
             Some((&PLAIN, plain)) => plain.to_vec(),
-            Some((&SEALED, rest)) => self.decrypt(account, rest)?,
+            Some((&ENCRYPTED, rest)) => self.decrypt_bytes(account, rest)?,
             _ => return Err(DecryptError::Corrupt),
         };
         Secret::from_bytes(bytes).map_err(|_| DecryptError::Corrupt)
     }
 
-    fn decrypt(&self, account: u64, rest: &[u8]) -> Result<Vec<u8>, DecryptError> {
+    fn decrypt_bytes(&self, account: u64, rest: &[u8]) -> Result<Vec<u8>, DecryptError> {
         let (nonce, msg) = rest.split_first_chunk::<NONCE_BYTES>().ok_or(DecryptError::Corrupt)?;
         let cipher = self.0.as_ref().ok_or(DecryptError::MissingKey)?;
         let payload = Payload { msg, aad: &account.to_be_bytes() };
@@ -118,27 +118,27 @@ mod tests {
     }
 
     #[test]
-    fn an_encrypted_secret_opens_with_the_same_key_and_contains_no_plain_text() {
+    fn an_encrypted_secret_decrypts_with_the_same_key_and_contains_no_plain_text() {
         let keyring = keyring("sixteen letters!");
-        let stored = keyring.seal(1, &secret(), TEST_NONCE);
-        assert_eq!(keyring.open(1, &stored).unwrap().reveal(), secret().reveal());
+        let stored = keyring.encrypt(1, &secret(), TEST_NONCE);
+        assert_eq!(keyring.decrypt(1, &stored).unwrap().reveal(), secret().reveal());
         assert!(!stored.0.windows(4).any(|it| it == [7; 4]));
-        assert_ne!(stored, keyring.seal(1, &secret(), [8; NONCE_BYTES]));
+        assert_ne!(stored, keyring.encrypt(1, &secret(), [8; NONCE_BYTES]));
     }
 
     #[test]
-    fn secrets_stored_without_a_key_still_open_after_a_key_is_set() {
+    fn secrets_stored_without_a_key_can_still_be_read_after_a_key_is_set() {
         let none = Keyring::new(None).unwrap();
-        let stored = none.seal(1, &secret(), TEST_NONCE);
+        let stored = none.encrypt(1, &secret(), TEST_NONCE);
         for keyring in [none, keyring("sixteen letters!")] {
-            assert_eq!(keyring.open(1, &stored).unwrap().reveal(), secret().reveal());
+            assert_eq!(keyring.decrypt(1, &stored).unwrap().reveal(), secret().reveal());
         }
     }
 
     #[test]
-    fn a_secret_does_not_open_with_another_key_or_account_or_without_a_key() {
-        let stored = keyring("sixteen letters!").seal(1, &secret(), TEST_NONCE);
-        let error = |keyring: Keyring, account| keyring.open(account, &stored).unwrap_err();
+    fn a_secret_does_not_decrypt_with_another_key_or_account_or_without_a_key() {
+        let stored = keyring("sixteen letters!").encrypt(1, &secret(), TEST_NONCE);
+        let error = |keyring: Keyring, account| keyring.decrypt(account, &stored).unwrap_err();
         assert_eq!(error(keyring("sixteen letters?"), 1), DecryptError::WrongKey);
         assert_eq!(error(keyring("sixteen letters!"), 2), DecryptError::WrongKey);
         assert_eq!(error(Keyring::new(None).unwrap(), 1), DecryptError::MissingKey);
@@ -148,21 +148,25 @@ mod tests {
     }
 
     #[test]
-    fn a_modified_or_truncated_secret_does_not_open() {
+    fn a_modified_or_truncated_secret_does_not_decrypt() {
         let keyring = keyring("sixteen letters!");
-        let stored = keyring.seal(1, &secret(), TEST_NONCE);
+        let stored = keyring.encrypt(1, &secret(), TEST_NONCE);
         for at in 1..stored.0.len() {
             let mut changed = stored.clone();
             changed.0[at] ^= 1;
-            assert_eq!(keyring.open(1, &changed).unwrap_err(), DecryptError::WrongKey, "byte {at}");
+            assert_eq!(
+                keyring.decrypt(1, &changed).unwrap_err(),
+                DecryptError::WrongKey,
+                "byte {at}"
+            );
         }
         for length in 0..stored.0.len() {
             let shorter = StoredSecret(stored.0[..length].to_vec());
-            assert!(keyring.open(1, &shorter).is_err(), "{length} bytes");
+            assert!(keyring.decrypt(1, &shorter).is_err(), "{length} bytes");
         }
         for unknown in [&[2, 1, 1][..], &[PLAIN, 1, 2, 3]] {
             let unknown = StoredSecret(unknown.to_vec());
-            assert_eq!(keyring.open(1, &unknown).unwrap_err(), DecryptError::Corrupt);
+            assert_eq!(keyring.decrypt(1, &unknown).unwrap_err(), DecryptError::Corrupt);
         }
     }
 

@@ -115,7 +115,7 @@ async fn serve_requests(
     let tracked = Arc::clone(activity);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let (galley, activity) = (galley.clone(), Arc::clone(&tracked));
-        activity.enter(Phase::Responding);
+        activity.enter(Phase::Processing);
         async move {
             let body = |body| Body::new(TrackedBody::new(body, Arc::clone(&activity)));
             let response = galley.handle(request.map(body) as Request).await;

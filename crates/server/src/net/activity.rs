@@ -26,9 +26,10 @@ const PHASE_MASK: u64 = (1 << PHASE_BITS) - 1;
 
 /// What a connection is doing.
 ///
-/// hyper's header timer also runs while a connection is idle, so it cannot have a short limit for
-/// headers and a long one for keep-alive. This type supports both. It reads no clock while a
-/// request is served: a [`DeadlineMonitor`] polls it and counts the polls without a change.
+/// hyper's header timer also runs while a connection is idle, so one hyper timeout cannot serve
+/// both as a short header limit and a long keep-alive limit. This type supports both. It reads no
+/// clock while a request is served: a [`DeadlineMonitor`] polls it and counts the polls without a
+/// change.
 pub(super) struct ConnectionActivity {
     /// The number of phase changes, and the phase in the lowest two bits.
     state: AtomicU64,
@@ -44,7 +45,7 @@ pub(super) enum Phase {
     /// Reading a request header.
     Header,
     /// Processing a request. It has its own deadlines.
-    Responding,
+    Processing,
 }
 
 impl ConnectionActivity {
@@ -61,7 +62,7 @@ impl ConnectionActivity {
     }
 
     pub(super) fn enter(&self, phase: Phase) {
-        // Load and store need not be atomic: only the connection's own task changes the state.
+        // No atomic read-modify-write is needed: only the connection's own task writes.
         let changes = (self.state.load(Ordering::Relaxed) >> PHASE_BITS) + 1;
         self.state.store((changes << PHASE_BITS) | phase as u64, Ordering::Relaxed);
     }
@@ -221,6 +222,6 @@ mod tests {
 
     #[test]
     fn a_running_request_has_no_connection_deadline() {
-        assert!(!overdue_after(1_000, Phase::Responding, |_| {}));
+        assert!(!overdue_after(1_000, Phase::Processing, |_| {}));
     }
 }

@@ -3,38 +3,38 @@
 use serde_json::{Map, Value, json};
 
 use super::operation::reference;
-use crate::api::problem::Kind;
+use crate::api::problem::ProblemKind;
 
 /// Refusals that can occur before the operation itself begins, and what the store can
 /// answer: a free phone number is taken at its first use, so that even reading can write.
-pub(super) const CALLER: &[Kind] = &[
-    Kind::NotFound,
-    Kind::TokenMissing,
-    Kind::TokenUnknown,
-    Kind::TokenExpired,
-    Kind::TokenRevoked,
-    Kind::KeyUnknown,
-    Kind::KeyExpired,
-    Kind::KeyRevoked,
-    Kind::CredentialsMismatch,
-    Kind::PhoneUnknown,
-    Kind::ScopeMissing,
-    Kind::AccountDisabled,
-    Kind::Busy,
-    Kind::StorageFull,
-    Kind::Unavailable,
-    Kind::OutcomeUnknown,
-    Kind::Deadline,
-    Kind::Internal,
+pub(super) const CALLER: &[ProblemKind] = &[
+    ProblemKind::NotFound,
+    ProblemKind::TokenMissing,
+    ProblemKind::TokenUnknown,
+    ProblemKind::TokenExpired,
+    ProblemKind::TokenRevoked,
+    ProblemKind::KeyUnknown,
+    ProblemKind::KeyExpired,
+    ProblemKind::KeyRevoked,
+    ProblemKind::CredentialsMismatch,
+    ProblemKind::PhoneUnknown,
+    ProblemKind::ScopeMissing,
+    ProblemKind::AccountDisabled,
+    ProblemKind::Busy,
+    ProblemKind::StorageFull,
+    ProblemKind::Unavailable,
+    ProblemKind::OutcomeUnknown,
+    ProblemKind::Deadline,
+    ProblemKind::Internal,
 ];
 
 /// What a request body can be refused with before its meaning is looked at.
-pub(super) const BODY: &[Kind] = &[
-    Kind::UnsupportedMediaType,
-    Kind::TooLarge,
-    Kind::BodyTimeout,
-    Kind::MalformedJson,
-    Kind::BadRequest,
+pub(super) const BODY: &[ProblemKind] = &[
+    ProblemKind::UnsupportedMediaType,
+    ProblemKind::TooLarge,
+    ProblemKind::BodyTimeout,
+    ProblemKind::MalformedJson,
+    ProblemKind::BadRequest,
 ];
 
 /// A body that has to be sent.

@@ -9,7 +9,7 @@ use super::{
     examples,
     operation::{Answer, Operation},
 };
-use crate::api::{problem::Kind, v1::events::FEED};
+use crate::api::{problem::ProblemKind, v1::events::FEED};
 
 pub(super) const TAG: &str = "Events";
 
@@ -34,6 +34,6 @@ pub(super) fn list() -> Operation {
                 "next": link("listEvents", "Goes on behind the end of this page.", None, next),
             })),
         }],
-        refusals: [CALLER, &[Kind::BadRequest, Kind::EventsForgotten]].concat(),
+        refusals: [CALLER, &[ProblemKind::BadRequest, ProblemKind::EventsForgotten]].concat(),
     }
 }

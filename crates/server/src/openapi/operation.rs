@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use galley_domain::account::Scope;
 use serde_json::{Map, Value, json};
 
-use crate::api::problem::Kind;
+use crate::api::problem::ProblemKind;
 
 /// A method on a path. Parameters, headers and schemas are named as in the components.
 pub(super) struct Operation {
@@ -25,7 +25,7 @@ pub(super) struct Operation {
     /// What can be answered when all is well, the usual answer first.
     pub(super) answers: Vec<Answer>,
     /// Every problem it can answer with; the wrong method is added by itself.
-    pub(super) refusals: Vec<Kind>,
+    pub(super) refusals: Vec<ProblemKind>,
 }
 
 /// What is answered when all is well.
@@ -83,9 +83,9 @@ impl Answer {
 }
 
 /// The responses for some kinds of problem, one per status.
-fn refused(kinds: &[Kind]) -> Map<String, Value> {
-    let mut by_status: BTreeMap<StatusCode, Vec<Kind>> = BTreeMap::new();
-    for kind in kinds.iter().copied().chain([Kind::MethodNotAllowed]) {
+fn refused(kinds: &[ProblemKind]) -> Map<String, Value> {
+    let mut by_status: BTreeMap<StatusCode, Vec<ProblemKind>> = BTreeMap::new();
+    for kind in kinds.iter().copied().chain([ProblemKind::MethodNotAllowed]) {
         by_status.entry(kind.status()).or_default().push(kind);
     }
     let responses = by_status.into_iter().map(|(status, kinds)| {
@@ -111,7 +111,7 @@ fn refused(kinds: &[Kind]) -> Map<String, Value> {
     responses.collect()
 }
 
-fn line_about(kind: Kind) -> String {
+fn line_about(kind: ProblemKind) -> String {
     format!("- `{}`: {}. {}", kind.slug(), kind.title(), kind.remedy())
 }
 
@@ -142,6 +142,6 @@ pub(super) fn reference(section: &str, name: &str) -> Value {
 }
 
 /// What a problem document says in `type`.
-pub(super) fn problem_type(kind: Kind) -> String {
+pub(super) fn problem_type(kind: ProblemKind) -> String {
     format!("/problems/{}", kind.slug())
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::shared::{self, ID, MOST_ON_A_PAGE, PHONE};
 use crate::api::{
-    problem::Kind,
+    problem::ProblemKind,
     query::MAX_SEARCH_WORDS,
     v1::events::{LATEST, MAX_WAIT_SECONDS},
 };
@@ -87,7 +87,7 @@ fn in_path() -> Vec<Parameter> {
             "Slug",
             "slug",
             slug(),
-            json!(Kind::InvalidTemplate.slug()),
+            json!(ProblemKind::InvalidTemplate.slug()),
             "The last part of a problem's `type`.",
         ),
     ]
@@ -254,7 +254,7 @@ fn file() -> Value {
 }
 
 fn slug() -> Value {
-    let slugs: Vec<&str> = Kind::ALL.iter().map(|kind| kind.slug()).collect();
+    let slugs: Vec<&str> = ProblemKind::ALL.iter().map(|kind| kind.slug()).collect();
     json!({"type": "string", "enum": slugs})
 }
 

@@ -7,7 +7,7 @@ use super::{
     graph,
     operation::{Answer, Operation},
 };
-use crate::api::{graph::MEDIA, problem::Kind};
+use crate::api::{graph::MEDIA, problem::ProblemKind};
 
 pub(super) const OPERATORS: &str = "Operation";
 pub(super) const READERS: &str = "Documentation";
@@ -26,7 +26,12 @@ fn alive() -> Operation {
 fn ready() -> Operation {
     Operation {
         description: "Answers 200 while this instance can reach its data, and 503 from the moment it is told to stop. For balancers.",
-        refusals: vec![Kind::NotReady, Kind::Unavailable, Kind::Deadline, Kind::Internal],
+        refusals: vec![
+            ProblemKind::NotReady,
+            ProblemKind::Unavailable,
+            ProblemKind::Deadline,
+            ProblemKind::Internal,
+        ],
         ..public("/readyz", "ready", OPERATORS, "Does this instance take requests?", word("ready"))
     }
 }
@@ -69,7 +74,7 @@ fn docs_file() -> Operation {
     Operation {
         description: "Style sheets, scripts and images of the page.",
         parameters: &["DocsFile"],
-        refusals: vec![Kind::NotFound],
+        refusals: vec![ProblemKind::NotFound],
         ..public("/docs/{file}", "docsFile", READERS, "A file of that page", content)
     }
 }
@@ -78,7 +83,7 @@ fn problem_page() -> Operation {
     Operation {
         description: "What the problem means and what can be done about it. The `type` of every problem document leads here.",
         parameters: &["Slug"],
-        refusals: vec![Kind::NotFound],
+        refusals: vec![ProblemKind::NotFound],
         ..public(
             "/problems/{slug}",
             "problemPage",
@@ -112,12 +117,12 @@ fn media() -> Operation {
             answer(StatusCode::NOT_MODIFIED, same, HEADERS, None),
         ],
         refusals: vec![
-            Kind::NotFound,
-            Kind::RevisionOutdated,
-            Kind::RangeNotThere,
-            Kind::Unavailable,
-            Kind::Deadline,
-            Kind::Internal,
+            ProblemKind::NotFound,
+            ProblemKind::RevisionOutdated,
+            ProblemKind::RangeNotThere,
+            ProblemKind::Unavailable,
+            ProblemKind::Deadline,
+            ProblemKind::Internal,
         ],
         ..public(MEDIA, "media", graph::TAG, "The sample of an attachment", Value::Null)
     }

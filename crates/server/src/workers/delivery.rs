@@ -14,7 +14,7 @@ use galley_domain::{
     },
 };
 use galley_store::{
-    Attempt, AttemptRecorded, DeliveryLease, DueDelivery, StoreError, StoredSecret, Webhook,
+    Attempt, DeliveryLease, DueDelivery, RecordAttemptOutcome, StoreError, StoredSecret, Webhook,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -30,9 +30,9 @@ const LEASE_MARGIN: Duration = Duration::from_secs(5);
 /// Delay between two tries to record an attempt.
 const RECORD_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// Result of one delivery step.
+/// The outcome of one delivery step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryStep {
+pub enum DeliveryStepOutcome {
     /// No event is due. The next one is due at this time, if any.
     Idle(Option<Timestamp>),
     /// The endpoint accepted the event.
@@ -44,24 +44,24 @@ pub enum DeliveryStep {
     /// The attempt failed and the endpoint is now disabled.
     Disabled(DisableReason),
     /// The lease expired, or could expire during the attempt. Another worker may have the event.
-    Late,
+    LeaseLost,
     /// The stored secret cannot be decrypted, so the event cannot be signed. The operator has to
     /// act.
-    Unsigned,
+    SigningFailed,
 }
 
 /// Leases one due event of an endpoint, attempts to deliver it, and records the result.
-pub async fn deliver_one(app: &App, webhook: WebhookId) -> Result<DeliveryStep, StoreError> {
+pub async fn deliver_one(app: &App, webhook: WebhookId) -> Result<DeliveryStepOutcome, StoreError> {
     match lease_next(app, webhook).await? {
         DeliveryLease::Due(due) => attempt_delivery(app, &due).await,
-        DeliveryLease::NothingDue(until) => Ok(DeliveryStep::Idle(until)),
+        DeliveryLease::NothingDue(until) => Ok(DeliveryStepOutcome::Idle(until)),
     }
 }
 
 /// Leases the next due event of an endpoint.
 pub(super) async fn lease_next(app: &App, webhook: WebhookId) -> Result<DeliveryLease, StoreError> {
     let now = app.clock().now();
-    let lease_end = after(now, app.webhooks().timeout + LEASE_MARGIN);
+    let lease_end = saturating_add(now, app.webhooks().timeout + LEASE_MARGIN);
     app.store().lease_delivery(webhook, now, lease_end).await
 }
 
@@ -69,26 +69,29 @@ pub(super) async fn lease_next(app: &App, webhook: WebhookId) -> Result<Delivery
 pub(super) async fn attempt_delivery(
     app: &App,
     due: &DueDelivery,
-) -> Result<DeliveryStep, StoreError> {
+) -> Result<DeliveryStepOutcome, StoreError> {
     let (started, now) = (app.clock().monotonic(), app.clock().now());
     let request = match build_request(app, due, now) {
         Ok(request) => request,
         Err(error) => {
             // The endpoint did not cause this, so it does not count as an attempt.
             tracing::error!(webhook = %due.webhook.id, %error, "an event cannot be signed");
-            app.metrics().record_delivery_attempt(DeliveryStep::Unsigned.as_str(), Duration::ZERO);
-            return Ok(DeliveryStep::Unsigned);
+            app.metrics().record_delivery_attempt(
+                DeliveryStepOutcome::SigningFailed.as_str(),
+                Duration::ZERO,
+            );
+            return Ok(DeliveryStepOutcome::SigningFailed);
         }
     };
-    if after(now, app.webhooks().timeout) > due.lease_until {
+    if saturating_add(now, app.webhooks().timeout) > due.lease_until {
         // The store was slow: the lease could expire before the attempt ends.
-        return Ok(DeliveryStep::Late);
+        return Ok(DeliveryStepOutcome::LeaseLost);
     }
-    let outcome = app.webhooks().client.post(request).await;
+    let response = app.webhooks().client.post(request).await;
     let at = app.clock().now();
-    let (reply, answer, failure) = match outcome {
+    let (outcome, response_status, failure) = match response {
         PostOutcome::Responded { status, retry_after } => (
-            DeliveryOutcome::from_status(status, retry_after.map(|it| delay_until(it, at))),
+            DeliveryOutcome::from_status(status, retry_after.map(|it| retry_delay(it, at))),
             Some(status),
             None,
         ),
@@ -96,39 +99,41 @@ pub(super) async fn attempt_delivery(
             (DeliveryOutcome::NoResponse, None, Some(failure.to_string()))
         }
     };
-    let verdict = app.webhooks().schedule.decide(due.attempts + 1, reply, random_fraction(app));
+    let decision = app.webhooks().schedule.decide(due.attempts + 1, outcome, jitter(app));
     let attempt = Attempt {
         webhook: due.webhook.id,
         seq: due.event.seq,
         lease_until: due.lease_until,
         url: due.webhook.url.clone(),
         at,
-        outcome: reply,
-        response_status: answer,
+        outcome,
+        response_status,
         failure,
-        decision: verdict,
+        decision,
     };
     let step = match record(app, attempt).await? {
-        AttemptRecorded::Recorded => match verdict {
-            RetryDecision::Delivered => DeliveryStep::Delivered,
-            RetryDecision::RetryAfter(delay) => DeliveryStep::WillRetry(after(at, delay)),
-            RetryDecision::Failed => DeliveryStep::GaveUp,
+        RecordAttemptOutcome::Recorded => match decision {
+            RetryDecision::Delivered => DeliveryStepOutcome::Delivered,
+            RetryDecision::RetryAfter(delay) => {
+                DeliveryStepOutcome::WillRetry(saturating_add(at, delay))
+            }
+            RetryDecision::Failed => DeliveryStepOutcome::GaveUp,
         },
-        AttemptRecorded::Disabled(reason) => {
+        RecordAttemptOutcome::Disabled(reason) => {
             let (webhook, because) = (due.webhook.id, reason.as_str());
             tracing::warn!(%webhook, because, "an endpoint was disabled");
-            DeliveryStep::Disabled(reason)
+            DeliveryStepOutcome::Disabled(reason)
         }
-        AttemptRecorded::LeaseLost => DeliveryStep::Late,
+        RecordAttemptOutcome::LeaseLost => DeliveryStepOutcome::LeaseLost,
     };
     let took = app.clock().monotonic().saturating_sub(started);
     app.metrics().record_delivery_attempt(step.as_str(), took);
     Ok(step)
 }
 
-/// Records an attempt. Retries while the store is unavailable and the lease is valid, because an
-/// unrecorded event is delivered again.
-async fn record(app: &App, attempt: Attempt) -> Result<AttemptRecorded, StoreError> {
+/// Records an attempt. Retries while the store is unavailable and the lease is valid: if the
+/// attempt is not recorded, the event is sent again.
+async fn record(app: &App, attempt: Attempt) -> Result<RecordAttemptOutcome, StoreError> {
     loop {
         match app.store().record_attempt(attempt.clone()).await {
             Err(StoreError::Busy | StoreError::Full(_) | StoreError::Unavailable(_))
@@ -141,7 +146,7 @@ async fn record(app: &App, attempt: Attempt) -> Result<AttemptRecorded, StoreErr
     }
 }
 
-impl DeliveryStep {
+impl DeliveryStepOutcome {
     /// The value of the metric label `outcome`.
     fn as_str(self) -> &'static str {
         match self {
@@ -150,8 +155,8 @@ impl DeliveryStep {
             Self::WillRetry(_) => "will_retry",
             Self::GaveUp => "gave_up",
             Self::Disabled(_) => "disabled",
-            Self::Late => "late",
-            Self::Unsigned => "unsigned",
+            Self::LeaseLost => "late",
+            Self::SigningFailed => "unsigned",
         }
     }
 }
@@ -208,25 +213,25 @@ fn decrypt_secrets(
 }
 
 fn decrypt(app: &App, webhook: &Webhook, stored: &StoredSecret) -> Result<Secret, DecryptError> {
-    app.webhooks().keyring.open(webhook.account.get(), stored)
+    app.webhooks().keyring.decrypt(webhook.account.get(), stored)
 }
 
 /// The delay that an endpoint requests with `Retry-After`.
-fn delay_until(retry_after: RetryAfter, now: Timestamp) -> Duration {
+fn retry_delay(retry_after: RetryAfter, now: Timestamp) -> Duration {
     match retry_after {
         RetryAfter::After(delay) => delay,
         RetryAfter::At(time) => time.duration_since(now).try_into().unwrap_or_default(),
     }
 }
 
-/// A random number from 0 to 1.
-fn random_fraction(app: &App) -> f64 {
+/// A random number from 0 to 1 inclusive, for jitter.
+fn jitter(app: &App) -> f64 {
     let mut byte = [0; 1];
     app.webhooks().random.fill(&mut byte);
     f64::from(byte[0]) / 255.0
 }
 
-fn after(start: Timestamp, duration: Duration) -> Timestamp {
+fn saturating_add(start: Timestamp, duration: Duration) -> Timestamp {
     let duration = SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
     start.checked_add(duration).unwrap_or(Timestamp::MAX)
 }

@@ -11,7 +11,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::delivery::{DeliveryStep, attempt_delivery, lease_next};
+use super::delivery::{DeliveryStepOutcome, attempt_delivery, lease_next};
 use crate::app::App;
 
 /// Maximum concurrent deliveries to one endpoint, each for another template.
@@ -160,7 +160,7 @@ async fn deliver_to(
             }
         };
         match ended {
-            Some(Ok(Ok(DeliveryStep::Unsigned))) => limiter.pause(SIGNING_ERROR_PAUSE),
+            Some(Ok(Ok(DeliveryStepOutcome::SigningFailed))) => limiter.pause(SIGNING_ERROR_PAUSE),
             // The next event of the same template may be due now.
             Some(Ok(Ok(_))) => has_more = true,
             Some(Ok(Err(error))) => {

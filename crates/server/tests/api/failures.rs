@@ -16,11 +16,11 @@ use galley_domain::{
 use galley_server::Limits;
 use galley_store::{
     Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, AppendOutcome, Attempt,
-    AttemptRecorded, BeginUploadOutcome, ChangeOutcome, CreateAccountOutcome, CreateOutcome,
-    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery,
-    DeliveryLease, DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord,
-    IndexProgress, ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate,
-    NewUpload, NewWebhook, Page, Replay, ReplayOutcome, RetentionCursor, RotateOutcome, SecretHash,
+    BeginUploadOutcome, ChangeOutcome, CreateAccountOutcome, CreateOutcome, CreateWebhookOutcome,
+    Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery, DeliveryLease,
+    DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord, IndexProgress,
+    ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook,
+    Page, RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateOutcome, SecretHash,
     Store, StoreError, StoredSecret, StoredTemplate, TemplateChange, Upload, UpsertOutcome,
     Version, Webhook, WebhookChange,
 };
@@ -149,7 +149,7 @@ with_faults! {
     ) -> Option<Vec<Version>>;
     list(listing: ListQuery) -> Page;
     count_templates(listing: ListQuery) -> u64;
-    name_conflict<'claim>(account: AccountId, claim: &'claim str) -> Option<NameConflict>;
+    name_conflict<'key>(account: AccountId, unique_key: &'key str) -> Option<NameConflict>;
     template_with_text<'words>(
         account: AccountId, wording: &'words MessageText, except: Option<TemplateId>
     ) -> Option<TemplateId>;
@@ -174,7 +174,7 @@ with_faults! {
     replay(account: AccountId, id: WebhookId, what: Replay, at: Timestamp) -> ReplayOutcome;
     due_webhooks(at: Timestamp) -> DueWebhooks;
     lease_delivery(id: WebhookId, at: Timestamp, lease: Timestamp) -> DeliveryLease;
-    record_attempt(attempt: Attempt) -> AttemptRecorded;
+    record_attempt(attempt: Attempt) -> RecordAttemptOutcome;
     begin_upload(new: NewUpload) -> BeginUploadOutcome;
     upload<'id>(account: AccountId, id: &'id str, at: Timestamp) -> Option<Upload>;
     append_upload<'id, 'bytes>(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use galley_domain::{template::lifecycle::EventType, webhook::delivery::DisableReason};
-use galley_server::workers::DeliveryStep;
+use galley_server::workers::DeliveryStepOutcome;
 use galley_store::{EventSubject, Feed, WebhookChange};
 
 use super::harness::{Harness, no_response, status};
@@ -22,8 +22,8 @@ async fn an_endpoint_that_responds_410_is_disabled_and_an_event_reports_it() {
     harness.create_template("one").await;
     harness.create_template("two").await;
     harness.receiver.respond_with(status(410));
-    assert_eq!(harness.step().await, DeliveryStep::Disabled(DisableReason::Gone));
-    assert_eq!(harness.step().await, DeliveryStep::Idle(None));
+    assert_eq!(harness.step().await, DeliveryStepOutcome::Disabled(DisableReason::Gone));
+    assert_eq!(harness.step().await, DeliveryStepOutcome::Idle(None));
     let event = last_event(&harness).await;
     let origin = "https://shop.example".to_owned();
     let about = EventSubject::Webhook { id: harness.webhook, origin };
@@ -40,7 +40,7 @@ async fn an_endpoint_that_responds_410_is_disabled_and_an_event_reports_it() {
     let steps = harness.run_until_idle().await;
     assert_eq!(
         steps,
-        [DeliveryStep::Delivered; 3],
+        [DeliveryStepOutcome::Delivered; 3],
         "no event was lost while the endpoint was disabled"
     );
 }
@@ -58,11 +58,11 @@ async fn an_endpoint_that_fails_for_five_days_is_disabled_and_one_that_recovers_
             harness.create_template(&format!("t{created}")).await;
         }
         match harness.step().await {
-            DeliveryStep::Idle(due) => {
+            DeliveryStepOutcome::Idle(due) => {
                 let later = started + Duration::from_hours(6 * created);
                 harness.advance_to(due.map_or(later, |due| due.min(later)).max(harness.now()));
             }
-            DeliveryStep::WillRetry(_) | DeliveryStep::GaveUp => {}
+            DeliveryStepOutcome::WillRetry(_) | DeliveryStepOutcome::GaveUp => {}
             step => break step,
         }
         assert!(
@@ -70,7 +70,7 @@ async fn an_endpoint_that_fails_for_five_days_is_disabled_and_one_that_recovers_
             "the endpoint is never disabled"
         );
     };
-    assert_eq!(step, DeliveryStep::Disabled(DisableReason::Failing));
+    assert_eq!(step, DeliveryStepOutcome::Disabled(DisableReason::Failing));
     let took = harness.now().duration_since(started);
     assert!(took.as_hours() >= 120, "{took:?}");
     assert_eq!(last_event(&harness).await.reason.as_deref(), Some("failing"));
@@ -88,7 +88,7 @@ async fn an_endpoint_that_fails_for_five_days_is_disabled_and_one_that_recovers_
             harness.create_template(&format!("u{created}")).await;
             created += 1;
             step = harness.step().await;
-            assert!(!matches!(step, DeliveryStep::Disabled(_)), "{step:?}");
+            assert!(!matches!(step, DeliveryStepOutcome::Disabled(_)), "{step:?}");
             harness.advance(Duration::from_hours(24));
         }
         harness.receiver.always_respond(Some(200));
@@ -120,8 +120,8 @@ async fn an_endpoint_that_is_down_is_probed_every_minute_and_gets_all_events_lat
     let end = harness.now() + Duration::from_hours(1);
     while harness.now() < end {
         match harness.step().await {
-            DeliveryStep::Idle(Some(due)) => harness.advance_to(due.max(harness.now())),
-            DeliveryStep::Idle(None) => panic!("more events are due"),
+            DeliveryStepOutcome::Idle(Some(due)) => harness.advance_to(due.max(harness.now())),
+            DeliveryStepOutcome::Idle(None) => panic!("more events are due"),
             _ => {}
         }
     }
@@ -130,8 +130,8 @@ async fn an_endpoint_that_is_down_is_probed_every_minute_and_gets_all_events_lat
     harness.receiver.always_respond(None);
     loop {
         match harness.step().await {
-            DeliveryStep::Idle(Some(due)) => harness.advance_to(due.max(harness.now())),
-            DeliveryStep::Idle(None) => break,
+            DeliveryStepOutcome::Idle(Some(due)) => harness.advance_to(due.max(harness.now())),
+            DeliveryStepOutcome::Idle(None) => break,
             _ => {}
         }
     }

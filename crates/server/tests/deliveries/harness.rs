@@ -14,7 +14,7 @@ use galley_domain::{
     template::{Review, Template, lifecycle::Trigger},
     webhook::{Format, delivery::RetrySchedule},
 };
-use galley_server::workers::{DeliveryStep, deliver_one};
+use galley_server::workers::{DeliveryStepOutcome, deliver_one};
 use galley_server::{
     AccessLog, App, Clock, Limits,
     delivery::{
@@ -94,7 +94,7 @@ impl Harness {
             events: Vec::new(),
             format,
             subscribed: false,
-            secret: keyring().seal(account.get(), &secret, [3; 24]),
+            secret: keyring().encrypt(account.get(), &secret, [3; 24]),
             at: clock.now(),
         };
         let webhook = match store.create_webhook(new).await.unwrap() {
@@ -119,16 +119,16 @@ impl Harness {
         *self.clock.0.lock().unwrap() = time;
     }
 
-    pub(crate) async fn step(&self) -> DeliveryStep {
+    pub(crate) async fn step(&self) -> DeliveryStepOutcome {
         deliver_one(&self.app, self.webhook).await.unwrap()
     }
 
     /// Runs delivery steps until no event is due and returns their results.
-    pub(crate) async fn run_until_idle(&self) -> Vec<DeliveryStep> {
+    pub(crate) async fn run_until_idle(&self) -> Vec<DeliveryStepOutcome> {
         let mut steps = Vec::new();
         loop {
             match self.step().await {
-                DeliveryStep::Idle(_) => return steps,
+                DeliveryStepOutcome::Idle(_) => return steps,
                 step => steps.push(step),
             }
         }

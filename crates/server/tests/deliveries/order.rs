@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use galley_domain::template::lifecycle::Trigger;
-use galley_server::workers::DeliveryStep;
+use galley_server::workers::DeliveryStepOutcome;
 
 use super::harness::{Harness, body, status};
 
@@ -16,13 +16,15 @@ async fn a_failing_event_blocks_only_later_events_of_its_template() {
     harness.receiver.respond_with(status(500));
     let steps = harness.run_until_idle().await;
     assert!(
-        matches!(steps[..], [DeliveryStep::WillRetry(_), DeliveryStep::Delivered]),
+        matches!(steps[..], [DeliveryStepOutcome::WillRetry(_), DeliveryStepOutcome::Delivered]),
         "{steps:?}"
     );
     assert_eq!(harness.sent_seqs(), [1, 2], "event 3 waits for event 1");
-    let DeliveryStep::Idle(Some(due)) = harness.step().await else { panic!("event 1 is retried") };
+    let DeliveryStepOutcome::Idle(Some(due)) = harness.step().await else {
+        panic!("event 1 is retried")
+    };
     harness.advance_to(due);
-    assert_eq!(harness.run_until_idle().await, [DeliveryStep::Delivered; 2]);
+    assert_eq!(harness.run_until_idle().await, [DeliveryStepOutcome::Delivered; 2]);
     assert_eq!(harness.sent_seqs(), [1, 2, 1, 3]);
 }
 
@@ -34,7 +36,7 @@ async fn after_the_last_attempt_of_an_event_the_next_one_is_delivered() {
     for _ in 0..10 {
         harness.receiver.respond_with(status(500));
     }
-    while let DeliveryStep::WillRetry(at) = harness.step().await {
+    while let DeliveryStepOutcome::WillRetry(at) = harness.step().await {
         harness.advance_to(at);
     }
     assert_eq!(harness.sent_seqs(), [1; 10]);
@@ -44,7 +46,7 @@ async fn after_the_last_attempt_of_an_event_the_next_one_is_delivered() {
         "the endpoint is paused after ten failures in a row"
     );
     harness.advance(std::time::Duration::from_secs(2));
-    assert_eq!(harness.run_until_idle().await, [DeliveryStep::Delivered]);
+    assert_eq!(harness.run_until_idle().await, [DeliveryStepOutcome::Delivered]);
     assert_eq!(harness.sent_seqs()[10..], [2]);
 }
 
@@ -74,12 +76,12 @@ async fn events_of_each_template_arrive_in_order_despite_failures() {
             let fails = roll(3) == 0;
             harness.receiver.respond_with(status(if fails { 500 } else { 200 }));
             match harness.step().await {
-                DeliveryStep::Delivered => {
+                DeliveryStepOutcome::Delivered => {
                     let event = body(&harness.receiver.last_request());
                     let template = event["template_id"].as_str().unwrap().to_owned();
                     received.push((template, event["seq"].as_u64().unwrap()));
                 }
-                DeliveryStep::Idle(Some(due)) => harness.advance_to(due.max(harness.now())),
+                DeliveryStepOutcome::Idle(Some(due)) => harness.advance_to(due.max(harness.now())),
                 _ => {}
             }
         }
@@ -87,13 +89,13 @@ async fn events_of_each_template_arrive_in_order_despite_failures() {
     harness.receiver.always_respond(Some(200));
     loop {
         match harness.step().await {
-            DeliveryStep::Delivered => {
+            DeliveryStepOutcome::Delivered => {
                 let event = body(&harness.receiver.last_request());
                 let template = event["template_id"].as_str().unwrap().to_owned();
                 received.push((template, event["seq"].as_u64().unwrap()));
             }
-            DeliveryStep::Idle(Some(due)) => harness.advance_to(due.max(harness.now())),
-            DeliveryStep::Idle(None) => break,
+            DeliveryStepOutcome::Idle(Some(due)) => harness.advance_to(due.max(harness.now())),
+            DeliveryStepOutcome::Idle(None) => break,
             step => panic!("{step:?}"),
         }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use galley_domain::webhook::delivery::DeliveryStatus;
 use galley_server::delivery::{PostOutcome, RetryAfter};
-use galley_server::workers::DeliveryStep;
+use galley_server::workers::DeliveryStepOutcome;
 use galley_store::{Delivery, DeliveryQuery};
 
 use super::harness::{Harness, no_response, status};
@@ -25,7 +25,9 @@ async fn an_event_is_attempted_ten_times_over_three_days_and_then_listed_as_fail
     harness.receiver.always_respond(Some(500));
     let delays = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
     for (attempt, expected) in (1..).zip(delays) {
-        let DeliveryStep::WillRetry(at) = harness.step().await else { panic!("attempt {attempt}") };
+        let DeliveryStepOutcome::WillRetry(at) = harness.step().await else {
+            panic!("attempt {attempt}")
+        };
         let delay = seconds(harness.now(), at);
         assert!(
             (delay - expected).abs() <= expected / 100 + 1,
@@ -33,14 +35,14 @@ async fn an_event_is_attempted_ten_times_over_three_days_and_then_listed_as_fail
         );
         harness.advance_to(at - Duration::from_millis(1));
         assert!(
-            matches!(harness.step().await, DeliveryStep::Idle(_)),
+            matches!(harness.step().await, DeliveryStepOutcome::Idle(_)),
             "attempt {attempt}: the event is not due yet"
         );
         harness.advance_to(at);
     }
-    assert_eq!(harness.step().await, DeliveryStep::GaveUp);
+    assert_eq!(harness.step().await, DeliveryStepOutcome::GaveUp);
     harness.advance(Duration::from_secs(2));
-    assert_eq!(harness.step().await, DeliveryStep::Idle(None), "no event is left");
+    assert_eq!(harness.step().await, DeliveryStepOutcome::Idle(None), "no event is left");
     assert_eq!(harness.sent_seqs(), [1; 10]);
     let [delivery] = &deliveries(&harness).await[..] else { panic!("not one event") };
     assert_eq!((delivery.status, delivery.attempts), (DeliveryStatus::Failed, 10));
@@ -52,11 +54,13 @@ async fn every_attempt_has_the_same_id_and_body_and_its_own_timestamp() {
     let harness = Harness::start().await;
     harness.create_template("hello").await;
     harness.receiver.respond_with(no_response());
-    let DeliveryStep::WillRetry(at) = harness.step().await else { panic!("the attempt failed") };
+    let DeliveryStepOutcome::WillRetry(at) = harness.step().await else {
+        panic!("the attempt failed")
+    };
     let [delivery] = &deliveries(&harness).await[..] else { panic!("not one event") };
     assert!(delivery.failure.as_ref().unwrap().contains("timeout"), "{delivery:?}");
     harness.advance_to(at);
-    assert_eq!(harness.step().await, DeliveryStep::Delivered);
+    assert_eq!(harness.step().await, DeliveryStepOutcome::Delivered);
     let requests = harness.receiver.requests.lock().unwrap();
     assert_eq!(requests[0].body, requests[1].body);
     let header = |index: usize, name: &str| {
@@ -77,17 +81,26 @@ async fn retry_after_delays_all_events_of_the_endpoint() {
     harness.create_template("two").await;
     let after = RetryAfter::After(Duration::from_mins(2));
     harness.receiver.respond_with(PostOutcome::Responded { status: 503, retry_after: Some(after) });
-    let DeliveryStep::WillRetry(at) = harness.step().await else { panic!("the attempt failed") };
+    let DeliveryStepOutcome::WillRetry(at) = harness.step().await else {
+        panic!("the attempt failed")
+    };
     assert_eq!(seconds(harness.now(), at), 120);
-    assert_eq!(harness.step().await, DeliveryStep::Idle(Some(at)), "the second event waits, too");
+    assert_eq!(
+        harness.step().await,
+        DeliveryStepOutcome::Idle(Some(at)),
+        "the second event waits, too"
+    );
     harness.advance_to(at);
-    assert_eq!(harness.run_until_idle().await, [DeliveryStep::Delivered, DeliveryStep::Delivered]);
+    assert_eq!(
+        harness.run_until_idle().await,
+        [DeliveryStepOutcome::Delivered, DeliveryStepOutcome::Delivered]
+    );
 
     harness.create_template("three").await;
     let time = harness.now() + Duration::from_hours(1);
     let at = Some(RetryAfter::At(time));
     harness.receiver.respond_with(PostOutcome::Responded { status: 429, retry_after: at });
-    assert_eq!(harness.step().await, DeliveryStep::WillRetry(time));
+    assert_eq!(harness.step().await, DeliveryStepOutcome::WillRetry(time));
 }
 
 #[tokio::test]
@@ -96,14 +109,14 @@ async fn only_2xx_is_a_success() {
     harness.create_template("hello").await;
     for code in [301, 302, 307, 308, 400, 404, 500] {
         harness.receiver.respond_with(status(code));
-        let DeliveryStep::WillRetry(at) = harness.step().await else {
+        let DeliveryStepOutcome::WillRetry(at) = harness.step().await else {
             panic!("{code} is not a success")
         };
         harness.advance_to(at);
     }
     harness.receiver.respond_with(status(204));
-    assert_eq!(harness.step().await, DeliveryStep::Delivered);
-    assert_eq!(harness.step().await, DeliveryStep::Idle(None));
+    assert_eq!(harness.step().await, DeliveryStepOutcome::Delivered);
+    assert_eq!(harness.step().await, DeliveryStepOutcome::Idle(None));
 }
 
 #[tokio::test]
@@ -114,7 +127,7 @@ async fn an_unrecorded_attempt_is_repeated_after_its_lease_expires() {
     let lease = harness.now() + Duration::from_secs(20);
     let leased = harness.store.lease_delivery(harness.webhook, harness.now(), lease).await.unwrap();
     assert!(matches!(leased, galley_store::DeliveryLease::Due(_)));
-    assert_eq!(harness.step().await, DeliveryStep::Idle(Some(lease)));
+    assert_eq!(harness.step().await, DeliveryStepOutcome::Idle(Some(lease)));
     harness.advance_to(lease);
-    assert_eq!(harness.run_until_idle().await, [DeliveryStep::Delivered]);
+    assert_eq!(harness.run_until_idle().await, [DeliveryStepOutcome::Delivered]);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use galley_server::delivery::Secret;
-use galley_server::workers::DeliveryStep;
+use galley_server::workers::DeliveryStepOutcome;
 use galley_store::RotateOutcome;
 
 use super::harness::{Harness, is_signed, keyring};
@@ -12,12 +12,12 @@ use super::harness::{Harness, is_signed, keyring};
 async fn both_secrets_sign_for_a_day_after_a_rotation() {
     let harness = Harness::start().await;
     let new = Secret::generate(|bytes| bytes.fill(9));
-    let sealed = keyring().seal(harness.account.get(), &new, [4; 24]);
+    let encrypted = keyring().encrypt(harness.account.get(), &new, [4; 24]);
     let until = harness.now() + Duration::from_hours(24);
     let rotated = harness.store.rotate_webhook(
         harness.account,
         harness.webhook,
-        sealed,
+        encrypted,
         until,
         false,
         harness.now(),
@@ -25,7 +25,7 @@ async fn both_secrets_sign_for_a_day_after_a_rotation() {
     assert!(matches!(rotated.await.unwrap(), RotateOutcome::Done(_)));
     let signed = async |name: &str| {
         harness.create_template(name).await;
-        assert_eq!(harness.step().await, DeliveryStep::Delivered);
+        assert_eq!(harness.step().await, DeliveryStepOutcome::Delivered);
         let request = harness.receiver.last_request();
         [&harness.secret, &new].map(|secret| is_signed(&request, secret, harness.now()))
     };
@@ -42,21 +42,21 @@ async fn a_secret_that_cannot_be_decrypted_costs_no_attempt() {
     harness.create_template("hello").await;
     // The service was started with another key, and the secret was rotated with it.
     let other = galley_server::delivery::Keyring::new(Some("another key, by mistake")).unwrap();
-    let sealed = other.seal(harness.account.get(), &harness.secret, [5; 24]);
+    let encrypted = other.encrypt(harness.account.get(), &harness.secret, [5; 24]);
     let now = harness.now();
     let rotated =
-        harness.store.rotate_webhook(harness.account, harness.webhook, sealed, now, true, now);
+        harness.store.rotate_webhook(harness.account, harness.webhook, encrypted, now, true, now);
     assert!(matches!(rotated.await.unwrap(), RotateOutcome::Done(_)));
-    assert_eq!(harness.step().await, DeliveryStep::Unsigned);
-    let DeliveryStep::Idle(Some(retry_at)) = harness.step().await else {
+    assert_eq!(harness.step().await, DeliveryStepOutcome::SigningFailed);
+    let DeliveryStepOutcome::Idle(Some(retry_at)) = harness.step().await else {
         panic!("the lease has not expired")
     };
     assert!(harness.sent_seqs().is_empty());
     assert_eq!(harness.webhook().await.failing_since, None);
-    let sealed = keyring().seal(harness.account.get(), &harness.secret, [6; 24]);
+    let encrypted = keyring().encrypt(harness.account.get(), &harness.secret, [6; 24]);
     let rotated =
-        harness.store.rotate_webhook(harness.account, harness.webhook, sealed, now, true, now);
+        harness.store.rotate_webhook(harness.account, harness.webhook, encrypted, now, true, now);
     assert!(matches!(rotated.await.unwrap(), RotateOutcome::Done(_)));
     harness.advance_to(retry_at);
-    assert_eq!(harness.run_until_idle().await, [DeliveryStep::Delivered]);
+    assert_eq!(harness.run_until_idle().await, [DeliveryStepOutcome::Delivered]);
 }

@@ -10,7 +10,7 @@ use galley_domain::{
     template::{Review, Template, edit::Edit, lifecycle::Trigger},
     webhook::{Format, Redacted},
 };
-use galley_server::workers::DeliveryStep;
+use galley_server::workers::DeliveryStepOutcome;
 use galley_server::{
     Clock,
     delivery::{
@@ -122,7 +122,7 @@ impl MetaHarness {
         let steps = self.harness.run_until_idle().await;
         let mut changes = Vec::new();
         for step in steps {
-            assert_eq!(step, DeliveryStep::Delivered);
+            assert_eq!(step, DeliveryStepOutcome::Delivered);
             let message = self.deliveries.try_recv().unwrap();
             assert_eq!(message.signature, SignatureCheck::Verified, "{message:?}");
             assert!(message.id.is_some_and(|id| id.starts_with("evt_")));
@@ -291,13 +291,13 @@ async fn a_rotated_secret_replaces_the_former_one_immediately() {
     let mut meta = MetaHarness::start().await;
     for (secret, name) in [("another-secret-than-before", "one"), (SECRET, "two")] {
         let (harness, secret) = (&meta.harness, Secret::from_app_secret(secret).unwrap());
-        let sealed = keyring().seal(harness.account.get(), &secret, [4; 24]);
+        let encrypted = keyring().encrypt(harness.account.get(), &secret, [4; 24]);
         let until = secret_overlap_end(Format::Whatsapp, harness.now());
         let (account, webhook, now) = (harness.account, harness.webhook, harness.now());
-        let rotated = harness.store.rotate_webhook(account, webhook, sealed, until, false, now);
+        let rotated = harness.store.rotate_webhook(account, webhook, encrypted, until, false, now);
         assert!(matches!(rotated.await.unwrap(), RotateOutcome::Done(_)));
         meta.create_template(name, Review::Auto).await;
-        assert_eq!(meta.harness.run_until_idle().await, [DeliveryStep::Delivered]);
+        assert_eq!(meta.harness.run_until_idle().await, [DeliveryStepOutcome::Delivered]);
         let message = meta.deliveries.try_recv().unwrap();
         // The receiver knows only the second secret.
         assert_eq!(message.signature == SignatureCheck::Verified, name == "two", "{message:?}");

@@ -83,7 +83,7 @@ impl Batch<'_> {
     ) -> Result<BatchResult, StoreError> {
         let (accounts, existing, copy) = begin(connection, statements, pending, precheck).await?;
         if precheck == Precheck::Optimistic {
-            queue.join(pending, |late| {
+            queue.fill(pending, |late| {
                 let needs_no_lookup =
                     late.lookup_keys.idempotency.is_none() && late.new.translation_group.is_none();
                 needs_no_lookup && accounts.contains_key(&late.new.account)

@@ -1,5 +1,5 @@
 //! The create queue: concurrent creates are batched into one transaction with one commit. While a
-//! batch commits, the next one gathers.
+//! batch commits, the worker collects the next one.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -25,7 +25,7 @@ use crate::{CreateOutcome, EventNotifier, NewTemplate, StoreError, encoding::Loo
 /// Maximum number of creates in one transaction.
 const MAX_BATCH_CREATES: usize = 256;
 
-/// Up to this number, all queued creates go into one batch.
+/// Lower bound of the target batch size: with fewer creates queued, one batch takes them all.
 const MIN_BATCH_TARGET: usize = 96;
 
 /// Number of parts that a batch is split into when one of its creates may have caused an error.
@@ -70,9 +70,9 @@ impl CreateQueue {
             event_notifier: Arc::clone(event_notifier),
             ids: Arc::clone(ids),
             queue: Queue { receiver, next: None, last_batch_len: 0 },
-            service: runtime::Handle::current(),
+            main_runtime: runtime::Handle::current(),
             full_prechecks_left: 0,
-            prepared: None,
+            connection: None,
         };
         let run = move || runtime.block_on(worker.run());
         let thread = std::thread::Builder::new().name("galley-creator".into()).spawn(run);
@@ -118,8 +118,8 @@ impl Queue {
     /// The next batch, from the requests that are queued now; empty if there are none.
     fn take(&mut self) -> Vec<PendingCreate> {
         let mut batch = Vec::with_capacity(MAX_BATCH_CREATES);
-        batch.extend(self.next.take().and_then(still_wanted));
-        self.join(&mut batch, |_| true);
+        batch.extend(self.next.take().and_then(drop_expired));
+        self.fill(&mut batch, |_| true);
         batch
     }
 
@@ -129,29 +129,28 @@ impl Queue {
         Some(())
     }
 
-    /// Target batch size: half of the requests in flight, clamped to
-    /// `MIN_BATCH_TARGET..=MAX_BATCH_CREATES`.
+    /// Target batch size, within `MIN_BATCH_TARGET..=MAX_BATCH_CREATES`.
     ///
-    /// The previous batch counts as in flight, because clients that got a response send again;
-    /// those that already have are counted twice. While one half is written, the service receives
-    /// and validates the other half. If a batch took all requests, as it could after a slow commit,
-    /// database and service would alternate from then on instead of working in parallel.
+    /// The target is half of the requests in flight, so that PostgreSQL writes one half while the
+    /// service receives and validates the other. The previous batch counts as in flight because its
+    /// clients usually send again; clients that already did are counted twice. A batch that took
+    /// every request would make database and service take turns.
     fn target_len(&self, batch_len: usize) -> usize {
         let in_flight = self.last_batch_len + batch_len + self.receiver.len();
         (in_flight / 2).clamp(MIN_BATCH_TARGET, MAX_BATCH_CREATES)
     }
 
     /// Adds queued requests to a batch, up to the first that may not join.
-    pub(super) fn join(
+    pub(super) fn fill(
         &mut self,
         batch: &mut Vec<PendingCreate>,
         may_join: impl Fn(&PendingCreate) -> bool,
     ) {
         let target = self.target_len(batch.len());
         while batch.len() < target && self.next.is_none() {
-            let Ok(late) = self.receiver.try_recv() else { return };
-            match still_wanted(late) {
-                Some(late) if may_join(&late) => batch.push(late),
+            let Ok(pending) = self.receiver.try_recv() else { return };
+            match drop_expired(pending) {
+                Some(pending) if may_join(&pending) => batch.push(pending),
                 refused => self.next = refused,
             }
         }
@@ -159,7 +158,7 @@ impl Queue {
 }
 
 /// Drops cancelled requests; fails those that queued longer than [`MAX_QUEUE_TIME`].
-fn still_wanted(pending: PendingCreate) -> Option<PendingCreate> {
+fn drop_expired(pending: PendingCreate) -> Option<PendingCreate> {
     if pending.reply.is_closed() {
         return None;
     }
@@ -177,11 +176,11 @@ struct CreateWorker {
     ids: Arc<IdGenerator>,
     queue: Queue,
     /// The service's runtime. It wakes the callers, so that the next batch can start meanwhile.
-    service: runtime::Handle,
+    main_runtime: runtime::Handle,
     /// Number of batches that still run with full prechecks.
     full_prechecks_left: u32,
     /// Reused from batch to batch.
-    prepared: Option<PreparedConnection>,
+    connection: Option<PreparedConnection>,
 }
 
 impl CreateWorker {
@@ -197,10 +196,10 @@ impl CreateWorker {
             };
             let outcomes = self.run_with_retries(&mut batch, precheck).await;
             self.queue.last_batch_len = batch.len();
-            let mut parts = VecDeque::from(self.settle(batch, outcomes));
+            let mut parts = VecDeque::from(self.reply_or_split(batch, outcomes));
             while let Some(part) = parts.pop_front() {
                 let mut part: Vec<PendingCreate> =
-                    part.into_iter().filter_map(still_wanted).collect();
+                    part.into_iter().filter_map(drop_expired).collect();
                 if part.is_empty() {
                     continue;
                 }
@@ -208,10 +207,11 @@ impl CreateWorker {
                 if is_account_locked(&outcomes)
                     && part.iter().all(|it| it.queued_at.elapsed() < LOCK_RETRY_WINDOW)
                 {
-                    // Another instance may have locked it only while waiting for a third one.
+                    // The other instance may hold the account lock only because it waits for a
+                    // third instance, so retry.
                     parts.push_back(part);
                 } else {
-                    parts.extend(self.settle(part, outcomes));
+                    parts.extend(self.reply_or_split(part, outcomes));
                 }
             }
         }
@@ -219,7 +219,7 @@ impl CreateWorker {
 
     /// Replies to the requests of a batch. If a single create may have caused the error, returns
     /// the parts to retry instead, so that the other creates do not fail with it.
-    fn settle(
+    fn reply_or_split(
         &self,
         batch: Vec<PendingCreate>,
         outcomes: Result<Outcomes, StoreError>,
@@ -228,7 +228,9 @@ impl CreateWorker {
             Err(_) if is_account_locked(&outcomes) && has_several_accounts(&batch) => {
                 split_by_account(batch)
             }
-            Err(error) if batch.len() > 1 && may_be_one_create(error) => split_evenly(batch),
+            Err(error) if batch.len() > 1 && may_be_caused_by_one_create(error) => {
+                split_evenly(batch)
+            }
             _ => {
                 self.reply(batch, outcomes);
                 Vec::new()
@@ -252,11 +254,11 @@ impl CreateWorker {
         batch: &mut Vec<PendingCreate>,
         mut precheck: Precheck,
     ) -> Result<Outcomes, StoreError> {
-        let (mut attempts, begun) = (0, time::Instant::now());
+        let (mut attempts, started) = (0, time::Instant::now());
         loop {
             attempts += 1;
-            self.prepared.take_if(|prepared| prepared.connection.is_unusable());
-            let is_reused = self.prepared.is_some();
+            self.connection.take_if(|it| it.connection.is_unusable());
+            let is_reused = self.connection.is_some();
             match self.run_once(batch, precheck).await {
                 Ok((outcomes, newest)) => {
                     self.event_notifier.notify(&newest);
@@ -267,7 +269,8 @@ impl CreateWorker {
                 }
                 Err(error) if should_retry(attempts, &error) => {}
                 // The idle connection was lost: nothing was committed.
-                Err(error) if is_reused && attempts == 1 && is_lost_connection(&error, begun) => {}
+                Err(error) if is_reused && attempts == 1 && is_lost_connection(&error, started) => {
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -278,13 +281,13 @@ impl CreateWorker {
         batch: &mut Vec<PendingCreate>,
         precheck: Precheck,
     ) -> Result<BatchResult, StoreError> {
-        let prepared = if let Some(prepared) = self.prepared.take() {
-            prepared
+        let connection = if let Some(connection) = self.connection.take() {
+            connection
         } else {
             PreparedConnection::new(self.pools.acquire_for_creates().await?).await?
         };
         let Self { ids, queue, .. } = self;
-        let done = Batch::run(&prepared, ids, batch, queue, precheck).await;
+        let done = Batch::run(&connection, ids, batch, queue, precheck).await;
         self.full_prechecks_left = match &done {
             Err(error) if batch::needs_full_precheck(error) => FULL_PRECHECK_BATCHES,
             Ok(_) => self.full_prechecks_left.saturating_sub(1),
@@ -293,13 +296,13 @@ impl CreateWorker {
         // Never reuse the connection after an error: when the server refuses a COPY, the driver
         // does not know how many responses are still to come.
         if done.is_ok() {
-            self.prepared = Some(prepared);
+            self.connection = Some(connection);
         }
         done
     }
 
     fn reply(&self, batch: Vec<PendingCreate>, outcomes: Result<Outcomes, StoreError>) {
-        self.service.spawn(async move {
+        self.main_runtime.spawn(async move {
             match outcomes {
                 Ok(outcomes) => {
                     for (pending, outcome) in batch.into_iter().zip(outcomes) {
@@ -342,10 +345,10 @@ fn split_evenly(batch: Vec<PendingCreate>) -> Vec<Vec<PendingCreate>> {
 
 /// Whether a single create may have caused the error: by its content, or by its name, which another
 /// transaction has written and not yet committed.
-fn may_be_one_create(error: &StoreError) -> bool {
+fn may_be_caused_by_one_create(error: &StoreError) -> bool {
     matches!(error, StoreError::Failed(_)) || errors::is_lock_timeout(error)
 }
 
-fn is_lost_connection(error: &StoreError, begun: time::Instant) -> bool {
-    errors::is_lost_connection(error) && is_worth_retrying(begun)
+fn is_lost_connection(error: &StoreError, started: time::Instant) -> bool {
+    errors::is_lost_connection(error) && is_worth_retrying(started)
 }

@@ -12,16 +12,16 @@ use crate::{EventNotifier, StoreError, sqlite::SchemaPolicy};
 #[derive(Clone, Debug)]
 pub struct PostgresOptions {
     /// Maximum number of queued creates.
-    pub queue: usize,
+    pub queue_capacity: usize,
     /// Maximum number of connections for writes, and for lists and searches.
     pub connections: usize,
-    /// How an older schema is handled.
-    pub older_schema: SchemaPolicy,
+    /// What to do with an older schema.
+    pub schema_policy: SchemaPolicy,
 }
 
 impl Default for PostgresOptions {
     fn default() -> Self {
-        Self { queue: 1_024, connections: 8, older_schema: SchemaPolicy::default() }
+        Self { queue_capacity: 1_024, connections: 8, schema_policy: SchemaPolicy::default() }
     }
 }
 
@@ -41,12 +41,13 @@ impl PostgresStore {
         address: &PostgresAddress,
         options: &PostgresOptions,
     ) -> Result<Self, StoreError> {
-        let synchronous_commit = schema::prepare(address, options.older_schema).await?;
+        let synchronous_commit = schema::prepare(address, options.schema_policy).await?;
         let pinned = address.with_synchronous_commit(&synchronous_commit);
         let pools = Arc::new(PgPools::new(&pinned, options.connections)?);
         let event_notifier = Arc::<EventNotifier>::default();
         let ids = Arc::<IdGenerator>::default();
-        let create_queue = CreateQueue::start(&pools, &event_notifier, &ids, options.queue)?;
+        let create_queue =
+            CreateQueue::start(&pools, &event_notifier, &ids, options.queue_capacity)?;
         let reader = TemplateReader::start(&pools);
         Ok(Self { address: address.clone(), pools, event_notifier, create_queue, reader, ids })
     }

@@ -90,10 +90,10 @@ impl PgPools {
     }
 }
 
-/// Whether work that began at `begun` and failed is retried on another connection. A connection
+/// Whether work that began at `started` and failed is retried on another connection. A connection
 /// that broke while idle fails at once; a caller that waited for a response has waited long enough.
-pub(super) fn is_worth_retrying(begun: Instant) -> bool {
-    begun.elapsed() < ACQUIRE_TIMEOUT
+pub(super) fn is_worth_retrying(started: Instant) -> bool {
+    started.elapsed() < ACQUIRE_TIMEOUT
 }
 
 /// One pool of connections with the same settings.

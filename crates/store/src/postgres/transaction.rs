@@ -69,10 +69,10 @@ struct LockedAccount {
 impl Transaction {
     pub(super) async fn begin(pools: &PgPools) -> Result<Self, StoreError> {
         let connection = pools.acquire().await?;
-        let begun = Instant::now();
+        let started = Instant::now();
         let connection = match connection.begin().await {
             Ok(()) => connection,
-            Err(error) if !is_worth_retrying(begun) => return Err(error),
+            Err(error) if !is_worth_retrying(started) => return Err(error),
             Err(_) => {
                 // The connection may have broken while it was idle: try another one.
                 drop(connection);

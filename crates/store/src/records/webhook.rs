@@ -77,7 +77,7 @@ pub struct Webhook {
     pub behind: u64,
     /// When the current streak of failed attempts began.
     pub failing_since: Option<Timestamp>,
-    /// No event is sent before this time.
+    /// Backoff: no event is sent before this time.
     pub resting_until: Option<Timestamp>,
     /// When and why it was disabled, if it is.
     pub disabled: Option<(Timestamp, DisableReason)>,
@@ -225,7 +225,7 @@ pub struct Attempt {
 
 /// The result of [`record_attempt`](crate::Store::record_attempt).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AttemptRecorded {
+pub enum RecordAttemptOutcome {
     /// The attempt was recorded.
     Recorded,
     /// The attempt was recorded, and the endpoint is now disabled.

@@ -57,7 +57,7 @@ fn open_read_write(path: &Path) -> Result<Connection, StoreError> {
 /// Opens the writer's connection. Creates and migrates the file if the policy allows it.
 pub(crate) fn open_for_writing(
     path: &Path,
-    older_schema: SchemaPolicy,
+    schema_policy: SchemaPolicy,
 ) -> Result<Connection, StoreError> {
     if rusqlite::version_number() < MIN_SQLITE_VERSION {
         return Err(OpenError::UnsafeSqlite(rusqlite::version()).into());
@@ -82,7 +82,7 @@ pub(crate) fn open_for_writing(
             return Err(OpenError::Setting { setting, found }.into());
         }
     }
-    schema::migrate(&mut connection, older_schema)?;
+    schema::migrate(&mut connection, schema_policy)?;
     Ok(connection)
 }
 

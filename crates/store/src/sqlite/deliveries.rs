@@ -183,11 +183,12 @@ fn next_due(
 ) -> Result<Option<Timestamp>, StoreError> {
     let mut query = connection.prepare_cached(
         "SELECT (SELECT min(leased_until) FROM delivery WHERE webhook_id = ?1 AND due_at <= ?2) \
-         AS freed, (SELECT min(due_at) FROM delivery WHERE webhook_id = ?1 AND due_at > ?2) AS due",
+         AS lease_expires_at, (SELECT min(due_at) FROM delivery WHERE webhook_id = ?1 AND \
+         due_at > ?2) AS due",
     )?;
     let mut rows = query.query([key(id.get()), millis(at)])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    let times = [optional_timestamp(row, "freed")?, optional_timestamp(row, "due")?];
+    let times = [optional_timestamp(row, "lease_expires_at")?, optional_timestamp(row, "due")?];
     Ok(times.into_iter().flatten().min())
 }
 

@@ -82,9 +82,9 @@ fn ids_of_name(
     listing: &ListQuery,
 ) -> Result<Option<Vec<TemplateId>>, StoreError> {
     Ok(match &listing.name {
-        Some(NameFilter::UniqueKey(claim)) => {
-            let unique_key = unique_key_hash(claim);
-            let conflict = templates::name_conflict(connection, listing.account, &unique_key)?;
+        Some(NameFilter::UniqueKey(unique_key)) => {
+            let hash = unique_key_hash(unique_key);
+            let conflict = templates::name_conflict(connection, listing.account, &hash)?;
             Some(conflict.and_then(|conflict| conflict.existing_id).into_iter().collect())
         }
         Some(NameFilter::TranslationGroup(group)) => {

@@ -45,7 +45,7 @@ impl SqliteStore {
         id: &str,
         at: Timestamp,
     ) -> Result<bool, StoreError> {
-        let found = self.snapshots.read(|connection| find(connection, account, id, at))?;
+        let found = self.point_readers.read(|connection| find(connection, account, id, at))?;
         let Some((upload, _)) = found else { return Ok(false) };
         loop {
             let reason = RemovalReason::Unused;

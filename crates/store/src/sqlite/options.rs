@@ -59,11 +59,11 @@ impl SchemaPolicy {
 #[derive(Clone, Debug)]
 pub struct SqliteOptions {
     /// Capacity of the write queue. When it is full, writes fail with [`StoreError::Busy`].
-    pub queue: usize,
+    pub queue_capacity: usize,
     /// When the store responds to a write.
     pub acknowledge: Acknowledge,
     /// What to do with an older schema.
-    pub older_schema: SchemaPolicy,
+    pub schema_policy: SchemaPolicy,
     /// Number of WAL pages that triggers a checkpoint.
     pub checkpoint_pages: u32,
 }
@@ -71,9 +71,9 @@ pub struct SqliteOptions {
 impl Default for SqliteOptions {
     fn default() -> Self {
         Self {
-            queue: 1_024,
+            queue_capacity: 1_024,
             acknowledge: Acknowledge::default(),
-            older_schema: SchemaPolicy::default(),
+            schema_policy: SchemaPolicy::default(),
             checkpoint_pages: checkpoint::DEFAULT_CHECKPOINT_PAGES,
         }
     }

@@ -48,7 +48,7 @@ fn application_id(connection: &Connection) -> Result<i32, StoreError> {
 /// Applies the missing migrations, if the policy allows it.
 pub(super) fn migrate(
     connection: &mut Connection,
-    older_schema: SchemaPolicy,
+    schema_policy: SchemaPolicy,
 ) -> Result<(), StoreError> {
     // Immediate: of two processes that start together, the second waits and finds the schema
     // migrated.
@@ -63,7 +63,7 @@ pub(super) fn migrate(
     if found > known {
         return Err(OpenError::NewerSchema { found, known }.into());
     }
-    let action = older_schema.action(found, known);
+    let action = schema_policy.action(found, known);
     if action == SchemaAction::Refuse {
         return Err(OpenError::OlderSchema { found, known }.into());
     }

@@ -13,7 +13,7 @@ pub(super) fn all(
     batch: &mut Batch<'_>,
     news: &[(LookupKeys, NewTemplate)],
 ) -> Result<UpsertOutcome, StoreError> {
-    let outcome = batch.all_or_none(|batch| {
+    let outcome = batch.with_savepoint(|batch| {
         let mut receipts = Vec::with_capacity(news.len());
         for (lookup_keys, new) in news {
             match one(batch, lookup_keys, new)? {

@@ -2,9 +2,9 @@
 //! each of them (group commit).
 //!
 //! A write checks everything before it changes anything, so a refused write needs no savepoint and
-//! does not affect the others; the one exception is [`Batch::all_or_none`]. On an error, the writer
-//! rolls the whole transaction back and runs its writes again one by one, so that only the failing
-//! write fails.
+//! does not affect the others; the one exception is [`Batch::with_savepoint`]. On an error, the
+//! writer rolls the whole transaction back and runs its writes again one by one, so that only the
+//! failing write fails.
 
 mod batch;
 
@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 
 use super::{
     Acknowledge, SchemaPolicy, SqliteOptions, checkpoint::Checkpointer, connection,
-    snapshots::Snapshots,
+    point_readers::PointReaders,
 };
 use crate::{EventNotifier, StoreError};
 pub(super) use batch::Batch;
@@ -47,18 +47,18 @@ impl Writer {
     pub(super) fn start(
         path: PathBuf,
         connection: Connection,
-        snapshots: Arc<Snapshots>,
+        point_readers: Arc<PointReaders>,
         event_notifier: Arc<EventNotifier>,
         options: &SqliteOptions,
     ) -> Result<Self, StoreError> {
-        let (queue, receiver) = sync_channel(options.queue);
+        let (queue, receiver) = sync_channel(options.queue_capacity);
         let mut writer_loop = WriterLoop {
             checkpointer: Checkpointer::start(&path, options.checkpoint_pages)?,
-            snapshots,
+            point_readers,
             event_notifier,
             connection: Some(connection),
             acknowledge: options.acknowledge,
-            older_schema: options.older_schema,
+            schema_policy: options.schema_policy,
             path,
         };
         let thread = std::thread::Builder::new()
@@ -82,6 +82,9 @@ impl Writer {
             Err(TrySendError::Full(_)) => return Err(StoreError::Busy),
             Err(TrySendError::Disconnected(_)) => return Err(stopped()),
         }
+        // Without a reply nothing was committed, so the outcome is known: the writer replies right
+        // after `COMMIT`, and if its thread panics before that, SQLite rolls back when the
+        // connection closes.
         response.await.unwrap_or_else(|_| Err(stopped()))
     }
 }
@@ -131,15 +134,17 @@ where
 
 /// The state of the writer thread.
 struct WriterLoop {
-    /// Dropped before the connection: the last connection to close checkpoints the whole WAL.
+    /// Declared before `connection`, so that it is dropped first: SQLite checkpoints the whole WAL
+    /// when the last connection closes, and that should be the writer's.
     checkpointer: Checkpointer,
-    /// Dropped before the connection for the same reason.
-    snapshots: Arc<Snapshots>,
+    /// The connections of point reads and the cache of what they read. Declared before `connection`
+    /// for the same reason.
+    point_readers: Arc<PointReaders>,
     event_notifier: Arc<EventNotifier>,
     path: PathBuf,
     connection: Option<Connection>,
     acknowledge: Acknowledge,
-    older_schema: SchemaPolicy,
+    schema_policy: SchemaPolicy,
 }
 
 impl WriterLoop {
@@ -148,7 +153,7 @@ impl WriterLoop {
         while let Some(first) = self.next(queue) {
             writes.push(first);
             writes.extend(queue.try_iter().take(MAX_BATCH_WRITES - 1));
-            self.commit(&mut writes);
+            self.run_batch(&mut writes);
         }
     }
 
@@ -159,7 +164,7 @@ impl WriterLoop {
             Err(RecvTimeoutError::Disconnected) => return None,
             Err(RecvTimeoutError::Timeout) => {}
         }
-        self.snapshots.end_idle();
+        self.point_readers.end_idle_transactions();
         if let Some(connection) = &self.connection
             && let Err(error) = self.checkpointer.when_idle(connection)
         {
@@ -169,24 +174,24 @@ impl WriterLoop {
     }
 
     /// Runs the writes in one transaction and responds to them; `writes` is empty afterwards.
-    fn commit(&mut self, writes: &mut Vec<Box<dyn QueuedWrite>>) {
+    fn run_batch(&mut self, writes: &mut Vec<Box<dyn QueuedWrite>>) {
         // Drop writes whose caller cancelled before they began.
         writes.retain(|write| !write.is_cancelled());
         if writes.is_empty() {
             return;
         }
-        self.snapshots.end_idle();
-        let begun = self.connection().and_then(|connection| begin(connection));
-        if let Err(error) = begun {
+        self.point_readers.end_idle_transactions();
+        let started = self.connection().and_then(|connection| begin(connection));
+        if let Err(error) = started {
             return respond_all(writes, &Err(error));
         }
         let outcome = self.connection().and_then(|connection| run_all(connection, writes));
         match outcome {
-            Ok(newest) => self.finish(writes, &newest),
+            Ok(newest_seqs) => self.commit_and_respond(writes, &newest_seqs),
             Err(_) if writes.len() > 1 => {
                 self.roll_back();
                 for write in std::mem::take(writes) {
-                    self.commit(&mut vec![write]);
+                    self.run_batch(&mut vec![write]);
                 }
             }
             Err(error) => {
@@ -196,17 +201,22 @@ impl WriterLoop {
         }
     }
 
-    fn finish(&mut self, writes: &mut Vec<Box<dyn QueuedWrite>>, newest: &[(AccountId, u64)]) {
+    fn commit_and_respond(
+        &mut self,
+        writes: &mut Vec<Box<dyn QueuedWrite>>,
+        newest_seqs: &[(AccountId, u64)],
+    ) {
+        // Kill test only, see `Acknowledge::BeforeCommit`.
         if self.acknowledge != Acknowledge::AfterCommit {
             writes.drain(..).for_each(|write| write.respond(Ok(())));
             std::thread::sleep(Duration::from_millis(20));
         }
-        let snapshots = Arc::clone(&self.snapshots);
+        let point_readers = Arc::clone(&self.point_readers);
         let Ok(connection) = self.connection() else { return };
-        snapshots.commit_begins();
+        point_readers.before_commit();
         let committed =
             connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
-        snapshots.commit_ended();
+        point_readers.after_commit();
         let outcome = match committed {
             Ok(_) => Ok(()),
             // SQLite detects a full disk before it writes the commit record: nothing was written.
@@ -220,7 +230,7 @@ impl WriterLoop {
         };
         respond_all(writes, &outcome);
         // Also when the outcome is unknown: subscribers read the store to find out.
-        self.event_notifier.notify(newest);
+        self.event_notifier.notify(newest_seqs);
         if outcome.is_err() {
             // After a failed sync the state on disk is unknown; a new connection recovers it.
             self.connection = None;
@@ -233,7 +243,7 @@ impl WriterLoop {
 
     fn connection(&mut self) -> Result<&mut Connection, StoreError> {
         if self.connection.is_none() {
-            self.connection = Some(connection::open_for_writing(&self.path, self.older_schema)?);
+            self.connection = Some(connection::open_for_writing(&self.path, self.schema_policy)?);
         }
         Ok(self.connection.as_mut().expect("just opened"))
     }
@@ -311,7 +321,7 @@ mod tests {
         let writer = Writer::start(
             path.clone(),
             connection,
-            Arc::new(Snapshots::of(&path)),
+            Arc::new(PointReaders::of(&path)),
             Arc::default(),
             &SqliteOptions::default(),
         )

@@ -8,8 +8,8 @@ use galley_domain::{
     webhook::delivery::{DeliveryOutcome, DeliveryStatus, DisableReason, RetryDecision},
 };
 use galley_store::{
-    Actor, Attempt, AttemptRecorded, DeliveryLease, DeliveryQuery, DueDelivery, EventSubject,
-    NewTemplate, NewWebhook, Replay, ReplayOutcome, WebhookChange,
+    Actor, Attempt, DeliveryLease, DeliveryQuery, DueDelivery, EventSubject, NewTemplate,
+    NewWebhook, RecordAttemptOutcome, Replay, ReplayOutcome, WebhookChange,
 };
 
 use super::{
@@ -50,11 +50,11 @@ fn attempt(
 
 pub(crate) async fn deliver(store: &Shared, due: &DueDelivery, at: i64) {
     let taken = attempt(due, at, DeliveryOutcome::Accepted, RetryDecision::Delivered);
-    assert_eq!(store.record_attempt(taken).await.unwrap(), AttemptRecorded::Recorded);
+    assert_eq!(store.record_attempt(taken).await.unwrap(), RecordAttemptOutcome::Recorded);
 }
 
 /// Records a failed attempt to be retried after this many seconds.
-async fn fail(store: &Shared, due: &DueDelivery, at: i64, seconds: u64) -> AttemptRecorded {
+async fn fail(store: &Shared, due: &DueDelivery, at: i64, seconds: u64) -> RecordAttemptOutcome {
     let again = RetryDecision::RetryAfter(Duration::from_secs(seconds));
     store.record_attempt(attempt(due, at, REFUSED, again)).await.unwrap()
 }
@@ -143,7 +143,7 @@ pub(crate) async fn a_failing_event_delays_only_later_events_of_its_template(sto
     let (account, webhook, _) = two_templates(store).await;
     let first = lease(store, webhook, 2_000).await.unwrap();
     assert_eq!(first.event.seq, 1);
-    assert_eq!(fail(store, &first, 2_000, 5).await, AttemptRecorded::Recorded);
+    assert_eq!(fail(store, &first, 2_000, 5).await, RecordAttemptOutcome::Recorded);
     assert_eq!(deliver_all(store, webhook, 2_000).await, [2], "3 and 4 are held back by 1");
     assert_eq!(deliver_all(store, webhook, 6_999).await, NONE);
     let DeliveryLease::NothingDue(next) =
@@ -165,7 +165,7 @@ pub(crate) async fn the_next_event_is_delivered_after_the_last_attempt_fails(sto
     let (account, webhook, _) = two_templates(store).await;
     let first = lease(store, webhook, 2_000).await.unwrap();
     let last = attempt(&first, 2_000, REFUSED, RetryDecision::Failed);
-    assert_eq!(store.record_attempt(last).await.unwrap(), AttemptRecorded::Recorded);
+    assert_eq!(store.record_attempt(last).await.unwrap(), RecordAttemptOutcome::Recorded);
     assert_eq!(deliver_all(store, webhook, 2_000).await, [2, 3, 4]);
     let all = statuses(store, account, webhook).await;
     assert_eq!(all, [(1, "failed"), (2, "delivered"), (3, "delivered"), (4, "delivered")].into());
@@ -188,10 +188,10 @@ pub(crate) async fn a_leased_delivery_is_exclusive_until_its_lease_ends(store: &
     let again = lease(store, webhook, after).await.unwrap();
     assert_eq!((again.event.seq, again.attempts), (1, 0));
     let late = attempt(&first, after, DeliveryOutcome::Accepted, RetryDecision::Delivered);
-    assert_eq!(store.record_attempt(late).await.unwrap(), AttemptRecorded::LeaseLost);
+    assert_eq!(store.record_attempt(late).await.unwrap(), RecordAttemptOutcome::LeaseLost);
     deliver(store, &again, after).await;
     let twice = attempt(&again, after, DeliveryOutcome::Accepted, RetryDecision::Delivered);
-    assert_eq!(store.record_attempt(twice).await.unwrap(), AttemptRecorded::LeaseLost);
+    assert_eq!(store.record_attempt(twice).await.unwrap(), RecordAttemptOutcome::LeaseLost);
     assert_eq!(deliver_all(store, webhook, after).await, [2, 3, 4]);
 }
 
@@ -224,7 +224,7 @@ pub(crate) async fn retry_after_pauses_an_endpoint(store: &Shared) {
     let reply = DeliveryOutcome::from_status(503, Some(Duration::from_secs(30)));
     let again = RetryDecision::RetryAfter(Duration::from_secs(30));
     let throttled = attempt(&first, 2_000, reply, again);
-    assert_eq!(store.record_attempt(throttled).await.unwrap(), AttemptRecorded::Recorded);
+    assert_eq!(store.record_attempt(throttled).await.unwrap(), RecordAttemptOutcome::Recorded);
     let resting = store.webhook(account, webhook).await.unwrap().unwrap();
     assert_eq!(resting.resting_until, Some(noon(32_000)));
     assert_eq!(resting.failing_since, Some(noon(2_000)));
@@ -247,13 +247,13 @@ pub(crate) async fn a_requested_pause_outlasts_attempts_already_in_flight(store:
         DeliveryOutcome::from_status(429, Some(Duration::from_mins(1))),
         again,
     );
-    assert_eq!(store.record_attempt(throttled).await.unwrap(), AttemptRecorded::Recorded);
+    assert_eq!(store.record_attempt(throttled).await.unwrap(), RecordAttemptOutcome::Recorded);
     deliver(store, &second, 2_100).await;
     let resting = async || store.webhook(account, webhook).await.unwrap().unwrap().resting_until;
     assert_eq!(resting().await, Some(noon(62_000)), "a success does not end the pause");
     assert_eq!(lease(store, webhook, 61_999).await, None);
     let first = lease(store, webhook, 62_000).await.unwrap();
-    assert_eq!(fail(store, &first, 62_000, 5).await, AttemptRecorded::Recorded);
+    assert_eq!(fail(store, &first, 62_000, 5).await, RecordAttemptOutcome::Recorded);
     assert_eq!(
         resting().await,
         Some(noon(62_000)),
@@ -266,11 +266,11 @@ pub(crate) async fn a_failure_after_a_long_pause_starts_a_new_streak(store: &Sha
     let (account, webhook, _) = two_templates(store).await;
     let first = lease(store, webhook, 2_000).await.unwrap();
     let last = attempt(&first, 2_000, REFUSED, RetryDecision::Failed);
-    assert_eq!(store.record_attempt(last).await.unwrap(), AttemptRecorded::Recorded);
+    assert_eq!(store.record_attempt(last).await.unwrap(), RecordAttemptOutcome::Recorded);
     let later = lease(store, webhook, 30 * DAY).await.unwrap();
     assert_eq!(
         fail(store, &later, 30 * DAY, 5).await,
-        AttemptRecorded::Recorded,
+        RecordAttemptOutcome::Recorded,
         "the streak was reset"
     );
     let failing = store.webhook(account, webhook).await.unwrap().unwrap();
@@ -289,7 +289,7 @@ pub(crate) async fn a_result_from_a_previous_url_does_not_affect_the_endpoint(st
         DeliveryOutcome::Gone,
         RetryDecision::RetryAfter(Duration::from_secs(5)),
     );
-    assert_eq!(store.record_attempt(gone).await.unwrap(), AttemptRecorded::Recorded);
+    assert_eq!(store.record_attempt(gone).await.unwrap(), RecordAttemptOutcome::Recorded);
     assert_eq!(store.webhook(account, webhook).await.unwrap().unwrap().disabled, None);
     let again = lease(store, webhook, 9_000).await.unwrap();
     assert_eq!(again.webhook.url, "https://example.org/new");
@@ -303,7 +303,7 @@ pub(crate) async fn an_endpoint_that_is_down_is_probed_with_one_event_at_a_time(
     }
     for _ in 0..10 {
         let due = lease(store, webhook, 1_000).await.unwrap();
-        assert_eq!(fail(store, &due, 1_000, 3_600).await, AttemptRecorded::Recorded);
+        assert_eq!(fail(store, &due, 1_000, 3_600).await, RecordAttemptOutcome::Recorded);
     }
     let probe = lease(store, webhook, 3_000).await.unwrap();
     assert_eq!(lease(store, webhook, 3_000).await, None, "one probe at a time");
@@ -323,7 +323,7 @@ pub(crate) async fn an_endpoint_that_is_gone_is_disabled_with_an_event(store: &S
         RetryDecision::RetryAfter(Duration::from_secs(5)),
     );
     let recorded = store.record_attempt(gone).await.unwrap();
-    assert_eq!(recorded, AttemptRecorded::Disabled(DisableReason::Gone));
+    assert_eq!(recorded, RecordAttemptOutcome::Disabled(DisableReason::Gone));
     let disabled = store.webhook(account, webhook).await.unwrap().unwrap();
     assert_eq!(disabled.disabled, Some((noon(2_000), DisableReason::Gone)));
     assert_eq!(lease(store, webhook, 99_000).await, None);
@@ -348,12 +348,17 @@ pub(crate) async fn an_endpoint_that_fails_for_five_days_is_disabled(store: &Sha
     let mut at = 2_000;
     while at < 2_000 + 119 * HOUR {
         let due = lease(store, webhook, at).await.unwrap();
-        assert_eq!(fail(store, &due, at, 3_600).await, AttemptRecorded::Recorded, "{}", at / HOUR);
+        assert_eq!(
+            fail(store, &due, at, 3_600).await,
+            RecordAttemptOutcome::Recorded,
+            "{}",
+            at / HOUR
+        );
         at += HOUR;
     }
     let due = lease(store, webhook, at + HOUR).await.unwrap();
     let recorded = fail(store, &due, at + HOUR, 3_600).await;
-    assert_eq!(recorded, AttemptRecorded::Disabled(DisableReason::Failing));
+    assert_eq!(recorded, RecordAttemptOutcome::Disabled(DisableReason::Failing));
     let new_events = events(store, account, 4, 9).await;
     assert_eq!(new_events[0].reason.as_deref(), Some("failing"));
 }

@@ -223,8 +223,8 @@ async fn a_locked_endpoint_does_not_block_retention_of_other_accounts() {
 }
 
 /// The cause of the error when the store is opened, if it fails.
-async fn open_error(address: &str, older_schema: SchemaPolicy) -> Option<String> {
-    let options = PostgresOptions { older_schema, ..PostgresOptions::default() };
+async fn open_error(address: &str, schema_policy: SchemaPolicy) -> Option<String> {
+    let options = PostgresOptions { schema_policy, ..PostgresOptions::default() };
     let opened = PostgresStore::open(&address.parse().unwrap(), &options).await;
     opened.err().map(|error| error.source().map_or_else(String::new, ToString::to_string))
 }

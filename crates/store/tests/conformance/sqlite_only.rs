@@ -21,7 +21,7 @@ use super::{
 async fn a_full_queue_returns_busy_and_keeps_the_queued_writes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("galley.db");
-    let options = SqliteOptions { queue: 1, ..SqliteOptions::default() };
+    let options = SqliteOptions { queue_capacity: 1, ..SqliteOptions::default() };
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path, &options).unwrap());
     let account = account(&store, "a").await;
     // The queue fills while another process holds the write lock and blocks the writer.

@@ -19,11 +19,11 @@ use super::{
 /// Rule id of a text that is not JSON; the problem slug of the API is the same.
 const MALFORMED: &str = "malformed-json";
 
-/// The findings in one file, in the order of the text.
+/// The diagnostics in one file, in the order of the text.
 pub(in crate::commands) struct Report {
     pub(in crate::commands) file: String,
     pub(in crate::commands) text: String,
-    pub(in crate::commands) findings: Vec<Finding>,
+    pub(in crate::commands) diagnostics: Vec<Diagnostic>,
     /// Number of errors that are not listed.
     pub(in crate::commands) more_errors: usize,
     /// Number of warnings that are not listed.
@@ -31,12 +31,12 @@ pub(in crate::commands) struct Report {
 }
 
 impl Report {
-    /// The findings with this severity.
+    /// The diagnostics with this severity.
     pub(in crate::commands) fn with_severity(
         &self,
         severity: Severity,
-    ) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(move |finding| finding.annotation.severity == severity)
+    ) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter().filter(move |diagnostic| diagnostic.content.severity == severity)
     }
 
     pub(super) fn errors(&self) -> usize {
@@ -49,19 +49,19 @@ impl Report {
 }
 
 /// One error or warning and its location.
-pub(in crate::commands) struct Finding {
-    pub(in crate::commands) annotation: Annotation,
+pub(in crate::commands) struct Diagnostic {
+    pub(in crate::commands) content: DiagnosticContent,
     /// Its byte range in the text.
-    pub(in crate::commands) place: Range<usize>,
+    pub(in crate::commands) range: Range<usize>,
     /// The first occurrence of a repeated key.
-    pub(in crate::commands) before: Option<Range<usize>>,
+    pub(in crate::commands) first_occurrence: Option<Range<usize>>,
     pub(in crate::commands) start: Position,
     /// The first position after it.
     pub(in crate::commands) end: Position,
 }
 
-/// What a finding says about one location of a document.
-pub(in crate::commands) struct Annotation {
+/// What a diagnostic says about one location of a document.
+pub(in crate::commands) struct DiagnosticContent {
     pub(in crate::commands) severity: Severity,
     pub(in crate::commands) rule: &'static str,
     pub(in crate::commands) pointer: String,
@@ -81,34 +81,36 @@ pub(in crate::commands) enum Severity {
 }
 
 /// Calls `check` with each document of a file, which contains one or a list of them, and collects
-/// the findings.
+/// the diagnostics.
 pub(in crate::commands) fn check_documents(
     file: &str,
     bytes: &[u8],
-    mut check: impl FnMut(&Document<'_>, &mut Findings<'_>),
+    mut check: impl FnMut(&Document<'_>, &mut DiagnosticCollector<'_>),
 ) -> Report {
     let text = String::from_utf8_lossy(bytes).into_owned();
-    let mut findings = Findings::new(&text);
+    let mut diagnostics = DiagnosticCollector::new(&text);
     match Document::parse(bytes) {
-        Err(error) => findings.malformed(&error),
+        Err(error) => diagnostics.add_malformed(&error),
         Ok(document) => {
             let root = source::root(&text);
             if let Json::Array(_) = document.root() {
                 for (index, item) in source::children(&text, root.start).enumerate() {
                     let document = Document::parse(text[item.value.clone()].as_bytes());
                     let document = document.expect("a value within JSON is JSON");
-                    findings.base = (format!("/{index}"), item.value);
-                    check(&document, &mut findings);
+                    diagnostics.current =
+                        CurrentDocument { pointer_prefix: format!("/{index}"), range: item.value };
+                    check(&document, &mut diagnostics);
                 }
             } else {
-                findings.base = (String::new(), root);
-                check(&document, &mut findings);
+                diagnostics.current =
+                    CurrentDocument { pointer_prefix: String::new(), range: root };
+                check(&document, &mut diagnostics);
             }
         }
     }
-    let Findings { mut found, more_errors, more_warnings, .. } = findings;
-    found.sort_by_key(|it| (it.place.start, it.annotation.severity));
-    Report { file: file.to_owned(), text, findings: found, more_errors, more_warnings }
+    let DiagnosticCollector { mut found, more_errors, more_warnings, .. } = diagnostics;
+    found.sort_by_key(|it| (it.range.start, it.content.severity));
+    Report { file: file.to_owned(), text, diagnostics: found, more_errors, more_warnings }
 }
 
 /// Checks one file after the other, and each template against those before it.
@@ -124,51 +126,65 @@ impl Checker {
 
     /// Checks the bytes of a file: one template document, or a list of them.
     pub(super) fn check(&mut self, file: &str, bytes: &[u8]) -> Report {
-        check_documents(file, bytes, |document, findings| self.document(file, document, findings))
+        check_documents(file, bytes, |document, diagnostics| {
+            self.document(file, document, diagnostics);
+        })
     }
 
-    fn document(&mut self, file: &str, document: &Document<'_>, findings: &mut Findings<'_>) {
+    fn document(
+        &mut self,
+        file: &str,
+        document: &Document<'_>,
+        diagnostics: &mut DiagnosticCollector<'_>,
+    ) {
         let Checked { template, warnings } = Template::check(document, self.rulebook);
         if let Err(violations) = &template {
-            findings.refused(violations);
+            diagnostics.add_violations(violations);
         }
         for warning in warnings.listed() {
-            findings.warning(warning.clone());
+            diagnostics.warning(warning.clone());
         }
-        findings.more_warnings += warnings.omitted();
-        let here = findings.here(file);
+        diagnostics.more_warnings += warnings.omitted();
+        let name_location = diagnostics.name_location(file);
         let violations = [
-            self.conflicts.name_in_use(document, &here),
-            self.conflicts.category_differs(document, &here),
+            self.conflicts.name_in_use(document, &name_location),
+            self.conflicts.category_differs(document, &name_location),
         ];
-        violations.into_iter().flatten().for_each(|it| findings.violation(it));
+        violations.into_iter().flatten().for_each(|it| diagnostics.violation(it));
         if let Ok(template) = &template
-            && let Some(warning) = self.conflicts.same_content(template, &here)
+            && let Some(warning) = self.conflicts.same_content(template, &name_location)
         {
-            findings.warning(warning);
+            diagnostics.warning(warning);
         }
     }
 }
 
-/// Collects the findings in one text and locates them.
-pub(in crate::commands) struct Findings<'t> {
+/// The document being checked.
+struct CurrentDocument {
+    /// The pointer to the document within the file.
+    pointer_prefix: String,
+    /// Its byte range in the text.
+    range: Range<usize>,
+}
+
+/// Collects the diagnostics in one text and locates them.
+pub(in crate::commands) struct DiagnosticCollector<'t> {
     text: &'t str,
     lines: Lines<'t>,
-    /// The document being checked: the prefix of its pointers and its byte range.
-    base: (String, Range<usize>),
-    /// Number of findings so far per repeated key; each is about the next occurrence.
+    current: CurrentDocument,
+    /// Number of diagnostics so far per repeated key; each is about the next occurrence.
     repeated: HashMap<String, usize>,
-    found: Vec<Finding>,
+    found: Vec<Diagnostic>,
     more_errors: usize,
     more_warnings: usize,
 }
 
-impl<'t> Findings<'t> {
+impl<'t> DiagnosticCollector<'t> {
     fn new(text: &'t str) -> Self {
         Self {
             text,
             lines: Lines::new(text),
-            base: (String::new(), 0..text.len()),
+            current: CurrentDocument { pointer_prefix: String::new(), range: 0..text.len() },
             repeated: HashMap::new(),
             found: Vec::new(),
             more_errors: 0,
@@ -177,7 +193,7 @@ impl<'t> Findings<'t> {
     }
 
     /// Adds the violations of a document.
-    pub(in crate::commands) fn refused(&mut self, violations: &Violations) {
+    pub(in crate::commands) fn add_violations(&mut self, violations: &Violations) {
         for violation in violations.listed() {
             self.violation(violation.clone());
         }
@@ -185,7 +201,7 @@ impl<'t> Findings<'t> {
     }
 
     /// Adds the notes of a conversion.
-    pub(in crate::commands) fn converted(&mut self, conversion: &Conversion) {
+    pub(in crate::commands) fn add_conversion_notes(&mut self, conversion: &Conversion) {
         for note in conversion.notes.clone() {
             let Note { pointer, id, level, message, hint, span } = note;
             let severity = match level {
@@ -193,50 +209,61 @@ impl<'t> Findings<'t> {
                 Level::Incomplete => Severity::Incomplete,
                 Level::Changed => Severity::Changed,
             };
-            let place = self.range(&pointer, span, 0, false);
-            self.add(Annotation { severity, rule: id, pointer, message, hint, span }, place, None);
+            let range = self.range(&pointer, span, 0, false);
+            self.add(
+                DiagnosticContent { severity, rule: id, pointer, message, hint, span },
+                range,
+                None,
+            );
         }
         self.more_errors += conversion.more;
     }
 
     /// Adds a violation of a converted document that other documents of the run cause.
-    pub(in crate::commands) fn incomplete(&mut self, violation: Violation) {
+    pub(in crate::commands) fn add_incomplete(&mut self, violation: Violation) {
         let Violation { pointer, rule, message, hint, span } = violation;
         let (severity, rule) = (Severity::Incomplete, rule.id());
-        let place = self.range(&pointer, span, 0, false);
-        self.add(Annotation { severity, rule, pointer, message, hint, span }, place, None);
+        let range = self.range(&pointer, span, 0, false);
+        self.add(DiagnosticContent { severity, rule, pointer, message, hint, span }, range, None);
     }
 
     fn violation(&mut self, violation: Violation) {
         let Violation { pointer, rule, message, hint, span } = violation;
         let (severity, id) = (Severity::Error, rule.id());
-        let mut place = self.range(&pointer, span, 0, rule == Rule::DuplicateKey);
-        let mut before = None;
+        let mut range = self.range(&pointer, span, 0, rule == Rule::DuplicateKey);
+        let mut first_occurrence = None;
         if rule == Rule::DuplicateKey {
-            let times = self.repeated.entry(format!("{}{pointer}", self.base.0)).or_default();
+            let times = self
+                .repeated
+                .entry(format!("{}{pointer}", self.current.pointer_prefix))
+                .or_default();
             *times += 1;
             let repeat = *times;
-            before = Some(place);
-            place = self.range(&pointer, span, repeat, true);
+            first_occurrence = Some(range);
+            range = self.range(&pointer, span, repeat, true);
         }
-        self.add(Annotation { severity, rule: id, pointer, message, hint, span }, place, before);
+        self.add(
+            DiagnosticContent { severity, rule: id, pointer, message, hint, span },
+            range,
+            first_occurrence,
+        );
     }
 
     fn warning(&mut self, warning: Warning) {
         let Warning { pointer, rule, message, hint, span } = warning;
         // These warnings are about the name of a member.
         let by_key = matches!(rule, WarningRule::UnknownField | WarningRule::UnusedField);
-        let place = self.range(&pointer, span, 0, by_key);
+        let range = self.range(&pointer, span, 0, by_key);
         let (severity, rule, hint) = (Severity::Warning, rule.id(), Some(hint));
-        self.add(Annotation { severity, rule, pointer, message, hint, span }, place, None);
+        self.add(DiagnosticContent { severity, rule, pointer, message, hint, span }, range, None);
     }
 
-    fn malformed(&mut self, error: &JsonError) {
+    fn add_malformed(&mut self, error: &JsonError) {
         let end = self.text.len();
         let (at, message) = match error {
             JsonError::TooDeep => {
-                let place = source::nested_deeper(self.text, MAX_DEPTH);
-                (place.map_or(end, |place| place.start), error.to_string())
+                let range = source::nested_deeper(self.text, MAX_DEPTH);
+                (range.map_or(end, |range| range.start), error.to_string())
             }
             JsonError::Encoding(error) => (error.valid_up_to(), "not UTF-8".to_owned()),
             JsonError::Syntax(error) => {
@@ -249,14 +276,14 @@ impl<'t> Findings<'t> {
         };
         let at = self.text.floor_char_boundary(at.min(end));
         let wrong = self.text[at..].chars().next().filter(|it| !matches!(it, '\n' | '\r'));
-        let place = at..at + wrong.map_or(0, char::len_utf8);
+        let range = at..at + wrong.map_or(0, char::len_utf8);
         let hint = self
             .text
             .starts_with('\u{feff}')
             .then(|| "save the file without a byte order mark".to_owned());
         let (severity, rule, pointer) = (Severity::Error, MALFORMED, String::new());
-        let annotation = Annotation { severity, rule, pointer, message, hint, span: None };
-        self.add(annotation, place, None);
+        let content = DiagnosticContent { severity, rule, pointer, message, hint, span: None };
+        self.add(content, range, None);
     }
 
     /// The byte range of a key, of some characters of a string, or of a whole value.
@@ -267,7 +294,7 @@ impl<'t> Findings<'t> {
         repeat: usize,
         by_key: bool,
     ) -> Range<usize> {
-        let location = source::find(self.text, self.base.1.clone(), pointer, repeat);
+        let location = source::find(self.text, self.current.range.clone(), pointer, repeat);
         match (location.key, span) {
             (Some(key), _) if by_key => key,
             (_, Some(span)) => source::characters(self.text, location.value, span),
@@ -275,21 +302,21 @@ impl<'t> Findings<'t> {
         }
     }
 
-    /// The position of the name of the document being checked.
-    pub(in crate::commands) fn here(&self, file: &str) -> String {
-        let place = self.range("/name", None, 0, false);
-        let Position { line, column } = self.lines.position(place.start);
+    /// The file, line and column of the name of the document being checked.
+    pub(in crate::commands) fn name_location(&self, file: &str) -> String {
+        let range = self.range("/name", None, 0, false);
+        let Position { line, column } = self.lines.position(range.start);
         format!("{file}:{line}:{column}")
     }
 
     fn add(
         &mut self,
-        mut annotation: Annotation,
-        place: Range<usize>,
-        before: Option<Range<usize>>,
+        mut content: DiagnosticContent,
+        range: Range<usize>,
+        first_occurrence: Option<Range<usize>>,
     ) {
-        annotation.pointer.insert_str(0, &self.base.0);
-        let (start, end) = (self.lines.position(place.start), self.lines.position(place.end));
-        self.found.push(Finding { annotation, place, before, start, end });
+        content.pointer.insert_str(0, &self.current.pointer_prefix);
+        let (start, end) = (self.lines.position(range.start), self.lines.position(range.end));
+        self.found.push(Diagnostic { content, range, first_occurrence, start, end });
     }
 }

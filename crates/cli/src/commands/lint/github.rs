@@ -1,14 +1,14 @@
-//! Findings as workflow commands, which GitHub shows at the lines of a change.
+//! Diagnostics as workflow commands, which GitHub shows at the lines of a change.
 
 use super::{
-    check::{Finding, Report, Severity},
+    check::{Diagnostic, Report, Severity},
     human::{printable, sentence},
 };
 
-/// One command for each finding of a file.
+/// One command for each diagnostic of a file.
 pub(super) fn commands(report: &Report) -> Vec<String> {
     let mut commands: Vec<String> =
-        report.findings.iter().map(|finding| command(&report.file, finding)).collect();
+        report.diagnostics.iter().map(|diagnostic| command(&report.file, diagnostic)).collect();
     for (more, what) in [(report.more_errors, "errors"), (report.more_warnings, "warnings")] {
         if more > 0 {
             let file = property(&report.file);
@@ -23,9 +23,9 @@ pub(super) fn unreadable(file: &str, error: &str) -> String {
     format!("::error file={}::{}", property(file), data(error))
 }
 
-fn command(file: &str, finding: &Finding) -> String {
-    let Finding { annotation, start, end, .. } = finding;
-    let level = match annotation.severity {
+fn command(file: &str, diagnostic: &Diagnostic) -> String {
+    let Diagnostic { content, start, end, .. } = diagnostic;
+    let level = match content.severity {
         Severity::Error | Severity::Lost | Severity::Incomplete => "error",
         Severity::Warning | Severity::Changed => "warning",
     };
@@ -34,11 +34,11 @@ fn command(file: &str, finding: &Finding) -> String {
     if start.line == end.line {
         place = format!("{place},col={},endColumn={}", start.column, end.column);
     }
-    let mut message = sentence(finding);
-    if let Some(hint) = &annotation.hint {
+    let mut message = sentence(diagnostic);
+    if let Some(hint) = &content.hint {
         message = format!("{message}\n{hint}");
     }
-    let (file, title, message) = (property(file), property(annotation.rule), data(&message));
+    let (file, title, message) = (property(file), property(content.rule), data(&message));
     format!("::{level} file={file},{place},title={title}::{message}")
 }
 

@@ -18,7 +18,7 @@ use super::parameters::Query;
 use crate::{
     api::{
         body::{is_json, read_all},
-        problem::{Kind, Problem},
+        problem::{Problem, ProblemKind},
     },
     app::App,
 };
@@ -47,7 +47,7 @@ impl FromRequest<App> for JsonText {
         }
         if !is_json(request.headers()) {
             let detail = "Send `application/json` or `application/x-www-form-urlencoded`, in UTF-8 and without a content encoding.";
-            return Err(Problem::of(Kind::UnsupportedMediaType).detail(detail));
+            return Err(Problem::of(ProblemKind::UnsupportedMediaType).detail(detail));
         }
         let body = read_all(request, app, limit).await?;
         match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
@@ -108,7 +108,7 @@ fn from_form<'f>(
             let detail = format!(
                 "The document exceeds the limit of {limit} bytes. Send a smaller document."
             );
-            return Err(Problem::of(Kind::TooLarge).detail(detail));
+            return Err(Problem::of(ProblemKind::TooLarge).detail(detail));
         }
     }
     out.push('}');

@@ -17,7 +17,7 @@ use super::parameters::Query;
 use crate::{
     api::{
         auth::{RequiredScope, ensure_active, scope_missing},
-        problem::{Kind, Problem},
+        problem::{Problem, ProblemKind},
         request_context::RequestContext,
     },
     app::App,
@@ -36,18 +36,18 @@ fn is_version(segment: &str) -> bool {
 
 /// Whether a path belongs to this surface: it begins with a version, followed by a node.
 pub(crate) fn is_path(path: &str) -> bool {
-    Segments::parse(path).is_some()
+    PathSegments::parse(path).is_some()
 }
 
 /// The segments of `/{version}/{node}/{edge}/{id}`.
-struct Segments<'p> {
+struct PathSegments<'p> {
     version: &'p str,
     node: &'p str,
     edge: Option<&'p str>,
     item: Option<&'p str>,
 }
 
-impl<'p> Segments<'p> {
+impl<'p> PathSegments<'p> {
     /// `None` if the first segment is not a version.
     fn parse(path: &'p str) -> Option<Self> {
         let mut segments = path.strip_prefix('/')?.split('/');
@@ -105,19 +105,21 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         // The router sends every path of two segments here. Only paths with a version are recorded
         // as calls of this surface.
-        let path = Segments::parse(parts.uri.path()).ok_or(Problem::of(Kind::NotFound))?;
-        let context =
-            RequestContext::record_route(&parts.extensions).ok_or(Problem::of(Kind::Internal))?;
+        let path =
+            PathSegments::parse(parts.uri.path()).ok_or(Problem::of(ProblemKind::NotFound))?;
+        let context = RequestContext::from_extensions(&parts.extensions)
+            .ok_or(Problem::of(ProblemKind::Internal))?;
         context.mark_graph();
 
         let query = Query::of(&parts.uri);
         let secret = header_token(&parts.headers).or(query.text("access_token"));
         let secret = secret.ok_or_else(|| {
-            Problem::of(Kind::TokenMissing)
+            Problem::of(ProblemKind::TokenMissing)
                 .detail("Send the access token as `Authorization: Bearer …`, or as `access_token` in the query.")
         })?;
         let token = app.credentials().token(SecretHash::of(secret), context.started()).await?;
-        let kinds = [Kind::TokenUnknown, Kind::TokenExpired, Kind::TokenRevoked];
+        let kinds =
+            [ProblemKind::TokenUnknown, ProblemKind::TokenExpired, ProblemKind::TokenRevoked];
         let token = ensure_active(token, context.received_at(), kinds)?;
         context.record_token(token.credential.id);
         let account = Arc::clone(&token.account);
@@ -129,14 +131,14 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
             return Err(scope_missing(S::SCOPE));
         }
         if account.disabled_at.is_some() {
-            return Err(Problem::of(Kind::AccountDisabled));
+            return Err(Problem::of(ProblemKind::AccountDisabled));
         }
         if Rulebook::by_name(&account.rulebook) != Some(&WHATSAPP) {
             let detail = format!(
                 "The account has the rulebook `{}`. Use API v1.0: `/api/v1.0/{{phone_number_id}}/{{key}}/message_templates`.",
                 account.rulebook
             );
-            return Err(Problem::of(Kind::WrongSurface).detail(detail));
+            return Err(Problem::of(ProblemKind::WrongSurface).detail(detail));
         }
         Ok(Self {
             account,
@@ -165,7 +167,7 @@ pub(super) fn unknown(id: &str) -> Problem {
     let detail = format!(
         "The id `{id}` does not exist, or the account of the token has no access to it. After the version, use the id of the account or of one of its templates."
     );
-    Problem::of(Kind::NotFound).detail(detail)
+    Problem::of(ProblemKind::NotFound).detail(detail)
 }
 
 #[cfg(test)]

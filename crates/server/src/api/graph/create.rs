@@ -17,7 +17,7 @@ use crate::{
         auth::Write,
         idempotency::{IdempotencyKey, REPLAYED},
         json,
-        problem::{Kind, Problem},
+        problem::{Problem, ProblemKind},
     },
     app::App,
 };
@@ -87,7 +87,7 @@ async fn replay_or_reject(
 pub(super) fn created_template(outcome: CreateOutcome) -> Result<CreatedTemplate, Problem> {
     match outcome {
         CreateOutcome::Created(created) | CreateOutcome::Replayed(created) => Ok(created),
-        CreateOutcome::KeyReused => Err(Problem::of(Kind::IdempotencyKeyReused)),
+        CreateOutcome::KeyReused => Err(Problem::of(ProblemKind::IdempotencyKeyReused)),
         CreateOutcome::NameInUse(conflict) => Err(Problem::name_taken(conflict.existing_id).detail(
             "A template with this name and language already exists. Edit it, or choose another name.",
         )),

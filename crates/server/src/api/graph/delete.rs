@@ -13,7 +13,7 @@ use super::{
 use crate::{
     api::{
         auth::Write,
-        problem::{Kind, Problem},
+        problem::{Problem, ProblemKind},
     },
     app::App,
 };
@@ -112,7 +112,7 @@ async fn delete_all_languages(
 }
 
 fn name_unknown(detail: &str) -> Problem {
-    Problem::of(Kind::TemplateUnknown).detail(detail)
+    Problem::of(ProblemKind::TemplateUnknown).detail(detail)
 }
 
 fn deleted_ids(outcome: DeleteOutcome) -> Result<Vec<TemplateId>, Problem> {

@@ -9,7 +9,7 @@ use galley_domain::{
 use galley_store::Limit;
 use serde::Serialize;
 
-use crate::api::problem::{Kind, Problem};
+use crate::api::problem::{Problem, ProblemKind};
 
 /// The status and the body of an error response.
 pub(crate) fn error_body(problem: &Problem, request_id: &str) -> (StatusCode, String) {
@@ -54,17 +54,18 @@ pub(super) fn limited(limit: Limit) -> Problem {
 }
 
 /// The Graph code of a problem that has no violations.
-fn code_of(kind: Kind) -> GraphError {
+fn code_of(kind: ProblemKind) -> GraphError {
     let (code, subcode) = match kind {
-        Kind::TokenMissing | Kind::TokenUnknown | Kind::TokenExpired | Kind::TokenRevoked => {
-            (190, None)
-        }
-        Kind::ScopeMissing => (10, None),
-        Kind::AccountDisabled => (131_031, None),
-        Kind::NotFound | Kind::TemplateUnknown => (100, Some(33)),
-        Kind::NameTaken => (100, Some(2_388_024)),
-        Kind::MoveNotPossible => (100, Some(2_388_039)),
-        Kind::Internal => (1, None),
+        ProblemKind::TokenMissing
+        | ProblemKind::TokenUnknown
+        | ProblemKind::TokenExpired
+        | ProblemKind::TokenRevoked => (190, None),
+        ProblemKind::ScopeMissing => (10, None),
+        ProblemKind::AccountDisabled => (131_031, None),
+        ProblemKind::NotFound | ProblemKind::TemplateUnknown => (100, Some(33)),
+        ProblemKind::NameTaken => (100, Some(2_388_024)),
+        ProblemKind::MoveNotPossible => (100, Some(2_388_039)),
+        ProblemKind::Internal => (1, None),
         kind if kind.status() == StatusCode::SERVICE_UNAVAILABLE => (2, None),
         _ => (100, None),
     };
@@ -72,7 +73,7 @@ fn code_of(kind: Kind) -> GraphError {
 }
 
 /// The status in the Graph API, which responds 400 to most client errors, including unknown ids.
-fn status(kind: Kind) -> StatusCode {
+fn status(kind: ProblemKind) -> StatusCode {
     match kind.status() {
         StatusCode::NOT_FOUND
         | StatusCode::CONFLICT

@@ -16,7 +16,7 @@ use super::{
     stream::Stream,
 };
 use crate::{
-    api::problem::{Kind, Problem},
+    api::problem::{Problem, ProblemKind},
     app::App,
 };
 
@@ -53,7 +53,7 @@ pub(super) async fn show(
     name: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let not_found = || Problem::of(Kind::NotFound).detail(SAMPLE_NOT_FOUND);
+    let not_found = || Problem::of(ProblemKind::NotFound).detail(SAMPLE_NOT_FOUND);
     let Path(name) = name.map_err(|_| not_found())?;
     let valid = sample::is_name(&name);
     let media = if valid { app.store().media(&name).await? } else { None };
@@ -61,7 +61,7 @@ pub(super) async fn show(
     let tag = format!("\"{name}\"");
     if range::if_match_fails(&headers, &tag) {
         let detail = "The tags in If-Match do not contain the tag of the file, which never changes. Omit If-Match.";
-        return Err(Problem::of(Kind::RevisionOutdated).detail(detail));
+        return Err(Problem::of(ProblemKind::RevisionOutdated).detail(detail));
     }
     if range::is_not_modified(&headers, &tag) {
         return Ok(with_headers(StatusCode::NOT_MODIFIED.into_response(), &tag));

@@ -27,7 +27,7 @@ use crate::{
     api::{
         auth::{Read, Review, Write},
         json,
-        problem::{Kind, Problem},
+        problem::{Problem, ProblemKind},
     },
     app::App,
 };
@@ -99,7 +99,7 @@ async fn edit(app: &App, caller: &Caller<Write>, request: Request) -> Result<Res
             }
         }
     }
-    Err(Problem::of(Kind::Busy)
+    Err(Problem::of(ProblemKind::Busy)
         .detail("Nothing was done: other requests keep editing the template. Try again."))
 }
 

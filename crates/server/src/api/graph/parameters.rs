@@ -14,7 +14,7 @@ use galley_domain::{
 use galley_store::Account;
 
 use crate::{
-    api::problem::{Kind, Problem},
+    api::problem::{Problem, ProblemKind},
     app::App,
 };
 
@@ -95,7 +95,7 @@ impl Query {
     pub(super) fn cursor<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Problem> {
         let Some(text) = self.text(name) else { return Ok(None) };
         text.parse().map(Some).map_err(|_| {
-            Problem::of(Kind::BadRequest)
+            Problem::of(ProblemKind::BadRequest)
                 .detail(format!(
                     "The parameter `{name}` is not a cursor of this list. Start again without it."
                 ))
@@ -148,7 +148,7 @@ fn items(list: &Json<'_>) -> Option<Vec<String>> {
 
 /// The problem of an invalid parameter; `problem` is a predicate, such as "must be a number".
 pub(super) fn invalid_parameter(name: &str, problem: &str) -> Problem {
-    Problem::of(Kind::BadRequest).detail(format!("The parameter `{name}` {problem}."))
+    Problem::of(ProblemKind::BadRequest).detail(format!("The parameter `{name}` {problem}."))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::{
     api::{
         auth::Webhooks,
         json,
-        problem::{Kind, Problem},
+        problem::{Problem, ProblemKind},
     },
     app::App,
     delivery::EndpointError,
@@ -51,18 +51,18 @@ pub(super) async fn subscribe(
         events: Vec::new(),
         format,
         subscribed: true,
-        secret: secret.sealed,
+        secret: secret.encrypted,
         at,
     };
     match app.store().create_webhook(new).await? {
         CreateWebhookOutcome::Created(_) => Ok(success_with_secret(&secret.shown)),
-        CreateWebhookOutcome::TooMany => Err(Problem::of(Kind::TooManyWebhooks)),
+        CreateWebhookOutcome::TooMany => Err(Problem::of(ProblemKind::TooManyWebhooks)),
         CreateWebhookOutcome::Subscribed(id) => {
             // A client that subscribes expects deliveries, so the endpoint is enabled again.
             let change = WebhookChange { url: Some(url), events: None, disabled: Some(false) };
             let changed = app.store().change_webhook(account, id, change, at).await?;
             // A concurrent request has deleted the endpoint: the client can try again.
-            changed.map(|_| success()).ok_or(Problem::of(Kind::Busy))
+            changed.map(|_| success()).ok_or(Problem::of(ProblemKind::Busy))
         }
     }
 }

@@ -31,7 +31,7 @@ use crate::{
     api::{
         auth::{Read, Write},
         json,
-        problem::{Kind, Problem},
+        problem::{Problem, ProblemKind},
         request_context::RequestContext,
     },
     app::App,
@@ -84,12 +84,12 @@ pub(super) async fn begin(
             let problem = format!("must be a number of bytes from 1 to {MAX_UPLOAD_BYTES}");
             Err(invalid_parameter("file_length", &problem))
         }
-        BeginUploadOutcome::TooMany => Err(Problem::of(Kind::LimitReached).detail(
+        BeginUploadOutcome::TooMany => Err(Problem::of(ProblemKind::LimitReached).detail(
             "The account has too many incomplete uploads. Complete or delete them, or wait 24 hours.",
         )),
         BeginUploadOutcome::QuotaExceeded(used) => Err(quota_exceeded(app.limits().media_bytes, used)),
         // 24 random bytes do not repeat.
-        BeginUploadOutcome::DuplicateId => Err(Problem::of(Kind::Internal)),
+        BeginUploadOutcome::DuplicateId => Err(Problem::of(ProblemKind::Internal)),
     }
 }
 
@@ -167,11 +167,11 @@ pub(super) async fn append(
             ChunkEnd::Complete => return Ok(progress(id, offset)),
             ChunkEnd::Disconnected => {
                 let detail = format!("The body ended before it was complete. {}", resume(offset));
-                return Err(Problem::of(Kind::BadRequest).detail(detail));
+                return Err(Problem::of(ProblemKind::BadRequest).detail(detail));
             }
             ChunkEnd::TimedOut => {
                 let detail = format!("The body arrived too slowly. {}", resume(offset));
-                return Err(Problem::of(Kind::BodyTimeout).detail(detail));
+                return Err(Problem::of(ProblemKind::BodyTimeout).detail(detail));
             }
         }
     }
@@ -190,7 +190,7 @@ pub(super) async fn cancel(
         None => false,
     };
     let not_found = || {
-        Problem::of(Kind::NotFound).detail("The upload does not exist, or a template uses its file, so that it cannot be deleted. To delete a template, call DELETE on `message_templates` of the account with `hsm_id`.")
+        Problem::of(ProblemKind::NotFound).detail("The upload does not exist, or a template uses its file, so that it cannot be deleted. To delete a template, call DELETE on `message_templates` of the account with `hsm_id`.")
     };
     deleted.then(success).ok_or_else(not_found)
 }
@@ -216,7 +216,7 @@ fn offset(headers: &HeaderMap) -> Result<u64, Problem> {
     let Some(offset) = headers.get("file_offset") else { return Ok(0) };
     let offset = offset.to_str().ok().and_then(|offset| offset.trim().parse().ok());
     let detail = "The header `file_offset` must be a number of bytes.";
-    offset.ok_or_else(|| Problem::of(Kind::BadRequest).detail(detail))
+    offset.ok_or_else(|| Problem::of(ProblemKind::BadRequest).detail(detail))
 }
 
 /// Rejects a request that cannot succeed before reading its body.
@@ -287,21 +287,21 @@ fn resume(received: u64) -> String {
 fn wrong_offset(received: u64) -> Problem {
     let detail =
         format!("The header `file_offset` does not match the upload. {}", resume(received));
-    Problem::of(Kind::BadRequest).detail(detail)
+    Problem::of(ProblemKind::BadRequest).detail(detail)
 }
 
 fn too_long(length: u64) -> Problem {
     let detail = format!(
         "The request contains more bytes than the declared `file_length` of {length}. Send only the rest of the file, or start a new upload."
     );
-    Problem::of(Kind::TooLarge).detail(detail)
+    Problem::of(ProblemKind::TooLarge).detail(detail)
 }
 
 fn quota_exceeded(quota: u64, used: u64) -> Problem {
     let detail = format!(
         "The media of the account take {used} of {quota} bytes, so the file does not fit. Use an existing sample, or ask the operator to raise the setting `media_mib_per_account`. Galley deletes samples that no template uses after {UNUSED_MEDIA_DAYS} days."
     );
-    Problem::of(Kind::LimitReached).detail(detail)
+    Problem::of(ProblemKind::LimitReached).detail(detail)
 }
 
 fn type_mismatch(declared: &str, detected: Option<&str>) -> Problem {
@@ -309,5 +309,5 @@ fn type_mismatch(declared: &str, detected: Option<&str>) -> Problem {
     let detail = format!(
         "The declared `file_type` is {declared}, but the content is {detected}. Galley has deleted the upload: start a new one with the correct type."
     );
-    Problem::of(Kind::BadRequest).detail(detail)
+    Problem::of(ProblemKind::BadRequest).detail(detail)
 }

@@ -19,7 +19,7 @@ use crate::{
     api::{
         auth::Write,
         json,
-        problem::{Kind, Problem},
+        problem::{Problem, ProblemKind},
     },
     app::App,
     json_writer::ObjectWriter,
@@ -43,7 +43,7 @@ pub(super) async fn upsert(
         UpsertOutcome::NotCreated(outcome) => vec![create::created_template(outcome)?],
         UpsertOutcome::NotEdited(id, outcome) => {
             let problem = changed_template(outcome, id, "edit").err();
-            return Err(problem.unwrap_or(Problem::of(Kind::Internal)));
+            return Err(problem.unwrap_or(Problem::of(ProblemKind::Internal)));
         }
     };
     let mut out = String::from("{\"data\":[");

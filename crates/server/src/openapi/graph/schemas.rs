@@ -17,7 +17,7 @@ use super::super::{
 };
 use crate::api::{
     graph,
-    problem::{Kind, Problem},
+    problem::{Problem, ProblemKind},
 };
 
 /// Every schema by its name.
@@ -330,7 +330,7 @@ pub(super) fn refusal_example() -> Value {
     let text = faulty.to_string();
     let problem = match Document::parse(text.as_bytes()) {
         Ok(document) => match Template::read(&document, &WHATSAPP) {
-            Ok(_) => Problem::of(Kind::InvalidTemplate),
+            Ok(_) => Problem::of(ProblemKind::InvalidTemplate),
             Err(violations) => graph::invalid(violations, &document),
         },
         Err(error) => error.into(),

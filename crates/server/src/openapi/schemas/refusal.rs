@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::described;
 use crate::{
-    api::problem::Kind,
+    api::problem::ProblemKind,
     openapi::{
         operation::{problem_type, reference},
         shared,
@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub(super) fn problem() -> Value {
-    let types: Vec<String> = Kind::ALL.iter().map(|kind| problem_type(*kind)).collect();
+    let types: Vec<String> = ProblemKind::ALL.iter().map(|kind| problem_type(*kind)).collect();
     json!({
         "type": "object",
         "description": "A refusal (RFC 9457).",

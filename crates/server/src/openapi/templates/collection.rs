@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{TAG, links_to_one};
 use crate::{
     api::{
-        problem::Kind,
+        problem::ProblemKind,
         v1::templates::{COLLECTION, VALIDATE},
     },
     openapi::{
@@ -48,7 +48,7 @@ pub(super) fn list() -> Operation {
             content: Some(content("TemplatePage", &examples::page_of_templates())),
             links: Some(links),
         }],
-        refusals: [CALLER, &[Kind::BadRequest]].concat(),
+        refusals: [CALLER, &[ProblemKind::BadRequest]].concat(),
     }
 }
 
@@ -74,11 +74,11 @@ pub(super) fn create() -> Operation {
             CALLER,
             BODY,
             &[
-                Kind::InvalidTemplate,
-                Kind::IdempotencyKeyReused,
-                Kind::NameTaken,
-                Kind::WrongSurface,
-                Kind::LimitReached,
+                ProblemKind::InvalidTemplate,
+                ProblemKind::IdempotencyKeyReused,
+                ProblemKind::NameTaken,
+                ProblemKind::WrongSurface,
+                ProblemKind::LimitReached,
             ],
         ]
         .concat(),
@@ -103,6 +103,6 @@ pub(super) fn validate() -> Operation {
             content: Some(content("Verdict", &examples::verdict())),
             links: None,
         }],
-        refusals: [CALLER, BODY, &[Kind::TemplateUnknown]].concat(),
+        refusals: [CALLER, BODY, &[ProblemKind::TemplateUnknown]].concat(),
     }
 }

@@ -5,7 +5,7 @@ use galley_domain::account::Scope;
 
 use super::{TAG, template};
 use crate::{
-    api::{problem::Kind, v1::templates::ITEM},
+    api::{problem::ProblemKind, v1::templates::ITEM},
     openapi::{
         calls::{BODY, CALLER, body},
         examples,
@@ -34,8 +34,11 @@ pub(super) fn show() -> Operation {
                 links: None,
             },
         ],
-        refusals: [CALLER, &[Kind::BadRequest, Kind::TemplateUnknown, Kind::VersionUnknown]]
-            .concat(),
+        refusals: [
+            CALLER,
+            &[ProblemKind::BadRequest, ProblemKind::TemplateUnknown, ProblemKind::VersionUnknown],
+        ]
+        .concat(),
     }
 }
 
@@ -55,14 +58,14 @@ pub(super) fn edit() -> Operation {
             CALLER,
             BODY,
             &[
-                Kind::TemplateUnknown,
-                Kind::VersionUnknown,
-                Kind::InvalidTemplate,
-                Kind::RevisionOutdated,
-                Kind::CategoryLocked,
-                Kind::LimitReached,
-                Kind::MoveNotPossible,
-                Kind::WrongSurface,
+                ProblemKind::TemplateUnknown,
+                ProblemKind::VersionUnknown,
+                ProblemKind::InvalidTemplate,
+                ProblemKind::RevisionOutdated,
+                ProblemKind::CategoryLocked,
+                ProblemKind::LimitReached,
+                ProblemKind::MoveNotPossible,
+                ProblemKind::WrongSurface,
             ],
         ]
         .concat(),
@@ -87,7 +90,10 @@ pub(super) fn delete() -> Operation {
             content: None,
             links: None,
         }],
-        refusals: [CALLER, &[Kind::BadRequest, Kind::TemplateUnknown, Kind::RevisionOutdated]]
-            .concat(),
+        refusals: [
+            CALLER,
+            &[ProblemKind::BadRequest, ProblemKind::TemplateUnknown, ProblemKind::RevisionOutdated],
+        ]
+        .concat(),
     }
 }

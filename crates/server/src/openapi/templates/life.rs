@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{TAG, template};
 use crate::{
     api::{
-        problem::Kind,
+        problem::ProblemKind,
         v1::templates::{RENDER, REVIEW, VERSIONS},
     },
     openapi::{
@@ -41,7 +41,7 @@ pub(super) fn versions() -> Operation {
                 "next": link("listVersions", "Goes on behind the end of this page.", id, next),
             })),
         }],
-        refusals: [CALLER, &[Kind::BadRequest, Kind::TemplateUnknown]].concat(),
+        refusals: [CALLER, &[ProblemKind::BadRequest, ProblemKind::TemplateUnknown]].concat(),
     }
 }
 
@@ -61,10 +61,10 @@ pub(super) fn review() -> Operation {
             CALLER,
             BODY,
             &[
-                Kind::TemplateUnknown,
-                Kind::InvalidDecision,
-                Kind::RevisionOutdated,
-                Kind::MoveNotPossible,
+                ProblemKind::TemplateUnknown,
+                ProblemKind::InvalidDecision,
+                ProblemKind::RevisionOutdated,
+                ProblemKind::MoveNotPossible,
             ],
         ]
         .concat(),
@@ -89,7 +89,11 @@ pub(super) fn render() -> Operation {
             content: Some(contents("Rendered", &examples::rendered())),
             links: None,
         }],
-        refusals: [CALLER, BODY, &[Kind::TemplateUnknown, Kind::NotLive, Kind::InvalidValues]]
-            .concat(),
+        refusals: [
+            CALLER,
+            BODY,
+            &[ProblemKind::TemplateUnknown, ProblemKind::NotLive, ProblemKind::InvalidValues],
+        ]
+        .concat(),
     }
 }

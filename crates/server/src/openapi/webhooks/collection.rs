@@ -5,7 +5,7 @@ use galley_domain::account::Scope;
 
 use super::{TAG, links_to_one};
 use crate::{
-    api::{problem::Kind, v1::webhooks::COLLECTION},
+    api::{problem::ProblemKind, v1::webhooks::COLLECTION},
     openapi::{
         calls::{BODY, CALLER, body, content},
         examples,
@@ -31,7 +31,7 @@ pub(super) fn list() -> Operation {
             content: Some(content("WebhookList", &examples::list_of_webhooks())),
             links: Some(links_to_one("$response.body#/data/0/id")),
         }],
-        refusals: [CALLER, &[Kind::BadRequest]].concat(),
+        refusals: [CALLER, &[ProblemKind::BadRequest]].concat(),
     }
 }
 
@@ -53,6 +53,7 @@ pub(super) fn create() -> Operation {
             content: Some(content("WebhookWithSecret", &examples::registered())),
             links: Some(links_to_one("$response.body#/id")),
         }],
-        refusals: [CALLER, BODY, &[Kind::InvalidWebhook, Kind::TooManyWebhooks]].concat(),
+        refusals: [CALLER, BODY, &[ProblemKind::InvalidWebhook, ProblemKind::TooManyWebhooks]]
+            .concat(),
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{TAG, links_to_one};
 use crate::{
     api::{
-        problem::Kind,
+        problem::ProblemKind,
         v1::webhooks::{DELIVERIES, REPLAY},
     },
     openapi::{
@@ -50,7 +50,7 @@ pub(super) fn list() -> Operation {
             content: Some(content("DeliveryPage", &examples::page_of_deliveries())),
             links: Some(links),
         }],
-        refusals: [CALLER, &[Kind::BadRequest, Kind::WebhookUnknown]].concat(),
+        refusals: [CALLER, &[ProblemKind::BadRequest, ProblemKind::WebhookUnknown]].concat(),
     }
 }
 
@@ -76,10 +76,10 @@ pub(super) fn replay() -> Operation {
             CALLER,
             BODY,
             &[
-                Kind::WebhookUnknown,
-                Kind::InvalidWebhook,
-                Kind::EventUnknown,
-                Kind::EventsForgotten,
+                ProblemKind::WebhookUnknown,
+                ProblemKind::InvalidWebhook,
+                ProblemKind::EventUnknown,
+                ProblemKind::EventsForgotten,
             ],
         ]
         .concat(),

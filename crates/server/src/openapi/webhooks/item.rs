@@ -6,7 +6,7 @@ use galley_domain::account::Scope;
 use super::{TAG, webhook};
 use crate::{
     api::{
-        problem::Kind,
+        problem::ProblemKind,
         v1::webhooks::{ITEM, ROTATE},
     },
     openapi::{
@@ -28,7 +28,7 @@ pub(super) fn show() -> Operation {
         parameters: &["PhoneNumberId", "Key", "WebhookId"],
         body: None,
         answers: vec![webhook("The endpoint.", "Webhook", &examples::failing_webhook())],
-        refusals: [CALLER, &[Kind::BadRequest, Kind::WebhookUnknown]].concat(),
+        refusals: [CALLER, &[ProblemKind::BadRequest, ProblemKind::WebhookUnknown]].concat(),
     }
 }
 
@@ -44,7 +44,8 @@ pub(super) fn edit() -> Operation {
         parameters: &["PhoneNumberId", "Key", "WebhookId"],
         body: Some(body("What changes", "WebhookChange", &examples::of_webhook_changes())),
         answers: vec![webhook("The endpoint as it is now.", "Webhook", &examples::webhook())],
-        refusals: [CALLER, BODY, &[Kind::WebhookUnknown, Kind::InvalidWebhook]].concat(),
+        refusals: [CALLER, BODY, &[ProblemKind::WebhookUnknown, ProblemKind::InvalidWebhook]]
+            .concat(),
     }
 }
 
@@ -66,7 +67,7 @@ pub(super) fn delete() -> Operation {
             content: None,
             links: None,
         }],
-        refusals: [CALLER, &[Kind::WebhookUnknown]].concat(),
+        refusals: [CALLER, &[ProblemKind::WebhookUnknown]].concat(),
     }
 }
 
@@ -87,7 +88,11 @@ pub(super) fn rotate() -> Operation {
             "WebhookWithSecret",
             &examples::rotated(),
         )],
-        refusals: [CALLER, BODY, &[Kind::WebhookUnknown, Kind::InvalidWebhook, Kind::RotationOpen]]
-            .concat(),
+        refusals: [
+            CALLER,
+            BODY,
+            &[ProblemKind::WebhookUnknown, ProblemKind::InvalidWebhook, ProblemKind::RotationOpen],
+        ]
+        .concat(),
     }
 }

@@ -31,8 +31,8 @@ pub(in crate::postgres) enum Precheck {
     Optimistic,
     /// Everything.
     Full,
-    /// Everything, for a part of a failed batch. It waits less for locks, since all its requests
-    /// have waited before, and no further request joins it.
+    /// Everything, in retry mode: the batch is a part of one that failed. It waits less for locks,
+    /// since all its requests have waited before, and no further request joins it.
     Retry,
 }
 
@@ -96,7 +96,7 @@ pub(super) async fn begin(
     let (record_values, group_values): (Values<'_>, Values<'_>) = (&[&record_keys], &[&groups]);
     let unique_keys: Values<'_> = &[&unique_keys];
     let is_full = precheck != Precheck::Optimistic;
-    let (begun, locked, owners, quotas, records, groups, copy) = tokio::join!(
+    let (started, locked, owners, quotas, records, groups, copy) = tokio::join!(
         biased;
         connection.begin_creates(precheck == Precheck::Retry),
         connection.query_prepared(&statements.lock, account_values),
@@ -106,7 +106,7 @@ pub(super) async fn begin(
         rows_if(!groups.is_empty(), connection, &statements.group_categories, group_values),
         connection.copy(&statements.templates),
     );
-    begun?;
+    started?;
     let mut accounts = BatchAccounts::new();
     for row in &locked.map_err(account_locked)? {
         let limit: Option<i32> = get(row, "template_limit")?;

@@ -7,7 +7,7 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use crate::{
-    Attempt, AttemptRecorded, StoreError, Webhook,
+    Attempt, RecordAttemptOutcome, StoreError, Webhook,
     encoding::later,
     endpoint_health::{EndpointHealth, HealthTransition},
     postgres::{
@@ -22,7 +22,7 @@ use crate::{
 pub(in crate::postgres) async fn record(
     transaction: &mut Transaction,
     attempt: &Attempt,
-) -> Result<AttemptRecorded, StoreError> {
+) -> Result<RecordAttemptOutcome, StoreError> {
     let (status, due_at) = match attempt.decision {
         RetryDecision::Delivered => (DeliveryStatus::Delivered, None),
         RetryDecision::RetryAfter(delay) => {
@@ -46,15 +46,15 @@ pub(in crate::postgres) async fn record(
         &attempt.failure,
     ];
     let Some(row) = transaction.query_one(update, values).await? else {
-        return Ok(AttemptRecorded::LeaseLost);
+        return Ok(RecordAttemptOutcome::LeaseLost);
     };
     if status != DeliveryStatus::Waiting {
         schedule_next(transaction, attempt.webhook, get(&row, 0)?, attempt.at).await?;
     }
-    let Some(webhook) = webhook else { return Ok(AttemptRecorded::LeaseLost) };
+    let Some(webhook) = webhook else { return Ok(RecordAttemptOutcome::LeaseLost) };
     // Ignore results from a previous URL.
     if webhook.url != attempt.url {
-        return Ok(AttemptRecorded::Recorded);
+        return Ok(RecordAttemptOutcome::Recorded);
     }
     record_health(transaction, &webhook, attempt).await
 }
@@ -77,11 +77,11 @@ async fn record_health(
     transaction: &mut Transaction,
     webhook: &Webhook,
     attempt: &Attempt,
-) -> Result<AttemptRecorded, StoreError> {
+) -> Result<RecordAttemptOutcome, StoreError> {
     let id = key(webhook.id.get());
     let statement = "SELECT failures, failed_at FROM webhook WHERE id = $1";
     let Some(row) = transaction.query_one(statement, &[&id]).await? else {
-        return Ok(AttemptRecorded::LeaseLost);
+        return Ok(RecordAttemptOutcome::LeaseLost);
     };
     let health = EndpointHealth {
         failures: decode(&row, "failures", |stored: i32| u32::try_from(stored).ok())?,
@@ -107,9 +107,9 @@ async fn record_health(
             transaction.lock(webhook.account).await?;
             webhooks::disable(transaction, webhook.id, reason, attempt.at).await?;
             events::append_disabled(transaction, webhook, reason.as_str(), attempt.at).await?;
-            return Ok(AttemptRecorded::Disabled(reason));
+            return Ok(RecordAttemptOutcome::Disabled(reason));
         }
         HealthTransition::Unchanged | HealthTransition::Disabled(_) => {}
     }
-    Ok(AttemptRecorded::Recorded)
+    Ok(RecordAttemptOutcome::Recorded)
 }

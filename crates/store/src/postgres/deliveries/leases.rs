@@ -29,29 +29,31 @@ const MAX_STEPS: usize = 8;
 pub(in crate::postgres) async fn lease(
     transaction: &Transaction,
     id: WebhookId,
-    at: Timestamp,
-    until: Timestamp,
+    now: Timestamp,
+    lease_until: Timestamp,
 ) -> Result<DeliveryLease, StoreError> {
     let Some((webhook, newest)) = lock_active(transaction, id).await? else {
         return Ok(DeliveryLease::NothingDue(None));
     };
-    if let Some(resumes) = webhook.resting_until.filter(|until| *until > at) {
-        return Ok(DeliveryLease::NothingDue(Some(resumes)));
+    if let Some(backoff_until) = webhook.resting_until
+        && backoff_until > now
+    {
+        return Ok(DeliveryLease::NothingDue(Some(backoff_until)));
     }
-    if let Some(probed_until) = probe_lease_end(transaction, id, at).await? {
+    if let Some(probed_until) = probe_lease_end(transaction, id, now).await? {
         return Ok(DeliveryLease::NothingDue(Some(probed_until)));
     }
-    let mut first = first_due(transaction, id, at).await?;
+    let mut first = first_due(transaction, id, now).await?;
     let (mut cursor, mut steps, mut created) = (webhook.cursor, 0, 0);
     // Skip events that the endpoint does not subscribe to, but create the rows of at most one step.
     while first.is_none() && cursor < newest && steps < MAX_STEPS && created == 0 {
-        (cursor, created) = fan_out(transaction, &webhook, cursor, newest, at).await?;
-        first = first_due(transaction, id, at).await?;
+        (cursor, created) = fan_out(transaction, &webhook, cursor, newest, now).await?;
+        first = first_due(transaction, id, now).await?;
         steps += 1;
     }
     let Some((seq, attempts)) = first else {
         // If events are left, the next call continues with them.
-        let next = if cursor < newest { Some(at) } else { next_due(transaction, id, at).await? };
+        let next = if cursor < newest { Some(now) } else { next_due(transaction, id, now).await? };
         return Ok(DeliveryLease::NothingDue(next));
     };
     let found = match events::one_in(transaction, webhook.account, seq).await? {
@@ -60,12 +62,12 @@ pub(in crate::postgres) async fn lease(
     };
     let Some((event, version)) = found else {
         // The event or its version was deleted: there is nothing to deliver.
-        delete(transaction, id, seq, at).await?;
-        return Ok(DeliveryLease::NothingDue(Some(at)));
+        delete(transaction, id, seq, now).await?;
+        return Ok(DeliveryLease::NothingDue(Some(now)));
     };
     let update = "UPDATE delivery SET leased_until = $3 WHERE webhook_id = $1 AND seq = $2";
-    transaction.execute(update, &[&key(id.get()), &key(seq), &millis(until)]).await?;
-    let due = DueDelivery { webhook, event, version, attempts, lease_until: until };
+    transaction.execute(update, &[&key(id.get()), &key(seq), &millis(lease_until)]).await?;
+    let due = DueDelivery { webhook, event, version, attempts, lease_until };
     Ok(DeliveryLease::Due(Box::new(due)))
 }
 
@@ -76,10 +78,11 @@ async fn lock_active(
     id: WebhookId,
 ) -> Result<Option<(Webhook, u64)>, StoreError> {
     let Some(webhook) = webhooks::lock(transaction, id).await? else { return Ok(None) };
-    let statement = "SELECT disabled_at IS NOT NULL AS shut, last_seq FROM account WHERE id = $1";
+    let statement =
+        "SELECT disabled_at IS NOT NULL AS is_disabled, last_seq FROM account WHERE id = $1";
     let row = transaction.query_one(statement, &[&key(webhook.account.get())]).await?;
     let Some(row) = row else { return Ok(None) };
-    let is_account_disabled: bool = get(&row, "shut")?;
+    let is_account_disabled: bool = get(&row, "is_disabled")?;
     let newest = number(&row, "last_seq")?;
     Ok(Some((webhook, newest))
         .filter(|(webhook, _)| webhook.disabled.is_none() && !is_account_disabled))
@@ -108,13 +111,13 @@ async fn with_version(
 async fn probe_lease_end(
     transaction: &Transaction,
     id: WebhookId,
-    at: Timestamp,
+    now: Timestamp,
 ) -> Result<Option<Timestamp>, StoreError> {
     let statement = "SELECT max(d.leased_until) AS until FROM webhook w JOIN delivery d ON \
                      d.webhook_id = w.id WHERE w.id = $1 AND w.failures >= $3 AND \
                      d.due_at <= $2 AND d.leased_until > $2";
     let down_after = i32::try_from(DOWN_AFTER_FAILURES).unwrap_or(i32::MAX);
-    let values: Values<'_> = &[&key(id.get()), &millis(at), &down_after];
+    let values: Values<'_> = &[&key(id.get()), &millis(now), &down_after];
     let row = transaction.query_one(statement, values).await?;
     row.map_or(Ok(None), |row| optional_timestamp(&row, "until"))
 }
@@ -122,11 +125,11 @@ async fn probe_lease_end(
 async fn first_due(
     transaction: &Transaction,
     id: WebhookId,
-    at: Timestamp,
+    now: Timestamp,
 ) -> Result<Option<(u64, u32)>, StoreError> {
     let statement = "SELECT seq, attempts FROM delivery WHERE webhook_id = $1 AND due_at <= $2 \
                      AND coalesce(leased_until, 0) <= $2 ORDER BY due_at, seq LIMIT 1";
-    let row = transaction.query_one(statement, &[&key(id.get()), &millis(at)]).await?;
+    let row = transaction.query_one(statement, &[&key(id.get()), &millis(now)]).await?;
     row.map(|row| Ok((number(&row, "seq")?, attempt_count(&row)?))).transpose()
 }
 
@@ -134,14 +137,14 @@ async fn first_due(
 async fn next_due(
     transaction: &Transaction,
     id: WebhookId,
-    at: Timestamp,
+    now: Timestamp,
 ) -> Result<Option<Timestamp>, StoreError> {
     let statement = "SELECT (SELECT min(leased_until) FROM delivery WHERE webhook_id = $1 AND \
-                     due_at <= $2) AS freed, (SELECT min(due_at) FROM delivery WHERE \
+                     due_at <= $2) AS lease_expires_at, (SELECT min(due_at) FROM delivery WHERE \
                      webhook_id = $1 AND due_at > $2) AS due";
-    let row = transaction.query_one(statement, &[&key(id.get()), &millis(at)]).await?;
+    let row = transaction.query_one(statement, &[&key(id.get()), &millis(now)]).await?;
     let Some(row) = row else { return Ok(None) };
-    Ok([optional_timestamp(&row, "freed")?, optional_timestamp(&row, "due")?]
+    Ok([optional_timestamp(&row, "lease_expires_at")?, optional_timestamp(&row, "due")?]
         .into_iter()
         .flatten()
         .min())
@@ -154,7 +157,7 @@ async fn fan_out(
     webhook: &Webhook,
     cursor: u64,
     newest: u64,
-    at: Timestamp,
+    now: Timestamp,
 ) -> Result<(u64, usize), StoreError> {
     let to = newest.min(cursor + STEP_EVENTS);
     let statement = "SELECT seq, type, template_id, status FROM event WHERE account_id = $1 AND \
@@ -170,20 +173,20 @@ async fn fan_out(
             templates.push(get(&row, "template_id")?);
         }
     }
-    enqueue(transaction, webhook.id, &seqs, &templates, at).await?;
+    enqueue(transaction, webhook.id, &seqs, &templates, now).await?;
     let update = "UPDATE webhook SET cursor = $2 WHERE id = $1";
     transaction.execute(update, &[&key(webhook.id.get()), &key(to)]).await?;
     Ok((to, seqs.len()))
 }
 
-/// Queues events in the lines of their templates; completed deliveries are queued again. Only the
-/// first event of a line is due.
+/// Creates a delivery per event. Deliveries of one template form a queue in which only the first is
+/// due. A delivery that already completed is reset and sent again.
 async fn enqueue(
     transaction: &Transaction,
     id: WebhookId,
     seqs: &[i64],
     templates: &[i64],
-    at: Timestamp,
+    now: Timestamp,
 ) -> Result<(), StoreError> {
     if seqs.is_empty() {
         return Ok(());
@@ -197,7 +200,7 @@ async fn enqueue(
          ON CONFLICT (webhook_id, seq) DO UPDATE SET status = 'waiting', attempts = 0, \
          due_at = excluded.due_at, leased_until = NULL, answer = NULL, failure = NULL \
          WHERE delivery.status <> 'waiting'";
-    let values: Values<'_> = &[&key(id.get()), &seqs, &templates, &millis(at)];
+    let values: Values<'_> = &[&key(id.get()), &seqs, &templates, &millis(now)];
     transaction.execute(insert, values).await.map(drop)
 }
 
@@ -206,11 +209,11 @@ async fn delete(
     transaction: &Transaction,
     id: WebhookId,
     seq: u64,
-    at: Timestamp,
+    now: Timestamp,
 ) -> Result<(), StoreError> {
     let delete = "DELETE FROM delivery WHERE webhook_id = $1 AND seq = $2 RETURNING template_id";
     match transaction.query_one(delete, &[&key(id.get()), &key(seq)]).await? {
-        Some(row) => schedule_next(transaction, id, get(&row, 0)?, at).await,
+        Some(row) => schedule_next(transaction, id, get(&row, 0)?, now).await,
         None => Ok(()),
     }
 }

@@ -32,7 +32,7 @@ impl PgPools {
     ) -> Result<Vec<Row>, StoreError> {
         let slot = self.next_slot.fetch_add(1, Ordering::Relaxed) % SHARED_CONNECTIONS;
         let connection = self.shared_connection(slot).await?;
-        let begun = Instant::now();
+        let started = Instant::now();
         let read = connection.query(statement, values).await;
         let is_unavailable = matches!(read, Err(StoreError::Unavailable(_)));
         let is_lost = is_unavailable && connection.is_unusable() && !connection.is_late();
@@ -41,7 +41,7 @@ impl PgPools {
         }
         // The pool can replace the connection only once its last user has dropped it.
         drop(connection);
-        if !is_lost || !is_worth_retrying(begun) {
+        if !is_lost || !is_worth_retrying(started) {
             return read;
         }
         // Retry on the same slot, which gets a new connection: the other slots may have lost

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::make_next_due;
 use crate::{
-    Attempt, AttemptRecorded, StoreError, Webhook,
+    Attempt, RecordAttemptOutcome, StoreError, Webhook,
     encoding::later,
     endpoint_health::{EndpointHealth, HealthTransition},
     sqlite::{
@@ -19,7 +19,7 @@ use crate::{
 pub(in crate::sqlite) fn record_attempt(
     batch: &mut Batch<'_>,
     attempt: &Attempt,
-) -> Result<AttemptRecorded, StoreError> {
+) -> Result<RecordAttemptOutcome, StoreError> {
     let (id, seq) = (key(attempt.webhook.get()), key(attempt.seq));
     let (status, due_at) = match attempt.decision {
         RetryDecision::Delivered => (DeliveryStatus::Delivered, None),
@@ -49,16 +49,16 @@ pub(in crate::sqlite) fn record_attempt(
             |row| row.get(0),
         )
         .optional()?;
-    let Some(template) = template else { return Ok(AttemptRecorded::LeaseLost) };
+    let Some(template) = template else { return Ok(RecordAttemptOutcome::LeaseLost) };
     if status != DeliveryStatus::Waiting {
         make_next_due(batch.connection(), attempt.webhook, template, attempt.at)?;
     }
     let Some(webhook) = webhooks::by_id(batch.connection(), attempt.webhook)? else {
-        return Ok(AttemptRecorded::LeaseLost);
+        return Ok(RecordAttemptOutcome::LeaseLost);
     };
     // Ignore results from a previous URL.
     if webhook.url != attempt.url {
-        return Ok(AttemptRecorded::Recorded);
+        return Ok(RecordAttemptOutcome::Recorded);
     }
     update_health(batch, &webhook, attempt)
 }
@@ -85,7 +85,7 @@ fn update_health(
     batch: &mut Batch<'_>,
     webhook: &Webhook,
     attempt: &Attempt,
-) -> Result<AttemptRecorded, StoreError> {
+) -> Result<RecordAttemptOutcome, StoreError> {
     let id = key(webhook.id.get());
     let health = endpoint_health(batch.connection(), webhook)?;
     match health.after(attempt.outcome, attempt.at) {
@@ -107,9 +107,9 @@ fn update_health(
         HealthTransition::Disabled(reason) if webhook.disabled.is_none() => {
             webhooks::disable(batch.connection(), webhook.id, reason, attempt.at)?;
             events::append_disabled(batch, webhook, reason.as_str(), attempt.at)?;
-            return Ok(AttemptRecorded::Disabled(reason));
+            return Ok(RecordAttemptOutcome::Disabled(reason));
         }
         HealthTransition::Unchanged | HealthTransition::Disabled(_) => {}
     }
-    Ok(AttemptRecorded::Recorded)
+    Ok(RecordAttemptOutcome::Recorded)
 }

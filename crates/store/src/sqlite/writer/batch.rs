@@ -71,7 +71,7 @@ impl<'c> Batch<'c> {
 
     /// Runs several changes atomically: if one is refused, a savepoint undoes the earlier ones.
     /// For writes that cannot check everything before their first change.
-    pub(in crate::sqlite) fn all_or_none<T, R>(
+    pub(in crate::sqlite) fn with_savepoint<T, R>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<Result<T, R>, StoreError>,
     ) -> Result<Result<T, R>, StoreError> {

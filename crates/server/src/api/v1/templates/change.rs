@@ -17,7 +17,7 @@ use crate::{
         auth::{Caller, Review, Write},
         body::JsonBody,
         conditional::IfMatch,
-        problem::{Kind, Problem},
+        problem::{Problem, ProblemKind},
     },
     app::App,
 };
@@ -28,13 +28,13 @@ pub(super) async fn edit(
     IfMatch(expected): IfMatch,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
-    caller.require_v1()?;
+    caller.require_v1_rulebook()?;
     let edit = {
         let document = Document::parse(&body)?;
         // The fields that an edit cannot change never change, so the transaction need not compare
         // them.
         let stored = app.store().template(caller.account.id, caller.template_id()?).await?;
-        let stored = stored.ok_or(Problem::of(Kind::TemplateUnknown))?;
+        let stored = stored.ok_or(Problem::of(ProblemKind::TemplateUnknown))?;
         Edit::read(&document, caller.rulebook()?, &stored.template)?
     };
     let changed = app.store().edit_template(change(&app, &caller, expected)?, edit).await?;
@@ -86,8 +86,8 @@ fn changed_template(
 ) -> Result<StoredTemplate, Problem> {
     match outcome {
         ChangeOutcome::Done(template) => Ok(*template),
-        ChangeOutcome::NoTemplate => Err(Problem::of(Kind::TemplateUnknown)),
-        ChangeOutcome::NoVersion => Err(Problem::of(Kind::VersionUnknown)),
+        ChangeOutcome::NoTemplate => Err(Problem::of(ProblemKind::TemplateUnknown)),
+        ChangeOutcome::NoVersion => Err(Problem::of(ProblemKind::VersionUnknown)),
         ChangeOutcome::RevisionMismatch(revision) => Err(Problem::revision_outdated(revision)),
         ChangeOutcome::CategoryLocked(category) => Err(Problem::category_locked(category)),
         ChangeOutcome::GroupCategory(category) => Err(Problem::translation_category(category)),

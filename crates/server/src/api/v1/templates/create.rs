@@ -15,7 +15,7 @@ use crate::{
         body::JsonBody,
         idempotency::{IdempotencyKey, REPLAYED},
         json,
-        problem::{Kind, Problem},
+        problem::{Problem, ProblemKind},
     },
     app::App,
 };
@@ -26,20 +26,21 @@ pub(super) async fn create(
     key: IdempotencyKey,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
-    caller.require_v1()?;
-    let idempotency = key.for_request(&["POST", &caller.phone, "message_templates"], &body);
+    caller.require_v1_rulebook()?;
+    let idempotency =
+        key.for_request(&["POST", &caller.phone_number_id, "message_templates"], &body);
     let read = read(&caller, &body)?;
     drop(body);
     let idempotency = idempotency?;
-    let (template, claim) = match read {
+    let (template, unique_key) = match read {
         Ok(read) => read,
         Err(violations) => return replay_or_reject(&app, &caller, idempotency, violations).await,
     };
     let new = NewTemplate {
         account: caller.account.id,
         review: caller.account.review,
-        phone: Some(caller.phone),
-        unique_key: claim,
+        phone: Some(caller.phone_number_id),
+        unique_key,
         translation_group: None,
         template,
         actor: Actor::Token(caller.token),
@@ -58,8 +59,9 @@ fn read(
     let document = Document::parse(body)?;
     let rulebook = caller.rulebook()?;
     Ok(Template::read(&document, rulebook).map(|template| {
-        let claim = (rulebook.unique_key)(caller.account.id, template.name(), template.language());
-        (template, claim)
+        let unique_key =
+            (rulebook.unique_key)(caller.account.id, template.name(), template.language());
+        (template, unique_key)
     }))
 }
 
@@ -83,7 +85,7 @@ fn create_response(outcome: CreateOutcome) -> Result<Response, Problem> {
     let (created, replayed) = match outcome {
         CreateOutcome::Created(created) => (created, false),
         CreateOutcome::Replayed(created) => (created, true),
-        CreateOutcome::KeyReused => return Err(Problem::of(Kind::IdempotencyKeyReused)),
+        CreateOutcome::KeyReused => return Err(Problem::of(ProblemKind::IdempotencyKeyReused)),
         CreateOutcome::NameInUse(conflict) => {
             return Err(Problem::name_taken(conflict.existing_id));
         }

@@ -16,7 +16,7 @@ use crate::{
         auth::{Caller, Read},
         conditional::{IfNoneMatch, etag},
         json,
-        problem::{Kind, Problem},
+        problem::{Problem, ProblemKind},
         query::{Parameters, parse_digits},
         view::{self, Paging},
     },
@@ -32,11 +32,11 @@ pub(super) async fn show(
     let parameters = parameters.only(&["version"])?;
     let number = parameters.parse("version", VERSION_NUMBER, version_number)?;
     let stored = app.store().template(caller.account.id, caller.template_id()?).await?;
-    let stored = stored.ok_or(Problem::of(Kind::TemplateUnknown))?;
+    let stored = stored.ok_or(Problem::of(ProblemKind::TemplateUnknown))?;
     let stored = match number {
         Some(number) => {
             let version = at_version(&app, &caller, stored, number).await?;
-            version.ok_or(Problem::of(Kind::VersionUnknown))?
+            version.ok_or(Problem::of(ProblemKind::VersionUnknown))?
         }
         None => stored,
     };
@@ -71,7 +71,7 @@ pub(super) async fn versions(
     let after = parameters.parse("after", VERSION_NUMBER, version_number)?;
     let id = caller.template_id()?;
     let versions = app.store().versions(caller.account.id, id, after, limit + 1).await?;
-    let mut versions = versions.ok_or(Problem::of(Kind::TemplateUnknown))?;
+    let mut versions = versions.ok_or(Problem::of(ProblemKind::TemplateUnknown))?;
     let more = versions.len() > limit;
     versions.truncate(limit);
     let after = versions.last().map(|version| version.number.to_string());

@@ -19,7 +19,7 @@ use crate::{
         auth::{Caller, Write},
         body::JsonBody,
         json,
-        problem::{Kind, Problem},
+        problem::{Problem, ProblemKind},
         query::Parameters,
         samples,
     },
@@ -125,7 +125,7 @@ impl ConflictChecks<'_> {
     /// The checks of an edit, in the order in which the store makes them.
     async fn edit(&self, id: TemplateId, body: &[u8]) -> Result<CheckResult, Problem> {
         let stored = self.app.store().template(self.account.id, id).await?;
-        let stored = stored.ok_or(Problem::of(Kind::TemplateUnknown))?;
+        let stored = stored.ok_or(Problem::of(ProblemKind::TemplateUnknown))?;
         let (edit, warnings) = {
             let document = Document::parse(body)?;
             Edit::check(&document, self.rulebook, &stored.template)

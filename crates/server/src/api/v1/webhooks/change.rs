@@ -19,7 +19,7 @@ use crate::{
         auth::{Caller, Webhooks},
         body::JsonBody,
         json,
-        problem::{Kind, Problem},
+        problem::{Problem, ProblemKind},
         view,
     },
     app::App,
@@ -37,10 +37,10 @@ pub(super) async fn create(
     check_url(&app, &url, verify_token.as_ref()).await?;
     let (account, at) = (caller.account.id, app.clock().now());
     let secret = app.webhooks().new_secret(account, format, secret.as_ref());
-    let sealed = secret.sealed;
-    let new = NewWebhook { account, url, events, format, subscribed: false, secret: sealed, at };
+    let encrypted = secret.encrypted;
+    let new = NewWebhook { account, url, events, format, subscribed: false, secret: encrypted, at };
     let CreateWebhookOutcome::Created(webhook) = app.store().create_webhook(new).await? else {
-        return Err(Problem::of(Kind::TooManyWebhooks));
+        return Err(Problem::of(ProblemKind::TooManyWebhooks));
     };
     let body = view::webhook_with_secret(&webhook, &secret.shown, at);
     let mut response = json(StatusCode::CREATED, body);
@@ -67,7 +67,7 @@ pub(super) async fn edit(
     let change = WebhookChange { url, events, disabled };
     let (account, at) = (caller.account.id, app.clock().now());
     let webhook = app.store().change_webhook(account, webhook.id, change, at).await?;
-    let webhook = webhook.ok_or(Problem::of(Kind::WebhookUnknown))?;
+    let webhook = webhook.ok_or(Problem::of(ProblemKind::WebhookUnknown))?;
     Ok(json(StatusCode::OK, view::webhook(&webhook, at)))
 }
 
@@ -85,14 +85,14 @@ pub(super) async fn rotate(
     let Webhook { account, id, format, .. } = find(&app, &caller).await?;
     let (secret, at) = (app.webhooks().new_secret(account, format, None), app.clock().now());
     let until = secret_overlap_end(format, at);
-    let rotation = app.store().rotate_webhook(account, id, secret.sealed, until, force, at);
+    let rotation = app.store().rotate_webhook(account, id, secret.encrypted, until, force, at);
     match rotation.await? {
         store::RotateOutcome::Done(webhook) => {
             let body = view::webhook_with_secret(&webhook, &secret.shown, at);
             Ok(json(StatusCode::OK, body))
         }
         store::RotateOutcome::InProgress(until) => Err(Problem::rotation_open(until)),
-        store::RotateOutcome::NoWebhook => Err(Problem::of(Kind::WebhookUnknown)),
+        store::RotateOutcome::NoWebhook => Err(Problem::of(ProblemKind::WebhookUnknown)),
     }
 }
 
@@ -102,7 +102,7 @@ pub(super) async fn delete(
 ) -> Result<Response, Problem> {
     let existed = app.store().delete_webhook(caller.account.id, caller.webhook_id()?).await?;
     if !existed {
-        return Err(Problem::of(Kind::WebhookUnknown));
+        return Err(Problem::of(ProblemKind::WebhookUnknown));
     }
     Ok(StatusCode::NO_CONTENT.into_response())
 }
@@ -110,7 +110,7 @@ pub(super) async fn delete(
 /// The endpoint with the id in the path.
 async fn find(app: &App, caller: &Caller<Webhooks>) -> Result<Webhook, Problem> {
     let webhook = app.store().webhook(caller.account.id, caller.webhook_id()?).await?;
-    webhook.ok_or(Problem::of(Kind::WebhookUnknown))
+    webhook.ok_or(Problem::of(ProblemKind::WebhookUnknown))
 }
 
 /// Checks whether Galley may send events to the URL. If not, the response lists it as a violation.

@@ -12,7 +12,7 @@ use crate::{
         auth::{Caller, Webhooks},
         body::JsonBody,
         json,
-        problem::{Kind, Problem},
+        problem::{Problem, ProblemKind},
         query::{Parameters, parse_digits},
         view::{self, Paging},
     },
@@ -33,7 +33,7 @@ pub(super) async fn list(
         limit: limit + 1,
     };
     let found = app.store().deliveries(caller.account.id, caller.webhook_id()?, query).await?;
-    let mut found = found.ok_or(Problem::of(Kind::WebhookUnknown))?;
+    let mut found = found.ok_or(Problem::of(ProblemKind::WebhookUnknown))?;
     let more = found.len() > limit;
     found.truncate(limit);
     let after = found.last().map(|delivery| delivery.seq.to_string());
@@ -61,8 +61,8 @@ pub(super) async fn replay(
         ReplayOutcome::Queued(events) => {
             Ok(json(StatusCode::ACCEPTED, format!("{{\"events\":{events}}}")))
         }
-        ReplayOutcome::NoEvent => Err(Problem::of(Kind::EventUnknown)),
+        ReplayOutcome::NoEvent => Err(Problem::of(ProblemKind::EventUnknown)),
         ReplayOutcome::Expired(oldest) => Err(Problem::events_expired(oldest)),
-        ReplayOutcome::NoWebhook => Err(Problem::of(Kind::WebhookUnknown)),
+        ReplayOutcome::NoWebhook => Err(Problem::of(ProblemKind::WebhookUnknown)),
     }
 }

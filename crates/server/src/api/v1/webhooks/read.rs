@@ -6,7 +6,7 @@ use crate::{
     api::{
         auth::{Caller, Webhooks},
         json,
-        problem::{Kind, Problem},
+        problem::{Problem, ProblemKind},
         query::Parameters,
         view,
     },
@@ -30,6 +30,6 @@ pub(super) async fn show(
 ) -> Result<Response, Problem> {
     parameters.only(&[])?;
     let webhook = app.store().webhook(caller.account.id, caller.webhook_id()?).await?;
-    let webhook = webhook.ok_or(Problem::of(Kind::WebhookUnknown))?;
+    let webhook = webhook.ok_or(Problem::of(ProblemKind::WebhookUnknown))?;
     Ok(json(StatusCode::OK, view::webhook(&webhook, app.clock().now())))
 }

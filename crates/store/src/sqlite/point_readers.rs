@@ -28,7 +28,7 @@ use crate::{StoreError, StoredTemplate};
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The connections of point reads, and the cache of what they read.
-pub(super) struct Snapshots {
+pub(super) struct PointReaders {
     path: PathBuf,
     idle: Mutex<Vec<Reader>>,
     /// Twice the number of known commits, plus one while a commit is in progress.
@@ -52,7 +52,7 @@ struct CommitPoller {
     polled_at: Option<Instant>,
 }
 
-impl Snapshots {
+impl PointReaders {
     pub(super) fn of(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
@@ -131,19 +131,19 @@ impl Snapshots {
     }
 
     /// Called by the writer right before a commit.
-    pub(super) fn commit_begins(&self) {
+    pub(super) fn before_commit(&self) {
         self.commits.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Called by the writer after a commit, successful or not, and before it is acknowledged.
-    pub(super) fn commit_ended(&self) {
+    pub(super) fn after_commit(&self) {
         self.commits.fetch_add(1, Ordering::AcqRel);
-        self.end_idle();
+        self.end_idle_transactions();
     }
 
     /// Ends the transactions of idle readers: they would keep the WAL from being checkpointed and
     /// from restarting.
-    pub(super) fn end_idle(&self) {
+    pub(super) fn end_idle_transactions(&self) {
         self.idle().retain_mut(|reader| reader.end().is_ok());
     }
 
@@ -202,19 +202,19 @@ mod tests {
                 "PRAGMA journal_mode = wal; CREATE TABLE t (n); INSERT INTO t VALUES (1)",
             )
             .unwrap();
-        let snapshots = Snapshots::of(&path);
+        let point_readers = PointReaders::of(&path);
         let read = || {
             let select = |connection: &Connection| {
                 Ok(connection.query_row("SELECT n FROM t", [], |row| row.get::<_, i64>(0))?)
             };
-            snapshots.read(select).unwrap()
+            point_readers.read(select).unwrap()
         };
         assert_eq!(read(), 1);
-        snapshots.commit_begins();
+        point_readers.before_commit();
         assert_eq!(read(), 1);
         writer.execute("UPDATE t SET n = 2", []).unwrap();
         assert_eq!(read(), 2);
-        snapshots.commit_ended();
+        point_readers.after_commit();
         assert_eq!(read(), 2);
     }
 }
