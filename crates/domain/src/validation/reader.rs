@@ -32,11 +32,11 @@ pub(crate) struct Reader<'d> {
     violations: ViolationCollector,
     /// Number of distinct placeholders in the text or URL last read in this object; `None` if it
     /// is missing or invalid.
-    placeholders: Option<usize>,
+    placeholder_count: Option<usize>,
     /// The names of these placeholders, if the document uses named ones.
-    names: Vec<&'d str>,
+    placeholder_names: Vec<&'d str>,
     /// How placeholders are written in this document.
-    format: ParameterFormat,
+    parameter_format: ParameterFormat,
     canonical: Vec<u8>,
     /// Collects warnings if the caller requested them.
     warnings: Option<WarningCollector>,
@@ -53,7 +53,7 @@ impl<'d> Reader<'d> {
         extra_checks: impl FnOnce(&mut ViolationCollector),
     ) -> Result<String, Violations> {
         let mut reader = Self::new(None);
-        reader.root(document, schema, is_stored);
+        reader.read_root(document, schema, is_stored);
         extra_checks(&mut reader.violations);
         reader.finish().0
     }
@@ -66,7 +66,7 @@ impl<'d> Reader<'d> {
         extra_checks: impl FnOnce(&mut ViolationCollector),
     ) -> (Result<String, Violations>, Warnings) {
         let mut reader = Self::new(Some(WarningCollector::new(schema)));
-        reader.root(document, schema, is_stored);
+        reader.read_root(document, schema, is_stored);
         extra_checks(&mut reader.violations);
         let (result, warnings) = reader.finish();
         (result, warnings.map(WarningCollector::into_warnings).unwrap_or_default())
@@ -76,30 +76,30 @@ impl<'d> Reader<'d> {
         Self {
             path: Vec::with_capacity(8),
             violations: ViolationCollector::default(),
-            placeholders: None,
-            names: Vec::new(),
-            format: ParameterFormat::Positional,
+            placeholder_count: None,
+            placeholder_names: Vec::new(),
+            parameter_format: ParameterFormat::Positional,
             canonical: Vec::with_capacity(1_024),
             warnings,
         }
     }
 
-    fn root(
+    fn read_root(
         &mut self,
         document: &'d Document<'d>,
         schema: &'static ObjectSchema,
         is_stored: impl Fn(&Field) -> bool,
     ) {
         if document.has_duplicates() {
-            self.duplicates(document.root());
+            self.report_duplicates(document.root());
         }
         if !matches!(document.root(), Json::Object(_)) {
-            return self.wrong_type("an object", document.root());
+            return self.report_wrong_type("an object", document.root());
         }
         self.write("{");
         for field in schema.fields {
             let start = self.canonical.len();
-            self.field(field, document.root());
+            self.read_field(field, document.root());
             if !is_stored(field) {
                 self.canonical.truncate(start);
             }
@@ -113,8 +113,8 @@ impl<'d> Reader<'d> {
         (self.violations.into_result(canonical), self.warnings)
     }
 
-    fn field(&mut self, field: &'static Field, object: &'d Json<'d>) {
-        let has_placeholders = self.placeholders.is_some_and(|count| count > 0);
+    fn read_field(&mut self, field: &'static Field, object: &'d Json<'d>) {
+        let has_placeholders = self.placeholder_count.is_some_and(|count| count > 0);
         let (used, required) = match field.presence {
             Presence::Required | Presence::RequiredOrInlined => (true, true),
             Presence::Forbidden(_) => (false, false),
@@ -128,16 +128,18 @@ impl<'d> Reader<'d> {
         match object.get(field.name) {
             Some(value) if used => {
                 self.write_key(field.name);
-                self.at(Segment::Key(field.name), |reader| reader.value(&field.field_type, value));
+                self.at(Segment::Key(field.name), |reader| {
+                    reader.read_value(&field.field_type, value);
+                });
             }
-            None if self.inlined_item(field, object) => {}
-            None if used && required => self.missing(field.name, field.about, object),
+            None if self.read_inlined_item(field, object) => {}
+            None if used && required => self.report_missing(field.name, field.about, object),
             Some(_) => self.at(Segment::Key(field.name), |reader| match field.presence {
                 Presence::Forbidden(rule) => {
                     reader
                         .report(TextViolation::new(rule, "is not allowed here").hint(field.about));
                 }
-                Presence::OnlyWithPlaceholders => reader.unexpected_samples(),
+                Presence::OnlyWithPlaceholders => reader.report_unexpected_samples(),
                 _ => reader.warn_of_unused_samples(),
             }),
             None => {
@@ -149,51 +151,53 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn value(&mut self, field_type: &'static FieldType, value: &'d Json<'d>) {
+    fn read_value(&mut self, field_type: &'static FieldType, value: &'d Json<'d>) {
         match field_type {
-            FieldType::String(rule) => self.placeholders = self.text(rule, value),
+            FieldType::String(rule) => self.placeholder_count = self.read_text(rule, value),
             FieldType::Choice(choices) => {
-                self.choice(choices.iter().copied(), value);
+                self.read_choice(choices.iter().copied(), value);
             }
             FieldType::ParameterFormat => {
-                let choice = self.choice(ParameterFormat::VALUES.iter().copied(), value);
-                self.format = choice.and_then(ParameterFormat::parse).unwrap_or(self.format);
+                let choice = self.read_choice(ParameterFormat::VALUES.iter().copied(), value);
+                self.parameter_format =
+                    choice.and_then(ParameterFormat::parse).unwrap_or(self.parameter_format);
             }
-            FieldType::ChoiceList(choices) => self.choice_list(choices, value),
+            FieldType::ChoiceList(choices) => self.read_choice_list(choices, value),
             FieldType::Bool => match value {
                 Json::Bool(true) => self.write("true"),
                 Json::Bool(false) => self.write("false"),
-                other => self.wrong_type("a boolean", other),
+                other => self.report_wrong_type("a boolean", other),
             },
-            FieldType::PositiveInteger => self.positive_integer(value),
-            FieldType::Integer(min, max) => self.integer(*min, *max, value),
-            FieldType::Id(rule) => self.id(rule, value),
-            FieldType::SingleString(rule) => self.one_string(rule, value),
-            FieldType::Object(schema) => self.object(schema, value),
-            FieldType::Map(schema) => self.map(schema, value),
-            FieldType::AnyJson(max_bytes) => self.any_json(*max_bytes, value),
-            FieldType::TaggedObject(tagged) => self.tagged(tagged, value),
-            FieldType::TaggedList(list) => self.tagged_list(list, value),
-            FieldType::ObjectList(list) => self.object_list(list, value),
-            FieldType::Samples(format) => self.samples(*format, value),
+            FieldType::PositiveInteger => self.read_positive_integer(value),
+            FieldType::Integer(min, max) => self.read_integer(*min, *max, value),
+            FieldType::Id(rule) => self.read_id(rule, value),
+            FieldType::SingleString(rule) => self.read_one_string(rule, value),
+            FieldType::Object(schema) => self.read_object(schema, value),
+            FieldType::Map(schema) => self.read_map(schema, value),
+            FieldType::AnyJson(max_bytes) => self.read_any_json(*max_bytes, value),
+            FieldType::TaggedObject(tagged) => self.read_tagged(tagged, value),
+            FieldType::TaggedList(list) => self.read_tagged_list(list, value),
+            FieldType::ObjectList(list) => self.read_object_list(list, value),
+            FieldType::Samples(format) => self.read_samples(*format, value),
         }
     }
 
-    fn text(&mut self, rule: &StringRule, value: &'d Json<'d>) -> Option<usize> {
+    fn read_text(&mut self, rule: &StringRule, value: &'d Json<'d>) -> Option<usize> {
         let Json::String(text) = value else {
-            self.wrong_type("a string", value);
+            self.report_wrong_type("a string", value);
             return None;
         };
         let mut violations = Vec::new();
-        let mut placeholders = formats::check_in(self.format, rule, text, &mut violations);
+        let mut placeholders =
+            formats::check_in(self.parameter_format, rule, text, &mut violations);
         if violations.is_empty() && placeholders.is_none() && may_have_placeholders(rule.format) {
             placeholders = Some(0);
         }
-        if self.format == ParameterFormat::Named
+        if self.parameter_format == ParameterFormat::Named
             && placeholders.is_some()
             && rule.format != StringFormat::Link
         {
-            self.names = placeholders::names(text);
+            self.placeholder_names = placeholders::names(text);
         }
         for violation in violations {
             self.report(violation);
@@ -205,23 +209,23 @@ impl<'d> Reader<'d> {
         placeholders
     }
 
-    fn id(&mut self, rule: &StringRule, value: &'d Json<'d>) {
+    fn read_id(&mut self, rule: &StringRule, value: &'d Json<'d>) {
         match value.as_positive_integer() {
             Some(number) => self.write_string(itoa::Buffer::new().format(number)),
-            None => self.placeholders = self.text(rule, value),
+            None => self.placeholder_count = self.read_text(rule, value),
         }
     }
 
-    fn positive_integer(&mut self, value: &'d Json<'d>) {
+    fn read_positive_integer(&mut self, value: &'d Json<'d>) {
         match value.as_positive_integer() {
             Some(number) => self.write(itoa::Buffer::new().format(number)),
-            None => self.wrong_type("a positive integer", value),
+            None => self.report_wrong_type("a positive integer", value),
         }
     }
 
-    fn integer(&mut self, min: i64, max: i64, value: &'d Json<'d>) {
+    fn read_integer(&mut self, min: i64, max: i64, value: &'d Json<'d>) {
         let Some(number) = value.as_i64() else {
-            return self.wrong_type("a whole number", value);
+            return self.report_wrong_type("a whole number", value);
         };
         if !(min..=max).contains(&number) {
             let message = format!("is {number}, but must be from {min} to {max}");
@@ -231,13 +235,13 @@ impl<'d> Reader<'d> {
         self.write(itoa::Buffer::new().format(number));
     }
 
-    fn choice(
+    fn read_choice(
         &mut self,
         choices: impl Iterator<Item = &'static str> + Clone,
         value: &'d Json<'d>,
     ) -> Option<&'static str> {
         let Json::String(text) = value else {
-            self.wrong_type("a string", value);
+            self.report_wrong_type("a string", value);
             return None;
         };
         if let Some(choice) = choices.clone().find(|choice| choice.eq_ignore_ascii_case(text)) {
@@ -257,53 +261,57 @@ impl<'d> Reader<'d> {
         None
     }
 
-    fn object(&mut self, schema: &'static ObjectSchema, value: &'d Json<'d>) {
-        let Json::Object(_) = value else { return self.wrong_type("an object", value) };
+    fn read_object(&mut self, schema: &'static ObjectSchema, value: &'d Json<'d>) {
+        let Json::Object(_) = value else { return self.report_wrong_type("an object", value) };
         self.write("{");
         for field in schema.fields {
-            self.field(field, value);
+            self.read_field(field, value);
         }
         self.write("}");
         self.warn_of_unread(value, None, ResolvedSchema::Object(schema));
     }
 
-    fn tagged(&mut self, tagged: &'static TaggedObject, value: &'d Json<'d>) {
-        let Json::Object(_) = value else { return self.wrong_type("an object", value) };
-        self.placeholders = None;
+    fn read_tagged(&mut self, tagged: &'static TaggedObject, value: &'d Json<'d>) {
+        let Json::Object(_) = value else { return self.report_wrong_type("an object", value) };
+        self.placeholder_count = None;
         if let Some(warnings) = &mut self.warnings {
             warnings.begin_object();
         }
         self.write("{");
-        let resolved = self.variant(tagged, value);
+        let resolved = self.read_variant(tagged, value);
         self.write("}");
         self.warn_of_unread(value, Some(tagged), resolved);
     }
 
-    fn variant(&mut self, tagged: &'static TaggedObject, object: &'d Json<'d>) -> ResolvedSchema {
+    fn read_variant(
+        &mut self,
+        tagged: &'static TaggedObject,
+        object: &'d Json<'d>,
+    ) -> ResolvedSchema {
         let Some(tag) = object.get(tagged.tag) else {
-            self.missing(tagged.tag, tagged.about, object);
+            self.report_missing(tagged.tag, tagged.about, object);
             return ResolvedSchema::AnyOf(tagged);
         };
         self.write_key(tagged.tag);
-        let choice =
-            self.at(Segment::Key(tagged.tag), |reader| reader.choice(tagged.tag_values(), tag));
+        let choice = self
+            .at(Segment::Key(tagged.tag), |reader| reader.read_choice(tagged.tag_values(), tag));
         let variant = tagged.variants.iter().find(|variant| Some(variant.value) == choice);
         match variant.map(|variant| &variant.content) {
             Some(VariantContent::Fields(schema)) => {
-                schema.fields.iter().for_each(|field| self.field(field, object));
+                schema.fields.iter().for_each(|field| self.read_field(field, object));
                 ResolvedSchema::Object(schema)
             }
-            Some(VariantContent::Tagged(inner)) => self.variant(inner, object),
+            Some(VariantContent::Tagged(inner)) => self.read_variant(inner, object),
             None => ResolvedSchema::AnyOf(tagged),
         }
     }
 
     /// Reports every member whose key appears earlier in its object.
-    fn duplicates(&mut self, value: &'d Json<'d>) {
+    fn report_duplicates(&mut self, value: &'d Json<'d>) {
         match value {
             Json::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    self.at(Segment::Index(index), |reader| reader.duplicates(item));
+                    self.at(Segment::Index(index), |reader| reader.report_duplicates(item));
                 }
             }
             Json::Object(members) => {
@@ -314,7 +322,7 @@ impl<'d> Reader<'d> {
                             let violation = TextViolation::new(Rule::DuplicateKey, message);
                             reader.report(violation.hint("keep only one of them"));
                         }
-                        reader.duplicates(&member.value);
+                        reader.report_duplicates(&member.value);
                     });
                 }
             }
@@ -342,7 +350,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn missing(&mut self, name: &'static str, about: &'static str, object: &'d Json<'d>) {
+    fn report_missing(&mut self, name: &'static str, about: &'static str, object: &'d Json<'d>) {
         let Json::Object(members) = object else { return };
         let misspelling = suggest::nearest(name, members.iter().map(|member| &*member.key))
             .filter(|key| *key != name);
@@ -354,7 +362,7 @@ impl<'d> Reader<'d> {
         self.at(Segment::Key(name), |reader| reader.report(violation));
     }
 
-    fn wrong_type(&mut self, expected: &str, found: &Json<'_>) {
+    fn report_wrong_type(&mut self, expected: &str, found: &Json<'_>) {
         let message = format!("must be {expected}, not {}", found.kind());
         let hint = format!("write {expected}");
         self.report(TextViolation::new(Rule::WrongType, message).hint(hint));

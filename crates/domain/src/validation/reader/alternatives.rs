@@ -7,7 +7,11 @@ use super::{
 impl<'d> Reader<'d> {
     /// Reads the only item of a list from the enclosing object, if that contains its fields.
     /// Returns whether it does.
-    pub(super) fn inlined_item(&mut self, field: &'static Field, object: &'d Json<'d>) -> bool {
+    pub(super) fn read_inlined_item(
+        &mut self,
+        field: &'static Field,
+        object: &'d Json<'d>,
+    ) -> bool {
         let fields = field.inlined_fields();
         if !fields.iter().any(|field| object.get(field.name).is_some()) {
             return false;
@@ -15,18 +19,18 @@ impl<'d> Reader<'d> {
         self.write_key(field.name);
         self.write("[{");
         for field in fields {
-            self.field(field, object);
+            self.read_field(field, object);
         }
         self.write("}]");
         true
     }
 
     /// Reads an object, or a list of `key` and `value` pairs.
-    pub(super) fn map(&mut self, schema: &'static ObjectSchema, value: &'d Json<'d>) {
-        let Json::Array(items) = value else { return self.object(schema, value) };
+    pub(super) fn read_map(&mut self, schema: &'static ObjectSchema, value: &'d Json<'d>) {
+        let Json::Array(items) = value else { return self.read_object(schema, value) };
         let key_of = |item: &'d Json<'d>| item.get("key").and_then(Json::as_str);
         for (index, item) in items.iter().enumerate() {
-            self.at(Segment::Index(index), |reader| reader.map_entry(schema, item));
+            self.at(Segment::Index(index), |reader| reader.read_map_entry(schema, item));
         }
         self.write("{");
         for field in schema.fields {
@@ -34,8 +38,9 @@ impl<'d> Reader<'d> {
             if let Some((index, value)) = found.and_then(|at| Some((at, items[at].get("value")?))) {
                 self.write_key(field.name);
                 self.at(Segment::Index(index), |reader| {
-                    reader
-                        .at(Segment::Key("value"), |reader| reader.value(&field.field_type, value));
+                    reader.at(Segment::Key("value"), |reader| {
+                        reader.read_value(&field.field_type, value);
+                    });
                 });
             }
         }
@@ -44,10 +49,10 @@ impl<'d> Reader<'d> {
 
     /// Checks that an item of such a list has both members. An unknown key is skipped, like an
     /// unknown member of an object.
-    fn map_entry(&mut self, schema: &'static ObjectSchema, item: &'d Json<'d>) {
-        let Json::Object(_) = item else { return self.wrong_type("an object", item) };
+    fn read_map_entry(&mut self, schema: &'static ObjectSchema, item: &'d Json<'d>) {
+        let Json::Object(_) = item else { return self.report_wrong_type("an object", item) };
         match item.get("key") {
-            None => self.missing("key", "the name of the member", item),
+            None => self.report_missing("key", "the name of the member", item),
             Some(Json::String(key)) if schema.fields.iter().any(|field| field.name == *key) => {}
             Some(Json::String(key)) => {
                 if let Some(warnings) = &mut self.warnings {
@@ -56,16 +61,16 @@ impl<'d> Reader<'d> {
                 }
             }
             Some(other) => {
-                self.at(Segment::Key("key"), |reader| reader.wrong_type("a string", other));
+                self.at(Segment::Key("key"), |reader| reader.report_wrong_type("a string", other));
             }
         }
         if item.get("value").is_none() {
-            self.missing("value", "the value of the member", item);
+            self.report_missing("value", "the value of the member", item);
         }
     }
 
     /// Reads any JSON value up to a size.
-    pub(super) fn any_json(&mut self, max_bytes: usize, value: &'d Json<'d>) {
+    pub(super) fn read_any_json(&mut self, max_bytes: usize, value: &'d Json<'d>) {
         let start = self.canonical.len();
         serde_json::to_writer(&mut self.canonical, value).expect("a document is JSON");
         let length = self.canonical.len() - start;

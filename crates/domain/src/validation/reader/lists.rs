@@ -5,36 +5,42 @@ use super::{
 };
 
 impl<'d> Reader<'d> {
-    pub(super) fn tagged_list(&mut self, list: &'static TaggedList, value: &'d Json<'d>) {
-        let Json::Array(items) = value else { return self.wrong_type("a list", value) };
+    pub(super) fn read_tagged_list(&mut self, list: &'static TaggedList, value: &'d Json<'d>) {
+        let Json::Array(items) = value else { return self.report_wrong_type("a list", value) };
         self.check_min(list.min, list.item.title, items);
         let items = self.check_max(list.max, items);
         self.write("[");
         for (index, item) in items.iter().enumerate() {
             self.write_comma();
-            self.at(Segment::Index(index), |reader| reader.tagged(list.item, item));
+            self.at(Segment::Index(index), |reader| reader.read_tagged(list.item, item));
         }
         self.write("]");
         self.check_tags(list, items);
     }
 
-    pub(super) fn object_list(&mut self, list: &'static ObjectList, value: &'d Json<'d>) {
-        let Json::Array(items) = value else { return self.wrong_type("a list", value) };
+    pub(super) fn read_object_list(&mut self, list: &'static ObjectList, value: &'d Json<'d>) {
+        let Json::Array(items) = value else { return self.report_wrong_type("a list", value) };
         self.check_min(list.min, list.title, items);
         self.write("[");
         for (index, item) in self.check_max(list.max, items).iter().enumerate() {
             self.write_comma();
-            self.at(Segment::Index(index), |reader| reader.object(list.item, item));
+            self.at(Segment::Index(index), |reader| reader.read_object(list.item, item));
         }
         self.write("]");
     }
 
-    pub(super) fn choice_list(&mut self, choices: &'static [&'static str], value: &'d Json<'d>) {
-        let Json::Array(items) = value else { return self.wrong_type("a list", value) };
+    pub(super) fn read_choice_list(
+        &mut self,
+        choices: &'static [&'static str],
+        value: &'d Json<'d>,
+    ) {
+        let Json::Array(items) = value else { return self.report_wrong_type("a list", value) };
         self.write("[");
         for (index, item) in self.check_max(choices.len(), items).iter().enumerate() {
             self.write_comma();
-            self.at(Segment::Index(index), |reader| reader.choice(choices.iter().copied(), item));
+            self.at(Segment::Index(index), |reader| {
+                reader.read_choice(choices.iter().copied(), item)
+            });
         }
         self.write("]");
     }

@@ -17,18 +17,20 @@ impl<'d> Reader<'d> {
     /// Whether the samples of this field have the document's `parameter_format`.
     pub(super) fn has_sample_format(&self, field: &Field) -> bool {
         match &field.field_type {
-            FieldType::Samples(SampleFormat::Named) => self.format == ParameterFormat::Named,
-            FieldType::Samples(_) => self.format == ParameterFormat::Positional,
+            FieldType::Samples(SampleFormat::Named) => {
+                self.parameter_format == ParameterFormat::Named
+            }
+            FieldType::Samples(_) => self.parameter_format == ParameterFormat::Positional,
             _ => true,
         }
     }
 
     /// Reports samples that are not allowed, unless the text they belong to is missing or invalid.
-    pub(super) fn unexpected_samples(&mut self) {
-        let Some(count) = self.placeholders else { return };
+    pub(super) fn report_unexpected_samples(&mut self) {
+        let Some(count) = self.placeholder_count else { return };
         let (message, hint) = if count == 0 {
             ("belongs to a text without placeholders", "leave it out".to_owned())
-        } else if self.format == ParameterFormat::Named {
+        } else if self.parameter_format == ParameterFormat::Named {
             let hint = "leave it out: `parameter_format` is NAMED";
             ("does not match `parameter_format`", hint.to_owned())
         } else {
@@ -39,15 +41,15 @@ impl<'d> Reader<'d> {
     }
 
     /// Reads a single string, or a list with one string.
-    pub(super) fn one_string(&mut self, rule: &StringRule, value: &'d Json<'d>) {
+    pub(super) fn read_one_string(&mut self, rule: &StringRule, value: &'d Json<'d>) {
         self.write("[");
         match value {
             Json::String(_) => {
-                self.text(rule, value);
+                self.read_text(rule, value);
             }
             Json::Array(items) => match items.as_slice() {
                 [item] => {
-                    self.at(Segment::Index(0), |reader| reader.text(rule, item));
+                    self.at(Segment::Index(0), |reader| reader.read_text(rule, item));
                 }
                 items => {
                     let count = pluralized(items.len(), "item");
@@ -56,23 +58,25 @@ impl<'d> Reader<'d> {
                     self.report(TextViolation::new(Rule::SamplesCount, message).hint(hint));
                 }
             },
-            other => self.wrong_type("a string, or a list with one string", other),
+            other => self.report_wrong_type("a string, or a list with one string", other),
         }
         self.write("]");
     }
 
-    pub(super) fn samples(&mut self, format: SampleFormat, value: &'d Json<'d>) {
+    pub(super) fn read_samples(&mut self, format: SampleFormat, value: &'d Json<'d>) {
         match (format, value) {
             (SampleFormat::Nested, Json::Array(outer)) => {
                 self.write("[");
                 match outer.as_slice() {
                     [inner @ Json::Array(_)] => {
                         self.at(Segment::Index(0), |reader| {
-                            reader.samples(SampleFormat::Flat, inner);
+                            reader.read_samples(SampleFormat::Flat, inner);
                         });
                     }
                     [other] => {
-                        self.at(Segment::Index(0), |reader| reader.wrong_type("a list", other));
+                        self.at(Segment::Index(0), |reader| {
+                            reader.report_wrong_type("a list", other);
+                        });
                     }
                     _ => {
                         let count = pluralized(outer.len(), "item");
@@ -84,46 +88,46 @@ impl<'d> Reader<'d> {
                 self.write("]");
             }
             (SampleFormat::Single, Json::String(_)) => {
-                self.text(&SAMPLE, value);
+                self.read_text(&SAMPLE, value);
             }
             (SampleFormat::LenientNested, Json::Array(items))
                 if items.iter().any(|item| item.as_str().is_none()) =>
             {
-                self.samples(SampleFormat::Nested, value);
+                self.read_samples(SampleFormat::Nested, value);
             }
             (SampleFormat::LenientNested, _) => {
                 self.write("[");
-                self.samples(SampleFormat::LenientFlat, value);
+                self.read_samples(SampleFormat::LenientFlat, value);
                 self.write("]");
             }
-            (SampleFormat::LenientFlat, Json::String(_)) => self.single_sample(value),
-            (SampleFormat::Named, Json::Array(values)) => self.named_samples(values),
+            (SampleFormat::LenientFlat, Json::String(_)) => self.read_single_sample(value),
+            (SampleFormat::Named, Json::Array(values)) => self.read_named_samples(values),
             (
                 SampleFormat::Single | SampleFormat::Flat | SampleFormat::LenientFlat,
                 Json::Array(values),
             ) => {
-                self.sample_list(values);
+                self.read_sample_list(values);
             }
             (SampleFormat::Single | SampleFormat::LenientFlat, other) => {
-                self.wrong_type("a string or a list", other);
+                self.report_wrong_type("a string or a list", other);
             }
-            (_, other) => self.wrong_type("a list", other),
+            (_, other) => self.report_wrong_type("a list", other),
         }
     }
 
-    fn sample_list(&mut self, values: &'d [Json<'d>]) {
+    fn read_sample_list(&mut self, values: &'d [Json<'d>]) {
         let expected = self.check_sample_count(values.len());
         self.write("[");
         for (index, value) in values.iter().take(expected).enumerate() {
             self.write_comma();
-            self.at(Segment::Index(index), |reader| reader.text(&SAMPLE, value));
+            self.at(Segment::Index(index), |reader| reader.read_text(&SAMPLE, value));
         }
         self.write("]");
     }
 
     /// Checks the number of samples and returns the expected number.
     fn check_sample_count(&mut self, given: usize) -> usize {
-        let expected = self.placeholders.unwrap_or_default();
+        let expected = self.placeholder_count.unwrap_or_default();
         if given != expected {
             let samples = pluralized(given, "sample");
             let placeholders = pluralized(expected, "distinct placeholder");
@@ -139,24 +143,26 @@ impl<'d> Reader<'d> {
     }
 
     /// Reads a single sample and writes it as a list.
-    fn single_sample(&mut self, value: &'d Json<'d>) {
+    fn read_single_sample(&mut self, value: &'d Json<'d>) {
         self.check_sample_count(1);
         self.write("[");
-        self.text(&SAMPLE, value);
+        self.read_text(&SAMPLE, value);
         self.write("]");
     }
 
     /// Reads samples that name their placeholder, in any order.
-    fn named_samples(&mut self, values: &'d [Json<'d>]) {
+    fn read_named_samples(&mut self, values: &'d [Json<'d>]) {
         const NAME: &str = "param_name";
         const ABOUT: &str = "the name of the placeholder";
         let expected = self.check_sample_count(values.len());
-        let mut names = std::mem::take(&mut self.names);
+        let mut names = std::mem::take(&mut self.placeholder_names);
         self.write("[");
         for (index, value) in values.iter().take(expected).enumerate() {
             self.write_comma();
             self.at(Segment::Index(index), |reader| {
-                let Json::Object(_) = value else { return reader.wrong_type("an object", value) };
+                let Json::Object(_) = value else {
+                    return reader.report_wrong_type("an object", value);
+                };
                 reader.write("{");
                 match value.get(NAME) {
                     Some(Json::String(name)) => {
@@ -166,7 +172,7 @@ impl<'d> Reader<'d> {
                             }
                             None => {
                                 reader.at(Segment::Key(NAME), |reader| {
-                                    reader.unknown_sample_name(name, &names);
+                                    reader.report_unknown_sample_name(name, &names);
                                 });
                             }
                         }
@@ -175,17 +181,19 @@ impl<'d> Reader<'d> {
                     }
                     Some(other) => {
                         reader.at(Segment::Key(NAME), |reader| {
-                            reader.wrong_type("a string", other);
+                            reader.report_wrong_type("a string", other);
                         });
                     }
-                    None => reader.missing(NAME, ABOUT, value),
+                    None => reader.report_missing(NAME, ABOUT, value),
                 }
                 match value.get("example") {
                     Some(sample) => {
                         reader.write_key("example");
-                        reader.at(Segment::Key("example"), |reader| reader.text(&SAMPLE, sample));
+                        reader.at(Segment::Key("example"), |reader| {
+                            reader.read_text(&SAMPLE, sample)
+                        });
                     }
-                    None => reader.missing("example", "the sample value", value),
+                    None => reader.report_missing("example", "the sample value", value),
                 }
                 reader.write("}");
             });
@@ -193,7 +201,7 @@ impl<'d> Reader<'d> {
         self.write("]");
     }
 
-    fn unknown_sample_name(&mut self, name: &str, names: &[&str]) {
+    fn report_unknown_sample_name(&mut self, name: &str, names: &[&str]) {
         let message = format!(
             "`{}` is not a placeholder of the text, or already has a sample",
             truncated(name)
