@@ -24,7 +24,7 @@ impl<'s> SourceObject<'s> {
 
     /// Every canonical field: its name, value and position.
     pub(super) fn members(&self) -> impl Iterator<Item = (&'s str, Cursor<'s, 's>)> {
-        self.canonical.members()
+        self.canonical.members(|_| true)
     }
 
     /// The string value of a field; empty if there is none.

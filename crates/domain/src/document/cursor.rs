@@ -54,6 +54,7 @@ impl<'v, 'k> Cursor<'v, 'k> {
     }
 
     /// Moves to a member.
+    #[inline]
     pub(crate) fn field<'q>(&self, key: &'q str) -> Cursor<'v, 'q>
     where
         'k: 'q,
@@ -62,11 +63,13 @@ impl<'v, 'k> Cursor<'v, 'k> {
     }
 
     /// Moves to the member whose key is a decimal number.
+    #[inline]
     pub(crate) fn numbered_field(&self, number: usize) -> Self {
         self.child(Segment::Index(number), self.get(itoa::Buffer::new().format(number)))
     }
 
     /// Moves to an array item.
+    #[inline]
     pub(crate) fn item(&self, index: usize) -> Self {
         self.child(Segment::Index(index), self.array().get(index))
     }
@@ -77,15 +80,20 @@ impl<'v, 'k> Cursor<'v, 'k> {
         items.map(move |(index, item)| self.child(Segment::Index(index), Some(item)))
     }
 
-    /// The key and the position of every member that is not `null`.
-    pub(crate) fn members<'q>(&self) -> impl Iterator<Item = (&'v str, Cursor<'v, 'q>)>
+    /// The key and the position of every selected member that is not `null`.
+    pub(crate) fn members<'q>(
+        &self,
+        is_selected: impl Fn(&str) -> bool,
+    ) -> impl Iterator<Item = (&'v str, Cursor<'v, 'q>)>
     where
         'k: 'q,
         'v: 'q,
     {
         let members = if let Some(Json::Object(members)) = self.value { &members[..] } else { &[] };
-        let present = members.iter().filter(|member| is_present(&member.value));
-        present.map(|member| {
+        let selected = members
+            .iter()
+            .filter(move |member| is_present(&member.value) && is_selected(&member.key));
+        selected.map(|member| {
             (&*member.key, self.child(Segment::Key(&member.key), Some(&member.value)))
         })
     }
@@ -105,6 +113,7 @@ impl<'v, 'k> Cursor<'v, 'k> {
     }
 
     /// Beyond [`MAX_HOPS`], the pointer stays that of the ancestor.
+    #[inline]
     fn child<'q>(&self, segment: Segment<'q>, value: Option<&'v Json<'v>>) -> Cursor<'v, 'q>
     where
         'k: 'q,
@@ -154,7 +163,7 @@ mod tests {
         assert_eq!(list.items().map(|it| it.pointer()).collect::<Vec<_>>(), ["/a~1b/0", "/a~1b/1"]);
         assert!(matches!(root.numbered_field(2).value(), Some(Json::Bool(true))));
         assert_eq!(root.numbered_field(7).pointer(), "/7");
-        assert_eq!(root.members().map(|(key, _)| key).collect::<Vec<_>>(), ["a/b", "2"]);
+        assert_eq!(root.members(|_| true).map(|(key, _)| key).collect::<Vec<_>>(), ["a/b", "2"]);
         assert!(root.field("e").field("f").value().is_none());
     }
 

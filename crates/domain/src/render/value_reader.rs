@@ -71,7 +71,7 @@ impl<'v, 'k> ValueReader<'v, 'k> {
         let empty = match self.value() {
             None => true,
             Some(Json::Array(items)) => items.iter().all(|it| matches!(it, Json::Null)),
-            Some(Json::Object(_)) => self.cursor.members().next().is_none(),
+            Some(Json::Object(_)) => self.cursor.members(|_| true).next().is_none(),
             Some(_) => false,
         };
         if !empty {
@@ -87,7 +87,7 @@ impl<'v, 'k> ValueReader<'v, 'k> {
         known: &[&str],
         violations: &mut ViolationCollector,
     ) {
-        for (key, member) in self.cursor.members().filter(|(key, _)| !known.contains(key)) {
+        for (key, member) in self.cursor.members(|key| !known.contains(&key)) {
             report(&member, violations, || {
                 let hint = match suggest::nearest(key, known.iter().copied()) {
                     Some(name) => format!("did you mean `{name}`?"),
@@ -107,7 +107,7 @@ impl<'v, 'k> ValueReader<'v, 'k> {
     ) {
         let is_index = |key: &str, index: usize| itoa::Buffer::new().format(index) == key;
         let is_known = |key: &str| indices.iter().any(|index| is_index(key, *index));
-        for (key, member) in self.cursor.members().filter(|(key, _)| !is_known(key)) {
+        for (key, member) in self.cursor.members(|key| !is_known(key)) {
             report(&member, violations, || {
                 let message = if key.parse().is_ok_and(|index| is_index(key, index)) {
                     format!("button {key} does not take a value")
