@@ -105,7 +105,8 @@ fn the_configuration_page_lists_every_setting() {
 }
 
 const ENVIRONMENT: &str = "\n\
-    Four variables are not settings, because they are secrets or are used once: \
-    `GALLEY_BOOTSTRAP_KEY`, `GALLEY_BOOTSTRAP_TOKEN`, `GALLEY_BOOTSTRAP_PHONE`, `GALLEY_SECRET_KEY`. \
+    Five variables are not settings, because they are secrets or are used once: \
+    `GALLEY_BOOTSTRAP_KEY`, `GALLEY_BOOTSTRAP_TOKEN`, `GALLEY_BOOTSTRAP_PHONE`, `GALLEY_SECRET_KEY`, \
+    `GALLEY_WEBHOOK_SECRET`. \
     [Running Galley](operations/running.md#settings) explains them.\n\
     \n## Settings\n";
