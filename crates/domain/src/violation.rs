@@ -9,7 +9,7 @@ pub use warning::{Warning, WarningRule, Warnings};
 
 use serde::Serialize;
 
-use crate::id_catalogue::id_catalogue;
+use crate::{document::cursor::Cursor, id_catalogue::id_catalogue};
 
 /// Number of violations that one response lists; further ones are only counted.
 pub const MAX_LISTED: usize = 100;
@@ -105,6 +105,18 @@ impl ViolationCollector {
         } else {
             self.omitted += 1;
         }
+    }
+
+    /// Adds a violation at the position of a cursor.
+    pub(crate) fn add_at(
+        &mut self,
+        cursor: &Cursor<'_, '_>,
+        violation: impl FnOnce() -> TextViolation,
+    ) {
+        self.add(|| {
+            let TextViolation { rule, message, hint, span } = violation();
+            Violation { pointer: cursor.pointer(), rule, message, hint, span }
+        });
     }
 
     /// Removes listed violations that another check has made obsolete.

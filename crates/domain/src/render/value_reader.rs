@@ -2,7 +2,7 @@
 
 use crate::{
     document::{Json, cursor::Cursor, suggest},
-    violation::{Rule, TextViolation, Violation, ViolationCollector, truncated},
+    violation::{Rule, TextViolation, ViolationCollector, truncated},
 };
 
 /// A required value, described for the violation that reports it as missing.
@@ -88,7 +88,7 @@ impl<'v, 'k> ValueReader<'v, 'k> {
         violations: &mut ViolationCollector,
     ) {
         for (key, member) in self.cursor.members(|key| !known.contains(&key)) {
-            report(&member, violations, || {
+            violations.add_at(&member, || {
                 let hint = match suggest::nearest(key, known.iter().copied()) {
                     Some(name) => format!("did you mean `{name}`?"),
                     None => format!("known members: `{}`", known.join("`, `")),
@@ -108,7 +108,7 @@ impl<'v, 'k> ValueReader<'v, 'k> {
         let is_index = |key: &str, index: usize| itoa::Buffer::new().format(index) == key;
         let is_known = |key: &str| indices.iter().any(|index| is_index(key, *index));
         for (key, member) in self.cursor.members(|key| !is_known(key)) {
-            report(&member, violations, || {
+            violations.add_at(&member, || {
                 let message = if key.parse().is_ok_and(|index| is_index(key, index)) {
                     format!("button {key} does not take a value")
                 } else {
@@ -251,17 +251,6 @@ impl<'v, 'k> ValueReader<'v, 'k> {
         violations: &mut ViolationCollector,
         violation: impl FnOnce() -> TextViolation,
     ) {
-        report(&self.cursor, violations, violation);
+        violations.add_at(&self.cursor, violation);
     }
-}
-
-fn report(
-    cursor: &Cursor<'_, '_>,
-    violations: &mut ViolationCollector,
-    violation: impl FnOnce() -> TextViolation,
-) {
-    violations.add(|| {
-        let TextViolation { rule, message, hint, span } = violation();
-        Violation { pointer: cursor.pointer(), rule, message, hint, span }
-    });
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::{
     document::{Json, cursor::Cursor, pointer},
     rulebook::Category,
-    violation::{TextViolation, TextWarning, Violation, ViolationCollector, Warnings},
+    violation::{TextViolation, TextWarning, ViolationCollector, Warnings},
 };
 
 /// A named rule about several fields.
@@ -145,7 +145,7 @@ impl<'d> ObjectView<'d> {
         violations: &mut ViolationCollector,
         violation: impl FnOnce() -> TextViolation,
     ) {
-        report(&self.cursor, violations, violation);
+        violations.add_at(&self.cursor, violation);
     }
 
     /// Reports a violation by one of its fields.
@@ -155,7 +155,7 @@ impl<'d> ObjectView<'d> {
         violations: &mut ViolationCollector,
         violation: impl FnOnce() -> TextViolation,
     ) {
-        report(&self.cursor.field(field), violations, violation);
+        violations.add_at(&self.cursor.field(field), violation);
     }
 
     /// Discards the violations inside a field that must not be present at all.
@@ -172,15 +172,4 @@ impl<'d> ObjectView<'d> {
 
 fn kind_of<'d>(object: &'d Json<'d>) -> &'d str {
     object.get("type").and_then(Json::as_str).unwrap_or_default()
-}
-
-fn report(
-    cursor: &Cursor<'_, '_>,
-    violations: &mut ViolationCollector,
-    violation: impl FnOnce() -> TextViolation,
-) {
-    violations.add(|| {
-        let TextViolation { rule, message, hint, span } = violation();
-        Violation { pointer: cursor.pointer(), rule, message, hint, span }
-    });
 }
