@@ -10,7 +10,7 @@ use crate::{
     credential_cache::CredentialCache,
     delivery::WebhookContext,
     limits::Limits,
-    observability::{access_log::AccessLog, metrics::Metrics},
+    observability::{access_log::AccessLog, conditions::Conditions, metrics::Metrics},
 };
 
 /// The shared state of the service. Clones refer to the same state.
@@ -23,6 +23,7 @@ pub(crate) struct Inner {
     limits: Limits,
     credentials: CredentialCache,
     metrics: Metrics,
+    conditions: Conditions,
     pub(crate) access: AccessLog,
     webhooks: WebhookContext,
     draining: watch::Sender<bool>,
@@ -47,6 +48,7 @@ impl App {
         Self(Arc::new(Inner {
             credentials: CredentialCache::new(Arc::clone(&store)),
             metrics: Metrics::new(),
+            conditions: Conditions::default(),
             draining: watch::Sender::new(false),
             store,
             clock,
@@ -76,6 +78,11 @@ impl App {
 
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.0.metrics
+    }
+
+    /// What is wrong with this instance; `/readyz` reports it.
+    pub(crate) fn conditions(&self) -> &Conditions {
+        &self.0.conditions
     }
 
     pub(crate) fn webhooks(&self) -> &WebhookContext {

@@ -1,4 +1,5 @@
-//! Observability: the access log and the Prometheus metrics.
+//! Observability: the access log, the Prometheus metrics, and the conditions of `/readyz`.
 
 pub(crate) mod access_log;
+pub(crate) mod conditions;
 pub(crate) mod metrics;

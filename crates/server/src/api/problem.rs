@@ -318,6 +318,15 @@ impl Problem {
         Self { extra: Extra::Violations(violations), ..problem }
     }
 
+    /// The store fails, so this instance should receive no requests: 503, never 500.
+    pub(crate) fn not_ready(error: StoreError) -> Self {
+        let problem = Self::from(error);
+        match problem.kind.status() {
+            StatusCode::SERVICE_UNAVAILABLE => problem,
+            _ => Self { kind: ProblemKind::NotReady, ..problem },
+        }
+    }
+
     /// Sets the code on the Graph surface.
     pub(crate) fn graph(mut self, graph: GraphError) -> Self {
         self.graph = Some(graph);

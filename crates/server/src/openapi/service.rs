@@ -24,15 +24,26 @@ fn alive() -> Operation {
 }
 
 fn ready() -> Operation {
+    let mut content = word("ready");
+    content["application/json"]["schema"]["properties"]["warnings"] = json!({
+        "type": "array",
+        "description": "What the operator should look at, although this instance serves all requests; absent when there is nothing.",
+        "items": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "detail": {"type": "string"}},
+            "required": ["name", "detail"],
+        },
+    });
     Operation {
-        description: "Answers 200 while this instance can reach its data, and 503 from the moment it is told to stop. For balancers.",
+        description: "Answers 200 while this instance can read and write its data, and 503 otherwise and from the moment it is told to stop. For balancers.",
         refusals: vec![
             ProblemKind::NotReady,
+            ProblemKind::StorageFull,
             ProblemKind::Unavailable,
+            ProblemKind::OutcomeUnknown,
             ProblemKind::Deadline,
-            ProblemKind::Internal,
         ],
-        ..public("/readyz", "ready", OPERATORS, "Does this instance take requests?", word("ready"))
+        ..public("/readyz", "ready", OPERATORS, "Does this instance take requests?", content)
     }
 }
 
