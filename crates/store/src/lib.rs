@@ -457,7 +457,10 @@ pub enum StoreError {
     /// The database failed during a commit; the write may or may not have been applied.
     #[error("the outcome of the write is unknown")]
     OutcomeUnknown(#[source] Cause),
-    /// A bug or a corrupt row.
+    /// Stored data is not what was written: the disk or the file system has damaged it.
+    #[error("stored data is damaged")]
+    Damaged(#[source] Cause),
+    /// A bug.
     #[error("the database operation failed")]
     Failed(#[source] Cause),
 }
@@ -470,6 +473,7 @@ impl StoreError {
             Self::Full(cause) => Self::Full(Arc::clone(cause)),
             Self::Unavailable(cause) => Self::Unavailable(Arc::clone(cause)),
             Self::OutcomeUnknown(cause) => Self::OutcomeUnknown(Arc::clone(cause)),
+            Self::Damaged(cause) => Self::Damaged(Arc::clone(cause)),
             Self::Failed(cause) => Self::Failed(Arc::clone(cause)),
         }
     }

@@ -50,6 +50,16 @@ pub enum MigrateError {
     /// The SQLite file cannot be opened or read.
     #[error("the source cannot be read")]
     Source(#[source] StoreError),
+    /// Rows of the SQLite file do not match their checksums.
+    #[error(
+        "the source has {count} damaged rows, nothing was copied: {rows}; restore a backup with `galley restore` and migrate that"
+    )]
+    Damaged {
+        /// The number of damaged rows.
+        count: usize,
+        /// The first of them.
+        rows: String,
+    },
     /// The PostgreSQL database cannot be used or written to.
     #[error("the target cannot be written")]
     Target(#[source] StoreError),

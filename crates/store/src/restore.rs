@@ -19,7 +19,7 @@ use rustix::{
 
 use crate::{
     StoreError,
-    sqlite::{connection, schema},
+    sqlite::{checksum, connection, schema},
 };
 
 /// Suffixes of all files that belong to a store. Leftover files of another store would be taken for
@@ -85,6 +85,13 @@ pub fn restore(backup: &Path, store: &Path) -> Result<Restored, RestoreError> {
         return Err(RestoreError::Damaged { path: backup.to_owned(), error: integrity });
     }
     let schema = schema::version(&source).map_err(unusable)?;
+    if schema == schema::newest() {
+        let (damaged, rows) = checksum::damaged_rows(&source).map_err(unusable)?;
+        if damaged > 0 {
+            let error = format!("{damaged} rows do not match their checksums: {}", rows.join(", "));
+            return Err(RestoreError::Damaged { path: backup.to_owned(), error });
+        }
+    }
     let temporary = with_suffix(store, TEMPORARY_SUFFIX);
     let failed = |error: StoreError| RestoreError::Write(temporary.clone(), error);
     let file = lock_temporary(&temporary)?;

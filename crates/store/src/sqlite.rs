@@ -4,6 +4,7 @@
 mod accounts;
 mod changes;
 mod checkpoint;
+pub(crate) mod checksum;
 mod columns;
 pub(crate) mod connection;
 mod credentials;

@@ -8,6 +8,7 @@ mod conformance {
     mod batches;
     pub(crate) mod changes;
     pub(crate) mod credentials;
+    mod damage;
     pub(crate) mod deliveries;
     pub(crate) mod feed;
     pub(crate) mod fixture;

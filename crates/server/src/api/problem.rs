@@ -149,6 +149,8 @@ catalogue! {
         "It may still complete. Send it again with the same Idempotency-Key or the same If-Match. It takes effect at most once.";
     NotReady SERVICE_UNAVAILABLE "not-ready" "This instance does not accept requests"
         "Send requests to another instance, or wait.";
+    DamagedData INTERNAL_SERVER_ERROR "damaged-data" "Stored data is damaged"
+        "Galley shows no data that differs from what was stored. Report the request_id to the operator, who has to restore a backup; the log names the damaged row.";
     Internal INTERNAL_SERVER_ERROR "internal" "Internal server error"
         "Report the request_id to the operator. The log contains the cause.";
 }
@@ -445,6 +447,7 @@ impl From<StoreError> for Problem {
             StoreError::Full(_) => ProblemKind::StorageFull,
             StoreError::Unavailable(_) => ProblemKind::Unavailable,
             StoreError::OutcomeUnknown(_) => ProblemKind::OutcomeUnknown,
+            StoreError::Damaged(_) => ProblemKind::DamagedData,
             StoreError::Failed(_) => ProblemKind::Internal,
         };
         Self { cause: Some(Arc::new(error)), ..Self::of(kind) }

@@ -25,6 +25,7 @@ pub(super) const CALLER: &[ProblemKind] = &[
     ProblemKind::Unavailable,
     ProblemKind::OutcomeUnknown,
     ProblemKind::Deadline,
+    ProblemKind::DamagedData,
     ProblemKind::Internal,
 ];
 

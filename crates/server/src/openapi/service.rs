@@ -133,6 +133,7 @@ fn media() -> Operation {
             ProblemKind::RangeNotThere,
             ProblemKind::Unavailable,
             ProblemKind::Deadline,
+            ProblemKind::DamagedData,
             ProblemKind::Internal,
         ],
         ..public(MEDIA, "media", graph::TAG, "The sample of an attachment", Value::Null)

@@ -11,7 +11,7 @@ use super::{
     compare::ChecksumBuilder,
     tables::{TABLES, Table},
 };
-use crate::sqlite::connection;
+use crate::sqlite::{checksum, connection};
 
 /// Maximum number of rows in a batch.
 const MAX_BATCH_ROWS: usize = 5_000;
@@ -45,7 +45,10 @@ pub(super) struct Overview {
 impl Source {
     pub(super) fn open(path: &Path) -> Result<Self, MigrateError> {
         let connection = connection::open_exclusive(path).map_err(MigrateError::Source)?;
-        Ok(Self { connection })
+        match checksum::damaged_rows(&connection).map_err(MigrateError::Source)? {
+            (0, _) => Ok(Self { connection }),
+            (count, rows) => Err(MigrateError::Damaged { count, rows: rows.join(", ") }),
+        }
     }
 
     pub(super) fn overview(&self) -> Result<Overview, MigrateError> {

@@ -28,7 +28,7 @@ pub(super) fn decode<T, K: FromSqlOwned>(
     decode: impl FnOnce(K) -> Option<T>,
 ) -> Result<T, StoreError> {
     let stored: K = row.try_get(column)?;
-    decode(stored).ok_or_else(|| StoreError::Failed(Arc::new(CorruptRow(column.to_string()))))
+    decode(stored).ok_or_else(|| StoreError::Damaged(Arc::new(CorruptRow(column.to_string()))))
 }
 
 /// A value that no version of Galley writes.

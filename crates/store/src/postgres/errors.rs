@@ -23,6 +23,10 @@ impl From<Error> for StoreError {
         match code {
             code if is_full(code) => Self::Full(Arc::new(error)),
             code if is_unavailable(code) => Self::Unavailable(Arc::new(error)),
+            // The server found a page that does not match its checksum, or is not a valid page.
+            code if [SqlState::DATA_CORRUPTED, SqlState::INDEX_CORRUPTED].contains(code) => {
+                Self::Damaged(Arc::new(error))
+            }
             _ => Self::Failed(Arc::new(error)),
         }
     }
@@ -136,7 +140,10 @@ pub(super) fn is_name_in_use(error: &StoreError) -> bool {
 /// nothing was committed; if it did not respond or the connection was lost, the outcome is unknown.
 pub(super) fn beside_commit(error: StoreError) -> StoreError {
     let is_refused = match &error {
-        StoreError::Unavailable(cause) | StoreError::Failed(cause) | StoreError::Full(cause) => {
+        StoreError::Unavailable(cause)
+        | StoreError::Damaged(cause)
+        | StoreError::Failed(cause)
+        | StoreError::Full(cause) => {
             cause.downcast_ref::<Error>().and_then(Error::as_db_error).is_some_and(|error| {
                 error.parsed_severity() == Some(Severity::Error)
                     && !is_connection_error(error.code())
@@ -150,9 +157,10 @@ pub(super) fn beside_commit(error: StoreError) -> StoreError {
 /// The error of a failed commit: its outcome is unknown.
 pub(super) fn at_commit(error: StoreError) -> StoreError {
     match error {
-        StoreError::Unavailable(cause) | StoreError::Failed(cause) | StoreError::Full(cause) => {
-            StoreError::OutcomeUnknown(cause)
-        }
+        StoreError::Unavailable(cause)
+        | StoreError::Damaged(cause)
+        | StoreError::Failed(cause)
+        | StoreError::Full(cause) => StoreError::OutcomeUnknown(cause),
         other => other,
     }
 }

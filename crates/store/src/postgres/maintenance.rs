@@ -91,6 +91,7 @@ pub(super) async fn check_integrity(address: &PostgresAddress) -> Result<Vec<Fin
     let settings = "SELECT current_setting('server_version') AS server, \
                     current_setting('synchronous_commit') AS synchronous, \
                     current_setting('fsync') AS fsync, \
+                    current_setting('data_checksums') AS page_checksums, \
                     current_setting('synchronous_standby_names') AS standbys";
     let rows = client.query(settings, &[]).await?;
     let Some(row) = rows.first() else { return Ok(Vec::new()) };
@@ -98,6 +99,11 @@ pub(super) async fn check_integrity(address: &PostgresAddress) -> Result<Vec<Fin
     let fsync: String = get(row, "fsync")?;
     let standbys: String = get(row, "standbys")?;
     let (known, found) = (schema::latest_version(), schema::version(&client).await?);
+    let page_checksums = match get::<String>(row, "page_checksums")? {
+        enabled if enabled == "on" => enabled,
+        _ => "off: the server does not detect damage on its disk; enable them with pg_checksums"
+            .to_owned(),
+    };
     let standbys = if standbys.is_empty() {
         "none: losing the primary can lose the last acknowledged writes".to_owned()
     } else {
@@ -112,6 +118,7 @@ pub(super) async fn check_integrity(address: &PostgresAddress) -> Result<Vec<Fin
         },
         Finding { subject: "synchronous commit", ok: synchronous != "off", detail: synchronous },
         Finding { subject: "fsync", ok: fsync == "on", detail: fsync },
+        Finding { subject: "page checksums", detail: page_checksums, ok: true },
         Finding { subject: "synchronous standbys", detail: standbys, ok: true },
     ];
     if found == 0 {

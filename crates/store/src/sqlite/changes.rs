@@ -16,8 +16,10 @@ use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::{
+    checksum,
     columns::{actor_key, key, millis},
-    events, limits, media, templates,
+    events, limits, media,
+    templates::{self, ReadTemplate},
     translations::{self, Siblings},
     versions,
     writer::Batch,
@@ -30,6 +32,8 @@ use crate::{
 /// A change that passed its checks: the template before it, its next state, and the event.
 struct Planned {
     before: StoredTemplate,
+    /// Whether the template matches its checksum; a damaged one can only be deleted.
+    is_intact: bool,
     next: State,
     event: EventType,
 }
@@ -40,16 +44,20 @@ fn check(
     change: &TemplateChange,
     trigger: Trigger,
 ) -> Result<Result<Planned, ChangeOutcome>, StoreError> {
-    let Some(before) = templates::one(batch.connection(), change.account, change.id)? else {
+    let Some(read) = templates::read(batch.connection(), change.account, change.id)? else {
         return Ok(Err(ChangeOutcome::NoTemplate));
     };
+    let ReadTemplate { template: before, is_intact } = read;
+    if !is_intact && trigger != Trigger::Delete {
+        return Err(checksum::damaged("template", change.id));
+    }
     if let Some(expected) = &change.expected
         && !expected.contains(&before.revision)
     {
         return Ok(Err(ChangeOutcome::RevisionMismatch(before.revision)));
     }
     Ok(match before.state.apply(trigger, change.review) {
-        Ok((next, event)) => Ok(Planned { before, next, event }),
+        Ok((next, event)) => Ok(Planned { before, is_intact, next, event }),
         Err(refusal) => Err(ChangeOutcome::InvalidTransition(refusal)),
     })
 }
@@ -60,7 +68,7 @@ pub(super) fn edit(
     change: &TemplateChange,
     edit: &Edit,
 ) -> Result<ChangeOutcome, StoreError> {
-    let Planned { before, next, event } = match check(batch, change, Trigger::Edit)? {
+    let Planned { before, next, event, .. } = match check(batch, change, Trigger::Edit)? {
         Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
@@ -90,9 +98,11 @@ pub(super) fn edit(
         .connection()
         .prepare_cached(
             "INSERT INTO former_version (template_id, version, category, status, created_at, \
-             actor, content, previous_category, reason, decided_at, decided_by) \
+             actor, content, previous_category, reason, decided_at, decided_by, checksum) \
              SELECT id, version, category, status, coalesce(version_at, created_at), actor, \
-             content, previous_category, reason, decided_at, decided_by \
+             content, previous_category, reason, decided_at, decided_by, \
+             row_checksum(id, version, category, status, coalesce(version_at, created_at), actor, \
+             content, previous_category, reason, decided_at, decided_by) \
              FROM template WHERE id = ?1",
         )?
         .execute([key(change.id.get())])?;
@@ -154,7 +164,7 @@ pub(super) fn review(
     trigger: Trigger,
     reason: Option<&str>,
 ) -> Result<ChangeOutcome, StoreError> {
-    let Planned { before, next, event } = match check(batch, change, trigger)? {
+    let Planned { before, next, event, .. } = match check(batch, change, trigger)? {
         Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
@@ -191,23 +201,26 @@ pub(super) fn delete(
     batch: &mut Batch<'_>,
     change: &TemplateChange,
 ) -> Result<ChangeOutcome, StoreError> {
-    let Planned { before, next, event } = match check(batch, change, Trigger::Delete)? {
+    let planned = match check(batch, change, Trigger::Delete)? {
         Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
-    delete_checked(batch, change, &before, &next, event)?;
-    Ok(ChangeOutcome::Done(Box::new(before)))
+    delete_checked(batch, change, &planned)?;
+    Ok(ChangeOutcome::Done(Box::new(planned.before)))
 }
 
 /// Deletes a template that [`check`] has passed.
 fn delete_checked(
     batch: &mut Batch<'_>,
     change: &TemplateChange,
-    before: &StoredTemplate,
-    next: &State,
-    event: EventType,
+    planned: &Planned,
 ) -> Result<(), StoreError> {
-    finish(batch, change, before, next, before.template.category(), &[event], None)?;
+    let Planned { before, is_intact, next, event } = planned;
+    append_events(batch, change, before, next, before.template.category(), &[*event], None)?;
+    // The history of a damaged template stays recognisable as damaged.
+    if *is_intact {
+        templates::update_checksum(batch.connection(), change.id)?;
+    }
     batch
         .connection()
         .prepare_cached("UPDATE template SET claim = NULL WHERE id = ?1")?
@@ -256,13 +269,13 @@ pub(super) fn delete_all(
             Err(_) => return Ok(DeleteOutcome::NoTemplate(*id)),
         }
     }
-    for (change, Planned { before, next, event }) in &planned {
-        delete_checked(batch, change, before, next, *event)?;
+    for (change, planned) in &planned {
+        delete_checked(batch, change, planned)?;
     }
     Ok(DeleteOutcome::Done(planned.iter().map(|(change, _)| change.id).collect()))
 }
 
-/// Appends the events, increases the revision by their number, and returns the changed template.
+/// Appends the events of an edit or a review, and returns the changed template.
 fn finish(
     batch: &mut Batch<'_>,
     change: &TemplateChange,
@@ -272,6 +285,22 @@ fn finish(
     kinds: &[EventType],
     reason: Option<&str>,
 ) -> Result<ChangeOutcome, StoreError> {
+    append_events(batch, change, before, next, category, kinds, reason)?;
+    templates::update_checksum(batch.connection(), change.id)?;
+    let now = templates::one(batch.connection(), change.account, change.id)?;
+    Ok(now.map_or(ChangeOutcome::NoTemplate, |now| ChangeOutcome::Done(Box::new(now))))
+}
+
+/// Appends the events and increases the revision by their number.
+fn append_events(
+    batch: &mut Batch<'_>,
+    change: &TemplateChange,
+    before: &StoredTemplate,
+    next: &State,
+    category: Category,
+    kinds: &[EventType],
+    reason: Option<&str>,
+) -> Result<(), StoreError> {
     let revision = before.revision + kinds.len() as u64;
     batch
         .connection()
@@ -291,6 +320,5 @@ fn finish(
         };
         events::append(batch, &event)?;
     }
-    let now = templates::one(batch.connection(), change.account, change.id)?;
-    Ok(now.map_or(ChangeOutcome::NoTemplate, |now| ChangeOutcome::Done(Box::new(now))))
+    Ok(())
 }

@@ -26,7 +26,7 @@ pub(super) fn column<T, K: FromSql>(
 }
 
 fn corrupt(column: impl Debug) -> StoreError {
-    StoreError::Failed(Arc::new(CorruptRow { column: format!("{column:?}") }))
+    StoreError::Damaged(Arc::new(CorruptRow { column: format!("{column:?}") }))
 }
 
 /// A row contains a value that no version of this program writes.

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{SchemaPolicy, schema};
+use super::{SchemaPolicy, checksum, schema};
 use crate::StoreError;
 
 /// Older SQLite versions can corrupt a database in WAL mode (a race between a checkpoint and a
@@ -51,7 +51,9 @@ impl From<OpenError> for StoreError {
 
 fn open_read_write(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    Ok(Connection::open_with_flags(path, flags)?)
+    let connection = Connection::open_with_flags(path, flags)?;
+    checksum::register(&connection)?;
+    Ok(connection)
 }
 
 /// Opens the writer's connection. Creates and migrates the file if the policy allows it.
@@ -119,6 +121,7 @@ pub(super) fn open_search_index(path: &Path) -> Result<Connection, StoreError> {
 pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
+    checksum::register(&connection)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     // Reads pages from the page cache, without a system call and a copy for each.
     connection.pragma_update(None, "mmap_size", MAX_MMAP_BYTES)?;

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
 use super::{
+    checksum::{self, event_checksum, template_checksum},
     columns::{
         actor, actor_key, category, column, key, millis, number, status, template_id, timestamp,
         webhook_id,
@@ -19,7 +20,8 @@ use super::{
 use crate::{Actor, Event, EventSubject, Feed, StoreError, Webhook, encoding::origin};
 
 pub(super) const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, \
-     at, actor, category, status, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+     at, actor, category, status, reason, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, \
+     ?10, row_checksum(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, NULL, NULL))";
 
 /// A template event to append; its sequence number is allocated then.
 pub(super) struct NewEvent<'a> {
@@ -63,8 +65,9 @@ pub(super) fn append_disabled(
         .connection()
         .prepare_cached(
             "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, category, \
-             status, reason, webhook_id, origin) \
-             VALUES (?1, ?2, ?3, 0, 0, ?4, ?5, '', '', ?6, ?7, ?8)",
+             status, reason, webhook_id, origin, checksum) \
+             VALUES (?1, ?2, ?3, 0, 0, ?4, ?5, '', '', ?6, ?7, ?8, \
+             row_checksum(?1, ?2, ?3, 0, 0, ?4, ?5, '', '', ?6, ?7, ?8))",
         )?
         .execute(params![
             key(webhook.account.get()),
@@ -80,9 +83,15 @@ pub(super) fn append_disabled(
 }
 
 /// All columns of an event. Name and language never change, so they are read from the template.
-const SELECT: &str = "SELECT e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, \
-     t.language, e.category, e.status, e.reason, e.webhook_id, e.origin \
-     FROM event e LEFT JOIN template t ON t.id = e.template_id WHERE e.account_id = ?1";
+const SELECT: &str = concat!(
+    "SELECT e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, t.language, \
+     e.category, e.status, e.reason, e.webhook_id, e.origin, e.is_intact, t.is_intact \
+     FROM (SELECT *, checksum IS ",
+    event_checksum!(),
+    " AS is_intact FROM event) e LEFT JOIN (SELECT id, name, language, checksum IS ",
+    template_checksum!(),
+    " AS is_intact FROM template) t ON t.id = e.template_id WHERE e.account_id = ?1",
+);
 
 /// The events after `after`, or the reason why they cannot be read.
 pub(super) fn page(
@@ -143,6 +152,13 @@ pub(super) fn oldest(connection: &Connection, account: AccountId) -> Result<u64,
 }
 
 fn event(row: &Row<'_>) -> Result<Event, StoreError> {
+    let (is_intact, is_template_intact): (bool, Option<bool>) = (row.get(13)?, row.get(14)?);
+    if !is_intact {
+        return Err(checksum::damaged("event", row.get::<_, i64>("seq")?));
+    }
+    if is_template_intact == Some(false) {
+        return Err(checksum::damaged("template", row.get::<_, i64>("template_id")?));
+    }
     let kind = column(row, "type", |value: String| EventType::parse(&value))?;
     let subject = if kind == EventType::WebhookDisabled {
         EventSubject::Webhook { id: webhook_id(row, "webhook_id")?, origin: row.get("origin")? }

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
-use super::{SqliteStore, connection, schema, writer::Batch};
+use super::{SqliteStore, checksum, connection, schema, writer::Batch};
 use crate::{Finding, RetentionCursor, StoreError, encoding::idempotency_cutoff};
 
 /// Number of idempotency records that one scan reads.
@@ -120,6 +120,17 @@ pub(super) fn check_integrity(connection: &Connection) -> Result<Vec<Finding>, S
     // An older schema has no such tables and columns.
     if schema_version == schema::newest() {
         findings.extend(check_translations_and_media(connection)?);
+        let (damaged, rows) = checksum::damaged_rows(connection)?;
+        let mut finding = count_finding(
+            "checksums",
+            i64::try_from(damaged).unwrap_or(i64::MAX),
+            "row",
+            "damaged",
+        );
+        if damaged > 0 {
+            finding.detail = format!("{}: {}; restore a backup", finding.detail, rows.join(", "));
+        }
+        findings.push(finding);
     }
     Ok(findings)
 }

@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{
     SqliteStore,
+    checksum::{self, upload_chunk_checksum},
     columns::{key, millis, number},
     uploads::{expired_before, find, update_used_bytes},
     writer::Batch,
@@ -107,15 +108,23 @@ pub(super) fn chunk(
     offset: u64,
 ) -> Result<Vec<u8>, StoreError> {
     let offset = i64::try_from(offset).unwrap_or(i64::MAX);
-    let bytes: Option<Vec<u8>> = connection
-        .prepare_cached(
-            "SELECT substr(bytes, ?2 - place + 1) FROM upload_chunk WHERE upload = \
-             (SELECT number FROM upload WHERE handle = ?1 AND received = length) AND place <= ?2 \
-             ORDER BY place DESC LIMIT 1",
-        )?
-        .query_row(params![handle, offset], |row| row.get(0))
-        .optional()?;
-    Ok(bytes.unwrap_or_default())
+    let mut query = connection.prepare_cached(concat!(
+        "SELECT upload, place, bytes, checksum IS ",
+        upload_chunk_checksum!(),
+        " FROM upload_chunk WHERE upload = \
+         (SELECT number FROM upload WHERE handle = ?1 AND received = length) AND place <= ?2 \
+         ORDER BY place DESC LIMIT 1",
+    ))?;
+    let mut rows = query.query(params![handle, offset])?;
+    let Some(row) = rows.next()? else { return Ok(Vec::new()) };
+    let start: i64 = row.get(1)?;
+    if !row.get::<_, bool>(3)? {
+        let upload: i64 = row.get(0)?;
+        return Err(checksum::damaged("upload_chunk", format!("{upload} offset {start}")));
+    }
+    let bytes = row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?;
+    let skipped = usize::try_from(offset - start).unwrap_or(usize::MAX);
+    Ok(bytes.get(skipped..).unwrap_or_default().to_vec())
 }
 
 /// The handle of an upload, which its sender receives when the upload is complete.

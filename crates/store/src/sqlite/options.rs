@@ -91,6 +91,9 @@ impl From<rusqlite::Error> for StoreError {
                 | ErrorCode::CannotOpen
                 | ErrorCode::ReadOnly,
             ) => Self::Unavailable(Arc::new(error)),
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                Self::Damaged(Arc::new(error))
+            }
             _ => Self::Failed(Arc::new(error)),
         }
     }

@@ -114,7 +114,7 @@ impl ReaderPool {
     }
 
     fn note_corruption<T>(&self, outcome: &Result<T, StoreError>) {
-        if let Err(StoreError::Failed(cause)) = outcome
+        if let Err(StoreError::Damaged(cause)) = outcome
             && let Some(error) = cause.downcast_ref::<rusqlite::Error>()
             && matches!(
                 error.sqlite_error_code(),

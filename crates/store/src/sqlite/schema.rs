@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0005_webhook_format.sql"),
     include_str!("../../migrations/sqlite/0006_wording.sql"),
     include_str!("../../migrations/sqlite/0007_media.sql"),
+    include_str!("../../migrations/sqlite/0008_checksums.sql"),
 ];
 
 /// The schema version that this program writes.

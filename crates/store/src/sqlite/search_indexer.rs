@@ -251,8 +251,8 @@ impl IndexBatch<'_> {
     ) -> Result<(), StoreError> {
         let Some(account) = account else { return Ok(()) };
         let template = match templates::one(self.store, account, id) {
-            // A corrupt row must not stop the indexing of all other templates.
-            Err(StoreError::Failed(error)) => {
+            // A damaged row must not stop the indexing of all other templates.
+            Err(StoreError::Damaged(error) | StoreError::Failed(error)) => {
                 tracing::warn!(%error, %id, "template cannot be read and is not indexed");
                 None
             }

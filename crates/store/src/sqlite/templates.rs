@@ -13,6 +13,7 @@ use galley_domain::{
 use rusqlite::{CachedStatement, Connection, Row, params};
 
 use super::{
+    checksum::{self, template_checksum},
     columns::{actor_key, category, key, millis, number, optional, status, template_id, timestamp},
     events, idempotency, limits, media, translations,
     writer::Batch,
@@ -36,9 +37,10 @@ impl<'c> Statements<'c> {
         let insert = connection.prepare_cached(
             "INSERT INTO template (id, account_id, phone_id, claim, name, language, category, \
              allow_category_change, status, version, live_version, revision, created_at, \
-             updated_at, content, actor, family, wording) \
+             updated_at, content, actor, family, wording, checksum) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1, ?10, 1, ?11, ?11, ?12, ?13, ?14, \
-             ?15) \
+             ?15, row_checksum(?1, ?2, ?3, ?5, ?6, ?7, ?8, ?12, 1, ?9, ?10, NULL, NULL, NULL, 1, \
+             ?11, ?11, ?13, NULL, NULL, NULL)) \
              ON CONFLICT (claim) DO NOTHING",
         )?;
         Ok(Self {
@@ -185,16 +187,54 @@ pub(super) fn one(
     account: AccountId,
     id: TemplateId,
 ) -> Result<Option<StoredTemplate>, StoreError> {
-    let mut query = connection.prepare_cached(
-        "SELECT id, phone_id, name, language, category, allow_category_change, content, version, \
-         status, live_version, hold, previous_category, reason, revision, created_at, updated_at \
-         FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL",
-    )?;
-    let mut rows = query.query(params![key(id.get()), key(account.get())])?;
-    rows.next()?.map(stored).transpose()
+    match read(connection, account, id)? {
+        Some(read) if !read.is_intact => Err(checksum::damaged("template", id)),
+        read => Ok(read.map(|it| it.template)),
+    }
 }
 
-/// Decodes the columns of [`one`], by index, which is faster than by name.
+/// A template as it was read, and whether it matches its checksum.
+pub(super) struct ReadTemplate {
+    pub(super) template: StoredTemplate,
+    pub(super) is_intact: bool,
+}
+
+/// Reads a template like [`one`], even if it is damaged.
+pub(super) fn read(
+    connection: &Connection,
+    account: AccountId,
+    id: TemplateId,
+) -> Result<Option<ReadTemplate>, StoreError> {
+    let mut query = connection.prepare_cached(concat!(
+        "SELECT id, phone_id, name, language, category, allow_category_change, content, version, \
+         status, live_version, hold, previous_category, reason, revision, created_at, updated_at, \
+         checksum IS ",
+        template_checksum!(),
+        " FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL",
+    ))?;
+    let mut rows = query.query(params![key(id.get()), key(account.get())])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let is_intact = row.get(16)?;
+    match stored(row) {
+        Ok(template) => Ok(Some(ReadTemplate { template, is_intact })),
+        Err(_) if !is_intact => Err(checksum::damaged("template", id)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Updates the checksum of a template after other statements have changed its row.
+pub(super) fn update_checksum(connection: &Connection, id: TemplateId) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(concat!(
+            "UPDATE template SET checksum = ",
+            template_checksum!(),
+            " WHERE id = ?1"
+        ))?
+        .execute([key(id.get())])?;
+    Ok(())
+}
+
+/// Decodes the columns of [`read`], by index, which is faster than by name.
 #[expect(
     clippy::disallowed_methods,
     reason = "stored templates were validated when they were created"

@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{
     SqliteStore,
+    checksum::{self, upload_chunk_checksum},
     columns::{key, millis, number, timestamp},
     media,
     writer::Batch,
@@ -256,16 +257,28 @@ fn write(connection: &Connection, upload: i64, chunk: &Chunk) -> Result<(), Stor
     });
     let Some((place, _)) = short else {
         connection
-            .prepare_cached("INSERT INTO upload_chunk VALUES (?1, ?2, ?3)")?
+            .prepare_cached(
+                "INSERT INTO upload_chunk VALUES (?1, ?2, ?3, row_checksum(?1, ?2, ?3))",
+            )?
             .execute(params![upload, key(chunk.offset), chunk.bytes])?;
         return Ok(());
     };
-    let mut bytes: Vec<u8> = connection
-        .prepare_cached("SELECT bytes FROM upload_chunk WHERE upload = ?1 AND place = ?2")?
-        .query_row([upload, place], |row| row.get(0))?;
+    let (mut bytes, is_intact): (Vec<u8>, bool) = connection
+        .prepare_cached(concat!(
+            "SELECT bytes, checksum IS ",
+            upload_chunk_checksum!(),
+            " FROM upload_chunk WHERE upload = ?1 AND place = ?2"
+        ))?
+        .query_row([upload, place], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if !is_intact {
+        return Err(checksum::damaged("upload_chunk", format!("{upload} offset {place}")));
+    }
     bytes.extend_from_slice(&chunk.bytes);
     connection
-        .prepare_cached("UPDATE upload_chunk SET bytes = ?3 WHERE upload = ?1 AND place = ?2")?
+        .prepare_cached(
+            "UPDATE upload_chunk SET bytes = ?3, checksum = row_checksum(?1, ?2, ?3) \
+             WHERE upload = ?1 AND place = ?2",
+        )?
         .execute(params![upload, place, bytes])?;
     Ok(())
 }

@@ -7,21 +7,28 @@ use galley_domain::{
 };
 use rusqlite::{Connection, Row, params};
 
-use super::columns::{
-    actor, category, key, number, optional, optional_timestamp, status, timestamp,
+use super::{
+    checksum::{self, former_version_checksum, template_checksum},
+    columns::{actor, category, key, number, optional, optional_timestamp, status, timestamp},
 };
 use crate::{Decision, StoreError, Version};
 
 /// The versions of one template, newest first.
-const VERSIONS: &str = "SELECT version, status, category, previous_category, content, \
-     created_at, actor, reason, decided_at, decided_by FROM (\
+const VERSIONS: &str = concat!(
+    "SELECT version, status, category, previous_category, content, created_at, actor, reason, \
+     decided_at, decided_by, is_intact FROM (\
      SELECT version, status, category, previous_category, content, \
-     coalesce(version_at, created_at) AS created_at, actor, reason, decided_at, decided_by \
-     FROM template WHERE id = ?1 AND version < ?2 \
+     coalesce(version_at, created_at) AS created_at, actor, reason, decided_at, decided_by, \
+     checksum IS ",
+    template_checksum!(),
+    " AS is_intact FROM template WHERE id = ?1 AND version < ?2 \
      UNION ALL \
      SELECT version, status, category, previous_category, content, created_at, actor, reason, \
-     decided_at, decided_by FROM former_version WHERE template_id = ?1 AND version < ?2) \
-     ORDER BY version DESC LIMIT ?3";
+     decided_at, decided_by, checksum IS ",
+    former_version_checksum!(),
+    " FROM former_version WHERE template_id = ?1 AND version < ?2) \
+     ORDER BY version DESC LIMIT ?3",
+);
 
 pub(super) fn one(
     connection: &Connection,
@@ -72,6 +79,10 @@ fn before(
     let mut rows = query.query(params![key(id.get()), before, limit])?;
     let mut versions = Vec::new();
     while let Some(row) = rows.next()? {
+        if !row.get::<_, bool>("is_intact")? {
+            let number: i64 = row.get("version")?;
+            return Err(checksum::damaged("former_version", format!("{id} version {number}")));
+        }
         versions.push(decode(row)?);
     }
     Ok(versions)

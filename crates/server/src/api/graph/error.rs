@@ -65,7 +65,7 @@ fn code_of(kind: ProblemKind) -> GraphError {
         ProblemKind::NotFound | ProblemKind::TemplateUnknown => (100, Some(33)),
         ProblemKind::NameTaken => (100, Some(2_388_024)),
         ProblemKind::MoveNotPossible => (100, Some(2_388_039)),
-        ProblemKind::Internal => (1, None),
+        ProblemKind::Internal | ProblemKind::DamagedData => (1, None),
         kind if kind.status() == StatusCode::SERVICE_UNAVAILABLE => (2, None),
         _ => (100, None),
     };

@@ -1,0 +1,144 @@
+//! Checksums of rows, so that a flipped bit on the disk is an error and never wrong text.
+//!
+//! SQLite detects damage to its own structures, but not to the values in them. Each row with content
+//! therefore stores a checksum of its columns. The SQL function `row_checksum` computes it, both when
+//! a row is written and when it is read.
+
+use std::sync::Arc;
+
+use rusqlite::{
+    Connection,
+    functions::{Context, FunctionFlags},
+    types::ValueRef,
+};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::StoreError;
+
+/// The checksum of a row of `template`, as an SQL expression.
+macro_rules! template_checksum {
+    () => {
+        "row_checksum(id, account_id, phone_id, name, language, category, allow_category_change, \
+         content, version, status, live_version, hold, previous_category, reason, revision, \
+         created_at, updated_at, actor, version_at, decided_at, decided_by)"
+    };
+}
+
+/// The checksum of a row of `former_version`, as an SQL expression.
+macro_rules! former_version_checksum {
+    () => {
+        "row_checksum(template_id, version, category, status, created_at, actor, content, \
+         previous_category, reason, decided_at, decided_by)"
+    };
+}
+
+/// The checksum of a row of `event`, as an SQL expression.
+macro_rules! event_checksum {
+    () => {
+        "row_checksum(account_id, seq, type, template_id, version, at, actor, category, status, \
+         reason, webhook_id, origin)"
+    };
+}
+
+/// The checksum of a row of `upload_chunk`, as an SQL expression.
+macro_rules! upload_chunk_checksum {
+    () => {
+        "row_checksum(upload, place, bytes)"
+    };
+}
+
+pub(super) use {
+    event_checksum, former_version_checksum, template_checksum, upload_chunk_checksum,
+};
+
+/// Maximum number of damaged rows that a check names.
+const MAX_NAMED_ROWS: usize = 10;
+
+/// For each table with checksums: its name, and a query for the keys of its damaged rows.
+const DAMAGED_ROWS: [(&str, &str); 4] = [
+    ("template", concat!("SELECT id FROM template WHERE checksum IS NOT ", template_checksum!())),
+    (
+        "former_version",
+        concat!(
+            "SELECT template_id || ' version ' || version FROM former_version WHERE checksum IS NOT ",
+            former_version_checksum!()
+        ),
+    ),
+    (
+        "event",
+        concat!(
+            "SELECT account_id || ' number ' || seq FROM event WHERE checksum IS NOT ",
+            event_checksum!()
+        ),
+    ),
+    (
+        "upload_chunk",
+        concat!(
+            "SELECT upload || ' offset ' || place FROM upload_chunk WHERE checksum IS NOT ",
+            upload_chunk_checksum!()
+        ),
+    ),
+];
+
+/// A row whose content is not what was written.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the row {key} of the table {table} does not match its checksum: the disk has damaged it; restore a backup"
+)]
+pub(super) struct DamagedRow {
+    table: &'static str,
+    key: String,
+}
+
+/// The error for a row that does not match its checksum.
+pub(super) fn damaged(table: &'static str, key: impl ToString) -> StoreError {
+    StoreError::Damaged(Arc::new(DamagedRow { table, key: key.to_string() }))
+}
+
+/// Adds the function `row_checksum` to a connection.
+pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    connection.create_scalar_function("row_checksum", -1, flags, |values| Ok(of_values(values)))
+}
+
+fn of_values(values: &Context<'_>) -> i64 {
+    let mut checksum = 0;
+    for index in 0..values.len() {
+        checksum = add(checksum, values.get_raw(index));
+    }
+    checksum.cast_signed()
+}
+
+/// Extends a checksum by one value. Values of different types never have the same bytes here.
+fn add(checksum: u64, value: ValueRef<'_>) -> u64 {
+    match value {
+        ValueRef::Null => xxh3_64_with_seed(&[0], checksum),
+        ValueRef::Integer(number) => xxh3_64_with_seed(&number.to_le_bytes(), checksum ^ 1),
+        ValueRef::Real(number) => xxh3_64_with_seed(&number.to_le_bytes(), checksum ^ 2),
+        ValueRef::Text(bytes) => xxh3_64_with_seed(bytes, checksum ^ 3),
+        ValueRef::Blob(bytes) => xxh3_64_with_seed(bytes, checksum ^ 4),
+    }
+}
+
+/// The damaged rows of a store with the newest schema: how many, and the first ones by table and
+/// key.
+pub(crate) fn damaged_rows(connection: &Connection) -> Result<(usize, Vec<String>), StoreError> {
+    let (mut count, mut named) = (0, Vec::new());
+    for (table, query) in DAMAGED_ROWS {
+        let mut query = connection.prepare(query)?;
+        let mut rows = query.query([])?;
+        while let Some(row) = rows.next()? {
+            count += 1;
+            if named.len() < MAX_NAMED_ROWS {
+                let key: rusqlite::types::Value = row.get(0)?;
+                let key = match key {
+                    rusqlite::types::Value::Integer(id) => id.to_string(),
+                    rusqlite::types::Value::Text(key) => key,
+                    _ => "?".to_owned(),
+                };
+                named.push(format!("{table} {key}"));
+            }
+        }
+    }
+    Ok((count, named))
+}
