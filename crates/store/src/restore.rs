@@ -4,7 +4,6 @@
 //! the store appears complete or not at all.
 
 use std::{
-    ffi::OsString,
     fs::{File, OpenOptions, TryLockError},
     io,
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
@@ -19,7 +18,7 @@ use rustix::{
 
 use crate::{
     StoreError,
-    sqlite::{checksum, connection, schema},
+    sqlite::{checksum, connection, schema, store_files::with_suffix},
 };
 
 /// Suffixes of all files that belong to a store. Leftover files of another store would be taken for
@@ -182,12 +181,6 @@ fn write(
 
 fn unavailable(error: io::Error) -> StoreError {
     StoreError::Unavailable(std::sync::Arc::new(error))
-}
-
-fn with_suffix(store: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(store);
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 fn directory(store: &Path) -> &Path {

@@ -9,6 +9,7 @@ mod columns;
 pub(crate) mod connection;
 mod credentials;
 mod deliveries;
+mod disk_space;
 mod events;
 mod idempotency;
 mod limits;
@@ -23,6 +24,7 @@ mod retention;
 pub(crate) mod schema;
 mod search;
 mod search_indexer;
+pub(crate) mod store_files;
 mod template_cache;
 mod templates;
 mod translations;
@@ -30,6 +32,7 @@ mod uploads;
 mod upsert;
 mod versions;
 mod webhooks;
+mod write_health;
 mod writer;
 
 use std::{path::Path, sync::Arc};
@@ -53,9 +56,12 @@ use crate::{
     UpsertOutcome, Version, Webhook, WebhookChange,
     encoding::{LookupKeys, unique_key_hash},
 };
+use disk_space::DiskSpace;
 pub use options::{Acknowledge, SchemaPolicy, SqliteOptions};
 use point_readers::PointReaders;
 use reader_pool::ReaderPool;
+use store_files::StoreFiles;
+use write_health::WriteHealth;
 use writer::Writer;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -69,6 +75,9 @@ pub struct SqliteStore {
     event_notifier: Arc<EventNotifier>,
     /// Limits how many upload chunks are queued for the writer.
     upload_permits: Semaphore,
+    files: Arc<StoreFiles>,
+    space: Arc<DiskSpace>,
+    write_health: Arc<WriteHealth>,
     writer: Writer,
 }
 
@@ -191,6 +200,10 @@ impl Store for SqliteStore {
     }
 
     async fn update_search_index(&self) -> Result<IndexProgress> {
+        // The index can wait until there is space again.
+        if self.space.check().is_err() {
+            return Ok(IndexProgress::default());
+        }
         reader_pool::run_blocking(&self.readers, ReaderPool::update_search_index).await
     }
 
@@ -216,6 +229,11 @@ impl Store for SqliteStore {
     }
 
     async fn poll_events(&self) -> Result<()> {
+        // Both log what they find. Called every second.
+        if self.files.check().is_err() {
+            return Ok(());
+        }
+        self.space.restore_reserve();
         for account in self.event_notifier.subscribed_accounts() {
             let newest = self.newest_event(account).await?;
             self.event_notifier.notify(&[(account, newest)]);
@@ -376,7 +394,9 @@ impl Store for SqliteStore {
         id: AccountId,
         disabled_at: Option<Timestamp>,
     ) -> Result<bool> {
-        self.writer.write(move |batch| accounts::set_disabled(batch, id, disabled_at)).await
+        self.writer
+            .write_for_operator(move |batch| accounts::set_disabled(batch, id, disabled_at))
+            .await
     }
 
     async fn set_account_limits(
@@ -384,7 +404,7 @@ impl Store for SqliteStore {
         id: AccountId,
         limits: Option<AccountLimits>,
     ) -> Result<bool> {
-        self.writer.write(move |batch| limits::set(batch, id, limits)).await
+        self.writer.write_for_operator(move |batch| limits::set(batch, id, limits)).await
     }
 
     async fn add_phone(
@@ -421,11 +441,13 @@ impl Store for SqliteStore {
         old_ends_at: Timestamp,
         at: Timestamp,
     ) -> Result<AddCredentialOutcome> {
-        self.writer.write(move |batch| credentials::rotate(batch, old, &new, old_ends_at, at)).await
+        self.writer
+            .write_for_operator(move |batch| credentials::rotate(batch, old, &new, old_ends_at, at))
+            .await
     }
 
     async fn revoke_credential(&self, id: CredentialId, at: Timestamp) -> Result<bool> {
-        self.writer.write(move |batch| credentials::revoke(batch, id, at)).await
+        self.writer.write_for_operator(move |batch| credentials::revoke(batch, id, at)).await
     }
 
     async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>> {
@@ -453,7 +475,7 @@ impl Store for SqliteStore {
     }
 
     async fn ping(&self) -> Result<()> {
-        self.readers.read(|connection| credentials::epoch(connection).map(|_| ()))
+        self.check_ready().await
     }
 
     async fn check_integrity(&self) -> Result<Vec<Finding>> {

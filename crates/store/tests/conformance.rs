@@ -25,6 +25,7 @@ mod conformance {
     #[cfg(feature = "postgres-suite")]
     mod postgres_only;
     mod sqlite_only;
+    mod store_files;
     pub(crate) mod templates;
     pub(crate) mod translations;
     pub(crate) mod uploads;

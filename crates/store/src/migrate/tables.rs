@@ -230,7 +230,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::sqlite::{SchemaPolicy, connection::open_for_writing};
+    use crate::sqlite::{
+        SchemaPolicy,
+        connection::{create_if_missing, open_for_writing},
+    };
 
     type Schema = BTreeMap<String, Vec<String>>;
 
@@ -249,6 +252,7 @@ mod tests {
     fn every_table_and_column_of_a_sqlite_store_is_copied() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
+        create_if_missing(&path, false).unwrap();
         let store = open_for_writing(&path, SchemaPolicy::Migrate).unwrap();
         // Leave out generated columns (hidden is 2 or 3), which are not stored, and what only SQLite
         // has: checksums of rows, and the value that readiness checks write.

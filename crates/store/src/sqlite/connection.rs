@@ -1,11 +1,18 @@
 //! Opens SQLite connections with the settings each purpose needs, and checks those that durability
 //! depends on.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{SchemaPolicy, checksum, schema};
+use super::{
+    SchemaPolicy, checksum, schema,
+    store_files::{SEARCH_INDEX_SUFFIX, with_suffix},
+};
 use crate::StoreError;
 
 /// Older SQLite versions can corrupt a database in WAL mode (a race between a checkpoint and a
@@ -39,6 +46,16 @@ pub(super) enum OpenError {
         "the file has schema {found}, older than the {known} of this program: `galley serve` migrates it; `galley backup` copies it unchanged"
     )]
     OlderSchema { found: usize, known: usize },
+    #[error(
+        "the store does not exist, but its write-ahead log {} does, which may contain its last writes: put the store file back beside it, or move it away",
+        .0.display()
+    )]
+    LeftoverWal(PathBuf),
+    #[error(
+        "the store does not exist, but its search index {} does: put the store file back, check `store`, or start with `galley serve --new-store` to create an empty store",
+        .0.display()
+    )]
+    LeftoverIndex(PathBuf),
     #[error("SQLite did not apply the setting {setting}: it is {found}")]
     Setting { setting: &'static str, found: String },
 }
@@ -56,16 +73,29 @@ fn open_read_write(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Opens the writer's connection. Creates and migrates the file if the policy allows it.
+/// Creates an empty store file, unless there is one. Refuses if files of an earlier store are left at
+/// the path: most likely the store was deleted or moved by mistake.
+pub(crate) fn create_if_missing(path: &Path, new_store: bool) -> Result<(), StoreError> {
+    if path.exists() {
+        return Ok(());
+    }
+    let leftover = |suffix| Some(with_suffix(path, suffix)).filter(|file| file.exists());
+    if let Some(wal) = leftover("-wal") {
+        return Err(OpenError::LeftoverWal(wal).into());
+    }
+    match leftover(SEARCH_INDEX_SUFFIX) {
+        Some(index) if !new_store => Err(OpenError::LeftoverIndex(index).into()),
+        _ => create_private(path),
+    }
+}
+
+/// Opens the writer's connection. Migrates the file if the policy allows it.
 pub(crate) fn open_for_writing(
     path: &Path,
     schema_policy: SchemaPolicy,
 ) -> Result<Connection, StoreError> {
     if rusqlite::version_number() < MIN_SQLITE_VERSION {
         return Err(OpenError::UnsafeSqlite(rusqlite::version()).into());
-    }
-    if !path.exists() {
-        create_private(path)?;
     }
     let mut connection = open_read_write(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
@@ -183,6 +213,7 @@ mod tests {
         use std::os::unix::fs::MetadataExt as _;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
+        create_if_missing(&path, false).unwrap();
         let _open = open_for_writing(&path, SchemaPolicy::Migrate).unwrap();
         for name in ["galley.db", "galley.db-wal"] {
             let mode = std::fs::metadata(dir.path().join(name)).unwrap().mode();
@@ -193,8 +224,9 @@ mod tests {
     #[test]
     fn the_bundled_sqlite_is_safe_and_its_settings_are_durable() {
         let dir = tempfile::tempdir().unwrap();
-        let connection =
-            open_for_writing(&dir.path().join("galley.db"), SchemaPolicy::Migrate).unwrap();
+        let path = dir.path().join("galley.db");
+        create_if_missing(&path, false).unwrap();
+        let connection = open_for_writing(&path, SchemaPolicy::Migrate).unwrap();
         assert!(rusqlite::version_number() >= MIN_SQLITE_VERSION);
         assert!(durability_settings(&connection).unwrap().iter().all(|(_, _, good)| *good));
     }

@@ -66,6 +66,12 @@ pub struct SqliteOptions {
     pub schema_policy: SchemaPolicy,
     /// Number of WAL pages that triggers a checkpoint.
     pub checkpoint_pages: u32,
+    /// Creates the store even if the search index of an earlier one is at its path.
+    pub new_store: bool,
+    /// Refuses writes of clients while the disk has less free space than this.
+    pub min_free_bytes: u64,
+    /// Keeps a file beside the store whose space the operator's commands can use on a full disk.
+    pub keeps_disk_reserve: bool,
 }
 
 impl Default for SqliteOptions {
@@ -75,6 +81,9 @@ impl Default for SqliteOptions {
             acknowledge: Acknowledge::default(),
             schema_policy: SchemaPolicy::default(),
             checkpoint_pages: checkpoint::DEFAULT_CHECKPOINT_PAGES,
+            new_store: false,
+            min_free_bytes: 0,
+            keeps_disk_reserve: false,
         }
     }
 }

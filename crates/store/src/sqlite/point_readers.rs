@@ -10,7 +10,6 @@
 //! within that time, one reader may see such a commit and the next may not.
 
 use std::{
-    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -21,7 +20,7 @@ use std::{
 use galley_domain::id::{AccountId, TemplateId};
 use rusqlite::Connection;
 
-use super::{connection, template_cache::TemplateCache, templates};
+use super::{store_files::StoreFiles, template_cache::TemplateCache, templates};
 use crate::{StoreError, StoredTemplate};
 
 /// How often to poll for commits of other processes.
@@ -29,7 +28,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The connections of point reads, and the cache of what they read.
 pub(super) struct PointReaders {
-    path: PathBuf,
+    files: Arc<StoreFiles>,
     idle: Mutex<Vec<Reader>>,
     /// Twice the number of known commits, plus one while a commit is in progress.
     commits: AtomicU64,
@@ -53,9 +52,9 @@ struct CommitPoller {
 }
 
 impl PointReaders {
-    pub(super) fn of(path: &Path) -> Self {
+    pub(super) fn of(files: Arc<StoreFiles>) -> Self {
         Self {
-            path: path.to_owned(),
+            files,
             idle: Mutex::default(),
             commits: AtomicU64::new(0),
             other_processes: Mutex::default(),
@@ -99,7 +98,7 @@ impl PointReaders {
         let idle = self.idle().pop();
         let mut reader = match idle {
             Some(reader) => reader,
-            None => Reader { connection: connection::open_for_reading(&self.path)?, open: None },
+            None => Reader { connection: self.files.open_for_reading()?, open: None },
         };
         reader.ensure_at(commits)?;
         let outcome = work(&reader.connection);
@@ -119,10 +118,11 @@ impl PointReaders {
 
     /// The commit counter, including commits of other processes.
     fn commits(&self) -> Result<u64, StoreError> {
+        self.files.ensure_present()?;
         let mut poller = self.other_processes.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         if poller.polled_at.is_none_or(|polled_at| now - polled_at >= POLL_INTERVAL) {
-            if poller.has_new_commits(&self.path)? {
+            if poller.has_new_commits(&self.files)? {
                 self.commits.fetch_add(2, Ordering::AcqRel);
             }
             poller.polled_at = Some(now);
@@ -158,10 +158,10 @@ fn is_committing(commits: u64) -> bool {
 
 impl CommitPoller {
     /// Whether this or another process has committed since the last poll.
-    fn has_new_commits(&mut self, path: &Path) -> Result<bool, StoreError> {
+    fn has_new_commits(&mut self, files: &StoreFiles) -> Result<bool, StoreError> {
         let connection = match &self.connection {
             Some(connection) => connection,
-            None => self.connection.insert(connection::open_for_reading(path)?),
+            None => self.connection.insert(files.open_for_reading()?),
         };
         let mut query = connection.prepare_cached("PRAGMA data_version")?;
         let version = query.query_row([], |row| row.get(0))?;
@@ -202,7 +202,7 @@ mod tests {
                 "PRAGMA journal_mode = wal; CREATE TABLE t (n); INSERT INTO t VALUES (1)",
             )
             .unwrap();
-        let point_readers = PointReaders::of(&path);
+        let point_readers = PointReaders::of(Arc::new(StoreFiles::of(&path).unwrap()));
         let read = || {
             let select = |connection: &Connection| {
                 Ok(connection.query_row("SELECT n FROM t", [], |row| row.get::<_, i64>(0))?)

@@ -12,7 +12,11 @@ use std::{
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::Semaphore;
 
-use super::{connection, list, search, search_indexer::SearchIndexer};
+use super::{
+    connection, list, search,
+    search_indexer::SearchIndexer,
+    store_files::{SEARCH_INDEX_SUFFIX, StoreFiles, with_suffix},
+};
 use crate::{IndexProgress, ListQuery, Page, StoreError};
 
 /// Maximum number of concurrent longer reads, and of idle connections per file. More reads would
@@ -25,8 +29,10 @@ const MAX_MEDIA_READS: usize = 4;
 
 /// Read connections to a store and to its search index.
 pub(super) struct ReaderPool {
+    files: Arc<StoreFiles>,
     store: ConnectionPool,
     index: ConnectionPool,
+    index_path: PathBuf,
     read_permits: Arc<Semaphore>,
     media_permits: Arc<Semaphore>,
     indexer: Mutex<Option<SearchIndexer>>,
@@ -35,12 +41,12 @@ pub(super) struct ReaderPool {
 }
 
 impl ReaderPool {
-    pub(super) fn of(store: &Path) -> Self {
-        let mut index = store.as_os_str().to_owned();
-        index.push("-search");
+    pub(super) fn of(store: &Path, files: Arc<StoreFiles>) -> Self {
         Self {
-            store: ConnectionPool::of(store.to_owned()),
-            index: ConnectionPool::of(index.into()),
+            files,
+            store: ConnectionPool::default(),
+            index: ConnectionPool::default(),
+            index_path: with_suffix(store, SEARCH_INDEX_SUFFIX),
             read_permits: Arc::new(Semaphore::new(MAX_READS)),
             media_permits: Arc::new(Semaphore::new(MAX_MEDIA_READS)),
             indexer: Mutex::default(),
@@ -53,7 +59,8 @@ impl ReaderPool {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.store.with_connection(work)
+        self.files.ensure_present()?;
+        self.store.with_connection(|| self.files.open_for_reading(), work)
     }
 
     /// Reads one page of a list.
@@ -74,10 +81,11 @@ impl ReaderPool {
         work: impl FnOnce(&Connection, Option<&Connection>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.read(|store| {
-            if listing.words.is_empty() || !self.index.path.exists() {
+            if listing.words.is_empty() || !self.index_path.exists() {
                 return work(store, None);
             }
-            let found = self.index.with_connection(|index| {
+            let open = || connection::open_for_reading(&self.index_path);
+            let found = self.index.with_connection(open, |index| {
                 let is_built = search::layout(index)? == search::LAYOUT;
                 work(store, is_built.then_some(index))
             });
@@ -92,7 +100,7 @@ impl ReaderPool {
         if self.index_is_corrupt.swap(false, Ordering::Relaxed) {
             tracing::warn!("the search index is corrupt and will be rebuilt");
             *indexer = None;
-            self.index.remove()?;
+            self.index.remove(&self.index_path)?;
         }
         let progress = self.run_indexer(&mut indexer);
         self.note_corruption(&progress);
@@ -106,8 +114,8 @@ impl ReaderPool {
         let indexer = match indexer {
             Some(indexer) => indexer,
             none => none.insert(SearchIndexer::new(
-                connection::open_search_index(&self.index.path)?,
-                connection::open_for_reading(&self.store.path)?,
+                connection::open_search_index(&self.index_path)?,
+                self.files.open_for_reading()?,
             )?),
         };
         indexer.run()
@@ -161,8 +169,8 @@ async fn run_with_permit<T: Send + 'static>(
 }
 
 /// Idle read connections to one file.
+#[derive(Default)]
 struct ConnectionPool {
-    path: PathBuf,
     idle: Mutex<IdleConnections>,
 }
 
@@ -174,12 +182,9 @@ struct IdleConnections {
 }
 
 impl ConnectionPool {
-    fn of(path: PathBuf) -> Self {
-        Self { path, idle: Mutex::default() }
-    }
-
     fn with_connection<T>(
         &self,
+        open: impl FnOnce() -> Result<Connection, StoreError>,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let (connection, generation) = {
@@ -188,7 +193,7 @@ impl ConnectionPool {
         };
         let connection = match connection {
             Some(connection) => connection,
-            None => connection::open_for_reading(&self.path)?,
+            None => open()?,
         };
         let outcome = work(&connection);
         let mut idle = lock(&self.idle);
@@ -199,14 +204,12 @@ impl ConnectionPool {
     }
 
     /// Removes the file with its WAL and shared-memory files.
-    fn remove(&self) -> Result<(), StoreError> {
+    fn remove(&self, path: &Path) -> Result<(), StoreError> {
         let mut idle = lock(&self.idle);
         idle.connections.clear();
         idle.generation += 1;
         for suffix in ["", "-wal", "-shm"] {
-            let mut file = self.path.as_os_str().to_owned();
-            file.push(suffix);
-            match std::fs::remove_file(&file) {
+            match std::fs::remove_file(with_suffix(path, suffix)) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(StoreError::Unavailable(Arc::new(error)));
                 }

@@ -86,7 +86,10 @@ pub(super) fn migrate(
 mod tests {
     use std::path::Path;
 
-    use super::{super::connection::open_for_writing, *};
+    use super::{
+        super::connection::{create_if_missing, open_for_writing},
+        *,
+    };
 
     fn open_error(path: &Path) -> String {
         match open_for_writing(path, SchemaPolicy::Migrate).unwrap_err() {
@@ -99,6 +102,7 @@ mod tests {
     fn a_newer_schema_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
+        create_if_missing(&path, false).unwrap();
         open_for_writing(&path, SchemaPolicy::Migrate)
             .unwrap()
             .pragma_update(None, "user_version", 9_999)

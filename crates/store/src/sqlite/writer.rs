@@ -25,7 +25,8 @@ use tokio::sync::oneshot;
 
 use super::{
     Acknowledge, SchemaPolicy, SqliteOptions, checkpoint::Checkpointer, connection,
-    point_readers::PointReaders,
+    disk_space::DiskSpace, point_readers::PointReaders, store_files::StoreFiles,
+    write_health::WriteHealth,
 };
 use crate::{EventNotifier, StoreError};
 pub(super) use batch::Batch;
@@ -47,15 +48,13 @@ impl Writer {
     pub(super) fn start(
         path: PathBuf,
         connection: Connection,
-        point_readers: Arc<PointReaders>,
-        event_notifier: Arc<EventNotifier>,
+        shared: WriterShared,
         options: &SqliteOptions,
     ) -> Result<Self, StoreError> {
         let (queue, receiver) = sync_channel(options.queue_capacity);
         let mut writer_loop = WriterLoop {
             checkpointer: Checkpointer::start(&path, options.checkpoint_pages)?,
-            point_readers,
-            event_notifier,
+            shared,
             connection: Some(connection),
             acknowledge: options.acknowledge,
             schema_policy: options.schema_policy,
@@ -69,13 +68,30 @@ impl Writer {
     }
 
     /// Queues a write and waits until it is durable. `work` may run more than once, but at most
-    /// one run is committed.
+    /// one run is committed. Fails if the disk is almost full.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         work: impl FnMut(&mut Batch<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
+        self.queue(work, false).await
+    }
+
+    /// Like [`Writer::write`], for small changes that an operator must be able to make on a full
+    /// disk: they use the space that is kept free.
+    pub(super) async fn write_for_operator<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&mut Batch<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.queue(work, true).await
+    }
+
+    async fn queue<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&mut Batch<'_>) -> Result<T, StoreError> + Send + 'static,
+        uses_reserve: bool,
+    ) -> Result<T, StoreError> {
         let (reply, response) = oneshot::channel();
-        let write = Box::new(Write { work, result: None, reply });
+        let write = Box::new(Write { work, result: None, reply, uses_reserve });
         let queue = self.queue.as_ref().expect("open until the writer is dropped");
         match queue.try_send(write) {
             Ok(()) => {}
@@ -102,6 +118,8 @@ impl Drop for Writer {
 trait QueuedWrite: Send {
     fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), StoreError>;
     fn is_cancelled(&self) -> bool;
+    /// Whether it may use the disk space that is kept free for the operator.
+    fn uses_reserve(&self) -> bool;
     fn respond(self: Box<Self>, outcome: Result<(), StoreError>);
 }
 
@@ -109,6 +127,7 @@ struct Write<T, W> {
     work: W,
     result: Option<T>,
     reply: oneshot::Sender<Result<T, StoreError>>,
+    uses_reserve: bool,
 }
 
 impl<T, W> QueuedWrite for Write<T, W>
@@ -125,6 +144,10 @@ where
         self.reply.is_closed()
     }
 
+    fn uses_reserve(&self) -> bool {
+        self.uses_reserve
+    }
+
     fn respond(self: Box<Self>, outcome: Result<(), StoreError>) {
         let Self { result, reply, .. } = *self;
         // The caller may have cancelled since; the committed write stays.
@@ -132,19 +155,48 @@ where
     }
 }
 
+/// What the writer shares with the rest of the store.
+pub(super) struct WriterShared {
+    /// The connections of point reads and the cache of what they read.
+    pub(super) point_readers: Arc<PointReaders>,
+    pub(super) event_notifier: Arc<EventNotifier>,
+    pub(super) files: Arc<StoreFiles>,
+    pub(super) space: Arc<DiskSpace>,
+    pub(super) health: Arc<WriteHealth>,
+}
+
 /// The state of the writer thread.
 struct WriterLoop {
     /// Declared before `connection`, so that it is dropped first: SQLite checkpoints the whole WAL
     /// when the last connection closes, and that should be the writer's.
     checkpointer: Checkpointer,
-    /// The connections of point reads and the cache of what they read. Declared before `connection`
-    /// for the same reason.
-    point_readers: Arc<PointReaders>,
-    event_notifier: Arc<EventNotifier>,
+    /// Declared before `connection` for the same reason.
+    shared: WriterShared,
     path: PathBuf,
     connection: Option<Connection>,
     acknowledge: Acknowledge,
     schema_policy: SchemaPolicy,
+}
+
+/// The newest event of each account that has new ones.
+type NewestSeqs = Vec<(AccountId, u64)>;
+
+/// Where a batch failed.
+enum BatchError {
+    /// Before any of its writes ran.
+    NotBegun(StoreError),
+    /// In one of its writes; nothing was committed.
+    WriteFailed(StoreError),
+    /// At the commit, whose outcome may be unknown.
+    CommitFailed(StoreError, NewestSeqs),
+}
+
+impl BatchError {
+    fn is_full(&self) -> bool {
+        let (Self::NotBegun(error) | Self::WriteFailed(error) | Self::CommitFailed(error, _)) =
+            self;
+        matches!(error, StoreError::Full(_))
+    }
 }
 
 impl WriterLoop {
@@ -164,7 +216,7 @@ impl WriterLoop {
             Err(RecvTimeoutError::Disconnected) => return None,
             Err(RecvTimeoutError::Timeout) => {}
         }
-        self.point_readers.end_idle_transactions();
+        self.shared.point_readers.end_idle_transactions();
         if let Some(connection) = &self.connection
             && let Err(error) = self.checkpointer.when_idle(connection)
         {
@@ -177,72 +229,114 @@ impl WriterLoop {
     fn run_batch(&mut self, writes: &mut Vec<Box<dyn QueuedWrite>>) {
         // Drop writes whose caller cancelled before they began.
         writes.retain(|write| !write.is_cancelled());
+        self.refuse_without_space(writes);
         if writes.is_empty() {
             return;
         }
-        self.point_readers.end_idle_transactions();
-        let started = self.connection().and_then(|connection| begin(connection));
-        if let Err(error) = started {
-            return respond_all(writes, &Err(error));
+        let mut outcome = self.run_and_commit(writes);
+        let is_full = outcome.as_ref().is_err_and(BatchError::is_full);
+        if is_full
+            && writes.iter().all(|write| write.uses_reserve())
+            && self.shared.space.release_reserve()
+        {
+            outcome = self.run_and_commit(writes);
         }
-        let outcome = self.connection().and_then(|connection| run_all(connection, writes));
         match outcome {
-            Ok(newest_seqs) => self.commit_and_respond(writes, &newest_seqs),
-            Err(_) if writes.len() > 1 => {
-                self.roll_back();
+            Ok(newest_seqs) => self.acknowledge(writes, &newest_seqs),
+            Err(BatchError::WriteFailed(_)) if writes.len() > 1 => {
                 for write in std::mem::take(writes) {
                     self.run_batch(&mut vec![write]);
                 }
             }
-            Err(error) => {
-                self.roll_back();
-                respond_all(writes, &Err(error));
+            Err(BatchError::NotBegun(error)) => self.fail(writes, error),
+            // The failure of a single write says nothing about the next one, unless the disk fails.
+            Err(BatchError::WriteFailed(
+                error @ (StoreError::Full(_) | StoreError::Unavailable(_)),
+            )) => {
+                self.fail(writes, error);
+            }
+            Err(BatchError::WriteFailed(error)) => respond_all(writes, &Err(error)),
+            Err(BatchError::CommitFailed(error, newest_seqs)) => {
+                self.fail(writes, error);
+                // Subscribers read the store to find out what the outcome is.
+                self.shared.event_notifier.notify(&newest_seqs);
+                // After a failed sync the state on disk is unknown; a new connection recovers it.
+                self.connection = None;
             }
         }
     }
 
-    fn commit_and_respond(
-        &mut self,
-        writes: &mut Vec<Box<dyn QueuedWrite>>,
-        newest_seqs: &[(AccountId, u64)],
-    ) {
-        // Kill test only, see `Acknowledge::BeforeCommit`.
-        if self.acknowledge != Acknowledge::AfterCommit {
-            writes.drain(..).for_each(|write| write.respond(Ok(())));
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let point_readers = Arc::clone(&self.point_readers);
-        let Ok(connection) = self.connection() else { return };
-        point_readers.before_commit();
-        let committed =
-            connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
-        point_readers.after_commit();
-        let outcome = match committed {
-            Ok(_) => Ok(()),
-            // SQLite detects a full disk before it writes the commit record: nothing was written.
-            Err(error) => Err(match StoreError::from(error) {
-                StoreError::Full(cause) => StoreError::Full(cause),
-                StoreError::Unavailable(cause) | StoreError::Failed(cause) => {
-                    StoreError::OutcomeUnknown(cause)
-                }
-                other => other,
-            }),
-        };
-        respond_all(writes, &outcome);
-        // Also when the outcome is unknown: subscribers read the store to find out.
-        self.event_notifier.notify(newest_seqs);
-        if outcome.is_err() {
-            // After a failed sync the state on disk is unknown; a new connection recovers it.
-            self.connection = None;
-        } else if let Some(connection) = &self.connection
+    /// Refuses the writes of clients while the disk is almost full.
+    fn refuse_without_space(&self, writes: &mut Vec<Box<dyn QueuedWrite>>) {
+        let Err(error) = self.shared.space.check() else { return };
+        let (operator, mut clients) =
+            std::mem::take(writes).into_iter().partition(|write| write.uses_reserve());
+        *writes = operator;
+        respond_all(&mut clients, &Err(error));
+    }
+
+    fn acknowledge(&mut self, writes: &mut Vec<Box<dyn QueuedWrite>>, newest_seqs: &NewestSeqs) {
+        self.shared.health.record(&Ok(()));
+        respond_all(writes, &Ok(()));
+        self.shared.event_notifier.notify(newest_seqs);
+        if let Some(connection) = &self.connection
             && let Err(error) = self.checkpointer.after_commit(connection)
         {
             tracing::warn!(%error, "WAL checkpoint failed");
         }
     }
 
+    fn fail(&self, writes: &mut Vec<Box<dyn QueuedWrite>>, error: StoreError) {
+        let outcome = Err(error);
+        self.shared.health.record(&outcome);
+        respond_all(writes, &outcome);
+    }
+
+    fn run_and_commit(
+        &mut self,
+        writes: &mut Vec<Box<dyn QueuedWrite>>,
+    ) -> Result<NewestSeqs, BatchError> {
+        self.shared.point_readers.end_idle_transactions();
+        let begun = self.shared.files.check().and_then(|()| begin(self.connection()?));
+        begun.map_err(BatchError::NotBegun)?;
+        let run = self.connection().and_then(|connection| run_all(connection, writes));
+        let newest_seqs = run.map_err(|error| {
+            self.roll_back();
+            BatchError::WriteFailed(error)
+        })?;
+        // Kill test only, see `Acknowledge::BeforeCommit`.
+        if self.acknowledge != Acknowledge::AfterCommit {
+            writes.drain(..).for_each(|write| write.respond(Ok(())));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        match self.commit() {
+            Ok(()) => Ok(newest_seqs),
+            Err(error) => Err(BatchError::CommitFailed(error, newest_seqs)),
+        }
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        let point_readers = Arc::clone(&self.shared.point_readers);
+        let connection = self.connection()?;
+        point_readers.before_commit();
+        let committed =
+            connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
+        point_readers.after_commit();
+        // Checked again after the commit: a write is acknowledged only if it is in the file that
+        // the next start opens.
+        let committed = committed.map_err(StoreError::from);
+        committed.and_then(|_| self.shared.files.check()).map_err(|error| match error {
+            StoreError::Unavailable(cause)
+            | StoreError::Damaged(cause)
+            | StoreError::Failed(cause) => StoreError::OutcomeUnknown(cause),
+            // SQLite detects a full disk before it writes the commit record: nothing was written.
+            other => other,
+        })
+    }
+
     fn connection(&mut self) -> Result<&mut Connection, StoreError> {
         if self.connection.is_none() {
+            self.shared.files.check()?;
             self.connection = Some(connection::open_for_writing(&self.path, self.schema_policy)?);
         }
         Ok(self.connection.as_mut().expect("just opened"))
@@ -273,7 +367,7 @@ fn begin(connection: &Connection) -> Result<(), StoreError> {
 fn run_all(
     connection: &Connection,
     writes: &mut [Box<dyn QueuedWrite>],
-) -> Result<Vec<(AccountId, u64)>, StoreError> {
+) -> Result<NewestSeqs, StoreError> {
     let mut batch = Batch::new(connection)?;
     for write in writes {
         // A panic in one write must not end the writer thread.
@@ -315,17 +409,20 @@ mod tests {
     async fn a_failing_or_panicking_write_does_not_fail_its_batch() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
+        connection::create_if_missing(&path, false).unwrap();
         let connection = connection::open_for_writing(&path, SchemaPolicy::Migrate).unwrap();
         let account = "INSERT INTO account VALUES (1, 'a', 'v1', 'auto', 1, 0, NULL, 0, NULL, 0)";
         connection.execute(account, []).unwrap();
-        let writer = Writer::start(
-            path.clone(),
-            connection,
-            Arc::new(PointReaders::of(&path)),
-            Arc::default(),
-            &SqliteOptions::default(),
-        )
-        .unwrap();
+        let files = Arc::new(StoreFiles::of(&path).unwrap());
+        let shared = WriterShared {
+            point_readers: Arc::new(PointReaders::of(Arc::clone(&files))),
+            event_notifier: Arc::default(),
+            files,
+            space: Arc::new(DiskSpace::of(&path, 0, false)),
+            health: Arc::new(WriteHealth::new()),
+        };
+        let writer =
+            Writer::start(path.clone(), connection, shared, &SqliteOptions::default()).unwrap();
         // The writes queue up while another connection holds the lock; the first may be ahead of
         // the rest.
         let other = Connection::open(&path).unwrap();
