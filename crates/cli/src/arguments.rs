@@ -49,6 +49,9 @@ pub(crate) enum Command {
         /// Format of log lines: human or json.
         #[arg(long, value_name = "FORMAT")]
         log_format: Option<String>,
+        /// Create an empty store even if an earlier one has left its search index behind.
+        #[arg(long)]
+        new_store: bool,
     },
     /// Manage accounts.
     #[command(subcommand)]

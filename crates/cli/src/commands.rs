@@ -22,7 +22,7 @@ use galley_server::Clock as _;
 use galley_store::{
     Account, CredentialKind, SqliteStore, Store,
     postgres::{PostgresOptions, PostgresStore},
-    sqlite::{Acknowledge, SchemaPolicy, SqliteOptions},
+    sqlite::{SchemaPolicy, SqliteOptions},
 };
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(convert::run(options, common.json));
     }
     let flags = match &command {
-        Command::Serve { listen, log_format } => {
+        Command::Serve { listen, log_format, .. } => {
             vec![("listen", listen.clone()), ("log_format", log_format.clone())]
         }
         _ => Vec::new(),
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
         match command {
-            Command::Serve { .. } => serve::serve(&settings, &raw).await,
+            Command::Serve { new_store, .. } => serve::serve(&settings, &raw, new_store).await,
             Command::Doctor => doctor::check(&settings, common.json).await,
             Command::Backup { path } => backup::backup(&settings, &path, common.json).await,
             Command::Restore(options) => restore::restore(&settings, &options, common.json),
@@ -112,8 +112,8 @@ impl CommandContext {
     async fn open(settings: &Settings, common: &Common, command: &Command) -> anyhow::Result<Self> {
         let store = match command {
             Command::Account(AccountCommand::Create { .. }) => {
-                let SqliteOptions { queue_capacity, acknowledge, .. } = SqliteOptions::default();
-                open(settings, queue_capacity, acknowledge, SchemaPolicy::RefuseUnlessEmpty).await?
+                let schema_policy = SchemaPolicy::RefuseUnlessEmpty;
+                open(settings, SqliteOptions { schema_policy, ..SqliteOptions::default() }).await?
             }
             _ => open_existing(settings, SchemaPolicy::Refuse).await?,
         };
@@ -129,24 +129,16 @@ impl CommandContext {
     }
 }
 
-/// Opens the store, and creates it if it does not exist.
-async fn open(
-    settings: &Settings,
-    queue_capacity: usize,
-    acknowledge: Acknowledge,
-    schema_policy: SchemaPolicy,
-) -> anyhow::Result<Arc<dyn Store>> {
+/// Opens the store, and creates it if it does not exist. The options of a SQLite store include those
+/// that both databases have.
+async fn open(settings: &Settings, options: SqliteOptions) -> anyhow::Result<Arc<dyn Store>> {
     let store: Arc<dyn Store> = match &settings.store {
         StoreUrl::Sqlite(path) => {
-            let options = SqliteOptions {
-                queue_capacity,
-                acknowledge,
-                schema_policy,
-                ..SqliteOptions::default()
-            };
+            let options = SqliteOptions { min_free_bytes: settings.min_free_bytes, ..options };
             Arc::new(SqliteStore::open(path, &options).with_context(|| cannot_open(settings))?)
         }
         StoreUrl::Postgres(address) => {
+            let SqliteOptions { queue_capacity, schema_policy, .. } = options;
             let options =
                 PostgresOptions { queue_capacity, schema_policy, ..PostgresOptions::default() };
             let store = PostgresStore::open(address, &options).await;
@@ -176,8 +168,7 @@ async fn open_existing(
     if !exists(settings) {
         bail!("there is no store {}; check --store", settings.store);
     }
-    open(settings, SqliteOptions::default().queue_capacity, Acknowledge::AfterCommit, schema_policy)
-        .await
+    open(settings, SqliteOptions { schema_policy, ..SqliteOptions::default() }).await
 }
 
 /// Completes on SIGTERM or SIGINT.

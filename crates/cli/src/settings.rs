@@ -44,6 +44,7 @@ pub(crate) struct Settings {
     pub(crate) log_level: tracing::Level,
     pub(crate) access_log: bool,
     pub(crate) write_queue: usize,
+    pub(crate) min_free_bytes: u64,
     pub(crate) limits: Limits,
     pub(crate) bootstrap: Option<Bootstrap>,
     pub(crate) webhooks: WebhookSettings,
@@ -244,10 +245,18 @@ impl Resolver<'_> {
                 .read("log_level", "error, warn, info, debug or trace", |text| text.parse().ok()),
             access_log: self.read("access_log", "true or false", |text| text.parse().ok()),
             write_queue: self.number("write_queue"),
+            min_free_bytes: self.min_free_bytes(),
             bootstrap: self.bootstrap(),
             webhooks: self.webhooks(),
             limits,
         }
+    }
+
+    fn min_free_bytes(&mut self) -> u64 {
+        let mib: u64 = self.read("min_free_disk_mib", "a number from 0 to 1000000", |text| {
+            text.parse().ok().filter(|number| *number <= 1_000_000)
+        });
+        mib * 1_024 * 1_024
     }
 
     /// The URL may contain a password, which no error message repeats.

@@ -22,14 +22,23 @@ use crate::{
 /// Time for deliveries in progress to finish after all requests are done.
 const DELIVERY_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-pub(super) async fn serve(settings: &Settings, raw: &RawSettings) -> anyhow::Result<ExitCode> {
+pub(super) async fn serve(
+    settings: &Settings,
+    raw: &RawSettings,
+    new_store: bool,
+) -> anyhow::Result<ExitCode> {
     start_diagnostics(settings);
     let stop = stop_signal()?;
     let listener = listen(&settings.listen).await?;
     let address = listener.local_addr()?;
-    let schema_policy = SqliteOptions::default().schema_policy;
-    let store =
-        super::open(settings, settings.write_queue, acknowledge(raw), schema_policy).await?;
+    let options = SqliteOptions {
+        queue_capacity: settings.write_queue,
+        acknowledge: acknowledge(raw),
+        new_store,
+        keeps_disk_reserve: true,
+        ..SqliteOptions::default()
+    };
+    let store = super::open(settings, options).await?;
     let clock = Arc::new(SystemClock::new());
     let welcome = first_run::prepare(&*store, settings.bootstrap.as_ref(), clock.now()).await?;
 
