@@ -12,7 +12,8 @@ use serde_json::Value;
 use super::CommandContext;
 use crate::{
     arguments::{CredentialChoice, CredentialCommand},
-    secrets, settings, table,
+    secrets::{self, file},
+    settings, table,
 };
 
 pub(super) async fn run(
@@ -60,7 +61,7 @@ fn new_credential(
         })?,
         None => scopes,
     };
-    let secret = match choice.secret {
+    let secret = match file::given(choice.secret, choice.secret_file.as_deref())? {
         Some(secret) => secrets::chosen(kind.as_str(), secret)?,
         None => secrets::random(if kind == CredentialKind::Key { "gk_" } else { "gt_" })?,
     };
