@@ -146,13 +146,13 @@ pub(crate) struct AccountSecrets {
     /// Use this API key instead of a random one. Other users can see it in the process list.
     #[arg(long, conflicts_with = "key_file")]
     pub(crate) key: Option<String>,
-    /// Use the API key in this file; - for standard input.
+    /// Use the API key in this file; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
     /// Use this access token instead of a random one. Other users can see it in the process list.
     #[arg(long, conflicts_with = "token_file")]
     pub(crate) token: Option<String>,
-    /// Use the access token in this file; - for standard input.
+    /// Use the access token in this file; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
 }
@@ -210,7 +210,7 @@ pub(crate) struct CredentialChoice {
     /// Use this secret instead of a random one. Other users can see it in the process list.
     #[arg(long, conflicts_with = "secret_file")]
     pub(crate) secret: Option<String>,
-    /// Use the secret in this file; - for standard input.
+    /// Use the secret in this file; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
     /// Scopes of a token, separated by commas: read, write, review, webhooks (default: all; when

@@ -112,14 +112,14 @@ pub(crate) struct EndpointSecrets {
     /// before it stores the endpoint. Other users can see it in the process list.
     #[arg(long, value_name = "TOKEN", conflicts_with = "verify_token_file")]
     pub(crate) verify_token: Option<String>,
-    /// The file with the verify token; - for standard input.
+    /// The file with the verify token; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) verify_token_file: Option<PathBuf>,
     /// With the format whatsapp: the app secret that the receiver already has. Other users can see
     /// it in the process list.
     #[arg(long, conflicts_with = "secret_file")]
     pub(crate) secret: Option<String>,
-    /// The file with the app secret; - for standard input.
+    /// The file with the app secret; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
 }
@@ -134,7 +134,7 @@ pub(crate) struct EndpointChange {
     /// before it stores the change. Other users can see it in the process list.
     #[arg(long, value_name = "TOKEN", conflicts_with = "verify_token_file")]
     pub(crate) verify_token: Option<String>,
-    /// The file with the verify token; - for standard input.
+    /// The file with the verify token; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) verify_token_file: Option<PathBuf>,
     /// Only events of this type; may be repeated. Replaces the previous types.
@@ -165,7 +165,7 @@ pub(crate) struct ListenOptions {
     /// `GALLEY_WEBHOOK_SECRET`). Other users can see it in the process list.
     #[arg(long, conflicts_with = "secret_file")]
     pub(crate) secret: Option<String>,
-    /// The file with the webhook's secret; - for standard input (default: the file that
+    /// The file with the webhook's secret; `-` for standard input (default: the file that
     /// `GALLEY_WEBHOOK_SECRET_FILE` names).
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
@@ -173,7 +173,7 @@ pub(crate) struct ListenOptions {
     /// token gets its challenge back. Other users can see it in the process list.
     #[arg(long, value_name = "TOKEN", conflicts_with = "verify_token_file")]
     pub(crate) verify_token: Option<String>,
-    /// The file with the verify token; - for standard input.
+    /// The file with the verify token; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) verify_token_file: Option<PathBuf>,
     /// The status to respond with.

@@ -111,7 +111,9 @@ fn is_valid(credential: &Credential, at: Timestamp) -> bool {
 async fn create_and_show(store: &dyn Store, address: &str, at: Timestamp) -> anyhow::Result<()> {
     let (key, token) = (secrets::random("gk_")?, secrets::random("gt_")?);
     let mut out = io::stdout();
-    if let Err(error) = is_read(&out).and_then(|()| show(&mut out, &credentials(&key, &token))) {
+    if let Err(error) =
+        refuse_discarded(&out).and_then(|()| show(&mut out, &credentials(&key, &token)))
+    {
         tracing::error!(
             "the first account was not created, because its credentials cannot be shown on standard \
              output ({error}): {CREATE_ACCOUNT}"
@@ -133,7 +135,7 @@ async fn create_and_show(store: &dyn Store, address: &str, at: Timestamp) -> any
 }
 
 /// Refuses a standard output that is discarded. Rust replaces a closed one with `/dev/null`.
-fn is_read(out: &io::Stdout) -> io::Result<()> {
+fn refuse_discarded(out: &io::Stdout) -> io::Result<()> {
     let out = File::from(out.as_fd().try_clone_to_owned()?).metadata()?;
     let is_null = out.file_type().is_char_device()
         && fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == out.rdev());
