@@ -7,8 +7,8 @@ use galley_server::delivery::Keyring;
 use galley_store::{Store, StoreError, StoredSecret};
 
 /// How to encrypt secrets that are stored in plain text.
-const REMEDY: &str = "set GALLEY_SECRET_KEY for the service and for this command, then run `galley \
-                      webhook rotate ACCOUNT ID` for each endpoint";
+const REMEDY: &str = "set GALLEY_SECRET_KEY, the same for the service and the command line, then run \
+                      `galley webhook rotate ACCOUNT ID` for each endpoint";
 
 /// The number of endpoints, and how many of them have a secret in plain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
