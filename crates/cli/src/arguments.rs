@@ -9,7 +9,8 @@ use galley_domain::rulebook::Rulebook;
 use galley_domain::{rulebook::Category, template::Status};
 
 pub(crate) use webhooks::{
-    Endpoint, EndpointChange, EventsOptions, ListenOptions, ReplayChoice, WebhookCommand,
+    Endpoint, EndpointChange, EndpointSecrets, EventsOptions, ListenOptions, ReplayChoice,
+    WebhookCommand,
 };
 
 /// A self-hosted message template service.
@@ -28,7 +29,8 @@ pub(crate) struct Common {
     /// Settings file (default: galley.toml in the working directory, if it exists).
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The database: sqlite:PATH or `postgres://USER@HOST/DATABASE`.
+    /// The database: sqlite:PATH or `postgres://USER@HOST/DATABASE`. Set a URL with a password in
+    /// `GALLEY_STORE`: other users can see arguments in the process list.
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) store: Option<String>,
     /// Override any setting; may be repeated.
@@ -110,12 +112,8 @@ pub(crate) enum AccountCommand {
         /// How its templates are reviewed: auto or manual.
         #[arg(long, default_value = "auto")]
         review: String,
-        /// Use this API key instead of a random one.
-        #[arg(long)]
-        key: Option<String>,
-        /// Use this access token instead of a random one.
-        #[arg(long)]
-        token: Option<String>,
+        #[command(flatten)]
+        secrets: AccountSecrets,
     },
     /// List all accounts.
     List,
@@ -144,6 +142,22 @@ pub(crate) enum AccountCommand {
         /// Its name or id.
         account: String,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AccountSecrets {
+    /// Use this API key instead of a random one. Other users can see it in the process list.
+    #[arg(long, conflicts_with = "key_file")]
+    pub(crate) key: Option<String>,
+    /// Use the API key in this file; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Use this access token instead of a random one. Other users can see it in the process list.
+    #[arg(long, conflicts_with = "token_file")]
+    pub(crate) token: Option<String>,
+    /// Use the access token in this file; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -176,7 +190,8 @@ pub(crate) enum CredentialCommand {
         /// The account's name or id.
         account: String,
     },
-    /// Create a replacement and let the old one expire.
+    /// Create a replacement and let the old one expire. The replacement expires when the old one
+    /// would have expired.
     Rotate {
         /// The id of the old one.
         id: u64,
@@ -195,14 +210,17 @@ pub(crate) enum CredentialCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct CredentialChoice {
-    /// Use this secret instead of a random one.
-    #[arg(long)]
+    /// Use this secret instead of a random one. Other users can see it in the process list.
+    #[arg(long, conflicts_with = "secret_file")]
     pub(crate) secret: Option<String>,
+    /// Use the secret in this file; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
     /// Scopes of a token, separated by commas: read, write, review, webhooks (default: all; when
     /// rotating, those of the old one).
     #[arg(long, value_name = "LIST")]
     pub(crate) scopes: Option<String>,
-    /// Lifetime, such as 90d or 12h (default: unlimited).
+    /// Lifetime, such as 90d or 12h (default: unlimited; when rotating, that of the old one).
     #[arg(long, value_name = "TIME")]
     pub(crate) expires_in: Option<String>,
 }

@@ -10,6 +10,7 @@ mod events;
 mod first_run;
 mod lint;
 mod migrate;
+mod plain_secrets;
 mod restore;
 mod serve;
 mod templates;

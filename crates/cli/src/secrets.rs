@@ -1,4 +1,8 @@
-//! Random secrets and ids from the system's random source.
+//! Secrets: random ones from the system's random source, and those that the operator chose.
+
+pub(crate) mod file;
+
+use std::collections::BTreeSet;
 
 use anyhow::{Context as _, bail};
 use galley_domain::account;
@@ -49,14 +53,59 @@ pub(crate) fn chosen(what: &str, secret: String) -> anyhow::Result<String> {
         );
     }
     if is_weak(&secret) {
-        eprintln!("warning: the {what} is weak; use 20 or more random characters");
+        eprintln!("warning: the {what} is weak; {STRONG_SECRET}");
     }
     Ok(secret)
 }
 
-fn is_weak(secret: &str) -> bool {
-    let mut letters: Vec<u8> = secret.bytes().collect();
-    letters.sort_unstable();
-    letters.dedup();
-    secret.len() < 20 || letters.len() < 8
+/// How to choose a secret that is not weak.
+pub(crate) const STRONG_SECRET: &str =
+    "use 20 or more random characters, for example from `openssl rand -hex 24`";
+
+/// Words that occur in examples and guesses. They do not count towards the length of a secret.
+const WELL_KNOWN_WORDS: [&str; 10] = [
+    "secret", "password", "changeme", "default", "example", "test", "admin", "galley", "token",
+    "12345678",
+];
+
+/// Minimum length of a secret in bytes.
+const MIN_STRONG_BYTES: usize = 20;
+/// Minimum length of a secret without the well-known words.
+const MIN_UNKNOWN_BYTES: usize = 12;
+/// Minimum number of distinct bytes.
+const MIN_DISTINCT_BYTES: usize = 8;
+
+/// Whether a secret is short, repetitive, or made of well-known words.
+pub(crate) fn is_weak(secret: &str) -> bool {
+    let distinct: BTreeSet<u8> = secret.bytes().collect();
+    let lower = secret.to_ascii_lowercase();
+    let unknown = WELL_KNOWN_WORDS.into_iter().fold(lower, |rest, word| rest.replace(word, ""));
+    secret.len() < MIN_STRONG_BYTES
+        || distinct.len() < MIN_DISTINCT_BYTES
+        || unknown.len() < MIN_UNKNOWN_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_repetitive_and_well_known_secrets_are_weak() {
+        for weak in [
+            "",
+            "secret",
+            "changeme",
+            "test",
+            "8fQ2vZr61LxTn40pWdc",
+            "abcabcabcabcabcabcabcabc",
+            "changeme-changeme-changeme",
+            "My-Secret-Password-Test-1",
+            "default_galley_token_test",
+        ] {
+            assert!(is_weak(weak), "{weak}");
+        }
+        for strong in ["8fQ2vZr61LxTn40pWdcJ", "secret-4f0d9b3c77e1a6", &random("gt_").unwrap()] {
+            assert!(!is_weak(strong), "{strong}");
+        }
+    }
 }

@@ -1,30 +1,25 @@
 //! Settings: compiled-in defaults, then a file, then the environment, then flags. Resolving them
 //! reports every error at once.
 
+mod bootstrap;
 mod webhooks;
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, bail};
-use galley_domain::{account, document::suggest};
+use galley_domain::document::suggest;
 use galley_server::{Limits, LogFormat};
 use galley_store::postgres::{AddressError, PostgresAddress};
 use jiff::SignedDuration;
 
 use crate::arguments::Common;
+pub(crate) use bootstrap::{Bootstrap, BootstrapSecrets};
 pub(crate) use webhooks::WebhookSettings;
+
+use bootstrap::{SECRET_FILES, SECRETS};
 
 /// The commented default settings, which are also the documentation.
 pub(crate) const DEFAULTS: &str = include_str!("../galley.default.toml");
-
-/// Secret environment variables that are not settings; their values are never shown.
-const SECRETS: [&str; 5] = [
-    "GALLEY_BOOTSTRAP_KEY",
-    "GALLEY_BOOTSTRAP_TOKEN",
-    "GALLEY_BOOTSTRAP_PHONE",
-    "GALLEY_SECRET_KEY",
-    "GALLEY_WEBHOOK_SECRET",
-];
 
 /// Settings as text, each with its source.
 pub(crate) struct RawSettings {
@@ -46,7 +41,7 @@ pub(crate) struct Settings {
     pub(crate) write_queue: usize,
     pub(crate) min_free_bytes: u64,
     pub(crate) limits: Limits,
-    pub(crate) bootstrap: Option<Bootstrap>,
+    pub(crate) bootstrap: Bootstrap,
     pub(crate) webhooks: WebhookSettings,
 }
 
@@ -64,19 +59,6 @@ impl std::fmt::Display for StoreUrl {
             Self::Sqlite(path) => write!(out, "sqlite:{}", path.display()),
             Self::Postgres(address) => out.write_str(&address.shown()),
         }
-    }
-}
-
-/// The secrets of the first account of an empty store. Never printed.
-pub(crate) struct Bootstrap {
-    pub(crate) key: String,
-    pub(crate) token: String,
-    pub(crate) phone: Option<String>,
-}
-
-impl std::fmt::Debug for Bootstrap {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str("Bootstrap(***)")
     }
 }
 
@@ -149,7 +131,7 @@ impl RawSettings {
         for (name, value) in self.environment.clone() {
             let setting = name.trim_start_matches("GALLEY_").to_lowercase();
             let other = name == "GALLEY_CONFIG" || name.starts_with("GALLEY_TEST_");
-            if other || SECRETS.contains(&&*name) {
+            if other || SECRETS.contains(&&*name) || SECRET_FILES.contains(&&*name) {
                 continue;
             }
             match self.unknown_setting(&setting) {
@@ -185,7 +167,11 @@ impl RawSettings {
         let settings =
             self.values.iter().map(|(name, (value, source))| (&**name, redacted(value), &**source));
         let secrets = SECRETS.iter().filter(|name| self.environment.contains_key(**name));
-        settings.chain(secrets.map(|name| (*name, "***".to_owned(), "environment"))).collect()
+        let secrets = secrets.map(|name| (*name, "***".to_owned(), "environment"));
+        let files = SECRET_FILES
+            .iter()
+            .filter_map(|name| Some((*name, self.variable(name)?.to_owned(), "environment")));
+        settings.chain(secrets).chain(files).collect()
     }
 
     /// The value of an environment variable.
@@ -267,30 +253,6 @@ impl Resolver<'_> {
             Err(error) => {
                 self.errors.push(format!("store (from {source}): {error}"));
                 StoreUrl::Sqlite(PathBuf::new())
-            }
-        }
-    }
-
-    fn bootstrap(&mut self) -> Option<Bootstrap> {
-        let mut secret = |name: &str, max_bytes: usize| {
-            // Compose files pass unset variables as empty.
-            let value = self.raw.variable(name).filter(|value| !value.is_empty())?.to_owned();
-            if !account::is_valid_path_segment(&value) || value.len() > max_bytes {
-                let allowed =
-                    format!("use 1 to {max_bytes} of the characters A-Z a-z 0-9 . _ ~ + -");
-                self.errors.push(format!("{name}: {allowed}"));
-            }
-            Some(value)
-        };
-        let phone = secret("GALLEY_BOOTSTRAP_PHONE", account::MAX_SEGMENT_BYTES);
-        let mut secret = |name: &str| secret(name, account::MAX_SECRET_BYTES);
-        match (secret("GALLEY_BOOTSTRAP_KEY"), secret("GALLEY_BOOTSTRAP_TOKEN")) {
-            (Some(key), Some(token)) => Some(Bootstrap { key, token, phone }),
-            (None, None) if phone.is_none() => None,
-            _ => {
-                let error = "GALLEY_BOOTSTRAP_KEY and GALLEY_BOOTSTRAP_TOKEN: set both or neither";
-                self.errors.push(error.to_owned());
-                None
             }
         }
     }

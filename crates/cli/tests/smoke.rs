@@ -29,6 +29,7 @@ mod smoke {
     mod migrate;
     mod restore;
     mod review;
+    mod secrets;
     mod settings;
     mod shared;
     mod stop;

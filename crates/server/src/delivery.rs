@@ -29,4 +29,4 @@ pub use signature::{
     ID_HEADER, InvalidSecret, SIGNATURE_HEADER, Secret, SignatureError, SignatureHeaders,
     TIMESTAMP_HEADER, sign, verify,
 };
-pub use ssrf::{ResolvedTarget, SsrfGuard, SsrfPolicy, UrlError, is_public};
+pub use ssrf::{NameCause, ResolvedTarget, SsrfGuard, SsrfPolicy, UrlError, is_public};

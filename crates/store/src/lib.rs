@@ -2,6 +2,7 @@
 //! `PostgreSQL` backends. The conformance suite (`tests/conformance.rs`) runs on both; behaviour
 //! that it does not test is not guaranteed.
 
+mod credential_rotation;
 mod encoding;
 mod endpoint_health;
 mod event_notifier;
@@ -26,7 +27,7 @@ pub use event_notifier::EventNotifier;
 pub use records::{
     Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, CreateAccountOutcome,
     Credential, CredentialId, CredentialKind, Finding, IndexProgress, Limit, NewAccount,
-    NewCredential, RetentionCursor, SecretHash,
+    NewCredential, RetentionCursor, RotateCredentialOutcome, SecretHash,
 };
 pub use records::{AppendOutcome, BeginUploadOutcome, Media, NewUpload, Upload};
 pub use records::{
@@ -398,15 +399,16 @@ pub trait Store: Send + Sync {
         at: Timestamp,
     ) -> Result<AddCredentialOutcome, StoreError>;
 
-    /// Adds a credential to the account of `old`. `old` expires at `old_ends_at`, unless it expires
-    /// earlier.
+    /// Adds a replacement to the account of `old`, unless `old` is expired or revoked. `old` expires
+    /// at `old_ends_at`, unless it expires earlier. Without an expiry of its own, the replacement
+    /// expires when `old` would have expired.
     async fn rotate_credential(
         &self,
         old: CredentialId,
         new: NewCredential,
         old_ends_at: Timestamp,
         at: Timestamp,
-    ) -> Result<AddCredentialOutcome, StoreError>;
+    ) -> Result<RotateCredentialOutcome, StoreError>;
 
     /// Revokes a credential; `false` if it does not exist or was already revoked.
     async fn revoke_credential(&self, id: CredentialId, at: Timestamp) -> Result<bool, StoreError>;

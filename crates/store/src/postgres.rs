@@ -47,9 +47,9 @@ use crate::{
     Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery, DeliveryLease,
     DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord, IndexProgress,
     ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook,
-    Page, RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateOutcome, SecretHash,
-    Store, StoreError, StoredSecret, StoredTemplate, TemplateChange, TranslationGroup, Upload,
-    UpsertOutcome, Version, Webhook, WebhookChange,
+    Page, RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateCredentialOutcome,
+    RotateOutcome, SecretHash, Store, StoreError, StoredSecret, StoredTemplate, TemplateChange,
+    TranslationGroup, Upload, UpsertOutcome, Version, Webhook, WebhookChange,
     encoding::{LookupKeys, unique_key_hash},
 };
 pub use address::{AddressError, PostgresAddress};
@@ -415,7 +415,7 @@ impl Store for PostgresStore {
         new: NewCredential,
         old_ends_at: Timestamp,
         at: Timestamp,
-    ) -> Result<AddCredentialOutcome, StoreError> {
+    ) -> Result<RotateCredentialOutcome, StoreError> {
         transact!(self, tx => credentials::rotate(tx, old, &new, old_ends_at, at))
     }
 

@@ -51,9 +51,9 @@ use crate::{
     Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery, DeliveryLease,
     DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord, IndexProgress,
     ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook,
-    Page, RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateOutcome, SecretHash,
-    Store, StoreError, StoredSecret, StoredTemplate, TemplateChange, TranslationGroup, Upload,
-    UpsertOutcome, Version, Webhook, WebhookChange,
+    Page, RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateCredentialOutcome,
+    RotateOutcome, SecretHash, Store, StoreError, StoredSecret, StoredTemplate, TemplateChange,
+    TranslationGroup, Upload, UpsertOutcome, Version, Webhook, WebhookChange,
     encoding::{LookupKeys, unique_key_hash},
 };
 use disk_space::DiskSpace;
@@ -440,7 +440,7 @@ impl Store for SqliteStore {
         new: NewCredential,
         old_ends_at: Timestamp,
         at: Timestamp,
-    ) -> Result<AddCredentialOutcome> {
+    ) -> Result<RotateCredentialOutcome> {
         self.writer
             .write_for_operator(move |batch| credentials::rotate(batch, old, &new, old_ends_at, at))
             .await

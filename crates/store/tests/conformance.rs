@@ -191,6 +191,8 @@ macro_rules! conformance {
             credentials {
                 a_credential_is_found_by_its_secret_and_kind,
                 rotating_a_credential_adds_one_and_expires_the_old_one,
+                a_rotated_credential_keeps_its_remaining_lifetime,
+                an_expired_or_revoked_credential_cannot_be_rotated,
                 a_credential_is_revoked_once,
                 invalidating_changes_increase_the_credential_epoch,
                 additions_do_not_change_the_credential_epoch,

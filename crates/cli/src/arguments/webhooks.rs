@@ -1,5 +1,7 @@
 //! The command line of events and webhooks.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use galley_domain::{
     document::MAX_SAFE_INTEGER,
@@ -39,13 +41,8 @@ pub(crate) enum WebhookCommand {
         /// Payload format: galley, as in the event feed; or whatsapp, as in Meta's webhooks.
         #[arg(long, default_value = Format::Galley.as_str(), value_parser = format)]
         format: Format,
-        /// With the format whatsapp: the receiver's verify token. Galley verifies the URL with it
-        /// before it stores the endpoint.
-        #[arg(long, value_name = "TOKEN")]
-        verify_token: Option<String>,
-        /// With the format whatsapp: the app secret that the receiver already has.
-        #[arg(long)]
-        secret: Option<String>,
+        #[command(flatten)]
+        secrets: EndpointSecrets,
     },
     /// List the endpoints of an account.
     List {
@@ -110,15 +107,36 @@ pub(crate) struct Endpoint {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct EndpointSecrets {
+    /// With the format whatsapp: the receiver's verify token. Galley verifies the URL with it
+    /// before it stores the endpoint. Other users can see it in the process list.
+    #[arg(long, value_name = "TOKEN", conflicts_with = "verify_token_file")]
+    pub(crate) verify_token: Option<String>,
+    /// The file with the verify token; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) verify_token_file: Option<PathBuf>,
+    /// With the format whatsapp: the app secret that the receiver already has. Other users can see
+    /// it in the process list.
+    #[arg(long, conflicts_with = "secret_file")]
+    pub(crate) secret: Option<String>,
+    /// The file with the app secret; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub(crate) struct EndpointChange {
     /// The new URL.
     #[arg(long)]
     pub(crate) url: Option<String>,
     /// With the format whatsapp: the receiver's verify token. Galley verifies the URL with it
-    /// before it stores the change.
-    #[arg(long, value_name = "TOKEN")]
+    /// before it stores the change. Other users can see it in the process list.
+    #[arg(long, value_name = "TOKEN", conflicts_with = "verify_token_file")]
     pub(crate) verify_token: Option<String>,
+    /// The file with the verify token; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) verify_token_file: Option<PathBuf>,
     /// Only events of this type; may be repeated. Replaces the previous types.
     #[arg(long = "event", value_name = "TYPE", value_parser = event)]
     pub(crate) events: Vec<EventType>,
@@ -144,13 +162,20 @@ pub(crate) struct ListenOptions {
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8090")]
     pub(crate) listen: String,
     /// The webhook's secret, to verify signatures (default: the environment variable
-    /// `GALLEY_WEBHOOK_SECRET`).
-    #[arg(long)]
+    /// `GALLEY_WEBHOOK_SECRET`). Other users can see it in the process list.
+    #[arg(long, conflicts_with = "secret_file")]
     pub(crate) secret: Option<String>,
+    /// The file with the webhook's secret; `-` for standard input (default: the file that
+    /// `GALLEY_WEBHOOK_SECRET_FILE` names).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
     /// The verify token of an endpoint with the format whatsapp: a verification request with this
-    /// token gets its challenge back.
-    #[arg(long, value_name = "TOKEN")]
+    /// token gets its challenge back. Other users can see it in the process list.
+    #[arg(long, value_name = "TOKEN", conflicts_with = "verify_token_file")]
     pub(crate) verify_token: Option<String>,
+    /// The file with the verify token; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) verify_token_file: Option<PathBuf>,
     /// The status to respond with.
     #[arg(long, value_name = "STATUS", default_value_t = 200,
         value_parser = clap::value_parser!(u16).range(200..=599))]

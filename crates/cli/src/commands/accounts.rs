@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::{CommandContext, credentials};
 use crate::{
-    arguments::{AccountCommand, PhoneCommand},
-    secrets, table,
+    arguments::{AccountCommand, AccountSecrets, PhoneCommand},
+    secrets::{self, file},
+    table,
 };
 
 pub(super) async fn account(
@@ -18,8 +19,12 @@ pub(super) async fn account(
     command: AccountCommand,
 ) -> anyhow::Result<()> {
     match command {
-        AccountCommand::Create { name, phones, rulebook, review, key, token } => {
-            let key = secret("API key", key, "gk_")?;
+        AccountCommand::Create { name, phones, rulebook, review, secrets } => {
+            let AccountSecrets { key, key_file, token, token_file } = secrets;
+            let flags = ["--key-file", "--token-file"];
+            file::require_one_from_standard_input([&key_file, &token_file], flags)?;
+            let key = secret("API key", file::given(key, key_file.as_deref())?, "gk_")?;
+            let token = file::given(token, token_file.as_deref())?;
             let token = secret("access token", token, "gt_")?;
             let new = new_account(context, name, phones, &rulebook, &review, [&key, &token])?;
             create(context, new, key, token).await

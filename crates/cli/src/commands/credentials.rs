@@ -3,7 +3,8 @@
 use anyhow::{Context as _, bail};
 use galley_domain::account::{Scope, Scopes};
 use galley_store::{
-    AddCredentialOutcome, Credential, CredentialId, CredentialKind, NewCredential, SecretHash,
+    AddCredentialOutcome, Credential, CredentialId, CredentialKind, NewCredential,
+    RotateCredentialOutcome, SecretHash,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -11,7 +12,8 @@ use serde_json::Value;
 use super::CommandContext;
 use crate::{
     arguments::{CredentialChoice, CredentialCommand},
-    secrets, settings, table,
+    secrets::{self, file},
+    settings, table,
 };
 
 pub(super) async fn run(
@@ -29,13 +31,10 @@ pub(super) async fn run(
         CredentialCommand::List { account } => list(context, kind, &account).await,
         CredentialCommand::Rotate { id, overlap, choice } => {
             let old = find(context, kind, id).await?;
-            if old.revoked_at.is_some() {
-                bail!("the {} {id} is revoked; create a new one", kind.as_str());
-            }
             let (secret, new) = new_credential(context, kind, choice, old.scopes)?;
             let end = from_now(context, "--overlap", &overlap)?;
-            let addition = context.store.rotate_credential(old.id, new, end, context.now).await?;
-            report(context, kind, addition, secret)
+            let rotation = context.store.rotate_credential(old.id, new, end, context.now).await?;
+            report_rotation(context, &old, rotation, secret)
         }
         CredentialCommand::Revoke { id } => {
             let old = find(context, kind, id).await?;
@@ -62,7 +61,7 @@ fn new_credential(
         })?,
         None => scopes,
     };
-    let secret = match choice.secret {
+    let secret = match file::given(choice.secret, choice.secret_file.as_deref())? {
         Some(secret) => secrets::chosen(kind.as_str(), secret)?,
         None => secrets::random(if kind == CredentialKind::Key { "gk_" } else { "gt_" })?,
     };
@@ -74,7 +73,10 @@ fn new_credential(
 fn from_now(context: &CommandContext, flag: &str, text: &str) -> anyhow::Result<Timestamp> {
     let time = settings::duration(text)
         .with_context(|| format!("{flag} must be a duration such as 90d or 12h, not {text:?}"))?;
-    context.now.checked_add(time).with_context(|| format!("{flag} is too long"))
+    let end = context.now.checked_add(time);
+    // The precision of the store.
+    end.and_then(|end| Timestamp::from_millisecond(end.as_millisecond()))
+        .with_context(|| format!("{flag} is too long"))
 }
 
 fn report(
@@ -91,6 +93,53 @@ fn report(
     table::print_one(context.json, &[("id", id.0.into()), (kind.as_str(), secret.into())]);
     if !context.json {
         table::print_line(&format!("\nThe {} is shown only once.", kind.as_str()));
+    }
+    Ok(())
+}
+
+fn report_rotation(
+    context: &CommandContext,
+    old: &Credential,
+    rotation: RotateCredentialOutcome,
+    secret: String,
+) -> anyhow::Result<()> {
+    let (kind, old_id) = (old.kind.as_str(), old.id);
+    let create = || {
+        let scopes = match old.kind {
+            CredentialKind::Key => String::new(),
+            CredentialKind::Token => format!(" --scopes {}", old.scopes),
+        };
+        format!("create a new one with `galley {kind} create {}{scopes}`", old.account)
+    };
+    let (id, expires_at, old_ends_at) = match rotation {
+        RotateCredentialOutcome::Rotated { id, expires_at, old_ends_at } => {
+            (id, expires_at, old_ends_at)
+        }
+        RotateCredentialOutcome::Expired(at) => {
+            bail!("the {kind} {old_id} expired at {at} and cannot be rotated; {}", create())
+        }
+        RotateCredentialOutcome::Revoked(at) => {
+            bail!("the {kind} {old_id} was revoked at {at} and cannot be rotated; {}", create())
+        }
+        RotateCredentialOutcome::SecretTaken => bail!("this {kind} is already in use"),
+        RotateCredentialOutcome::NotFound => bail!("the {kind} {old_id} no longer exists"),
+    };
+    let members = [
+        ("id", id.0.into()),
+        (kind, secret.into()),
+        ("expires_at", timestamp(expires_at)),
+        ("old_id", old_id.0.into()),
+        ("old_ends_at", timestamp(Some(old_ends_at))),
+    ];
+    table::print_one(context.json, &members);
+    if !context.json {
+        table::print_line(&format!("\nThe {kind} is shown only once."));
+        table::print_line(&format!("The old {kind} {old_id} ends at {old_ends_at}."));
+        if let Some(end) = expires_at {
+            table::print_line(&format!(
+                "The new {kind} expires at {end}; --expires-in chooses another time."
+            ));
+        }
     }
     Ok(())
 }

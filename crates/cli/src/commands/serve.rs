@@ -1,6 +1,6 @@
 //! `galley serve`: opens the store, listens, serves requests, and shuts down gracefully.
 
-use std::{io::Write as _, net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
+use std::{net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
 use galley_server::{
@@ -12,7 +12,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-use super::first_run;
+use super::{first_run, plain_secrets};
 use crate::{
     clock::SystemClock,
     secrets,
@@ -40,7 +40,8 @@ pub(super) async fn serve(
     };
     let store = super::open(settings, options).await?;
     let clock = Arc::new(SystemClock::new());
-    let welcome = first_run::prepare(&*store, settings.bootstrap.as_ref(), clock.now()).await?;
+    first_run::prepare(&*store, &settings.bootstrap, &address.to_string(), clock.now()).await?;
+    tokio::spawn(plain_secrets::log(Arc::clone(&store), settings.webhooks.keyring.clone()));
 
     let access = if settings.access_log {
         AccessLog::new(settings.log_format, Box::new(std::io::stderr()))
@@ -75,15 +76,6 @@ pub(super) async fn serve(
         "listening on http://{address} with the store {}; the API is described at http://{address}/docs",
         settings.store
     );
-    if let Some(welcome) = welcome {
-        let shown = write!(std::io::stdout(), "{}", welcome.text(&address.to_string()));
-        if shown.and_then(|()| std::io::stdout().flush()).is_err() {
-            tracing::warn!(
-                "the first key and token could not be shown: create new ones with `galley key create \
-                 default` and `galley token create default`"
-            );
-        }
-    }
     galley_server::serve(Galley::new(app), listener, stop).await?;
     if let Some(delivering) = delivering {
         // Deliveries that are still unconfirmed are repeated after the next start.

@@ -10,15 +10,16 @@ use galley_domain::{
     violation::Violations,
     webhook::{Change, Registration},
 };
-use galley_server::delivery::{NewSecret, secret_overlap_end};
+use galley_server::delivery::{EndpointError, NewSecret, secret_overlap_end};
 use galley_store::{
     CreateWebhookOutcome, MAX_WEBHOOKS, NewWebhook, RotateOutcome, Webhook, WebhookChange,
 };
 use serde_json::{Value, json};
 
-use super::{CommandContext, credentials::timestamp};
+use super::{CommandContext, credentials::timestamp, plain_secrets};
 use crate::{
-    arguments::{Endpoint, EndpointChange, WebhookCommand},
+    arguments::{Endpoint, EndpointChange, EndpointSecrets, WebhookCommand},
+    secrets::file,
     settings::WebhookSettings,
     table,
 };
@@ -33,7 +34,8 @@ pub(super) async fn webhook(
     let switched =
         |disabled| WebhookChange { disabled: Some(disabled), ..WebhookChange::default() };
     match command {
-        WebhookCommand::Add { account, url, events, format, verify_token, secret } => {
+        WebhookCommand::Add { account, url, events, format, secrets } => {
+            let (verify_token, secret) = secrets.read()?;
             let account = context.account(&account).await?;
             let document = json!({
                 "url": url, "format": format.as_str(), "verify_token": verify_token, "secret": secret,
@@ -43,7 +45,8 @@ pub(super) async fn webhook(
                 Registration::read(&Document::parse(document.as_bytes())?, &account.rulebook);
             let request = read.map_err(|violations| refusal(&violations))?;
             let delivery = settings.context();
-            delivery.check_endpoint(&url, request.verify_token.as_ref()).await?;
+            let checked = delivery.check_endpoint(&url, request.verify_token.as_ref()).await;
+            checked.map_err(with_hidden_cause)?;
             warn_of_undecryptable_secrets(context, settings, account.id, None).await?;
             let secret = delivery.new_secret(account.id, format, request.secret.as_ref());
             let new = NewWebhook {
@@ -58,6 +61,7 @@ pub(super) async fn webhook(
             match context.store.create_webhook(new).await? {
                 CreateWebhookOutcome::Created(webhook) => {
                     print_with_secret(context, &webhook, &secret);
+                    plain_secrets::warn_if_plain(&secret.encrypted);
                 }
                 _ => bail!(
                     "the account has {MAX_WEBHOOKS} webhooks, which is the maximum; delete one with \
@@ -74,7 +78,8 @@ pub(super) async fn webhook(
             );
         }
         WebhookCommand::Change { endpoint, what } => {
-            let EndpointChange { url, verify_token, events, all_events } = what;
+            let EndpointChange { url, verify_token, verify_token_file, events, all_events } = what;
+            let verify_token = file::given(verify_token, verify_token_file.as_deref())?;
             if url.is_some() || verify_token.is_some() {
                 admit(context, settings, &endpoint, url.as_deref(), verify_token).await?;
             }
@@ -103,6 +108,17 @@ pub(super) async fn webhook(
         WebhookCommand::Listen(_) => {}
     }
     Ok(())
+}
+
+impl EndpointSecrets {
+    /// The verify token and the app secret, if they are given.
+    fn read(self) -> anyhow::Result<(Option<String>, Option<String>)> {
+        let Self { verify_token, verify_token_file, secret, secret_file } = self;
+        let flags = ["--verify-token-file", "--secret-file"];
+        file::require_one_from_standard_input([&verify_token_file, &secret_file], flags)?;
+        let verify_token = file::given(verify_token, verify_token_file.as_deref())?;
+        Ok((verify_token, file::given(secret, secret_file.as_deref())?))
+    }
 }
 
 impl Endpoint {
@@ -134,8 +150,16 @@ async fn admit(
     settings
         .context()
         .check_endpoint(url.unwrap_or(&webhook.url), request.verify_token.as_ref())
-        .await?;
-    Ok(())
+        .await
+        .map_err(with_hidden_cause)
+}
+
+/// The error with the cause that the API hides from clients.
+fn with_hidden_cause(error: EndpointError) -> anyhow::Error {
+    match error.hidden_cause() {
+        Some(cause) => anyhow::anyhow!("{error} Here, {cause}."),
+        None => error.into(),
+    }
 }
 
 /// Violations as an error that names the command-line arguments.
@@ -197,7 +221,10 @@ async fn rotate(
     let until = secret_overlap_end(webhook.format, context.now);
     let encrypted = secret.encrypted.clone();
     match context.store.rotate_webhook(account, id, encrypted, until, force, context.now).await? {
-        RotateOutcome::Done(webhook) => print_with_secret(context, &webhook, &secret),
+        RotateOutcome::Done(webhook) => {
+            print_with_secret(context, &webhook, &secret);
+            plain_secrets::warn_if_plain(&secret.encrypted);
+        }
         RotateOutcome::InProgress(until) => bail!(
             "the secret was rotated recently, and the former one is valid until {until}; use --force to \
              end it now"

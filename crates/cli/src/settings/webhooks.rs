@@ -85,9 +85,8 @@ impl Resolver<'_> {
     }
 
     fn keyring(&mut self) -> Keyring {
-        // Compose files pass unset variables as empty.
-        let key = self.raw.variable("GALLEY_SECRET_KEY").filter(|key| !key.is_empty());
-        Keyring::new(key).unwrap_or_else(|error| {
+        let key = self.secret("GALLEY_SECRET_KEY");
+        Keyring::new(key.as_deref()).unwrap_or_else(|error| {
             self.errors.push(error.to_string());
             Keyring::new(None).expect("no key cannot be too short")
         })

@@ -107,6 +107,7 @@ fn the_configuration_page_lists_every_setting() {
 const ENVIRONMENT: &str = "\n\
     Five variables are not settings, because they are secrets or are used once: \
     `GALLEY_BOOTSTRAP_KEY`, `GALLEY_BOOTSTRAP_TOKEN`, `GALLEY_BOOTSTRAP_PHONE`, `GALLEY_SECRET_KEY`, \
-    `GALLEY_WEBHOOK_SECRET`. \
+    `GALLEY_WEBHOOK_SECRET`. Except for `GALLEY_BOOTSTRAP_PHONE`, each can be read from a file: \
+    `GALLEY_SECRET_KEY_FILE` names the file with the value of `GALLEY_SECRET_KEY`, and so on. \
     [Running Galley](operations/running.md#settings) explains them.\n\
     \n## Settings\n";

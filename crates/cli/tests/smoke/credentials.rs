@@ -101,6 +101,63 @@ fn a_rotated_credential_stays_valid_for_the_chosen_overlap() {
     }
 }
 
+/// The error of a command that is refused.
+#[track_caller]
+fn refused(dir: &Path, arguments: &[&str]) -> String {
+    let output = galley(dir, arguments);
+    assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_rotated_credential_keeps_its_remaining_lifetime_and_the_output_says_when_the_old_one_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    galley_json(dir.path(), &["account", "create", "shop"]);
+    for kind in ["key", "token"] {
+        let created = galley_json(dir.path(), &[kind, "create", "shop", "--expires-in", "1h"]);
+        let list = galley_json(dir.path(), &[kind, "list", "shop"]);
+        let end = list.as_array().unwrap().last().unwrap()["expires_at"].clone();
+        assert!(end.is_string(), "{list}");
+
+        // The overlap of a day does not prolong the old one.
+        let rotated = galley_json(dir.path(), &[kind, "rotate", &created["id"].to_string()]);
+        assert_eq!((&rotated["expires_at"], &rotated["old_ends_at"]), (&end, &end), "{rotated}");
+        assert_eq!(rotated["old_id"], created["id"]);
+        let list = galley_json(dir.path(), &[kind, "list", "shop"]);
+        assert_eq!(list.as_array().unwrap().last().unwrap()["expires_at"], end, "{list}");
+
+        let flags = ["--overlap", "5m", "--expires-in", "90d"];
+        let id = rotated["id"].to_string();
+        let chosen = galley_json(dir.path(), &[&[kind, "rotate", &id], &flags[..]].concat());
+        assert!(text(&chosen, "expires_at") > text(&rotated, "expires_at"), "{chosen}");
+        assert!(text(&chosen, "old_ends_at") < text(&rotated, "old_ends_at"), "{chosen}");
+
+        let output = galley(dir.path(), &[kind, "rotate", &chosen["id"].to_string()]);
+        let shown = String::from_utf8(output.stdout).unwrap();
+        let ends = format!("The old {kind} {} ends at 2", chosen["id"]);
+        let expires = format!("The new {kind} expires at {}", text(&chosen, "expires_at"));
+        assert!(shown.contains(&ends) && shown.contains(&expires), "{shown}");
+    }
+}
+
+#[test]
+fn an_expired_or_revoked_credential_cannot_be_rotated() {
+    let dir = tempfile::tempdir().unwrap();
+    galley_json(dir.path(), &["account", "create", "shop"]);
+    let create = ["token", "create", "shop", "--scopes", "read", "--expires-in"];
+    let expired = galley_json(dir.path(), &[&create[..], &["0s"]].concat())["id"].to_string();
+    let revoked = galley_json(dir.path(), &[&create[..], &["1h"]].concat())["id"].to_string();
+    galley_json(dir.path(), &["token", "revoke", &revoked]);
+    let before = galley_json(dir.path(), &["token", "list", "shop"]);
+    for (id, expected) in [(&expired, "expired at 2"), (&revoked, "was revoked at 2")] {
+        let stderr = refused(dir.path(), &["token", "rotate", id, "--expires-in", "90d"]);
+        assert!(stderr.contains(expected), "{stderr}");
+        assert!(stderr.contains("`galley token create "), "{stderr}");
+        assert!(stderr.contains(" --scopes read`"), "{stderr}");
+    }
+    assert_eq!(galley_json(dir.path(), &["token", "list", "shop"]), before);
+}
+
 #[test]
 fn a_credential_is_valid_until_it_expires() {
     let (dir, service) = started();

@@ -211,6 +211,8 @@ fn the_command_line_refuses_what_the_api_refuses() {
         (vec!["https://localhost:8080/"], "local network"),
         (vec!["https://user:word@example.com/"], "user name or password"),
         (vec!["example.com"], "the URL "),
+        // The API hides from clients why a name is refused; the operator may know.
+        (vec!["https://hooks.invalid/"], "Here, the name could not be resolved"),
         (vec!["https://example.com/", "--event", "template.eaten"], "one of template.created"),
     ] {
         let stderr = refused(dir.path(), &[&["add", "shop"], &arguments[..]].concat());

@@ -17,7 +17,7 @@ use super::{
     http_client::WebhookClient,
     keyring::Keyring,
     signature::Secret,
-    ssrf::{SsrfGuard, UrlError},
+    ssrf::{NameCause, SsrfGuard, UrlError},
 };
 
 /// How long both secrets sign after a rotation, in formats that allow several signatures.
@@ -69,6 +69,21 @@ pub enum EndpointError {
 }
 
 impl EndpointError {
+    /// What the message does not tell the client.
+    pub fn hidden_cause(&self) -> Option<NameCause> {
+        match self {
+            Self::Url(error) => error.hidden_cause(),
+            Self::Verification(_) => None,
+        }
+    }
+
+    /// Logs what the response does not tell the client.
+    pub(crate) fn log_hidden_cause(&self, account: AccountId) {
+        if let Some(cause) = self.hidden_cause() {
+            tracing::warn!(%account, %cause, "the URL of an endpoint was refused");
+        }
+    }
+
     /// The error as a violation in the document that contains the URL at `pointer`.
     pub(crate) fn violation(&self, pointer: &str) -> Violation {
         let (rule, hint) = match self {
@@ -95,7 +110,7 @@ impl EndpointError {
 impl WebhookContext {
     /// Checks whether a URL may be registered as an endpoint. With a token, the endpoint must pass
     /// the verification request now. Without one, and with private networks allowed, the name is
-    /// not resolved: every address is allowed, and a local receiver may start later.
+    /// not resolved: nearly every address is allowed, and a local receiver may start later.
     pub async fn check_endpoint(
         &self,
         url: &str,

@@ -27,7 +27,7 @@ use self::{
     connection::{Connection, ResponseHead},
     pool::{Origin, Pool},
 };
-use super::ssrf::{ResolvedTarget, SsrfGuard, UrlError};
+use super::ssrf::{NameCause, ResolvedTarget, SsrfGuard, UrlError};
 pub use retry_after::RetryAfter;
 
 /// Maximum length of [`Failure::detail`].
@@ -84,6 +84,8 @@ pub struct Failure {
     pub kind: FailureKind,
     /// One sentence, for people.
     pub detail: String,
+    /// What the sentence does not tell the client, for the operator's log.
+    pub hidden_cause: Option<NameCause>,
 }
 
 /// Kinds of failure. Each needs a different remedy.
@@ -91,7 +93,7 @@ pub struct Failure {
 pub enum FailureKind {
     /// The URL is not allowed.
     Refused,
-    /// The name could not be resolved.
+    /// The name could not be resolved to allowed addresses.
     Unresolved,
     /// No connection could be established.
     Unreachable,
@@ -121,7 +123,7 @@ impl Failure {
     fn new(kind: FailureKind, detail: String) -> Self {
         let end = detail.floor_char_boundary(MAX_DETAIL_BYTES);
         let detail = if end < detail.len() { format!("{}…", &detail[..end]) } else { detail };
-        Self { kind, detail }
+        Self { kind, detail, hidden_cause: None }
     }
 }
 
@@ -134,11 +136,12 @@ impl fmt::Display for Failure {
 
 impl From<UrlError> for Failure {
     fn from(error: UrlError) -> Self {
-        let kind = match error {
-            UrlError::Unresolved(_) => FailureKind::Unresolved,
-            _ => FailureKind::Refused,
+        let hidden_cause = error.hidden_cause();
+        let kind = match hidden_cause {
+            Some(_) => FailureKind::Unresolved,
+            None => FailureKind::Refused,
         };
-        Self::new(kind, error.to_string())
+        Self { hidden_cause, ..Self::new(kind, error.to_string()) }
     }
 }
 

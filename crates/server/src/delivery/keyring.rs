@@ -68,6 +68,16 @@ impl Keyring {
         Ok(Self(Some(XChaCha20Poly1305::new(&Sha256::digest(key)))))
     }
 
+    /// Whether a key is set, so that new secrets are encrypted.
+    pub fn has_key(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Whether a stored secret is in plain text.
+    pub fn is_plain(stored: &StoredSecret) -> bool {
+        stored.0.first() == Some(&PLAIN)
+    }
+
     /// Encrypts a secret for the store. It is bound to the account: copied to another account's row,
     /// it cannot be decrypted. `nonce` must be random and unique.
     pub fn encrypt(&self, account: u64, secret: &Secret, nonce: [u8; NONCE_BYTES]) -> StoredSecret {
@@ -124,12 +134,14 @@ mod tests {
         assert_eq!(keyring.decrypt(1, &stored).unwrap().reveal(), secret().reveal());
         assert!(!stored.0.windows(4).any(|it| it == [7; 4]));
         assert_ne!(stored, keyring.encrypt(1, &secret(), [8; NONCE_BYTES]));
+        assert!(keyring.has_key() && !Keyring::is_plain(&stored));
     }
 
     #[test]
     fn secrets_stored_without_a_key_can_still_be_read_after_a_key_is_set() {
         let none = Keyring::new(None).unwrap();
         let stored = none.encrypt(1, &secret(), TEST_NONCE);
+        assert!(!none.has_key() && Keyring::is_plain(&stored));
         for keyring in [none, keyring("sixteen letters!")] {
             assert_eq!(keyring.decrypt(1, &stored).unwrap().reveal(), secret().reveal());
         }

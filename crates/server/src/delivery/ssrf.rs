@@ -17,7 +17,7 @@ use thiserror::Error;
 use url::{Host, Url};
 
 use super::resolve::Resolve;
-use ranges::is_link_local;
+use ranges::is_metadata;
 
 pub use ranges::is_public;
 
@@ -33,7 +33,8 @@ const MIN_PORT: u16 = 1_024;
 /// The policy set by the operator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SsrfPolicy {
-    /// Also allows http, private addresses, local names and all ports.
+    /// Also allows http, private addresses, local names and all ports. Does not allow the addresses
+    /// of cloud metadata services.
     pub allow_private: bool,
 }
 
@@ -76,10 +77,13 @@ pub enum UrlError {
          service can set GALLEY_WEBHOOKS_ALLOW_PRIVATE=true.)"
     )]
     IpAddress,
-    /// The address is link-local. Cloud metadata services use such addresses, receivers do not. The
-    /// operator cannot allow them.
-    #[error("The host has a link-local address. Use a receiver with another address.")]
-    LinkLocal,
+    /// The host is a link-local address or that of a cloud metadata service, in any spelling. The
+    /// operator cannot allow them: receivers do not use them, and they reveal credentials.
+    #[error(
+        "The host is a link-local address or an address of a cloud metadata service. Use a \
+         receiver with another address."
+    )]
+    MetadataAddress,
     /// The host is not a valid domain name.
     #[error(
         "The host is not a domain name: use labels of 1 to 63 letters, digits, hyphens and \
@@ -102,16 +106,46 @@ pub enum UrlError {
          operator of this service can set GALLEY_WEBHOOKS_ALLOW_PRIVATE=true.)"
     )]
     Port(u16),
-    /// The name has no address, or the lookup took too long.
-    #[error("The name {0} could not be resolved. Check its spelling and its DNS records.")]
-    Unresolved(String),
-    /// An address of the name is not public. The message does not reveal which one.
+    /// The name cannot be used. The message is the same for every cause, so that a client cannot
+    /// find out which names exist in networks that only this service can query.
     #[error(
-        "The name {0} has an address that is not public. All its DNS records must point to public \
-         addresses. (For local receivers, the operator of this service can set \
-         GALLEY_WEBHOOKS_ALLOW_PRIVATE=true.)"
+        "The name {name} could not be resolved to allowed addresses. Check its spelling and its DNS \
+         records: all of them must point to public addresses. (For local receivers, the operator of \
+         this service can set GALLEY_WEBHOOKS_ALLOW_PRIVATE=true.)"
     )]
-    PrivateAddress(String),
+    UnusableName {
+        /// The name.
+        name: String,
+        /// The exact reason, which only the operator may learn.
+        cause: NameCause,
+    },
+}
+
+/// Why a name cannot be used, for the operator.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum NameCause {
+    /// The lookup failed or returned no address.
+    #[error("the name could not be resolved")]
+    Unresolved,
+    /// The lookup took too long.
+    #[error("the name could not be resolved within {RESOLVE_TIMEOUT:?}")]
+    LookupTimeout,
+    /// An address is not public.
+    #[error("the name has an address that is not public")]
+    PrivateAddress,
+    /// An address is link-local or belongs to a cloud metadata service.
+    #[error("the name has a link-local address or an address of a cloud metadata service")]
+    MetadataAddress,
+}
+
+impl UrlError {
+    /// What the message does not tell the client.
+    pub fn hidden_cause(&self) -> Option<NameCause> {
+        match self {
+            Self::UnusableName { cause, .. } => Some(*cause),
+            _ => None,
+        }
+    }
 }
 
 /// A checked URL, and the only addresses to connect to.
@@ -143,8 +177,8 @@ impl SsrfGuard {
 
     /// Checks the URL without resolving its name.
     ///
-    /// Registration uses this check if private receivers are allowed: every address is allowed then,
-    /// and a local receiver may start after its registration. Otherwise registration uses
+    /// Registration uses this check if private receivers are allowed: nearly every address is allowed
+    /// then, and a local receiver may start after its registration. Otherwise registration uses
     /// [`SsrfGuard::resolve`], so that the client learns of a bad address immediately.
     pub fn check_url(&self, url: &str) -> Result<Url, UrlError> {
         let parsed = parse_strict(url)?;
@@ -174,29 +208,37 @@ impl SsrfGuard {
 
     fn check_literal(&self, ip: IpAddr) -> Result<(), UrlError> {
         match ip {
-            ip if is_link_local(ip) => Err(UrlError::LinkLocal),
+            ip if is_metadata(ip) => Err(UrlError::MetadataAddress),
             _ if self.policy.allow_private => Ok(()),
             _ => Err(UrlError::IpAddress),
         }
     }
 
     async fn resolve_name(&self, name: &str, port: u16) -> Result<Vec<SocketAddr>, UrlError> {
-        let unresolved = || UrlError::Unresolved(name.to_owned());
+        let unusable = |cause| UrlError::UnusableName { name: name.to_owned(), cause };
         let lookup = tokio::time::timeout(RESOLVE_TIMEOUT, self.resolver.resolve(name, port)).await;
-        let mut found = lookup.map_err(|_| unresolved())?.map_err(|_| unresolved())?;
-        if found.is_empty() {
-            return Err(unresolved());
-        }
-        if !self.policy.allow_private && found.iter().any(|it| !is_public(it.ip())) {
-            return Err(UrlError::PrivateAddress(name.to_owned()));
-        }
-        if found.iter().any(|it| is_link_local(it.ip())) {
-            return Err(UrlError::LinkLocal);
+        let lookup = lookup.map_err(|_| unusable(NameCause::LookupTimeout))?;
+        let mut found = lookup.map_err(|_| unusable(NameCause::Unresolved))?;
+        if let Some(cause) = refusal(&found, self.policy) {
+            return Err(unusable(cause));
         }
         for address in &mut found {
             address.set_port(port);
         }
         Ok(found)
+    }
+}
+
+/// Why the addresses of a name are refused, if they are. One bad address is enough.
+fn refusal(addresses: &[SocketAddr], policy: SsrfPolicy) -> Option<NameCause> {
+    if addresses.is_empty() {
+        Some(NameCause::Unresolved)
+    } else if addresses.iter().any(|it| is_metadata(it.ip())) {
+        Some(NameCause::MetadataAddress)
+    } else if !policy.allow_private && addresses.iter().any(|it| !is_public(it.ip())) {
+        Some(NameCause::PrivateAddress)
+    } else {
+        None
     }
 }
 

@@ -96,6 +96,9 @@ pub(super) async fn attempt_delivery(
             None,
         ),
         PostOutcome::Failed(failure) => {
+            if let Some(cause) = failure.hidden_cause {
+                tracing::warn!(webhook = %due.webhook.id, %cause, "an endpoint cannot be used");
+            }
             (DeliveryOutcome::NoResponse, None, Some(failure.to_string()))
         }
     };

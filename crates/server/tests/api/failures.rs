@@ -20,9 +20,9 @@ use galley_store::{
     Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery, DeliveryLease,
     DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord, IndexProgress,
     ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook,
-    Page, RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateOutcome, SecretHash,
-    Store, StoreError, StoredSecret, StoredTemplate, TemplateChange, Upload, UpsertOutcome,
-    Version, Webhook, WebhookChange,
+    Page, RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateCredentialOutcome,
+    RotateOutcome, SecretHash, Store, StoreError, StoredSecret, StoredTemplate, TemplateChange,
+    Upload, UpsertOutcome, Version, Webhook, WebhookChange,
 };
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -196,7 +196,7 @@ with_faults! {
     add_credential(account: AccountId, new: NewCredential, at: Timestamp) -> AddCredentialOutcome;
     rotate_credential(
         old: CredentialId, new: NewCredential, old_ends_at: Timestamp, at: Timestamp
-    ) -> AddCredentialOutcome;
+    ) -> RotateCredentialOutcome;
     revoke_credential(id: CredentialId, at: Timestamp) -> bool;
     credentials(account: AccountId) -> Vec<Credential>;
     credential(kind: CredentialKind, hash: SecretHash) -> Option<Credential>;

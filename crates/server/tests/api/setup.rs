@@ -81,7 +81,7 @@ impl WebhookClient for Answering {
         let (status, body) = match url.split(['/', '?']).nth(3) {
             Some("silent") => {
                 let detail = "Connection refused.".to_owned();
-                return Err(Failure { kind: FailureKind::Unreachable, detail });
+                return Err(Failure { kind: FailureKind::Unreachable, detail, hidden_cause: None });
             }
             Some("403") => (403, String::new()),
             Some("200") => (200, "<html>".to_owned()),

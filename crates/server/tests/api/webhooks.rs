@@ -152,6 +152,24 @@ async fn a_forbidden_address_is_neither_registered_nor_stored() {
 }
 
 #[tokio::test]
+async fn a_private_name_gets_the_same_answer_as_a_name_that_does_not_exist() {
+    let app = TestApp::start().await;
+    let id = register_id(&app).await;
+    let item = format!("/{id}");
+    for (method, path) in [(Method::POST, ""), (Method::PATCH, &*item)] {
+        let mut answers = Vec::new();
+        for name in ["private.example", "mixed.example", "unknown.example"] {
+            let document = json!({"url": format!("https://{name}/")});
+            let response = call(&app, method.clone(), path, &document).await;
+            let problem = response.problem(422, "invalid-webhook");
+            answers.push(problem["violations"].to_string().replace(name, "NAME"));
+        }
+        answers.dedup();
+        assert_eq!(answers.len(), 1, "{answers:?}");
+    }
+}
+
+#[tokio::test]
 async fn an_operator_can_allow_private_networks_and_http() {
     let app = TestApp::start_private().await;
     for url in ["http://127.0.0.1:9000/hook", "https://private.example/", "http://unknown.example"]

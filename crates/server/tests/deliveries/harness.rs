@@ -279,6 +279,7 @@ pub(crate) fn no_response() -> PostOutcome {
     PostOutcome::Failed(Failure {
         kind: FailureKind::Timeout,
         detail: "The receiver did not respond.".to_owned(),
+        hidden_cause: None,
     })
 }
 

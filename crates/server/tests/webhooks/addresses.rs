@@ -9,7 +9,8 @@ use std::{
 
 use async_trait::async_trait;
 use galley_server::delivery::{
-    HttpWebhookClient, Resolve, SsrfGuard, SsrfPolicy, SystemResolver, UrlError, is_public,
+    HttpWebhookClient, NameCause, Resolve, SsrfGuard, SsrfPolicy, SystemResolver, UrlError,
+    is_public,
 };
 use rustls::RootCertStore;
 
@@ -108,6 +109,114 @@ fn an_embedded_ipv4_address_decides_whether_an_ipv6_address_is_public() {
     }
 }
 
+/// IPv4 addresses of cloud metadata services, and link-local ones.
+const METADATA_V4: [&str; 6] = [
+    "169.254.169.254",
+    "169.254.0.0",
+    "169.254.255.255",
+    "100.100.100.200",
+    "168.63.129.16",
+    "192.0.0.192",
+];
+
+/// IPv6 addresses of cloud metadata services, and link-local ones.
+const METADATA_V6: [&str; 6] =
+    ["fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:42::42", "fe80::1", "febf:ffff::1"];
+
+/// Neighbours of metadata addresses, which private networks may use.
+const NOT_METADATA: [&str; 12] = [
+    "169.253.255.255",
+    "169.255.0.0",
+    "100.100.100.199",
+    "100.100.100.201",
+    "168.63.129.15",
+    "168.63.129.17",
+    "192.0.0.191",
+    "192.0.0.193",
+    "fd00:ec1:ffff::254",
+    "fd00:ec3::254",
+    "fd00:42::43",
+    "fec0::1",
+];
+
+/// Every IPv6 address that a translator or tunnel turns into this IPv4 address.
+fn translations(address: Ipv4Addr) -> Vec<Ipv6Addr> {
+    let [a, b, c, d] = address.octets();
+    let [high, low] = [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])];
+    let pair = |left: u8, right: u8| u16::from_be_bytes([left, right]);
+    let nat64 = |tail: [u16; 5]| {
+        let [first, second, third, fourth, fifth] = tail;
+        Ipv6Addr::new(0x64, 0xff9b, 1, first, second, third, fourth, fifth)
+    };
+    let mut all = embeddings(address).to_vec();
+    all.extend([
+        Ipv6Addr::new(0, 0, 0, 0, 0, 0, high, low),
+        Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, high, low),
+        nat64([0, 0, 0, high, low]),
+        nat64([7, 7, 7, high, low]),
+        nat64([high, pair(0, c), pair(d, 0), 0, 0]),
+        nat64([pair(9, a), pair(0, b), pair(c, d), 0, 0]),
+        nat64([9, pair(0, a), pair(b, c), pair(d, 0), 0]),
+        Ipv6Addr::new(0x2001, 0, high, low, 0, 0, 0, 0),
+        Ipv6Addr::new(0x2001, 0, 0x0808, 0x0808, 0, 0, !high, !low),
+    ]);
+    all
+}
+
+#[tokio::test]
+async fn metadata_addresses_are_refused_even_where_private_networks_are_allowed() {
+    let allowing = |address: IpAddr| {
+        SsrfGuard::new(SsrfPolicy { allow_private: true }, Arc::new(FixedResolver(vec![address])))
+    };
+    let literal = |address: IpAddr| match address {
+        IpAddr::V4(address) => format!("http://{address}/"),
+        IpAddr::V6(address) => format!("http://[{address}]/"),
+    };
+    let v4 = METADATA_V4.iter().map(|it| it.parse::<Ipv4Addr>().unwrap());
+    let translated = v4.clone().flat_map(translations).map(IpAddr::V6);
+    let v6 = METADATA_V6.iter().map(|it| it.parse::<IpAddr>().unwrap());
+    let mut checked = 0;
+    for address in v4.map(IpAddr::V4).chain(translated).chain(v6) {
+        for guard in [allowing(address), strict_guard(Arc::new(FixedResolver(vec![address])))] {
+            let error = guard.resolve("https://example.com/").await.unwrap_err();
+            assert_eq!(error.hidden_cause(), Some(NameCause::MetadataAddress), "{address}");
+        }
+        let error = allowing(address).check_url(&literal(address)).unwrap_err();
+        assert_eq!(error, UrlError::MetadataAddress, "{address}");
+        checked += 1;
+    }
+    assert_eq!(checked, METADATA_V4.len() * 13 + METADATA_V6.len());
+    for address in NOT_METADATA {
+        let address: IpAddr = address.parse().unwrap();
+        allowing(address).resolve("http://example.com/").await.expect("a private address");
+        allowing(address).check_url(&literal(address)).expect("a private address");
+    }
+}
+
+#[tokio::test]
+async fn every_unusable_name_gets_the_same_message_and_kind() {
+    let private = FixedResolver::at(&["10.0.0.7"]) as Arc<dyn Resolve>;
+    let metadata = FixedResolver::at(&["169.254.169.254"]);
+    let mut answers = Vec::new();
+    for (resolver, cause) in [
+        (private, NameCause::PrivateAddress),
+        (metadata, NameCause::MetadataAddress),
+        (FixedResolver::at(&[]), NameCause::Unresolved),
+        (Arc::new(FailingResolver), NameCause::Unresolved),
+    ] {
+        let guard = strict_guard(resolver);
+        let error = guard.resolve("https://example.com/").await.unwrap_err();
+        assert_eq!(error.hidden_cause(), Some(cause));
+        let client = HttpWebhookClient::new(guard, LONG_TIMEOUT, RootCertStore::empty());
+        let failure = failure(&client, "https://example.com/").await;
+        assert_eq!(failure.hidden_cause, Some(cause), "the operator's log has the cause");
+        answers.push((error.to_string(), failure.to_string()));
+    }
+    answers.dedup();
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert!(answers[0].1.starts_with("unresolved: "), "{answers:?}");
+}
+
 #[tokio::test]
 async fn one_private_address_rejects_the_whole_name() {
     let receiver = ScriptedReceiver::start(vec![vec![ok()]; 8]).await;
@@ -118,19 +227,22 @@ async fn one_private_address_rejects_the_whole_name() {
         &["127.0.0.1", "93.184.216.34"],
         &["2606:2800:220:1::1", "93.184.216.34", "::1"],
         &["::ffff:127.0.0.1"],
-        &["fe80::1"],
+        &["fd00::1"],
         &["64:ff9b::7f00:1"],
-        &["169.254.169.254"],
+        &["2002:7f00:1::"],
     ] {
         let guard = strict_guard(FixedResolver::at(addresses));
         let error = guard.resolve(&url).await.unwrap_err();
-        assert_eq!(error, UrlError::PrivateAddress("example.com".to_owned()), "{addresses:?}");
+        assert_eq!(error.hidden_cause(), Some(NameCause::PrivateAddress), "{addresses:?}");
+        let message = error.to_string();
+        assert!(message.contains("example.com"), "{message}");
+        for address in addresses {
+            assert!(!message.contains(address), "the message reveals an address: {message}");
+        }
         let client = HttpWebhookClient::new(guard, LONG_TIMEOUT, RootCertStore::empty());
-        assert_eq!(failure(&client, &url).await.kind.as_str(), "refused", "{addresses:?}");
+        assert_eq!(failure(&client, &url).await.kind.as_str(), "unresolved", "{addresses:?}");
     }
     assert_eq!(receiver.connections(), 0);
-    let message = UrlError::PrivateAddress("example.com".to_owned()).to_string();
-    assert!(!message.contains("127.0.0.1"), "the message reveals an address: {message}");
 }
 
 /// Returns one address per lookup, in order.
@@ -156,7 +268,7 @@ async fn a_name_that_moves_to_a_private_address_is_rejected_at_the_next_attempt(
     let checked = SocketAddr::new("93.184.216.34".parse().unwrap(), receiver.port());
     assert_eq!(target.addresses, [checked]);
     let client = HttpWebhookClient::new(guard, LONG_TIMEOUT, RootCertStore::empty());
-    assert_eq!(failure(&client, &url).await.kind.as_str(), "refused");
+    assert_eq!(failure(&client, &url).await.kind.as_str(), "unresolved");
     assert_eq!(receiver.connections(), 0);
     assert!(resolver.0.lock().unwrap().is_empty());
 }
@@ -187,7 +299,7 @@ async fn a_name_without_addresses_is_unresolved_and_a_hanging_lookup_times_out()
     for resolver in [FixedResolver::at(&[]) as Arc<dyn Resolve>, Arc::new(FailingResolver)] {
         let guard = strict_guard(resolver);
         let error = guard.resolve(url).await.unwrap_err();
-        assert_eq!(error, UrlError::Unresolved("example.com".to_owned()));
+        assert_eq!(error.hidden_cause(), Some(NameCause::Unresolved));
         let client = HttpWebhookClient::new(guard, LONG_TIMEOUT, RootCertStore::empty());
         assert_eq!(failure(&client, url).await.kind.as_str(), "unresolved");
     }

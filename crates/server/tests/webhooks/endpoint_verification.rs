@@ -111,7 +111,7 @@ async fn verification_never_connects_to_a_private_address() {
         let error =
             check_endpoint(strict_guard(FixedResolver::loopback()), &url).await.unwrap_err();
         assert!(
-            matches!(error, EndpointError::Url(UrlError::PrivateAddress(_) | UrlError::Scheme)),
+            matches!(error, EndpointError::Url(UrlError::UnusableName { .. } | UrlError::Scheme)),
             "{error}"
         );
     }

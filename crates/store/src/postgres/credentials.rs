@@ -10,8 +10,8 @@ use super::{
     transaction::Transaction,
 };
 use crate::{
-    AddCredentialOutcome, Credential, CredentialId, CredentialKind, NewCredential, SecretHash,
-    StoreError,
+    AddCredentialOutcome, Credential, CredentialId, CredentialKind, NewCredential,
+    RotateCredentialOutcome, SecretHash, StoreError, credential_rotation,
 };
 
 const COLUMNS: &str = "id, account_id, kind, scopes, created_at, expires_at, revoked_at";
@@ -84,20 +84,27 @@ pub(super) async fn rotate(
     new: &NewCredential,
     old_ends_at: Timestamp,
     at: Timestamp,
-) -> Result<AddCredentialOutcome, StoreError> {
+) -> Result<RotateCredentialOutcome, StoreError> {
     lock_epoch(transaction).await?;
-    let owner = "SELECT account_id FROM credential WHERE id = $1";
-    let Some(row) = transaction.query_one(owner, &[&key(old.0)]).await? else {
-        return Ok(AddCredentialOutcome::NotFound);
+    let statement = format!("SELECT {COLUMNS} FROM credential WHERE id = $1");
+    let Some(row) = transaction.query_one(&statement, &[&key(old.0)]).await? else {
+        return Ok(RotateCredentialOutcome::NotFound);
     };
-    let added = insert(transaction, account_id(&row, 0)?, new, at).await?;
-    if matches!(added, AddCredentialOutcome::Added(_)) {
-        let expire = "UPDATE credential SET expires_at = least(coalesce(expires_at, $2), $2) \
-                   WHERE id = $1";
-        transaction.execute(expire, &[&key(old.0), &millis(old_ends_at)]).await?;
-        increment_epoch(transaction).await?;
-    }
-    Ok(added)
+    let owner = credential(&row)?;
+    let plan = match credential_rotation::plan(&owner, new, old_ends_at, at) {
+        Ok(plan) => plan,
+        Err(refused) => return Ok(refused),
+    };
+    let replacement = NewCredential { expires_at: plan.expires_at, ..*new };
+    let id = match insert(transaction, owner.account, &replacement, at).await? {
+        AddCredentialOutcome::Added(id) => id,
+        AddCredentialOutcome::SecretTaken => return Ok(RotateCredentialOutcome::SecretTaken),
+        AddCredentialOutcome::NotFound => return Ok(RotateCredentialOutcome::NotFound),
+    };
+    let expire = "UPDATE credential SET expires_at = $2 WHERE id = $1";
+    transaction.execute(expire, &[&key(old.0), &millis(plan.old_ends_at)]).await?;
+    increment_epoch(transaction).await?;
+    Ok(plan.done(id))
 }
 
 pub(super) async fn revoke(

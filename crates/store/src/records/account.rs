@@ -198,14 +198,36 @@ impl NewCredential {
     }
 }
 
-/// The result of adding or rotating a credential.
+/// The result of [`add_credential`](crate::Store::add_credential).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddCredentialOutcome {
     /// The credential was added and is valid.
     Added(CredentialId),
     /// A credential of the same kind with the same secret exists.
     SecretTaken,
-    /// The account, or the credential to rotate, does not exist.
+    /// The account does not exist.
+    NotFound,
+}
+
+/// The result of [`rotate_credential`](crate::Store::rotate_credential).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RotateCredentialOutcome {
+    /// The replacement was added and is valid.
+    Rotated {
+        /// Its id.
+        id: CredentialId,
+        /// When it expires, if it does.
+        expires_at: Option<Timestamp>,
+        /// When the old credential ends.
+        old_ends_at: Timestamp,
+    },
+    /// The credential to rotate expired at this time.
+    Expired(Timestamp),
+    /// The credential to rotate was revoked at this time.
+    Revoked(Timestamp),
+    /// A credential of the same kind with the same secret exists.
+    SecretTaken,
+    /// The credential to rotate does not exist.
     NotFound,
 }
 

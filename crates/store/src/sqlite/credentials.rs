@@ -10,8 +10,8 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    AddCredentialOutcome, Credential, CredentialId, CredentialKind, NewCredential, SecretHash,
-    StoreError,
+    AddCredentialOutcome, Credential, CredentialId, CredentialKind, NewCredential,
+    RotateCredentialOutcome, SecretHash, StoreError, credential_rotation,
 };
 
 const COLUMNS: &str = "id, account_id, kind, scopes, created_at, expires_at, revoked_at";
@@ -50,19 +50,26 @@ pub(super) fn rotate(
     new: &NewCredential,
     old_ends_at: Timestamp,
     at: Timestamp,
-) -> Result<AddCredentialOutcome, StoreError> {
+) -> Result<RotateCredentialOutcome, StoreError> {
     let Some(owner) = by_id(batch.connection(), old)? else {
-        return Ok(AddCredentialOutcome::NotFound);
+        return Ok(RotateCredentialOutcome::NotFound);
     };
-    let outcome = add(batch, owner.account, new, at)?;
-    if matches!(outcome, AddCredentialOutcome::Added(_)) {
-        batch.connection().execute(
-            "UPDATE credential SET expires_at = min(coalesce(expires_at, ?2), ?2) WHERE id = ?1",
-            params![key(old.0), millis(old_ends_at)],
-        )?;
-        batch.credentials_changed();
-    }
-    Ok(outcome)
+    let plan = match credential_rotation::plan(&owner, new, old_ends_at, at) {
+        Ok(plan) => plan,
+        Err(refused) => return Ok(refused),
+    };
+    let replacement = NewCredential { expires_at: plan.expires_at, ..*new };
+    let id = match add(batch, owner.account, &replacement, at)? {
+        AddCredentialOutcome::Added(id) => id,
+        AddCredentialOutcome::SecretTaken => return Ok(RotateCredentialOutcome::SecretTaken),
+        AddCredentialOutcome::NotFound => return Ok(RotateCredentialOutcome::NotFound),
+    };
+    batch.connection().execute(
+        "UPDATE credential SET expires_at = ?2 WHERE id = ?1",
+        params![key(old.0), millis(plan.old_ends_at)],
+    )?;
+    batch.credentials_changed();
+    Ok(plan.done(id))
 }
 
 pub(super) fn revoke(

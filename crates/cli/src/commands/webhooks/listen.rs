@@ -11,6 +11,7 @@ use crate::{
     arguments::ListenOptions,
     clock::SystemClock,
     commands::{interrupted, serve},
+    secrets::file,
     settings::RawSettings,
     table,
 };
@@ -23,15 +24,23 @@ pub(crate) async fn listen(
     raw: &RawSettings,
     json: bool,
 ) -> anyhow::Result<()> {
-    let given = options.secret.as_deref().or_else(|| raw.variable("GALLEY_WEBHOOK_SECRET"));
-    let secret = given.filter(|it| !it.is_empty()).map(Secret::parse_any).transpose()?;
+    let ListenOptions { secret, secret_file, verify_token, verify_token_file, .. } = &options;
+    let flags = ["--secret-file", "--verify-token-file"];
+    file::require_one_from_standard_input([secret_file, verify_token_file], flags)?;
+    let given = match file::given(secret.clone(), secret_file.as_deref())? {
+        Some(secret) => Some(secret),
+        None => raw.secret("GALLEY_WEBHOOK_SECRET").map_err(anyhow::Error::msg)?,
+    };
+    let given = given.as_deref().filter(|it| !it.is_empty());
+    let secret = given.map(Secret::parse_any).transpose()?;
+    let verify_token = file::given(verify_token.clone(), verify_token_file.as_deref())?;
     let mut interrupted = pin!(interrupted()?);
     let listener = serve::listen(&options.listen).await?;
     welcome(listener.local_addr()?, secret.is_some());
     let (hear, mut heard) = mpsc::channel(OUTPUT_BUFFER);
     let receiving = WebhookReceiver {
         secret,
-        verify_token: options.verify_token,
+        verify_token,
         response_status: options.answer.try_into().context("--answer expects an HTTP status")?,
         clock: Arc::new(SystemClock::new()),
         deliveries: hear,
@@ -62,7 +71,7 @@ fn welcome(address: SocketAddr, secret: bool) {
     if !secret {
         eprintln!(
             "Signatures are not verified: restart with the secret that `webhook add` shows, in \
-             GALLEY_WEBHOOK_SECRET or with --secret."
+             GALLEY_WEBHOOK_SECRET or with --secret-file."
         );
     }
 }

@@ -37,6 +37,7 @@ pub(super) async fn subscribe(
         return Ok(success());
     };
     app.webhooks().check_endpoint(&url, Some(&verify_token)).await.map_err(|error| {
+        error.log_hidden_cause(caller.account.id);
         let problem = Problem::invalid_webhook(error.violation("/override_callback_uri").into());
         match error {
             EndpointError::Verification(_) => problem.graph(NOT_VERIFIED),

@@ -34,7 +34,7 @@ pub(super) async fn create(
     let read = Registration::read(&Document::parse(&body)?, &caller.account.rulebook);
     let Registration { url, events, format, verify_token, secret } =
         read.map_err(Problem::invalid_webhook)?;
-    check_url(&app, &url, verify_token.as_ref()).await?;
+    check_url(&app, &caller, &url, verify_token.as_ref()).await?;
     let (account, at) = (caller.account.id, app.clock().now());
     let secret = app.webhooks().new_secret(account, format, secret.as_ref());
     let encrypted = secret.encrypted;
@@ -62,7 +62,8 @@ pub(super) async fn edit(
     let Change { url, verify_token, events, disabled } = read.map_err(Problem::invalid_webhook)?;
     // A token without a URL verifies the current URL again.
     if url.is_some() || verify_token.is_some() {
-        check_url(&app, url.as_ref().unwrap_or(&webhook.url), verify_token.as_ref()).await?;
+        let url = url.as_ref().unwrap_or(&webhook.url);
+        check_url(&app, &caller, url, verify_token.as_ref()).await?;
     }
     let change = WebhookChange { url, events, disabled };
     let (account, at) = (caller.account.id, app.clock().now());
@@ -114,7 +115,14 @@ async fn find(app: &App, caller: &Caller<Webhooks>) -> Result<Webhook, Problem> 
 }
 
 /// Checks whether Galley may send events to the URL. If not, the response lists it as a violation.
-async fn check_url(app: &App, url: &str, token: Option<&Redacted>) -> Result<(), Problem> {
-    let checked = app.webhooks().check_endpoint(url, token).await;
-    checked.map_err(|error| Problem::invalid_webhook(error.violation("/url").into()))
+async fn check_url(
+    app: &App,
+    caller: &Caller<Webhooks>,
+    url: &str,
+    token: Option<&Redacted>,
+) -> Result<(), Problem> {
+    app.webhooks().check_endpoint(url, token).await.map_err(|error| {
+        error.log_hidden_cause(caller.account.id);
+        Problem::invalid_webhook(error.violation("/url").into())
+    })
 }
