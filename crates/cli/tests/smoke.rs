@@ -33,5 +33,6 @@ mod smoke {
     mod settings;
     mod shared;
     mod stop;
+    mod store_files;
     mod webhooks;
 }

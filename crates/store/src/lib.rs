@@ -434,7 +434,7 @@ pub trait Store: Send + Sync {
         at: Timestamp,
     ) -> Result<RetentionCursor, StoreError>;
 
-    /// Checks that the store can be read.
+    /// Checks that the store can be read and written. May write something that changes no data.
     async fn ping(&self) -> Result<(), StoreError>;
 
     /// Runs the start-up checks and a full integrity check, for `galley doctor`.

@@ -451,7 +451,7 @@ impl Store for PostgresStore {
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
-        credentials::epoch(&self.pools).await.map(drop)
+        maintenance::check_ready(&self.pools).await
     }
 
     async fn check_integrity(&self) -> Result<Vec<Finding>, StoreError> {

@@ -1,5 +1,6 @@
 //! A full disk: the service refuses writes with `storage-full`, continues to serve reads and health
-//! checks, and accepts writes again once there is space. Needs root to mount a small file system.
+//! checks, and accepts writes again once there is space. Commands of the operator and a restart use
+//! the reserve. Needs root to mount a small file system.
 
 use std::{
     fs::File,
@@ -12,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::{
     http::{Request, Response},
-    service::{Launch, Service, command, document, galley_json, print_line, until},
+    service::{Launch, Service, command, document, galley, galley_json, print_line, until},
 };
 
 /// A file system in memory, unmounted on drop.
@@ -99,10 +100,16 @@ impl Creates {
     }
 }
 
+/// A service whose free-space mark suits a small disk.
+fn launch(disk: &Disk) -> Launch {
+    Launch::new(disk.path()).flags(&["--set", "min_free_disk_mib=6"])
+}
+
 /// Checks that health checks, metrics and reads work while the disk is full.
 fn check_reads(service: &Service, creates: &Creates) {
     assert_eq!(service.send(&Request::get("/healthz")).status, 200);
     assert_eq!(service.send(&Request::get("/metrics")).status, 200);
+    service.send(&Request::get("/readyz")).is_problem(503, "storage-full");
     creates.check_acknowledged(service);
 }
 
@@ -121,7 +128,7 @@ fn check_recovered(disk: &Disk, service: Service, mut creates: Creates) {
         assert_eq!(again.status, 201, "{name} was stored although it was refused: {again:?}");
     }
     drop(service);
-    let service = Launch::new(disk.path()).start();
+    let service = launch(disk).start();
     creates.check_acknowledged(&service);
     let findings = galley_json(disk.path(), &["doctor"]);
     assert!(findings.as_array().unwrap().iter().all(|it| it["verdict"] == "good"), "{findings}");
@@ -129,8 +136,8 @@ fn check_recovered(disk: &Disk, service: Service, mut creates: Creates) {
 
 #[test]
 fn a_disk_filled_by_another_process_stops_only_writes() {
-    let disk = Disk::mount(8);
-    let service = Launch::new(disk.path()).start();
+    let disk = Disk::mount(24);
+    let service = launch(&disk).start();
     let mut creates = Creates::default();
     for _ in 0..20 {
         assert_eq!(creates.create(&service, 300).status, 201);
@@ -147,8 +154,8 @@ fn a_disk_filled_by_another_process_stops_only_writes() {
 
 #[test]
 fn a_disk_filled_by_the_service_itself_stops_only_writes() {
-    let disk = Disk::mount(40);
-    let service = Launch::new(disk.path()).flags(&["--set", "access_log=false"]).start();
+    let disk = Disk::mount(46);
+    let service = launch(&disk).flags(&["--set", "access_log=false"]).start();
     let mut creates = Creates::default();
     while creates.refused.len() < 10 {
         creates.create(&service, 12_000);
@@ -157,4 +164,42 @@ fn a_disk_filled_by_the_service_itself_stops_only_writes() {
     check_reads(&service, &creates);
     disk.grow(80);
     check_recovered(&disk, service, creates);
+}
+
+/// Runs a command of the operator, which must succeed.
+fn run(disk: &Disk, arguments: &[&str]) {
+    let output = galley(disk.path(), arguments);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {message}");
+}
+
+#[test]
+fn on_a_full_disk_the_operator_can_lock_callers_out_and_restart_the_service() {
+    let disk = Disk::mount(24);
+    let service = launch(&disk).start();
+    let mut creates = Creates::default();
+    for _ in 0..20 {
+        assert_eq!(creates.create(&service, 300).status, 201);
+    }
+    let tokens = galley_json(disk.path(), &["token", "list", "default"]);
+    let token = tokens[0]["id"].to_string();
+    disk.fill();
+    run(&disk, &["account", "limit", "default", "250"]);
+    run(&disk, &["account", "disable", "default"]);
+    until(Duration::from_secs(5), "the account is disabled", || {
+        service.read(&creates.acknowledged[0].0).status == 403
+    });
+    run(&disk, &["account", "enable", "default"]);
+    assert!(service.end().0.success());
+    // A restart on the full disk serves reads and refuses writes.
+    let service = launch(&disk).start_listening();
+    until(Duration::from_secs(5), "the account is enabled", || {
+        service.read(&creates.acknowledged[0].0).status == 200
+    });
+    creates.check_acknowledged(&service);
+    assert_eq!(creates.create(&service, 300).status, 503);
+    run(&disk, &["token", "revoke", token.trim_matches('"')]);
+    until(Duration::from_secs(5), "the token is revoked", || {
+        service.read(&creates.acknowledged[0].0).status == 401
+    });
 }

@@ -64,7 +64,16 @@ impl Launch {
 
     /// Starts the service and waits until it is ready.
     #[track_caller]
-    pub(crate) fn start(mut self) -> Service {
+    pub(crate) fn start(self) -> Service {
+        let service = self.start_listening();
+        // The socket is open now, so this only waits for readiness.
+        assert_eq!(service.send(&Request::get("/readyz")).status, 200);
+        service
+    }
+
+    /// Starts the service and waits until it listens, ready or not.
+    #[track_caller]
+    pub(crate) fn start_listening(mut self) -> Service {
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.command.spawn().unwrap_or_else(|error| {
             panic!("{} cannot be started: {error}", self.command.get_program().display())
@@ -73,10 +82,7 @@ impl Launch {
         let log = CapturedOutput::capture(child.stderr.take().unwrap());
         let output = log.wait_for("its address", |text| address(text).is_some());
         let address = address(&output).unwrap();
-        let service = Service { child, address, printed, log };
-        // The socket is open now, so this only waits for readiness.
-        assert_eq!(service.send(&Request::get("/readyz")).status, 200);
-        service
+        Service { child, address, printed, log }
     }
 }
 

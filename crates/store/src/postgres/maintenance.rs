@@ -42,6 +42,13 @@ pub(super) async fn sweep_records(
     Ok((usize::try_from(removed).unwrap_or(usize::MAX), last.filter(|_| has_more)))
 }
 
+/// Checks that the server accepts writes and syncs them: adds a message to its WAL, which changes no
+/// table and which no subscriber reads. A read-only server refuses it.
+pub(super) async fn check_ready(pools: &PgPools) -> Result<(), StoreError> {
+    let message = "SELECT pg_logical_emit_message(true, 'galley', 'ready')::text";
+    pools.acquire().await?.query(message, &[]).await.map(drop)
+}
+
 /// Consistency checks: subject, description of the inconsistent rows, and a statement that counts
 /// them.
 const CHECKS: [(&str, &str, &str); 6] = [
