@@ -31,6 +31,7 @@ pub(crate) struct RawSettings {
     values: BTreeMap<String, (String, String)>,
     environment: BTreeMap<String, String>,
     errors: Vec<String>,
+    warnings: Vec<String>,
 }
 
 /// Resolved settings.
@@ -88,7 +89,8 @@ impl RawSettings {
     ) -> anyhow::Result<Self> {
         let environment: BTreeMap<String, String> =
             environment.filter(|(name, _)| name.starts_with("GALLEY_")).collect();
-        let mut raw = Self { values: BTreeMap::new(), environment, errors: Vec::new() };
+        let (errors, warnings) = (Vec::new(), Vec::new());
+        let mut raw = Self { values: BTreeMap::new(), environment, errors, warnings };
         raw.layer_file(DEFAULTS, "default").expect("the defaults are valid");
         raw.layer_chosen_file(common)?;
         raw.layer_environment();
@@ -153,7 +155,7 @@ impl RawSettings {
             }
             match self.unknown_setting(&setting) {
                 // The variable may be for another version of Galley: warn, but do not refuse.
-                Some(error) => eprintln!("warning: {name}: {error}"),
+                Some(error) => self.warnings.push(format!("{name}: {error}")),
                 None => self.layer(&setting, value, &name),
             }
         }
@@ -185,6 +187,11 @@ impl RawSettings {
             self.values.iter().map(|(name, (value, source))| (&**name, redacted(value), &**source));
         let secrets = SECRETS.iter().filter(|name| self.environment.contains_key(**name));
         settings.chain(secrets.map(|name| (*name, "***".to_owned(), "environment"))).collect()
+    }
+
+    /// What the operator should know, although it is no error.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// The value of an environment variable.

@@ -4,7 +4,7 @@ use std::{io::Write as _, net::SocketAddr, process::ExitCode, sync::Arc, time::D
 
 use anyhow::{Context as _, bail};
 use galley_server::{
-    AccessLog, App, Clock as _, Galley, LogFormat, Stop, workers::run_delivery_scheduler,
+    AccessLog, App, Clock as _, Galley, LogWriter, Stop, workers::run_delivery_scheduler,
 };
 use galley_store::sqlite::{Acknowledge, SqliteOptions};
 use tokio::{
@@ -22,8 +22,14 @@ use crate::{
 /// Time for deliveries in progress to finish after all requests are done.
 const DELIVERY_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-pub(super) async fn serve(settings: &Settings, raw: &RawSettings) -> anyhow::Result<ExitCode> {
-    start_diagnostics(settings);
+/// Time for the reader of standard output to take the first key and token.
+const STDOUT_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub(super) async fn serve(
+    settings: &Settings,
+    raw: &RawSettings,
+    log: LogWriter,
+) -> anyhow::Result<ExitCode> {
     let stop = stop_signal()?;
     let listener = listen(&settings.listen).await?;
     let address = listener.local_addr()?;
@@ -33,11 +39,7 @@ pub(super) async fn serve(settings: &Settings, raw: &RawSettings) -> anyhow::Res
     let clock = Arc::new(SystemClock::new());
     let welcome = first_run::prepare(&*store, settings.bootstrap.as_ref(), clock.now()).await?;
 
-    let access = if settings.access_log {
-        AccessLog::new(settings.log_format, Box::new(std::io::stderr()))
-    } else {
-        AccessLog::off()
-    };
+    let access = AccessLog::new(log, settings.access_log);
     let limits = settings.limits.clone();
     let webhooks = settings.webhooks.context();
     let public_url = match &*settings.public_url {
@@ -66,14 +68,13 @@ pub(super) async fn serve(settings: &Settings, raw: &RawSettings) -> anyhow::Res
         "listening on http://{address} with the store {}; the API is described at http://{address}/docs",
         settings.store
     );
-    if let Some(welcome) = welcome {
-        let shown = write!(std::io::stdout(), "{}", welcome.text(&address.to_string()));
-        if shown.and_then(|()| std::io::stdout().flush()).is_err() {
-            tracing::warn!(
-                "the first key and token could not be shown: create new ones with `galley key create \
-                 default` and `galley token create default`"
-            );
-        }
+    if let Some(welcome) = welcome
+        && write_stdout(welcome.text(&address.to_string())).await.is_err()
+    {
+        tracing::warn!(
+            "the first key and token could not be shown: create new ones with `galley key create \
+             default` and `galley token create default`"
+        );
     }
     galley_server::serve(Galley::new(app), listener, stop).await?;
     if let Some(delivering) = delivering {
@@ -84,16 +85,13 @@ pub(super) async fn serve(settings: &Settings, raw: &RawSettings) -> anyhow::Res
     Ok(ExitCode::SUCCESS)
 }
 
-fn start_diagnostics(settings: &Settings) {
-    let log = tracing_subscriber::fmt()
-        .with_max_level(settings.log_level)
-        .with_target(false)
-        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-        .with_writer(std::io::stderr);
-    match settings.log_format {
-        LogFormat::Human => log.init(),
-        LogFormat::Json => log.json().flatten_event(true).init(),
-    }
+/// Writes to standard output. A reader that has stalled delays the service only for a while.
+async fn write_stdout(text: String) -> anyhow::Result<()> {
+    let write = move || {
+        let mut stdout = std::io::stdout().lock();
+        stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
+    };
+    Ok(tokio::time::timeout(STDOUT_TIMEOUT, tokio::task::spawn_blocking(write)).await???)
 }
 
 /// Binds the listener, or explains why it cannot.
