@@ -4,12 +4,14 @@ use std::{io::Write as _, net::SocketAddr, process::ExitCode, sync::Arc, time::D
 
 use anyhow::{Context as _, bail};
 use galley_server::{
-    AccessLog, App, Clock as _, Galley, LogWriter, Stop, workers::run_delivery_scheduler,
+    AccessLog, App, Clock as _, Galley, LogWriter, Stop,
+    workers::{self, Worker, run_supervised},
 };
 use galley_store::sqlite::{Acknowledge, SqliteOptions};
 use tokio::{
     net::{TcpListener, TcpSocket},
     signal::unix::{SignalKind, signal},
+    task::JoinHandle,
 };
 
 use super::first_run;
@@ -56,14 +58,7 @@ pub(super) async fn serve(
     };
     let instance = secrets::instance()?;
     let app = App::new(store, clock, limits, access, webhooks, instance, &public_url);
-    // The workers hold the store open until the runtime shuts down.
-    tokio::spawn(galley_server::workers::run_record_retention(app.clone()));
-    tokio::spawn(galley_server::workers::run_search_indexer(app.clone()));
-    tokio::spawn(galley_server::workers::run_event_poller(app.clone()));
-    let kept = settings.webhooks.events_kept;
-    tokio::spawn(galley_server::workers::run_event_retention(app.clone(), kept));
-    let delivering =
-        settings.webhooks.deliver.then(|| tokio::spawn(run_delivery_scheduler(app.clone())));
+    let delivering = start_workers(&app, settings);
     tracing::info!(
         "listening on http://{address} with the store {}; the API is described at http://{address}/docs",
         settings.store
@@ -83,6 +78,21 @@ pub(super) async fn serve(
     }
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Starts the background workers. They hold the store open until the runtime shuts down. Returns the
+/// delivery scheduler, which ends when the service drains, if this instance delivers.
+fn start_workers(app: &App, settings: &Settings) -> Option<JoinHandle<()>> {
+    let app = || app.clone();
+    let kept = settings.webhooks.events_kept;
+    let event_retention = move |app| workers::run_event_retention(app, kept);
+    tokio::spawn(run_supervised(app(), Worker::RecordRetention, workers::run_record_retention));
+    tokio::spawn(run_supervised(app(), Worker::SearchIndexer, workers::run_search_indexer));
+    tokio::spawn(run_supervised(app(), Worker::EventPoller, workers::run_event_poller));
+    tokio::spawn(run_supervised(app(), Worker::EventRetention, event_retention));
+    let deliver = workers::run_delivery_scheduler;
+    let delivering = || tokio::spawn(run_supervised(app(), Worker::DeliveryScheduler, deliver));
+    settings.webhooks.deliver.then(delivering)
 }
 
 /// Writes to standard output. A reader that has stalled delays the service only for a while.

@@ -26,8 +26,8 @@ const BURST_DELIVERIES: u32 = 10;
 /// Interval at which an endpoint with running deliveries is checked for further due events.
 const ENDPOINT_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Pause of an endpoint after a store error.
-const STORE_ERROR_PAUSE: Duration = Duration::from_secs(1);
+/// Pause of an endpoint after a store error or a panic.
+const ERROR_PAUSE: Duration = Duration::from_secs(1);
 
 /// Pause of an endpoint whose secret cannot be decrypted.
 const SIGNING_ERROR_PAUSE: Duration = Duration::from_secs(30);
@@ -47,7 +47,7 @@ pub async fn run_delivery_scheduler(app: App) {
     let permits = Arc::new(Semaphore::new(MAX_DELIVERIES));
     while !app.is_draining() {
         while let Some(ended) = deliveries.try_join_next_with_id() {
-            scheduler.finish_endpoint(ended);
+            scheduler.finish_endpoint(&app, ended);
         }
         let (now, started) = (app.clock().now(), Instant::now());
         let due = app.store().due_webhooks(now).await.unwrap_or_else(|error| {
@@ -84,7 +84,7 @@ pub async fn run_delivery_scheduler(app: App) {
             _ = events.changed() => {}
             () = tokio::time::sleep(next.saturating_sub(pause)) => {}
             _ = draining.changed() => {}
-            Some(ended) = deliveries.join_next_with_id() => scheduler.finish_endpoint(ended),
+            Some(ended) = deliveries.join_next_with_id() => scheduler.finish_endpoint(&app, ended),
         }
     }
     while deliveries.join_next().await.is_some() {}
@@ -99,18 +99,28 @@ struct Scheduler {
 
 impl Scheduler {
     /// Handles the end of an endpoint's delivery task.
-    fn finish_endpoint(&mut self, ended: Result<(task::Id, (WebhookId, RateLimiter)), JoinError>) {
-        match ended {
-            Ok((_, (webhook, limiter))) => {
-                self.active.remove(&webhook);
-                self.rate_limiters.insert(webhook, limiter);
-            }
-            // The task panicked. Free the endpoint so that a new task can serve it.
+    fn finish_endpoint(
+        &mut self,
+        app: &App,
+        ended: Result<(task::Id, (WebhookId, RateLimiter)), JoinError>,
+    ) {
+        let (webhook, limiter) = match ended {
+            Ok((_, finished)) => finished,
+            // The task panicked. Free the endpoint so that a new task can serve it, but not at once:
+            // that task may panic as well.
             Err(error) => {
                 tracing::error!(%error, "the delivery task of an endpoint failed");
-                self.active.retain(|_, task| *task != error.id());
+                let mut active = self.active.iter();
+                let Some((webhook, _)) = active.find(|(_, task)| **task == error.id()) else {
+                    return;
+                };
+                let mut limiter = RateLimiter::new(app);
+                limiter.pause(ERROR_PAUSE);
+                (*webhook, limiter)
             }
-        }
+        };
+        self.active.remove(&webhook);
+        self.rate_limiters.insert(webhook, limiter);
     }
 }
 
@@ -146,7 +156,7 @@ async fn deliver_to(
                 }
                 Err(error) => {
                     tracing::warn!(%webhook, %error, "a delivery could not be leased");
-                    limiter.pause(STORE_ERROR_PAUSE);
+                    limiter.pause(ERROR_PAUSE);
                 }
             }
             continue;
@@ -165,7 +175,7 @@ async fn deliver_to(
             Some(Ok(Ok(_))) => has_more = true,
             Some(Ok(Err(error))) => {
                 tracing::warn!(%webhook, %error, "a delivery attempt could not be recorded");
-                limiter.pause(STORE_ERROR_PAUSE);
+                limiter.pause(ERROR_PAUSE);
             }
             Some(Err(error)) => tracing::error!(%webhook, %error, "a delivery attempt panicked"),
             None => return (webhook, limiter),
