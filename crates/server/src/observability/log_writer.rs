@@ -1,16 +1,17 @@
 //! The log writer: one thread that owns the sink of all log lines. A caller appends its line to a
 //! bounded buffer and never waits for the sink, which may stall (a full pipe) or fail (a closed one).
 
+mod losses;
+
 use std::{
-    fmt::Write as _,
     io::{self, ErrorKind, Write},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use prometheus::{IntCounter, IntCounterVec, Opts};
-
 use crate::clock::Clock;
+use losses::LossCounts;
+pub(crate) use losses::LostLines;
 
 /// Maximum size of the buffered lines. Further access log lines are dropped and counted, so that a
 /// stalled reader cannot exhaust memory.
@@ -232,7 +233,7 @@ impl WriterThread {
     /// Writes a line about the lines lost since the last such line.
     fn report_losses(&mut self) {
         if self.unreported != LossCounts::default() {
-            let notice = loss_notice(self.format, &*self.clock, &self.unreported);
+            let notice = self.unreported.notice(self.format, self.clock.now());
             if self.write(&notice).is_ok() {
                 self.unreported = LossCounts::default();
             }
@@ -247,7 +248,7 @@ impl WriterThread {
         let Err(rest) = write_all(&mut *self.sink, lines.as_bytes()) else { return Ok(()) };
         let written = &lines.as_bytes()[..lines.len() - rest.len()];
         self.is_line_cut |= written.last().is_some_and(|byte| *byte != b'\n');
-        Err(rest.iter().filter(|byte| **byte == b'\n').count() as u64)
+        Err(rest.split(|byte| *byte == b'\n').skip(1).count() as u64)
     }
 }
 
@@ -269,57 +270,7 @@ fn write_all<'b>(sink: &mut dyn Write, bytes: &'b [u8]) -> Result<(), &'b [u8]> 
     Ok(())
 }
 
-/// Numbers of lost lines, by reason.
-#[derive(Default, PartialEq, Eq)]
-struct LossCounts {
-    buffer_full: u64,
-    write_failed: u64,
-}
-
-/// The line that reports lost lines.
-fn loss_notice(format: LogFormat, clock: &dyn Clock, lost: &LossCounts) -> String {
-    let (now, LossCounts { buffer_full, write_failed }) = (clock.now(), lost);
-    let message = "log lines were lost: the reader of standard error was too slow or away";
-    let mut line = String::new();
-    let _ = match format {
-        LogFormat::Human => writeln!(
-            line,
-            "{now:.6}  WARN {message} buffer_full={buffer_full} write_failed={write_failed}"
-        ),
-        LogFormat::Json => writeln!(
-            line,
-            r#"{{"timestamp":"{now:.6}","level":"WARN","message":"{message}","buffer_full":{buffer_full},"write_failed":{write_failed}}}"#
-        ),
-    };
-    line
-}
-
-/// The metric of lost lines.
-#[derive(Clone)]
-pub(crate) struct LostLines {
-    pub(crate) counters: IntCounterVec,
-    /// The buffer was full.
-    buffer_full: IntCounter,
-    /// The sink refused the line.
-    write_failed: IntCounter,
-}
-
-impl Default for LostLines {
-    fn default() -> Self {
-        let name = "galley_log_lines_dropped_total";
-        let options = Opts::new(name, "Log lines that were not written, by reason");
-        let counters =
-            IntCounterVec::new(options, &["reason"]).expect("the metric definition is valid");
-        Self {
-            buffer_full: counters.with_label_values(&["buffer_full"]),
-            write_failed: counters.with_label_values(&["write_failed"]),
-            counters,
-        }
-    }
-}
-
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a panic fails the test")]
 mod tests {
     use std::sync::mpsc::{Receiver, Sender, channel};
 
