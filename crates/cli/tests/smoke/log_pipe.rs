@@ -101,7 +101,7 @@ fn a_first_start_does_not_wait_for_a_stalled_standard_output() {
     let dir = tempfile::tempdir().unwrap();
     let (_unread, mut stdout) = std::io::pipe().unwrap();
     // On Linux this fills the pipe without blocking.
-    stdout.write_all(&[b'.'; 64 * 1_024]).unwrap();
+    stdout.write_all(&vec![b'.'; 64 * 1_024]).unwrap();
     let service = Launch::with(command(GALLEY), dir.path()).start_printing_to(stdout);
     assert_eq!(service.send(&Request::get("/healthz")).status, 200);
     let log = service.log.wait_for("a warning", |log| log.contains("could not be shown"));
