@@ -45,9 +45,10 @@ pub async fn run_delivery_scheduler(app: App) {
     let mut deliveries = JoinSet::new();
     let mut scheduler = Scheduler::default();
     let permits = Arc::new(Semaphore::new(MAX_DELIVERIES));
+    let per_second = app.webhooks().per_second;
     while !app.is_draining() {
         while let Some(ended) = deliveries.try_join_next_with_id() {
-            scheduler.finish_endpoint(&app, ended);
+            scheduler.finish_endpoint(ended, per_second);
         }
         let (now, started) = (app.clock().now(), Instant::now());
         let due = app.store().due_webhooks(now).await.unwrap_or_else(|error| {
@@ -62,7 +63,7 @@ pub async fn run_delivery_scheduler(app: App) {
                 let limiter = scheduler
                     .rate_limiters
                     .remove(&webhook)
-                    .unwrap_or_else(|| RateLimiter::new(&app));
+                    .unwrap_or_else(|| RateLimiter::new(per_second));
                 deliveries
                     .spawn(deliver_to(app.clone(), webhook, limiter, Arc::clone(&permits)))
                     .id()
@@ -84,7 +85,7 @@ pub async fn run_delivery_scheduler(app: App) {
             _ = events.changed() => {}
             () = tokio::time::sleep(next.saturating_sub(pause)) => {}
             _ = draining.changed() => {}
-            Some(ended) = deliveries.join_next_with_id() => scheduler.finish_endpoint(&app, ended),
+            Some(ended) = deliveries.join_next_with_id() => scheduler.finish_endpoint(ended, per_second),
         }
     }
     while deliveries.join_next().await.is_some() {}
@@ -101,8 +102,8 @@ impl Scheduler {
     /// Handles the end of an endpoint's delivery task.
     fn finish_endpoint(
         &mut self,
-        app: &App,
         ended: Result<(task::Id, (WebhookId, RateLimiter)), JoinError>,
+        per_second: u32,
     ) {
         let (webhook, limiter) = match ended {
             Ok((_, finished)) => finished,
@@ -114,7 +115,7 @@ impl Scheduler {
                 let Some((webhook, _)) = active.find(|(_, task)| **task == error.id()) else {
                     return;
                 };
-                let mut limiter = RateLimiter::new(app);
+                let mut limiter = RateLimiter::new(per_second);
                 limiter.pause(ERROR_PAUSE);
                 (*webhook, limiter)
             }
@@ -194,8 +195,8 @@ struct RateLimiter {
 }
 
 impl RateLimiter {
-    fn new(app: &App) -> Self {
-        let interval = Duration::from_secs(1) / app.webhooks().per_second.max(1);
+    fn new(per_second: u32) -> Self {
+        let interval = Duration::from_secs(1) / per_second.max(1);
         Self { interval, next: Instant::now(), paused_until: Instant::now() }
     }
 
@@ -218,5 +219,22 @@ impl RateLimiter {
         let earliest = now.checked_sub(self.interval * BURST_DELIVERIES).unwrap_or(now);
         self.next = self.next.max(earliest) + self.interval;
         tokio::time::sleep_until(self.next).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_endpoint_whose_task_panics_is_freed_and_paused() {
+        let webhook = WebhookId::new(7).unwrap();
+        let mut deliveries = JoinSet::<(WebhookId, RateLimiter)>::new();
+        let task = deliveries.spawn(async { panic!("a bug in the delivery task") });
+        let mut scheduler = Scheduler::default();
+        scheduler.active.insert(webhook, task.id());
+        scheduler.finish_endpoint(deliveries.join_next_with_id().await.unwrap(), 50);
+        assert!(scheduler.active.is_empty());
+        assert!(scheduler.rate_limiters[&webhook].is_paused(), "the next task may panic as well");
     }
 }
