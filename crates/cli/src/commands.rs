@@ -16,7 +16,7 @@ mod serve;
 mod templates;
 mod webhooks;
 
-use std::{process::ExitCode, sync::Arc, time::Duration};
+use std::{io::Write as _, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
 use galley_server::Clock as _;
@@ -31,8 +31,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::{
     arguments::{AccountCommand, Arguments, Command, Common, WebhookCommand},
     clock::SystemClock,
+    diagnostics,
     settings::{RawSettings, Settings, StoreUrl},
 };
+
+/// How long the exit of the service waits for the reader of its log.
+const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Runs the command.
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -54,21 +58,23 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let raw = RawSettings::gather(&common, &flags, variables)?;
+    if let Command::Serve { new_store, .. } = command {
+        return serve_with_log(&raw, new_store);
+    }
+    print_warnings(&raw);
     if matches!(command, Command::Config) {
         config::show(&raw, common.json);
         raw.settings()?;
         return Ok(ExitCode::SUCCESS);
     }
     let settings = raw.settings()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let outcome = runtime.block_on(async {
+    run_async(async {
         match command {
-            Command::Serve { new_store, .. } => serve::serve(&settings, &raw, new_store).await,
             Command::Doctor => doctor::check(&settings, common.json).await,
             Command::Backup { path } => backup::backup(&settings, &path, common.json).await,
             Command::Restore(options) => restore::restore(&settings, &options, common.json),
             Command::Migrate(options) => migrate::migrate(&settings, &options, common.json).await,
-            Command::Config => Ok(ExitCode::SUCCESS),
+            Command::Serve { .. } | Command::Config => Ok(ExitCode::SUCCESS),
             Command::Webhook(WebhookCommand::Listen(options)) => {
                 webhooks::listen(options, &raw, common.json).await?;
                 Ok(ExitCode::SUCCESS)
@@ -95,7 +101,35 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 Ok(ExitCode::SUCCESS)
             }
         }
+    })
+}
+
+fn print_warnings(raw: &RawSettings) {
+    for warning in raw.warnings() {
+        let _ = writeln!(std::io::stderr(), "warning: {warning}");
+    }
+}
+
+/// Runs the service. Its messages, the last one included, go through the log writer.
+fn serve_with_log(raw: &RawSettings, new_store: bool) -> anyhow::Result<ExitCode> {
+    let settings = raw.settings().inspect_err(|_| print_warnings(raw))?;
+    let mut log = diagnostics::start(&settings)?;
+    for warning in raw.warnings() {
+        tracing::warn!("{warning}");
+    }
+    let outcome = run_async(serve::serve(&settings, raw, new_store, log.clone()));
+    let code = outcome.unwrap_or_else(|error| {
+        let _ = log.write_all(format!("galley: {error:#}\n").as_bytes());
+        ExitCode::FAILURE
     });
+    log.flush(LOG_FLUSH_TIMEOUT);
+    Ok(code)
+}
+
+/// Runs a command to its end on a runtime of its own.
+fn run_async(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(command);
     // Every acknowledged write is on disk; do not wait long for the rest.
     runtime.shutdown_timeout(Duration::from_millis(1_500));
     outcome

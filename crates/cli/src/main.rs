@@ -3,11 +3,12 @@
 mod arguments;
 mod clock;
 mod commands;
+mod diagnostics;
 mod secrets;
 mod settings;
 mod table;
 
-use std::process::ExitCode;
+use std::{io::Write as _, process::ExitCode};
 
 use clap::Parser as _;
 
@@ -22,7 +23,8 @@ fn main() -> ExitCode {
     match commands::run(Arguments::parse()) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("galley: {error:#}");
+            // Standard error may be closed.
+            let _ = writeln!(std::io::stderr(), "galley: {error:#}");
             ExitCode::FAILURE
         }
     }

@@ -26,6 +26,7 @@ pub(crate) struct RawSettings {
     values: BTreeMap<String, (String, String)>,
     environment: BTreeMap<String, String>,
     errors: Vec<String>,
+    warnings: Vec<String>,
 }
 
 /// Resolved settings.
@@ -71,7 +72,8 @@ impl RawSettings {
     ) -> anyhow::Result<Self> {
         let environment: BTreeMap<String, String> =
             environment.filter(|(name, _)| name.starts_with("GALLEY_")).collect();
-        let mut raw = Self { values: BTreeMap::new(), environment, errors: Vec::new() };
+        let (errors, warnings) = (Vec::new(), Vec::new());
+        let mut raw = Self { values: BTreeMap::new(), environment, errors, warnings };
         raw.layer_file(DEFAULTS, "default").expect("the defaults are valid");
         raw.layer_chosen_file(common)?;
         raw.layer_environment();
@@ -136,7 +138,7 @@ impl RawSettings {
             }
             match self.unknown_setting(&setting) {
                 // The variable may be for another version of Galley: warn, but do not refuse.
-                Some(error) => eprintln!("warning: {name}: {error}"),
+                Some(error) => self.warnings.push(format!("{name}: {error}")),
                 None => self.layer(&setting, value, &name),
             }
         }
@@ -172,6 +174,11 @@ impl RawSettings {
             .iter()
             .filter_map(|name| Some((*name, self.variable(name)?.to_owned(), "environment")));
         settings.chain(secrets).chain(files).collect()
+    }
+
+    /// What the operator should know, although it is no error.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// The value of an environment variable.

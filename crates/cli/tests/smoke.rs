@@ -25,6 +25,7 @@ mod smoke {
     mod graph;
     mod kill;
     mod lint;
+    mod log_pipe;
     mod maintenance;
     mod migrate;
     mod restore;

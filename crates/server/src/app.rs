@@ -47,7 +47,7 @@ impl App {
     ) -> Self {
         Self(Arc::new(Inner {
             credentials: CredentialCache::new(Arc::clone(&store)),
-            metrics: Metrics::new(),
+            metrics: Metrics::new(access.lost_lines()),
             conditions: Conditions::default(),
             draining: watch::Sender::new(false),
             store,

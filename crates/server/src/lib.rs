@@ -24,5 +24,8 @@ pub use clock::Clock;
 pub use event_json::event as event_json;
 pub use limits::Limits;
 pub use net::{Stop, serve};
-pub use observability::access_log::{AccessLog, LogFormat};
+pub use observability::{
+    access_log::AccessLog,
+    log_writer::{LogFormat, LogWriter},
+};
 pub use service::Galley;

@@ -85,8 +85,7 @@ impl Galley {
     }
 }
 
-/// Awaits a response; `None` if the handler panics. The panic hook reports the panic itself on
-/// standard error.
+/// Awaits a response; `None` if the handler panics. The panic hook logs the panic itself.
 async fn without_panic<T>(response: impl Future<Output = T>) -> Option<T> {
     let mut response = pin!(response);
     poll_fn(|context| {

@@ -5,11 +5,12 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Write},
+    io::{self, Write as _},
     os::{
         fd::AsFd as _,
         unix::fs::{FileTypeExt as _, MetadataExt as _},
     },
+    time::Duration,
 };
 
 use galley_domain::{rulebook::V1, template::Review};
@@ -22,6 +23,9 @@ use crate::{
     secrets,
     settings::{Bootstrap, BootstrapSecrets},
 };
+
+/// Time for the reader of standard output to take the credentials.
+const SHOW_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Creates the first account if the store has none, as the settings say. `address` is where the
 /// service listens.
@@ -110,10 +114,7 @@ fn is_valid(credential: &Credential, at: Timestamp) -> bool {
 /// Shows random credentials, then creates the account that has them.
 async fn create_and_show(store: &dyn Store, address: &str, at: Timestamp) -> anyhow::Result<()> {
     let (key, token) = (secrets::random("gk_")?, secrets::random("gt_")?);
-    let mut out = io::stdout();
-    if let Err(error) =
-        refuse_discarded(&out).and_then(|()| show(&mut out, &credentials(&key, &token)))
-    {
+    if let Err(error) = show(credentials(&key, &token)).await {
         tracing::error!(
             "the first account was not created, because its credentials cannot be shown on standard \
              output ({error}): {CREATE_ACCOUNT}"
@@ -130,7 +131,7 @@ async fn create_and_show(store: &dyn Store, address: &str, at: Timestamp) -> any
         Err(_) => NOT_CREATED.to_owned(),
     };
     // The credentials have been shown, and the log has the outcome as well.
-    let _ = show(&mut out, &rest);
+    let _ = show(rest).await;
     created.map(drop)
 }
 
@@ -142,9 +143,18 @@ fn refuse_discarded(out: &io::Stdout) -> io::Result<()> {
     if is_null { Err(io::Error::other("it is closed or /dev/null")) } else { Ok(()) }
 }
 
-fn show(out: &mut impl Write, text: &str) -> io::Result<()> {
-    out.write_all(text.as_bytes())?;
-    out.flush()
+/// Writes to standard output. A reader that has stalled delays the service only for a while.
+async fn show(text: String) -> io::Result<()> {
+    let write = move || {
+        let mut out = io::stdout();
+        refuse_discarded(&out)?;
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    };
+    match tokio::time::timeout(SHOW_TIMEOUT, tokio::task::spawn_blocking(write)).await {
+        Ok(written) => written.unwrap_or_else(|error| Err(io::Error::other(error))),
+        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    }
 }
 
 /// Creates the account. Returns `false` if the store already has one.

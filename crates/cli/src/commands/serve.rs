@@ -4,12 +4,14 @@ use std::{net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
 use galley_server::{
-    AccessLog, App, Clock as _, Galley, LogFormat, Stop, workers::run_delivery_scheduler,
+    AccessLog, App, Clock as _, Galley, LogWriter, Stop,
+    workers::{self, Worker, run_supervised},
 };
 use galley_store::sqlite::{Acknowledge, SqliteOptions};
 use tokio::{
     net::{TcpListener, TcpSocket},
     signal::unix::{SignalKind, signal},
+    task::JoinHandle,
 };
 
 use super::{first_run, plain_secrets};
@@ -26,8 +28,8 @@ pub(super) async fn serve(
     settings: &Settings,
     raw: &RawSettings,
     new_store: bool,
+    log: LogWriter,
 ) -> anyhow::Result<ExitCode> {
-    start_diagnostics(settings);
     let stop = stop_signal()?;
     let listener = listen(&settings.listen).await?;
     let address = listener.local_addr()?;
@@ -43,11 +45,7 @@ pub(super) async fn serve(
     first_run::prepare(&*store, &settings.bootstrap, &address.to_string(), clock.now()).await?;
     tokio::spawn(plain_secrets::log(Arc::clone(&store), settings.webhooks.keyring.clone()));
 
-    let access = if settings.access_log {
-        AccessLog::new(settings.log_format, Box::new(std::io::stderr()))
-    } else {
-        AccessLog::off()
-    };
+    let access = AccessLog::new(log, settings.access_log);
     let limits = settings.limits.clone();
     let webhooks = settings.webhooks.context();
     let public_url = match &*settings.public_url {
@@ -64,14 +62,7 @@ pub(super) async fn serve(
     };
     let instance = secrets::instance()?;
     let app = App::new(store, clock, limits, access, webhooks, instance, &public_url);
-    // The workers hold the store open until the runtime shuts down.
-    tokio::spawn(galley_server::workers::run_record_retention(app.clone()));
-    tokio::spawn(galley_server::workers::run_search_indexer(app.clone()));
-    tokio::spawn(galley_server::workers::run_event_poller(app.clone()));
-    let kept = settings.webhooks.events_kept;
-    tokio::spawn(galley_server::workers::run_event_retention(app.clone(), kept));
-    let delivering =
-        settings.webhooks.deliver.then(|| tokio::spawn(run_delivery_scheduler(app.clone())));
+    let delivering = start_workers(&app, settings);
     tracing::info!(
         "listening on http://{address} with the store {}; the API is described at http://{address}/docs",
         settings.store
@@ -85,16 +76,19 @@ pub(super) async fn serve(
     Ok(ExitCode::SUCCESS)
 }
 
-fn start_diagnostics(settings: &Settings) {
-    let log = tracing_subscriber::fmt()
-        .with_max_level(settings.log_level)
-        .with_target(false)
-        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-        .with_writer(std::io::stderr);
-    match settings.log_format {
-        LogFormat::Human => log.init(),
-        LogFormat::Json => log.json().flatten_event(true).init(),
-    }
+/// Starts the background workers. They hold the store open until the runtime shuts down. Returns the
+/// delivery scheduler, which ends when the service drains, if this instance delivers.
+fn start_workers(app: &App, settings: &Settings) -> Option<JoinHandle<()>> {
+    let app = || app.clone();
+    let kept = settings.webhooks.events_kept;
+    let event_retention = move |app| workers::run_event_retention(app, kept);
+    tokio::spawn(run_supervised(app(), Worker::RecordRetention, workers::run_record_retention));
+    tokio::spawn(run_supervised(app(), Worker::SearchIndexer, workers::run_search_indexer));
+    tokio::spawn(run_supervised(app(), Worker::EventPoller, workers::run_event_poller));
+    tokio::spawn(run_supervised(app(), Worker::EventRetention, event_retention));
+    let deliver = workers::run_delivery_scheduler;
+    let delivering = || tokio::spawn(run_supervised(app(), Worker::DeliveryScheduler, deliver));
+    settings.webhooks.deliver.then(delivering)
 }
 
 /// Binds the listener, or explains why it cannot.

@@ -2,10 +2,10 @@
 
 use std::{
     fmt,
-    io::{Read, Write as _},
+    io::{PipeWriter, Read, Write as _},
     net::SocketAddr,
     path::Path,
-    process::{Child, Command, ExitStatus, Output, Stdio},
+    process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio},
     sync::{Arc, Condvar, Mutex},
     time::{Duration, Instant},
 };
@@ -65,24 +65,61 @@ impl Launch {
     /// Starts the service and waits until it is ready.
     #[track_caller]
     pub(crate) fn start(self) -> Service {
-        let service = self.start_listening();
-        // The socket is open now, so this only waits for readiness.
-        assert_eq!(service.send(&Request::get("/readyz")).status, 200);
-        service
+        self.start_listening().ready()
     }
 
     /// Starts the service and waits until it listens, ready or not.
     #[track_caller]
     pub(crate) fn start_listening(mut self) -> Service {
-        self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command.stdout(Stdio::piped());
+        self.launch()
+    }
+
+    /// Starts the service with this pipe as its standard output, and waits until it is ready.
+    #[track_caller]
+    pub(crate) fn start_printing_to(mut self, stdout: PipeWriter) -> Service {
+        self.command.stdout(stdout);
+        self.launch().ready()
+    }
+
+    #[track_caller]
+    fn launch(mut self) -> Service {
+        self.command.stderr(Stdio::piped());
         let mut child = self.command.spawn().unwrap_or_else(|error| {
             panic!("{} cannot be started: {error}", self.command.get_program().display())
         });
-        let printed = CapturedOutput::capture(child.stdout.take().unwrap());
+        // The command keeps its end of a pipe open.
+        drop(self.command);
+        let printed = match child.stdout.take() {
+            Some(stdout) => CapturedOutput::capture(stdout),
+            None => CapturedOutput::capture(std::io::empty()),
+        };
         let log = CapturedOutput::capture(child.stderr.take().unwrap());
         let output = log.wait_for("its address", |text| address(text).is_some());
         let address = address(&output).unwrap();
         Service { child, address, printed, log }
+    }
+
+    /// Starts the service, and reads its standard error no further than its address. The caller
+    /// gets the rest.
+    #[track_caller]
+    pub(crate) fn start_unread(mut self) -> (Service, ChildStderr) {
+        self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.command.spawn().unwrap();
+        let printed = CapturedOutput::capture(child.stdout.take().unwrap());
+        let mut stderr = child.stderr.take().unwrap();
+        let (mut read, mut chunk) = (Vec::new(), [0; 4_096]);
+        let address = loop {
+            let length = stderr.read(&mut chunk).unwrap();
+            read.extend_from_slice(&chunk[..length]);
+            let text = String::from_utf8_lossy(&read);
+            assert!(length > 0, "expected its address in the output:\n{text}");
+            if let Some(address) = address(&text) {
+                break address;
+            }
+        };
+        let log = CapturedOutput::capture(std::io::empty());
+        (Service { child, address, printed, log }, stderr)
     }
 }
 
@@ -111,6 +148,13 @@ impl Service {
         let mut connection = Connection::open(self.address)?;
         connection.send(bytes)?;
         connection.read_response()
+    }
+
+    /// Waits until the service is ready. Its socket is open already.
+    #[track_caller]
+    fn ready(self) -> Self {
+        assert_eq!(self.send(&Request::get("/readyz")).status, 200);
+        self
     }
 
     /// Creates a template as the first account.
@@ -149,6 +193,7 @@ impl Service {
     /// Waits for the process to exit.
     pub(crate) fn wait(&mut self) -> ExitStatus {
         self.log.wait_for_end();
+        self.printed.wait_for_end();
         self.child.wait().unwrap()
     }
 

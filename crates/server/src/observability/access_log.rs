@@ -1,33 +1,12 @@
 //! The access log: one line per request, with the route pattern and the credential id, never the
-//! path or a secret. A writer thread writes the lines in batches, so that a request never waits for
-//! the terminal or the disk.
+//! path or a secret.
 
-use std::{
-    fmt::Write as _,
-    io::Write,
-    sync::{Arc, Condvar, Mutex, PoisonError},
-    thread::JoinHandle,
-    time::Duration,
-};
+use std::{fmt::Write as _, time::Duration};
 
 use galley_store::CredentialId;
 use jiff::Timestamp;
 
-/// Maximum size of the buffered lines. Further lines are dropped and counted, so that a stuck reader
-/// cannot exhaust memory.
-const MAX_BUFFERED_BYTES: usize = 4 * 1_024 * 1_024;
-
-/// How long the writer thread collects lines into one batch.
-const BATCH_WINDOW: Duration = Duration::from_millis(10);
-
-/// Format of the log lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
-    /// Plain text for people.
-    Human,
-    /// One JSON object per line.
-    Json,
-}
+use super::log_writer::{LogFormat, LogWriter, LostLines};
 
 /// The log entry of one request.
 #[derive(Debug)]
@@ -42,100 +21,39 @@ pub(crate) struct AccessLogEntry<'a> {
     pub(crate) problem: Option<&'static str>,
 }
 
-/// Handle to the access log. Dropping the last handle flushes the buffered lines.
+/// The access log.
 #[derive(Clone)]
-pub struct AccessLog(Option<Arc<Log>>);
-
-struct Log {
-    format: LogFormat,
-    shared: Arc<Shared>,
-    writer: Option<JoinHandle<()>>,
-}
-
-#[derive(Default)]
-struct Shared {
-    buffer: Mutex<Buffer>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct Buffer {
-    text: String,
-    dropped: u64,
-    closed: bool,
+pub struct AccessLog {
+    writer: Option<LogWriter>,
+    lost_lines: LostLines,
 }
 
 impl AccessLog {
-    /// Creates a log that writes to `sink`.
-    pub fn new(format: LogFormat, mut sink: Box<dyn Write + Send>) -> Self {
-        let shared = Arc::new(Shared::default());
-        let writer_shared = Arc::clone(&shared);
-        let write = move || while writer_shared.write_next(&mut *sink) {};
-        let writer = std::thread::Builder::new().name("galley-access-log".to_owned()).spawn(write);
-        Self(Some(Arc::new(Log { format, shared, writer: writer.ok() })))
+    /// Creates a log that writes to `writer` if it is enabled. The metrics report the lines that
+    /// `writer` loses in both cases.
+    pub fn new(writer: LogWriter, is_enabled: bool) -> Self {
+        let lost_lines = writer.lost_lines();
+        Self { writer: is_enabled.then_some(writer), lost_lines }
     }
 
-    /// Creates a disabled log.
+    /// Creates a disabled log, for a service without a log writer.
     pub fn off() -> Self {
-        Self(None)
+        Self { writer: None, lost_lines: LostLines::default() }
+    }
+
+    /// The lines that the log writer has lost.
+    pub(crate) fn lost_lines(&self) -> &LostLines {
+        &self.lost_lines
     }
 
     pub(crate) fn write(&self, entry: &AccessLogEntry<'_>) {
-        let Some(log) = &self.0 else { return };
-        let mut text = String::with_capacity(256);
-        match log.format {
-            LogFormat::Human => write_human(&mut text, entry),
-            LogFormat::Json => write_json(&mut text, entry),
+        let Some(writer) = &self.writer else { return };
+        let mut line = String::with_capacity(256);
+        match writer.format() {
+            LogFormat::Human => write_human(&mut line, entry),
+            LogFormat::Json => write_json(&mut line, entry),
         }
-        let mut buffer = log.shared.buffer.lock().unwrap_or_else(PoisonError::into_inner);
-        if buffer.text.len() > MAX_BUFFERED_BYTES {
-            buffer.dropped += 1;
-            return;
-        }
-        let was_empty = buffer.text.is_empty();
-        buffer.text.push_str(&text);
-        drop(buffer);
-        if was_empty {
-            log.shared.changed.notify_one();
-        }
-    }
-}
-
-impl Shared {
-    /// Waits for lines and writes them. Returns `false` once the log is closed and flushed.
-    fn write_next(&self, sink: &mut dyn Write) -> bool {
-        let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
-        while buffer.text.is_empty() && !buffer.closed {
-            buffer = self.changed.wait(buffer).unwrap_or_else(PoisonError::into_inner);
-        }
-        if !buffer.closed {
-            // Under load more lines follow within the window: write them together.
-            let waited = self.changed.wait_timeout(buffer, BATCH_WINDOW);
-            buffer = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        let closed = buffer.closed;
-        let text = std::mem::take(&mut buffer.text);
-        let dropped = std::mem::take(&mut buffer.dropped);
-        drop(buffer);
-        // A write error is ignored: the log is the only place to report it.
-        let _ = sink.write_all(text.as_bytes()).and_then(|()| sink.flush());
-        if dropped > 0 {
-            tracing::warn!(
-                dropped,
-                "access log lines were dropped because the reader of the log is too slow"
-            );
-        }
-        !closed
-    }
-}
-
-impl Drop for Log {
-    fn drop(&mut self) {
-        self.shared.buffer.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
-        self.shared.changed.notify_one();
-        if let Some(writer) = self.writer.take() {
-            let _ = writer.join();
-        }
+        writer.queue_access_line(&line);
     }
 }
 

@@ -11,6 +11,8 @@ use prometheus::{
     TextEncoder,
 };
 
+use super::log_writer::LostLines;
+
 pub(crate) struct Metrics {
     registry: Registry,
     requests: IntCounterVec,
@@ -19,6 +21,7 @@ pub(crate) struct Metrics {
     series_cache: RwLock<BTreeMap<(usize, usize, u16), RequestSeries>>,
     pub(crate) connections: IntGauge,
     attempts: HistogramVec,
+    worker_restarts: IntCounterVec,
 }
 
 /// The series of one combination of route, method and status.
@@ -35,7 +38,7 @@ impl RequestSeries {
 }
 
 impl Metrics {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(lost_lines: &LostLines) -> Self {
         let buckets =
             vec![0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
         let requests = IntCounterVec::new(
@@ -62,6 +65,13 @@ impl Metrics {
             .buckets(vec![0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0]),
             &["outcome"],
         );
+        let worker_restarts = IntCounterVec::new(
+            Opts::new(
+                "galley_worker_restarts_total",
+                "Restarts of background workers after a panic or an unexpected end",
+            ),
+            &["worker"],
+        );
         let metrics = Self {
             registry: Registry::new(),
             requests: requests.expect("the metric definition is valid"),
@@ -69,12 +79,15 @@ impl Metrics {
             series_cache: RwLock::default(),
             connections: connections.expect("the metric definition is valid"),
             attempts: attempts.expect("the metric definition is valid"),
+            worker_restarts: worker_restarts.expect("the metric definition is valid"),
         };
-        let collectors: [Box<dyn prometheus::core::Collector>; 4] = [
+        let collectors: [Box<dyn prometheus::core::Collector>; 6] = [
             Box::new(metrics.requests.clone()),
             Box::new(metrics.durations.clone()),
             Box::new(metrics.connections.clone()),
             Box::new(metrics.attempts.clone()),
+            Box::new(metrics.worker_restarts.clone()),
+            Box::new(lost_lines.counters.clone()),
         ];
         for collector in collectors {
             metrics.registry.register(collector).expect("each metric is registered once");
@@ -108,6 +121,11 @@ impl Metrics {
     /// Records a webhook delivery attempt.
     pub(crate) fn record_delivery_attempt(&self, outcome: &str, took: Duration) {
         self.attempts.with_label_values(&[outcome]).observe(took.as_secs_f64());
+    }
+
+    /// The number of restarts of a worker.
+    pub(crate) fn worker_restarts(&self, worker: &str) -> IntCounter {
+        self.worker_restarts.with_label_values(&[worker])
     }
 
     /// The metrics in the Prometheus text format.

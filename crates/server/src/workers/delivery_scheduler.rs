@@ -26,8 +26,8 @@ const BURST_DELIVERIES: u32 = 10;
 /// Interval at which an endpoint with running deliveries is checked for further due events.
 const ENDPOINT_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Pause of an endpoint after a store error.
-const STORE_ERROR_PAUSE: Duration = Duration::from_secs(1);
+/// Pause of an endpoint after a store error or a panic.
+const ERROR_PAUSE: Duration = Duration::from_secs(1);
 
 /// Pause of an endpoint whose secret cannot be decrypted.
 const SIGNING_ERROR_PAUSE: Duration = Duration::from_secs(30);
@@ -45,9 +45,10 @@ pub async fn run_delivery_scheduler(app: App) {
     let mut deliveries = JoinSet::new();
     let mut scheduler = Scheduler::default();
     let permits = Arc::new(Semaphore::new(MAX_DELIVERIES));
+    let per_second = app.webhooks().per_second;
     while !app.is_draining() {
         while let Some(ended) = deliveries.try_join_next_with_id() {
-            scheduler.finish_endpoint(ended);
+            scheduler.finish_endpoint(ended, per_second);
         }
         let (now, started) = (app.clock().now(), Instant::now());
         let due = app.store().due_webhooks(now).await.unwrap_or_else(|error| {
@@ -62,7 +63,7 @@ pub async fn run_delivery_scheduler(app: App) {
                 let limiter = scheduler
                     .rate_limiters
                     .remove(&webhook)
-                    .unwrap_or_else(|| RateLimiter::new(&app));
+                    .unwrap_or_else(|| RateLimiter::new(per_second));
                 deliveries
                     .spawn(deliver_to(app.clone(), webhook, limiter, Arc::clone(&permits)))
                     .id()
@@ -84,7 +85,7 @@ pub async fn run_delivery_scheduler(app: App) {
             _ = events.changed() => {}
             () = tokio::time::sleep(next.saturating_sub(pause)) => {}
             _ = draining.changed() => {}
-            Some(ended) = deliveries.join_next_with_id() => scheduler.finish_endpoint(ended),
+            Some(ended) = deliveries.join_next_with_id() => scheduler.finish_endpoint(ended, per_second),
         }
     }
     while deliveries.join_next().await.is_some() {}
@@ -99,18 +100,28 @@ struct Scheduler {
 
 impl Scheduler {
     /// Handles the end of an endpoint's delivery task.
-    fn finish_endpoint(&mut self, ended: Result<(task::Id, (WebhookId, RateLimiter)), JoinError>) {
-        match ended {
-            Ok((_, (webhook, limiter))) => {
-                self.active.remove(&webhook);
-                self.rate_limiters.insert(webhook, limiter);
-            }
-            // The task panicked. Free the endpoint so that a new task can serve it.
+    fn finish_endpoint(
+        &mut self,
+        ended: Result<(task::Id, (WebhookId, RateLimiter)), JoinError>,
+        per_second: u32,
+    ) {
+        let (webhook, limiter) = match ended {
+            Ok((_, finished)) => finished,
+            // The task panicked. Free the endpoint so that a new task can serve it, but not at once:
+            // that task may panic as well.
             Err(error) => {
                 tracing::error!(%error, "the delivery task of an endpoint failed");
-                self.active.retain(|_, task| *task != error.id());
+                let mut active = self.active.iter();
+                let Some((webhook, _)) = active.find(|(_, task)| **task == error.id()) else {
+                    return;
+                };
+                let mut limiter = RateLimiter::new(per_second);
+                limiter.pause(ERROR_PAUSE);
+                (*webhook, limiter)
             }
-        }
+        };
+        self.active.remove(&webhook);
+        self.rate_limiters.insert(webhook, limiter);
     }
 }
 
@@ -146,7 +157,7 @@ async fn deliver_to(
                 }
                 Err(error) => {
                     tracing::warn!(%webhook, %error, "a delivery could not be leased");
-                    limiter.pause(STORE_ERROR_PAUSE);
+                    limiter.pause(ERROR_PAUSE);
                 }
             }
             continue;
@@ -165,7 +176,7 @@ async fn deliver_to(
             Some(Ok(Ok(_))) => has_more = true,
             Some(Ok(Err(error))) => {
                 tracing::warn!(%webhook, %error, "a delivery attempt could not be recorded");
-                limiter.pause(STORE_ERROR_PAUSE);
+                limiter.pause(ERROR_PAUSE);
             }
             Some(Err(error)) => tracing::error!(%webhook, %error, "a delivery attempt panicked"),
             None => return (webhook, limiter),
@@ -184,8 +195,8 @@ struct RateLimiter {
 }
 
 impl RateLimiter {
-    fn new(app: &App) -> Self {
-        let interval = Duration::from_secs(1) / app.webhooks().per_second.max(1);
+    fn new(per_second: u32) -> Self {
+        let interval = Duration::from_secs(1) / per_second.max(1);
         Self { interval, next: Instant::now(), paused_until: Instant::now() }
     }
 
@@ -208,5 +219,22 @@ impl RateLimiter {
         let earliest = now.checked_sub(self.interval * BURST_DELIVERIES).unwrap_or(now);
         self.next = self.next.max(earliest) + self.interval;
         tokio::time::sleep_until(self.next).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_endpoint_whose_task_panics_is_freed_and_paused() {
+        let webhook = WebhookId::new(7).unwrap();
+        let mut deliveries = JoinSet::<(WebhookId, RateLimiter)>::new();
+        let task = deliveries.spawn(async { panic!("a bug in the delivery task") });
+        let mut scheduler = Scheduler::default();
+        scheduler.active.insert(webhook, task.id());
+        scheduler.finish_endpoint(deliveries.join_next_with_id().await.unwrap(), 50);
+        assert!(scheduler.active.is_empty());
+        assert!(scheduler.rate_limiters[&webhook].is_paused(), "the next task may panic as well");
     }
 }

@@ -12,7 +12,7 @@ use axum::{
     http::{HeaderMap, Method, Request, StatusCode},
 };
 use galley_domain::template::Review;
-use galley_server::{AccessLog, App, Clock, Galley, Limits, LogFormat};
+use galley_server::{AccessLog, App, Clock, Galley, Limits, LogFormat, LogWriter};
 use galley_store::{
     CreateAccountOutcome, CredentialKind, NewAccount, NewCredential, SqliteStore, Store,
     sqlite::SqliteOptions,
@@ -104,8 +104,10 @@ impl TestApp {
         let store = wrap(Arc::new(store.unwrap()));
         let clock = Arc::new(TestClock::default());
         let log = Log::default();
-        let access = AccessLog::new(LogFormat::Json, Box::new(log.clone()));
         let app_clock: Arc<dyn Clock> = Arc::<TestClock>::clone(&clock);
+        let writer =
+            LogWriter::start(LogFormat::Json, Arc::clone(&app_clock), Box::new(log.clone()));
+        let access = AccessLog::new(writer.unwrap(), true);
         let webhooks = setup::webhooks(allow_private);
         let app = App::new(
             Arc::clone(&store),

@@ -1,6 +1,7 @@
 //! Liveness, readiness, metrics, problem pages, request ids and the access log.
 
 use axum::http::Method;
+use galley_server::workers::{Worker, run_supervised};
 use serde_json::Value;
 
 use super::app::{TestApp, hello, post, request};
@@ -14,6 +15,25 @@ async fn draining_ends_readiness_but_not_liveness() {
     app.send(get("/readyz")).await.problem(503, "not-ready");
     assert_eq!(app.send(get("/healthz")).await.status.as_u16(), 200);
     assert_eq!(app.create(&hello("t")).await.status.as_u16(), 201, "requests are still processed");
+}
+
+#[tokio::test]
+async fn a_worker_that_panics_is_reported_by_readiness_and_metrics() {
+    let app = TestApp::start().await;
+    let get = async |path| app.send(request(Method::GET, path, "", "")).await;
+    assert_eq!(get("/readyz").await.json()["warnings"], Value::Null);
+    let panics = |_| async { panic!("a bug in a worker") };
+    tokio::spawn(run_supervised(app.app.clone(), Worker::SearchIndexer, panics));
+    let restarts = r#"galley_worker_restarts_total{worker="search_indexer"} "#;
+    while !get("/metrics").await.text.contains(&format!("{restarts}1")) {
+        tokio::task::yield_now().await;
+    }
+    let ready = get("/readyz").await;
+    assert_eq!(ready.status.as_u16(), 200, "requests are still processed");
+    let warning = &ready.json()["warnings"][0];
+    assert_eq!(warning["name"], "worker-search-indexer");
+    assert!(warning["detail"].as_str().unwrap().contains("searches do not find"), "{warning}");
+    assert!(!ready.text.contains("a bug"), "the cause is in the log only: {}", ready.text);
 }
 
 #[tokio::test]

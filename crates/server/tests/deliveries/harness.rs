@@ -239,6 +239,8 @@ pub(crate) struct FakeReceiver {
     always: Mutex<Option<u16>>,
     /// The event to which it never responds.
     hangs_on: Mutex<Option<u64>>,
+    /// The event that makes the client panic.
+    panics_on: Mutex<Option<u64>>,
     /// Gets the sequence number of every incoming event.
     arrivals: Mutex<Option<mpsc::UnboundedSender<u64>>>,
 }
@@ -257,6 +259,11 @@ impl FakeReceiver {
     /// Never responds to this event.
     pub(crate) fn hang_on(&self, seq: u64) {
         *self.hangs_on.lock().unwrap() = Some(seq);
+    }
+
+    /// Makes the client panic when it sends this event, or no event any more.
+    pub(crate) fn panic_on(&self, seq: Option<u64>) {
+        *self.panics_on.lock().unwrap() = seq;
     }
 
     /// The sequence numbers of the events that arrive from now on.
@@ -291,6 +298,8 @@ impl WebhookClient for FakeReceiver {
         if let Some(sender) = &*self.arrivals.lock().unwrap() {
             let _ = sender.send(seq);
         }
+        let is_panicking = *self.panics_on.lock().unwrap() == Some(seq);
+        assert!(!is_panicking, "a bug in the client");
         let is_hanging = *self.hangs_on.lock().unwrap() == Some(seq);
         if is_hanging {
             std::future::pending::<()>().await;

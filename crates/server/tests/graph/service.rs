@@ -20,7 +20,7 @@ use galley_domain::{
     rulebook::{V1, WHATSAPP},
     template::Review,
 };
-use galley_server::{AccessLog, App, Clock, Galley, Limits, LogFormat};
+use galley_server::{AccessLog, App, Clock, Galley, Limits, LogFormat, LogWriter};
 use galley_store::{
     CreateAccountOutcome, CredentialKind, NewAccount, NewCredential, SqliteStore, Store,
     sqlite::SqliteOptions,
@@ -108,11 +108,13 @@ impl Service {
         let clock = Arc::new(Ticking::default());
         let log = Log::default();
         let app_clock: Arc<dyn Clock> = Arc::<Ticking>::clone(&clock);
+        let writer =
+            LogWriter::start(LogFormat::Json, Arc::clone(&app_clock), Box::new(log.clone()));
         let app = App::new(
             Arc::clone(&store),
             app_clock,
             limits,
-            AccessLog::new(LogFormat::Json, Box::new(log.clone())),
+            AccessLog::new(writer.unwrap(), true),
             setup::webhooks(false),
             "test".to_owned(),
             PUBLIC,
