@@ -22,7 +22,7 @@ use galley_server::Clock as _;
 use galley_store::{
     Account, CredentialKind, SqliteStore, Store,
     postgres::{PostgresOptions, PostgresStore},
-    sqlite::{Acknowledge, SchemaPolicy, SqliteOptions},
+    sqlite::{Acknowledge, ExposedFile, SchemaPolicy, SqliteOptions},
 };
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
@@ -165,6 +165,14 @@ fn exists(settings: &Settings) -> bool {
     match &settings.store {
         StoreUrl::Sqlite(path) => path.exists(),
         StoreUrl::Postgres(_) => true,
+    }
+}
+
+/// The files of the store that other users can read or change.
+fn exposed_files(settings: &Settings) -> Vec<ExposedFile> {
+    match &settings.store {
+        StoreUrl::Sqlite(path) => galley_store::sqlite::exposed_files(path),
+        StoreUrl::Postgres(_) => Vec::new(),
     }
 }
 

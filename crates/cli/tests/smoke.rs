@@ -14,6 +14,7 @@ mod service;
 
 mod smoke {
     mod accounts;
+    mod backup;
     mod bad_http;
     mod bad_paths;
     mod canary;

@@ -8,6 +8,7 @@ mod event_notifier;
 mod id_range;
 mod media_type;
 pub mod migrate;
+mod partial_file;
 pub mod postgres;
 mod records;
 pub mod restore;

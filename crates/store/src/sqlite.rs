@@ -2,6 +2,7 @@
 //! concurrent readers.
 
 mod accounts;
+mod backup;
 mod changes;
 mod checkpoint;
 mod columns;
@@ -22,6 +23,7 @@ mod retention;
 pub(crate) mod schema;
 mod search;
 mod search_indexer;
+pub(crate) mod store_files;
 mod template_cache;
 mod templates;
 mod translations;
@@ -55,6 +57,7 @@ use crate::{
 pub use options::{Acknowledge, SchemaPolicy, SqliteOptions};
 use point_readers::PointReaders;
 use reader_pool::ReaderPool;
+pub use store_files::{ExposedFile, exposed_files};
 use writer::Writer;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -460,6 +463,6 @@ impl Store for SqliteStore {
     }
 
     async fn backup(&self, path: &Path) -> Result<()> {
-        self.readers.read(|connection| maintenance::backup(connection, path))
+        self.readers.read(|connection| backup::backup(connection, path))
     }
 }

@@ -12,7 +12,8 @@ pub(super) async fn backup(
     path: &Path,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    if path.exists() {
+    // Also a symbolic link, whether its target exists or not: a backup never follows one.
+    if path.symlink_metadata().is_ok() {
         bail!("{} already exists; a backup needs a new file", path.display());
     }
     let store = super::open_existing(settings, SchemaPolicy::Keep).await?;

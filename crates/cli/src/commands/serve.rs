@@ -30,6 +30,9 @@ pub(super) async fn serve(settings: &Settings, raw: &RawSettings) -> anyhow::Res
     let schema_policy = SqliteOptions::default().schema_policy;
     let store =
         super::open(settings, settings.write_queue, acknowledge(raw), schema_policy).await?;
+    for exposed in super::exposed_files(settings) {
+        tracing::warn!("{exposed}");
+    }
     let clock = Arc::new(SystemClock::new());
     let welcome = first_run::prepare(&*store, settings.bootstrap.as_ref(), clock.now()).await?;
 
