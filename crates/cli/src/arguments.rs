@@ -79,8 +79,12 @@ pub(crate) enum Command {
     Convert(ConvertOptions),
     /// Show the effective settings and the source of each.
     Config,
-    /// Check the store: schema version, settings, integrity.
-    Doctor,
+    /// Check the store: schema version, settings, integrity, permissions, clock.
+    Doctor {
+        /// Confirm the present time after the clock has jumped ahead, so that retention continues.
+        #[arg(long)]
+        accept_clock: bool,
+    },
     /// Write a consistent copy of the store to a new file, also while the service runs.
     Backup {
         /// The file to create.

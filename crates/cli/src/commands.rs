@@ -63,7 +63,9 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let outcome = runtime.block_on(async {
         match command {
             Command::Serve { .. } => serve::serve(&settings, &raw).await,
-            Command::Doctor => doctor::check(&settings, common.json).await,
+            Command::Doctor { accept_clock } => {
+                doctor::check(&settings, accept_clock, common.json).await
+            }
             Command::Backup { path } => backup::backup(&settings, &path, common.json).await,
             Command::Restore(options) => restore::restore(&settings, &options, common.json),
             Command::Migrate(options) => migrate::migrate(&settings, &options, common.json).await,

@@ -18,6 +18,7 @@ mod smoke {
     mod bad_http;
     mod bad_paths;
     mod canary;
+    mod clock;
     mod convert;
     mod credentials;
     mod earlier;

@@ -2,6 +2,7 @@
 //! `PostgreSQL` backends. The conformance suite (`tests/conformance.rs`) runs on both; behaviour
 //! that it does not test is not guaranteed.
 
+mod clock_guard;
 mod encoding;
 mod endpoint_health;
 mod event_notifier;
@@ -23,6 +24,7 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
+pub use clock_guard::ClockStatus;
 pub use event_notifier::EventNotifier;
 pub use records::{
     Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, CreateAccountOutcome,
@@ -432,6 +434,16 @@ pub trait Store: Send + Sync {
         cursor: RetentionCursor,
         at: Timestamp,
     ) -> Result<RetentionCursor, StoreError>;
+
+    /// Records the present time. Returns whether rows may be deleted by age, which is to be asked
+    /// before each deletion.
+    async fn observe_clock(&self, now: Timestamp) -> Result<ClockStatus, StoreError>;
+
+    /// Like [`Store::observe_clock`], but records nothing; `None` if the schema has no clock guard.
+    async fn check_clock(&self, now: Timestamp) -> Result<Option<ClockStatus>, StoreError>;
+
+    /// Trusts the present time, which an operator has confirmed.
+    async fn accept_clock(&self, now: Timestamp) -> Result<(), StoreError>;
 
     /// Checks that the store can be read.
     async fn ping(&self) -> Result<(), StoreError>;

@@ -5,6 +5,7 @@ mod accounts;
 mod backup;
 mod changes;
 mod checkpoint;
+mod clock_guard;
 mod columns;
 pub(crate) mod connection;
 mod credentials;
@@ -45,13 +46,13 @@ use tokio::sync::Semaphore;
 
 use crate::{
     Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, AppendOutcome, Attempt,
-    BeginUploadOutcome, ChangeOutcome, CreateAccountOutcome, CreateOutcome, CreateWebhookOutcome,
-    Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery, DeliveryLease,
-    DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord, IndexProgress,
-    ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook,
-    Page, RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateOutcome, SecretHash,
-    Store, StoreError, StoredSecret, StoredTemplate, TemplateChange, TranslationGroup, Upload,
-    UpsertOutcome, Version, Webhook, WebhookChange,
+    BeginUploadOutcome, ChangeOutcome, ClockStatus, CreateAccountOutcome, CreateOutcome,
+    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery,
+    DeliveryLease, DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord,
+    IndexProgress, ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate,
+    NewUpload, NewWebhook, Page, RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor,
+    RotateOutcome, SecretHash, Store, StoreError, StoredSecret, StoredTemplate, TemplateChange,
+    TranslationGroup, Upload, UpsertOutcome, Version, Webhook, WebhookChange,
     encoding::{LookupKeys, unique_key_hash},
 };
 pub use options::{Acknowledge, SchemaPolicy, SqliteOptions};
@@ -452,6 +453,18 @@ impl Store for SqliteStore {
         at: Timestamp,
     ) -> Result<RetentionCursor> {
         self.delete_next_expired_records(from, at).await
+    }
+
+    async fn observe_clock(&self, now: Timestamp) -> Result<ClockStatus> {
+        self.observe_time(now).await
+    }
+
+    async fn check_clock(&self, now: Timestamp) -> Result<Option<ClockStatus>> {
+        self.readers.read(|connection| clock_guard::check(connection, now))
+    }
+
+    async fn accept_clock(&self, now: Timestamp) -> Result<()> {
+        self.writer.write(move |batch| clock_guard::accept(batch, now)).await
     }
 
     async fn ping(&self) -> Result<()> {

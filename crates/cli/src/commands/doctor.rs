@@ -1,25 +1,67 @@
-//! `galley doctor`: runs the start-up checks and a full check of the store and its permissions.
+//! `galley doctor`: runs the start-up checks and a full check of the store, its permissions and its
+//! clock guard. With `--accept-clock`, it confirms the present time first.
 
 use std::process::ExitCode;
 
-use galley_store::{Finding, sqlite::SchemaPolicy};
+use anyhow::bail;
+use galley_server::Clock as _;
+use galley_store::{ClockStatus, Finding, Store, sqlite::SchemaPolicy};
+use jiff::Timestamp;
 
 use crate::{
+    clock::SystemClock,
     settings::{Settings, StoreUrl},
     table,
 };
 
-pub(super) async fn check(settings: &Settings, json: bool) -> anyhow::Result<ExitCode> {
+pub(super) async fn check(
+    settings: &Settings,
+    accept_clock: bool,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
     // Opening the store runs the start-up checks.
     let store = super::open_existing(settings, SchemaPolicy::Keep).await?;
+    let now = SystemClock::new().now();
+    if accept_clock {
+        accept(&*store, now).await?;
+    }
     let mut findings = store.check_integrity().await?;
     findings.extend(permissions(settings));
+    findings.extend(store.check_clock(now).await?.map(|status| clock(status, now)));
     let good = findings.iter().all(|finding| finding.ok);
     let verdict = |good: bool| if good { "good" } else { "BAD" };
     let rows = findings.into_iter();
     let rows = rows.map(|it| vec![it.subject.into(), it.detail.into(), verdict(it.ok).into()]);
     table::print(json, &["subject", "seen", "verdict"], rows.collect());
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn accept(store: &dyn Store, now: Timestamp) -> anyhow::Result<()> {
+    if store.check_clock(now).await?.is_none() {
+        bail!(
+            "the store has an older schema, which records no time: start `galley serve` once, then \
+             run the command again"
+        );
+    }
+    Ok(store.accept_clock(now).await?)
+}
+
+/// Good also while the time is unconfirmed: the guard works, and the store is not damaged.
+fn clock(status: ClockStatus, now: Timestamp) -> Finding {
+    let detail = match status {
+        ClockStatus::Trusted => "trusted".to_owned(),
+        ClockStatus::Unconfirmed { trusted_at, remaining } => format!(
+            "it shows {now:.0}, the last trusted time is {trusted_at:.0}: nothing is deleted by age \
+             until the service has run for another {}. If the clock is right, confirm it with \
+             --accept-clock",
+            hours_and_minutes(remaining.as_mins())
+        ),
+    };
+    Finding { subject: "clock", detail, ok: true }
+}
+
+fn hours_and_minutes(minutes: i64) -> String {
+    format!("{} h {} min", minutes / 60, minutes % 60)
 }
 
 fn permissions(settings: &Settings) -> Option<Finding> {

@@ -58,6 +58,7 @@ pub(super) async fn serve(settings: &Settings, raw: &RawSettings) -> anyhow::Res
     let instance = secrets::instance()?;
     let app = App::new(store, clock, limits, access, webhooks, instance, &public_url);
     // The workers hold the store open until the runtime shuts down.
+    tokio::spawn(galley_server::workers::run_clock_observer(app.clone()));
     tokio::spawn(galley_server::workers::run_record_retention(app.clone()));
     tokio::spawn(galley_server::workers::run_search_indexer(app.clone()));
     tokio::spawn(galley_server::workers::run_event_poller(app.clone()));

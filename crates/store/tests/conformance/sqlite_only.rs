@@ -318,7 +318,7 @@ async fn a_migration_counts_media_bytes_and_the_doctor_checks_them() {
     file.execute_batch(
         "DROP INDEX upload_unused; ALTER TABLE upload DROP COLUMN finished_at; \
          ALTER TABLE upload DROP COLUMN used_at; ALTER TABLE account DROP COLUMN media_bytes; \
-         PRAGMA user_version = 6",
+         DROP TABLE clock_guard; PRAGMA user_version = 6",
     )
     .unwrap();
     let store: Shared = Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap());
