@@ -84,12 +84,19 @@ pub(crate) enum Command {
     Convert(ConvertOptions),
     /// Show the effective settings and the source of each.
     Config,
-    /// Check the store: schema version, settings, integrity.
-    Doctor,
+    /// Check the store: schema version, settings, integrity, permissions, clock.
+    Doctor {
+        /// Confirm the present time after the clock has jumped ahead, so that retention continues.
+        #[arg(long)]
+        accept_clock: bool,
+    },
     /// Write a consistent copy of the store to a new file, also while the service runs.
     Backup {
         /// The file to create.
         path: PathBuf,
+        /// Keep the copy even if some of its rows do not match their checksums.
+        #[arg(long)]
+        allow_damaged: bool,
     },
     /// Create a store from a backup.
     Restore(RestoreOptions),
@@ -322,6 +329,9 @@ pub(crate) struct RestoreOptions {
     /// The backup, as a flag.
     #[arg(long, value_name = "PATH", conflicts_with = "path")]
     from: Option<PathBuf>,
+    /// Restore the backup even if it is damaged.
+    #[arg(long)]
+    pub(crate) allow_damaged: bool,
 }
 
 impl RestoreOptions {

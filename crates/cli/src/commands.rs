@@ -23,7 +23,7 @@ use galley_server::Clock as _;
 use galley_store::{
     Account, CredentialKind, SqliteStore, Store,
     postgres::{PostgresOptions, PostgresStore},
-    sqlite::{SchemaPolicy, SqliteOptions},
+    sqlite::{ExposedFile, SchemaPolicy, SqliteOptions},
 };
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
@@ -70,8 +70,12 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let settings = raw.settings()?;
     run_async(async {
         match command {
-            Command::Doctor => doctor::check(&settings, common.json).await,
-            Command::Backup { path } => backup::backup(&settings, &path, common.json).await,
+            Command::Doctor { accept_clock } => {
+                doctor::check(&settings, accept_clock, common.json).await
+            }
+            Command::Backup { path, allow_damaged } => {
+                backup::backup(&settings, &path, allow_damaged, common.json).await
+            }
             Command::Restore(options) => restore::restore(&settings, &options, common.json),
             Command::Migrate(options) => migrate::migrate(&settings, &options, common.json).await,
             Command::Serve { .. } | Command::Config => Ok(ExitCode::SUCCESS),
@@ -192,6 +196,14 @@ fn exists(settings: &Settings) -> bool {
     match &settings.store {
         StoreUrl::Sqlite(path) => path.exists(),
         StoreUrl::Postgres(_) => true,
+    }
+}
+
+/// The files of the store that other users can read or change.
+fn exposed_files(settings: &Settings) -> Vec<ExposedFile> {
+    match &settings.store {
+        StoreUrl::Sqlite(path) => galley_store::sqlite::exposed_files(path),
+        StoreUrl::Postgres(_) => Vec::new(),
     }
 }
 

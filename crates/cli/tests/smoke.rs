@@ -14,9 +14,11 @@ mod service;
 
 mod smoke {
     mod accounts;
+    mod backup;
     mod bad_http;
     mod bad_paths;
     mod canary;
+    mod clock;
     mod convert;
     mod credentials;
     mod earlier;

@@ -20,6 +20,7 @@ mod api {
     mod operations;
     mod read;
     mod render;
+    mod retention;
     mod review;
     mod validate;
     mod webhooks;

@@ -2,13 +2,16 @@
 //! `PostgreSQL` backends. The conformance suite (`tests/conformance.rs`) runs on both; behaviour
 //! that it does not test is not guaranteed.
 
+mod clock_guard;
 mod credential_rotation;
 mod encoding;
 mod endpoint_health;
+mod error;
 mod event_notifier;
 mod id_range;
 mod media_type;
 pub mod migrate;
+mod partial_file;
 pub mod postgres;
 mod records;
 pub mod restore;
@@ -23,6 +26,8 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
+pub use clock_guard::ClockStatus;
+pub use error::{Cause, StoreError};
 pub use event_notifier::EventNotifier;
 pub use records::{
     Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, CreateAccountOutcome,
@@ -434,52 +439,23 @@ pub trait Store: Send + Sync {
         at: Timestamp,
     ) -> Result<RetentionCursor, StoreError>;
 
+    /// Records the present time. Returns whether rows may be deleted by age, which is to be asked
+    /// before each deletion.
+    async fn observe_clock(&self, now: Timestamp) -> Result<ClockStatus, StoreError>;
+
+    /// Like [`Store::observe_clock`], but records nothing; `None` if the schema has no clock guard.
+    async fn check_clock(&self, now: Timestamp) -> Result<Option<ClockStatus>, StoreError>;
+
+    /// Trusts the present time, which an operator has confirmed.
+    async fn accept_clock(&self, now: Timestamp) -> Result<(), StoreError>;
+
     /// Checks that the store can be read and written. May write something that changes no data.
     async fn ping(&self) -> Result<(), StoreError>;
 
     /// Runs the start-up checks and a full integrity check, for `galley doctor`.
     async fn check_integrity(&self) -> Result<Vec<Finding>, StoreError>;
 
-    /// Writes a consistent copy to a new file while the service keeps running.
-    async fn backup(&self, path: &std::path::Path) -> Result<(), StoreError>;
+    /// Writes a consistent copy to a new file while the service keeps running. A copy with damaged
+    /// rows is kept only if that is allowed.
+    async fn backup(&self, path: &std::path::Path, allow_damaged: bool) -> Result<(), StoreError>;
 }
-
-/// A storage failure, classified by what the caller can do about it.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// The write queue is full; nothing was written.
-    #[error("too many writes are queued")]
-    Busy,
-    /// The storage has no space left; nothing was written.
-    #[error("the storage is full")]
-    Full(#[source] Cause),
-    /// The database does not respond; nothing was written.
-    #[error("the database is not available")]
-    Unavailable(#[source] Cause),
-    /// The database failed during a commit; the write may or may not have been applied.
-    #[error("the outcome of the write is unknown")]
-    OutcomeUnknown(#[source] Cause),
-    /// Stored data is not what was written: the disk or the file system has damaged it.
-    #[error("stored data is damaged")]
-    Damaged(#[source] Cause),
-    /// A bug.
-    #[error("the database operation failed")]
-    Failed(#[source] Cause),
-}
-
-impl StoreError {
-    /// A copy of the error for another write of the same batch.
-    pub(crate) fn shared(&self) -> Self {
-        match self {
-            Self::Busy => Self::Busy,
-            Self::Full(cause) => Self::Full(Arc::clone(cause)),
-            Self::Unavailable(cause) => Self::Unavailable(Arc::clone(cause)),
-            Self::OutcomeUnknown(cause) => Self::OutcomeUnknown(Arc::clone(cause)),
-            Self::Damaged(cause) => Self::Damaged(Arc::clone(cause)),
-            Self::Failed(cause) => Self::Failed(Arc::clone(cause)),
-        }
-    }
-}
-
-/// The cause of a [`StoreError`]. Shared, because one cause can fail an entire batch.
-pub type Cause = Arc<dyn std::error::Error + Send + Sync>;

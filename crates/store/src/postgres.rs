@@ -5,6 +5,7 @@ mod accounts;
 mod address;
 mod batch;
 mod changes;
+mod clock_guard;
 mod columns;
 mod create_queue;
 mod credentials;
@@ -43,13 +44,14 @@ use jiff::Timestamp;
 
 use crate::{
     Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, AppendOutcome, Attempt,
-    BeginUploadOutcome, ChangeOutcome, CreateAccountOutcome, CreateOutcome, CreateWebhookOutcome,
-    Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery, DeliveryLease,
-    DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord, IndexProgress,
-    ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook,
-    Page, RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateCredentialOutcome,
-    RotateOutcome, SecretHash, Store, StoreError, StoredSecret, StoredTemplate, TemplateChange,
-    TranslationGroup, Upload, UpsertOutcome, Version, Webhook, WebhookChange,
+    BeginUploadOutcome, ChangeOutcome, ClockStatus, CreateAccountOutcome, CreateOutcome,
+    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery,
+    DeliveryLease, DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord,
+    IndexProgress, ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate,
+    NewUpload, NewWebhook, Page, RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor,
+    RotateCredentialOutcome, RotateOutcome, SecretHash, Store, StoreError, StoredSecret,
+    StoredTemplate, TemplateChange, TranslationGroup, Upload, UpsertOutcome, Version, Webhook,
+    WebhookChange,
     encoding::{LookupKeys, unique_key_hash},
 };
 pub use address::{AddressError, PostgresAddress};
@@ -450,6 +452,18 @@ impl Store for PostgresStore {
         Ok(RetentionCursor { last_key: next, deleted_records: removed, deleted_uploads: uploads })
     }
 
+    async fn observe_clock(&self, now: Timestamp) -> Result<ClockStatus, StoreError> {
+        transact!(self, tx => clock_guard::observe(tx, now))
+    }
+
+    async fn check_clock(&self, now: Timestamp) -> Result<Option<ClockStatus>, StoreError> {
+        clock_guard::check(&self.pools, now).await
+    }
+
+    async fn accept_clock(&self, now: Timestamp) -> Result<(), StoreError> {
+        transact!(self, tx => clock_guard::accept(tx, now))
+    }
+
     async fn ping(&self) -> Result<(), StoreError> {
         maintenance::check_ready(&self.pools).await
     }
@@ -458,7 +472,7 @@ impl Store for PostgresStore {
         maintenance::check_integrity(&self.address).await
     }
 
-    async fn backup(&self, _: &Path) -> Result<(), StoreError> {
+    async fn backup(&self, _: &Path, _: bool) -> Result<(), StoreError> {
         Err(StoreError::Failed(Arc::new(BackupUnsupported)))
     }
 }

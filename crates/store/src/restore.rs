@@ -3,28 +3,15 @@
 //! The backup is checked, written to a temporary file beside the store, and then renamed, so that
 //! the store appears complete or not at all.
 
-use std::{
-    fs::{File, OpenOptions, TryLockError},
-    io,
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use rustix::{
-    fs::{CWD, RenameFlags, renameat_with},
-    io::Errno,
-};
 
 use crate::{
     StoreError,
-    sqlite::{checksum, connection, schema, store_files::with_suffix},
+    partial_file::{PartialFile, PartialFileError, with_suffix},
+    sqlite::{backup::find_damage, connection, schema, store_files::STORE_FILE_SUFFIXES},
 };
-
-/// Suffixes of all files that belong to a store. Leftover files of another store would be taken for
-/// its own.
-const STORE_FILE_SUFFIXES: [&str; 8] =
-    ["", "-wal", "-shm", "-journal", "-search", "-search-wal", "-search-shm", "-search-journal"];
 
 /// Suffix of the temporary file.
 const TEMPORARY_SUFFIX: &str = ".restoring";
@@ -74,39 +61,34 @@ pub enum RestoreError {
     Write(PathBuf, #[source] StoreError),
 }
 
-/// Checks the backup, copies it to a temporary file beside the store, and renames that file.
-pub fn restore(backup: &Path, store: &Path) -> Result<Restored, RestoreError> {
+impl From<PartialFileError> for RestoreError {
+    fn from(error: PartialFileError) -> Self {
+        match error {
+            PartialFileError::InProgress(path) => Self::InProgress(path),
+            PartialFileError::Exists(path) => Self::Occupied(vec![path]),
+            PartialFileError::Write(path, error) => Self::Write(path, unavailable(error)),
+        }
+    }
+}
+
+/// Checks the backup, copies it to a temporary file beside the store, and renames that file. Restores
+/// a damaged backup only if that is allowed.
+pub fn restore(backup: &Path, store: &Path, allow_damaged: bool) -> Result<Restored, RestoreError> {
     refuse_occupied(store)?;
     let unusable = |error: StoreError| RestoreError::Backup(backup.to_owned(), error);
     let source = connection::open_to_copy(backup).map_err(unusable)?;
-    let integrity = check_integrity(&source).map_err(|error| unusable(error.into()))?;
-    if integrity != "ok" {
-        return Err(RestoreError::Damaged { path: backup.to_owned(), error: integrity });
+    if let Some(error) = find_damage(&source).map_err(unusable)?
+        && !allow_damaged
+    {
+        return Err(RestoreError::Damaged { path: backup.to_owned(), error });
     }
     let schema = schema::version(&source).map_err(unusable)?;
-    if schema == schema::newest() {
-        let (damaged, rows) = checksum::damaged_rows(&source).map_err(unusable)?;
-        if damaged > 0 {
-            let error = format!("{damaged} rows do not match their checksums: {}", rows.join(", "));
-            return Err(RestoreError::Damaged { path: backup.to_owned(), error });
-        }
-    }
-    let temporary = with_suffix(store, TEMPORARY_SUFFIX);
-    let failed = |error: StoreError| RestoreError::Write(temporary.clone(), error);
-    let file = lock_temporary(&temporary)?;
-    let written = write(&source, &temporary, &file).map_err(failed).and_then(|counts| {
-        // A service may have been started since the first check.
-        refuse_occupied(store)?;
-        rename_without_replacing(&temporary, store)?;
-        Ok(counts)
-    });
-    let counts = written.inspect_err(|_| {
-        // An incomplete store is of no use.
-        let _ = std::fs::remove_file(&temporary);
-    })?;
-    File::open(directory(store))
-        .and_then(|directory| directory.sync_all())
-        .map_err(|error| RestoreError::Write(store.to_owned(), unavailable(error)))?;
+    let temporary = PartialFile::lock(with_suffix(store, TEMPORARY_SUFFIX))?;
+    let failed = |error| RestoreError::Write(temporary.path().to_owned(), error);
+    let counts = write(&source, temporary.path()).map_err(failed)?;
+    // A service may have been started since the first check.
+    refuse_occupied(store)?;
+    temporary.persist(store)?;
     Ok(Restored { counts, schema, newest_schema: schema::newest() })
 }
 
@@ -119,54 +101,12 @@ fn refuse_occupied(store: &Path) -> Result<(), RestoreError> {
     if existing.is_empty() { Ok(()) } else { Err(RestoreError::Occupied(existing)) }
 }
 
-/// Renames the temporary file to the store without replacing one that a service creates at the same
-/// time. File systems without such a rename get a plain one.
-fn rename_without_replacing(temporary: &Path, store: &Path) -> Result<(), RestoreError> {
-    let renamed = match renameat_with(CWD, temporary, CWD, store, RenameFlags::NOREPLACE) {
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => std::fs::rename(temporary, store),
-        Err(Errno::EXIST) => return Err(RestoreError::Occupied(vec![store.to_owned()])),
-        renamed => renamed.map_err(io::Error::from),
-    };
-    renamed.map_err(|error| RestoreError::Write(store.to_owned(), unavailable(error)))
-}
-
-/// The first error of SQLite's integrity check, or `ok`.
-fn check_integrity(source: &Connection) -> rusqlite::Result<String> {
-    source.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
-}
-
-/// Creates and locks the temporary file, or reuses the one that a killed restore left behind.
-fn lock_temporary(path: &Path) -> Result<File, RestoreError> {
-    let failed = |error| RestoreError::Write(path.to_owned(), unavailable(error));
-    let mut options = OpenOptions::new();
-    let file = options.write(true).create(true).truncate(false).mode(0o600).open(path);
-    let file = file.map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(RestoreError::InProgress(path.to_owned())),
-        Err(TryLockError::Error(error)) => return Err(failed(error)),
-    }
-    // Another restore may have renamed the file to its store before it released the lock: then this
-    // process must not write to it.
-    let (locked, current) = (file.metadata().map_err(failed)?, path.metadata());
-    if current.map_or(true, |it| (it.dev(), it.ino()) != (locked.dev(), locked.ino())) {
-        return Err(RestoreError::InProgress(path.to_owned()));
-    }
-    file.set_len(0).map_err(failed)?;
-    Ok(file)
-}
-
-/// Copies the backup, including its WAL, into the file and syncs it. Returns the row counts.
-fn write(
-    source: &Connection,
-    path: &Path,
-    file: &File,
-) -> Result<Vec<(&'static str, u64)>, StoreError> {
+/// Copies the backup, including its WAL, into the file. Returns the row counts.
+fn write(source: &Connection, path: &Path) -> Result<Vec<(&'static str, u64)>, StoreError> {
     let name = path
         .to_str()
-        .ok_or_else(|| unavailable(io::Error::other("the path of a store must be UTF-8")))?;
+        .ok_or_else(|| unavailable(std::io::Error::other("the path of a store must be UTF-8")))?;
     source.execute("VACUUM INTO ?1", [name])?;
-    file.sync_all().map_err(unavailable)?;
     let restored = connection::open_to_copy(path)?;
     let mut counts = Vec::new();
     for (label, query) in COUNTS {
@@ -179,33 +119,6 @@ fn write(
     Ok(counts)
 }
 
-fn unavailable(error: io::Error) -> StoreError {
+fn unavailable(error: std::io::Error) -> StoreError {
     StoreError::Unavailable(std::sync::Arc::new(error))
-}
-
-fn directory(store: &Path) -> &Path {
-    match store.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_store_created_during_the_restore_is_not_replaced() {
-        let dir = tempfile::tempdir().unwrap();
-        let (temporary, store) = (dir.path().join("temporary"), dir.path().join("galley.db"));
-        std::fs::write(&temporary, "copy").unwrap();
-        std::fs::write(&store, "precious").unwrap();
-        let error = rename_without_replacing(&temporary, &store).unwrap_err();
-        assert!(matches!(&error, RestoreError::Occupied(files) if *files == [store.clone()]));
-        assert_eq!(std::fs::read(&store).unwrap(), b"precious");
-        std::fs::remove_file(&store).unwrap();
-        rename_without_replacing(&temporary, &store).unwrap();
-        assert_eq!(std::fs::read(&store).unwrap(), b"copy");
-        assert!(!temporary.exists());
-    }
 }

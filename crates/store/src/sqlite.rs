@@ -2,9 +2,11 @@
 //! concurrent readers.
 
 mod accounts;
+pub(crate) mod backup;
 mod changes;
 mod checkpoint;
 pub(crate) mod checksum;
+mod clock_guard;
 mod columns;
 pub(crate) mod connection;
 mod credentials;
@@ -17,6 +19,7 @@ mod list;
 mod maintenance;
 mod media;
 mod open;
+mod open_files;
 pub(crate) mod options;
 mod point_readers;
 mod reader_pool;
@@ -43,43 +46,25 @@ use galley_domain::{
     template::{Review, edit::Edit, lifecycle::Trigger, message_text::MessageText},
 };
 use jiff::Timestamp;
-use tokio::sync::Semaphore;
 
 use crate::{
     Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, AppendOutcome, Attempt,
-    BeginUploadOutcome, ChangeOutcome, CreateAccountOutcome, CreateOutcome, CreateWebhookOutcome,
-    Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery, DeliveryLease,
-    DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord, IndexProgress,
-    ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook,
-    Page, RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateCredentialOutcome,
-    RotateOutcome, SecretHash, Store, StoreError, StoredSecret, StoredTemplate, TemplateChange,
-    TranslationGroup, Upload, UpsertOutcome, Version, Webhook, WebhookChange,
+    BeginUploadOutcome, ChangeOutcome, ClockStatus, CreateAccountOutcome, CreateOutcome,
+    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery,
+    DeliveryLease, DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord,
+    IndexProgress, ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate,
+    NewUpload, NewWebhook, Page, RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor,
+    RotateCredentialOutcome, RotateOutcome, SecretHash, Store, StoreError, StoredSecret,
+    StoredTemplate, TemplateChange, TranslationGroup, Upload, UpsertOutcome, Version, Webhook,
+    WebhookChange,
     encoding::{LookupKeys, unique_key_hash},
 };
-use disk_space::DiskSpace;
+pub use open::SqliteStore;
 pub use options::{Acknowledge, SchemaPolicy, SqliteOptions};
-use point_readers::PointReaders;
 use reader_pool::ReaderPool;
-use store_files::StoreFiles;
-use write_health::WriteHealth;
-use writer::Writer;
+pub use store_files::{ExposedFile, exposed_files};
 
 type Result<T> = std::result::Result<T, StoreError>;
-
-/// A store in one SQLite file, with its search index in a second file beside it.
-pub struct SqliteStore {
-    // Dropped before the writer, so that the writer's connection is the last to close and
-    // checkpoints the whole WAL.
-    readers: Arc<ReaderPool>,
-    point_readers: Arc<PointReaders>,
-    event_notifier: Arc<EventNotifier>,
-    /// Limits how many upload chunks are queued for the writer.
-    upload_permits: Semaphore,
-    files: Arc<StoreFiles>,
-    space: Arc<DiskSpace>,
-    write_health: Arc<WriteHealth>,
-    writer: Writer,
-}
 
 #[async_trait]
 impl Store for SqliteStore {
@@ -474,6 +459,18 @@ impl Store for SqliteStore {
         self.delete_next_expired_records(from, at).await
     }
 
+    async fn observe_clock(&self, now: Timestamp) -> Result<ClockStatus> {
+        self.observe_time(now).await
+    }
+
+    async fn check_clock(&self, now: Timestamp) -> Result<Option<ClockStatus>> {
+        self.readers.read(|connection| clock_guard::check(connection, now))
+    }
+
+    async fn accept_clock(&self, now: Timestamp) -> Result<()> {
+        self.writer.write_for_operator(move |batch| clock_guard::accept(batch, now)).await
+    }
+
     async fn ping(&self) -> Result<()> {
         self.check_ready().await
     }
@@ -482,7 +479,7 @@ impl Store for SqliteStore {
         self.readers.read(maintenance::check_integrity)
     }
 
-    async fn backup(&self, path: &Path) -> Result<()> {
-        self.readers.read(|connection| maintenance::backup(connection, path))
+    async fn backup(&self, path: &Path, allow_damaged: bool) -> Result<()> {
+        self.readers.read(|connection| backup::backup(connection, path, allow_damaged))
     }
 }

@@ -7,6 +7,7 @@ mod conformance {
     #[cfg(feature = "postgres-suite")]
     mod batches;
     pub(crate) mod changes;
+    pub(crate) mod clock;
     pub(crate) mod credentials;
     mod damage;
     pub(crate) mod deliveries;
@@ -181,6 +182,14 @@ macro_rules! conformance {
                 files_of_a_disabled_account_are_not_served,
                 an_unreferenced_upload_can_be_cancelled,
                 a_file_that_is_not_of_the_declared_type_is_deleted,
+            }
+            clock {
+                a_jump_ahead_is_trusted_after_a_day_of_observations,
+                checking_the_clock_records_nothing,
+                an_accepted_time_is_trusted,
+                a_corrected_clock_is_trusted_and_the_jump_forgotten,
+                concurrent_observations_of_a_new_store_are_all_trusted,
+                an_instance_with_a_wrong_clock_is_not_trusted_beside_one_that_is_right,
             }
             accounts {
                 an_account_is_created_completely_or_not_at_all,

@@ -10,14 +10,16 @@ use crate::{settings::Settings, table};
 pub(super) async fn backup(
     settings: &Settings,
     path: &Path,
+    allow_damaged: bool,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    if path.exists() {
+    // Also a symbolic link, whether its target exists or not: a backup never follows one.
+    if path.symlink_metadata().is_ok() {
         bail!("{} already exists; a backup needs a new file", path.display());
     }
     let store = super::open_existing(settings, SchemaPolicy::Keep).await?;
     store
-        .backup(path)
+        .backup(path, allow_damaged)
         .await
         .with_context(|| format!("the backup {} could not be written", path.display()))?;
     let bytes = std::fs::metadata(path)?.len();

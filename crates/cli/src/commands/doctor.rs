@@ -1,21 +1,39 @@
-//! `galley doctor`: runs the start-up checks and a full integrity check of the store.
+//! `galley doctor`: runs the start-up checks and a full check of the store, its permissions and its
+//! clock guard. With `--accept-clock`, it confirms the present time first.
 
 use std::process::ExitCode;
 
-use galley_store::sqlite::SchemaPolicy;
+use anyhow::bail;
+use galley_server::Clock as _;
+use galley_store::{ClockStatus, Finding, Store, sqlite::SchemaPolicy};
+use jiff::Timestamp;
 
 use super::plain_secrets;
-use crate::{settings::Settings, table};
+use crate::{
+    clock::SystemClock,
+    settings::{Settings, StoreUrl},
+    table,
+};
 
 const GOOD: &str = "good";
 /// A decision of the operator that weakens the protection of data, but no fault of the store.
 const WARNING: &str = "WARNING";
 const BAD: &str = "BAD";
 
-pub(super) async fn check(settings: &Settings, json: bool) -> anyhow::Result<ExitCode> {
+pub(super) async fn check(
+    settings: &Settings,
+    accept_clock: bool,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
     // Opening the store runs the start-up checks.
     let store = super::open_existing(settings, SchemaPolicy::Keep).await?;
-    let findings = store.check_integrity().await?;
+    let now = SystemClock::new().now();
+    if accept_clock {
+        accept(&*store, now).await?;
+    }
+    let mut findings = store.check_integrity().await?;
+    findings.extend(permissions(settings));
+    findings.extend(store.check_clock(now).await?.map(|status| clock(status, now)));
     let mut rows: Vec<_> = findings
         .into_iter()
         .map(|it| (it.subject, it.detail, if it.ok { GOOD } else { BAD }))
@@ -33,4 +51,41 @@ pub(super) async fn check(settings: &Settings, json: bool) -> anyhow::Result<Exi
         .map(|(subject, seen, verdict)| vec![subject.into(), seen.into(), verdict.into()]);
     table::print(json, &["subject", "seen", "verdict"], rows.collect());
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn accept(store: &dyn Store, now: Timestamp) -> anyhow::Result<()> {
+    if store.check_clock(now).await?.is_none() {
+        bail!(
+            "the store has an older schema, which records no time: start `galley serve` once, then \
+             run the command again"
+        );
+    }
+    Ok(store.accept_clock(now).await?)
+}
+
+/// Good also while the time is unconfirmed: the guard works, and the store is not damaged.
+fn clock(status: ClockStatus, now: Timestamp) -> Finding {
+    let detail = match status {
+        ClockStatus::Trusted => "trusted".to_owned(),
+        ClockStatus::Unconfirmed { trusted_at, remaining } => format!(
+            "it shows {now:.0}, the last trusted time is {trusted_at:.0}: nothing is deleted by age \
+             until the service has run for another {}. If the clock is right, confirm it with \
+             --accept-clock",
+            hours_and_minutes(remaining.as_mins())
+        ),
+    };
+    Finding { subject: "clock", detail, ok: true }
+}
+
+fn hours_and_minutes(minutes: i64) -> String {
+    format!("{} h {} min", minutes / 60, minutes % 60)
+}
+
+fn permissions(settings: &Settings) -> Option<Finding> {
+    let StoreUrl::Sqlite(_) = &settings.store else { return None };
+    let exposed = super::exposed_files(settings);
+    let ok = exposed.is_empty();
+    let exposed: Vec<String> = exposed.iter().map(ToString::to_string).collect();
+    let detail = if ok { "only the owner has access".to_owned() } else { exposed.join("; ") };
+    Some(Finding { subject: "permissions", detail, ok })
 }

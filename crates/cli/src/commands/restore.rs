@@ -29,7 +29,7 @@ pub(super) fn restore(
             quoted(format_args!("sqlite:{}", backup.display()))
         );
     };
-    let restored = match restore_store(&backup, store) {
+    let restored = match restore_store(&backup, store, options.allow_damaged) {
         Ok(restored) => restored,
         Err(RestoreError::Occupied(files)) => {
             let files: Vec<String> = files.iter().map(|it| quoted(it.display())).collect();

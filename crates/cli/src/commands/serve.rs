@@ -41,6 +41,9 @@ pub(super) async fn serve(
         ..SqliteOptions::default()
     };
     let store = super::open(settings, options).await?;
+    for exposed in super::exposed_files(settings) {
+        tracing::warn!("{exposed}");
+    }
     let clock = Arc::new(SystemClock::new());
     first_run::prepare(&*store, &settings.bootstrap, &address.to_string(), clock.now()).await?;
     tokio::spawn(plain_secrets::log(Arc::clone(&store), settings.webhooks.keyring.clone()));
@@ -82,6 +85,7 @@ fn start_workers(app: &App, settings: &Settings) -> Option<JoinHandle<()>> {
     let app = || app.clone();
     let kept = settings.webhooks.events_kept;
     let event_retention = move |app| workers::run_event_retention(app, kept);
+    tokio::spawn(run_supervised(app(), Worker::ClockObserver, workers::run_clock_observer));
     tokio::spawn(run_supervised(app(), Worker::RecordRetention, workers::run_record_retention));
     tokio::spawn(run_supervised(app(), Worker::SearchIndexer, workers::run_search_indexer));
     tokio::spawn(run_supervised(app(), Worker::EventPoller, workers::run_event_poller));

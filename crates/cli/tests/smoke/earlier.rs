@@ -1,5 +1,7 @@
 //! The current release opens SQLite files of earlier releases and works with their content.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use crate::{
     earlier::Earlier,
     service::{GALLEY, Launch, command, galley_json},
@@ -9,7 +11,10 @@ use crate::{
 fn upgrade(release: &str) {
     let dir = tempfile::tempdir().unwrap();
     let earlier = Earlier::release(release);
-    let file = rusqlite::Connection::open(dir.path().join("galley.db")).unwrap();
+    let path = dir.path().join("galley.db");
+    let file = rusqlite::Connection::open(&path).unwrap();
+    // As every release creates it.
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     file.execute_batch(&earlier.statements).unwrap();
     // Idempotency records expire after a day: make them look recent.
     file.execute("UPDATE idempotency SET created_at = unixepoch() * 1000", []).unwrap();

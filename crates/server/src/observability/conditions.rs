@@ -39,6 +39,23 @@ impl Conditions {
         former.is_none_or(|it| it.severity != severity || it.detail != condition.detail)
     }
 
+    /// Sets the condition with this name unless it is set already. Returns whether it is new.
+    pub(crate) fn set_if_absent(
+        &self,
+        name: &'static str,
+        severity: Severity,
+        detail: &str,
+    ) -> bool {
+        let mut conditions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = !conditions.contains_key(name);
+        conditions.entry(name).or_insert_with(|| Condition {
+            name,
+            detail: detail.to_owned(),
+            severity,
+        });
+        is_new
+    }
+
     /// Removes the condition with this name. Returns whether it was set.
     pub(crate) fn clear(&self, name: &'static str) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(name).is_some()

@@ -6,6 +6,7 @@ use std::time::Duration;
 use galley_store::RetentionCursor;
 use jiff::{SignedDuration, Timestamp};
 
+use super::clock_guard::observe_clock;
 use crate::{api::request_context::request_count, app::App};
 
 /// Pause between two batches of a sweep.
@@ -14,36 +15,45 @@ const BATCH_INTERVAL: Duration = Duration::from_millis(200);
 /// Pause between two sweeps.
 const SWEEP_INTERVAL: Duration = Duration::from_mins(15);
 
-/// Deletes expired idempotency records in small batches. Retries a failed batch with the next one.
+/// Deletes expired idempotency records, uploads and files in small batches. Retries a failed batch
+/// with the next one.
 pub async fn run_record_retention(app: App) {
     let mut sweep = RetentionCursor::default();
     loop {
-        match app.store().delete_expired_records(sweep, app.clock().now()).await {
-            Ok(next) => sweep = next,
-            Err(error) => {
-                tracing::warn!(%error, "expired idempotency records could not be deleted");
-            }
-        }
+        sweep = delete_expired_records(&app, sweep).await;
         tokio::time::sleep(if sweep.last_key.is_some() { BATCH_INTERVAL } else { SWEEP_INTERVAL })
             .await;
     }
 }
 
+/// Deletes the next batch of expired records, unless the clock is not trusted. Returns where to
+/// continue.
+pub async fn delete_expired_records(app: &App, sweep: RetentionCursor) -> RetentionCursor {
+    let Some(now) = observe_clock(app).await else { return RetentionCursor::default() };
+    app.store().delete_expired_records(sweep, now).await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "expired idempotency records could not be deleted");
+        sweep
+    })
+}
+
 /// Deletes events older than `retention` in small batches.
 pub async fn run_event_retention(app: App, retention: Duration) {
     loop {
-        let retention = SignedDuration::try_from(retention).unwrap_or(SignedDuration::MAX);
-        let cutoff = app.clock().now().checked_sub(retention).unwrap_or(Timestamp::MIN);
-        let pause = match app.store().delete_expired_events(cutoff).await {
-            Ok(0) => SWEEP_INTERVAL,
-            Ok(_) => BATCH_INTERVAL,
-            Err(error) => {
-                tracing::warn!(%error, "expired events could not be deleted");
-                SWEEP_INTERVAL
-            }
-        };
-        tokio::time::sleep(pause).await;
+        let deleted = delete_expired_events(&app, retention).await;
+        tokio::time::sleep(if deleted > 0 { BATCH_INTERVAL } else { SWEEP_INTERVAL }).await;
     }
+}
+
+/// Deletes a batch of events older than `retention`, unless the clock is not trusted. Returns how
+/// many rows it deleted.
+pub async fn delete_expired_events(app: &App, retention: Duration) -> usize {
+    let Some(now) = observe_clock(app).await else { return 0 };
+    let retention = SignedDuration::try_from(retention).unwrap_or(SignedDuration::MAX);
+    let cutoff = now.checked_sub(retention).unwrap_or(Timestamp::MIN);
+    app.store().delete_expired_events(cutoff).await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "expired events could not be deleted");
+        0
+    })
 }
 
 /// Upper bound for how long subscribers do not see events committed by other processes.

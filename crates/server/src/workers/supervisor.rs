@@ -29,6 +29,8 @@ const HEALTHY_AFTER: Duration = Duration::from_mins(1);
 /// A background worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Worker {
+    /// Records the time.
+    ClockObserver,
     /// Delivers events to webhook endpoints.
     DeliveryScheduler,
     /// Polls for events of other processes.
@@ -45,6 +47,7 @@ impl Worker {
     /// The value of the metric label `worker`.
     fn as_str(self) -> &'static str {
         match self {
+            Self::ClockObserver => "clock_observer",
             Self::DeliveryScheduler => "delivery_scheduler",
             Self::EventPoller => "event_poller",
             Self::EventRetention => "event_retention",
@@ -56,6 +59,7 @@ impl Worker {
     /// The name of the worker's condition in `/readyz`.
     fn condition(self) -> &'static str {
         match self {
+            Self::ClockObserver => "worker-clock-observer",
             Self::DeliveryScheduler => "worker-delivery-scheduler",
             Self::EventPoller => "worker-event-poller",
             Self::EventRetention => "worker-event-retention",
@@ -67,6 +71,7 @@ impl Worker {
     /// What does not happen while the worker is down.
     fn effect(self) -> &'static str {
         match self {
+            Self::ClockObserver => "jumps of the clock are noticed late",
             Self::DeliveryScheduler => "webhook events are not delivered",
             Self::EventPoller => "events of other processes are noticed late",
             Self::EventRetention => "expired events are not deleted",

@@ -16,13 +16,13 @@ use galley_domain::{
 use galley_server::Limits;
 use galley_store::{
     Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, AppendOutcome, Attempt,
-    BeginUploadOutcome, ChangeOutcome, CreateAccountOutcome, CreateOutcome, CreateWebhookOutcome,
-    Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery, DeliveryLease,
-    DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord, IndexProgress,
-    ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook,
-    Page, RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateCredentialOutcome,
-    RotateOutcome, SecretHash, Store, StoreError, StoredSecret, StoredTemplate, TemplateChange,
-    Upload, UpsertOutcome, Version, Webhook, WebhookChange,
+    BeginUploadOutcome, ChangeOutcome, ClockStatus, CreateAccountOutcome, CreateOutcome,
+    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, DeleteOutcome, Delivery,
+    DeliveryLease, DeliveryQuery, DueWebhooks, EventNotifier, Feed, Finding, IdempotencyRecord,
+    IndexProgress, ListQuery, Media, NameConflict, NewAccount, NewCredential, NewTemplate,
+    NewUpload, NewWebhook, Page, RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor,
+    RotateCredentialOutcome, RotateOutcome, SecretHash, Store, StoreError, StoredSecret,
+    StoredTemplate, TemplateChange, Upload, UpsertOutcome, Version, Webhook, WebhookChange,
 };
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -202,9 +202,12 @@ with_faults! {
     credential(kind: CredentialKind, hash: SecretHash) -> Option<Credential>;
     credential_epoch() -> u64;
     delete_expired_records(from: RetentionCursor, at: Timestamp) -> RetentionCursor;
+    observe_clock(now: Timestamp) -> ClockStatus;
+    check_clock(now: Timestamp) -> Option<ClockStatus>;
+    accept_clock(now: Timestamp) -> ();
     ping() -> ();
     check_integrity() -> Vec<Finding>;
-    backup<'path>(path: &'path Path) -> ();
+    backup<'path>(path: &'path Path, allow_damaged: bool) -> ();
 }
 
 pub(super) async fn start(limits: Limits) -> (TestApp, Arc<Faults>) {

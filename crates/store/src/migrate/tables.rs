@@ -55,7 +55,7 @@ const ACCOUNTS: &str = "(SELECT account.*, coalesce(newest, 0) AS last_template 
      ON owner = account.id)";
 
 /// The tables to copy. Referenced tables come before those that reference them.
-pub(super) static TABLES: [Table; 14] = [
+pub(super) static TABLES: [Table; 15] = [
     Table::new(
         "account",
         1,
@@ -215,6 +215,7 @@ pub(super) static TABLES: [Table; 14] = [
     )
     .with_generated_id("number"),
     Table::new("upload_chunk", 2, &["upload", "place", "bytes"]),
+    Table::new("clock_guard", 1, &["position", "at", "observed_ms"]),
 ];
 
 /// The tables that are not copied, and why.

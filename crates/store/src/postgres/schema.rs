@@ -16,7 +16,10 @@ use crate::{
 };
 
 /// All migrations, oldest first. The schema version is the number of applied migrations.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/postgres/0001_all.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/postgres/0001_all.sql"),
+    include_str!("../../migrations/postgres/0002_clock_guard.sql"),
+];
 
 /// The oldest supported PostgreSQL, as `server_version_num`.
 const MIN_SERVER_VERSION: u32 = 150_000;

@@ -7,6 +7,7 @@
 //! reads from the WAL.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{
         Arc,
@@ -47,8 +48,11 @@ impl Checkpointer {
         let done = Arc::clone(&finished);
         let work = move || {
             while let Ok(()) = requests.recv() {
-                if let Err(error) = checkpoint(&connection) {
-                    tracing::warn!(%error, "WAL checkpoint failed");
+                // A panic must not end the thread, or the WAL would grow without bounds.
+                match catch_unwind(AssertUnwindSafe(|| checkpoint(&connection))) {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => tracing::warn!(%error, "WAL checkpoint failed"),
+                    Err(_) => tracing::error!("WAL checkpoint panicked"),
                 }
                 done.store(true, Ordering::Release);
             }

@@ -18,8 +18,10 @@ use std::{
 
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 
-use super::store_files::with_suffix;
-use crate::StoreError;
+use crate::{
+    StoreError,
+    partial_file::{directory, with_suffix},
+};
 
 /// Suffix of the reserve file.
 const RESERVE_SUFFIX: &str = "-reserve";
@@ -115,8 +117,7 @@ impl DiskSpace {
     }
 
     fn free_bytes(&self) -> io::Result<u64> {
-        let directory = self.path.parent().filter(|parent| *parent != Path::new(""));
-        let disk = statvfs(directory.unwrap_or(Path::new(".")))?;
+        let disk = statvfs(directory(&self.path))?;
         Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
     }
 }

@@ -1,11 +1,9 @@
-//! Deletes expired records, checks integrity and writes backups.
-
-use std::{path::Path, sync::Arc};
+//! Deletes expired records and checks integrity.
 
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
-use super::{SqliteStore, checksum, connection, schema, writer::Batch};
+use super::{SqliteStore, checksum, schema, writer::Batch};
 use crate::{Finding, RetentionCursor, StoreError, encoding::idempotency_cutoff};
 
 /// Number of idempotency records that one scan reads.
@@ -168,23 +166,4 @@ fn check_translations_and_media(connection: &Connection) -> Result<[Finding; 3],
         count_finding("media", incomplete_files, "file", "incomplete"),
         count_finding("media quota", miscounted_accounts, "account", "miscounted"),
     ])
-}
-
-/// Copies all committed data into a new file, in one read transaction.
-pub(super) fn backup(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    let failed = |error| StoreError::Unavailable(Arc::new(error));
-    let Some(name) = path.to_str() else {
-        return Err(failed(std::io::Error::other("the path of a backup must be UTF-8")));
-    };
-    if path.exists() {
-        return Err(failed(std::io::ErrorKind::AlreadyExists.into()));
-    }
-    connection::create_private(path)?;
-    // VACUUM INTO accepts an empty file and never blocks a writer, but it does not sync the file.
-    if let Err(error) = connection.execute("VACUUM INTO ?1", [name]) {
-        // An incomplete backup could be mistaken for a complete one.
-        let _ = std::fs::remove_file(path);
-        return Err(error.into());
-    }
-    std::fs::File::open(path).and_then(|copy| copy.sync_all()).map_err(failed)
 }

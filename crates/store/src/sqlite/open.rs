@@ -6,16 +6,31 @@ use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
 use super::{
-    SqliteOptions, SqliteStore, connection,
+    SqliteOptions, connection,
     disk_space::DiskSpace,
+    open_files::OpenFiles,
     point_readers::PointReaders,
     reader_pool::{self, ReaderPool},
-    store_files::StoreFiles,
     uploads,
     write_health::WriteHealth,
     writer::{Writer, WriterShared},
 };
 use crate::{EventNotifier, StoreError};
+
+/// A store in one SQLite file, with its search index in a second file beside it.
+pub struct SqliteStore {
+    // Dropped before the writer, so that the writer's connection is the last to close and
+    // checkpoints the whole WAL.
+    pub(super) readers: Arc<ReaderPool>,
+    pub(super) point_readers: Arc<PointReaders>,
+    pub(super) event_notifier: Arc<EventNotifier>,
+    /// Limits how many upload chunks are queued for the writer.
+    pub(super) upload_permits: Semaphore,
+    pub(super) files: Arc<OpenFiles>,
+    pub(super) space: Arc<DiskSpace>,
+    pub(super) write_health: Arc<WriteHealth>,
+    pub(super) writer: Writer,
+}
 
 impl SqliteStore {
     /// Opens the file. Creates and migrates it as the options allow. Refuses to run with a SQLite
@@ -34,7 +49,7 @@ impl SqliteStore {
         }
         let connection = opened?;
         space.restore_reserve();
-        let files = Arc::new(StoreFiles::of(path)?);
+        let files = Arc::new(OpenFiles::of(path)?);
         let point_readers = Arc::new(PointReaders::of(Arc::clone(&files)));
         let event_notifier = Arc::<EventNotifier>::default();
         let write_health = Arc::new(WriteHealth::new());

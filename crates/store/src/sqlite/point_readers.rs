@@ -20,7 +20,7 @@ use std::{
 use galley_domain::id::{AccountId, TemplateId};
 use rusqlite::Connection;
 
-use super::{store_files::StoreFiles, template_cache::TemplateCache, templates};
+use super::{open_files::OpenFiles, template_cache::TemplateCache, templates};
 use crate::{StoreError, StoredTemplate};
 
 /// How often to poll for commits of other processes.
@@ -28,7 +28,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The connections of point reads, and the cache of what they read.
 pub(super) struct PointReaders {
-    files: Arc<StoreFiles>,
+    files: Arc<OpenFiles>,
     idle: Mutex<Vec<Reader>>,
     /// Twice the number of known commits, plus one while a commit is in progress.
     commits: AtomicU64,
@@ -52,7 +52,7 @@ struct CommitPoller {
 }
 
 impl PointReaders {
-    pub(super) fn of(files: Arc<StoreFiles>) -> Self {
+    pub(super) fn of(files: Arc<OpenFiles>) -> Self {
         Self {
             files,
             idle: Mutex::default(),
@@ -158,7 +158,7 @@ fn is_committing(commits: u64) -> bool {
 
 impl CommitPoller {
     /// Whether this or another process has committed since the last poll.
-    fn has_new_commits(&mut self, files: &StoreFiles) -> Result<bool, StoreError> {
+    fn has_new_commits(&mut self, files: &OpenFiles) -> Result<bool, StoreError> {
         let connection = match &self.connection {
             Some(connection) => connection,
             None => self.connection.insert(files.open_for_reading()?),
@@ -202,7 +202,7 @@ mod tests {
                 "PRAGMA journal_mode = wal; CREATE TABLE t (n); INSERT INTO t VALUES (1)",
             )
             .unwrap();
-        let point_readers = PointReaders::of(Arc::new(StoreFiles::of(&path).unwrap()));
+        let point_readers = PointReaders::of(Arc::new(OpenFiles::of(&path).unwrap()));
         let read = || {
             let select = |connection: &Connection| {
                 Ok(connection.query_row("SELECT n FROM t", [], |row| row.get::<_, i64>(0))?)

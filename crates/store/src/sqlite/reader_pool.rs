@@ -13,11 +13,10 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::Semaphore;
 
 use super::{
-    connection, list, search,
-    search_indexer::SearchIndexer,
-    store_files::{SEARCH_INDEX_SUFFIX, StoreFiles, with_suffix},
+    connection, list, open_files::OpenFiles, search, search_indexer::SearchIndexer,
+    store_files::SEARCH_INDEX_SUFFIX,
 };
-use crate::{IndexProgress, ListQuery, Page, StoreError};
+use crate::{IndexProgress, ListQuery, Page, StoreError, partial_file::with_suffix};
 
 /// Maximum number of concurrent longer reads, and of idle connections per file. More reads would
 /// only wait for the disk and hold memory.
@@ -29,7 +28,7 @@ const MAX_MEDIA_READS: usize = 4;
 
 /// Read connections to a store and to its search index.
 pub(super) struct ReaderPool {
-    files: Arc<StoreFiles>,
+    files: Arc<OpenFiles>,
     store: ConnectionPool,
     index: ConnectionPool,
     index_path: PathBuf,
@@ -41,7 +40,7 @@ pub(super) struct ReaderPool {
 }
 
 impl ReaderPool {
-    pub(super) fn of(store: &Path, files: Arc<StoreFiles>) -> Self {
+    pub(super) fn of(store: &Path, files: Arc<OpenFiles>) -> Self {
         Self {
             files,
             store: ConnectionPool::default(),

@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0006_wording.sql"),
     include_str!("../../migrations/sqlite/0007_media.sql"),
     include_str!("../../migrations/sqlite/0008_checksums.sql"),
+    include_str!("../../migrations/sqlite/0009_clock_guard.sql"),
 ];
 
 /// The schema version that this program writes.
@@ -145,6 +146,23 @@ mod tests {
             )
             .unwrap();
         assert_eq!((group, limit), (None, None), "no translation group and no limits");
+    }
+
+    #[test]
+    fn migrating_a_used_store_trusts_the_time_of_its_newest_event() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("galley.db");
+        create_with_first_schema(&path);
+        let older = Connection::open(&path).unwrap();
+        older.execute("UPDATE event SET at = 77", []).unwrap();
+        drop(older);
+        let times = |path: &Path| -> Vec<i64> {
+            let store = open_for_writing(path, SchemaPolicy::Migrate).unwrap();
+            let mut query = store.prepare("SELECT at FROM clock_guard").unwrap();
+            query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+        };
+        assert_eq!(times(&path), [77]);
+        assert_eq!(times(&dir.path().join("new.db")), [0_i64; 0], "a new store trusts any time");
     }
 
     #[test]

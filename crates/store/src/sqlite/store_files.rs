@@ -1,124 +1,107 @@
-//! Notices when the files of an open store are deleted or replaced.
-//!
-//! An open SQLite connection continues to write to a deleted file without an error, and a connection
-//! that is opened later would combine the write-ahead log of one file with the pages of another. So
-//! every batch of writes and every new connection first checks that the paths still lead to the
-//! files that were opened.
+//! The files that belong to a store, and whether other users have access to them.
 
 use std::{
-    io,
+    fmt,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
 };
 
-use rusqlite::Connection;
+use crate::partial_file::{directory, with_suffix};
 
-use super::connection;
-use crate::StoreError;
+/// Suffixes of all files that belong to a store. Leftover files of another store would be taken for
+/// its own.
+pub(crate) const STORE_FILE_SUFFIXES: [&str; 8] =
+    ["", "-wal", "-shm", "-journal", "-search", "-search-wal", "-search-shm", "-search-journal"];
 
 /// Suffix of the search index.
 pub(super) const SEARCH_INDEX_SUFFIX: &str = "-search";
 
-/// Suffixes of the files that belong to an open database.
-const SUFFIXES: [&str; 3] = ["", "-wal", "-shm"];
+/// Permissions of the group and of others.
+const NOT_OWNER: u32 = 0o077;
 
-/// The files of an open store.
-pub(super) struct StoreFiles {
+/// Permission of others to write, and thus to replace the files in a directory.
+const OTHERS_WRITE: u32 = 0o002;
+
+/// In a sticky directory, only the owner of a file can replace it.
+const STICKY: u32 = 0o1000;
+
+/// A file of a store, or its directory, with permissions for other users than its owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExposedFile {
     path: PathBuf,
-    files: Vec<(PathBuf, FileId)>,
-    /// Whether the last check found another file at one of the paths.
-    are_gone: AtomicBool,
+    mode: u32,
+    is_directory: bool,
 }
 
-/// What identifies a file independently of its path: device and inode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileId(u64, u64);
-
-/// A path no longer leads to the file that is open.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "{} was {happened} while the service is running, so the store refuses all reads and writes: put the file back, or restart the service",
-    path.display()
-)]
-struct FilesGone {
-    path: PathBuf,
-    happened: &'static str,
-}
-
-impl StoreFiles {
-    /// The files of a store that a connection has just opened.
-    pub(super) fn of(path: &Path) -> Result<Self, StoreError> {
-        let mut files = Vec::new();
-        for suffix in SUFFIXES {
-            let file = with_suffix(path, suffix);
-            if let Some(id) = FileId::at(&file)? {
-                files.push((file, id));
-            }
-        }
-        Ok(Self { path: path.to_owned(), files, are_gone: AtomicBool::new(false) })
-    }
-
-    /// Checks that the paths lead to the open files. Logs when this changes.
-    pub(super) fn check(&self) -> Result<(), StoreError> {
-        let found = self.find_gone()?;
-        let was_gone = self.are_gone.swap(found.is_some(), Ordering::Relaxed);
-        match found {
-            None if was_gone => tracing::info!("the files of the store are back"),
-            None => {}
-            Some(gone) => {
-                if !was_gone {
-                    tracing::error!("{gone}");
-                }
-                return Err(StoreError::Unavailable(Arc::new(gone)));
-            }
-        }
-        Ok(())
-    }
-
-    /// Fails if the last check failed. For reads, which are too frequent for a check of their own.
-    pub(super) fn ensure_present(&self) -> Result<(), StoreError> {
-        if self.are_gone.load(Ordering::Relaxed) { self.check() } else { Ok(()) }
-    }
-
-    /// Opens another connection for reading, to the same file as all others.
-    pub(super) fn open_for_reading(&self) -> Result<Connection, StoreError> {
-        self.check()?;
-        let connection = connection::open_for_reading(&self.path)?;
-        self.check()?;
-        Ok(connection)
-    }
-
-    fn find_gone(&self) -> Result<Option<FilesGone>, StoreError> {
-        for (path, id) in &self.files {
-            let happened = match FileId::at(path)? {
-                Some(found) if found == *id => continue,
-                Some(_) => "replaced by another file",
-                None => "deleted or moved",
-            };
-            return Ok(Some(FilesGone { path: path.clone(), happened }));
-        }
-        Ok(None)
-    }
-}
-
-impl FileId {
-    /// The file at a path, if there is one.
-    fn at(path: &Path) -> Result<Option<Self>, StoreError> {
-        match path.metadata() {
-            Ok(metadata) => Ok(Some(Self(metadata.dev(), metadata.ino()))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(StoreError::Unavailable(Arc::new(error))),
+/// Says what is wrong, and how to fix it.
+impl fmt::Display for ExposedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, mode, is_directory } = self;
+        let path = path.display();
+        if *is_directory {
+            write!(
+                f,
+                "every user can replace the files in {path} (mode {mode:04o}): run chmod o-w {path}"
+            )
+        } else {
+            write!(f, "other users have access to {path} (mode {mode:04o}): run chmod 600 {path}")
         }
     }
 }
 
-/// The path of a file that belongs to a store.
-pub(crate) fn with_suffix(store: &Path, suffix: &str) -> PathBuf {
-    let mut name = store.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
+/// The files of the store that other users than the owner can access, and its directory if every
+/// user can replace files there.
+#[must_use]
+pub fn exposed_files(store: &Path) -> Vec<ExposedFile> {
+    let files = STORE_FILE_SUFFIXES.iter().map(|suffix| with_suffix(store, suffix));
+    // The file itself can be a link to another directory.
+    let target = store.canonicalize().unwrap_or_else(|_| store.to_owned());
+    files.chain([directory(&target).to_owned()]).filter_map(exposed).collect()
+}
+
+fn exposed(path: PathBuf) -> Option<ExposedFile> {
+    let metadata = path.metadata().ok()?;
+    let mode = metadata.mode() & 0o7777;
+    let is_directory = metadata.is_dir();
+    let is_exposed = if is_directory {
+        mode & (OTHERS_WRITE | STICKY) == OTHERS_WRITE
+    } else {
+        mode & NOT_OWNER != 0
+    };
+    is_exposed.then_some(ExposedFile { path, mode, is_directory })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs::{Permissions, set_permissions},
+        os::unix::fs::PermissionsExt as _,
+    };
+
+    use super::*;
+
+    #[test]
+    fn files_of_a_store_that_others_can_access_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, wal) = (dir.path().join("galley.db"), dir.path().join("galley.db-wal"));
+        let set_mode = |path: &Path, mode| set_permissions(path, Permissions::from_mode(mode));
+        for path in [&store, &wal] {
+            std::fs::write(path, "").unwrap();
+            set_mode(path, 0o600).unwrap();
+        }
+        assert_eq!(exposed_files(&store), []);
+        for mode in [0o640, 0o604, 0o666] {
+            set_mode(&wal, mode).unwrap();
+            let found = exposed_files(&store);
+            assert_eq!(found, [ExposedFile { path: wal.clone(), mode, is_directory: false }]);
+            assert!(found[0].to_string().ends_with(&format!("chmod 600 {}", wal.display())));
+        }
+        set_mode(&wal, 0o600).unwrap();
+        for mode in [0o755, 0o1777] {
+            set_mode(dir.path(), mode).unwrap();
+            assert_eq!(exposed_files(&store), [], "others cannot replace the files");
+        }
+        set_mode(dir.path(), 0o777).unwrap();
+        assert!(exposed_files(&store)[0].to_string().contains("chmod o-w"));
+    }
 }

@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 
 use super::{
     Acknowledge, SchemaPolicy, SqliteOptions, checkpoint::Checkpointer, connection,
-    disk_space::DiskSpace, point_readers::PointReaders, store_files::StoreFiles,
+    disk_space::DiskSpace, open_files::OpenFiles, point_readers::PointReaders,
     write_health::WriteHealth,
 };
 use crate::{EventNotifier, StoreError};
@@ -160,7 +160,7 @@ pub(super) struct WriterShared {
     /// The connections of point reads and the cache of what they read.
     pub(super) point_readers: Arc<PointReaders>,
     pub(super) event_notifier: Arc<EventNotifier>,
-    pub(super) files: Arc<StoreFiles>,
+    pub(super) files: Arc<OpenFiles>,
     pub(super) space: Arc<DiskSpace>,
     pub(super) health: Arc<WriteHealth>,
 }
@@ -205,7 +205,12 @@ impl WriterLoop {
         while let Some(first) = self.next(queue) {
             writes.push(first);
             writes.extend(queue.try_iter().take(MAX_BATCH_WRITES - 1));
-            self.run_batch(&mut writes);
+            // A panic must not end the thread. Whether it came before or after the commit is unknown.
+            if catch_unwind(AssertUnwindSafe(|| self.run_batch(&mut writes))).is_err() {
+                self.connection = None;
+                let error = StoreError::OutcomeUnknown(Arc::new(WriteError::Panicked));
+                self.fail(&mut writes, error);
+            }
         }
     }
 
@@ -413,7 +418,7 @@ mod tests {
         let connection = connection::open_for_writing(&path, SchemaPolicy::Migrate).unwrap();
         let account = "INSERT INTO account VALUES (1, 'a', 'v1', 'auto', 1, 0, NULL, 0, NULL, 0)";
         connection.execute(account, []).unwrap();
-        let files = Arc::new(StoreFiles::of(&path).unwrap());
+        let files = Arc::new(OpenFiles::of(&path).unwrap());
         let shared = WriterShared {
             point_readers: Arc::new(PointReaders::of(Arc::clone(&files))),
             event_notifier: Arc::default(),

@@ -78,9 +78,9 @@ async fn a_backup_taken_between_writes_is_complete() {
     let account = account(&store, "a").await;
     store.create_template(new(account, "before")).await.unwrap();
     let copy = dir.path().join("copy.db");
-    store.backup(&copy).await.unwrap();
+    store.backup(&copy, false).await.unwrap();
     store.create_template(new(account, "after")).await.unwrap();
-    assert!(store.backup(&copy).await.is_err(), "a file that exists is not overwritten");
+    assert!(store.backup(&copy, false).await.is_err(), "a file that exists is not overwritten");
     let copy = open(&copy);
     let names: Vec<_> = events(&copy, account, 0, 10)
         .await
@@ -250,7 +250,7 @@ async fn a_search_index_that_is_ahead_of_a_restored_store_is_rebuilt() {
     let account = account(&store, "a").await;
     create(&store, new(account, "stored")).await;
     let copy = dir.path().join("copy.db");
-    store.backup(&copy).await.unwrap();
+    store.backup(&copy, false).await.unwrap();
     create(&store, new(account, "lost")).await;
     update_index(&store).await;
     drop(store);
@@ -320,7 +320,7 @@ async fn a_migration_counts_media_bytes_and_the_doctor_checks_them() {
          ALTER TABLE former_version DROP COLUMN checksum; ALTER TABLE event DROP COLUMN checksum; \
          ALTER TABLE upload_chunk DROP COLUMN checksum; DROP INDEX upload_unused; ALTER TABLE upload DROP COLUMN finished_at; \
          ALTER TABLE upload DROP COLUMN used_at; ALTER TABLE account DROP COLUMN media_bytes; \
-         PRAGMA user_version = 6",
+         DROP TABLE clock_guard; PRAGMA user_version = 6",
     )
     .unwrap();
     let store: Shared = Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap());

@@ -1,0 +1,70 @@
+//! A clock that has jumped ahead: the service deletes nothing until an operator confirms the time.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+use serde_json::Value;
+
+use crate::{
+    http::{Request, TIMEOUT},
+    service::{Launch, Service, galley, galley_json, until},
+};
+
+fn open(dir: &Path) -> Connection {
+    Connection::open(dir.join("galley.db")).unwrap()
+}
+
+fn count_events(dir: &Path) -> u32 {
+    open(dir).query_row("SELECT count(*) FROM event", [], |row| row.get(0)).unwrap()
+}
+
+/// What the doctor sees of the clock.
+fn clock(findings: &Value) -> String {
+    let found = findings.as_array().unwrap().iter().find(|it| it["subject"] == "clock").unwrap();
+    assert_eq!(found["verdict"], "good");
+    found["seen"].as_str().unwrap().to_owned()
+}
+
+fn readiness(service: &Service) -> Value {
+    service.send(&Request::get("/readyz")).json()
+}
+
+#[test]
+fn a_start_with_the_clock_ahead_deletes_nothing_until_the_time_is_accepted() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).start();
+    for name in ["one", "two", "three"] {
+        service.assert_works(name);
+    }
+    assert!(service.end().0.success());
+    assert_eq!(clock(&galley_json(dir.path(), &["doctor"])), "trusted");
+
+    // For the next start, the clock is 45 days ahead.
+    let move_back = "UPDATE event SET at = at - 45 * 86400000; \
+                     UPDATE clock_guard SET at = at - 45 * 86400000";
+    open(dir.path()).execute_batch(move_back).unwrap();
+    let service = Launch::new(dir.path()).start();
+    service.log.wait_for("the jump", |log| log.contains("galley doctor --accept-clock"));
+    assert_eq!(readiness(&service)["warnings"][0]["name"], "clock");
+    let seen = clock(&galley_json(dir.path(), &["doctor"]));
+    assert!(seen.contains("nothing is deleted") && seen.contains("--accept-clock"), "{seen}");
+    let accepted = galley_json(dir.path(), &["doctor", "--accept-clock"]);
+    assert_eq!(clock(&accepted), "trusted");
+    assert_eq!(count_events(dir.path()), 3);
+    assert!(service.end().0.success());
+
+    let service = Launch::new(dir.path()).start();
+    until(TIMEOUT, "the expired events are deleted", || count_events(dir.path()) == 0);
+    assert!(readiness(&service)["warnings"].is_null());
+}
+
+#[test]
+fn the_time_of_a_store_with_an_older_schema_cannot_be_accepted() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(Launch::new(dir.path()).start().end().0.success());
+    open(dir.path()).execute_batch("DROP TABLE clock_guard; PRAGMA user_version = 7").unwrap();
+    let output = galley(dir.path(), &["doctor", "--accept-clock"]);
+    assert!(!output.status.success());
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("start `galley serve` once"), "{stderr}");
+}

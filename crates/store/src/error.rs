@@ -1,0 +1,43 @@
+//! Storage failures.
+
+use std::sync::Arc;
+
+/// A storage failure, classified by what the caller can do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The write queue is full; nothing was written.
+    #[error("too many writes are queued")]
+    Busy,
+    /// The storage has no space left; nothing was written.
+    #[error("the storage is full")]
+    Full(#[source] Cause),
+    /// The database does not respond; nothing was written.
+    #[error("the database is not available")]
+    Unavailable(#[source] Cause),
+    /// The database failed during a commit; the write may or may not have been applied.
+    #[error("the outcome of the write is unknown")]
+    OutcomeUnknown(#[source] Cause),
+    /// Stored data is not what was written: the disk or the file system has damaged it.
+    #[error("stored data is damaged")]
+    Damaged(#[source] Cause),
+    /// A bug.
+    #[error("the database operation failed")]
+    Failed(#[source] Cause),
+}
+
+impl StoreError {
+    /// A copy of the error for another write of the same batch.
+    pub(crate) fn shared(&self) -> Self {
+        match self {
+            Self::Busy => Self::Busy,
+            Self::Full(cause) => Self::Full(Arc::clone(cause)),
+            Self::Unavailable(cause) => Self::Unavailable(Arc::clone(cause)),
+            Self::OutcomeUnknown(cause) => Self::OutcomeUnknown(Arc::clone(cause)),
+            Self::Damaged(cause) => Self::Damaged(Arc::clone(cause)),
+            Self::Failed(cause) => Self::Failed(Arc::clone(cause)),
+        }
+    }
+}
+
+/// The cause of a [`StoreError`]. Shared, because one cause can fail an entire batch.
+pub type Cause = Arc<dyn std::error::Error + Send + Sync>;

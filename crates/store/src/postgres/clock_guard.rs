@@ -1,0 +1,77 @@
+//! Statements for the clock guard. The row of the trusted time orders concurrent observations.
+
+use jiff::{SignedDuration, Timestamp};
+use tokio_postgres::Row;
+
+use super::{
+    columns::{decode, get, millis, timestamp},
+    pool::PgPools,
+    transaction::Transaction,
+};
+use crate::{
+    ClockStatus, StoreError,
+    clock_guard::{ClockGuard, ObservedTime},
+};
+
+const SELECT: &str = "SELECT at, observed_ms FROM clock_guard ORDER BY position";
+
+pub(super) async fn observe(
+    transaction: &Transaction,
+    now: Timestamp,
+) -> Result<ClockStatus, StoreError> {
+    lock(transaction).await?;
+    let stored = guard(&transaction.query(SELECT, &[]).await?)?;
+    let (status, next) = ClockGuard::observe(stored.as_ref(), now);
+    if let Some(next) = next {
+        store(transaction, &next).await?;
+    }
+    Ok(status)
+}
+
+/// The status, without recording the time; `None` if the schema has no clock guard.
+pub(super) async fn check(
+    pools: &PgPools,
+    now: Timestamp,
+) -> Result<Option<ClockStatus>, StoreError> {
+    let exists = "SELECT to_regclass('clock_guard') IS NOT NULL";
+    let exists = pools.read_one(exists, &[]).await?;
+    if !exists.as_ref().map_or(Ok(false), |row| get(row, 0))? {
+        return Ok(None);
+    }
+    let stored = guard(&pools.read(SELECT, &[]).await?)?;
+    Ok(Some(ClockGuard::observe(stored.as_ref(), now).0))
+}
+
+pub(super) async fn accept(transaction: &Transaction, now: Timestamp) -> Result<(), StoreError> {
+    lock(transaction).await?;
+    store(transaction, &ClockGuard::trusting(now)).await
+}
+
+/// Locks the row of the trusted time, if there is one. A separate statement: the next one sees what
+/// the previous holder of the lock has committed.
+async fn lock(transaction: &Transaction) -> Result<(), StoreError> {
+    let lock = "SELECT 1 FROM clock_guard WHERE position = 0 FOR UPDATE";
+    transaction.query(lock, &[]).await.map(drop)
+}
+
+fn guard(rows: &[Row]) -> Result<Option<ClockGuard>, StoreError> {
+    let times: Result<Vec<ObservedTime>, StoreError> = rows
+        .iter()
+        .map(|row| {
+            let observed = decode(row, "observed_ms", |it| Some(SignedDuration::from_millis(it)))?;
+            Ok(ObservedTime { at: timestamp(row, "at")?, observed })
+        })
+        .collect();
+    Ok(ClockGuard::from_rows(times?))
+}
+
+async fn store(transaction: &Transaction, guard: &ClockGuard) -> Result<(), StoreError> {
+    transaction.execute("DELETE FROM clock_guard WHERE position > 0", &[]).await?;
+    let upsert = "INSERT INTO clock_guard VALUES ($1, $2, $3) ON CONFLICT (position) DO UPDATE \
+                  SET at = excluded.at, observed_ms = excluded.observed_ms";
+    for (position, time) in (0_i32..).zip(guard.rows()) {
+        let observed = i64::try_from(time.observed.as_millis()).unwrap_or(i64::MAX);
+        transaction.execute(upsert, &[&position, &millis(time.at), &observed]).await?;
+    }
+    Ok(())
+}

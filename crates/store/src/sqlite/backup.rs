@@ -1,0 +1,93 @@
+//! Backups: a copy is written aside, verified, synced, and renamed when it is complete.
+
+use std::{path::Path, sync::Arc};
+
+use rusqlite::Connection;
+
+use super::{checksum, connection, schema};
+use crate::{
+    StoreError,
+    partial_file::{PartialFile, PartialFileError, refuse_existing, with_suffix},
+};
+
+/// Suffix of the file that a backup writes.
+const PARTIAL_SUFFIX: &str = ".galley-partial";
+
+/// Why there is no backup.
+#[derive(Debug, thiserror::Error)]
+enum BackupError {
+    #[error("the path of a backup must be UTF-8")]
+    NotUtf8,
+    #[error(
+        "the copy is damaged and was deleted ({0}): restore an earlier backup, or keep the copy with --allow-damaged"
+    )]
+    Damaged(String),
+    #[error(transparent)]
+    File(#[from] PartialFileError),
+}
+
+impl From<BackupError> for StoreError {
+    fn from(error: BackupError) -> Self {
+        Self::Failed(Arc::new(error))
+    }
+}
+
+/// Copies all committed data into a new file that only its owner can read, in one read transaction.
+/// Keeps a damaged copy only if that is allowed.
+pub(super) fn backup(
+    store: &Connection,
+    path: &Path,
+    allow_damaged: bool,
+) -> Result<(), StoreError> {
+    let failed = |error: PartialFileError| StoreError::from(BackupError::from(error));
+    refuse_existing(path).map_err(failed)?;
+    let partial = PartialFile::lock(with_suffix(path, PARTIAL_SUFFIX)).map_err(failed)?;
+    let name = partial.path().to_str().ok_or(BackupError::NotUtf8)?;
+    // VACUUM INTO accepts an empty file and never blocks a writer, but it does not sync the file.
+    store.execute("VACUUM INTO ?1", [name])?;
+    if let Some(damage) = find_damage(&connection::open_to_copy(partial.path())?)?
+        && !allow_damaged
+    {
+        return Err(BackupError::Damaged(damage).into());
+    }
+    partial.persist(path).map_err(failed)
+}
+
+/// What is damaged in a store, if anything: its structure, or rows that do not match their checksums.
+pub(crate) fn find_damage(store: &Connection) -> Result<Option<String>, StoreError> {
+    let integrity: String = store.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    if integrity != "ok" {
+        return Ok(Some(integrity));
+    }
+    // Older schemas have no checksums.
+    if schema::version(store)? < schema::newest() {
+        return Ok(None);
+    }
+    let (count, rows) = checksum::damaged_rows(store)?;
+    let found = || format!("{count} rows do not match their checksums: {}", rows.join(", "));
+    Ok((count > 0).then(found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::SchemaPolicy, *};
+
+    #[test]
+    fn a_damaged_copy_is_not_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let copy = dir.path().join("copy.db");
+        let path = dir.path().join("galley.db");
+        connection::create_if_missing(&path, false).unwrap();
+        let store = connection::open_for_writing(&path, SchemaPolicy::Migrate);
+        // A row that contradicts its table passes into the copy, and the check finds it there.
+        let contradiction = "CREATE TABLE t (x CHECK (x > 0)); \
+                             PRAGMA ignore_check_constraints = on; INSERT INTO t VALUES (-1)";
+        let store = store.unwrap();
+        store.execute_batch(contradiction).unwrap();
+        let StoreError::Failed(cause) = backup(&store, &copy, false).unwrap_err() else { panic!() };
+        assert!(cause.to_string().contains("the copy is damaged"), "{cause}");
+        assert!(!copy.exists() && !with_suffix(&copy, PARTIAL_SUFFIX).exists());
+        backup(&store, &copy, true).unwrap();
+        assert!(copy.exists());
+    }
+}

@@ -1,0 +1,72 @@
+//! SQL for the clock guard.
+
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::{
+    SqliteStore,
+    columns::{column, millis, timestamp},
+    writer::Batch,
+};
+use crate::{
+    ClockStatus, StoreError,
+    clock_guard::{ClockGuard, ObservedTime},
+};
+
+impl SqliteStore {
+    /// Observes the time. Usually there is nothing to store, and the writer is not involved.
+    pub(super) async fn observe_time(&self, now: Timestamp) -> Result<ClockStatus, StoreError> {
+        let stored = self.point_readers.read(stored)?;
+        match ClockGuard::observe(stored.as_ref(), now) {
+            (status, None) => Ok(status),
+            _ => self.writer.write(move |batch| observe(batch, now)).await,
+        }
+    }
+}
+
+fn observe(batch: &mut Batch<'_>, now: Timestamp) -> Result<ClockStatus, StoreError> {
+    let connection = batch.connection();
+    let (status, next) = ClockGuard::observe(stored(connection)?.as_ref(), now);
+    if let Some(next) = next {
+        store(connection, &next)?;
+    }
+    Ok(status)
+}
+
+/// The status, without recording the time; `None` if the schema has no clock guard.
+pub(super) fn check(
+    connection: &Connection,
+    now: Timestamp,
+) -> Result<Option<ClockStatus>, StoreError> {
+    let table = "SELECT 1 FROM sqlite_schema WHERE name = 'clock_guard'";
+    if connection.query_row(table, [], |_| Ok(())).optional()?.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(ClockGuard::observe(stored(connection)?.as_ref(), now).0))
+}
+
+pub(super) fn accept(batch: &mut Batch<'_>, now: Timestamp) -> Result<(), StoreError> {
+    store(batch.connection(), &ClockGuard::trusting(now))
+}
+
+fn stored(connection: &Connection) -> Result<Option<ClockGuard>, StoreError> {
+    let mut query =
+        connection.prepare_cached("SELECT at, observed_ms FROM clock_guard ORDER BY position")?;
+    let mut rows = query.query([])?;
+    let mut times = Vec::new();
+    while let Some(row) = rows.next()? {
+        let observed = column(row, "observed_ms", |it| Some(SignedDuration::from_millis(it)))?;
+        times.push(ObservedTime { at: timestamp(row, "at")?, observed });
+    }
+    Ok(ClockGuard::from_rows(times))
+}
+
+fn store(connection: &Connection, guard: &ClockGuard) -> Result<(), StoreError> {
+    connection.prepare_cached("DELETE FROM clock_guard")?.execute([])?;
+    let mut insert = connection.prepare_cached("INSERT INTO clock_guard VALUES (?1, ?2, ?3)")?;
+    for (position, time) in (0_i64..).zip(guard.rows()) {
+        let observed = i64::try_from(time.observed.as_millis()).unwrap_or(i64::MAX);
+        insert.execute(params![position, millis(time.at), observed])?;
+    }
+    Ok(())
+}

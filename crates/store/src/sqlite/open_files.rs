@@ -1,0 +1,114 @@
+//! Notices when the files of an open store are deleted or replaced.
+//!
+//! An open SQLite connection continues to write to a deleted file without an error, and a connection
+//! that is opened later would combine the write-ahead log of one file with the pages of another. So
+//! every batch of writes and every new connection first checks that the paths still lead to the
+//! files that were opened.
+
+use std::{
+    io,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use rusqlite::Connection;
+
+use super::connection;
+use crate::{StoreError, partial_file::with_suffix};
+
+/// Suffixes of the files that belong to an open database.
+const SUFFIXES: [&str; 3] = ["", "-wal", "-shm"];
+
+/// The files of an open store.
+pub(super) struct OpenFiles {
+    path: PathBuf,
+    files: Vec<(PathBuf, FileId)>,
+    /// Whether the last check found another file at one of the paths.
+    are_gone: AtomicBool,
+}
+
+/// What identifies a file independently of its path: device and inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileId(u64, u64);
+
+/// A path no longer leads to the file that is open.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{} was {happened} while the service is running, so the store refuses all reads and writes: put the file back, or restart the service",
+    path.display()
+)]
+struct FilesGone {
+    path: PathBuf,
+    happened: &'static str,
+}
+
+impl OpenFiles {
+    /// The files of a store that a connection has just opened.
+    pub(super) fn of(path: &Path) -> Result<Self, StoreError> {
+        let mut files = Vec::new();
+        for suffix in SUFFIXES {
+            let file = with_suffix(path, suffix);
+            if let Some(id) = FileId::at(&file)? {
+                files.push((file, id));
+            }
+        }
+        Ok(Self { path: path.to_owned(), files, are_gone: AtomicBool::new(false) })
+    }
+
+    /// Checks that the paths lead to the open files. Logs when this changes.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        let found = self.find_gone()?;
+        let was_gone = self.are_gone.swap(found.is_some(), Ordering::Relaxed);
+        match found {
+            None if was_gone => tracing::info!("the files of the store are back"),
+            None => {}
+            Some(gone) => {
+                if !was_gone {
+                    tracing::error!("{gone}");
+                }
+                return Err(StoreError::Unavailable(Arc::new(gone)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if the last check failed. For reads, which are too frequent for a check of their own.
+    pub(super) fn ensure_present(&self) -> Result<(), StoreError> {
+        if self.are_gone.load(Ordering::Relaxed) { self.check() } else { Ok(()) }
+    }
+
+    /// Opens another connection for reading, to the same file as all others.
+    pub(super) fn open_for_reading(&self) -> Result<Connection, StoreError> {
+        self.check()?;
+        let connection = connection::open_for_reading(&self.path)?;
+        self.check()?;
+        Ok(connection)
+    }
+
+    fn find_gone(&self) -> Result<Option<FilesGone>, StoreError> {
+        for (path, id) in &self.files {
+            let happened = match FileId::at(path)? {
+                Some(found) if found == *id => continue,
+                Some(_) => "replaced by another file",
+                None => "deleted or moved",
+            };
+            return Ok(Some(FilesGone { path: path.clone(), happened }));
+        }
+        Ok(None)
+    }
+}
+
+impl FileId {
+    /// The file at a path, if there is one.
+    fn at(path: &Path) -> Result<Option<Self>, StoreError> {
+        match path.metadata() {
+            Ok(metadata) => Ok(Some(Self(metadata.dev(), metadata.ino()))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StoreError::Unavailable(Arc::new(error))),
+        }
+    }
+}
