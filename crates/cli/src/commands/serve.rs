@@ -25,7 +25,11 @@ const DELIVERY_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) async fn serve(settings: &Settings, raw: &RawSettings) -> anyhow::Result<ExitCode> {
     start_diagnostics(settings);
     let stop = stop_signal()?;
-    let listener = listen(&settings.listen).await?;
+    let listener = listen(&settings.listen, "--listen HOST:PORT").await?;
+    let health = match &settings.health_listen {
+        Some(address) => Some(listen(address, "--set health_listen=HOST:PORT").await?),
+        None => None,
+    };
     let address = listener.local_addr()?;
     let schema_policy = SqliteOptions::default().schema_policy;
     let store =
@@ -66,6 +70,10 @@ pub(super) async fn serve(settings: &Settings, raw: &RawSettings) -> anyhow::Res
         "listening on http://{address} with the store {}; the API is described at http://{address}/docs",
         settings.store
     );
+    if let Some(health) = &health {
+        let address = health.local_addr()?;
+        tracing::info!("serving /healthz, /readyz and /metrics on http://{address}");
+    }
     if let Some(welcome) = welcome {
         let shown = write!(std::io::stdout(), "{}", welcome.text(&address.to_string()));
         if shown.and_then(|()| std::io::stdout().flush()).is_err() {
@@ -75,7 +83,7 @@ pub(super) async fn serve(settings: &Settings, raw: &RawSettings) -> anyhow::Res
             );
         }
     }
-    galley_server::serve(Galley::new(app), listener, stop).await?;
+    galley_server::serve(Galley::new(app), listener, health, stop).await?;
     if let Some(delivering) = delivering {
         // Deliveries that are still unconfirmed are repeated after the next start.
         let _ = tokio::time::timeout(DELIVERY_DRAIN_TIMEOUT, delivering).await;
@@ -96,21 +104,20 @@ fn start_diagnostics(settings: &Settings) {
     }
 }
 
-/// Binds the listener, or explains why it cannot.
-pub(super) async fn listen(wanted: &str) -> anyhow::Result<TcpListener> {
+/// Binds a listener, or explains why it cannot. `flag` sets the address.
+pub(super) async fn listen(wanted: &str, flag: &str) -> anyhow::Result<TcpListener> {
     let mut addresses = tokio::net::lookup_host(wanted)
         .await
-        .with_context(|| format!("{wanted} cannot be resolved; --listen expects HOST:PORT"))?;
+        .with_context(|| format!("{wanted} cannot be resolved; set the address with {flag}"))?;
     let Some(address) = addresses.next() else {
-        bail!("{wanted} has no address; --listen expects HOST:PORT")
+        bail!("{wanted} has no address; set the address with {flag}")
     };
     bind(address).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AddrInUse => anyhow::anyhow!(
-            "{wanted} is already in use: choose another address with --listen HOST:PORT"
-        ),
-        _ => anyhow::Error::from(error).context(format!(
-            "cannot listen on {wanted}: choose another address with --listen HOST:PORT"
-        )),
+        std::io::ErrorKind::AddrInUse => {
+            anyhow::anyhow!("{wanted} is already in use: choose another address with {flag}")
+        }
+        _ => anyhow::Error::from(error)
+            .context(format!("cannot listen on {wanted}: choose another address with {flag}")),
     })
 }
 

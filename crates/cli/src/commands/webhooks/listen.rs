@@ -26,7 +26,7 @@ pub(crate) async fn listen(
     let given = options.secret.as_deref().or_else(|| raw.variable("GALLEY_WEBHOOK_SECRET"));
     let secret = given.filter(|it| !it.is_empty()).map(Secret::parse_any).transpose()?;
     let mut interrupted = pin!(interrupted()?);
-    let listener = serve::listen(&options.listen).await?;
+    let listener = serve::listen(&options.listen, "--listen HOST:PORT").await?;
     welcome(listener.local_addr()?, secret.is_some());
     let (hear, mut heard) = mpsc::channel(OUTPUT_BUFFER);
     let receiving = WebhookReceiver {
