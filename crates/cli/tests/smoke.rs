@@ -22,6 +22,7 @@ mod smoke {
     mod earlier;
     mod events;
     mod first_run;
+    mod framing;
     mod graph;
     mod kill;
     mod lint;
@@ -31,6 +32,7 @@ mod smoke {
     mod review;
     mod settings;
     mod shared;
+    mod sockets;
     mod stop;
     mod webhooks;
 }

@@ -21,6 +21,7 @@ mod api {
     mod read;
     mod render;
     mod review;
+    mod revocation;
     mod validate;
     mod webhooks;
 }
