@@ -170,9 +170,8 @@ fn add_document_headers(headers: &mut HeaderMap) {
     if matches!(content_type, Some(b"application/json" | b"application/problem+json")) {
         return;
     }
-    const POLICY: HeaderValue =
-        HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
-    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(POLICY);
+    let policy = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(policy);
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
 }
 

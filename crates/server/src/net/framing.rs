@@ -265,8 +265,7 @@ fn decimal(text: &[u8]) -> Option<u64> {
 
 /// The size at the beginning of a chunk, before extensions.
 fn chunk_size(line: &[u8]) -> Option<u64> {
-    let end = line.iter().position(|byte| b"; \t".contains(byte)).unwrap_or(line.len());
-    let digits = &line[..end];
+    let digits = &line[..memchr(b';', line).unwrap_or(line.len())];
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit);
     let digits = str::from_utf8(digits).ok().filter(|_| is_number)?;
     u64::from_str_radix(digits, 16).ok()

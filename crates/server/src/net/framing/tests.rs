@@ -90,7 +90,9 @@ fn a_line_that_ends_with_a_line_feed_alone_is_invalid() {
 
 #[test]
 fn invalid_chunks_are_refused() {
-    for chunks in ["\r\n", "x\r\n", "-1\r\n", "1x\r\n", "3\r\nabcd\r\n", "10000000000000000\r\n"] {
+    for chunks in
+        ["\r\n", "x\r\n", "3 \r\n", "-1\r\n", "1x\r\n", "3\r\nabcd\r\n", "10000000000000000\r\n"]
+    {
         let bytes = [&header("Transfer-Encoding: chunked\r\n"), chunks.as_bytes()].concat();
         assert_eq!(check(&bytes), Some((0, FramingError::Chunk)), "{chunks:?}");
     }
