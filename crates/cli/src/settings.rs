@@ -33,6 +33,8 @@ pub(crate) struct RawSettings {
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) listen: String,
+    /// The address of the health listener.
+    pub(crate) health_listen: Option<String>,
     /// Public base URL; if empty, the listen address is used.
     pub(crate) public_url: String,
     pub(crate) store: StoreUrl,
@@ -222,10 +224,9 @@ impl Resolver<'_> {
                 .push("drain_delay and drain_timeout: must be at most 10s together".to_owned());
         }
         Settings {
-            listen: self.read("listen", "HOST:PORT", |text| {
-                let port = text.rsplit_once(':')?.1;
-                (text.parse::<SocketAddr>().is_ok() || port.parse::<u16>().is_ok())
-                    .then(|| text.to_owned())
+            listen: self.read("listen", "HOST:PORT", listen_address),
+            health_listen: self.read("health_listen", "HOST:PORT, or an empty value", |text| {
+                if text.is_empty() { Some(None) } else { listen_address(text).map(Some) }
             }),
             public_url: self.read("public_url", "https://HOST, or an empty value", public_url),
             store: self.store(),
@@ -314,6 +315,13 @@ fn redacted(value: &str) -> String {
         Some((scheme, rest)) if rest.contains(['@', '?']) => format!("{scheme}://***"),
         _ => value.to_owned(),
     }
+}
+
+/// An address to listen on.
+fn listen_address(text: &str) -> Option<String> {
+    let port = text.rsplit_once(':')?.1;
+    let is_valid = text.parse::<SocketAddr>().is_ok() || port.parse::<u16>().is_ok();
+    is_valid.then(|| text.to_owned())
 }
 
 /// A base URL without query, fragment and user information, or an empty value.
@@ -426,9 +434,9 @@ mod tests {
 
     #[test]
     fn every_invalid_setting_is_reported_at_once() {
-        let set = ["listen=nowhere", "store=mysql:x", "body_timeout=soon", "access_log=perhaps"];
+        let set = ["listen=nowhere", "store=mysql:x", "body_timeout=soon", "health_listen=here"];
         let errors = gather(&set, &[("GALLEY_BOOTSTRAP_KEY", "only")]).unwrap_err().to_string();
-        for name in ["listen", "store", "body_timeout", "access_log", "GALLEY_BOOTSTRAP_TOKEN"] {
+        for name in ["listen", "store", "body_timeout", "health_listen", "GALLEY_BOOTSTRAP_TOKEN"] {
             assert!(errors.contains(name), "{name} in {errors}");
         }
     }

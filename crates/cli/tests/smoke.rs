@@ -24,6 +24,7 @@ mod smoke {
     mod earlier;
     mod events;
     mod first_run;
+    mod framing;
     mod graph;
     mod kill;
     mod lint;
@@ -35,6 +36,7 @@ mod smoke {
     mod secrets;
     mod settings;
     mod shared;
+    mod sockets;
     mod stop;
     mod store_files;
     mod webhooks;

@@ -13,6 +13,7 @@ pub(crate) mod problem;
 pub(crate) mod problem_pages;
 pub(crate) mod query;
 pub(crate) mod request_context;
+pub(crate) mod revocation;
 pub(crate) mod samples;
 pub(crate) mod v1;
 pub(crate) mod view;

@@ -5,7 +5,8 @@ use std::time::Duration;
 /// Limits of the server. All of them are settings, except the size of a body.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Time to receive a request header, from its first byte.
+    /// Time to receive a request header, from its first byte; on a new connection also the time until
+    /// that byte.
     pub header: Duration,
     /// Time to receive a request body.
     pub body: Duration,

@@ -2,6 +2,9 @@
 
 mod accept;
 mod activity;
+mod connections;
+mod framing;
 mod lingering_close;
+mod tracked_io;
 
 pub use accept::{Stop, serve};

@@ -39,6 +39,17 @@ pub(crate) fn routes() -> Router<App> {
         .method_not_allowed_fallback(method_not_allowed)
 }
 
+/// The routes of the health listener.
+pub(crate) fn health_routes() -> Router<App> {
+    health::routes()
+        .layer(axum::middleware::map_request(request_context::record_route))
+        .fallback(async || {
+            Problem::of(ProblemKind::NotFound)
+                .detail("This address serves only `/healthz`, `/readyz` and `/metrics`.")
+        })
+        .method_not_allowed_fallback(async || Problem::of(ProblemKind::MethodNotAllowed))
+}
+
 /// Responds to unknown paths. Clients of the Graph API only understand its own error format and
 /// take any other for success.
 async fn not_found(extensions: Extensions, uri: Uri) -> Problem {

@@ -12,7 +12,7 @@ use axum::{
     Router,
     body::Body,
     extract::Request,
-    http::{HeaderValue, Method, StatusCode, Uri, header, uri::PathAndQuery},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header, uri::PathAndQuery},
     response::{IntoResponse, Response},
 };
 use tower::ServiceExt as _;
@@ -42,6 +42,12 @@ impl Galley {
         Self { app, router }
     }
 
+    /// A service with only liveness, readiness and metrics, for a listener of their own.
+    pub(crate) fn health_only(app: App) -> Self {
+        let router = router::health_routes().with_state(app.clone());
+        Self { app, router }
+    }
+
     pub(crate) fn app(&self) -> &App {
         &self.app
     }
@@ -61,13 +67,32 @@ impl Galley {
             let upload_deadline = graph::TRANSFER_TIMEOUT + deadline;
             result = tokio::time::timeout(upload_deadline, routed).await;
         }
-        let mut response = match result {
+        let response = match result {
             Ok(Some(Ok(response))) => response,
             Ok(Some(Err(never))) => match never {},
             Ok(None) => Problem::of(ProblemKind::Internal).into_response(),
             Err(_) => Problem::of(ProblemKind::Deadline).into_response(),
         };
-        let problem = finish(&mut response, &context);
+        self.complete(response, &context, method)
+    }
+
+    /// Refuses a request whose end is ambiguous, without processing it. The response closes the
+    /// connection.
+    pub(crate) fn refuse(&self, request: &Request, detail: &'static str) -> Response {
+        let context = RequestContext::new(&self.app, request.headers());
+        let mut response = Problem::of(ProblemKind::BadRequest).detail(detail).into_response();
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        self.complete(response, &context, method_name(request.method()))
+    }
+
+    /// Completes a response, and records it in metrics and access log.
+    fn complete(
+        &self,
+        mut response: Response,
+        context: &RequestContext,
+        method: &'static str,
+    ) -> Response {
+        let problem = finish(&mut response, context);
         let took = self.app.clock().monotonic().saturating_sub(context.started());
         let (status, route) = (response.status(), context.route());
         self.app.metrics().record_request(method, route, status.as_u16(), took);
@@ -131,8 +156,22 @@ fn finish(response: &mut Response, context: &RequestContext) -> Option<&'static 
         headers.insert(REQUEST_ID, id);
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    add_document_headers(headers);
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     slug
+}
+
+/// Adds what a browser needs to know about a document that it shows: it loads nothing, no other page
+/// embeds it, and links from it disclose no path. A handler may have set another policy.
+fn add_document_headers(headers: &mut HeaderMap) {
+    // Browsers do not show JSON as a document of its own.
+    let content_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    if matches!(content_type, Some(b"application/json" | b"application/problem+json")) {
+        return;
+    }
+    let policy = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(policy);
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
 }
 
 /// Removes a trailing slash, and adds the version if a client of the Graph API omitted it.

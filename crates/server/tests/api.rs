@@ -22,6 +22,7 @@ mod api {
     mod render;
     mod retention;
     mod review;
+    mod revocation;
     mod validate;
     mod webhooks;
 }

@@ -31,7 +31,11 @@ pub(super) async fn serve(
     log: LogWriter,
 ) -> anyhow::Result<ExitCode> {
     let stop = stop_signal()?;
-    let listener = listen(&settings.listen).await?;
+    let listener = listen(&settings.listen, "--listen HOST:PORT").await?;
+    let health = match &settings.health_listen {
+        Some(address) => Some(listen(address, "--set health_listen=HOST:PORT").await?),
+        None => None,
+    };
     let address = listener.local_addr()?;
     let options = SqliteOptions {
         queue_capacity: settings.write_queue,
@@ -70,7 +74,11 @@ pub(super) async fn serve(
         "listening on http://{address} with the store {}; the API is described at http://{address}/docs",
         settings.store
     );
-    galley_server::serve(Galley::new(app), listener, stop).await?;
+    if let Some(health) = &health {
+        let address = health.local_addr()?;
+        tracing::info!("serving /healthz, /readyz and /metrics on http://{address}");
+    }
+    galley_server::serve(Galley::new(app), listener, health, stop).await?;
     if let Some(delivering) = delivering {
         // Deliveries that are still unconfirmed are repeated after the next start.
         let _ = tokio::time::timeout(DELIVERY_DRAIN_TIMEOUT, delivering).await;
@@ -95,21 +103,20 @@ fn start_workers(app: &App, settings: &Settings) -> Option<JoinHandle<()>> {
     settings.webhooks.deliver.then(delivering)
 }
 
-/// Binds the listener, or explains why it cannot.
-pub(super) async fn listen(wanted: &str) -> anyhow::Result<TcpListener> {
+/// Binds a listener, or explains why it cannot. `flag` sets the address.
+pub(super) async fn listen(wanted: &str, flag: &str) -> anyhow::Result<TcpListener> {
     let mut addresses = tokio::net::lookup_host(wanted)
         .await
-        .with_context(|| format!("{wanted} cannot be resolved; --listen expects HOST:PORT"))?;
+        .with_context(|| format!("{wanted} cannot be resolved; set the address with {flag}"))?;
     let Some(address) = addresses.next() else {
-        bail!("{wanted} has no address; --listen expects HOST:PORT")
+        bail!("{wanted} has no address; set the address with {flag}")
     };
     bind(address).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AddrInUse => anyhow::anyhow!(
-            "{wanted} is already in use: choose another address with --listen HOST:PORT"
-        ),
-        _ => anyhow::Error::from(error).context(format!(
-            "cannot listen on {wanted}: choose another address with --listen HOST:PORT"
-        )),
+        std::io::ErrorKind::AddrInUse => {
+            anyhow::anyhow!("{wanted} is already in use: choose another address with {flag}")
+        }
+        _ => anyhow::Error::from(error)
+            .context(format!("cannot listen on {wanted}: choose another address with {flag}")),
     })
 }
 

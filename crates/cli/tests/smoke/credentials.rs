@@ -1,12 +1,15 @@
 //! Keys and tokens managed with the command line while the service runs.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
-    http::{Request, Response},
+    http::{Connection, Request, Response},
     service::{KEY, Launch, PHONE, Service, TOKEN, document, galley, galley_json, until},
 };
 
@@ -208,4 +211,24 @@ fn lists_show_credentials_without_secrets() {
             assert!(!shown.contains(secret), "{arguments:?}: {shown}");
         }
     }
+}
+
+#[test]
+fn a_revoked_token_ends_its_long_poll_within_five_seconds() {
+    let (dir, service) = started();
+    let created = galley_json(dir.path(), &["token", "create", "default"]);
+    let (id, token) = (&created["id"], text(&created, "token"));
+    let path = format!("/api/v1.0/{PHONE}/{KEY}/events?after=latest&wait=25");
+    let poll = Request::get(path).header("Authorization", &format!("Bearer {token}"));
+    let mut waiting = Connection::open(service.address).unwrap();
+    // The response to a first request shows that the connection is served.
+    let empty = Request::get(format!("/api/v1.0/{PHONE}/{KEY}/events?after=latest"));
+    let empty = empty.header("Authorization", &format!("Bearer {token}"));
+    waiting.send(&empty.bytes()).unwrap();
+    assert_eq!(waiting.read_response().unwrap().status, 200);
+    waiting.send(&poll.bytes()).unwrap();
+    galley_json(dir.path(), &["token", "revoke", &id.to_string()]);
+    let revoked = Instant::now();
+    waiting.read_response().unwrap().is_problem(401, "token-revoked");
+    assert!(revoked.elapsed() < REVOCATION_WINDOW, "{:?}", revoked.elapsed());
 }

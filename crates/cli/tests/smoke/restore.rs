@@ -180,7 +180,10 @@ fn a_backup_with_an_older_schema_is_restored_unchanged_and_serve_comes_next() {
     let (_dir, backup_path) = backup();
     let older = "DROP INDEX upload_unused; ALTER TABLE upload DROP COLUMN used_at; \
         ALTER TABLE upload DROP COLUMN finished_at; ALTER TABLE account DROP COLUMN media_bytes; \
-        DROP TABLE clock_guard; PRAGMA user_version = 6";
+        DROP TABLE clock_guard; DROP TABLE write_probe; \
+        ALTER TABLE template DROP COLUMN checksum; ALTER TABLE former_version DROP COLUMN checksum; \
+        ALTER TABLE event DROP COLUMN checksum; ALTER TABLE upload_chunk DROP COLUMN checksum; \
+        PRAGMA user_version = 6";
     Connection::open(&backup_path).unwrap().execute_batch(older).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let report = galley_json(dir.path(), &["restore", backup_path.to_str().unwrap()]);

@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use super::{
     problem::{Problem, ProblemKind},
     request_context::RequestContext,
+    revocation::UsedCredentials,
 };
 use crate::{app::App, credential_cache::CachedCredential};
 
@@ -128,17 +129,9 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
         let token = bearer_token(&parts.headers).ok_or(Problem::of(ProblemKind::TokenMissing))?;
         let hashes = (SecretHash::of(token), SecretHash::of(path.key));
         let [token, key] = app.credentials().find(hashes.0, hashes.1, context.started()).await?;
-        let token = ensure_active(
-            token,
-            now,
-            [ProblemKind::TokenUnknown, ProblemKind::TokenExpired, ProblemKind::TokenRevoked],
-        )?;
+        let token = ensure_active(token, now, TOKEN_PROBLEMS)?;
         context.record_token(token.credential.id);
-        let key = ensure_active(
-            key,
-            now,
-            [ProblemKind::KeyUnknown, ProblemKind::KeyExpired, ProblemKind::KeyRevoked],
-        )?;
+        let key = ensure_active(key, now, KEY_PROBLEMS)?;
         if key.account.id != token.account.id {
             return Err(Problem::of(ProblemKind::CredentialsMismatch));
         }
@@ -161,11 +154,20 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
         {
             return Err(Problem::of(ProblemKind::PhoneUnknown));
         }
+        context.record_credentials(UsedCredentials { token: hashes.0, key: Some(hashes.1) });
         let resource_id = path.resource_id.and_then(|id| id.parse().ok());
         let (phone_number_id, token) = (path.phone_number_id.to_owned(), token.credential.id);
         Ok(Self { account, phone_number_id, token, resource_id, scope: PhantomData })
     }
 }
+
+/// The problems of a token that does not exist, has expired or was revoked.
+pub(crate) const TOKEN_PROBLEMS: [ProblemKind; 3] =
+    [ProblemKind::TokenUnknown, ProblemKind::TokenExpired, ProblemKind::TokenRevoked];
+
+/// The problems of a key that does not exist, has expired or was revoked.
+pub(crate) const KEY_PROBLEMS: [ProblemKind; 3] =
+    [ProblemKind::KeyUnknown, ProblemKind::KeyExpired, ProblemKind::KeyRevoked];
 
 /// The problem for a token that lacks the required scope.
 pub(crate) fn scope_missing(scope: Scope) -> Problem {

@@ -7,7 +7,10 @@ use axum::{
 };
 use http_body_util::LengthLimitError;
 
-use super::problem::{Problem, ProblemKind};
+use super::{
+    problem::{Problem, ProblemKind},
+    revocation::{UsedCredentials, revoked},
+};
 use crate::app::App;
 
 /// The bytes of a body with the content type JSON. Extract it after the [`super::auth::Caller`], so
@@ -25,7 +28,8 @@ impl FromRequest<App> for JsonBody {
     }
 }
 
-/// Reads a whole body of at most `limit` bytes, within the time limit for bodies.
+/// Reads a whole body of at most `limit` bytes, within the time limit for bodies and as long as the
+/// credentials of the request are valid.
 pub(crate) async fn read_all(request: Request, app: &App, limit: usize) -> Result<Bytes, Problem> {
     let too_large = || {
         let detail =
@@ -37,8 +41,14 @@ pub(crate) async fn read_all(request: Request, app: &App, limit: usize) -> Resul
     if declared.is_some_and(|length| length > limit) {
         return Err(too_large());
     }
+    let credentials = UsedCredentials::of(request.extensions());
     let body = tokio::time::timeout(app.limits().body, to_bytes(request.into_body(), limit));
-    match body.await {
+    let body = tokio::select! {
+        biased;
+        body = body => body,
+        problem = revoked(app, credentials) => return Err(problem),
+    };
+    match body {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) if is_over_limit(&error) => Err(too_large()),
         Ok(Err(_)) => Err(Problem::of(ProblemKind::BadRequest)

@@ -17,6 +17,13 @@ use crate::app::App;
 static CONFIG: LazyLock<Arc<Config<'static>>> =
     LazyLock::new(|| Arc::new(Config::from("/openapi.json")));
 
+/// The page loads only its own files and the API description, and calls only this service. Swagger UI
+/// has inline styles and images.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+);
+
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/docs", get(async || file("index.html"))).route("/docs/{file}", get(asset))
 }
@@ -40,6 +47,7 @@ fn file(name: &str) -> Result<Response, Problem> {
         .map_err(|_| Problem::of(ProblemKind::Internal))?;
     let headers = [
         (header::CONTENT_TYPE, content_type),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600")),
     ];
     Ok((headers, bytes).into_response())

@@ -16,6 +16,7 @@ use galley_domain::account;
 use galley_store::CredentialId;
 use jiff::Timestamp;
 
+use super::revocation::UsedCredentials;
 use crate::app::App;
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -34,6 +35,7 @@ pub(crate) struct RequestContext {
     request_id: String,
     route: OnceLock<MatchedPath>,
     token: OnceLock<CredentialId>,
+    credentials: OnceLock<UsedCredentials>,
     graph: OnceLock<()>,
     upload: OnceLock<()>,
 }
@@ -56,6 +58,7 @@ impl RequestContext {
             request_id,
             route: OnceLock::new(),
             token: OnceLock::new(),
+            credentials: OnceLock::new(),
             graph: OnceLock::new(),
             upload: OnceLock::new(),
         }
@@ -95,6 +98,15 @@ impl RequestContext {
 
     pub(crate) fn record_token(&self, token: CredentialId) {
         let _ = self.token.set(token);
+    }
+
+    /// Records the credentials of an authenticated call.
+    pub(crate) fn record_credentials(&self, credentials: UsedCredentials) {
+        let _ = self.credentials.set(credentials);
+    }
+
+    pub(crate) fn credentials(&self) -> Option<UsedCredentials> {
+        self.credentials.get().copied()
     }
 
     /// Marks a request to the Graph surface, so that errors use Meta's format.

@@ -7,13 +7,15 @@ use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{Semaphore, watch},
+    sync::{oneshot, watch},
     time::timeout,
 };
 
 use super::{
-    activity::{ConnectionActivity, DeadlineMonitor, Phase, TrackedIo},
+    activity::{CloseReason, ConnectionActivity, Phase, poll_interval},
+    connections::{OpenConnection, OpenConnections},
     lingering_close::{TrackedBody, discard_request_body},
+    tracked_io::TrackedIo,
 };
 use crate::Galley;
 
@@ -22,6 +24,9 @@ const MAX_HEADER_BYTES: usize = 96 * 1_024;
 
 /// Maximum number of header fields in a request.
 const MAX_HEADER_FIELDS: usize = 100;
+
+/// Maximum number of open connections of the health listener.
+const MAX_HEALTH_CONNECTIONS: usize = 64;
 
 /// Pause after a failed `accept`.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
@@ -37,88 +42,124 @@ pub enum Stop {
 }
 
 /// Serves until `stop` resolves, then shuts down gracefully: running requests may finish within the
-/// drain limit.
+/// drain limit. The `health` listener serves only liveness, readiness and metrics, until all
+/// requests of the other one are done.
 pub async fn serve(
     galley: Galley,
     listener: TcpListener,
+    health: Option<TcpListener>,
     stop: impl Future<Output = Stop>,
 ) -> io::Result<()> {
-    let limits = galley.app().limits().clone();
-    let slots = Arc::new(Semaphore::new(limits.connections));
-    let (closing, close) = watch::channel(false);
-    let mut ending = pin!(async {
-        let stop = stop.await;
-        galley.app().start_draining();
-        if stop == Stop::Drain {
-            tokio::time::sleep(limits.drain_delay).await;
-        }
+    let app = galley.app().clone();
+    let (done, is_done) = oneshot::channel::<()>();
+    let health = health.map(|listener| {
+        let galley = Galley::health_only(app.clone());
+        let ending = async { drop(is_done.await) };
+        tokio::spawn(serve_listener(galley, listener, MAX_HEALTH_CONNECTIONS, ending))
     });
+    let ending = async {
+        let stop = stop.await;
+        app.start_draining();
+        if stop == Stop::Drain {
+            tokio::time::sleep(app.limits().drain_delay).await;
+        }
+    };
+    serve_listener(galley, listener, app.limits().connections, ending).await;
+    drop(done);
+    match health {
+        Some(health) => health.await.map_err(io::Error::other),
+        None => Ok(()),
+    }
+}
+
+/// Serves the connections of a listener until `ending` resolves, then closes the listener and waits
+/// for running requests within the drain limit.
+async fn serve_listener(
+    galley: Galley,
+    listener: TcpListener,
+    max_connections: usize,
+    ending: impl Future<Output = ()>,
+) {
+    let limits = galley.app().limits().clone();
+    let connections = OpenConnections::new(max_connections, poll_interval(&limits) / 4);
+    let (closing, close) = watch::channel(false);
+    let mut ending = pin!(ending);
     loop {
         let next = async {
-            let slot = Arc::clone(&slots).acquire_owned().await;
-            (listener.accept().await, slot)
+            let (stream, _) = listener.accept().await?;
+            io::Result::Ok((stream, connections.admit().await))
         };
-        let (accepted, slot) = tokio::select! {
+        let accepted = tokio::select! {
             next = next => next,
             () = &mut ending => break,
         };
-        let Ok((stream, _)) = accepted else {
+        let Ok((stream, connection)) = accepted else {
             // Most likely the process is out of file descriptors: wait for a connection to close.
             tracing::warn!("a connection could not be accepted");
             tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             continue;
         };
-        let connection = handle_connection(galley.clone(), stream, close.clone());
-        tokio::spawn(async move {
-            connection.await;
-            drop(slot);
-        });
+        tokio::spawn(handle_connection(galley.clone(), stream, connection, close.clone()));
     }
     drop(listener);
     let _ = closing.send(true);
-    let all = u32::try_from(limits.connections).unwrap_or(u32::MAX);
-    if timeout(limits.drain, slots.acquire_many(all)).await.is_err() {
+    if timeout(limits.drain, connections.closed()).await.is_err() {
         tracing::warn!("some requests did not finish within the drain limit");
     }
-    Ok(())
 }
 
 /// Serves one connection until it ends. If the client has not sent all of its last request, the
 /// rest is read and discarded, unless the server is shutting down.
-async fn handle_connection(galley: Galley, stream: TcpStream, mut close: watch::Receiver<bool>) {
+async fn handle_connection(
+    galley: Galley,
+    stream: TcpStream,
+    connection: OpenConnection,
+    mut close: watch::Receiver<bool>,
+) {
     let app = galley.app().clone();
     app.metrics().connections.inc();
     let _ = stream.set_nodelay(true);
     let mut stream = TokioIo::new(stream);
-    let activity = Arc::new(ConnectionActivity::new(Phase::Idle));
-    if serve_requests(galley, &mut stream, &activity, &mut close).await
-        && activity.has_unread_body()
-    {
-        let discard = discard_request_body(stream.inner_mut(), app.limits().body);
-        tokio::select! {
-            () = discard => {}
-            _ = close.wait_for(|closing| *closing) => {}
+    let activity = &connection.activity;
+    match serve_requests(galley, &mut stream, activity, &mut close).await {
+        Some(reason) => app.metrics().record_closed_connection(reason.as_str()),
+        None if activity.has_unread_body() => {
+            let discard = discard_request_body(stream.inner_mut(), app.limits().body);
+            tokio::select! {
+                () = discard => {}
+                _ = close.wait_for(|closing| *closing) => {}
+            }
         }
+        None => {}
     }
     app.metrics().connections.dec();
 }
 
-/// Serves the requests of a connection. Returns `false` if the connection missed a deadline.
+/// Serves the requests of a connection. Returns the reason if the server closes it although the
+/// client keeps it open.
 async fn serve_requests(
     galley: Galley,
     stream: &mut TokioIo<TcpStream>,
     activity: &Arc<ConnectionActivity>,
     close: &mut watch::Receiver<bool>,
-) -> bool {
+) -> Option<CloseReason> {
     let app = galley.app().clone();
     let io = TrackedIo::new(stream, Arc::clone(activity));
     let tracked = Arc::clone(activity);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let (galley, activity) = (galley.clone(), Arc::clone(&tracked));
-        activity.enter(Phase::Processing);
+        let number = activity.begin_request();
         async move {
-            let body = |body| Body::new(TrackedBody::new(body, Arc::clone(&activity)));
-            let response = galley.handle(request.map(body) as Request).await;
+            let body = |body| Body::new(TrackedBody::new(body, Arc::clone(&activity), number));
+            let request: Request = request.map(body);
+            let response = match activity.framing_error(number) {
+                Some(error) => {
+                    // The end of the request is unknown: more of it may follow.
+                    activity.set_unread_body(true);
+                    galley.refuse(&request, error.detail())
+                }
+                None => galley.handle(request).await,
+            };
             activity.enter(Phase::Idle);
             Ok::<_, std::convert::Infallible>(response)
         }
@@ -131,14 +172,17 @@ async fn serve_requests(
             .max_buf_size(MAX_HEADER_BYTES)
             .serve_connection(io, service)
     );
-    let mut monitor = DeadlineMonitor::new(app.limits());
-    let mut poll = tokio::time::interval(monitor.poll_interval());
+    let mut evicted = pin!(activity.evicted());
+    let mut poll = tokio::time::interval(poll_interval(app.limits()));
     loop {
         tokio::select! {
             biased;
-            _ = &mut serving => return true,
+            _ = &mut serving => return None,
             _ = close.changed() => serving.as_mut().graceful_shutdown(),
-            _ = poll.tick() => if monitor.is_overdue(activity, app.limits()) { return false },
+            () = &mut evicted => return Some(CloseReason::Evicted),
+            _ = poll.tick() => if let Some(reason) = activity.poll_deadlines(app.limits()) {
+                return Some(reason);
+            },
         }
     }
 }

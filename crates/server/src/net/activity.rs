@@ -1,20 +1,17 @@
-//! Tracks what a connection is doing and detects when its client misses a deadline.
+//! Tracks what a connection is doing: when its client misses a deadline, when the connection may be
+//! evicted, and when a request is invalid.
 
 use std::{
-    io,
-    pin::Pin,
     sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        OnceLock,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
-    task::{Context, Poll},
     time::Duration,
 };
 
-use hyper::rt;
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use tokio::sync::Notify;
 
+use super::framing::{FramingError, InvalidRequest};
 use crate::limits::Limits;
 
 /// Shortest interval between two checks of a connection.
@@ -28,13 +25,20 @@ const PHASE_MASK: u64 = (1 << PHASE_BITS) - 1;
 ///
 /// hyper's header timer also runs while a connection is idle, so one hyper timeout cannot serve
 /// both as a short header limit and a long keep-alive limit. This type supports both. It reads no
-/// clock while a request is served: a [`DeadlineMonitor`] polls it and counts the polls without a
+/// clock while a request is served: the connection's task polls it and counts the polls without a
 /// change.
 pub(super) struct ConnectionActivity {
     /// The number of phase changes, and the phase in the lowest two bits.
     state: AtomicU64,
+    /// The state at the last poll, and for how many polls it has not changed.
+    polled_state: AtomicU64,
+    unchanged_polls: AtomicU32,
     /// Whether part of the last request's body has not been read.
     unread_body: AtomicBool,
+    /// The number of requests that were begun.
+    requests: AtomicU64,
+    invalid_request: OnceLock<InvalidRequest>,
+    eviction: Notify,
 }
 
 /// The phase of a connection.
@@ -46,11 +50,40 @@ pub(super) enum Phase {
     Header,
     /// Processing a request. It has its own deadlines.
     Processing,
+    /// Accepted, but no byte has arrived.
+    New,
+}
+
+/// Why the server closes a connection that its client keeps open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CloseReason {
+    HeaderTimeout,
+    IdleTimeout,
+    Evicted,
+}
+
+impl CloseReason {
+    /// The name in the metrics.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::HeaderTimeout => "header_timeout",
+            Self::IdleTimeout => "idle_timeout",
+            Self::Evicted => "evicted",
+        }
+    }
 }
 
 impl ConnectionActivity {
     pub(super) fn new(phase: Phase) -> Self {
-        Self { state: AtomicU64::new(phase as u64), unread_body: AtomicBool::new(false) }
+        Self {
+            state: AtomicU64::new(phase as u64),
+            polled_state: AtomicU64::new(u64::MAX),
+            unchanged_polls: AtomicU32::new(0),
+            unread_body: AtomicBool::new(false),
+            requests: AtomicU64::new(0),
+            invalid_request: OnceLock::new(),
+            eviction: Notify::new(),
+        }
     }
 
     pub(super) fn set_unread_body(&self, unread: bool) {
@@ -67,161 +100,164 @@ impl ConnectionActivity {
         self.state.store((changes << PHASE_BITS) | phase as u64, Ordering::Relaxed);
     }
 
+    /// Begins to process a request. Returns its position on the connection, beginning with 0.
+    pub(super) fn begin_request(&self) -> u64 {
+        self.enter(Phase::Processing);
+        let number = self.requests.load(Ordering::Relaxed);
+        self.requests.store(number + 1, Ordering::Relaxed);
+        number
+    }
+
+    /// Records the first invalid request.
+    pub(super) fn record_invalid(&self, invalid: InvalidRequest) {
+        let _ = self.invalid_request.set(invalid);
+    }
+
+    /// Why the request at this position is refused. After an invalid request, so is every other.
+    pub(super) fn framing_error(&self, number: u64) -> Option<FramingError> {
+        let invalid = self.invalid_request.get()?;
+        (number >= invalid.number).then_some(invalid.error)
+    }
+
     /// Records that response bytes were written: a client that reads slowly is not idle.
-    fn record_write(&self) {
+    pub(super) fn record_write(&self) {
         if self.is_idle() {
             self.enter(Phase::Idle);
         }
     }
 
     /// Records that bytes were read: the first ones start a request header.
-    fn record_read(&self) {
+    pub(super) fn record_read(&self) {
         if self.is_idle() {
             self.enter(Phase::Header);
         }
     }
 
     fn is_idle(&self) -> bool {
-        self.state.load(Ordering::Relaxed) & PHASE_MASK == Phase::Idle as u64
-    }
-}
-
-/// Polls a [`ConnectionActivity`] at a fixed interval to enforce the header and idle limits.
-pub(super) struct DeadlineMonitor {
-    poll_interval: Duration,
-    last_state: u64,
-    unchanged_polls: u32,
-}
-
-impl DeadlineMonitor {
-    /// Polls often enough to enforce each deadline to within about a tenth of it.
-    pub(super) fn new(limits: &Limits) -> Self {
-        let poll_interval = (limits.header.min(limits.idle) / 10).max(MIN_POLL_INTERVAL);
-        Self { poll_interval, last_state: 0, unchanged_polls: 0 }
+        is_idle(self.state.load(Ordering::Relaxed))
     }
 
-    pub(super) fn poll_interval(&self) -> Duration {
-        self.poll_interval
+    /// How long the connection has been idle, as a number of polls, and its state. `None` if it is
+    /// not idle, or not yet for a whole poll interval: its request may be on the way.
+    pub(super) fn idle_polls(&self) -> Option<(u32, u64)> {
+        let state = self.state.load(Ordering::Relaxed);
+        let is_polled = self.polled_state.load(Ordering::Relaxed) == state;
+        let polls = self.unchanged_polls.load(Ordering::Relaxed);
+        (is_idle(state) && is_polled && polls > 0).then_some((polls, state))
     }
 
-    /// Whether the client has missed the deadline of the current phase. Call it once per interval.
-    pub(super) fn is_overdue(&mut self, activity: &ConnectionActivity, limits: &Limits) -> bool {
-        let state = activity.state.load(Ordering::Relaxed);
-        self.unchanged_polls = if state == self.last_state { self.unchanged_polls + 1 } else { 0 };
-        self.last_state = state;
-        let elapsed = self.poll_interval * self.unchanged_polls;
-        match state & PHASE_MASK {
-            phase if phase == Phase::Idle as u64 => elapsed > limits.idle,
-            phase if phase == Phase::Header as u64 => elapsed > limits.header,
-            _ => false,
+    /// Asks the connection to close. Returns `false` if its state has changed.
+    pub(super) fn evict(&self, state: u64) -> bool {
+        let is_unchanged = self.state.load(Ordering::Relaxed) == state;
+        if is_unchanged {
+            self.eviction.notify_one();
+        }
+        is_unchanged
+    }
+
+    /// Completes when the connection is to be closed and still idle. Only the connection's own task
+    /// may call it, after it has read what has arrived.
+    pub(super) async fn evicted(&self) {
+        loop {
+            self.eviction.notified().await;
+            if self.is_idle() {
+                return;
+            }
         }
     }
-}
 
-/// A socket that records its reads and writes in a [`ConnectionActivity`].
-pub(super) struct TrackedIo<'s> {
-    io: &'s mut TokioIo<TcpStream>,
-    activity: Arc<ConnectionActivity>,
-}
-
-impl<'s> TrackedIo<'s> {
-    pub(super) fn new(io: &'s mut TokioIo<TcpStream>, activity: Arc<ConnectionActivity>) -> Self {
-        Self { io, activity }
+    /// Polls the connection. Returns the deadline that its client has missed. Call it once per
+    /// [`poll_interval`].
+    pub(super) fn poll_deadlines(&self, limits: &Limits) -> Option<CloseReason> {
+        let state = self.state.load(Ordering::Relaxed);
+        let is_unchanged = self.polled_state.load(Ordering::Relaxed) == state;
+        let unchanged =
+            if is_unchanged { self.unchanged_polls.load(Ordering::Relaxed) + 1 } else { 0 };
+        self.unchanged_polls.store(unchanged, Ordering::Relaxed);
+        self.polled_state.store(state, Ordering::Relaxed);
+        let elapsed = poll_interval(limits) * unchanged;
+        let (limit, reason) = match state & PHASE_MASK {
+            phase if phase == Phase::Idle as u64 => (limits.idle, CloseReason::IdleTimeout),
+            phase if phase == Phase::Processing as u64 => return None,
+            _ => (limits.header, CloseReason::HeaderTimeout),
+        };
+        (elapsed > limit).then_some(reason)
     }
 }
 
-impl rt::Read for TrackedIo<'_> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: rt::ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        let read = Pin::new(&mut *self.io).poll_read(context, buffer);
-        if read.is_ready() {
-            self.activity.record_read();
-        }
-        read
-    }
+fn is_idle(state: u64) -> bool {
+    [Phase::Idle as u64, Phase::New as u64].contains(&(state & PHASE_MASK))
 }
 
-impl rt::Write for TrackedIo<'_> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut *self.io).poll_write(context, bytes);
-        if written.is_ready() {
-            self.activity.record_write();
-        }
-        written
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.io).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.io).poll_shutdown(context)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffers: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut *self.io).poll_write_vectored(context, buffers);
-        if written.is_ready() {
-            self.activity.record_write();
-        }
-        written
-    }
+/// The interval at which connections are polled: often enough to enforce each deadline to within
+/// about a tenth of it.
+pub(super) fn poll_interval(limits: &Limits) -> Duration {
+    (limits.header.min(limits.idle) / 10).max(MIN_POLL_INTERVAL)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Polls `polls` times and returns whether the last poll found the connection overdue.
-    /// `before_poll` runs before each poll.
-    fn overdue_after(polls: u32, phase: Phase, before_poll: impl Fn(&ConnectionActivity)) -> bool {
+    /// Polls `polls` times and returns the result of the last poll. `before_poll` runs before each
+    /// poll.
+    fn polled(
+        polls: u32,
+        phase: Phase,
+        before_poll: impl Fn(&ConnectionActivity),
+    ) -> Option<CloseReason> {
         let limits = Limits {
             header: Duration::from_secs(1),
             idle: Duration::from_secs(3),
             ..Limits::default()
         };
         let activity = ConnectionActivity::new(phase);
-        let mut monitor = DeadlineMonitor::new(&limits);
-        (0..polls).fold(false, |_, _| {
+        (0..polls).fold(None, |_, _| {
             before_poll(&activity);
-            monitor.is_overdue(&activity, &limits)
+            activity.poll_deadlines(&limits)
         })
     }
 
     #[test]
     fn headers_have_a_shorter_deadline_than_idle_connections() {
-        assert!(!overdue_after(11, Phase::Header, |_| {}));
-        assert!(overdue_after(13, Phase::Header, |_| {}));
-        assert!(!overdue_after(30, Phase::Idle, |_| {}));
-        assert!(overdue_after(33, Phase::Idle, |_| {}));
+        assert_eq!(polled(11, Phase::Header, |_| {}), None);
+        assert_eq!(polled(13, Phase::Header, |_| {}), Some(CloseReason::HeaderTimeout));
+        assert_eq!(polled(30, Phase::Idle, |_| {}), None);
+        assert_eq!(polled(33, Phase::Idle, |_| {}), Some(CloseReason::IdleTimeout));
+    }
+
+    #[test]
+    fn the_first_byte_has_the_deadline_of_a_header() {
+        assert_eq!(polled(11, Phase::New, |_| {}), None);
+        assert_eq!(polled(13, Phase::New, |_| {}), Some(CloseReason::HeaderTimeout));
     }
 
     #[test]
     fn sending_a_header_byte_by_byte_does_not_extend_its_deadline() {
-        assert!(overdue_after(13, Phase::Header, ConnectionActivity::record_read));
+        let overdue = polled(13, Phase::Header, ConnectionActivity::record_read);
+        assert_eq!(overdue, Some(CloseReason::HeaderTimeout));
     }
 
     #[test]
     fn a_client_that_reads_a_response_slowly_is_not_idle() {
-        assert!(!overdue_after(1_000, Phase::Idle, ConnectionActivity::record_write));
+        assert_eq!(polled(1_000, Phase::Idle, ConnectionActivity::record_write), None);
     }
 
     #[test]
     fn a_running_request_has_no_connection_deadline() {
-        assert!(!overdue_after(1_000, Phase::Processing, |_| {}));
+        assert_eq!(polled(1_000, Phase::Processing, |_| {}), None);
+    }
+
+    #[test]
+    fn requests_are_refused_from_the_invalid_one_on() {
+        let activity = ConnectionActivity::new(Phase::New);
+        assert_eq!([activity.begin_request(), activity.begin_request()], [0, 1]);
+        assert_eq!(activity.framing_error(1), None);
+        let error = FramingError::BareLineFeed;
+        activity.record_invalid(InvalidRequest { number: 1, error });
+        assert_eq!(
+            [0, 1, 2].map(|number| activity.framing_error(number)),
+            [None, Some(error), Some(error)]
+        );
     }
 }

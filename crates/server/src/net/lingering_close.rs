@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use axum::body::Bytes;
+use axum::{BoxError, body::Bytes};
 use galley_store::MAX_UPLOAD_BYTES;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::{io::AsyncReadExt as _, net::TcpStream, time::timeout};
@@ -18,28 +18,34 @@ use super::activity::ConnectionActivity;
 /// Size of the read buffer.
 const BUFFER_BYTES: usize = 16 * 1_024;
 
-/// A request body that records in a [`ConnectionActivity`] whether part of it is unread.
+/// A request body that records in a [`ConnectionActivity`] whether part of it is unread, and that
+/// fails if its framing is invalid.
 pub(super) struct TrackedBody {
     body: Incoming,
     activity: Arc<ConnectionActivity>,
+    /// The position of the request on the connection.
+    request: u64,
 }
 
 impl TrackedBody {
-    pub(super) fn new(body: Incoming, activity: Arc<ConnectionActivity>) -> Self {
+    pub(super) fn new(body: Incoming, activity: Arc<ConnectionActivity>, request: u64) -> Self {
         activity.set_unread_body(!body.is_end_stream());
-        Self { body, activity }
+        Self { body, activity, request }
     }
 }
 
 impl Body for TrackedBody {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
+        if let Some(error) = self.activity.framing_error(self.request) {
+            return Poll::Ready(Some(Err(error.detail().into())));
+        }
         let is_end = match &frame {
             Poll::Ready(None) => true,
             Poll::Ready(Some(Ok(_))) => self.body.is_end_stream(),
@@ -48,7 +54,7 @@ impl Body for TrackedBody {
         if is_end {
             self.activity.set_unread_body(false);
         }
-        frame
+        frame.map_err(Into::into)
     }
 
     fn is_end_stream(&self) -> bool {

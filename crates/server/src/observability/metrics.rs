@@ -20,6 +20,7 @@ pub(crate) struct Metrics {
     /// Series by the addresses of route and method, and the status. Saves a lookup by labels.
     series_cache: RwLock<BTreeMap<(usize, usize, u16), RequestSeries>>,
     pub(crate) connections: IntGauge,
+    closed_connections: IntCounterVec,
     attempts: HistogramVec,
     worker_restarts: IntCounterVec,
 }
@@ -57,6 +58,13 @@ impl Metrics {
             &["route"],
         );
         let connections = IntGauge::new("galley_http_connections", "Open HTTP connections");
+        let closed_connections = IntCounterVec::new(
+            Opts::new(
+                "galley_http_connections_closed_total",
+                "HTTP connections that the server closed although the client kept them open, by reason",
+            ),
+            &["reason"],
+        );
         let attempts = HistogramVec::new(
             HistogramOpts::new(
                 "galley_webhook_attempt_duration_seconds",
@@ -78,13 +86,15 @@ impl Metrics {
             durations: durations.expect("the metric definition is valid"),
             series_cache: RwLock::default(),
             connections: connections.expect("the metric definition is valid"),
+            closed_connections: closed_connections.expect("the metric definition is valid"),
             attempts: attempts.expect("the metric definition is valid"),
             worker_restarts: worker_restarts.expect("the metric definition is valid"),
         };
-        let collectors: [Box<dyn prometheus::core::Collector>; 6] = [
+        let collectors: [Box<dyn prometheus::core::Collector>; 7] = [
             Box::new(metrics.requests.clone()),
             Box::new(metrics.durations.clone()),
             Box::new(metrics.connections.clone()),
+            Box::new(metrics.closed_connections.clone()),
             Box::new(metrics.attempts.clone()),
             Box::new(metrics.worker_restarts.clone()),
             Box::new(lost_lines.counters.clone()),
@@ -116,6 +126,11 @@ impl Metrics {
         };
         series.record(took);
         self.series_cache.write().unwrap_or_else(PoisonError::into_inner).insert(key, series);
+    }
+
+    /// Records that the server closed a connection for this reason.
+    pub(crate) fn record_closed_connection(&self, reason: &str) {
+        self.closed_connections.with_label_values(&[reason]).inc();
     }
 
     /// Records a webhook delivery attempt.

@@ -121,3 +121,40 @@ async fn the_api_reference_is_served_from_the_binary() {
         "nothing is loaded from elsewhere"
     );
 }
+
+#[tokio::test]
+async fn every_page_has_a_content_security_policy() {
+    let app = TestApp::start().await;
+    let get = async |path: &str| app.send(request(Method::GET, path, "", "")).await;
+    let description = get("/openapi.json").await.json();
+    let slugs = &description["components"]["parameters"]["Slug"]["schema"]["enum"];
+    let slugs: Vec<&str> =
+        slugs.as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+    let files = ["index.html", "oauth2-redirect.html", "swagger-ui.css", "swagger-initializer.js"];
+    let mut pages = 0;
+    for (path, methods) in description["paths"].as_object().unwrap() {
+        if methods["get"]["responses"]["200"]["content"]["text/html"].is_null() {
+            continue;
+        }
+        let paths: Vec<String> = match path.split_once('{') {
+            None => vec![path.clone(), format!("{path}/")],
+            Some((base, "slug}")) => slugs.iter().map(|slug| format!("{base}{slug}")).collect(),
+            Some((base, "file}")) => files.iter().map(|file| format!("{base}{file}")).collect(),
+            Some(_) => panic!("the test does not know the values of {path}"),
+        };
+        for path in paths {
+            let page = get(&path).await;
+            assert_eq!(page.status, 200, "{path}");
+            let is_html = page.header("content-type").unwrap().starts_with("text/html");
+            pages += usize::from(is_html);
+            let policy = page.header("content-security-policy").unwrap();
+            assert!(policy.starts_with("default-src 'none'; "), "{path}: {policy}");
+            assert!(policy.ends_with("frame-ancestors 'none'"), "{path}: {policy}");
+            assert_eq!(page.header("x-content-type-options"), Some("nosniff"), "{path}");
+            assert_eq!(page.header("referrer-policy"), Some("no-referrer"), "{path}");
+            let inline = page.text.contains("<script>") || page.text.contains("<style");
+            assert!(!is_html || !inline || path.ends_with("oauth2-redirect.html"), "{path}");
+        }
+    }
+    assert!(pages > 40, "{pages} pages");
+}

@@ -4,6 +4,7 @@ use std::{
     future::{pending, ready},
     io,
     pin::Pin,
+    sync::{Arc, OnceLock},
     task::{self, Context, Poll},
     time::Duration,
 };
@@ -238,6 +239,37 @@ async fn an_upload_can_take_longer_than_a_request() {
         Ok(&PNG[10..])
     });
     assert!(send_slowly(&service, &id, body).await.expect_success()["h"].is_string());
+}
+
+#[tokio::test]
+async fn an_upload_ends_when_its_token_is_revoked_or_its_account_disabled() {
+    for (disabled, status, code) in [(false, 401, 190), (true, 403, 131_031)] {
+        let service = Service::start().await;
+        let id = begin_in_store(&service, "u", PNG.len()).await;
+        let (store, clock, shop) =
+            (Arc::clone(&service.store), Arc::clone(&service.clock), service.shop);
+        // Time of the runtime at which the upload lost its authorisation.
+        let lost = Arc::new(OnceLock::new());
+        let record = Arc::clone(&lost);
+        let body = DelayedBody::with_rest(async move {
+            if disabled {
+                store.set_account_disabled(shop, Some(clock.now())).await.unwrap();
+            } else {
+                for credential in store.credentials(shop).await.unwrap() {
+                    store.revoke_credential(credential.id, clock.now()).await.unwrap();
+                }
+            }
+            clock.advance(Duration::from_secs(2));
+            tokio::time::pause();
+            record.set(tokio::time::Instant::now()).unwrap();
+            pending().await
+        });
+        send_slowly(&service, &id, body).await.expect_error(status, code, None);
+        assert!(lost.get().unwrap().elapsed() <= Duration::from_secs(5), "{lost:?}");
+        tokio::time::resume();
+        let upload = service.store.upload(shop, "u", service.clock.now()).await.unwrap();
+        assert_eq!(upload.unwrap().received, 0, "bytes after the revocation are not stored");
+    }
 }
 
 #[tokio::test]

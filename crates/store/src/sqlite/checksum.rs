@@ -4,7 +4,7 @@
 //! therefore stores a checksum of its columns. The SQL function `row_checksum` computes it, both when
 //! a row is written and when it is read.
 
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
 use rusqlite::{
     Connection,
@@ -91,8 +91,8 @@ pub(super) struct DamagedRow {
 }
 
 /// The error for a row that does not match its checksum.
-pub(super) fn damaged(table: &'static str, key: impl ToString) -> StoreError {
-    StoreError::Damaged(Arc::new(DamagedRow { table, key: key.to_string() }))
+pub(super) fn damaged(table: &'static str, key: impl Display) -> StoreError {
+    StoreError::Damaged(Arc::new(DamagedRow { table, key: format!("{key}") }))
 }
 
 /// Adds the function `row_checksum` to a connection.

@@ -55,7 +55,7 @@ impl SqliteStore {
         if self.write_health.is_known_good() {
             return Ok(());
         }
-        self.writer.write(|batch| probe(batch)).await
+        self.writer.write(probe).await
     }
 }
 

@@ -318,8 +318,8 @@ async fn a_migration_counts_media_bytes_and_the_doctor_checks_them() {
     file.execute_batch(
         "DROP TABLE write_probe; ALTER TABLE template DROP COLUMN checksum; \
          ALTER TABLE former_version DROP COLUMN checksum; ALTER TABLE event DROP COLUMN checksum; \
-         ALTER TABLE upload_chunk DROP COLUMN checksum; DROP INDEX upload_unused; ALTER TABLE upload DROP COLUMN finished_at; \
-         ALTER TABLE upload DROP COLUMN used_at; ALTER TABLE account DROP COLUMN media_bytes; \
+         ALTER TABLE upload_chunk DROP COLUMN checksum; DROP INDEX upload_unused; \
+         ALTER TABLE upload DROP COLUMN finished_at; ALTER TABLE upload DROP COLUMN used_at; ALTER TABLE account DROP COLUMN media_bytes; \
          DROP TABLE clock_guard; PRAGMA user_version = 6",
     )
     .unwrap();

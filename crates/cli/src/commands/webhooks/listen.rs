@@ -35,7 +35,7 @@ pub(crate) async fn listen(
     let secret = given.map(Secret::parse_any).transpose()?;
     let verify_token = file::given(verify_token.clone(), verify_token_file.as_deref())?;
     let mut interrupted = pin!(interrupted()?);
-    let listener = serve::listen(&options.listen).await?;
+    let listener = serve::listen(&options.listen, "--listen HOST:PORT").await?;
     welcome(listener.local_addr()?, secret.is_some());
     let (hear, mut heard) = mpsc::channel(OUTPUT_BUFFER);
     let receiving = WebhookReceiver {

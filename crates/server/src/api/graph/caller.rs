@@ -16,9 +16,10 @@ use galley_store::{Account, Actor, CredentialId, SecretHash, TemplateChange};
 use super::parameters::Query;
 use crate::{
     api::{
-        auth::{RequiredScope, ensure_active, scope_missing},
+        auth::{RequiredScope, TOKEN_PROBLEMS, ensure_active, scope_missing},
         problem::{Problem, ProblemKind},
         request_context::RequestContext,
+        revocation::UsedCredentials,
     },
     app::App,
 };
@@ -117,10 +118,9 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
             Problem::of(ProblemKind::TokenMissing)
                 .detail("Send the access token as `Authorization: Bearer …`, or as `access_token` in the query.")
         })?;
-        let token = app.credentials().token(SecretHash::of(secret), context.started()).await?;
-        let kinds =
-            [ProblemKind::TokenUnknown, ProblemKind::TokenExpired, ProblemKind::TokenRevoked];
-        let token = ensure_active(token, context.received_at(), kinds)?;
+        let hash = SecretHash::of(secret);
+        let token = app.credentials().token(hash, context.started()).await?;
+        let token = ensure_active(token, context.received_at(), TOKEN_PROBLEMS)?;
         context.record_token(token.credential.id);
         let account = Arc::clone(&token.account);
         let is_account_edge = path.edge.is_some_and(|edge| ACCOUNT_EDGES.contains(&edge));
@@ -140,6 +140,7 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
             );
             return Err(Problem::of(ProblemKind::WrongSurface).detail(detail));
         }
+        context.record_credentials(UsedCredentials { token: hash, key: None });
         Ok(Self {
             account,
             token: token.credential.id,

@@ -1,7 +1,10 @@
 //! Resumable uploads of samples: a client first declares a file, then sends it in one or more
 //! requests.
 
-use std::{pin::Pin, time::Duration};
+use std::{
+    pin::{Pin, pin},
+    time::Duration,
+};
 
 use axum::{
     body::Body,
@@ -33,6 +36,7 @@ use crate::{
         json,
         problem::{Problem, ProblemKind},
         request_context::RequestContext,
+        revocation::{UsedCredentials, revoked},
     },
     app::App,
     json_writer::ObjectWriter,
@@ -131,8 +135,8 @@ impl FileDeclaration {
     }
 }
 
-/// Appends the body to an upload, chunk by chunk. After a broken connection the client resumes where
-/// it stopped, and no file is in memory as a whole.
+/// Appends the body to an upload, chunk by chunk, as long as the credentials are valid. After a
+/// broken connection the client resumes where it stopped, and no file is in memory as a whole.
 pub(super) async fn append(
     app: &App,
     caller: &Caller<Write>,
@@ -142,10 +146,15 @@ pub(super) async fn append(
     let mut offset = offset(request.headers())?;
     check_before_reading(app, caller, id, offset, request.headers()).await?;
     RequestContext::mark_upload(request.extensions());
+    let mut revoked = pin!(revoked(app, UsedCredentials::of(request.extensions())));
     let mut body = request.into_body();
     let mut timeout = Box::pin(tokio::time::sleep(TRANSFER_TIMEOUT));
     loop {
-        let (bytes, end) = read_chunk(app.limits().body, &mut body, timeout.as_mut()).await;
+        let (bytes, end) = tokio::select! {
+            biased;
+            problem = &mut revoked => return Err(problem),
+            chunk = read_chunk(app.limits().body, &mut body, timeout.as_mut()) => chunk,
+        };
         let (account, quota, at) = (caller.account.id, app.limits().media_bytes, app.clock().now());
         let appended = app.store().append_upload(account, id, offset, &bytes, quota, at).await;
         match appended.map_err(|error| Problem::from(error).detail(CHECK_PROGRESS))? {

@@ -1,6 +1,6 @@
 //! `{base}/events`: the event feed of an account, with long polling.
 
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 
 use axum::{Router, extract::State, http::StatusCode, response::Response, routing::get};
 use galley_domain::{document::MAX_SAFE_INTEGER, id::AccountId};
@@ -12,6 +12,7 @@ use crate::api::{
     json,
     problem::Problem,
     query::{CheckedParameters, Parameters, bad_request, parse_digits},
+    revocation::{UsedCredentials, revoked},
     view::{self, Paging},
 };
 use crate::app::App;
@@ -35,12 +36,13 @@ pub(crate) fn routes() -> Router<App> {
 async fn list(
     State(app): State<App>,
     caller: Caller<Read>,
+    credentials: UsedCredentials,
     parameters: Parameters,
 ) -> Result<Response, Problem> {
     let parameters = parameters.only(&["after", "limit", "wait"])?;
     let (after, limit, wait) = (after(&parameters)?, parameters.limit()?, wait(&parameters)?);
     let reader = Reader::new(&app, caller.account.id, after, limit).await?;
-    let events = reader.wait(wait).await?;
+    let events = reader.wait(wait, credentials).await?;
     // An empty page ends where it began, so that a client that continues there misses nothing.
     let position = events.last().map_or(reader.position, |event| event.seq);
     let position = position.to_string();
@@ -102,8 +104,13 @@ impl<'a> Reader<'a> {
         Ok(Self { app, account, after, position, limit })
     }
 
-    /// Reads a page. If it is empty, waits up to `wait` for new events.
-    async fn wait(&self, wait: Duration) -> Result<Vec<Event>, Problem> {
+    /// Reads a page. If it is empty, waits up to `wait` for new events, as long as the credentials
+    /// are valid.
+    async fn wait(
+        &self,
+        wait: Duration,
+        credentials: UsedCredentials,
+    ) -> Result<Vec<Event>, Problem> {
         if wait.is_zero() {
             return self.read_page().await;
         }
@@ -112,6 +119,7 @@ impl<'a> Reader<'a> {
         // Subscribe before the first read: an event that commits during the read wakes the loop.
         let mut notifications = self.app.store().event_notifier().subscribe(self.account);
         let mut draining = self.app.draining();
+        let mut revoked = pin!(revoked(self.app, Some(credentials)));
         let mut last = false;
         loop {
             notifications.mark_unchanged();
@@ -124,6 +132,7 @@ impl<'a> Reader<'a> {
                 Ok(()) = notifications.changed() => {}
                 _ = draining.wait_for(|started| *started) => last = true,
                 () = sleep_until(deadline) => last = true,
+                problem = &mut revoked => return Err(problem),
             }
         }
     }
