@@ -157,6 +157,7 @@ mod tests {
         older.execute("UPDATE event SET at = 77", []).unwrap();
         drop(older);
         let times = |path: &Path| -> Vec<i64> {
+            create_if_missing(path, false).unwrap();
             let store = open_for_writing(path, SchemaPolicy::Migrate).unwrap();
             let mut query = store.prepare("SELECT at FROM clock_guard").unwrap();
             query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()

@@ -10,8 +10,17 @@ use crate::partial_file::{directory, with_suffix};
 
 /// Suffixes of all files that belong to a store. Leftover files of another store would be taken for
 /// its own.
-pub(crate) const STORE_FILE_SUFFIXES: [&str; 8] =
-    ["", "-wal", "-shm", "-journal", "-search", "-search-wal", "-search-shm", "-search-journal"];
+pub(crate) const STORE_FILE_SUFFIXES: [&str; 9] = [
+    "",
+    "-wal",
+    "-shm",
+    "-journal",
+    "-search",
+    "-search-wal",
+    "-search-shm",
+    "-search-journal",
+    "-reserve",
+];
 
 /// Suffix of the search index.
 pub(super) const SEARCH_INDEX_SUFFIX: &str = "-search";
