@@ -2,6 +2,7 @@
 
 mod documents;
 mod requests;
+mod urls;
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -9,7 +10,8 @@ use std::{
 };
 
 pub use documents::{document_v1, document_whatsapp, values};
-pub use requests::{cursors, form_body};
+pub use requests::{cursors, form_body, headers};
+pub use urls::webhook_url;
 
 /// Maximum processing time of any input.
 const MAX_DURATION: Duration = Duration::from_millis(100);
