@@ -189,22 +189,22 @@ class Edit(Change):
 
 
 class Review(Change):
-    name, account = "review", DESK
+    name, account, names = "review", DESK, ("desk_0", "desk_1")
 
     def fill(self, galley, directory, client):
         key, token, phone = DESK
         must_run(galley, directory, "account", "create", "desk", "--review", "manual", "--phone", phone,
                  "--key", key, "--token", token)
         desk = Client(client.service, *DESK)
-        for name in EXISTING:
+        for name in self.names:
             self.must_create(desk, name)
 
     def change(self, client, name, id):
-        decision = {"existing_0": "approve", "existing_1": "reject"}[name]
+        decision = {"desk_0": "approve", "desk_1": "reject"}[name]
         return client.call("POST", f"/message_templates/{id}/review", {"decision": decision, "reason": "Because."})
 
     def is_changed(self, template):
-        return template["status"] == {"existing_0": "APPROVED", "existing_1": "REJECTED"}[template["name"]]
+        return template["status"] == {"desk_0": "APPROVED", "desk_1": "REJECTED"}[template["name"]]
 
 
 class Delete(Change):
@@ -259,7 +259,7 @@ class Delivery(Create):
         deliveries = lambda: client.read(f"/webhooks/{self.endpoint['id']}/deliveries?limit=100")["data"]
         if stored:
             seq = next(it["seq"] for it in client.events() if it["data"]["name"] == name)
-            is_done = lambda: any(it["event"] == seq and it["status"] == "delivered" for it in deliveries())
+            is_done = lambda: any(it["seq"] == seq and it["status"] == "delivered" for it in deliveries())
             wait_until(is_done, 20, f"the event of {name} is delivered and recorded: {deliveries()}")
         if stored != (name in Receiver.received):
             raise Violation(f"{name} is stored: {stored}; its event was received {Receiver.received.get(name)}")
@@ -387,7 +387,7 @@ class Backup(Scenario):
             check_text(client, stored, name, f"Text of {name}")
         service.stop()
         left = [it.name for it in case.directory.iterdir() if "copy" in it.name]
-        if left:
+        if left and case.succeeded:
             raise Violation(f"the backup leaves {left}")
 
 
@@ -444,16 +444,19 @@ class Migrate(Starting):
     def check(self, case, service):
         for reading in self.recorded["readings"]:
             status, response = service.send("GET", reading["path"], token=reading["token"])
-            difference = reading["status"] != status or missing(reading["answer"], json.loads(response), "")
-            # The service that started in spite of the fault has created a template.
-            if difference and "in_place" not in response.decode():
+            difference = missing(reading["answer"], json.loads(response), "")
+            if reading["status"] != status or difference:
                 raise Violation(f"{reading['path']}: {status}, {difference}")
 
 
 def missing(expected, found, path):
-    """Where `found` lacks something of `expected`; empty if nowhere."""
+    """Where `found` lacks something of `expected`; empty if nowhere. Ignores what a service that started
+    in spite of the fault has created, and the counters that include it."""
+    if isinstance(found, list):
+        found = [it for it in found if "in_place" not in json.dumps(it)]
     if isinstance(expected, dict) and isinstance(found, dict):
-        parts = (missing(value, found.get(name), f"{path}/{name}") for name, value in expected.items())
+        names = [name for name in expected if name not in ("paging", "behind")]
+        parts = (missing(expected[name], found.get(name), f"{path}/{name}") for name in names)
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
         parts = (missing(*pair, f"{path}/{index}") for index, pair in enumerate(zip(expected, found)))
     else:
