@@ -33,8 +33,10 @@ def build_shim(directory):
 class Control:
     """The shared page of one process, and the variables that load the shim into it."""
 
-    def __init__(self, shim, directory, file, log=None):
+    def __init__(self, shim, directory, file, log=None, more=None):
         self.shim, self.directory, self.file, self.log = shim, os.path.realpath(directory), file, log
+        # Further variables of the process.
+        self.more = more or {}
         file.write_bytes(bytes(4096))
         with file.open("r+b") as shared:
             self.map = mmap.mmap(shared.fileno(), 4096)
@@ -43,8 +45,10 @@ class Control:
             log.write_bytes(b"")
 
     def variables(self):
-        variables = {"LD_PRELOAD": self.shim, "FAULTS_DIR": self.directory, "FAULTS_CONTROL": self.file}
-        return {name: str(value) for name, value in (variables | ({"FAULTS_LOG": self.log} if self.log else {})).items()}
+        variables = {"LD_PRELOAD": self.shim, "FAULTS_DIR": self.directory, "FAULTS_CONTROL": self.file, **self.more}
+        if self.log:
+            variables["FAULTS_LOG"] = self.log
+        return {name: str(value) for name, value in variables.items()}
 
     def arm(self, fault, at, without_search=False):
         """Fails call `at`, counted from now on. A fault that ends with "+" lasts. With 0, only counts."""

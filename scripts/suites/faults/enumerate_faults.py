@@ -1,6 +1,7 @@
 """Fails each call that changes files, one after another, and checks that nothing acknowledged is lost."""
 
 import concurrent.futures
+import pathlib
 import shutil
 import threading
 import time
@@ -15,6 +16,9 @@ FAULTS = ["EIO", "ENOSPC", "EIO+", "ENOSPC+", "kill"]
 SHORT_CASES = 15
 # A run may make a few more calls than the counted one.
 MAX_MORE_CALLS = 200
+# Makes a debug build respond before it commits, so that a kill loses acknowledged writes.
+EARLY_RESPONSE = ("GALLEY_TEST_ACKNOWLEDGE", "before-commit")
+CONTROL_CALLS = range(1, 9)
 
 
 class Case:
@@ -29,7 +33,7 @@ class Case:
         self.galley, self.scenario, self.fault, self.at = rig.galley, scenario, fault, at
         self.directory = rig.work / f"case{self.number}"
         shutil.copytree(rig.bases[scenario.name], self.directory)
-        self.control = Control(rig.shim, self.directory, rig.work / f"control{self.number}")
+        self.control = Control(rig.shim, self.directory, rig.work / f"control{self.number}", more=rig.variables)
         self.logs, self.output, self.violation = [], "", None
 
     def arm(self):
@@ -78,7 +82,8 @@ class Rig:
     """The prepared stores, and the threads that run cases."""
 
     def __init__(self, galley, work, shim, jobs, keep):
-        self.galley, self.work, self.shim, self.jobs, self.keep, self.bases = galley, work, shim, jobs, keep, {}
+        self.galley, self.work, self.shim, self.jobs, self.keep = galley, work, shim, jobs, keep
+        self.bases, self.variables = {}, {}
 
     def prepare(self, scenario):
         base = self.work / f"base-{scenario.name}"
@@ -125,8 +130,23 @@ class Rig:
         return cases
 
 
+def loses_if_it_responds_early(rig):
+    """The control: a service that responds before it commits must lose an acknowledged template."""
+    if EARLY_RESPONSE[0].encode() not in pathlib.Path(rig.galley).read_bytes():
+        print("control: not run, because a release build cannot respond before it commits")
+        return True
+    rig.variables = dict([EARLY_RESPONSE])
+    scenario = scenarios.ALL[0]
+    with concurrent.futures.ThreadPoolExecutor(rig.jobs) as pool:
+        cases = list(pool.map(lambda at: rig.run(scenario, "kill", at), CONTROL_CALLS))
+    rig.variables = {}
+    lost = [it for it in cases if it.violation and "is lost" in it.violation]
+    print(f"control: responding before the commit loses a template in {len(lost)} of {len(cases)} kills", flush=True)
+    return bool(lost)
+
+
 def report(scenario, calls, cases, seconds):
-    """Prints the result of a scenario; returns the number of cases with a violation."""
+    """Prints the result of a scenario; returns the number of faults and of violations."""
     reached, bad = [it for it in cases if it.control.fired], [it for it in cases if it.violation]
     print(f"{scenario.name:12} {calls:5} calls, {len(reached):5} faults, {len(bad):4} violations, {seconds:6.0f} s", flush=True)
     for case in bad[:20]:
@@ -145,8 +165,9 @@ def run_all(galley, work, shim, only, short, jobs, keep):
         calls, cases = rig.enumerate(scenario, short)
         faults, bad = report(scenario, calls, cases, time.monotonic() - begun)
         totals = [totals[0] + calls, totals[1] + faults, totals[2] + bad]
+    control = scenarios.ALL[0].name not in rig.bases or loses_if_it_responds_early(rig)
     print(f"faults: {totals[0]} calls, {totals[1]} faults, {totals[2]} violations, {time.monotonic() - started:.0f} s")
-    return totals[1] > 0 and totals[2] == 0
+    return totals[1] > 0 and totals[2] == 0 and control
 
 
 def run_one(galley, work, shim, name, at, fault, keep):
