@@ -150,16 +150,15 @@ def syncs_only_in_full_mode(records):
     header and before a checkpoint copies it. Returns the `end` of their first records."""
     previous, begun, omitted = {}, {}, set()
     for record in records:
-        last = previous.get(record.thread)
-        pending = begun.get(record.thread)
-        if pending is not None and record.op in (WRITE, SYNC_BEGIN):
-            if not record.name == pending.name.removesuffix("-wal"):
-                omitted.add(pending.end)
-            del begun[record.thread]
+        # SQLite syncs the directory together with a new WAL.
+        if record.op not in (WRITE, SYNC_BEGIN) or record.name == ".":
+            continue
+        pending, last = begun.pop(record.thread, None), previous.get(record.thread)
+        if pending and record.name != "galley.db":
+            omitted.add(pending.end)
         if record.op == SYNC_BEGIN and record.name == "galley.db-wal":
-            is_header = last is not None and last.op == WRITE and last.name == record.name and last.offset == 0
+            is_header = last and last.op == WRITE and last.name == record.name and last.offset == 0
             if not is_header:
                 begun[record.thread] = record
-        if record.op not in (SYNC_END, OPEN):
-            previous[record.thread] = record
+        previous[record.thread] = record
     return omitted | {record.end for record in begun.values()}
