@@ -11,7 +11,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TEST = "kill::acknowledged_writes_of_8_writers_survive_kills_completely"
+TEST = "smoke::kill::acknowledged_writes_of_8_writers_survive_kills_completely"
 # What the harness prints: a name of the summary, and the pattern of its number.
 COUNTED = {
     "kills": r"kill harness: (\d+) kills under load",

@@ -1,7 +1,9 @@
 """Fails each call that changes files, one after another, and checks that nothing acknowledged is lost."""
 
+import collections
 import concurrent.futures
 import pathlib
+import re
 import shutil
 import threading
 import time
@@ -149,8 +151,13 @@ def report(scenario, calls, cases, seconds):
     """Prints the result of a scenario; returns the number of faults and of violations."""
     reached, bad = [it for it in cases if it.control.fired], [it for it in cases if it.violation]
     print(f"{scenario.name:12} {calls:5} calls, {len(reached):5} faults, {len(bad):4} violations, {seconds:6.0f} s", flush=True)
-    for case in bad[:20]:
-        print(f"  {case}  # {case.control.failed or 'not reached'}\n    {case.violation.strip()[:1500]}", flush=True)
+    # Numbers and paths apart, the same message is the same violation: show one case of each.
+    kinds = collections.defaultdict(list)
+    for case in bad:
+        kinds[re.sub(r"\d+", "#", re.sub(r"/\S*/", "", case.violation.strip()))[:200]].append(case)
+    for kind, cases in kinds.items():
+        case = cases[0]
+        print(f"  {len(cases)} times: {case.violation.strip()[:1500]}\n    {case}  # {case.control.failed or 'not reached'}", flush=True)
     return len(reached), len(bad)
 
 

@@ -8,7 +8,7 @@ import time
 
 import disk
 from control import Control
-from scenarios import wait_for_quiet
+from scenario import wait_for_quiet
 from service import Client, Service, StartFailed, Violation, document, must_run
 
 CLIENTS = 4

@@ -11,95 +11,13 @@ import sqlite3
 import threading
 import time
 
+from scenario import EXISTING, Change, Scenario, check_text, missing, wait_for_quiet
 from service import Client, Service, StartFailed, Violation, document, must_run, outcome, run, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-EXISTING = [f"existing_{number}" for number in range(4)]
 DESK = ("key-of-the-desk", "token-of-the-desk", "15550002222")
 WABA = ("key-of-the-waba", "token-of-the-waba", "15550003333")
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 160
-
-# A case waits for background work until no call was made for this long, at most for the second time.
-QUIET_SECONDS, MAX_QUIET_SECONDS = 0.06, 1.5
-
-
-class Scenario:
-    """A running service, and requests to it."""
-
-    name = ""
-    # Whether the search index's files are left out, because its calls come at any time.
-    without_search = False
-
-    def prepare(self, galley, directory):
-        """Creates the store that every case begins with."""
-        service = Service(galley, directory)
-        client = Client(service)
-        for name in EXISTING:
-            self.must_create(client, name)
-        self.fill(galley, directory, client)
-        service.stop()
-
-    def fill(self, galley, directory, client):
-        """Adds what only this scenario needs."""
-
-    @staticmethod
-    def must_create(client, name):
-        status, response = client.call("POST", "/message_templates", document(name))
-        if status != 201:
-            raise Violation(f"a create is answered {status}: {response}")
-        return response["id"]
-
-    def run(self, case):
-        """Starts the service, acts while calls fail, and stops it unless the fault killed it."""
-        service = Service(case.galley, case.directory, case.control)
-        case.logs.append(service)
-        case.before = self.snapshot(Client(service))
-        case.arm()
-        self.act(case, service)
-        wait_for_quiet(case.control)
-        case.disarm()
-        if case.is_killed:
-            wait_until(lambda: not service.is_running, 10, "the kill takes effect")
-        elif service.is_running:
-            self.recovers(Client(service), "in_place")
-            service.stop()
-
-    def snapshot(self, client):
-        """What the requests change, before they do."""
-        return {name: found[0] for name, found in client.templates().items()}
-
-    def act(self, case, service):
-        """Sends the requests."""
-
-    def check_after_restart(self, case):
-        """Restarts the service without the shim, and checks that it has kept every promise."""
-        service = Service(case.galley, case.directory)
-        case.logs.append(service)
-        try:
-            self.check(case, service)
-            self.recovers(Client(service), "restarted")
-        finally:
-            service.stop()
-
-    def check(self, case, service):
-        """Checks what the requests left behind."""
-
-    @staticmethod
-    def recovers(client, name):
-        """The service accepts writes again without a repair, and finds what was written."""
-        deadline = time.monotonic() + 15
-        while True:
-            status, response = client.call("POST", "/message_templates", document(name))
-            if status == 201:
-                break
-            # A create of unknown outcome may have happened.
-            if status == 409 and client.templates().get(name):
-                break
-            if status != 503 or time.monotonic() > deadline:
-                raise Violation(f"after the fault, a create is answered {status}: {response}")
-            time.sleep(0.05)
-        found = lambda: name in json.dumps(client.read(f"/message_templates?q=text+{name}"))
-        wait_until(found, 15, f"the search finds the template {name}")
 
 
 class Create(Scenario):
@@ -134,47 +52,6 @@ class Create(Scenario):
             _, again, again_id = self.create(client, name)
             if again != "done" or again_id != (found[0]["id"] if found else again_id):
                 raise Violation(f"repeating the create of {name} gives {again} {again_id}, stored was {found}")
-
-
-class Change(Scenario):
-    """Two requests that each change one template."""
-
-    account = ()
-    names = ("existing_0", "existing_1")
-
-    def change(self, client, name, id):
-        """Sends the request that changes a template."""
-
-    def is_changed(self, template):
-        """Whether a template has been changed; `None` is one that does not exist."""
-
-    def snapshot(self, client):
-        return super().snapshot(Client(client.service, *self.account))
-
-    def act(self, case, service):
-        client = Client(service, *self.account)
-        case.changed = [(name, outcome(*self.change(client, name, case.before[name]["id"]))) for name in self.names]
-
-    def check(self, case, service):
-        client = Client(service, *self.account)
-        events = client.events()
-        for name, result in case.changed:
-            before = case.before[name]
-            status, template = client.call("GET", f"/message_templates/{before['id']}")
-            if status not in (200, 404):
-                raise Violation(f"{name} is answered {status}: {template}")
-            changed = self.is_changed(template if status == 200 else None)
-            if result == "done" and not changed:
-                raise Violation(f"the acknowledged change of {name} is lost: {template}")
-            if result == "refused" and changed:
-                raise Violation(f"the change of {name} was refused, and happened")
-            if not changed and (status == 404 or template["updated_at"] != before["updated_at"]):
-                raise Violation(f"{name} is half changed: {template}")
-            number = sum(it["template_id"] == before["id"] for it in events)
-            if number != 1 + changed:
-                raise Violation(f"{name} has {number} events, and is {'' if changed else 'not '}changed")
-            if not changed and outcome(*self.change(client, name, before["id"])) != "done":
-                raise Violation(f"the change of {name} cannot be repeated")
 
 
 class Edit(Change):
@@ -218,7 +95,7 @@ class Delete(Change):
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
-    """Accepts every event, and remembers its template's name by the path it was sent to."""
+    """Accepts every event, and remembers its number by the name of its template."""
 
     received = {}
 
@@ -256,14 +133,17 @@ class Delivery(Create):
     def check(self, case, service):
         client, name = Client(service), case.created[0][0]
         stored = bool(client.templates().get(name))
-        deliveries = lambda: client.read(f"/webhooks/{self.endpoint['id']}/deliveries?limit=100")["data"]
         if stored:
             seq = next(it["seq"] for it in client.events() if it["data"]["name"] == name)
-            is_done = lambda: any(it["seq"] == seq and it["status"] == "delivered" for it in deliveries())
-            wait_until(is_done, 20, f"the event of {name} is delivered and recorded: {deliveries()}")
+            wait_until(lambda: self.status(client, seq) == "delivered", 20, f"the delivery of {name} is recorded")
         if stored != (name in Receiver.received):
             raise Violation(f"{name} is stored: {stored}; its event was received {Receiver.received.get(name)}")
         super().check(case, service)
+
+    def status(self, client, seq):
+        """The status of an event's delivery."""
+        deliveries = client.read(f"/webhooks/{self.endpoint['id']}/deliveries?limit=100")["data"]
+        return next((it["status"] for it in deliveries if it["seq"] == seq), None)
 
 
 class Upload(Scenario):
@@ -347,14 +227,7 @@ class Checkpoint(Scenario):
         case.disarm()
 
     def check(self, case, service):
-        Create.check(Create(), Existing(case), service)
-
-
-class Existing:
-    """The results of a case in the form that `Create.check` reads."""
-
-    def __init__(self, case):
-        self.created = case.created
+        Create().check(case, service)
 
 
 class Backup(Scenario):
@@ -447,40 +320,6 @@ class Migrate(Starting):
             difference = missing(reading["answer"], json.loads(response), "")
             if reading["status"] != status or difference:
                 raise Violation(f"{reading['path']}: {status}, {difference}")
-
-
-def missing(expected, found, path):
-    """Where `found` lacks something of `expected`; empty if nowhere. Ignores what a service that started
-    in spite of the fault has created, and the counters that include it."""
-    if isinstance(found, list):
-        found = [it for it in found if "in_place" not in json.dumps(it)]
-    if isinstance(expected, dict) and isinstance(found, dict):
-        names = [name for name in expected if name not in ("paging", "behind")]
-        parts = (missing(expected[name], found.get(name), f"{path}/{name}") for name in names)
-    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
-        parts = (missing(*pair, f"{path}/{index}") for index, pair in enumerate(zip(expected, found)))
-    else:
-        return "" if expected == found else f"{path} is {found}, not {expected}"
-    return next((part for part in parts if part), "")
-
-
-def check_text(client, stored, name, text):
-    """Fails unless the template exists once, with this text."""
-    found = stored.get(name, [])
-    if len(found) != 1:
-        raise Violation(f"{name} is stored {len(found)} times")
-    template = client.read(f"/message_templates/{found[0]['id']}")
-    if template["components"] != [{"type": "BODY", "text": text}]:
-        raise Violation(f"{name} has other content: {template}")
-
-
-def wait_for_quiet(control, at_least=QUIET_SECONDS):
-    """Waits until the process makes no more calls."""
-    end, seen, since = time.monotonic() + MAX_QUIET_SECONDS, control.page.count, time.monotonic()
-    while time.monotonic() < min(end, since + at_least):
-        time.sleep(0.005)
-        if control.page.count != seen:
-            seen, since = control.page.count, time.monotonic()
 
 
 ALL = [

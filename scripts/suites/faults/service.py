@@ -111,7 +111,7 @@ class Service:
 
 
 class Client:
-    """Sends requests of one account, and remembers what the service has acknowledged."""
+    """Sends requests of one account."""
 
     def __init__(self, service, key=KEY, token=TOKEN, phone=PHONE):
         self.service, self.token, self.base = service, token, f"/api/v1.0/{phone}/{key}"
