@@ -87,8 +87,9 @@ class Scenario:
             if status != 503 or time.monotonic() > deadline:
                 raise Violation(f"after the fault, a create is answered {status}: {response}")
             time.sleep(0.05)
+        # The search index may take a moment longer than the store, and answers 503 until then.
         path = f"/message_templates?q=text+{name}"
-        wait_until(lambda: name in json.dumps(client.read(path)), 15, f"the search finds the template {name}")
+        wait_until(lambda: name in json.dumps(client.call("GET", path)), 15, f"the search finds the template {name}")
 
 
 class Change(Scenario):
