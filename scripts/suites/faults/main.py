@@ -42,6 +42,8 @@ def arguments():
 
 def main():
     options = arguments()
+    # Stores that other users can read are reported by `galley doctor`.
+    os.umask(0o077)
     galley = str(options.galley.resolve())
     with work_directory() as temporary:
         work = options.keep or pathlib.Path(temporary)
