@@ -224,8 +224,8 @@ impl Service {
         let path = format!("/v23.0/{id}");
         let (_, shown) = self.send(WHATSAPP_TOKEN, Method::GET, &path, JSON, Vec::new());
         let url = shown["components"][0]["example"]["header_handle"][0].as_str();
-        let path = url.and_then(|url| url.strip_prefix("http://galley.test"));
-        self.media = path.ok_or_else(|| io::Error::other(format!("{shown}")))?.to_owned();
+        let path = url.and_then(|url| url.strip_prefix("http://galley.test")).map(str::to_owned);
+        self.media = path.ok_or_else(|| io::Error::other(format!("{shown}")))?;
         Ok(())
     }
 
