@@ -1,5 +1,5 @@
-//! Fuzz targets for whole requests without a socket: bodies of the Graph surface, and the parameters
-//! of every list.
+//! Fuzz targets for whole requests without a socket: bodies of the Graph surface, the parameters of
+//! every list, and the headers that handlers read.
 
 use std::{
     io,
@@ -8,8 +8,8 @@ use std::{
 };
 
 use axum::{
-    body::{Body, to_bytes},
-    http::{Method, Request, StatusCode, header},
+    body::{Body, Bytes, to_bytes},
+    http::{HeaderValue, Method, Request, StatusCode, header},
 };
 use galley_domain::{
     rulebook::{V1, WHATSAPP},
@@ -33,6 +33,9 @@ const JSON: &str = "application/json";
 const V1_ACCOUNT: &str = "15550001111";
 /// Token of the account with the rulebook `whatsapp`.
 const WHATSAPP_TOKEN: &str = "token-of-the-shop";
+
+/// The file that range requests read.
+const SAMPLE: &[u8] = b"\x89PNG\r\n\x1a\nthe bytes of a small picture";
 
 static SERVICE: LazyLock<Service> = LazyLock::new(|| Service::start().expect("the service starts"));
 
@@ -95,6 +98,43 @@ pub fn cursors(input: &[u8]) {
     }
 }
 
+/// Fuzzes header values; the first byte selects request and header.
+pub fn headers(input: &[u8]) {
+    let Some((selector, value)) = input.split_first() else { return };
+    let Ok(value) = HeaderValue::from_bytes(value) else { return };
+    let service = &*SERVICE;
+    let cases = [
+        (V1_ACCOUNT, Method::GET, &service.v1_template, "if-none-match"),
+        (V1_ACCOUNT, Method::PATCH, &service.v1_template, "if-match"),
+        (V1_ACCOUNT, Method::POST, &service.v1_list, "idempotency-key"),
+        (V1_ACCOUNT, Method::POST, &service.v1_list, "content-type"),
+        (V1_ACCOUNT, Method::POST, &service.v1_list, "content-encoding"),
+        (V1_ACCOUNT, Method::GET, &service.v1_list, "authorization"),
+        (V1_ACCOUNT, Method::GET, &service.v1_list, "x-request-id"),
+        (WHATSAPP_TOKEN, Method::GET, &service.list, "authorization"),
+        (WHATSAPP_TOKEN, Method::POST, &service.upload, "file_offset"),
+        (WHATSAPP_TOKEN, Method::GET, &service.media, "range"),
+        (WHATSAPP_TOKEN, Method::GET, &service.media, "if-range"),
+        (WHATSAPP_TOKEN, Method::GET, &service.media, "if-match"),
+        (WHATSAPP_TOKEN, Method::GET, &service.media, "if-none-match"),
+    ];
+    let (token, method, path, name) = &cases[usize::from(*selector) % cases.len()];
+    let mut request = Request::builder().method(method).uri(path.as_str()).header(*name, value);
+    if *name != "authorization" {
+        request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+    }
+    let body = if *method == Method::GET { "" } else { "{}" };
+    let request = request.body(Body::from(body)).expect("name and value are valid");
+    let (status, body) = service.exchange(request);
+    if *path == &service.media && status.is_success() {
+        let is_part = SAMPLE.windows(body.len().max(1)).any(|part| *part == *body);
+        assert!(is_part, "{name}: {status} with other bytes");
+    } else {
+        let is_json = serde_json::from_slice::<Value>(&body).is_ok();
+        assert!(body.is_empty() || is_json, "{name}: {status} without JSON");
+    }
+}
+
 /// A service with one account per rulebook, and the paths of the requests.
 struct Service {
     runtime: Runtime,
@@ -103,6 +143,9 @@ struct Service {
     template: String,
     upsert: String,
     uploads: String,
+    upload: String,
+    media: String,
+    v1_template: String,
     v1_list: String,
     events: String,
     deliveries: String,
@@ -131,6 +174,9 @@ impl Service {
             template: String::new(),
             upsert: format!("/v23.0/{shop}/upsert_message_templates"),
             uploads: "/v23.0/17/uploads".to_owned(),
+            upload: String::new(),
+            media: String::new(),
+            v1_template: String::new(),
             v1_list: format!("{base}/message_templates"),
             events: format!("{base}/events"),
             deliveries: String::new(),
@@ -150,13 +196,44 @@ impl Service {
                 let id = self.create(token, list, document)?;
                 if token == WHATSAPP_TOKEN {
                     self.template = format!("/v23.0/{id}");
+                } else {
+                    self.v1_template = format!("{list}/{id}");
                 }
             }
         }
         let endpoint = r#"{"url":"https://hooks.example/","events":["template.created"]}"#;
         let endpoint = self.create(V1_ACCOUNT, &format!("{base}/webhooks"), endpoint.to_owned())?;
         self.deliveries = format!("{base}/webhooks/{endpoint}/deliveries");
+        self.upload = self.begin_upload()?;
+        self.seed_sample()
+    }
+
+    /// Creates a template with a sample, and finds the sample's path.
+    fn seed_sample(&mut self) -> io::Result<()> {
+        let upload = Request::post(self.begin_upload()?)
+            .header(header::AUTHORIZATION, format!("Bearer {WHATSAPP_TOKEN}"))
+            .header("file_offset", "0")
+            .body(Body::from(SAMPLE));
+        let (_, response) = self.exchange(upload.map_err(io::Error::other)?);
+        let response: Value = serde_json::from_slice(&response)?;
+        let handle = &response["h"];
+        let document = format!(
+            r#"{{"name":"sample","language":"en_US","category":"UTILITY","components":[{{"type":"HEADER","format":"IMAGE","example":{{"header_handle":[{handle}]}}}},{{"type":"BODY","text":"Hello"}}]}}"#
+        );
+        let id = self.create(WHATSAPP_TOKEN, &self.list, document)?;
+        let path = format!("/v23.0/{id}");
+        let (_, shown) = self.send(WHATSAPP_TOKEN, Method::GET, &path, JSON, Vec::new());
+        let url = shown["components"][0]["example"]["header_handle"][0].as_str();
+        let path = url.and_then(|url| url.strip_prefix("http://galley.test")).map(str::to_owned);
+        self.media = path.ok_or_else(|| io::Error::other(format!("{shown}")))?;
         Ok(())
+    }
+
+    /// Declares a file and returns the path of its upload.
+    fn begin_upload(&self) -> io::Result<String> {
+        let (uploads, length) = (&self.uploads, SAMPLE.len());
+        let path = format!("{uploads}?file_name=a.png&file_length={length}&file_type=image/png");
+        Ok(format!("/v23.0/{}", self.create(WHATSAPP_TOKEN, &path, String::new())?))
     }
 
     /// Creates a resource and returns its id.
@@ -182,13 +259,19 @@ impl Service {
             .header(header::CONTENT_TYPE, content_type)
             .body(Body::from(body))
             .expect("paths and tokens are valid in a request");
+        let (status, body) = self.exchange(request);
+        (status, serde_json::from_slice(&body).expect("the response is JSON"))
+    }
+
+    /// Passes a request to the service; panics on a server error.
+    fn exchange(&self, request: Request<Body>) -> (StatusCode, Bytes) {
         let (status, body) = self.runtime.block_on(async {
             let (parts, body) = self.galley.handle(request).await.into_parts();
             (parts.status, to_bytes(body, usize::MAX).await)
         });
         let body = body.expect("the response body is complete");
         assert!(!status.is_server_error(), "{status} {}", String::from_utf8_lossy(&body));
-        (status, serde_json::from_slice(&body).expect("the response is JSON"))
+        (status, body)
     }
 }
 

@@ -46,3 +46,13 @@ fn bodies_are_accepted_or_rejected_in_the_format_of_the_surface() {
 fn cursors_are_accepted_or_rejected() {
     run_seeds("fuzz/seeds/cursors", targets::cursors);
 }
+
+#[test]
+fn headers_are_accepted_or_rejected() {
+    run_seeds("fuzz/seeds/headers", targets::headers);
+}
+
+#[test]
+fn urls_of_endpoints_are_rejected_or_lead_where_they_seem_to_lead() {
+    run_seeds("fuzz/seeds/webhook_url", targets::webhook_url);
+}

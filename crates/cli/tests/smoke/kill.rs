@@ -3,6 +3,7 @@
 //! the harness checks that every acknowledged change is there, completely and once.
 //!
 //! `GALLEY_KILL_SEED` replays the kill points and documents of a run; each run prints its seed.
+//! `GALLEY_KILL_CYCLES` sets the number of kills; `scripts/soak` repeats longer runs.
 
 mod deliveries;
 mod expected_template;
@@ -27,7 +28,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
         mpsc::channel,
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use rusqlite::OpenFlags;
@@ -36,7 +37,7 @@ use self::{
     deliveries::DeliveryReport,
     model::StoreModel,
     requests::{Outcome, SentRequest},
-    rng::{Rng, seed},
+    rng::{Rng, cycles, seed},
     subscribers::Subscribers,
     tenant::TENANTS,
     writer::{Writer, WriterResult},
@@ -46,7 +47,6 @@ use crate::{
     service::{Launch, Service, print_line},
 };
 
-const CYCLES: u32 = 25;
 const WRITERS: usize = 8;
 
 /// Results of a run.
@@ -61,6 +61,8 @@ struct Report {
     applied: Count,
     /// Changes of shared templates that lost against another writer's change.
     conflicts: usize,
+    /// From the start of the process until it is ready, after each kill.
+    restarts: Vec<Duration>,
     violations: Vec<String>,
 }
 
@@ -98,6 +100,11 @@ impl fmt::Display for Report {
         writeln!(f, "  refused:      {refused}; {} of them conflicts", self.conflicts)?;
         writeln!(f, "  unknown:      {unknown}")?;
         writeln!(f, "  of these applied: {}", self.applied)?;
+        let mut restarts: Vec<u128> = self.restarts.iter().map(Duration::as_millis).collect();
+        restarts.sort_unstable();
+        let (median, slowest) = (restarts.get(restarts.len() / 2), restarts.last());
+        let (median, slowest) = (median.unwrap_or(&0), slowest.unwrap_or(&0));
+        writeln!(f, "  restarts:     median {median} ms, slowest {slowest} ms")?;
         write!(f, "  violations: {}", self.violations.len())
     }
 }
@@ -157,7 +164,7 @@ impl<'a> Harness<'a> {
 
     /// Kills the service repeatedly until `enough`, then checks the whole store.
     fn run(&mut self, enough: impl Fn(&Report) -> bool) {
-        for cycle in 0..2 * CYCLES {
+        for cycle in 0..2 * cycles() {
             let kill_after = 40 + self.rng.below(260);
             self.cycle(cycle, kill_after);
             if enough(&self.report) {
@@ -183,7 +190,9 @@ impl<'a> Harness<'a> {
         self.report.count(&sent, killed_at);
         self.subscribers.service_killed();
 
+        let restarted = Instant::now();
         let service = self.start();
+        self.report.restarts.push(restarted.elapsed());
         let mut calls = Connection::open(service.address).unwrap();
         let reconciled = self.model.reconcile(&sent, &mut calls, &self.store());
         reconciled.applied.into_iter().for_each(|label| self.report.applied.add(label));
@@ -283,16 +292,17 @@ fn summary(violations: &[String]) -> String {
 }
 
 #[test]
-fn acknowledged_writes_of_8_writers_survive_25_kills_completely() {
+fn acknowledged_writes_of_8_writers_survive_kills_completely() {
     let (dir, seed) = (tempfile::tempdir().unwrap(), seed());
     print_line(format_args!("kill harness: GALLEY_KILL_SEED={seed} replays this run"));
+    let cycles = cycles();
     let mut harness = Harness::new(dir.path(), seed, &[]);
-    harness.run(|report| report.kills == CYCLES || !report.violations.is_empty());
+    harness.run(|report| report.kills == cycles || !report.violations.is_empty());
     let Report { kills, acknowledged, unknown, conflicts, violations, .. } = &harness.report;
     print_line(format_args!("kill harness: {}", harness.report));
     assert!(violations.is_empty(), "seed {seed}: {}", summary(violations));
-    assert_eq!(*kills, CYCLES, "seed {seed}: too many kills hit an idle service");
-    assert!(unknown.total() >= CYCLES as usize, "{unknown}");
+    assert_eq!(*kills, cycles, "seed {seed}: too many kills hit an idle service");
+    assert!(unknown.total() >= cycles as usize, "{unknown}");
     assert!(unknown.total() > unknown.of("create"), "no change was in flight: {unknown}");
     assert!(*conflicts > 0, "no change of a shared template conflicted");
     for label in ["create", "edit", "category edit", "restore", "approve", "reject"] {

@@ -92,3 +92,12 @@ pub(super) fn seed() -> u64 {
         Err(_) => RandomState::new().build_hasher().finish(),
     }
 }
+
+/// The number of kills from `GALLEY_KILL_CYCLES`, or 25.
+#[expect(clippy::disallowed_methods, reason = "the variable makes a run longer")]
+pub(super) fn cycles() -> u32 {
+    match std::env::var("GALLEY_KILL_CYCLES") {
+        Ok(cycles) => cycles.parse().expect("GALLEY_KILL_CYCLES is a number"),
+        Err(_) => 25,
+    }
+}
