@@ -98,10 +98,11 @@ impl Writer {
             Err(TrySendError::Full(_)) => return Err(StoreError::Busy),
             Err(TrySendError::Disconnected(_)) => return Err(stopped()),
         }
-        // Without a reply nothing was committed, so the outcome is known: the writer replies right
-        // after `COMMIT`, and if its thread panics before that, SQLite rolls back when the
-        // connection closes.
-        response.await.unwrap_or_else(|_| Err(stopped()))
+        // The writer replies to every write, even after a panic. Without a reply, the thread has died,
+        // and whether before or after the commit is unknown.
+        response
+            .await
+            .unwrap_or_else(|_| Err(StoreError::OutcomeUnknown(Arc::new(WriteError::Stopped))))
     }
 }
 
@@ -244,6 +245,7 @@ impl WriterLoop {
             && writes.iter().all(|write| write.uses_reserve())
             && self.shared.space.release_reserve()
         {
+            self.roll_back();
             outcome = self.run_and_commit(writes);
         }
         match outcome {
