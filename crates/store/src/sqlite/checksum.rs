@@ -7,7 +7,7 @@
 use std::{fmt::Display, sync::Arc};
 
 use rusqlite::{
-    Connection,
+    Connection, Row,
     functions::{Context, FunctionFlags},
     types::ValueRef,
 };
@@ -15,12 +15,19 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::StoreError;
 
+/// The columns of `template` that its checksum covers.
+macro_rules! template_columns {
+    () => {
+        "id, account_id, phone_id, name, language, category, allow_category_change, content, \
+         version, status, live_version, hold, previous_category, reason, revision, created_at, \
+         updated_at, actor, version_at, decided_at, decided_by"
+    };
+}
+
 /// The checksum of a row of `template`, as an SQL expression.
 macro_rules! template_checksum {
     () => {
-        "row_checksum(id, account_id, phone_id, name, language, category, allow_category_change, \
-         content, version, status, live_version, hold, previous_category, reason, revision, \
-         created_at, updated_at, actor, version_at, decided_at, decided_by)"
+        concat!("row_checksum(", $crate::sqlite::checksum::template_columns!(), ")")
     };
 }
 
@@ -48,7 +55,8 @@ macro_rules! upload_chunk_checksum {
 }
 
 pub(super) use {
-    event_checksum, former_version_checksum, template_checksum, upload_chunk_checksum,
+    event_checksum, former_version_checksum, template_checksum, template_columns,
+    upload_chunk_checksum,
 };
 
 /// Maximum number of damaged rows that a check names.
@@ -107,6 +115,16 @@ fn of_values(values: &Context<'_>) -> i64 {
         checksum = add(checksum, values.get_raw(index));
     }
     checksum.cast_signed()
+}
+
+/// Whether the first columns of a row match the checksum, which is the last column. For frequent
+/// reads: SQL would decode each column a second time for the function.
+pub(super) fn is_intact(row: &Row<'_>, columns: usize) -> rusqlite::Result<bool> {
+    let mut checksum = 0;
+    for index in 0..columns {
+        checksum = add(checksum, row.get_ref(index)?);
+    }
+    Ok(row.get::<_, Option<i64>>(columns)? == Some(checksum.cast_signed()))
 }
 
 /// Extends a checksum by one value. Values of different types never have the same bytes here.

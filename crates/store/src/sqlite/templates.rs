@@ -13,7 +13,7 @@ use galley_domain::{
 use rusqlite::{CachedStatement, Connection, Row, params};
 
 use super::{
-    checksum::{self, template_checksum},
+    checksum::{self, template_checksum, template_columns},
     columns::{actor_key, category, key, millis, number, optional, status, template_id, timestamp},
     events, idempotency, limits, media, translations,
     writer::Batch,
@@ -193,6 +193,9 @@ pub(super) fn one(
     }
 }
 
+/// Number of columns that the checksum of a template covers.
+const CHECKED_COLUMNS: usize = 21;
+
 /// A template as it was read, and whether it matches its checksum.
 pub(super) struct ReadTemplate {
     pub(super) template: StoredTemplate,
@@ -206,15 +209,13 @@ pub(super) fn read(
     id: TemplateId,
 ) -> Result<Option<ReadTemplate>, StoreError> {
     let mut query = connection.prepare_cached(concat!(
-        "SELECT id, phone_id, name, language, category, allow_category_change, content, version, \
-         status, live_version, hold, previous_category, reason, revision, created_at, updated_at, \
-         checksum IS ",
-        template_checksum!(),
-        " FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL",
+        "SELECT ",
+        template_columns!(),
+        ", checksum FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL",
     ))?;
     let mut rows = query.query(params![key(id.get()), key(account.get())])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    let is_intact = row.get(16)?;
+    let is_intact = checksum::is_intact(row, CHECKED_COLUMNS)?;
     match stored(row) {
         Ok(template) => Ok(Some(ReadTemplate { template, is_intact })),
         Err(_) if !is_intact => Err(checksum::damaged("template", id)),
@@ -241,22 +242,22 @@ pub(super) fn update_checksum(connection: &Connection, id: TemplateId) -> Result
 )]
 fn stored(row: &Row<'_>) -> Result<StoredTemplate, StoreError> {
     let template =
-        Template::restore(row.get(2)?, row.get(3)?, category(row, 4)?, row.get(5)?, row.get(6)?);
+        Template::restore(row.get(3)?, row.get(4)?, category(row, 5)?, row.get(6)?, row.get(7)?);
     let state = State {
-        version: number(row, 7)?,
-        newest_status: status(row, 8)?,
-        approved_version: optional(row, 9, |version: i64| u64::try_from(version).ok())?,
-        hold: optional(row, 10, |value: String| Hold::parse(&value))?,
+        version: number(row, 8)?,
+        newest_status: status(row, 9)?,
+        approved_version: optional(row, 10, |version: i64| u64::try_from(version).ok())?,
+        hold: optional(row, 11, |value: String| Hold::parse(&value))?,
     };
     Ok(StoredTemplate {
         id: template_id(row, 0)?,
-        phone: row.get(1)?,
+        phone: row.get(2)?,
         template,
         state,
-        previous_category: optional(row, 11, |value: String| Category::parse(&value))?,
-        reason: row.get(12)?,
-        revision: number(row, 13)?,
-        created_at: timestamp(row, 14)?,
-        updated_at: timestamp(row, 15)?,
+        previous_category: optional(row, 12, |value: String| Category::parse(&value))?,
+        reason: row.get(13)?,
+        revision: number(row, 14)?,
+        created_at: timestamp(row, 15)?,
+        updated_at: timestamp(row, 16)?,
     })
 }
