@@ -85,6 +85,24 @@ impl Galley {
         self.complete(response, &context, method_name(request.method()))
     }
 
+    /// Replaces the response to a request whose body turned out to be ambiguous. The request has been
+    /// processed and recorded; the response closes the connection.
+    pub(crate) fn refuse_late(processed: &Response, detail: &'static str) -> Response {
+        let request_id = processed.headers().get(REQUEST_ID).cloned();
+        let problem = Problem::of(ProblemKind::BadRequest).detail(detail);
+        let mut response = problem.clone().into_response();
+        response.extensions_mut().remove::<Problem>();
+        let id = request_id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
+        *response.body_mut() = Body::from(problem.document(id));
+        let headers = response.headers_mut();
+        headers.remove(header::CONTENT_LENGTH);
+        headers.extend(request_id.map(|id| (REQUEST_ID, id)));
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        response
+    }
+
     /// Completes a response, and records it in metrics and access log.
     fn complete(
         &self,
@@ -164,7 +182,7 @@ fn finish(response: &mut Response, context: &RequestContext) -> Option<&'static 
 /// Adds what a browser needs to know about a document that it shows: it loads nothing, no other page
 /// embeds it, and links from it disclose no path. A handler may have set another policy.
 fn add_document_headers(headers: &mut HeaderMap) {
-    // Browsers do not show JSON as a document of its own.
+    // JSON loads and runs nothing, and every response is one that scripts of other pages cannot read.
     let content_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
     if matches!(content_type, Some(b"application/json" | b"application/problem+json")) {
         return;

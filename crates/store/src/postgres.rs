@@ -465,7 +465,7 @@ impl Store for PostgresStore {
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
-        maintenance::check_ready(&self.pools).await
+        self.readiness.check(&self.pools).await
     }
 
     async fn check_integrity(&self) -> Result<Vec<Finding>, StoreError> {

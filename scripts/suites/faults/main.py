@@ -38,8 +38,8 @@ def arguments():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="cases at the same time")
     parser.add_argument("--keep", type=pathlib.Path, help="work in this directory, and keep the stores of violations")
     options = parser.parse_args()
-    if options.at and not (options.only and options.fault):
-        parser.error("--at needs --only and --fault")
+    if (options.at or options.fault) and not (options.at and options.only and options.fault):
+        parser.error("--at and --fault need each other and --only")
     if not options.galley.is_file():
         parser.error(f"{options.galley} does not exist: build it with `cargo build --bin galley`, or name another with --galley")
     return options

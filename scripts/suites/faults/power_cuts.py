@@ -88,8 +88,6 @@ def read_image(galley, image, expected):
     """Starts the service on an image, and returns which of the expected versions it does not have."""
     service = Service(galley, image)
     try:
-        if "panicked" in service.log:
-            raise Violation(f"a thread panicked: {service.log}")
         client = Client(service)
         status, response = client.call("POST", "/message_templates", document("after_the_cut"))
         if status != 201:
@@ -101,6 +99,8 @@ def read_image(galley, image, expected):
             is_whole = len(found) == 1 and template["id"] in events
             if not is_whole or template["name"] in expected and not is_consistent(template):
                 raise Violation(f"{template['name']} is stored in part: {found}")
+        if "panicked" in service.log:
+            raise Violation(f"a thread panicked: {service.log}")
         return [name for name, version in expected.items() if name not in stored or stored[name][0]["version"] < version]
     finally:
         service.kill()

@@ -29,6 +29,25 @@ fn assert_refused(service: &Service, bytes: &[u8], detail: &str) {
     assert!(rest.is_empty(), "{shown:?}: {}", String::from_utf8_lossy(&rest));
 }
 
+/// Sends an invalid body after the service has begun to process its header.
+#[track_caller]
+fn assert_late_body_is_refused(service: &Service, head: &[u8], body: &[u8]) {
+    let mut connection = Connection::open(service.address).unwrap();
+    let (first, rest) = body.split_at(1);
+    // The interim response shows that the service waits for the body.
+    let expecting =
+        String::from_utf8_lossy(head).replacen("\r\n", "\r\nExpect: 100-continue\r\n", 1);
+    connection.send(expecting.as_bytes()).unwrap();
+    assert_eq!(connection.read_response().unwrap().status, 100);
+    connection.send(first).unwrap();
+    connection.send(rest).unwrap();
+    let response = connection.read_response().unwrap();
+    response.is_problem(400, "bad-request");
+    assert!(response.text().contains("CRLF"), "{response:?}");
+    assert_eq!(response.header("connection"), Some("close"), "{response:?}");
+    assert!(connection.read_until_closed().unwrap().is_empty());
+}
+
 #[test]
 fn a_request_needs_exactly_one_valid_host() {
     let (_dir, service) = started();
@@ -120,7 +139,9 @@ fn every_line_of_a_chunked_body_ends_with_crlf() {
         format!("{size}\r\n{body}\r\n0\r\n\n"),
     ] {
         let head = raw_post("").head("Transfer-Encoding: chunked\r\n");
-        assert_refused(&service, &[head, chunks.into_bytes(), hidden.clone()].concat(), "");
+        let chunks = chunks.into_bytes();
+        assert_refused(&service, &[head.clone(), chunks.clone(), hidden.clone()].concat(), "CRLF");
+        assert_late_body_is_refused(&service, &head, &chunks);
     }
     for name in ["chunked", "hidden"] {
         assert_eq!(service.create(&document(name, "Hello!")).status, 201, "{name}");

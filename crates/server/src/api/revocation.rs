@@ -60,8 +60,8 @@ impl FromRequestParts<App> for UsedCredentials {
     }
 }
 
-/// Completes when the credentials become invalid, with the problem to respond with. Never completes
-/// without credentials.
+/// Completes when the credentials become invalid, or can no longer be checked, with the problem to
+/// respond with. Never completes without credentials.
 pub(crate) async fn revoked(app: &App, credentials: Option<UsedCredentials>) -> Problem {
     let Some(credentials) = credentials else { return pending().await };
     loop {

@@ -2,7 +2,7 @@
 
 use std::{future::Future, io, pin::pin, sync::Arc, time::Duration};
 
-use axum::{body::Body, extract::Request};
+use axum::{body::Body, extract::Request, response::Response};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::{
@@ -17,7 +17,7 @@ use super::{
     lingering_close::{TrackedBody, discard_request_body},
     tracked_io::TrackedIo,
 };
-use crate::Galley;
+use crate::{Galley, limits::Limits};
 
 /// Maximum size of a request header. It bounds the memory that an unauthenticated client can use.
 const MAX_HEADER_BYTES: usize = 96 * 1_024;
@@ -27,6 +27,12 @@ const MAX_HEADER_FIELDS: usize = 100;
 
 /// Maximum number of open connections of the health listener.
 const MAX_HEALTH_CONNECTIONS: usize = 64;
+
+/// Maximum time to discard the rest of a request after its response.
+const MAX_LINGER: Duration = Duration::from_secs(5);
+
+/// Maximum time for the requests of the health listener to finish, after all others have.
+const HEALTH_DRAIN: Duration = Duration::from_millis(500);
 
 /// Pause after a failed `accept`.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
@@ -55,7 +61,8 @@ pub async fn serve(
     let health = health.map(|listener| {
         let galley = Galley::health_only(app.clone());
         let ending = async { drop(is_done.await) };
-        tokio::spawn(serve_listener(galley, listener, MAX_HEALTH_CONNECTIONS, ending))
+        let drain = HEALTH_DRAIN;
+        tokio::spawn(serve_listener(galley, listener, MAX_HEALTH_CONNECTIONS, ending, drain))
     });
     let ending = async {
         let stop = stop.await;
@@ -64,7 +71,8 @@ pub async fn serve(
             tokio::time::sleep(app.limits().drain_delay).await;
         }
     };
-    serve_listener(galley, listener, app.limits().connections, ending).await;
+    let Limits { connections, drain, .. } = *app.limits();
+    serve_listener(galley, listener, connections, ending, drain).await;
     drop(done);
     match health {
         Some(health) => health.await.map_err(io::Error::other),
@@ -73,12 +81,13 @@ pub async fn serve(
 }
 
 /// Serves the connections of a listener until `ending` resolves, then closes the listener and waits
-/// for running requests within the drain limit.
+/// for running requests, for at most `drain`.
 async fn serve_listener(
     galley: Galley,
     listener: TcpListener,
     max_connections: usize,
     ending: impl Future<Output = ()>,
+    drain: Duration,
 ) {
     let limits = galley.app().limits().clone();
     let connections = OpenConnections::new(max_connections, poll_interval(&limits) / 4);
@@ -94,8 +103,9 @@ async fn serve_listener(
             () = &mut ending => break,
         };
         let Ok((stream, connection)) = accepted else {
-            // Most likely the process is out of file descriptors: wait for a connection to close.
+            // Most likely the process is out of file descriptors: close an idle connection.
             tracing::warn!("a connection could not be accepted");
+            connections.evict_longest_idle();
             tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             continue;
         };
@@ -103,7 +113,7 @@ async fn serve_listener(
     }
     drop(listener);
     let _ = closing.send(true);
-    if timeout(limits.drain, connections.closed()).await.is_err() {
+    if timeout(drain, connections.closed()).await.is_err() {
         tracing::warn!("some requests did not finish within the drain limit");
     }
 }
@@ -124,15 +134,52 @@ async fn handle_connection(
     match serve_requests(galley, &mut stream, activity, &mut close).await {
         Some(reason) => app.metrics().record_closed_connection(reason.as_str()),
         None if activity.has_unread_body() => {
-            let discard = discard_request_body(stream.inner_mut(), app.limits().body);
+            let time_limit = app.limits().body.min(MAX_LINGER);
+            let discard = discard_request_body(stream.inner_mut(), time_limit);
+            // The response was sent: the connection can be evicted like an idle one.
+            activity.enter(Phase::Idle);
+            activity.set_writing(false);
             tokio::select! {
                 () = discard => {}
+                () = poll_until_evicted(activity, app.limits()) => {}
                 _ = close.wait_for(|closing| *closing) => {}
             }
         }
         None => {}
     }
     app.metrics().connections.dec();
+}
+
+/// Processes a request, or refuses it if its end is ambiguous.
+async fn respond(
+    galley: &Galley,
+    request: Request,
+    activity: &ConnectionActivity,
+    number: u64,
+) -> Response {
+    if let Some(error) = activity.framing_error(number) {
+        // The end of the request is unknown: more of it may follow.
+        activity.set_unread_body(true);
+        return galley.refuse(&request, error.detail());
+    }
+    let response = galley.handle(request).await;
+    // The error may be in a body that arrived after its header.
+    match activity.framing_error(number) {
+        Some(error) => Galley::refuse_late(&response, error.detail()),
+        None => response,
+    }
+}
+
+/// Counts how long a connection has been idle, until it is evicted.
+async fn poll_until_evicted(activity: &ConnectionActivity, limits: &Limits) {
+    let mut evicted = pin!(activity.evicted());
+    let mut poll = tokio::time::interval(poll_interval(limits));
+    loop {
+        tokio::select! {
+            () = &mut evicted => return,
+            _ = poll.tick() => { activity.poll_deadlines(limits); }
+        }
+    }
 }
 
 /// Serves the requests of a connection. Returns the reason if the server closes it although the
@@ -152,14 +199,7 @@ async fn serve_requests(
         async move {
             let body = |body| Body::new(TrackedBody::new(body, Arc::clone(&activity), number));
             let request: Request = request.map(body);
-            let response = match activity.framing_error(number) {
-                Some(error) => {
-                    // The end of the request is unknown: more of it may follow.
-                    activity.set_unread_body(true);
-                    galley.refuse(&request, error.detail())
-                }
-                None => galley.handle(request).await,
-            };
+            let response = respond(&galley, request, &activity, number).await;
             activity.enter(Phase::Idle);
             Ok::<_, std::convert::Infallible>(response)
         }
@@ -178,7 +218,7 @@ async fn serve_requests(
         tokio::select! {
             biased;
             _ = &mut serving => return None,
-            _ = close.changed() => serving.as_mut().graceful_shutdown(),
+            Ok(()) = close.changed() => serving.as_mut().graceful_shutdown(),
             () = &mut evicted => return Some(CloseReason::Evicted),
             _ = poll.tick() => if let Some(reason) = activity.poll_deadlines(app.limits()) {
                 return Some(reason);

@@ -39,6 +39,10 @@ pub(super) struct ConnectionActivity {
     requests: AtomicU64,
     invalid_request: OnceLock<InvalidRequest>,
     eviction: Notify,
+    /// The state in which the connection is to be closed.
+    evicted_state: AtomicU64,
+    /// Whether the client has not yet taken all of a response.
+    is_writing: AtomicBool,
 }
 
 /// The phase of a connection.
@@ -83,6 +87,8 @@ impl ConnectionActivity {
             requests: AtomicU64::new(0),
             invalid_request: OnceLock::new(),
             eviction: Notify::new(),
+            evicted_state: AtomicU64::new(u64::MAX),
+            is_writing: AtomicBool::new(false),
         }
     }
 
@@ -119,6 +125,11 @@ impl ConnectionActivity {
         (number >= invalid.number).then_some(invalid.error)
     }
 
+    /// Records whether a write has to wait until the client takes more of the response.
+    pub(super) fn set_writing(&self, is_writing: bool) {
+        self.is_writing.store(is_writing, Ordering::Relaxed);
+    }
+
     /// Records that response bytes were written: a client that reads slowly is not idle.
     pub(super) fn record_write(&self) {
         if self.is_idle() {
@@ -143,24 +154,26 @@ impl ConnectionActivity {
         let state = self.state.load(Ordering::Relaxed);
         let is_polled = self.polled_state.load(Ordering::Relaxed) == state;
         let polls = self.unchanged_polls.load(Ordering::Relaxed);
-        (is_idle(state) && is_polled && polls > 0).then_some((polls, state))
+        let is_idle = is_idle(state) && !self.is_writing.load(Ordering::Relaxed);
+        (is_idle && is_polled && polls > 0).then_some((polls, state))
     }
 
     /// Asks the connection to close. Returns `false` if its state has changed.
     pub(super) fn evict(&self, state: u64) -> bool {
         let is_unchanged = self.state.load(Ordering::Relaxed) == state;
         if is_unchanged {
+            self.evicted_state.store(state, Ordering::Relaxed);
             self.eviction.notify_one();
         }
         is_unchanged
     }
 
-    /// Completes when the connection is to be closed and still idle. Only the connection's own task
-    /// may call it, after it has read what has arrived.
+    /// Completes when the connection is to be closed and nothing has happened on it since that was
+    /// decided. Only the connection's own task may call it, after it has read what has arrived.
     pub(super) async fn evicted(&self) {
         loop {
             self.eviction.notified().await;
-            if self.is_idle() {
+            if self.state.load(Ordering::Relaxed) == self.evicted_state.load(Ordering::Relaxed) {
                 return;
             }
         }

@@ -58,9 +58,14 @@ impl OpenConnections {
         OpenConnection { id, activity, connections: Arc::clone(self), _permit: permit }
     }
 
+    /// Asks the connection that has been idle longest to close, if there is one.
+    pub(super) fn evict_longest_idle(&self) {
+        self.table().evict_longest_idle();
+    }
+
     async fn make_room(&self) -> Option<OwnedSemaphorePermit> {
         loop {
-            self.table().evict_longest_idle();
+            self.evict_longest_idle();
             let slot = Arc::clone(&self.slots).acquire_owned();
             if let Ok(permit) = timeout(self.retry_interval, slot).await {
                 return permit.ok();

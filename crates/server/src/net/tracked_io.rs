@@ -67,6 +67,7 @@ impl rt::Write for TrackedIo<'_> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut *self.io).poll_write(context, bytes);
+        self.activity.set_writing(written.is_pending());
         if written.is_ready() {
             self.activity.record_write();
         }
@@ -91,6 +92,7 @@ impl rt::Write for TrackedIo<'_> {
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut *self.io).poll_write_vectored(context, buffers);
+        self.activity.set_writing(written.is_pending());
         if written.is_ready() {
             self.activity.record_write();
         }

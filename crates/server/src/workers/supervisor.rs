@@ -81,7 +81,7 @@ impl Worker {
     }
 }
 
-/// Runs a worker until the service drains. `start` is called for every start of the worker.
+/// Runs a worker, and restarts it until the service drains. `start` is called for every start of the worker.
 pub async fn run_supervised<F>(app: App, worker: Worker, start: impl Fn(App) -> F)
 where
     F: Future<Output = ()> + Send + 'static,

@@ -1,10 +1,16 @@
 //! Deletes expired idempotency records, and checks the integrity of the database.
 
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
 use jiff::Timestamp;
 
 use super::{
     address::PostgresAddress,
     columns::{get, hash, number},
+    credentials,
     pool::PgPools,
     schema,
     tls::Tls,
@@ -42,11 +48,37 @@ pub(super) async fn sweep_records(
     Ok((usize::try_from(removed).unwrap_or(usize::MAX), last.filter(|_| has_more)))
 }
 
-/// Checks that the server accepts writes and syncs them: adds a message to its WAL, which changes no
-/// table and which no subscriber reads. A read-only server refuses it.
-pub(super) async fn check_ready(pools: &PgPools) -> Result<(), StoreError> {
-    let message = "SELECT pg_logical_emit_message(true, 'galley', 'ready')::text";
-    pools.acquire().await?.query(message, &[]).await.map(drop)
+/// How long a successful readiness check is valid.
+const READY_FOR: Duration = Duration::from_secs(10);
+
+/// The result of the last readiness check.
+#[derive(Default)]
+pub(super) struct Readiness(Mutex<Option<Instant>>);
+
+#[derive(Debug, thiserror::Error)]
+#[error("the server accepts no writes: it is read-only")]
+struct ReadOnlyServer;
+
+impl Readiness {
+    /// Checks that the server accepts writes and syncs them: adds a message to its WAL, which changes
+    /// no table and which no subscriber reads. Reads only, if such a write succeeded recently.
+    pub(super) async fn check(&self, pools: &PgPools) -> Result<(), StoreError> {
+        let succeeded_at = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if succeeded_at.is_some_and(|at| at.elapsed() < READY_FOR) {
+            return credentials::epoch(pools).await.map(drop);
+        }
+        let message = "SELECT pg_logical_emit_message(true, 'galley', 'ready')::text, \
+                       current_setting('transaction_read_only') AS read_only";
+        let rows = pools.acquire().await?.query(message, &[]).await?;
+        if rows
+            .first()
+            .map_or(Ok(false), |row| get::<String>(row, "read_only").map(|it| it == "on"))?
+        {
+            return Err(StoreError::Unavailable(Arc::new(ReadOnlyServer)));
+        }
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        Ok(())
+    }
 }
 
 /// Consistency checks: subject, description of the inconsistent rows, and a statement that counts

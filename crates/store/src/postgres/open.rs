@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    address::PostgresAddress, create_queue::CreateQueue, ids::IdGenerator, pool::PgPools,
-    reader::TemplateReader, schema,
+    address::PostgresAddress, create_queue::CreateQueue, ids::IdGenerator, maintenance::Readiness,
+    pool::PgPools, reader::TemplateReader, schema,
 };
 use crate::{EventNotifier, StoreError, sqlite::SchemaPolicy};
 
@@ -33,6 +33,7 @@ pub struct PostgresStore {
     pub(super) create_queue: CreateQueue,
     pub(super) reader: TemplateReader,
     pub(super) ids: Arc<IdGenerator>,
+    pub(super) readiness: Readiness,
 }
 
 impl PostgresStore {
@@ -49,6 +50,8 @@ impl PostgresStore {
         let create_queue =
             CreateQueue::start(&pools, &event_notifier, &ids, options.queue_capacity)?;
         let reader = TemplateReader::start(&pools);
-        Ok(Self { address: address.clone(), pools, event_notifier, create_queue, reader, ids })
+        let readiness = Readiness::default();
+        let address = address.clone();
+        Ok(Self { address, pools, event_notifier, create_queue, reader, ids, readiness })
     }
 }

@@ -60,7 +60,7 @@ pub(crate) fn find_damage(store: &Connection) -> Result<Option<String>, StoreErr
         return Ok(Some(integrity));
     }
     // Older schemas have no checksums.
-    if schema::version(store)? < schema::newest() {
+    if schema::version(store)? < checksum::FIRST_SCHEMA {
         return Ok(None);
     }
     let (count, rows) = checksum::damaged_rows(store)?;

@@ -59,6 +59,9 @@ pub(super) use {
     upload_chunk_checksum,
 };
 
+/// The first schema version with checksums.
+pub(super) const FIRST_SCHEMA: usize = 8;
+
 /// Maximum number of damaged rows that a check names.
 const MAX_NAMED_ROWS: usize = 10;
 

@@ -19,7 +19,8 @@ impl SqliteStore {
         let stored = self.point_readers.read(stored)?;
         match ClockGuard::observe(stored.as_ref(), now) {
             (status, None) => Ok(status),
-            _ => self.writer.write(move |batch| observe(batch, now)).await,
+            // Also on a full disk: a gap in the record would look like a jump.
+            _ => self.writer.write_for_operator(move |batch| observe(batch, now)).await,
         }
     }
 }

@@ -73,7 +73,8 @@ fn open_read_write(path: &Path) -> Result<Connection, StoreError> {
 /// Creates an empty store file, unless there is one. Refuses if files of an earlier store are left at
 /// the path: most likely the store was deleted or moved by mistake.
 pub(crate) fn create_if_missing(path: &Path, new_store: bool) -> Result<(), StoreError> {
-    if path.exists() {
+    // An empty file is no store: SQLite would delete the WAL beside it.
+    if path.metadata().is_ok_and(|file| file.len() > 0) {
         return Ok(());
     }
     let leftover = |suffix| Some(with_suffix(path, suffix)).filter(|file| file.exists());

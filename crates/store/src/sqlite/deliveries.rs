@@ -97,13 +97,20 @@ pub(super) fn lease(
         let next = if cursor < newest { Some(at) } else { next_due(batch.connection(), id, at)? };
         return Ok(DeliveryLease::NothingDue(next));
     };
-    let event = events::one(batch.connection(), webhook.account, seq)?;
-    let payload =
-        event.map(|event| with_version(batch.connection(), &webhook, event)).transpose()?;
-    let Some((event, version)) = payload.flatten() else {
+    let (event, version) = match payload(batch.connection(), &webhook, seq) {
+        Ok(Some(payload)) => payload,
         // The event or its version was deleted: there is nothing to deliver.
-        delete(batch.connection(), id, seq, at)?;
-        return Ok(DeliveryLease::NothingDue(Some(at)));
+        Ok(None) => {
+            delete(batch.connection(), id, seq, at)?;
+            return Ok(DeliveryLease::NothingDue(Some(at)));
+        }
+        // A damaged event must not hold up the later ones.
+        Err(StoreError::Damaged(cause)) => {
+            tracing::error!(webhook = %id, event = seq, %cause, "an event cannot be delivered");
+            fail_damaged(batch.connection(), id, seq, at)?;
+            return Ok(DeliveryLease::NothingDue(Some(at)));
+        }
+        Err(error) => return Err(error),
     };
     batch
         .connection()
@@ -116,6 +123,18 @@ pub(super) fn lease(
         attempts,
         lease_until: lease,
     })))
+}
+
+/// The event to deliver; `None` if it or its version was deleted.
+fn payload(
+    connection: &Connection,
+    webhook: &Webhook,
+    seq: u64,
+) -> Result<Option<(Event, Option<Version>)>, StoreError> {
+    match events::one(connection, webhook.account, seq)? {
+        Some(event) => with_version(connection, webhook, event),
+        None => Ok(None),
+    }
 }
 
 /// An event with the version that the endpoint's format includes; `None` if that version was
@@ -275,6 +294,30 @@ fn delete(
             "DELETE FROM delivery WHERE webhook_id = ?1 AND seq = ?2 RETURNING template_id",
         )?
         .query_row([key(id.get()), key(seq)], |row| row.get(0))?;
+    make_next_due(connection, id, template, at)
+}
+
+/// Ends a delivery whose event is damaged. A replay can repeat it after a restore.
+fn fail_damaged(
+    connection: &Connection,
+    id: WebhookId,
+    seq: u64,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let template: i64 = connection
+        .prepare_cached(
+            "UPDATE delivery SET status = ?3, due_at = NULL, leased_until = NULL, failure = ?4 \
+             WHERE webhook_id = ?1 AND seq = ?2 RETURNING template_id",
+        )?
+        .query_row(
+            params![
+                key(id.get()),
+                key(seq),
+                DeliveryStatus::Failed.as_str(),
+                "the stored event is damaged"
+            ],
+            |row| row.get(0),
+        )?;
     make_next_due(connection, id, template, at)
 }
 

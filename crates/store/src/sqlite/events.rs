@@ -85,7 +85,8 @@ pub(super) fn append_disabled(
 /// All columns of an event. Name and language never change, so they are read from the template.
 const SELECT: &str = concat!(
     "SELECT e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, t.language, \
-     e.category, e.status, e.reason, e.webhook_id, e.origin, e.is_intact, t.is_intact \
+     e.category, e.status, e.reason, e.webhook_id, e.origin, e.is_intact, t.is_intact, \
+     e.account_id \
      FROM (SELECT *, checksum IS ",
     event_checksum!(),
     " AS is_intact FROM event) e LEFT JOIN (SELECT id, name, language, checksum IS ",
@@ -154,7 +155,8 @@ pub(super) fn oldest(connection: &Connection, account: AccountId) -> Result<u64,
 fn event(row: &Row<'_>) -> Result<Event, StoreError> {
     let (is_intact, is_template_intact): (bool, Option<bool>) = (row.get(13)?, row.get(14)?);
     if !is_intact {
-        return Err(checksum::damaged("event", row.get::<_, i64>("seq")?));
+        let (account, seq): (i64, i64) = (row.get("account_id")?, row.get("seq")?);
+        return Err(checksum::damaged("event", format!("{account} number {seq}")));
     }
     if is_template_intact == Some(false) {
         return Err(checksum::damaged("template", row.get::<_, i64>("template_id")?));

@@ -118,6 +118,8 @@ pub(super) fn check_integrity(connection: &Connection) -> Result<Vec<Finding>, S
     // An older schema has no such tables and columns.
     if schema_version == schema::newest() {
         findings.extend(check_translations_and_media(connection)?);
+    }
+    if schema_version >= checksum::FIRST_SCHEMA {
         let (damaged, rows) = checksum::damaged_rows(connection)?;
         let mut finding = count_finding(
             "checksums",

@@ -20,6 +20,9 @@ use rusqlite::Connection;
 use super::connection;
 use crate::{StoreError, partial_file::with_suffix};
 
+/// Added to the name of a WAL whose database was replaced.
+const ASIDE_SUFFIX: &str = ".replaced";
+
 /// Suffixes of the files that belong to an open database.
 const SUFFIXES: [&str; 3] = ["", "-wal", "-shm"];
 
@@ -38,7 +41,7 @@ struct FileId(u64, u64);
 /// A path no longer leads to the file that is open.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{} was {happened} while the service is running, so the store refuses all reads and writes: put the file back, or restart the service",
+    "{} was {happened} while the service is running, so the store refuses all reads and writes: put the file back, or stop the service before you use another one",
     path.display()
 )]
 struct FilesGone {
@@ -61,7 +64,12 @@ impl OpenFiles {
 
     /// Checks that the paths lead to the open files. Logs when this changes.
     pub(super) fn check(&self) -> Result<(), StoreError> {
-        let found = self.find_gone()?;
+        let mut found = self.find_gone()?;
+        // Rarely reached, so that moving files costs nothing when all is well.
+        if let Some(gone) = &found {
+            self.move_companions(gone.path == self.path)?;
+            found = self.find_gone()?;
+        }
         let was_gone = self.are_gone.swap(found.is_some(), Ordering::Relaxed);
         match found {
             None if was_gone => tracing::info!("the files of the store are back"),
@@ -87,6 +95,24 @@ impl OpenFiles {
         let connection = connection::open_for_reading(&self.path)?;
         self.check()?;
         Ok(connection)
+    }
+
+    /// Moves the WAL and its index aside while another file is at the path of the database: the next
+    /// process would apply this WAL to that file. Moves them back when the database is back.
+    fn move_companions(&self, is_database_gone: bool) -> Result<(), StoreError> {
+        if is_database_gone && !self.path.exists() {
+            // Deleted or moved: a start without the database refuses to run beside its WAL.
+            return Ok(());
+        }
+        for (path, id) in self.files.iter().skip(1) {
+            let aside = &with_suffix(path, ASIDE_SUFFIX);
+            let (from, to) = if is_database_gone { (path, aside) } else { (aside, path) };
+            if FileId::at(from)? == Some(*id) && !to.exists() {
+                std::fs::rename(from, to)
+                    .map_err(|error| StoreError::Unavailable(Arc::new(error)))?;
+            }
+        }
+        Ok(())
     }
 
     fn find_gone(&self) -> Result<Option<FilesGone>, StoreError> {

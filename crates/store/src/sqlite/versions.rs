@@ -16,15 +16,15 @@ use crate::{Decision, StoreError, Version};
 /// The versions of one template, newest first.
 const VERSIONS: &str = concat!(
     "SELECT version, status, category, previous_category, content, created_at, actor, reason, \
-     decided_at, decided_by, is_intact FROM (\
+     decided_at, decided_by, is_former, is_intact FROM (\
      SELECT version, status, category, previous_category, content, \
      coalesce(version_at, created_at) AS created_at, actor, reason, decided_at, decided_by, \
-     checksum IS ",
+     0 AS is_former, checksum IS ",
     template_checksum!(),
     " AS is_intact FROM template WHERE id = ?1 AND version < ?2 \
      UNION ALL \
      SELECT version, status, category, previous_category, content, created_at, actor, reason, \
-     decided_at, decided_by, checksum IS ",
+     decided_at, decided_by, 1, checksum IS ",
     former_version_checksum!(),
     " FROM former_version WHERE template_id = ?1 AND version < ?2) \
      ORDER BY version DESC LIMIT ?3",
@@ -81,7 +81,11 @@ fn before(
     while let Some(row) = rows.next()? {
         if !row.get::<_, bool>("is_intact")? {
             let number: i64 = row.get("version")?;
-            return Err(checksum::damaged("former_version", format!("{id} version {number}")));
+            return Err(if row.get("is_former")? {
+                checksum::damaged("former_version", format!("{id} version {number}"))
+            } else {
+                checksum::damaged("template", id)
+            });
         }
         versions.push(decode(row)?);
     }

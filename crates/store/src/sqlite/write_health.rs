@@ -1,7 +1,10 @@
 //! Whether writes succeed, for readiness checks.
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -37,10 +40,14 @@ impl WriteHealth {
         self.has_failed.store(outcome.is_err(), Ordering::Relaxed);
     }
 
+    fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed)
+    }
+
     /// Whether the last batch was committed, and not long ago.
     fn is_known_good(&self) -> bool {
         let committed_at = Duration::from_millis(self.committed_at.load(Ordering::Relaxed));
-        !self.has_failed.load(Ordering::Relaxed)
+        !self.has_failed()
             && !committed_at.is_zero()
             && self.started.elapsed() < committed_at + PROBE_AFTER
     }
@@ -55,7 +62,15 @@ impl SqliteStore {
         if self.write_health.is_known_good() {
             return Ok(());
         }
-        self.writer.write(probe).await
+        match self.writer.write(probe).await {
+            // The queue is full because writes fail, not because there are many.
+            Err(StoreError::Busy) if self.write_health.has_failed() => {
+                Err(StoreError::Unavailable(Arc::new(std::io::Error::other(
+                    "the last writes failed, and the queue is full",
+                ))))
+            }
+            outcome => outcome,
+        }
     }
 }
 

@@ -63,13 +63,43 @@ async fn a_replaced_store_is_neither_written_to_nor_damaged() {
     std::fs::rename(dir.path().join("copy"), &path).unwrap();
     assert_refuses_everything(&store).await;
     drop(store);
-    for suffix in ["-wal", "-shm"] {
-        // What the replaced store has left behind.
-        let _ = std::fs::remove_file(format!("{}{suffix}", path.display()));
-    }
     let replaced: Shared = Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap());
     assert!(replaced.check_integrity().await.unwrap().iter().all(|finding| finding.ok));
     assert_eq!(replaced.accounts().await.unwrap()[0].name, "b");
+}
+
+#[tokio::test]
+async fn a_store_that_was_replaced_continues_when_it_is_back() {
+    let (store, dir) = fresh_sqlite();
+    let (path, aside) = (dir.path().join("galley.db"), dir.path().join("aside"));
+    let account = account(&store, "a").await;
+    let before = create(&store, new(account, "before")).await;
+    std::fs::rename(&path, &aside).unwrap();
+    std::fs::write(&path, "another file").unwrap();
+    assert_refuses_everything(&store).await;
+    std::fs::rename(&aside, &path).unwrap();
+    let after = create(&store, new(account, "after")).await;
+    drop(store);
+    let store: Shared = Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap());
+    for id in [before, after] {
+        assert!(store.template(account, id).await.unwrap().is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be_written_is_not_ready() {
+    let (store, dir) = fresh_sqlite();
+    store.ping().await.unwrap();
+    let account = account(&store, "a").await;
+    // Writes fail while another process holds the lock for longer than the store waits.
+    let other = rusqlite::Connection::open(dir.path().join("galley.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = store.create_template(new(account, "refused")).await;
+    assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+    let readiness = store.ping().await;
+    assert!(matches!(readiness, Err(StoreError::Unavailable(_))), "{readiness:?}");
+    other.execute_batch("ROLLBACK").unwrap();
+    store.ping().await.unwrap();
 }
 
 #[tokio::test]
@@ -91,6 +121,11 @@ async fn a_store_that_has_left_files_behind_is_not_replaced_by_an_empty_one() {
     let refused = open(true).unwrap_err();
     assert!(refused.contains("galley.db-wal"), "{refused}");
     assert!(!path.exists());
+    // An empty file is not a store either: SQLite would delete the WAL beside it.
+    std::fs::write(&path, "").unwrap();
+    assert!(open(true).unwrap_err().contains("galley.db-wal"));
+    assert!(dir.path().join("galley.db-wal").exists());
+    std::fs::remove_file(&path).unwrap();
     std::fs::remove_file(dir.path().join("galley.db-wal")).unwrap();
     open(true).unwrap();
     assert!(path.exists());
