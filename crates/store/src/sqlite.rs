@@ -59,6 +59,8 @@ use crate::{
     WebhookChange,
     encoding::{LookupKeys, unique_key_hash},
 };
+#[cfg(debug_assertions)]
+pub use checksum::recompute as recompute_checksums;
 pub use open::SqliteStore;
 pub use options::{Acknowledge, SchemaPolicy, SqliteOptions};
 use reader_pool::ReaderPool;

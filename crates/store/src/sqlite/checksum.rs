@@ -163,3 +163,21 @@ pub(crate) fn damaged_rows(connection: &Connection) -> Result<(usize, Vec<String
     }
     Ok((count, named))
 }
+
+/// Recomputes the checksums of all rows. For tests that write to the file of a store themselves.
+#[cfg(debug_assertions)]
+pub fn recompute(path: &std::path::Path) -> Result<(), StoreError> {
+    let connection = Connection::open(path)?;
+    register(&connection)?;
+    let update = concat!(
+        "UPDATE template SET checksum = ",
+        template_checksum!(),
+        "; UPDATE former_version SET checksum = ",
+        former_version_checksum!(),
+        "; UPDATE event SET checksum = ",
+        event_checksum!(),
+        "; UPDATE upload_chunk SET checksum = ",
+        upload_chunk_checksum!(),
+    );
+    Ok(connection.execute_batch(update)?)
+}
