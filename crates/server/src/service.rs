@@ -182,7 +182,7 @@ fn finish(response: &mut Response, context: &RequestContext) -> Option<&'static 
 /// Adds what a browser needs to know about a document that it shows: it loads nothing, no other page
 /// embeds it, and links from it disclose no path. A handler may have set another policy.
 fn add_document_headers(headers: &mut HeaderMap) {
-    // JSON loads and runs nothing, and every response is one that scripts of other pages cannot read.
+    // JSON loads and runs nothing, so it needs no policy.
     let content_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
     if matches!(content_type, Some(b"application/json" | b"application/problem+json")) {
         return;
