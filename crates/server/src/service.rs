@@ -85,24 +85,6 @@ impl Galley {
         self.complete(response, &context, method_name(request.method()))
     }
 
-    /// Replaces the response to a request whose body turned out to be ambiguous. The request has been
-    /// processed and recorded; the response closes the connection.
-    pub(crate) fn refuse_late(processed: &Response, detail: &'static str) -> Response {
-        let request_id = processed.headers().get(REQUEST_ID).cloned();
-        let problem = Problem::of(ProblemKind::BadRequest).detail(detail);
-        let mut response = problem.clone().into_response();
-        response.extensions_mut().remove::<Problem>();
-        let id = request_id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
-        *response.body_mut() = Body::from(problem.document(id));
-        let headers = response.headers_mut();
-        headers.remove(header::CONTENT_LENGTH);
-        headers.extend(request_id.map(|id| (REQUEST_ID, id)));
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-        response
-    }
-
     /// Completes a response, and records it in metrics and access log.
     fn complete(
         &self,

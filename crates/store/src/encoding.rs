@@ -123,14 +123,16 @@ pub(crate) fn index_terms(account: AccountId, stored: &StoredTemplate) -> Vec<St
         filter_term('l', template.language()),
     ];
     let terms = template_terms(template).into_iter().chain(filters);
-    terms.map(|term| format!("{prefix}{term}")).collect()
+    terms.map(|term| [&*prefix, &term].concat()).collect()
 }
 
 /// A filter value as an index term. The leading `§` distinguishes it from words, which contain only
 /// letters and digits; the value is hex-encoded because the index ignores case and punctuation.
 pub(crate) fn filter_term(kind: char, value: &str) -> String {
-    let digits = value.bytes().map(|byte| format!("{byte:02x}"));
-    ['§', kind].into_iter().map(String::from).chain(digits).collect()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = value.bytes().flat_map(|byte| [byte >> 4, byte & 15]);
+    let digits = digits.map(|digit| char::from(DIGITS[usize::from(digit)]));
+    ['§', kind].into_iter().chain(digits).collect()
 }
 
 /// The prefix of an account's index terms: its id in base 32, always eleven characters.

@@ -56,8 +56,7 @@ use crate::{
     NewUpload, NewWebhook, Page, RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor,
     RotateCredentialOutcome, RotateOutcome, SecretHash, Store, StoreError, StoredSecret,
     StoredTemplate, TemplateChange, TranslationGroup, Upload, UpsertOutcome, Version, Webhook,
-    WebhookChange,
-    encoding::{LookupKeys, unique_key_hash},
+    WebhookChange, encoding::unique_key_hash,
 };
 #[cfg(debug_assertions)]
 pub use checksum::recompute as recompute_checksums;
@@ -71,9 +70,8 @@ type Result<T> = std::result::Result<T, StoreError>;
 #[async_trait]
 impl Store for SqliteStore {
     async fn create_template(&self, new: NewTemplate) -> Result<CreateOutcome> {
-        // Hashed on the calling thread, which runs in parallel, not on the single writer thread.
-        let hashes = LookupKeys::of(&new);
-        self.writer.write(move |batch| templates::create(batch, &new, &hashes)).await
+        let prepared = templates::Prepared::new(&new);
+        self.writer.write(move |batch| templates::create(batch, &new, &prepared)).await
     }
 
     async fn edit_template(&self, change: TemplateChange, edit: Edit) -> Result<ChangeOutcome> {
@@ -92,7 +90,8 @@ impl Store for SqliteStore {
     }
 
     async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<UpsertOutcome> {
-        let news: Vec<_> = news.into_iter().map(|new| (LookupKeys::of(&new), new)).collect();
+        let news: Vec<_> =
+            news.into_iter().map(|new| (templates::Prepared::new(&new), new)).collect();
         self.writer.write(move |batch| upsert::all(batch, &news)).await
     }
 

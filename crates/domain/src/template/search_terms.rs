@@ -22,8 +22,12 @@ pub fn terms(text: &str) -> Vec<String> {
         }
         if letter.is_alphanumeric() && length < MAX_TERM_CHARS {
             length += 1;
-            // Through upper case, which unifies letters with several lower-case forms.
-            term.extend(letter.to_uppercase().flat_map(char::to_lowercase));
+            if letter.is_ascii() {
+                term.push(letter.to_ascii_lowercase());
+            } else {
+                // Through upper case, which unifies letters with several lower-case forms.
+                term.extend(letter.to_uppercase().flat_map(char::to_lowercase));
+            }
         }
         if is_term {
             terms.push(std::mem::take(&mut term));

@@ -1,5 +1,7 @@
 //! Reads request bodies: JSON in UTF-8, within limits of size and time.
 
+use std::error::Error;
+
 use axum::{
     body::{Bytes, to_bytes},
     extract::{FromRequest, Request},
@@ -28,6 +30,11 @@ impl FromRequest<App> for JsonBody {
     }
 }
 
+/// A body whose end is ambiguous cannot be read. Contains what is wrong and how to fix it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct AmbiguousBody(pub(crate) &'static str);
+
 /// Reads a whole body of at most `limit` bytes, within the time limit for bodies and as long as the
 /// credentials of the request are valid.
 pub(crate) async fn read_all(request: Request, app: &App, limit: usize) -> Result<Bytes, Problem> {
@@ -50,9 +57,14 @@ pub(crate) async fn read_all(request: Request, app: &App, limit: usize) -> Resul
     };
     match body {
         Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) if is_over_limit(&error) => Err(too_large()),
-        Ok(Err(_)) => Err(Problem::of(ProblemKind::BadRequest)
-            .detail("The body ended before it was complete. Send the request again.")),
+        Ok(Err(error)) if cause::<LengthLimitError>(&error).is_some() => Err(too_large()),
+        Ok(Err(error)) => {
+            let detail = match cause::<AmbiguousBody>(&error) {
+                Some(AmbiguousBody(detail)) => detail,
+                None => "The body ended before it was complete. Send the request again.",
+            };
+            Err(Problem::of(ProblemKind::BadRequest).detail(detail))
+        }
         Err(_) => Err(Problem::of(ProblemKind::BodyTimeout)),
     }
 }
@@ -75,13 +87,14 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     plain && json && utf8
 }
 
-fn is_over_limit(error: &axum::Error) -> bool {
-    let mut cause: Option<&dyn std::error::Error> = Some(error);
+/// The cause of an error that has this type.
+fn cause<E: Error + 'static>(error: &axum::Error) -> Option<&E> {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = cause {
-        if error.is::<LengthLimitError>() {
-            return true;
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
         }
         cause = error.source();
     }
-    false
+    None
 }

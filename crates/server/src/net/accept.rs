@@ -2,17 +2,22 @@
 
 use std::{future::Future, io, pin::pin, sync::Arc, time::Duration};
 
-use axum::{body::Body, extract::Request, response::Response};
+use axum::{
+    body::Body,
+    extract::Request,
+    http::{HeaderValue, header},
+    response::Response,
+};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{oneshot, watch},
+    sync::oneshot,
     time::timeout,
 };
 
 use super::{
-    activity::{CloseReason, ConnectionActivity, Phase, poll_interval},
+    activity::{CloseReason, CloseRequest, ConnectionActivity, Phase, poll_interval},
     connections::{OpenConnection, OpenConnections},
     lingering_close::{TrackedBody, discard_request_body},
     tracked_io::TrackedIo,
@@ -91,7 +96,6 @@ async fn serve_listener(
 ) {
     let limits = galley.app().limits().clone();
     let connections = OpenConnections::new(max_connections, poll_interval(&limits) / 4);
-    let (closing, close) = watch::channel(false);
     let mut ending = pin!(ending);
     loop {
         let next = async {
@@ -109,10 +113,10 @@ async fn serve_listener(
             tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             continue;
         };
-        tokio::spawn(handle_connection(galley.clone(), stream, connection, close.clone()));
+        tokio::spawn(handle_connection(galley.clone(), stream, connection));
     }
     drop(listener);
-    let _ = closing.send(true);
+    connections.shut_down();
     if timeout(drain, connections.closed()).await.is_err() {
         tracing::warn!("some requests did not finish within the drain limit");
     }
@@ -120,20 +124,15 @@ async fn serve_listener(
 
 /// Serves one connection until it ends. If the client has not sent all of its last request, the
 /// rest is read and discarded, unless the server is shutting down.
-async fn handle_connection(
-    galley: Galley,
-    stream: TcpStream,
-    connection: OpenConnection,
-    mut close: watch::Receiver<bool>,
-) {
+async fn handle_connection(galley: Galley, stream: TcpStream, connection: OpenConnection) {
     let app = galley.app().clone();
     app.metrics().connections.inc();
     let _ = stream.set_nodelay(true);
     let mut stream = TokioIo::new(stream);
     let activity = &connection.activity;
-    match serve_requests(galley, &mut stream, activity, &mut close).await {
+    match serve_requests(galley, &mut stream, activity).await {
         Some(reason) => app.metrics().record_closed_connection(reason.as_str()),
-        None if activity.has_unread_body() => {
+        None if activity.has_unread_body() && !activity.is_shutting_down() => {
             let time_limit = app.limits().body.min(MAX_LINGER);
             let discard = discard_request_body(stream.inner_mut(), time_limit);
             // The response was sent: the connection can be evicted like an idle one.
@@ -141,8 +140,7 @@ async fn handle_connection(
             activity.set_writing(false);
             tokio::select! {
                 () = discard => {}
-                () = poll_until_evicted(activity, app.limits()) => {}
-                _ = close.wait_for(|closing| *closing) => {}
+                () = poll_until_closed(activity, app.limits()) => {}
             }
         }
         None => {}
@@ -162,21 +160,22 @@ async fn respond(
         activity.set_unread_body(true);
         return galley.refuse(&request, error.detail());
     }
-    let response = galley.handle(request).await;
-    // The error may be in a body that arrived after its header.
-    match activity.framing_error(number) {
-        Some(error) => Galley::refuse_late(&response, error.detail()),
-        None => response,
+    let mut response = galley.handle(request).await;
+    if activity.framing_error(number).is_some() {
+        // The body arrived after its header and is ambiguous. What follows it is not read.
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(header::CONNECTION, close);
     }
+    response
 }
 
-/// Counts how long a connection has been idle, until it is evicted.
-async fn poll_until_evicted(activity: &ConnectionActivity, limits: &Limits) {
-    let mut evicted = pin!(activity.evicted());
+/// Counts how long a connection has been idle, until it is asked to close.
+async fn poll_until_closed(activity: &ConnectionActivity, limits: &Limits) {
+    let mut close = pin!(activity.close_requested());
     let mut poll = tokio::time::interval(poll_interval(limits));
     loop {
         tokio::select! {
-            () = &mut evicted => return,
+            _ = &mut close => return,
             _ = poll.tick() => { activity.poll_deadlines(limits); }
         }
     }
@@ -188,7 +187,6 @@ async fn serve_requests(
     galley: Galley,
     stream: &mut TokioIo<TcpStream>,
     activity: &Arc<ConnectionActivity>,
-    close: &mut watch::Receiver<bool>,
 ) -> Option<CloseReason> {
     let app = galley.app().clone();
     let io = TrackedIo::new(stream, Arc::clone(activity));
@@ -212,14 +210,19 @@ async fn serve_requests(
             .max_buf_size(MAX_HEADER_BYTES)
             .serve_connection(io, service)
     );
-    let mut evicted = pin!(activity.evicted());
+    let mut close = pin!(activity.close_requested());
     let mut poll = tokio::time::interval(poll_interval(app.limits()));
     loop {
         tokio::select! {
             biased;
             _ = &mut serving => return None,
-            Ok(()) = close.changed() => serving.as_mut().graceful_shutdown(),
-            () = &mut evicted => return Some(CloseReason::Evicted),
+            request = &mut close => match request {
+                CloseRequest::Evict => return Some(CloseReason::Evicted),
+                CloseRequest::ShutDown => {
+                    serving.as_mut().graceful_shutdown();
+                    close.set(activity.close_requested());
+                }
+            },
             _ = poll.tick() => if let Some(reason) = activity.poll_deadlines(app.limits()) {
                 return Some(reason);
             },

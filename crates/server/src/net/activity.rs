@@ -38,7 +38,9 @@ pub(super) struct ConnectionActivity {
     /// The number of requests that were begun.
     requests: AtomicU64,
     invalid_request: OnceLock<InvalidRequest>,
-    eviction: Notify,
+    /// Wakes the connection's task to handle a [`CloseRequest`].
+    close_requests: Notify,
+    is_shutting_down: AtomicBool,
     /// The state in which the connection is to be closed.
     evicted_state: AtomicU64,
     /// Whether the client has not yet taken all of a response.
@@ -56,6 +58,15 @@ pub(super) enum Phase {
     Processing,
     /// Accepted, but no byte has arrived.
     New,
+}
+
+/// What the server asks a connection to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CloseRequest {
+    /// Close now, to make room for another connection.
+    Evict,
+    /// End after the running request.
+    ShutDown,
 }
 
 /// Why the server closes a connection that its client keeps open.
@@ -86,7 +97,8 @@ impl ConnectionActivity {
             unread_body: AtomicBool::new(false),
             requests: AtomicU64::new(0),
             invalid_request: OnceLock::new(),
-            eviction: Notify::new(),
+            close_requests: Notify::new(),
+            is_shutting_down: AtomicBool::new(false),
             evicted_state: AtomicU64::new(u64::MAX),
             is_writing: AtomicBool::new(false),
         }
@@ -163,18 +175,31 @@ impl ConnectionActivity {
         let is_unchanged = self.state.load(Ordering::Relaxed) == state;
         if is_unchanged {
             self.evicted_state.store(state, Ordering::Relaxed);
-            self.eviction.notify_one();
+            self.close_requests.notify_one();
         }
         is_unchanged
     }
 
-    /// Completes when the connection is to be closed and nothing has happened on it since that was
-    /// decided. Only the connection's own task may call it, after it has read what has arrived.
-    pub(super) async fn evicted(&self) {
+    /// Asks the connection to end after the running request.
+    pub(super) fn shut_down(&self) {
+        self.is_shutting_down.store(true, Ordering::Relaxed);
+        self.close_requests.notify_one();
+    }
+
+    pub(super) fn is_shutting_down(&self) -> bool {
+        self.is_shutting_down.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the connection is asked to close. Only the connection's own task may call it,
+    /// after it has read what has arrived: an eviction is void if anything has happened since.
+    pub(super) async fn close_requested(&self) -> CloseRequest {
         loop {
-            self.eviction.notified().await;
+            self.close_requests.notified().await;
             if self.state.load(Ordering::Relaxed) == self.evicted_state.load(Ordering::Relaxed) {
-                return;
+                return CloseRequest::Evict;
+            }
+            if self.is_shutting_down() {
+                return CloseRequest::ShutDown;
             }
         }
     }

@@ -63,6 +63,11 @@ impl OpenConnections {
         self.table().evict_longest_idle();
     }
 
+    /// Asks all connections to end after their running requests.
+    pub(super) fn shut_down(&self) {
+        self.table().open.values().for_each(|activity| activity.shut_down());
+    }
+
     async fn make_room(&self) -> Option<OwnedSemaphorePermit> {
         loop {
             self.evict_longest_idle();
@@ -127,7 +132,7 @@ impl Drop for OpenConnection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::Limits;
+    use crate::{limits::Limits, net::activity::CloseRequest};
 
     /// A full table. Each connection has been idle for that many polls, or is busy (`None`).
     async fn full(idle_polls: &[Option<u32>]) -> (Arc<OpenConnections>, Vec<OpenConnection>) {
@@ -155,7 +160,7 @@ mod tests {
         let (mut order, mut admitted) = (Vec::new(), Vec::new());
         for _ in 0..count {
             let close = async {
-                let waits = open.iter().map(|it| Box::pin(it.activity.evicted()));
+                let waits = open.iter().map(|it| Box::pin(it.activity.close_requested()));
                 let index = first_of(waits.collect()).await;
                 order.push(open.remove(index).id);
             };
@@ -167,7 +172,7 @@ mod tests {
     }
 
     /// The index of the first future that completes.
-    async fn first_of<F: Future<Output = ()> + Unpin>(mut futures: Vec<F>) -> usize {
+    async fn first_of<F: Future<Output = CloseRequest> + Unpin>(mut futures: Vec<F>) -> usize {
         std::future::poll_fn(|context| {
             let mut all = futures.iter_mut();
             match all.position(|it| std::pin::Pin::new(it).poll(context).is_ready()) {
@@ -202,7 +207,7 @@ mod tests {
         let interval = Duration::from_millis(20);
         assert!(timeout(interval, waiting.as_mut()).await.is_err());
         let busy = open.remove(0);
-        assert!(timeout(Duration::ZERO, open[0].activity.evicted()).await.is_err());
+        assert!(timeout(Duration::ZERO, open[0].activity.close_requested()).await.is_err());
         drop(busy);
         waiting.await;
     }

@@ -14,6 +14,7 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::{io::AsyncReadExt as _, net::TcpStream, time::timeout};
 
 use super::activity::ConnectionActivity;
+use crate::api::body::AmbiguousBody;
 
 /// Size of the read buffer.
 const BUFFER_BYTES: usize = 16 * 1_024;
@@ -44,7 +45,7 @@ impl Body for TrackedBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
         if let Some(error) = self.activity.framing_error(self.request) {
-            return Poll::Ready(Some(Err(error.detail().into())));
+            return Poll::Ready(Some(Err(AmbiguousBody(error.detail()).into())));
         }
         let is_end = match &frame {
             Poll::Ready(None) => true,

@@ -15,12 +15,13 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::StoreError;
 
-/// The columns of `template` that its checksum covers.
+/// The columns of `template` that its checksum covers. The id is the last one: the checksum of the
+/// others is known before the writer assigns it.
 macro_rules! template_columns {
     () => {
-        "id, account_id, phone_id, name, language, category, allow_category_change, content, \
+        "account_id, phone_id, name, language, category, allow_category_change, content, \
          version, status, live_version, hold, previous_category, reason, revision, created_at, \
-         updated_at, actor, version_at, decided_at, decided_by"
+         updated_at, actor, version_at, decided_at, decided_by, id"
     };
 }
 
@@ -113,32 +114,49 @@ pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 fn of_values(values: &Context<'_>) -> i64 {
-    let mut checksum = 0;
-    for index in 0..values.len() {
-        checksum = add(checksum, values.get_raw(index));
+    Checksum::of((0..values.len()).map(|index| values.get_raw(index))).stored()
+}
+
+/// A checksum of values in order.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Checksum(u64);
+
+impl Checksum {
+    pub(super) fn of<'v>(values: impl IntoIterator<Item = ValueRef<'v>>) -> Self {
+        values.into_iter().fold(Self::default(), Self::with)
     }
-    checksum.cast_signed()
+
+    /// Extends the checksum by one value. Values of different types never have the same bytes here.
+    pub(super) fn with(self, value: ValueRef<'_>) -> Self {
+        let Self(checksum) = self;
+        Self(match value {
+            ValueRef::Null => xxh3_64_with_seed(&[0], checksum),
+            ValueRef::Integer(number) => xxh3_64_with_seed(&number.to_le_bytes(), checksum ^ 1),
+            ValueRef::Real(number) => xxh3_64_with_seed(&number.to_le_bytes(), checksum ^ 2),
+            ValueRef::Text(bytes) => xxh3_64_with_seed(bytes, checksum ^ 3),
+            ValueRef::Blob(bytes) => xxh3_64_with_seed(bytes, checksum ^ 4),
+        })
+    }
+
+    /// The checksum as it is stored.
+    pub(super) fn stored(self) -> i64 {
+        self.0.cast_signed()
+    }
+}
+
+/// An optional integer as a value of a row.
+pub(super) fn integer(value: Option<i64>) -> ValueRef<'static> {
+    value.map_or(ValueRef::Null, ValueRef::Integer)
 }
 
 /// Whether the first columns of a row match the checksum, which is the last column. For frequent
 /// reads: SQL would decode each column a second time for the function.
 pub(super) fn is_intact(row: &Row<'_>, columns: usize) -> rusqlite::Result<bool> {
-    let mut checksum = 0;
+    let mut checksum = Checksum::default();
     for index in 0..columns {
-        checksum = add(checksum, row.get_ref(index)?);
+        checksum = checksum.with(row.get_ref(index)?);
     }
-    Ok(row.get::<_, Option<i64>>(columns)? == Some(checksum.cast_signed()))
-}
-
-/// Extends a checksum by one value. Values of different types never have the same bytes here.
-fn add(checksum: u64, value: ValueRef<'_>) -> u64 {
-    match value {
-        ValueRef::Null => xxh3_64_with_seed(&[0], checksum),
-        ValueRef::Integer(number) => xxh3_64_with_seed(&number.to_le_bytes(), checksum ^ 1),
-        ValueRef::Real(number) => xxh3_64_with_seed(&number.to_le_bytes(), checksum ^ 2),
-        ValueRef::Text(bytes) => xxh3_64_with_seed(bytes, checksum ^ 3),
-        ValueRef::Blob(bytes) => xxh3_64_with_seed(bytes, checksum ^ 4),
-    }
+    Ok(row.get::<_, Option<i64>>(columns)? == Some(checksum.stored()))
 }
 
 /// The damaged rows of a store with the newest schema: how many, and the first ones by table and

@@ -7,10 +7,13 @@ use galley_domain::{
     template::{Status, lifecycle::EventType},
 };
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{
+    Connection, Row, params, params_from_iter,
+    types::{ToSqlOutput, ValueRef},
+};
 
 use super::{
-    checksum::{self, event_checksum, template_checksum},
+    checksum::{self, Checksum, event_checksum, template_checksum},
     columns::{
         actor, actor_key, category, column, key, millis, number, status, template_id, timestamp,
         webhook_id,
@@ -21,7 +24,7 @@ use crate::{Actor, Event, EventSubject, Feed, StoreError, Webhook, encoding::ori
 
 pub(super) const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, \
      at, actor, category, status, reason, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, \
-     ?10, row_checksum(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, NULL, NULL))";
+     ?10, ?11)";
 
 /// A template event to append; its sequence number is allocated then.
 pub(super) struct NewEvent<'a> {
@@ -38,18 +41,23 @@ pub(super) struct NewEvent<'a> {
 
 pub(super) fn append(batch: &mut Batch<'_>, event: &NewEvent<'_>) -> Result<(), StoreError> {
     let seq = batch.next_seq(event.account)?;
-    batch.templates.append.execute(params![
-        key(event.account.get()),
-        key(seq),
-        event.kind.as_str(),
-        key(event.template.get()),
-        key(event.version),
-        millis(event.at),
-        actor_key(event.actor),
-        event.category.as_str(),
-        event.status.as_str(),
-        event.reason,
-    ])?;
+    let values = [
+        ValueRef::Integer(key(event.account.get())),
+        ValueRef::Integer(key(seq)),
+        event.kind.as_str().into(),
+        ValueRef::Integer(key(event.template.get())),
+        ValueRef::Integer(key(event.version)),
+        ValueRef::Integer(millis(event.at)),
+        ValueRef::Integer(actor_key(event.actor)),
+        event.category.as_str().into(),
+        event.status.as_str().into(),
+        event.reason.map_or(ValueRef::Null, Into::into),
+    ];
+    // A template event has neither an endpoint nor its origin.
+    let checksum = Checksum::of(values.into_iter().chain([ValueRef::Null; 2]));
+    let checksum = ValueRef::Integer(checksum.stored());
+    let values = values.into_iter().chain([checksum]).map(ToSqlOutput::Borrowed);
+    batch.templates.append.execute(params_from_iter(values))?;
     Ok(())
 }
 

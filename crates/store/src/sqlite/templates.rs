@@ -10,10 +10,10 @@ use galley_domain::{
         sample,
     },
 };
-use rusqlite::{CachedStatement, Connection, Row, params};
+use rusqlite::{CachedStatement, Connection, Row, params, types::ValueRef};
 
 use super::{
-    checksum::{self, template_checksum, template_columns},
+    checksum::{self, Checksum, template_checksum, template_columns},
     columns::{actor_key, category, key, millis, number, optional, status, template_id, timestamp},
     events, idempotency, limits, media, translations,
     writer::Batch,
@@ -39,8 +39,7 @@ impl<'c> Statements<'c> {
              allow_category_change, status, version, live_version, revision, created_at, \
              updated_at, content, actor, family, wording, checksum) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1, ?10, 1, ?11, ?11, ?12, ?13, ?14, \
-             ?15, row_checksum(?1, ?2, ?3, ?5, ?6, ?7, ?8, ?12, 1, ?9, ?10, NULL, NULL, NULL, 1, \
-             ?11, ?11, ?13, NULL, NULL, NULL)) \
+             ?15, ?16) \
              ON CONFLICT (claim) DO NOTHING",
         )?;
         Ok(Self {
@@ -52,12 +51,53 @@ impl<'c> Statements<'c> {
     }
 }
 
+/// What [`create`] needs and the calling thread computes: those threads run in parallel, and there
+/// is only one writer.
+pub(super) struct Prepared {
+    pub(super) lookup_keys: LookupKeys,
+    /// The checksum of all columns except the id.
+    checksum: Checksum,
+}
+
+impl Prepared {
+    pub(super) fn new(new: &NewTemplate) -> Self {
+        Self { lookup_keys: LookupKeys::of(new), checksum: checksum_without_id(new) }
+    }
+}
+
+/// The checksum of a new template without its id, in the order of [`template_columns`].
+fn checksum_without_id(new: &NewTemplate) -> Checksum {
+    let (template, state) = (&new.template, State::initial(new.review));
+    Checksum::of([
+        ValueRef::Integer(key(new.account.get())),
+        new.phone.as_deref().map_or(ValueRef::Null, Into::into),
+        template.name().into(),
+        template.language().into(),
+        template.category().as_str().into(),
+        ValueRef::Integer(template.allow_category_change().into()),
+        template.content().into(),
+        ValueRef::Integer(1),
+        state.newest_status.as_str().into(),
+        checksum::integer(state.approved_version.map(key)),
+        ValueRef::Null,
+        ValueRef::Null,
+        ValueRef::Null,
+        ValueRef::Integer(1),
+        ValueRef::Integer(millis(new.at)),
+        ValueRef::Integer(millis(new.at)),
+        ValueRef::Integer(actor_key(new.actor)),
+        ValueRef::Null,
+        ValueRef::Null,
+        ValueRef::Null,
+    ])
+}
+
 /// Creates a template with its event and idempotency record. Checks everything before the first
 /// write.
 pub(super) fn create(
     batch: &mut Batch<'_>,
     new: &NewTemplate,
-    lookup_keys: &LookupKeys,
+    Prepared { lookup_keys, checksum }: &Prepared,
 ) -> Result<CreateOutcome, StoreError> {
     if let (Some(idempotency), Some(key)) = (&new.idempotency, lookup_keys.idempotency)
         && let Some(record) = idempotency::find(&mut batch.templates.find_record, key, new.at)?
@@ -87,6 +127,7 @@ pub(super) fn create(
         actor_key(new.actor),
         new.translation_group.map(|group| group.0),
         lookup_keys.text,
+        checksum.with(ValueRef::Integer(key(id.get()))).stored(),
     ])?;
     if inserted == 0 {
         let conflict = name_conflict(batch.connection(), new.account, &lookup_keys.unique_key)?;
@@ -242,22 +283,22 @@ pub(super) fn update_checksum(connection: &Connection, id: TemplateId) -> Result
 )]
 fn stored(row: &Row<'_>) -> Result<StoredTemplate, StoreError> {
     let template =
-        Template::restore(row.get(3)?, row.get(4)?, category(row, 5)?, row.get(6)?, row.get(7)?);
+        Template::restore(row.get(2)?, row.get(3)?, category(row, 4)?, row.get(5)?, row.get(6)?);
     let state = State {
-        version: number(row, 8)?,
-        newest_status: status(row, 9)?,
-        approved_version: optional(row, 10, |version: i64| u64::try_from(version).ok())?,
-        hold: optional(row, 11, |value: String| Hold::parse(&value))?,
+        version: number(row, 7)?,
+        newest_status: status(row, 8)?,
+        approved_version: optional(row, 9, |version: i64| u64::try_from(version).ok())?,
+        hold: optional(row, 10, |value: String| Hold::parse(&value))?,
     };
     Ok(StoredTemplate {
-        id: template_id(row, 0)?,
-        phone: row.get(2)?,
+        id: template_id(row, 20)?,
+        phone: row.get(1)?,
         template,
         state,
-        previous_category: optional(row, 12, |value: String| Category::parse(&value))?,
-        reason: row.get(13)?,
-        revision: number(row, 14)?,
-        created_at: timestamp(row, 15)?,
-        updated_at: timestamp(row, 16)?,
+        previous_category: optional(row, 11, |value: String| Category::parse(&value))?,
+        reason: row.get(12)?,
+        revision: number(row, 13)?,
+        created_at: timestamp(row, 14)?,
+        updated_at: timestamp(row, 15)?,
     })
 }

@@ -2,21 +2,25 @@
 
 use galley_domain::template::edit::Edit;
 
-use super::{changes, templates, writer::Batch};
+use super::{
+    changes,
+    templates::{self, Prepared},
+    writer::Batch,
+};
 use crate::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, NewTemplate, StoreError, TemplateChange,
-    UpsertOutcome, encoding::LookupKeys,
+    UpsertOutcome,
 };
 
 /// Creates or edits all of the templates, or none if one is refused.
 pub(super) fn all(
     batch: &mut Batch<'_>,
-    news: &[(LookupKeys, NewTemplate)],
+    news: &[(Prepared, NewTemplate)],
 ) -> Result<UpsertOutcome, StoreError> {
     let outcome = batch.with_savepoint(|batch| {
         let mut receipts = Vec::with_capacity(news.len());
-        for (lookup_keys, new) in news {
-            match one(batch, lookup_keys, new)? {
+        for (prepared, new) in news {
+            match one(batch, prepared, new)? {
                 Ok(receipt) => receipts.push(receipt),
                 Err(refusal) => return Ok(Err(refusal)),
             }
@@ -28,13 +32,13 @@ pub(super) fn all(
 
 fn one(
     batch: &mut Batch<'_>,
-    lookup_keys: &LookupKeys,
+    prepared: &Prepared,
     new: &NewTemplate,
 ) -> Result<Result<CreatedTemplate, Box<UpsertOutcome>>, StoreError> {
-    let conflict =
-        templates::name_conflict(batch.connection(), new.account, &lookup_keys.unique_key)?;
+    let unique_key = &prepared.lookup_keys.unique_key;
+    let conflict = templates::name_conflict(batch.connection(), new.account, unique_key)?;
     let Some(id) = conflict.and_then(|conflict| conflict.existing_id) else {
-        return Ok(match templates::create(batch, new, lookup_keys)? {
+        return Ok(match templates::create(batch, new, prepared)? {
             CreateOutcome::Created(receipt) | CreateOutcome::Replayed(receipt) => Ok(receipt),
             refusal => Err(Box::new(UpsertOutcome::NotCreated(refusal))),
         });

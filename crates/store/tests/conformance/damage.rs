@@ -9,9 +9,11 @@ use galley_domain::{
 use galley_store::{ChangeOutcome, ListQuery, SqliteStore, StoreError, sqlite::SqliteOptions};
 
 use super::{
+    deliveries::{deliver_all, lease, statuses},
     fixture::{Shared, account, change, create, done, new},
     lists::all,
     uploads::{append, begin, png, upload},
+    webhooks::{endpoint, register},
 };
 
 /// Number of stores with one flipped bit each.
@@ -147,4 +149,24 @@ async fn a_damaged_template_can_be_deleted_but_not_changed() {
     assert_eq!(page.templates.len(), 3, "the list can be read again");
     let findings = store.check_integrity().await.unwrap();
     assert!(findings.iter().any(|it| it.subject == "checksums" && !it.ok), "{findings:?}");
+}
+
+#[tokio::test]
+async fn a_damaged_event_fails_its_delivery_and_the_later_ones_are_delivered() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("galley.db");
+    let store = open(&path).unwrap();
+    let account = account(&store, "a").await;
+    let webhook = register(&store, endpoint(account)).await.id;
+    let id = create(&store, new(account, "one")).await;
+    done(store.review_template(change(account, id), Trigger::Pause, None).await.unwrap());
+    // The events are queued for delivery before the first one is damaged.
+    let first = lease(&store, webhook, 10).await.unwrap();
+    assert_eq!(first.event.seq, 1);
+    damage(&path, "UPDATE event SET category = 'UTILITX' WHERE seq = 1");
+    let expired = 60_000;
+    assert!(lease(&store, webhook, expired).await.is_none(), "the first one ends without a lease");
+    assert_eq!(deliver_all(&store, webhook, expired).await, [2]);
+    let outcomes: Vec<_> = statuses(&store, account, webhook).await.into_iter().collect();
+    assert_eq!(outcomes, [(1, "failed"), (2, "delivered")]);
 }
