@@ -17,8 +17,8 @@ use galley_domain::{
 };
 use galley_server::{AccessLog, App, Clock, Galley, Limits};
 use galley_store::{
-    CreateAccountOutcome, CredentialKind, NewAccount, NewCredential, SqliteStore, Store as _,
-    sqlite::SqliteOptions,
+    AccountStore as _, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential,
+    SqliteStore, sqlite::SqliteOptions,
 };
 use jiff::Timestamp;
 use serde_json::Value;

@@ -7,11 +7,12 @@ use std::{
 
 use axum::http::Method;
 use galley_server::{Clock as _, Limits};
+use galley_store::testing::Fault;
 use serde_json::{Value, json};
 
 use super::{
     app::{PHONE, TestApp, TestResponse, hello, request},
-    failures::{self, Fault},
+    failures,
 };
 
 /// Upper bound for the time until an event ends a wait. Shorter than the waits themselves.

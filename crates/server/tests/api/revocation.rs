@@ -12,13 +12,15 @@ use axum::{
     http::Method,
 };
 use galley_server::{Clock as _, Limits};
-use galley_store::{AddCredentialOutcome, CredentialId, CredentialKind, NewCredential};
+use galley_store::{
+    AddCredentialOutcome, CredentialId, CredentialKind, NewCredential, testing::Fault,
+};
 use hyper::body::Frame;
 use tokio::{sync::Notify, time::Instant};
 
 use super::{
     app::{PHONE, TestApp, credential, path, request},
-    failures::{self, Fault},
+    failures,
 };
 
 /// The longest time until a call with invalid credentials ends.

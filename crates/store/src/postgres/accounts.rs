@@ -1,6 +1,7 @@
 //! Accounts and their phone numbers, as SQL. A transaction that creates or changes an account locks
 //! the single row of `credential_epoch` first, so that what it checked stays true until it commits.
 
+use async_trait::async_trait;
 use galley_domain::{
     id::{self, AccountId},
     template::Review,
@@ -9,6 +10,7 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::{
+    PostgresStore,
     columns::{
         account_id, decode, get, key, millis, number, optional, optional_timestamp, timestamp,
         without_nul,
@@ -16,12 +18,60 @@ use super::{
     credentials,
     pool::{PgPools, Values},
     templates::ids_exhausted,
-    transaction::Transaction,
+    transaction::{Transaction, transact},
 };
 use crate::{
-    Account, AccountLimits, AddCredentialOutcome, AddPhoneOutcome, CreateAccountOutcome,
-    NewAccount, NewCredential, StoreError,
+    Account, AccountLimits, AccountStore, AddCredentialOutcome, AddPhoneOutcome,
+    CreateAccountOutcome, NewAccount, NewCredential, StoreError,
 };
+
+#[async_trait]
+impl AccountStore for PostgresStore {
+    async fn create_account(&self, new: NewAccount) -> Result<CreateAccountOutcome, StoreError> {
+        transact!(self, tx => create(tx, &new))
+    }
+
+    async fn accounts(&self) -> Result<Vec<Account>, StoreError> {
+        all(&self.pools).await
+    }
+
+    async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
+        one(&self.pools, id).await
+    }
+
+    async fn set_account_disabled(
+        &self,
+        id: AccountId,
+        disabled_at: Option<Timestamp>,
+    ) -> Result<bool, StoreError> {
+        transact!(self, tx => set_disabled(tx, id, disabled_at))
+    }
+
+    async fn set_account_limits(
+        &self,
+        id: AccountId,
+        limits: Option<AccountLimits>,
+    ) -> Result<bool, StoreError> {
+        transact!(self, tx => set_limits(tx, id, limits))
+    }
+
+    async fn add_phone(
+        &self,
+        account: AccountId,
+        phone: &str,
+        at: Timestamp,
+    ) -> Result<AddPhoneOutcome, StoreError> {
+        transact!(self, tx => add_phone(tx, account, phone, at))
+    }
+
+    async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError> {
+        phones(&self.pools, account).await
+    }
+
+    async fn phone_owner(&self, phone: &str) -> Result<Option<AccountId>, StoreError> {
+        phone_owner(&self.pools, phone).await
+    }
+}
 
 /// Creates an account with its phone numbers and credentials. All checks come before the first
 /// write.

@@ -1,6 +1,7 @@
 //! Edits, reviews and deletes, as SQL. Each locks its account, checks the current state of the
 //! template, and refuses before it changes anything.
 
+use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::Category,
@@ -16,18 +17,74 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::{
+    PostgresStore,
     columns::{actor_key, key, millis},
     events, limits, media,
     pool::Values,
     templates,
-    transaction::Transaction,
+    transaction::{Transaction, transact},
     translations::{self, Membership},
-    versions,
+    upsert, versions,
 };
 use crate::{
-    Actor, ChangeOutcome, DeleteOutcome, StoreError, StoredTemplate, TemplateChange,
-    TranslationGroup, encoding::text_hash,
+    Actor, ChangeOutcome, ChangeStore, DeleteOutcome, NewTemplate, StoreError, StoredTemplate,
+    TemplateChange, TranslationGroup, UpsertOutcome,
+    encoding::{LookupKeys, text_hash},
 };
+
+#[async_trait]
+impl ChangeStore for PostgresStore {
+    async fn edit_template(
+        &self,
+        change: TemplateChange,
+        wanted: Edit,
+    ) -> Result<ChangeOutcome, StoreError> {
+        transact!(self, tx => edit(tx, &change, &wanted))
+    }
+
+    async fn review_template(
+        &self,
+        change: TemplateChange,
+        trigger: Trigger,
+        reason: Option<String>,
+    ) -> Result<ChangeOutcome, StoreError> {
+        transact!(self, tx => review(tx, &change, trigger, reason.as_deref()))
+    }
+
+    async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<UpsertOutcome, StoreError> {
+        let news: Vec<_> = news.into_iter().map(|new| (LookupKeys::of(&new), new)).collect();
+        transact!(self, tx => upsert::all(tx, &self.ids, &news))
+    }
+
+    async fn delete_template(&self, change: TemplateChange) -> Result<ChangeOutcome, StoreError> {
+        transact!(self, tx => delete(tx, &change))
+    }
+
+    async fn delete_translations(
+        &self,
+        account: AccountId,
+        name: &str,
+        review: Review,
+        actor: Actor,
+        at: Timestamp,
+    ) -> Result<DeleteOutcome, StoreError> {
+        let group = TranslationGroup::of(account, name);
+        let initiator = Initiator { account, review, actor, at };
+        transact!(self, tx => delete_translations(tx, group, initiator))
+    }
+
+    async fn delete_templates(
+        &self,
+        account: AccountId,
+        ids: Vec<TemplateId>,
+        review: Review,
+        actor: Actor,
+        at: Timestamp,
+    ) -> Result<DeleteOutcome, StoreError> {
+        let initiator = Initiator { account, review, actor, at };
+        transact!(self, tx => delete_all(tx, &ids, initiator))
+    }
+}
 
 /// A change that may happen: the template before it, and the transition.
 struct Planned {

@@ -1,17 +1,34 @@
 //! Statements for the clock guard. The row of the trusted time orders concurrent observations.
 
+use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use tokio_postgres::Row;
 
 use super::{
+    PostgresStore,
     columns::{decode, get, millis, timestamp},
     pool::PgPools,
-    transaction::Transaction,
+    transaction::{Transaction, transact},
 };
 use crate::{
-    ClockStatus, StoreError,
+    ClockStatus, ClockStore, StoreError,
     clock_guard::{ClockGuard, ObservedTime},
 };
+
+#[async_trait]
+impl ClockStore for PostgresStore {
+    async fn observe_clock(&self, now: Timestamp) -> Result<ClockStatus, StoreError> {
+        transact!(self, tx => observe(tx, now))
+    }
+
+    async fn check_clock(&self, now: Timestamp) -> Result<Option<ClockStatus>, StoreError> {
+        check(&self.pools, now).await
+    }
+
+    async fn accept_clock(&self, now: Timestamp) -> Result<(), StoreError> {
+        transact!(self, tx => accept(tx, now))
+    }
+}
 
 const SELECT: &str = "SELECT at, observed_ms FROM clock_guard ORDER BY position";
 

@@ -1,18 +1,62 @@
 //! Keys and tokens, as SQL.
 
+use async_trait::async_trait;
 use galley_domain::{account::Scopes, id::AccountId};
 use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::{
+    PostgresStore,
     columns::{account_id, decode, key, millis, number, optional_timestamp, timestamp},
     pool::{PgPools, Values},
-    transaction::Transaction,
+    transaction::{Transaction, transact},
 };
 use crate::{
-    AddCredentialOutcome, Credential, CredentialId, CredentialKind, NewCredential,
+    AddCredentialOutcome, Credential, CredentialId, CredentialKind, CredentialStore, NewCredential,
     RotateCredentialOutcome, SecretHash, StoreError, credential_rotation,
 };
+
+#[async_trait]
+impl CredentialStore for PostgresStore {
+    async fn add_credential(
+        &self,
+        account: AccountId,
+        new: NewCredential,
+        at: Timestamp,
+    ) -> Result<AddCredentialOutcome, StoreError> {
+        transact!(self, tx => add(tx, account, &new, at))
+    }
+
+    async fn rotate_credential(
+        &self,
+        old: CredentialId,
+        new: NewCredential,
+        old_ends_at: Timestamp,
+        at: Timestamp,
+    ) -> Result<RotateCredentialOutcome, StoreError> {
+        transact!(self, tx => rotate(tx, old, &new, old_ends_at, at))
+    }
+
+    async fn revoke_credential(&self, id: CredentialId, at: Timestamp) -> Result<bool, StoreError> {
+        transact!(self, tx => revoke(tx, id, at))
+    }
+
+    async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError> {
+        of_account(&self.pools, account).await
+    }
+
+    async fn credential(
+        &self,
+        kind: CredentialKind,
+        hash: SecretHash,
+    ) -> Result<Option<Credential>, StoreError> {
+        by_hash(&self.pools, kind, hash).await
+    }
+
+    async fn credential_epoch(&self) -> Result<u64, StoreError> {
+        epoch(&self.pools).await
+    }
+}
 
 const COLUMNS: &str = "id, account_id, kind, scopes, created_at, expires_at, revoked_at";
 

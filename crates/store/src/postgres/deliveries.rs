@@ -6,6 +6,7 @@ mod attempts;
 mod leases;
 mod replays;
 
+use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
     template::lifecycle::EventType,
@@ -14,17 +15,58 @@ use galley_domain::{
 use jiff::Timestamp;
 use tokio_postgres::Row;
 
-pub(super) use self::{
-    attempts::{record, schedule_next},
-    leases::lease,
-    replays::replay,
-};
+pub(super) use self::attempts::schedule_next;
+use self::{attempts::record, leases::lease, replays::replay};
 use super::{
+    PostgresStore,
     columns::{decode, get, key, millis, number, optional, optional_timestamp, webhook_id},
     pool::{PgPools, Values},
+    transaction::transact,
     webhooks,
 };
-use crate::{Delivery, DeliveryQuery, DueWebhooks, StoreError};
+use crate::{
+    Attempt, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore, DueWebhooks,
+    RecordAttemptOutcome, Replay, ReplayOutcome, StoreError,
+};
+
+#[async_trait]
+impl DeliveryStore for PostgresStore {
+    async fn deliveries(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        query: DeliveryQuery,
+    ) -> Result<Option<Vec<Delivery>>, StoreError> {
+        page(&self.pools, account, id, &query).await
+    }
+
+    async fn replay(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        wanted: Replay,
+        at: Timestamp,
+    ) -> Result<ReplayOutcome, StoreError> {
+        transact!(self, tx => replay(tx, account, id, wanted, at))
+    }
+
+    async fn due_webhooks(&self, at: Timestamp) -> Result<DueWebhooks, StoreError> {
+        due_webhooks(&self.pools, at).await
+    }
+
+    async fn lease_delivery(
+        &self,
+        id: WebhookId,
+        at: Timestamp,
+        lease_until: Timestamp,
+    ) -> Result<DeliveryLease, StoreError> {
+        transact!(self, tx => lease(tx, id, at, lease_until))
+    }
+
+    async fn record_attempt(&self, attempt: Attempt) -> Result<RecordAttemptOutcome, StoreError> {
+        transact!(self, tx => record(tx, &attempt))
+    }
+}
 
 /// Endpoints that have work: those with a scheduled delivery, found with one index seek each, and
 /// those whose cursor is behind the events of their account.

@@ -1,6 +1,7 @@
 //! Events, as SQL. They are appended in the transaction of the change that they report; the lock on
 //! the account keeps their numbers in order.
 
+use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::Category,
@@ -10,6 +11,7 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::{
+    PostgresStore,
     columns::{
         account_id, actor, actor_key, category, decode, get, key, millis, number, status,
         template_id, timestamp, webhook_id,
@@ -17,7 +19,41 @@ use super::{
     pool::{PgPools, Values},
     transaction::Transaction,
 };
-use crate::{Actor, Event, EventSubject, Feed, StoreError, Webhook, encoding::origin};
+use crate::{
+    Actor, Event, EventNotifier, EventStore, EventSubject, Feed, StoreError, Webhook,
+    encoding::origin,
+};
+
+#[async_trait]
+impl EventStore for PostgresStore {
+    async fn events(
+        &self,
+        account: AccountId,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Feed, StoreError> {
+        page(&self.pools, account, after, limit).await
+    }
+
+    async fn newest_event(&self, account: AccountId) -> Result<u64, StoreError> {
+        newest(&self.pools, account).await
+    }
+
+    fn event_notifier(&self) -> &EventNotifier {
+        &self.event_notifier
+    }
+
+    async fn poll_events(&self) -> Result<(), StoreError> {
+        let accounts = self.event_notifier.subscribed_accounts();
+        let newest = newest_of(&self.pools, &accounts).await?;
+        self.event_notifier.notify(&newest);
+        Ok(())
+    }
+
+    async fn delete_expired_events(&self, since: Timestamp) -> Result<usize, StoreError> {
+        self.delete_some_expired_events(since).await
+    }
+}
 
 const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, \
      category, status, reason) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";

@@ -2,19 +2,37 @@
 //! language. Lists are read bucket by bucket, so that any filter costs a few index seeks, whatever
 //! the number of templates.
 
+use async_trait::async_trait;
 use galley_domain::id::TemplateId;
 use tokio_postgres::Row;
 
 use super::{
+    PostgresStore,
     columns::{key, number, without_nul},
     pool::{PgConnection, PgPools, Values},
-    search::SearchQuery,
+    search::{self, SearchQuery},
     templates,
+    transaction::transact,
 };
 use crate::{
-    ListQuery, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page, StoreError, StoredTemplate,
-    encoding::unique_key_hash, id_range::IdRange,
+    IndexProgress, ListQuery, ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page,
+    StoreError, StoredTemplate, encoding::unique_key_hash, id_range::IdRange,
 };
+
+#[async_trait]
+impl ListStore for PostgresStore {
+    async fn list(&self, query: ListQuery) -> Result<Page, StoreError> {
+        page(&self.pools, &query).await
+    }
+
+    async fn count_templates(&self, query: ListQuery) -> Result<u64, StoreError> {
+        count(&self.pools, &query).await
+    }
+
+    async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
+        transact!(self, tx => search::update_index(tx))
+    }
+}
 
 /// Minimum number of search hits to fetch: some may be deleted since they were indexed.
 const MIN_FETCHED_HITS: usize = 16;

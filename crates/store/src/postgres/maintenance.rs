@@ -1,13 +1,16 @@
 //! Deletes expired idempotency records, and checks the integrity of the database.
 
 use std::{
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 
 use super::{
+    PostgresStore,
     address::PostgresAddress,
     columns::{get, hash, number},
     credentials,
@@ -15,7 +18,37 @@ use super::{
     schema,
     tls::Tls,
 };
-use crate::{Finding, StoreError, encoding::idempotency_cutoff};
+use crate::{Finding, MaintenanceStore, RetentionCursor, StoreError, encoding::idempotency_cutoff};
+
+#[derive(Debug, thiserror::Error)]
+#[error("galley does not back up PostgreSQL: use pg_dump or pg_basebackup")]
+struct BackupUnsupported;
+
+#[async_trait]
+impl MaintenanceStore for PostgresStore {
+    async fn delete_expired_records(
+        &self,
+        from: RetentionCursor,
+        at: Timestamp,
+    ) -> Result<RetentionCursor, StoreError> {
+        let (removed, next) = sweep_records(&self.pools, from.last_key, at).await?;
+        let uploads =
+            if from.last_key.is_none() { self.delete_expired_uploads(at).await? } else { 0 };
+        Ok(RetentionCursor { last_key: next, deleted_records: removed, deleted_uploads: uploads })
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.readiness.check(&self.pools).await
+    }
+
+    async fn check_integrity(&self) -> Result<Vec<Finding>, StoreError> {
+        check_integrity(&self.address).await
+    }
+
+    async fn backup(&self, _: &Path, _: bool) -> Result<(), StoreError> {
+        Err(StoreError::Failed(Arc::new(BackupUnsupported)))
+    }
+}
 
 /// Number of idempotency records that one step of a sweep reads.
 const STEP_RECORDS: i64 = 2_000;

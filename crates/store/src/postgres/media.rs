@@ -1,5 +1,6 @@
 //! Complete files, and the deletion of files, as SQL.
 
+use async_trait::async_trait;
 use galley_domain::id::AccountId;
 use jiff::{SignedDuration, Timestamp};
 use tokio_postgres::Row;
@@ -11,7 +12,27 @@ use super::{
     transaction::{Transaction, transact},
     uploads::{expired_since, find, update_usage},
 };
-use crate::{Media, StoreError, UNUSED_MEDIA_DAYS, encoding::quota_bytes};
+use crate::{Media, MediaStore, StoreError, UNUSED_MEDIA_DAYS, encoding::quota_bytes};
+
+#[async_trait]
+impl MediaStore for PostgresStore {
+    async fn sample(
+        &self,
+        account: AccountId,
+        handle: &str,
+        at: Timestamp,
+    ) -> Result<Option<Media>, StoreError> {
+        sample(&self.pools, account, handle, at).await
+    }
+
+    async fn media(&self, handle: &str) -> Result<Option<Media>, StoreError> {
+        public(&self.pools, handle).await
+    }
+
+    async fn media_chunk(&self, handle: &str, offset: u64) -> Result<Vec<u8>, StoreError> {
+        chunk(&self.pools, handle, offset).await
+    }
+}
 
 /// Maximum number of files deleted in one sweep.
 const MAX_SWEEP_FILES: usize = 256;

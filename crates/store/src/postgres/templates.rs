@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::Category,
@@ -11,6 +12,7 @@ use galley_domain::{
         message_text::MessageText,
     },
 };
+use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::{
@@ -20,11 +22,87 @@ use super::{
     },
     pool::PgPools,
     transaction::{Transaction, transact},
+    translations, versions,
 };
 use crate::{
-    CreatedTemplate, IdempotencyRecord, NameConflict, StoreError, StoredTemplate,
-    encoding::{idempotency_cutoff, idempotency_hash, text_hash},
+    CreateOutcome, CreatedTemplate, IdempotencyRecord, NameConflict, NewTemplate, StoreError,
+    StoredTemplate, TemplateStore, TranslationGroup, Version,
+    encoding::{idempotency_cutoff, idempotency_hash, text_hash, unique_key_hash},
 };
+
+#[async_trait]
+impl TemplateStore for PostgresStore {
+    async fn create_template(&self, new: NewTemplate) -> Result<CreateOutcome, StoreError> {
+        self.create_queue.create(new).await
+    }
+
+    async fn template(
+        &self,
+        account: AccountId,
+        id: TemplateId,
+    ) -> Result<Option<Arc<StoredTemplate>>, StoreError> {
+        self.reader.one(account, id).await
+    }
+
+    async fn version(
+        &self,
+        account: AccountId,
+        id: TemplateId,
+        number: u64,
+    ) -> Result<Option<Version>, StoreError> {
+        versions::one(&self.pools, account, id, number).await
+    }
+
+    async fn versions(
+        &self,
+        account: AccountId,
+        id: TemplateId,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Option<Vec<Version>>, StoreError> {
+        let page = versions::page(&self.pools, account, id, before, limit).await?;
+        let exists = !page.is_empty() || self.reader.one(account, id).await?.is_some();
+        Ok(exists.then_some(page))
+    }
+
+    async fn translations(
+        &self,
+        account: AccountId,
+        name: &str,
+    ) -> Result<Vec<StoredTemplate>, StoreError> {
+        translations::members(&self.pools, account, TranslationGroup::of(account, name)).await
+    }
+
+    async fn name_conflict(
+        &self,
+        account: AccountId,
+        unique_key: &str,
+    ) -> Result<Option<NameConflict>, StoreError> {
+        name_conflict(&self.pools, account, unique_key_hash(unique_key)).await
+    }
+
+    async fn template_with_text(
+        &self,
+        account: AccountId,
+        text: &MessageText,
+        except: Option<TemplateId>,
+    ) -> Result<Option<TemplateId>, StoreError> {
+        template_with_text(&self.pools, account, text, except).await
+    }
+
+    async fn idempotency_record(
+        &self,
+        account: AccountId,
+        key: [u8; 16],
+        at: Timestamp,
+    ) -> Result<Option<IdempotencyRecord>, StoreError> {
+        let found = record(&self.pools, account, key, at).await?;
+        if found.is_some() {
+            self.confirm(account).await?;
+        }
+        Ok(found)
+    }
+}
 
 macro_rules! columns {
     () => {

@@ -1,6 +1,7 @@
 //! Resumable uploads, as SQL. A transaction that changes one locks its account first, because the
 //! account's row has the media usage.
 
+use async_trait::async_trait;
 use galley_domain::id::AccountId;
 use jiff::{SignedDuration, Timestamp};
 use tokio_postgres::Row;
@@ -13,8 +14,47 @@ use super::{
 };
 use crate::{
     AppendOutcome, BeginUploadOutcome, MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, NewUpload, StoreError,
-    UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, Upload, encoding::quota_bytes, media_type,
+    UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, Upload, UploadStore, encoding::quota_bytes,
+    media_type,
 };
+
+#[async_trait]
+impl UploadStore for PostgresStore {
+    async fn begin_upload(&self, new: NewUpload) -> Result<BeginUploadOutcome, StoreError> {
+        transact!(self, tx => begin(tx, &new))
+    }
+
+    async fn upload(
+        &self,
+        account: AccountId,
+        id: &str,
+        at: Timestamp,
+    ) -> Result<Option<Upload>, StoreError> {
+        one(&self.pools, account, id, at).await
+    }
+
+    async fn append_upload(
+        &self,
+        account: AccountId,
+        id: &str,
+        offset: u64,
+        bytes: &[u8],
+        quota: u64,
+        at: Timestamp,
+    ) -> Result<AppendOutcome, StoreError> {
+        let request = UploadChunk { account, id, offset, bytes, remaining: 0, quota, at };
+        self.append_in_chunks(request).await
+    }
+
+    async fn cancel_upload(
+        &self,
+        account: AccountId,
+        id: &str,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.delete_unused_upload(account, id, at).await
+    }
+}
 
 /// The next bytes are appended to a chunk shorter than this, so that an upload in many small
 /// requests still has few chunks.

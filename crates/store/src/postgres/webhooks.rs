@@ -1,5 +1,6 @@
 //! Webhook endpoints, as SQL: create, change, rotate, delete.
 
+use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, WebhookId},
     template::lifecycle::EventType,
@@ -9,17 +10,64 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::{
+    PostgresStore,
     columns::{
         account_id, decode, get, key, millis, number, optional, optional_timestamp, timestamp,
         webhook_id,
     },
     pool::{PgPools, Values},
-    transaction::Transaction,
+    transaction::{Transaction, transact},
 };
 use crate::{
     CreateWebhookOutcome, MAX_WEBHOOKS, NewWebhook, RotateOutcome, StoreError, StoredSecret,
-    Webhook, WebhookChange,
+    Webhook, WebhookChange, WebhookStore,
 };
+
+#[async_trait]
+impl WebhookStore for PostgresStore {
+    async fn create_webhook(&self, new: NewWebhook) -> Result<CreateWebhookOutcome, StoreError> {
+        transact!(self, tx => create(tx, &new))
+    }
+
+    async fn webhooks(&self, account: AccountId) -> Result<Vec<Webhook>, StoreError> {
+        of_account(&self.pools, account).await
+    }
+
+    async fn webhook(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+    ) -> Result<Option<Webhook>, StoreError> {
+        one(&self.pools, account, id).await
+    }
+
+    async fn change_webhook(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        wanted: WebhookChange,
+        at: Timestamp,
+    ) -> Result<Option<Webhook>, StoreError> {
+        transact!(self, tx => change(tx, account, id, &wanted, at))
+    }
+
+    async fn rotate_webhook(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        secret: StoredSecret,
+        until: Timestamp,
+        force: bool,
+        at: Timestamp,
+    ) -> Result<RotateOutcome, StoreError> {
+        let new = NewSecret { secret, until, force, at };
+        transact!(self, tx => rotate(tx, account, id, &new))
+    }
+
+    async fn delete_webhook(&self, account: AccountId, id: WebhookId) -> Result<bool, StoreError> {
+        transact!(self, tx => delete(tx, account, id))
+    }
+}
 
 /// All columns of an endpoint. They are listed by name, here as everywhere: a newer release may add
 /// columns while this one is running.

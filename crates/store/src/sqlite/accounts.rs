@@ -1,18 +1,69 @@
 //! SQL for accounts and their phone numbers.
 
+use async_trait::async_trait;
 use galley_domain::{id::AccountId, template::Review};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{
+    SqliteStore,
     columns::{account_id, column, key, millis, optional_timestamp},
     credentials, limits,
     writer::Batch,
 };
 use crate::{
-    Account, AddCredentialOutcome, AddPhoneOutcome, CreateAccountOutcome, NewAccount,
-    NewCredential, StoreError,
+    Account, AccountLimits, AccountStore, AddCredentialOutcome, AddPhoneOutcome,
+    CreateAccountOutcome, NewAccount, NewCredential, StoreError,
 };
+
+#[async_trait]
+impl AccountStore for SqliteStore {
+    async fn create_account(&self, new: NewAccount) -> Result<CreateAccountOutcome, StoreError> {
+        self.writer.write(move |batch| create(batch, &new)).await
+    }
+
+    async fn accounts(&self) -> Result<Vec<Account>, StoreError> {
+        self.readers.read(all)
+    }
+
+    async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
+        self.point_readers.read(|connection| one(connection, id))
+    }
+
+    async fn set_account_disabled(
+        &self,
+        id: AccountId,
+        disabled_at: Option<Timestamp>,
+    ) -> Result<bool, StoreError> {
+        self.writer.write_for_operator(move |batch| set_disabled(batch, id, disabled_at)).await
+    }
+
+    async fn set_account_limits(
+        &self,
+        id: AccountId,
+        limits: Option<AccountLimits>,
+    ) -> Result<bool, StoreError> {
+        self.writer.write_for_operator(move |batch| limits::set(batch, id, limits)).await
+    }
+
+    async fn add_phone(
+        &self,
+        account: AccountId,
+        phone: &str,
+        at: Timestamp,
+    ) -> Result<AddPhoneOutcome, StoreError> {
+        let phone = phone.to_owned();
+        self.writer.write(move |batch| add_phone(batch, account, &phone, at)).await
+    }
+
+    async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError> {
+        self.readers.read(|connection| phones(connection, account))
+    }
+
+    async fn phone_owner(&self, phone: &str) -> Result<Option<AccountId>, StoreError> {
+        self.point_readers.read(|connection| phone_owner(connection, phone))
+    }
+}
 
 const COLUMNS: &str = "id, name, rulebook, review, takes_any_phone, created_at, disabled_at, \
      template_limit";

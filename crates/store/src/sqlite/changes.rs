@@ -1,6 +1,7 @@
 //! SQL for edits, reviews and deletions. Each one checks the template in the transaction that
 //! changes it, before the first write.
 
+use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::Category,
@@ -16,18 +17,73 @@ use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::{
-    checksum,
+    SqliteStore, checksum,
     columns::{actor_key, key, millis},
     events, limits, media,
     templates::{self, ReadTemplate},
     translations::{self, Siblings},
-    versions,
+    upsert, versions,
     writer::Batch,
 };
 use crate::{
-    Actor, ChangeOutcome, DeleteOutcome, StoreError, StoredTemplate, TemplateChange,
-    TranslationGroup, encoding::text_hash,
+    Actor, ChangeOutcome, ChangeStore, DeleteOutcome, NewTemplate, StoreError, StoredTemplate,
+    TemplateChange, TranslationGroup, UpsertOutcome, encoding::text_hash,
 };
+
+#[async_trait]
+impl ChangeStore for SqliteStore {
+    async fn edit_template(
+        &self,
+        change: TemplateChange,
+        wanted: Edit,
+    ) -> Result<ChangeOutcome, StoreError> {
+        self.writer.write(move |batch| edit(batch, &change, &wanted)).await
+    }
+
+    async fn review_template(
+        &self,
+        change: TemplateChange,
+        trigger: Trigger,
+        reason: Option<String>,
+    ) -> Result<ChangeOutcome, StoreError> {
+        self.writer.write(move |batch| review(batch, &change, trigger, reason.as_deref())).await
+    }
+
+    async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<UpsertOutcome, StoreError> {
+        let news: Vec<_> =
+            news.into_iter().map(|new| (templates::Prepared::new(&new), new)).collect();
+        self.writer.write(move |batch| upsert::all(batch, &news)).await
+    }
+
+    async fn delete_template(&self, change: TemplateChange) -> Result<ChangeOutcome, StoreError> {
+        self.writer.write(move |batch| delete(batch, &change)).await
+    }
+
+    async fn delete_translations(
+        &self,
+        account: AccountId,
+        name: &str,
+        review: Review,
+        actor: Actor,
+        at: Timestamp,
+    ) -> Result<DeleteOutcome, StoreError> {
+        let group = TranslationGroup::of(account, name);
+        let initiator = Initiator { account, review, actor, at };
+        self.writer.write(move |batch| delete_translations(batch, group, initiator)).await
+    }
+
+    async fn delete_templates(
+        &self,
+        account: AccountId,
+        ids: Vec<TemplateId>,
+        review: Review,
+        actor: Actor,
+        at: Timestamp,
+    ) -> Result<DeleteOutcome, StoreError> {
+        let initiator = Initiator { account, review, actor, at };
+        self.writer.write(move |batch| delete_all(batch, &ids, initiator)).await
+    }
+}
 
 /// A change that passed its checks: the template before it, its next state, and the event.
 struct Planned {

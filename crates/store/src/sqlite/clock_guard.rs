@@ -1,5 +1,6 @@
 //! SQL for the clock guard.
 
+use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -9,9 +10,24 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    ClockStatus, StoreError,
+    ClockStatus, ClockStore, StoreError,
     clock_guard::{ClockGuard, ObservedTime},
 };
+
+#[async_trait]
+impl ClockStore for SqliteStore {
+    async fn observe_clock(&self, now: Timestamp) -> Result<ClockStatus, StoreError> {
+        self.observe_time(now).await
+    }
+
+    async fn check_clock(&self, now: Timestamp) -> Result<Option<ClockStatus>, StoreError> {
+        self.readers.read(|connection| check(connection, now))
+    }
+
+    async fn accept_clock(&self, now: Timestamp) -> Result<(), StoreError> {
+        self.writer.write_for_operator(move |batch| accept(batch, now)).await
+    }
+}
 
 impl SqliteStore {
     /// Observes the time. Usually there is nothing to store, and the writer is not involved.

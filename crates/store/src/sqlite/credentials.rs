@@ -1,18 +1,61 @@
 //! SQL for API keys and access tokens.
 
+use async_trait::async_trait;
 use galley_domain::{account::Scopes, id::AccountId};
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
 use super::{
-    accounts,
+    SqliteStore, accounts,
     columns::{account_id, column, key, millis, number, optional_timestamp},
     writer::Batch,
 };
 use crate::{
-    AddCredentialOutcome, Credential, CredentialId, CredentialKind, NewCredential,
+    AddCredentialOutcome, Credential, CredentialId, CredentialKind, CredentialStore, NewCredential,
     RotateCredentialOutcome, SecretHash, StoreError, credential_rotation,
 };
+
+#[async_trait]
+impl CredentialStore for SqliteStore {
+    async fn add_credential(
+        &self,
+        account: AccountId,
+        new: NewCredential,
+        at: Timestamp,
+    ) -> Result<AddCredentialOutcome, StoreError> {
+        self.writer.write(move |batch| add(batch, account, &new, at)).await
+    }
+
+    async fn rotate_credential(
+        &self,
+        old: CredentialId,
+        new: NewCredential,
+        old_ends_at: Timestamp,
+        at: Timestamp,
+    ) -> Result<RotateCredentialOutcome, StoreError> {
+        self.writer.write_for_operator(move |batch| rotate(batch, old, &new, old_ends_at, at)).await
+    }
+
+    async fn revoke_credential(&self, id: CredentialId, at: Timestamp) -> Result<bool, StoreError> {
+        self.writer.write_for_operator(move |batch| revoke(batch, id, at)).await
+    }
+
+    async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError> {
+        self.readers.read(|connection| of_account(connection, account))
+    }
+
+    async fn credential(
+        &self,
+        kind: CredentialKind,
+        hash: SecretHash,
+    ) -> Result<Option<Credential>, StoreError> {
+        self.point_readers.read(|connection| by_hash(connection, kind, hash))
+    }
+
+    async fn credential_epoch(&self) -> Result<u64, StoreError> {
+        self.point_readers.read(epoch)
+    }
+}
 
 const COLUMNS: &str = "id, account_id, kind, scopes, created_at, expires_at, revoked_at";
 

@@ -3,6 +3,7 @@
 mod attempts;
 mod replay;
 
+use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
     template::{Status, lifecycle::EventType},
@@ -15,14 +16,59 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
 use super::{
+    SqliteStore,
     columns::{column, key, millis, number, optional, optional_timestamp, webhook_id},
     events, versions, webhooks,
     writer::Batch,
 };
 use crate::{
-    Delivery, DeliveryLease, DeliveryQuery, DueDelivery, DueWebhooks, Event, EventSubject,
-    StoreError, Version, Webhook,
+    Attempt, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore, DueDelivery, DueWebhooks,
+    Event, EventSubject, RecordAttemptOutcome, Replay, ReplayOutcome, StoreError, Version, Webhook,
 };
+
+#[async_trait]
+impl DeliveryStore for SqliteStore {
+    async fn deliveries(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        wanted: DeliveryQuery,
+    ) -> Result<Option<Vec<Delivery>>, StoreError> {
+        self.read_blocking(move |connection| page(connection, account, id, &wanted)).await
+    }
+
+    async fn replay(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        what: Replay,
+        at: Timestamp,
+    ) -> Result<ReplayOutcome, StoreError> {
+        // Finding the first event since a timestamp can be slow, so the writer does not do it.
+        let first = self
+            .read_blocking(move |connection| first_to_replay(connection, account, what))
+            .await?;
+        self.writer.write(move |batch| replay(batch, account, id, what, first, at)).await
+    }
+
+    async fn due_webhooks(&self, at: Timestamp) -> Result<DueWebhooks, StoreError> {
+        self.point_readers.read(|connection| due_webhooks(connection, at))
+    }
+
+    async fn lease_delivery(
+        &self,
+        id: WebhookId,
+        at: Timestamp,
+        lease_until: Timestamp,
+    ) -> Result<DeliveryLease, StoreError> {
+        self.writer.write(move |batch| lease(batch, id, at, lease_until)).await
+    }
+
+    async fn record_attempt(&self, attempt: Attempt) -> Result<RecordAttemptOutcome, StoreError> {
+        self.writer.write(move |batch| record_attempt(batch, &attempt)).await
+    }
+}
+
 pub(super) use attempts::record_attempt;
 pub(super) use replay::{first_to_replay, replay};
 

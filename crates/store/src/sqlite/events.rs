@@ -1,6 +1,7 @@
 //! SQL for events: appends them in the transaction of the change they describe, and reads them in
 //! order.
 
+use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::Category,
@@ -13,14 +14,60 @@ use rusqlite::{
 };
 
 use super::{
+    SqliteStore,
     checksum::{self, Checksum, event_checksum, template_checksum},
     columns::{
         actor, actor_key, category, column, key, millis, number, status, template_id, timestamp,
         webhook_id,
     },
+    retention,
     writer::Batch,
 };
-use crate::{Actor, Event, EventSubject, Feed, StoreError, Webhook, encoding::origin};
+use crate::{
+    Actor, Event, EventNotifier, EventStore, EventSubject, Feed, StoreError, Webhook,
+    encoding::origin,
+};
+
+#[async_trait]
+impl EventStore for SqliteStore {
+    async fn events(
+        &self,
+        account: AccountId,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Feed, StoreError> {
+        self.read_blocking(move |connection| page(connection, account, after, limit)).await
+    }
+
+    async fn newest_event(&self, account: AccountId) -> Result<u64, StoreError> {
+        self.point_readers.read(|connection| newest(connection, account))
+    }
+
+    fn event_notifier(&self) -> &EventNotifier {
+        &self.event_notifier
+    }
+
+    async fn poll_events(&self) -> Result<(), StoreError> {
+        // Both log what they find. Called every second.
+        if self.files.check().is_err() {
+            return Ok(());
+        }
+        self.space.restore_reserve();
+        for account in self.event_notifier.subscribed_accounts() {
+            let newest = self.newest_event(account).await?;
+            self.event_notifier.notify(&[(account, newest)]);
+        }
+        Ok(())
+    }
+
+    async fn delete_expired_events(&self, since: Timestamp) -> Result<usize, StoreError> {
+        let target = self
+            .read_blocking(move |connection| retention::find_purge_target(connection, since))
+            .await?;
+        let Some(target) = target else { return Ok(0) };
+        self.writer.write(move |batch| retention::purge(batch, &target, since)).await
+    }
+}
 
 pub(super) const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, \
      at, actor, category, status, reason, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, \

@@ -4,6 +4,7 @@
 //! account with the same status, category and language, so a filter costs a few index seeks,
 //! regardless of the number of templates.
 
+use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::Category,
@@ -12,13 +13,34 @@ use galley_domain::{
 use rusqlite::{Connection, params};
 
 use super::{
+    SqliteStore,
     columns::{key, template_id},
+    reader_pool::{self, ReaderPool},
     search, templates, translations,
 };
 use crate::{
-    ListQuery, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page, StoreError, StoredTemplate,
-    encoding::unique_key_hash, id_range::IdRange,
+    IndexProgress, ListQuery, ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page,
+    StoreError, StoredTemplate, encoding::unique_key_hash, id_range::IdRange,
 };
+
+#[async_trait]
+impl ListStore for SqliteStore {
+    async fn list(&self, listing: ListQuery) -> Result<Page, StoreError> {
+        reader_pool::run_blocking(&self.readers, move |readers| readers.list(&listing)).await
+    }
+
+    async fn count_templates(&self, listing: ListQuery) -> Result<u64, StoreError> {
+        reader_pool::run_blocking(&self.readers, move |readers| readers.count(&listing)).await
+    }
+
+    async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
+        // The index can wait until there is space again.
+        if self.space.check().is_err() {
+            return Ok(IndexProgress::default());
+        }
+        reader_pool::run_blocking(&self.readers, ReaderPool::update_search_index).await
+    }
+}
 
 /// Number of search results read at once when counting.
 const COUNT_BATCH: usize = 1_000;

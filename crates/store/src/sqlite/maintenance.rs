@@ -1,10 +1,36 @@
 //! Deletes expired records and checks integrity.
 
+use std::path::Path;
+
+use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
-use super::{SqliteStore, checksum, schema, writer::Batch};
-use crate::{Finding, RetentionCursor, StoreError, encoding::idempotency_cutoff};
+use super::{SqliteStore, backup, checksum, schema, writer::Batch};
+use crate::{Finding, MaintenanceStore, RetentionCursor, StoreError, encoding::idempotency_cutoff};
+
+#[async_trait]
+impl MaintenanceStore for SqliteStore {
+    async fn delete_expired_records(
+        &self,
+        from: RetentionCursor,
+        at: Timestamp,
+    ) -> Result<RetentionCursor, StoreError> {
+        self.delete_next_expired_records(from, at).await
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.check_ready().await
+    }
+
+    async fn check_integrity(&self) -> Result<Vec<Finding>, StoreError> {
+        self.readers.read(check_integrity)
+    }
+
+    async fn backup(&self, path: &Path, allow_damaged: bool) -> Result<(), StoreError> {
+        self.readers.read(|connection| backup::backup(connection, path, allow_damaged))
+    }
+}
 
 /// Number of idempotency records that one scan reads.
 const SCAN_ROWS: i64 = 2_000;

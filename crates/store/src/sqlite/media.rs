@@ -1,5 +1,6 @@
 //! SQL for complete media files and for deleting files.
 
+use async_trait::async_trait;
 use galley_domain::id::AccountId;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -8,10 +9,35 @@ use super::{
     SqliteStore,
     checksum::{self, upload_chunk_checksum},
     columns::{key, millis, number},
+    reader_pool::{self, ReaderPool},
     uploads::{expired_before, find, update_used_bytes},
     writer::Batch,
 };
-use crate::{Media, StoreError, UNUSED_MEDIA_DAYS, encoding::quota_bytes};
+use crate::{Media, MediaStore, StoreError, UNUSED_MEDIA_DAYS, encoding::quota_bytes};
+
+#[async_trait]
+impl MediaStore for SqliteStore {
+    async fn sample(
+        &self,
+        account: AccountId,
+        handle: &str,
+        at: Timestamp,
+    ) -> Result<Option<Media>, StoreError> {
+        self.point_readers.read(|connection| sample(connection, account, handle, at))
+    }
+
+    async fn media(&self, handle: &str) -> Result<Option<Media>, StoreError> {
+        self.point_readers.read(|connection| public(connection, handle))
+    }
+
+    async fn media_chunk(&self, handle: &str, offset: u64) -> Result<Vec<u8>, StoreError> {
+        let handle = handle.to_owned();
+        let read = move |readers: &ReaderPool| {
+            readers.read(|connection| chunk(connection, &handle, offset))
+        };
+        reader_pool::run_blocking_media(&self.readers, read).await
+    }
+}
 
 /// Maximum number of writes in one run of [`SqliteStore::delete_expired_uploads`].
 const MAX_DELETE_WRITES: usize = 256;

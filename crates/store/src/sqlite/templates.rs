@@ -1,5 +1,8 @@
 //! SQL for creating and reading templates.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::Category,
@@ -10,19 +13,94 @@ use galley_domain::{
         sample,
     },
 };
+use jiff::Timestamp;
 use rusqlite::{CachedStatement, Connection, Row, params, types::ValueRef};
 
 use super::{
+    SqliteStore,
     checksum::{self, Checksum, template_checksum, template_columns},
     columns::{actor_key, category, key, millis, number, optional, status, template_id, timestamp},
-    events, idempotency, limits, media, translations,
+    events, idempotency, limits, media, translations, versions,
     writer::Batch,
 };
 use crate::{
-    AccountLimits, CreateOutcome, CreatedTemplate, NameConflict, NewTemplate, StoreError,
-    StoredTemplate,
-    encoding::{LookupKeys, text_hash},
+    AccountLimits, CreateOutcome, CreatedTemplate, IdempotencyRecord, NameConflict, NewTemplate,
+    StoreError, StoredTemplate, TemplateStore, TranslationGroup, Version,
+    encoding::{LookupKeys, text_hash, unique_key_hash},
 };
+
+#[async_trait]
+impl TemplateStore for SqliteStore {
+    async fn create_template(&self, new: NewTemplate) -> Result<CreateOutcome, StoreError> {
+        let prepared = Prepared::new(&new);
+        self.writer.write(move |batch| create(batch, &new, &prepared)).await
+    }
+
+    async fn template(
+        &self,
+        account: AccountId,
+        id: TemplateId,
+    ) -> Result<Option<Arc<StoredTemplate>>, StoreError> {
+        self.point_readers.template(account, id)
+    }
+
+    async fn version(
+        &self,
+        account: AccountId,
+        id: TemplateId,
+        number: u64,
+    ) -> Result<Option<Version>, StoreError> {
+        self.point_readers.read(|connection| versions::one(connection, account, id, number))
+    }
+
+    async fn versions(
+        &self,
+        account: AccountId,
+        id: TemplateId,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Option<Vec<Version>>, StoreError> {
+        self.read_blocking(move |connection| versions::page(connection, account, id, before, limit))
+            .await
+    }
+
+    async fn translations(
+        &self,
+        account: AccountId,
+        name: &str,
+    ) -> Result<Vec<StoredTemplate>, StoreError> {
+        let group = TranslationGroup::of(account, name);
+        self.read_blocking(move |connection| translations::members(connection, account, group))
+            .await
+    }
+
+    async fn name_conflict(
+        &self,
+        account: AccountId,
+        unique_key: &str,
+    ) -> Result<Option<NameConflict>, StoreError> {
+        let hash = unique_key_hash(unique_key);
+        self.point_readers.read(|connection| name_conflict(connection, account, &hash))
+    }
+
+    async fn template_with_text(
+        &self,
+        account: AccountId,
+        text: &MessageText,
+        except: Option<TemplateId>,
+    ) -> Result<Option<TemplateId>, StoreError> {
+        self.point_readers.read(|connection| template_with_text(connection, account, text, except))
+    }
+
+    async fn idempotency_record(
+        &self,
+        account: AccountId,
+        key: [u8; 16],
+        at: Timestamp,
+    ) -> Result<Option<IdempotencyRecord>, StoreError> {
+        self.point_readers.read(|connection| idempotency::record(connection, account, key, at))
+    }
+}
 
 /// The statements of a create, prepared once per transaction.
 pub(super) struct Statements<'c> {

@@ -1,5 +1,6 @@
 //! SQL for uploads, which are received in chunks.
 
+use async_trait::async_trait;
 use galley_domain::id::AccountId;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -13,8 +14,47 @@ use super::{
 };
 use crate::{
     AppendOutcome, BeginUploadOutcome, MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, NewUpload, StoreError,
-    UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, Upload, encoding::quota_bytes, media_type,
+    UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, Upload, UploadStore, encoding::quota_bytes,
+    media_type,
 };
+
+#[async_trait]
+impl UploadStore for SqliteStore {
+    async fn begin_upload(&self, new: NewUpload) -> Result<BeginUploadOutcome, StoreError> {
+        self.writer.write(move |batch| begin(batch, &new)).await
+    }
+
+    async fn upload(
+        &self,
+        account: AccountId,
+        id: &str,
+        at: Timestamp,
+    ) -> Result<Option<Upload>, StoreError> {
+        self.point_readers.read(|connection| one(connection, account, id, at))
+    }
+
+    async fn append_upload(
+        &self,
+        account: AccountId,
+        id: &str,
+        offset: u64,
+        bytes: &[u8],
+        quota: u64,
+        at: Timestamp,
+    ) -> Result<AppendOutcome, StoreError> {
+        let first = Chunk::empty(account, id.to_owned(), offset, quota, at);
+        self.append_in_chunks(first, bytes).await
+    }
+
+    async fn cancel_upload(
+        &self,
+        account: AccountId,
+        id: &str,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.delete_unused_upload(account, id, at).await
+    }
+}
 
 /// Maximum number of chunks queued for the writer; all of them can be in one transaction.
 pub(super) const MAX_QUEUED_CHUNKS: usize = 4;

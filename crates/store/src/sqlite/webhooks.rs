@@ -1,5 +1,6 @@
 //! SQL for webhook endpoints.
 
+use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, WebhookId},
     template::lifecycle::EventType,
@@ -9,6 +10,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
 use super::{
+    SqliteStore,
     columns::{
         account_id, column, key, millis, number, optional, optional_timestamp, timestamp,
         webhook_id,
@@ -18,8 +20,54 @@ use super::{
 };
 use crate::{
     CreateWebhookOutcome, MAX_WEBHOOKS, NewWebhook, RotateOutcome, StoreError, StoredSecret,
-    Webhook, WebhookChange,
+    Webhook, WebhookChange, WebhookStore,
 };
+
+#[async_trait]
+impl WebhookStore for SqliteStore {
+    async fn create_webhook(&self, new: NewWebhook) -> Result<CreateWebhookOutcome, StoreError> {
+        self.writer.write(move |batch| create(batch, &new)).await
+    }
+
+    async fn webhooks(&self, account: AccountId) -> Result<Vec<Webhook>, StoreError> {
+        self.readers.read(|connection| of_account(connection, account))
+    }
+
+    async fn webhook(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+    ) -> Result<Option<Webhook>, StoreError> {
+        self.point_readers.read(|connection| one(connection, account, id))
+    }
+
+    async fn change_webhook(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        wanted: WebhookChange,
+        at: Timestamp,
+    ) -> Result<Option<Webhook>, StoreError> {
+        self.writer.write(move |batch| change(batch, account, id, &wanted, at)).await
+    }
+
+    async fn rotate_webhook(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        secret: StoredSecret,
+        until: Timestamp,
+        anyway: bool,
+        at: Timestamp,
+    ) -> Result<RotateOutcome, StoreError> {
+        let new = NewSecret { secret, until, anyway, at };
+        self.writer.write(move |batch| rotate(batch, account, id, &new)).await
+    }
+
+    async fn delete_webhook(&self, account: AccountId, id: WebhookId) -> Result<bool, StoreError> {
+        self.writer.write(move |batch| delete(batch, account, id)).await
+    }
+}
 
 /// All columns of an endpoint, with the number of events beyond its cursor.
 const SELECT: &str = "SELECT w.*, max(a.last_seq - w.cursor, 0) AS behind \

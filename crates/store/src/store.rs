@@ -1,0 +1,67 @@
+//! The traits of a store, one for each subject. Both backends implement each trait beside its SQL.
+
+mod accounts;
+mod changes;
+mod clock_guard;
+mod credentials;
+mod deliveries;
+mod events;
+mod list;
+mod maintenance;
+mod media;
+mod templates;
+mod uploads;
+mod webhooks;
+
+pub use accounts::AccountStore;
+pub use changes::{ChangeStore, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH};
+pub use clock_guard::ClockStore;
+pub use credentials::CredentialStore;
+pub use deliveries::DeliveryStore;
+pub use events::EventStore;
+pub use list::{ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT};
+pub use maintenance::MaintenanceStore;
+pub use media::{MediaStore, UNUSED_MEDIA_DAYS};
+pub use templates::{IDEMPOTENCY_HOURS, MAX_CREATES_PER_HOUR, TemplateStore};
+pub use uploads::{
+    MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, MEDIA_QUOTA_UNIT_BYTES, UPLOAD_CHUNK_BYTES,
+    UPLOAD_LIFETIME_HOURS, UploadStore,
+};
+pub use webhooks::{MAX_WEBHOOKS, WebhookStore};
+
+/// A database that holds everything the service stores.
+///
+/// Every method of these traits is one transaction, unless it says otherwise: it is applied
+/// completely, with its events and records, or not at all. Once a method has returned `Ok`, its
+/// changes are durable. A missing object is part of the outcome, not an error.
+pub trait Store:
+    TemplateStore
+    + ChangeStore
+    + ListStore
+    + EventStore
+    + WebhookStore
+    + DeliveryStore
+    + UploadStore
+    + MediaStore
+    + AccountStore
+    + CredentialStore
+    + ClockStore
+    + MaintenanceStore
+{
+}
+
+impl<S> Store for S where
+    S: TemplateStore
+        + ChangeStore
+        + ListStore
+        + EventStore
+        + WebhookStore
+        + DeliveryStore
+        + UploadStore
+        + MediaStore
+        + AccountStore
+        + CredentialStore
+        + ClockStore
+        + MaintenanceStore
+{
+}

@@ -1,0 +1,26 @@
+//! Lists and searches templates.
+
+use async_trait::async_trait;
+
+use crate::{IndexProgress, ListQuery, Page, StoreError};
+
+/// Upper bound for list counts.
+pub const MAX_LIST_COUNT: u64 = 1_000_000;
+
+/// Upper bound for list counts with search terms.
+pub const MAX_SEARCH_COUNT: u64 = 10_000;
+
+/// Lists and searches templates.
+#[async_trait]
+pub trait ListStore: Send + Sync {
+    /// A page of an account's templates. It reflects every committed change, except that search
+    /// terms match the state of the last [`ListStore::update_search_index`].
+    async fn list(&self, query: ListQuery) -> Result<Page, StoreError>;
+
+    /// The number of templates on all pages of a list, up to [`MAX_LIST_COUNT`], or up to
+    /// [`MAX_SEARCH_COUNT`] with search terms.
+    async fn count_templates(&self, query: ListQuery) -> Result<u64, StoreError>;
+
+    /// Advances the search index by one step towards the newest events.
+    async fn update_search_index(&self) -> Result<IndexProgress, StoreError>;
+}

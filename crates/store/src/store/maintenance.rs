@@ -1,0 +1,30 @@
+//! Cleans up, checks and copies the whole store.
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use crate::{Finding, RetentionCursor, StoreError};
+
+/// Cleans up, checks and copies the whole store.
+#[async_trait]
+pub trait MaintenanceStore: Send + Sync {
+    /// Deletes a batch of expired idempotency records and returns where to continue. The first step
+    /// of a pass also deletes expired uploads and expired unreferenced files.
+    async fn delete_expired_records(
+        &self,
+        cursor: RetentionCursor,
+        at: Timestamp,
+    ) -> Result<RetentionCursor, StoreError>;
+
+    /// Checks that the store can be read and written. May write something that changes no data.
+    async fn ping(&self) -> Result<(), StoreError>;
+
+    /// Runs the start-up checks and a full integrity check, for `galley doctor`.
+    async fn check_integrity(&self) -> Result<Vec<Finding>, StoreError>;
+
+    /// Writes a consistent copy to a new file while the service keeps running. A copy with damaged
+    /// rows is kept only if that is allowed.
+    async fn backup(&self, path: &Path, allow_damaged: bool) -> Result<(), StoreError>;
+}

@@ -1,0 +1,252 @@
+//! A store for tests: faults are injected into a real one.
+
+use std::{
+    future::{Future, pending},
+    path::Path,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use galley_domain::{
+    id::{AccountId, TemplateId, WebhookId},
+    template::{Review, edit::Edit, lifecycle::Trigger, message_text::MessageText},
+};
+use jiff::Timestamp;
+use tokio::sync::Notify;
+
+use crate::{
+    Account, AccountLimits, AccountStore, Actor, AddCredentialOutcome, AddPhoneOutcome,
+    AppendOutcome, Attempt, BeginUploadOutcome, ChangeOutcome, ChangeStore, ClockStatus,
+    ClockStore, CreateAccountOutcome, CreateOutcome, CreateWebhookOutcome, Credential,
+    CredentialId, CredentialKind, CredentialStore, DeleteOutcome, Delivery, DeliveryLease,
+    DeliveryQuery, DeliveryStore, DueWebhooks, EventNotifier, EventStore, Feed, Finding,
+    IdempotencyRecord, IndexProgress, ListQuery, ListStore, MaintenanceStore, Media, MediaStore,
+    NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook, Page,
+    RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateCredentialOutcome,
+    RotateOutcome, SecretHash, Store, StoreError, StoredSecret, StoredTemplate, TemplateChange,
+    TemplateStore, Upload, UploadStore, UpsertOutcome, Version, Webhook, WebhookChange,
+    WebhookStore,
+};
+
+/// A fault in a method of the store.
+#[derive(Clone, Copy, Debug)]
+pub enum Fault {
+    /// The method returns this error.
+    Fails(fn() -> StoreError),
+    /// The method never returns.
+    Hangs,
+    /// The method panics.
+    Panics,
+    /// The result is held back until [`Faults::release`], which also removes the fault.
+    Held,
+}
+
+/// A store that forwards to another one, except for methods with a fault.
+pub struct FaultyStore {
+    inner: Arc<dyn Store>,
+    faults: Arc<Faults>,
+}
+
+impl FaultyStore {
+    /// Wraps a store. `faults` can be changed while the store is in use.
+    pub fn new(inner: Arc<dyn Store>, faults: Arc<Faults>) -> Self {
+        Self { inner, faults }
+    }
+}
+
+/// The active faults by method.
+#[derive(Default)]
+pub struct Faults {
+    active: Mutex<Vec<(&'static str, Fault)>>,
+    held: Notify,
+    released: Notify,
+}
+
+impl Faults {
+    fn active(&self) -> MutexGuard<'_, Vec<(&'static str, Fault)>> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the fault of a method, which is named as in its trait.
+    pub fn set(&self, method: &'static str, fault: Fault) {
+        let mut faults = self.active();
+        faults.retain(|(name, _)| *name != method);
+        faults.push((method, fault));
+    }
+
+    /// Removes all faults.
+    pub fn clear(&self) {
+        self.active().clear();
+    }
+
+    /// Waits until a result is held back.
+    pub async fn held(&self) {
+        self.held.notified().await;
+    }
+
+    /// Returns the result that is held back.
+    pub fn release(&self) {
+        self.released.notify_one();
+    }
+
+    fn of(&self, method: &str) -> Option<Fault> {
+        let faults = self.active();
+        faults.iter().find(|(name, _)| *name == method).map(|(_, fault)| *fault)
+    }
+
+    async fn inject(&self, method: &str) -> Result<(), StoreError> {
+        match self.of(method) {
+            None | Some(Fault::Held) => Ok(()),
+            Some(Fault::Fails(error)) => Err(error()),
+            Some(Fault::Hangs) => pending().await,
+            Some(Fault::Panics) => panic!("a fault was injected into {method}"),
+        }
+    }
+
+    async fn hold_back(&self, method: &str) {
+        if matches!(self.of(method), Some(Fault::Held)) {
+            self.active().retain(|(name, _)| *name != method);
+            self.held.notify_one();
+            self.released.notified().await;
+        }
+    }
+}
+
+/// Implements the methods of the traits, each with its fault.
+macro_rules! with_faults {
+    ($($subject:ident {
+        $($method:ident $(<$($life:lifetime),+>)? ($($argument:ident: $kind:ty),*) -> $output:ty;)+
+        $(@ $($plain:tt)+)?
+    })+) => {
+        $(impl $subject for FaultyStore {
+            $($($plain)+)?
+
+            $(
+                fn $method<'me, $($($life,)+)? 'future>(
+                    &'me self,
+                    $($argument: $kind,)*
+                ) -> Pin<Box<dyn Future<Output = Result<$output, StoreError>> + Send + 'future>>
+                where
+                    'me: 'future,
+                    $($($life: 'future,)+)?
+                    Self: 'future,
+                {
+                    Box::pin(async move {
+                        self.faults.inject(stringify!($method)).await?;
+                        let result = self.inner.$method($($argument),*).await;
+                        self.faults.hold_back(stringify!($method)).await;
+                        result
+                    })
+                }
+            )+
+        })+
+    };
+}
+
+with_faults! {
+    TemplateStore {
+        create_template(new: NewTemplate) -> CreateOutcome;
+        template(account: AccountId, id: TemplateId) -> Option<Arc<StoredTemplate>>;
+        version(account: AccountId, id: TemplateId, number: u64) -> Option<Version>;
+        versions(
+            account: AccountId, id: TemplateId, before: Option<u64>, limit: usize
+        ) -> Option<Vec<Version>>;
+        translations<'name>(account: AccountId, name: &'name str) -> Vec<StoredTemplate>;
+        name_conflict<'key>(account: AccountId, unique_key: &'key str) -> Option<NameConflict>;
+        template_with_text<'words>(
+            account: AccountId, wording: &'words MessageText, except: Option<TemplateId>
+        ) -> Option<TemplateId>;
+        idempotency_record(account: AccountId, key: [u8; 16], at: Timestamp) -> Option<IdempotencyRecord>;
+    }
+    ChangeStore {
+        edit_template(change: TemplateChange, edit: Edit) -> ChangeOutcome;
+        review_template(change: TemplateChange, trigger: Trigger, reason: Option<String>) -> ChangeOutcome;
+        upsert_templates(news: Vec<NewTemplate>) -> UpsertOutcome;
+        delete_template(change: TemplateChange) -> ChangeOutcome;
+        delete_translations<'name>(
+            account: AccountId, name: &'name str, review: Review, actor: Actor, at: Timestamp
+        ) -> DeleteOutcome;
+        delete_templates(
+            account: AccountId, ids: Vec<TemplateId>, review: Review, actor: Actor, at: Timestamp
+        ) -> DeleteOutcome;
+    }
+    ListStore {
+        list(listing: ListQuery) -> Page;
+        count_templates(listing: ListQuery) -> u64;
+        update_search_index() -> IndexProgress;
+    }
+    EventStore {
+        events(account: AccountId, after: Option<u64>, limit: usize) -> Feed;
+        newest_event(account: AccountId) -> u64;
+        poll_events() -> ();
+        delete_expired_events(since: Timestamp) -> usize;
+        @ fn event_notifier(&self) -> &EventNotifier {
+            self.inner.event_notifier()
+        }
+    }
+    WebhookStore {
+        create_webhook(new: NewWebhook) -> CreateWebhookOutcome;
+        webhooks(account: AccountId) -> Vec<Webhook>;
+        webhook(account: AccountId, id: WebhookId) -> Option<Webhook>;
+        change_webhook(
+            account: AccountId, id: WebhookId, change: WebhookChange, at: Timestamp
+        ) -> Option<Webhook>;
+        rotate_webhook(
+            account: AccountId, id: WebhookId, secret: StoredSecret, until: Timestamp, anyway: bool,
+            at: Timestamp
+        ) -> RotateOutcome;
+        delete_webhook(account: AccountId, id: WebhookId) -> bool;
+    }
+    DeliveryStore {
+        deliveries(account: AccountId, id: WebhookId, wanted: DeliveryQuery) -> Option<Vec<Delivery>>;
+        replay(account: AccountId, id: WebhookId, what: Replay, at: Timestamp) -> ReplayOutcome;
+        due_webhooks(at: Timestamp) -> DueWebhooks;
+        lease_delivery(id: WebhookId, at: Timestamp, lease: Timestamp) -> DeliveryLease;
+        record_attempt(attempt: Attempt) -> RecordAttemptOutcome;
+    }
+    UploadStore {
+        begin_upload(new: NewUpload) -> BeginUploadOutcome;
+        upload<'id>(account: AccountId, id: &'id str, at: Timestamp) -> Option<Upload>;
+        append_upload<'id, 'bytes>(
+            account: AccountId, id: &'id str, offset: u64, bytes: &'bytes [u8], room: u64,
+            at: Timestamp
+        ) -> AppendOutcome;
+        cancel_upload<'id>(account: AccountId, id: &'id str, at: Timestamp) -> bool;
+    }
+    MediaStore {
+        sample<'handle>(account: AccountId, handle: &'handle str, at: Timestamp) -> Option<Media>;
+        media<'handle>(handle: &'handle str) -> Option<Media>;
+        media_chunk<'handle>(handle: &'handle str, place: u64) -> Vec<u8>;
+    }
+    AccountStore {
+        create_account(new: NewAccount) -> CreateAccountOutcome;
+        accounts() -> Vec<Account>;
+        account(id: AccountId) -> Option<Account>;
+        set_account_disabled(id: AccountId, disabled_at: Option<Timestamp>) -> bool;
+        set_account_limits(id: AccountId, limits: Option<AccountLimits>) -> bool;
+        add_phone<'phone>(account: AccountId, phone: &'phone str, at: Timestamp) -> AddPhoneOutcome;
+        phones(account: AccountId) -> Vec<String>;
+        phone_owner<'phone>(phone: &'phone str) -> Option<AccountId>;
+    }
+    CredentialStore {
+        add_credential(account: AccountId, new: NewCredential, at: Timestamp) -> AddCredentialOutcome;
+        rotate_credential(
+            old: CredentialId, new: NewCredential, old_ends_at: Timestamp, at: Timestamp
+        ) -> RotateCredentialOutcome;
+        revoke_credential(id: CredentialId, at: Timestamp) -> bool;
+        credentials(account: AccountId) -> Vec<Credential>;
+        credential(kind: CredentialKind, hash: SecretHash) -> Option<Credential>;
+        credential_epoch() -> u64;
+    }
+    ClockStore {
+        observe_clock(now: Timestamp) -> ClockStatus;
+        check_clock(now: Timestamp) -> Option<ClockStatus>;
+        accept_clock(now: Timestamp) -> ();
+    }
+    MaintenanceStore {
+        delete_expired_records(from: RetentionCursor, at: Timestamp) -> RetentionCursor;
+        ping() -> ();
+        check_integrity() -> Vec<Finding>;
+        backup<'path>(path: &'path Path, allow_damaged: bool) -> ();
+    }
+}
