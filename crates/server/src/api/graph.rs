@@ -11,7 +11,6 @@ mod list;
 mod media;
 mod node;
 mod parameters;
-mod range;
 mod samples;
 mod stream;
 mod subscribed_apps;
