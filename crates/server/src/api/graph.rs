@@ -10,6 +10,7 @@ mod error;
 mod list;
 mod media;
 mod node;
+mod outcomes;
 mod parameters;
 mod samples;
 mod stream;

@@ -171,7 +171,7 @@ fn write_features(out: &mut String, specification: &Json<'_>) {
 }
 
 /// Writes a value. With `samples`, the handles of attachments become URLs.
-pub(super) fn write_json(out: &mut String, value: &Json<'_>, samples: Option<&App>) {
+fn write_json(out: &mut String, value: &Json<'_>, samples: Option<&App>) {
     let _ = match value {
         Json::Null => write!(out, "null"),
         Json::Bool(flag) => write!(out, "{flag}"),
