@@ -31,6 +31,19 @@ async fn a_list_contains_complete_templates_newest_first() {
 }
 
 #[tokio::test]
+async fn a_list_contains_each_template_byte_for_byte_as_it_is_read() {
+    let app = TestApp::start().await;
+    let mut document = hello("odd");
+    document["components"][0]["text"] = json!("Say \"hi\" \\ to\n{{1}}, \u{e9}\u{1f600}!");
+    let id = app.create(&document).await.json()["id"].as_str().unwrap().to_owned();
+    let expected = format!(
+        r#"{{"data":[{}],"paging":{{"cursors":{{"after":"{id}"}}}}}}"#,
+        app.show(&id).await.text
+    );
+    assert_eq!(list(&app, "").await.text, expected);
+}
+
+#[tokio::test]
 async fn following_next_shows_every_template_once_with_the_same_filters() {
     let app = TestApp::start().await;
     for number in 0..57 {
