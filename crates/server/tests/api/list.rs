@@ -3,7 +3,8 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use super::app::{TestApp, TestResponse, hello, path, request};
+use super::app::{TestApp, hello, path, request};
+use crate::harness::TestResponse;
 
 async fn list(app: &TestApp, query: &str) -> TestResponse {
     app.call(Method::GET, query, &Value::Null).await

@@ -10,7 +10,7 @@ use galley_domain::template::lifecycle::Trigger;
 use galley_server::{Galley, workers::run_delivery_scheduler};
 use tokio::time::timeout;
 
-use super::harness::{Harness, status};
+use super::fake_receiver::{Harness, status};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
