@@ -15,6 +15,7 @@ mod partial_file;
 pub mod postgres;
 mod records;
 pub mod restore;
+mod schema_policy;
 pub mod sqlite;
 mod store;
 #[cfg(feature = "testing")]
@@ -39,6 +40,7 @@ pub use records::{
     Feed, Idempotency, IdempotencyRecord, ListQuery, NameConflict, NameFilter, NewTemplate, Page,
     StoredTemplate, TemplateChange, TranslationGroup, UpsertOutcome, Version,
 };
+pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
 pub use store::{
     AccountStore, ChangeStore, ClockStore, CredentialStore, DeliveryStore, EventStore,
