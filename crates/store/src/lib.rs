@@ -3,7 +3,7 @@
 //! that it does not test is not guaranteed.
 
 mod clock_guard;
-mod credential_rotation;
+mod decisions;
 mod encoding;
 mod endpoint_health;
 mod error;
@@ -18,6 +18,7 @@ pub mod restore;
 mod schema_policy;
 pub mod sqlite;
 mod store;
+mod stored_row;
 #[cfg(feature = "testing")]
 pub mod testing;
 
