@@ -10,7 +10,7 @@ use super::{
     PostgresStore,
     columns::{account_id, get, key, millis, number, optional, without_nul},
     credentials,
-    pool::{PgPools, Values},
+    pool::Values,
     templates::ids_exhausted,
     transaction::{Transaction, transact},
 };
@@ -30,11 +30,15 @@ impl AccountStore for PostgresStore {
     }
 
     async fn accounts(&self) -> Result<Vec<Account>, StoreError> {
-        all(&self.pools).await
+        let statement = format!("SELECT {COLUMNS} FROM account ORDER BY id");
+        let rows = self.pools.acquire_slow().await?.query(&statement, &[]).await?;
+        rows.iter().map(account).collect()
     }
 
     async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
-        one(&self.pools, id).await
+        let statement = format!("SELECT {COLUMNS} FROM account WHERE id = $1");
+        let row = self.pools.read_one(&statement, &[&key(id.get())]).await?;
+        row.as_ref().map(account).transpose()
     }
 
     async fn set_account_disabled(
@@ -63,11 +67,14 @@ impl AccountStore for PostgresStore {
     }
 
     async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError> {
-        phones(&self.pools, account).await
+        let statement = "SELECT id FROM phone WHERE account_id = $1 ORDER BY id";
+        let rows = self.pools.read(statement, &[&key(account.get())]).await?;
+        rows.iter().map(|row| get(row, 0)).collect()
     }
 
     async fn phone_owner(&self, phone: &str) -> Result<Option<AccountId>, StoreError> {
-        phone_owner(&self.pools, phone).await
+        let row = self.pools.read_one(OWNER, &[&without_nul(phone)]).await?;
+        row.map(|row| account_id(&row, 0)).transpose()
     }
 }
 
@@ -133,18 +140,6 @@ async fn existing(
         phones: get(&row, "phones")?,
         secrets,
     })
-}
-
-pub(super) async fn all(pools: &PgPools) -> Result<Vec<Account>, StoreError> {
-    let statement = format!("SELECT {COLUMNS} FROM account ORDER BY id");
-    let rows = pools.acquire_slow().await?.query(&statement, &[]).await?;
-    rows.iter().map(account).collect()
-}
-
-pub(super) async fn one(pools: &PgPools, id: AccountId) -> Result<Option<Account>, StoreError> {
-    let statement = format!("SELECT {COLUMNS} FROM account WHERE id = $1");
-    let row = pools.read_one(&statement, &[&key(id.get())]).await?;
-    row.as_ref().map(account).transpose()
 }
 
 fn account(row: &Row) -> Result<Account, StoreError> {
@@ -214,18 +209,4 @@ async fn insert_phone(
     let insert = "INSERT INTO phone (id, account_id, created_at) VALUES ($1, $2, $3)";
     let values: Values<'_> = &[&phone, &key(account.get()), &millis(at)];
     transaction.execute(insert, values).await.map(drop)
-}
-
-pub(super) async fn phones(pools: &PgPools, account: AccountId) -> Result<Vec<String>, StoreError> {
-    let statement = "SELECT id FROM phone WHERE account_id = $1 ORDER BY id";
-    let rows = pools.read(statement, &[&key(account.get())]).await?;
-    rows.iter().map(|row| get(row, 0)).collect()
-}
-
-pub(super) async fn phone_owner(
-    pools: &PgPools,
-    phone: &str,
-) -> Result<Option<AccountId>, StoreError> {
-    let row = pools.read_one(OWNER, &[&without_nul(phone)]).await?;
-    row.map(|row| account_id(&row, 0)).transpose()
 }

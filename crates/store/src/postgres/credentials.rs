@@ -42,7 +42,10 @@ impl CredentialStore for PostgresStore {
     }
 
     async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError> {
-        of_account(&self.pools, account).await
+        let statement =
+            format!("SELECT {COLUMNS} FROM credential WHERE account_id = $1 ORDER BY id");
+        let rows = self.pools.read(&statement, &[&key(account.get())]).await?;
+        rows.iter().map(credential).collect()
     }
 
     async fn credential(
@@ -50,7 +53,9 @@ impl CredentialStore for PostgresStore {
         kind: CredentialKind,
         hash: SecretHash,
     ) -> Result<Option<Credential>, StoreError> {
-        by_hash(&self.pools, kind, hash).await
+        let statement = format!("SELECT {COLUMNS} FROM credential WHERE kind = $1 AND hash = $2");
+        let row = self.pools.read_one(&statement, &[&kind.as_str(), &&hash.0[..]]).await?;
+        row.as_ref().map(credential).transpose()
     }
 
     async fn credential_epoch(&self) -> Result<u64, StoreError> {
@@ -155,23 +160,4 @@ pub(super) async fn revoke(
     let revoked = transaction.execute(revoke, &[&key(id.0), &millis(at)]).await?;
     increment_epoch(transaction).await?;
     Ok(revoked > 0)
-}
-
-pub(super) async fn of_account(
-    pools: &PgPools,
-    account: AccountId,
-) -> Result<Vec<Credential>, StoreError> {
-    let statement = format!("SELECT {COLUMNS} FROM credential WHERE account_id = $1 ORDER BY id");
-    let rows = pools.read(&statement, &[&key(account.get())]).await?;
-    rows.iter().map(credential).collect()
-}
-
-pub(super) async fn by_hash(
-    pools: &PgPools,
-    kind: CredentialKind,
-    hash: SecretHash,
-) -> Result<Option<Credential>, StoreError> {
-    let statement = format!("SELECT {COLUMNS} FROM credential WHERE kind = $1 AND hash = $2");
-    let row = pools.read_one(&statement, &[&kind.as_str(), &&hash.0[..]]).await?;
-    row.as_ref().map(credential).transpose()
 }

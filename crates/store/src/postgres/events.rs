@@ -26,11 +26,30 @@ impl EventStore for PostgresStore {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Feed, StoreError> {
-        page(&self.pools, account, after, limit).await
+        // One statement reads the account's row and the events, and therefore a consistent state.
+        let statement = format!(
+            "SELECT a.last_seq, found.* FROM (SELECT coalesce((SELECT last_seq FROM account \
+             WHERE id = $1), 0) AS last_seq) AS a LEFT JOIN LATERAL (SELECT {EVENT} \
+             WHERE e.account_id = $1 AND e.seq > $2 ORDER BY e.seq LIMIT $3) AS found ON true \
+             ORDER BY found.seq"
+        );
+        let from = i64::try_from(after.unwrap_or(0)).unwrap_or(i64::MAX);
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows = self.pools.read(&statement, &[&key(account.get()), &from, &limit]).await?;
+        let newest = rows.first().map_or(Ok(0), |row| number(row, "last_seq"))?;
+        let mut events = Vec::with_capacity(rows.len());
+        for row in &rows {
+            if get::<Option<i64>>(row, "seq")?.is_some() {
+                events.push(event(row)?);
+            }
+        }
+        Ok(feed(after, events, newest))
     }
 
     async fn newest_event(&self, account: AccountId) -> Result<u64, StoreError> {
-        newest(&self.pools, account).await
+        let statement = "SELECT last_seq FROM account WHERE id = $1";
+        let row = self.pools.read_one(statement, &[&key(account.get())]).await?;
+        row.map_or(Ok(0), |row| number(&row, 0))
     }
 
     fn event_notifier(&self) -> &EventNotifier {
@@ -101,33 +120,6 @@ const EVENT: &str = "e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.n
      e.category, e.status, e.reason, e.webhook_id, e.origin \
      FROM event e LEFT JOIN template t ON t.id = e.template_id";
 
-/// The events after the cursor, or why they cannot be read. One statement reads the account's row
-/// and the events, and therefore a consistent state.
-pub(super) async fn page(
-    pools: &PgPools,
-    account: AccountId,
-    after: Option<u64>,
-    limit: usize,
-) -> Result<Feed, StoreError> {
-    let statement = format!(
-        "SELECT a.last_seq, found.* FROM (SELECT coalesce((SELECT last_seq FROM account \
-         WHERE id = $1), 0) AS last_seq) AS a LEFT JOIN LATERAL (SELECT {EVENT} \
-         WHERE e.account_id = $1 AND e.seq > $2 ORDER BY e.seq LIMIT $3) AS found ON true \
-         ORDER BY found.seq"
-    );
-    let from = i64::try_from(after.unwrap_or(0)).unwrap_or(i64::MAX);
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = pools.read(&statement, &[&key(account.get()), &from, &limit]).await?;
-    let newest = rows.first().map_or(Ok(0), |row| number(row, "last_seq"))?;
-    let mut events = Vec::with_capacity(rows.len());
-    for row in &rows {
-        if get::<Option<i64>>(row, "seq")?.is_some() {
-            events.push(event(row)?);
-        }
-    }
-    Ok(feed(after, events, newest))
-}
-
 /// One event, inside a transaction.
 pub(super) async fn one_in(
     transaction: &Transaction,
@@ -137,13 +129,6 @@ pub(super) async fn one_in(
     let statement = format!("SELECT {EVENT} WHERE e.account_id = $1 AND e.seq = $2");
     let row = transaction.query_one(&statement, &[&key(account.get()), &key(seq)]).await?;
     row.as_ref().map(event).transpose()
-}
-
-/// The number of the account's newest event.
-pub(super) async fn newest(pools: &PgPools, account: AccountId) -> Result<u64, StoreError> {
-    let statement = "SELECT last_seq FROM account WHERE id = $1";
-    let row = pools.read_one(statement, &[&key(account.get())]).await?;
-    row.map_or(Ok(0), |row| number(&row, 0))
 }
 
 /// The numbers of the newest events of several accounts.

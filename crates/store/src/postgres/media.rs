@@ -9,11 +9,11 @@ use super::{
     columns::{account_id, get, key, millis, number, without_nul},
     pool::{PgConnection, PgPools, Values},
     transaction::{Transaction, transact},
-    uploads::{find, update_usage},
+    uploads::update_usage,
 };
 use crate::{
     Media, MediaStore, StoreError,
-    decisions::uploads::{RemovalCutoffs, RemovalReason, StoredUpload, media, unused_cutoff},
+    decisions::uploads::{RemovalCutoffs, RemovalReason, media, unused_cutoff},
     encoding::quota_bytes,
 };
 
@@ -25,15 +25,31 @@ impl MediaStore for PostgresStore {
         handle: &str,
         at: Timestamp,
     ) -> Result<Option<Media>, StoreError> {
-        sample(&self.pools, account, handle, at).await
+        let statement = "SELECT sniffed, length, file_name FROM upload WHERE handle = $1 AND \
+                         account_id = $2 AND received = length AND \
+                         (used_at IS NOT NULL OR finished_at > $3)";
+        let values: Values<'_> = &[&without_nul(handle), &key(account.get()), &unused_cutoff(at)];
+        let row = self.pools.read_one(statement, values).await?;
+        row.as_ref().map(media).transpose()
     }
 
     async fn media(&self, handle: &str) -> Result<Option<Media>, StoreError> {
-        public(&self.pools, handle).await
+        let statement = "SELECT sniffed, length, file_name FROM upload JOIN account ON \
+                         account.id = account_id WHERE handle = $1 AND received = length AND \
+                         disabled_at IS NULL";
+        let row = self.pools.read_one(statement, &[&without_nul(handle)]).await?;
+        row.as_ref().map(media).transpose()
     }
 
     async fn media_chunk(&self, handle: &str, offset: u64) -> Result<Vec<u8>, StoreError> {
-        chunk(&self.pools, handle, offset).await
+        let offset = i64::try_from(offset).unwrap_or(i64::MAX);
+        let statement = "SELECT substr(bytes, ($2 - place + 1)::int) FROM upload_chunk WHERE \
+                         upload = (SELECT number FROM upload WHERE handle = $1 AND \
+                         received = length) AND place <= $2 AND place + length(bytes) > $2 \
+                         ORDER BY place DESC LIMIT 1";
+        let connection = self.pools.acquire_slow().await?;
+        let rows = connection.query(statement, &[&without_nul(handle), &offset]).await?;
+        rows.first().map_or(Ok(Vec::new()), |row| get(row, 0))
     }
 }
 
@@ -51,56 +67,6 @@ impl PostgresStore {
         }
         Ok(deleted)
     }
-
-    /// Deletes an upload that no template uses; returns whether there was one.
-    pub(super) async fn delete_unused_upload(
-        &self,
-        account: AccountId,
-        id: &str,
-        at: Timestamp,
-    ) -> Result<bool, StoreError> {
-        let found: Result<_, StoreError> = transact!(self, tx => find(tx, account, id, at));
-        let found: Option<StoredUpload> = found?;
-        let Some(upload) = found.map(|stored| stored.number) else { return Ok(false) };
-        transact!(self, tx => delete(tx, account, upload, RemovalReason::Unused))
-    }
-}
-
-/// A complete file that templates of the account may reference.
-pub(super) async fn sample(
-    pools: &PgPools,
-    account: AccountId,
-    handle: &str,
-    at: Timestamp,
-) -> Result<Option<Media>, StoreError> {
-    let statement = "SELECT sniffed, length, file_name FROM upload WHERE handle = $1 AND \
-                     account_id = $2 AND received = length AND (used_at IS NOT NULL OR finished_at > $3)";
-    let values: Values<'_> = &[&without_nul(handle), &key(account.get()), &unused_cutoff(at)];
-    let row = pools.read_one(statement, values).await?;
-    row.as_ref().map(media).transpose()
-}
-
-/// A complete file of any account that is not disabled.
-pub(super) async fn public(pools: &PgPools, handle: &str) -> Result<Option<Media>, StoreError> {
-    let statement = "SELECT sniffed, length, file_name FROM upload JOIN account ON \
-                     account.id = account_id WHERE handle = $1 AND received = length AND disabled_at IS NULL";
-    let row = pools.read_one(statement, &[&without_nul(handle)]).await?;
-    row.as_ref().map(media).transpose()
-}
-
-/// The bytes from an offset to the end of the chunk that contains it.
-pub(super) async fn chunk(
-    pools: &PgPools,
-    handle: &str,
-    offset: u64,
-) -> Result<Vec<u8>, StoreError> {
-    let offset = i64::try_from(offset).unwrap_or(i64::MAX);
-    let statement = "SELECT substr(bytes, ($2 - place + 1)::int) FROM upload_chunk WHERE upload = \
-                     (SELECT number FROM upload WHERE handle = $1 AND received = length) AND \
-                     place <= $2 AND place + length(bytes) > $2 ORDER BY place DESC LIMIT 1";
-    let connection = pools.acquire_slow().await?;
-    let rows = connection.query(statement, &[&without_nul(handle), &offset]).await?;
-    rows.first().map_or(Ok(Vec::new()), |row| get(row, 0))
 }
 
 /// Marks files as used by a template of the account, which keeps them from expiring.
@@ -132,7 +98,7 @@ async fn expired(pools: &PgPools, at: Timestamp) -> Result<Vec<(i64, AccountId)>
 }
 
 /// Deletes a file, if the reason still applies.
-async fn delete(
+pub(super) async fn delete(
     transaction: &mut Transaction,
     account: AccountId,
     upload: i64,

@@ -8,12 +8,13 @@ use jiff::Timestamp;
 use super::{
     PostgresStore,
     columns::{get, key, millis, number, without_nul},
-    pool::{PgPools, Values},
+    media,
+    pool::Values,
     transaction::{Transaction, transact},
 };
 use crate::{
     AppendOutcome, BeginUploadOutcome, NewUpload, StoreError, Upload, UploadStore,
-    decisions::uploads::{self, AppendPlan, Part, StoredUpload},
+    decisions::uploads::{self, AppendPlan, Part, RemovalReason, StoredUpload},
     encoding::quota_bytes,
     media_type,
 };
@@ -30,7 +31,7 @@ impl UploadStore for PostgresStore {
         id: &str,
         at: Timestamp,
     ) -> Result<Option<Upload>, StoreError> {
-        one(&self.pools, account, id, at).await
+        Ok(self.find_upload(account, id, at).await?.map(StoredUpload::into_upload))
     }
 
     async fn append_upload(
@@ -53,7 +54,7 @@ impl UploadStore for PostgresStore {
             }
         }
         if let AppendOutcome::TypeMismatch { .. } = outcome {
-            self.delete_unused_upload(account, id, at).await?;
+            self.cancel_upload(account, id, at).await?;
         }
         Ok(outcome)
     }
@@ -64,7 +65,23 @@ impl UploadStore for PostgresStore {
         id: &str,
         at: Timestamp,
     ) -> Result<bool, StoreError> {
-        self.delete_unused_upload(account, id, at).await
+        let Some(upload) = self.find_upload(account, id, at).await? else { return Ok(false) };
+        let upload = upload.number;
+        transact!(self, tx => media::delete(tx, account, upload, RemovalReason::Unused))
+    }
+}
+
+impl PostgresStore {
+    async fn find_upload(
+        &self,
+        account: AccountId,
+        id: &str,
+        at: Timestamp,
+    ) -> Result<Option<StoredUpload>, StoreError> {
+        let (id, cutoff) = (without_nul(id), uploads::unfinished_cutoff(at));
+        let values: Values<'_> = &[&id, &key(account.get()), &cutoff];
+        let row = self.pools.read_one(&find_statement(), values).await?;
+        row.as_ref().map(StoredUpload::read).transpose()
     }
 }
 
@@ -86,7 +103,7 @@ pub(super) async fn update_usage(
     transaction.execute(update, &[&account, &key(before), &key(after)]).await.map(drop)
 }
 
-pub(super) async fn begin(
+async fn begin(
     transaction: &mut Transaction,
     new: &NewUpload,
 ) -> Result<BeginUploadOutcome, StoreError> {
@@ -128,19 +145,7 @@ fn find_statement() -> String {
     )
 }
 
-pub(super) async fn one(
-    pools: &PgPools,
-    account: AccountId,
-    id: &str,
-    at: Timestamp,
-) -> Result<Option<Upload>, StoreError> {
-    let (id, cutoff) = (without_nul(id), uploads::unfinished_cutoff(at));
-    let row = pools.read_one(&find_statement(), &[&id, &key(account.get()), &cutoff]).await?;
-    let found = row.as_ref().map(StoredUpload::read).transpose()?;
-    Ok(found.map(StoredUpload::into_upload))
-}
-
-pub(super) async fn find(
+async fn find(
     transaction: &Transaction,
     account: AccountId,
     id: &str,

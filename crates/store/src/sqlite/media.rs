@@ -10,7 +10,7 @@ use super::{
     checksum::{self, upload_chunk_checksum},
     columns::{key, millis},
     reader_pool::{self, ReaderPool},
-    uploads::{find, update_used_bytes},
+    uploads::update_used_bytes,
     writer::Batch,
 };
 use crate::{
@@ -62,27 +62,6 @@ impl SqliteStore {
             deleted += usize::from(removal.await? == Removal::Complete);
         }
         Ok(deleted)
-    }
-
-    /// Deletes an upload that no template uses, a few chunks per write. Returns whether there was
-    /// one.
-    pub(super) async fn delete_unused_upload(
-        &self,
-        account: AccountId,
-        id: &str,
-        at: Timestamp,
-    ) -> Result<bool, StoreError> {
-        let found = self.point_readers.read(|connection| find(connection, account, id, at))?;
-        let Some(upload) = found.map(|stored| stored.number) else { return Ok(false) };
-        loop {
-            let reason = RemovalReason::Unused;
-            let removal = self.writer.write(move |batch| remove_chunks(batch, upload, reason));
-            match removal.await? {
-                Removal::Partial => {}
-                Removal::Complete => return Ok(true),
-                Removal::None => return Ok(false),
-            }
-        }
     }
 }
 
@@ -175,7 +154,7 @@ fn find_expired(connection: &Connection, at: Timestamp) -> Result<Option<i64>, S
 
 /// How much of a file one write has deleted.
 #[derive(PartialEq, Eq)]
-enum Removal {
+pub(super) enum Removal {
     /// Some of its chunks.
     Partial,
     /// The rest of it.
@@ -186,7 +165,7 @@ enum Removal {
 
 /// Deletes the last chunks of a file, so that the remaining ones stay contiguous. The first removal
 /// makes the file unfinished.
-fn remove_chunks(
+pub(super) fn remove_chunks(
     batch: &mut Batch<'_>,
     upload: i64,
     reason: RemovalReason,

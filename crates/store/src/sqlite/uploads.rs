@@ -9,11 +9,12 @@ use super::{
     SqliteStore,
     checksum::{self, upload_chunk_checksum},
     columns::{key, millis, number},
+    media::{Removal, remove_chunks},
     writer::Batch,
 };
 use crate::{
     AppendOutcome, BeginUploadOutcome, NewUpload, StoreError, Upload, UploadStore,
-    decisions::uploads::{self, AppendPlan, Part, StoredUpload},
+    decisions::uploads::{self, AppendPlan, Part, RemovalReason, StoredUpload},
     encoding::quota_bytes,
     media_type,
 };
@@ -30,7 +31,8 @@ impl UploadStore for SqliteStore {
         id: &str,
         at: Timestamp,
     ) -> Result<Option<Upload>, StoreError> {
-        self.point_readers.read(|connection| one(connection, account, id, at))
+        let found = self.point_readers.read(|connection| find(connection, account, id, at))?;
+        Ok(found.map(StoredUpload::into_upload))
     }
 
     async fn append_upload(
@@ -55,7 +57,7 @@ impl UploadStore for SqliteStore {
             }
         }
         if let AppendOutcome::TypeMismatch { .. } = outcome {
-            self.delete_unused_upload(account, id, at).await?;
+            self.cancel_upload(account, id, at).await?;
         }
         Ok(outcome)
     }
@@ -66,7 +68,17 @@ impl UploadStore for SqliteStore {
         id: &str,
         at: Timestamp,
     ) -> Result<bool, StoreError> {
-        self.delete_unused_upload(account, id, at).await
+        let found = self.point_readers.read(|connection| find(connection, account, id, at))?;
+        let Some(upload) = found.map(|stored| stored.number) else { return Ok(false) };
+        loop {
+            let reason = RemovalReason::Unused;
+            let removal = self.writer.write(move |batch| remove_chunks(batch, upload, reason));
+            match removal.await? {
+                Removal::Partial => {}
+                Removal::Complete => return Ok(true),
+                Removal::None => return Ok(false),
+            }
+        }
     }
 }
 
@@ -93,10 +105,7 @@ pub(super) fn update_used_bytes(
     Ok(())
 }
 
-pub(super) fn begin(
-    batch: &mut Batch<'_>,
-    new: &NewUpload,
-) -> Result<BeginUploadOutcome, StoreError> {
+fn begin(batch: &mut Batch<'_>, new: &NewUpload) -> Result<BeginUploadOutcome, StoreError> {
     let connection = batch.connection();
     let mut unfinished = connection.prepare_cached(
         "SELECT count(*) FROM upload INDEXED BY upload_unfinished WHERE account_id = ?1 AND \
@@ -129,17 +138,8 @@ pub(super) fn begin(
     Ok(BeginUploadOutcome::Begun)
 }
 
-pub(super) fn one(
-    connection: &Connection,
-    account: AccountId,
-    id: &str,
-    at: Timestamp,
-) -> Result<Option<Upload>, StoreError> {
-    Ok(find(connection, account, id, at)?.map(StoredUpload::into_upload))
-}
-
 /// An upload of an account that has not expired.
-pub(super) fn find(
+fn find(
     connection: &Connection,
     account: AccountId,
     id: &str,
