@@ -1,0 +1,7 @@
+//! What both databases decide, as pure functions on loaded rows. A backend loads the rows, calls
+//! the decision, and writes its result.
+
+pub(crate) mod accounts;
+pub(crate) mod credentials;
+pub(crate) mod events;
+pub(crate) mod uploads;
