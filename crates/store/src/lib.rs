@@ -4,8 +4,8 @@
 
 mod clock_guard;
 mod credential_rotation;
+mod decisions;
 mod encoding;
-mod endpoint_health;
 mod error;
 mod event_notifier;
 mod id_range;

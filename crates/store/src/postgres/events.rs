@@ -16,6 +16,7 @@ use super::{
         account_id, actor, actor_key, category, decode, get, key, millis, number, status,
         template_id, timestamp, webhook_id,
     },
+    pipeline::owned,
     pool::{PgPools, Values},
     transaction::Transaction,
 };
@@ -91,32 +92,32 @@ pub(super) async fn append(
     transaction.execute(APPEND, values).await.map(drop)
 }
 
-/// Appends the event that the service disabled an endpoint.
-pub(super) async fn append_disabled(
+/// Appends the event that the service disabled an endpoint, with the commit.
+pub(super) fn append_disabled(
     transaction: &mut Transaction,
     webhook: &Webhook,
-    reason: &str,
+    reason: &'static str,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) {
     let seq = transaction.next_seq(webhook.account);
     let statement = "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, \
                      category, status, reason, webhook_id, origin) \
                      VALUES ($1, $2, $3, 0, 0, $4, $5, '', '', $6, $7, $8)";
-    let values: Values<'_> = &[
-        &key(webhook.account.get()),
-        &key(seq),
-        &EventType::WebhookDisabled.as_str(),
-        &millis(at),
-        &actor_key(Actor::Service),
-        &reason,
-        &key(webhook.id.get()),
-        &origin(&webhook.url),
+    let values = owned![
+        key(webhook.account.get()),
+        key(seq),
+        EventType::WebhookDisabled.as_str(),
+        millis(at),
+        actor_key(Actor::Service),
+        reason,
+        key(webhook.id.get()),
+        origin(&webhook.url),
     ];
-    transaction.execute(statement, values).await.map(drop)
+    transaction.defer(statement, values);
 }
 
 /// All columns of an event. Name and language never change, so they come from the template.
-const EVENT: &str = "e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, t.language, \
+pub(super) const EVENT: &str = "e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, t.language, \
      e.category, e.status, e.reason, e.webhook_id, e.origin \
      FROM event e LEFT JOIN template t ON t.id = e.template_id";
 
@@ -196,7 +197,7 @@ pub(super) async fn oldest(
     row.map_or(Ok(1), |row| number(&row, 0))
 }
 
-fn event(row: &Row) -> Result<Event, StoreError> {
+pub(super) fn event(row: &Row) -> Result<Event, StoreError> {
     let kind = decode(row, "type", |text: String| EventType::parse(&text))?;
     let subject = if kind == EventType::WebhookDisabled {
         EventSubject::Webhook { id: webhook_id(row, "webhook_id")?, origin: get(row, "origin")? }

@@ -1,0 +1,6 @@
+//! What both databases decide, as pure functions on loaded rows. A backend loads the rows, calls
+//! the decision, and writes its result.
+
+pub(crate) mod deliveries;
+pub(crate) mod endpoint_health;
+pub(crate) mod webhooks;
