@@ -3,5 +3,8 @@
 
 pub(crate) mod accounts;
 pub(crate) mod credentials;
+pub(crate) mod deliveries;
+pub(crate) mod endpoint_health;
 pub(crate) mod events;
 pub(crate) mod uploads;
+pub(crate) mod webhooks;

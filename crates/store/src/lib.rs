@@ -5,7 +5,6 @@
 mod clock_guard;
 mod decisions;
 mod encoding;
-mod endpoint_health;
 mod error;
 mod event_notifier;
 mod id_range;

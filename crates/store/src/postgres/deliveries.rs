@@ -20,6 +20,7 @@ use self::{attempts::record, leases::lease, replays::replay};
 use super::{
     PostgresStore,
     columns::{decode, get, key, millis, number, optional, optional_timestamp, webhook_id},
+    pipeline::Query,
     pool::{PgPools, Values},
     transaction::transact,
     webhooks,
@@ -27,6 +28,7 @@ use super::{
 use crate::{
     Attempt, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore, DueWebhooks,
     RecordAttemptOutcome, Replay, ReplayOutcome, StoreError,
+    decisions::deliveries::{EndpointWork, MAX_FAN_OUT_EVENTS, PROBED_FROM},
 };
 
 #[async_trait]
@@ -60,11 +62,24 @@ impl DeliveryStore for PostgresStore {
         at: Timestamp,
         lease_until: Timestamp,
     ) -> Result<DeliveryLease, StoreError> {
-        transact!(self, tx => lease(tx, id, at, lease_until))
+        let (webhook, now, limit) = (key(id.get()), millis(at), i64::from(MAX_FAN_OUT_EVENTS));
+        let first_due = leases::first_due();
+        let reads: &[Query<'_>] = &[
+            (webhooks::LOCK, &[&webhook]),
+            (leases::ENDPOINT, &[&webhook, &now, &PROBED_FROM]),
+            (&first_due, &[&webhook, &now]),
+            (leases::PENDING, &[&webhook, &now, &limit]),
+        ];
+        transact!(self, reads, tx, rows => lease(tx, rows, at, lease_until))
     }
 
     async fn record_attempt(&self, attempt: Attempt) -> Result<RecordAttemptOutcome, StoreError> {
-        transact!(self, tx => record(tx, &attempt))
+        let (webhook, seq) = (key(attempt.webhook.get()), key(attempt.seq));
+        let reads: &[Query<'_>] = &[
+            (webhooks::LOCK, &[&webhook]),
+            (attempts::LEASED, &[&webhook, &seq, &millis(attempt.lease_until)]),
+        ];
+        transact!(self, reads, tx, rows => record(tx, rows, &attempt))
     }
 }
 
@@ -99,15 +114,14 @@ pub(super) async fn due_webhooks(
     let connection = pools.acquire_slow().await?;
     let mut due = DueWebhooks::default();
     for row in connection.query(DUE, &[&millis(at)]).await? {
-        let behind = get::<bool>(&row, "behind")?.then_some(at);
-        let times = [behind, optional_timestamp(&row, "ripe")?, optional_timestamp(&row, "later")?];
-        let Some(first) = times.into_iter().flatten().min() else { continue };
-        let first = first.max(optional_timestamp(&row, "resting_until")?.unwrap_or(first));
-        if first <= at {
-            due.now.push(webhook_id(&row, "id")?);
-        } else {
-            due.next_at = Some(due.next_at.map_or(first, |next| next.min(first)));
-        }
+        let work = EndpointWork {
+            id: webhook_id(&row, "id")?,
+            is_behind: get(&row, "behind")?,
+            lease_at: optional_timestamp(&row, "ripe")?,
+            due_at: optional_timestamp(&row, "later")?,
+            resting_until: optional_timestamp(&row, "resting_until")?,
+        };
+        due.add(&work, at);
     }
     Ok(due)
 }

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::{
     PostgresStore,
     columns::{account_id, actor_key, get, key, millis, number},
+    pipeline::owned,
     pool::{PgPools, Values},
     transaction::Transaction,
 };
@@ -91,32 +92,32 @@ pub(super) async fn append(
     transaction.execute(APPEND, values).await.map(drop)
 }
 
-/// Appends the event that the service disabled an endpoint.
-pub(super) async fn append_disabled(
+/// Appends the event that the service disabled an endpoint, with the commit.
+pub(super) fn append_disabled(
     transaction: &mut Transaction,
     webhook: &Webhook,
-    reason: &str,
+    reason: &'static str,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) {
     let seq = transaction.next_seq(webhook.account);
     let statement = "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, \
                      category, status, reason, webhook_id, origin) \
                      VALUES ($1, $2, $3, 0, 0, $4, $5, '', '', $6, $7, $8)";
-    let values: Values<'_> = &[
-        &key(webhook.account.get()),
-        &key(seq),
-        &EventType::WebhookDisabled.as_str(),
-        &millis(at),
-        &actor_key(Actor::Service),
-        &reason,
-        &key(webhook.id.get()),
-        &origin(&webhook.url),
+    let values = owned![
+        key(webhook.account.get()),
+        key(seq),
+        EventType::WebhookDisabled.as_str(),
+        millis(at),
+        actor_key(Actor::Service),
+        reason,
+        key(webhook.id.get()),
+        origin(&webhook.url),
     ];
-    transaction.execute(statement, values).await.map(drop)
+    transaction.defer(statement, values);
 }
 
 /// All columns of an event. Name and language never change, so they come from the template.
-const EVENT: &str = "e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, t.language, \
+pub(super) const EVENT: &str = "e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, t.language, \
      e.category, e.status, e.reason, e.webhook_id, e.origin \
      FROM event e LEFT JOIN template t ON t.id = e.template_id";
 
