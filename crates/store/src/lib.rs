@@ -4,6 +4,7 @@
 
 mod clock_guard;
 mod credential_rotation;
+mod decisions;
 mod encoding;
 mod endpoint_health;
 mod error;

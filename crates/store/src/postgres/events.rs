@@ -2,11 +2,7 @@
 //! the account keeps their numbers in order.
 
 use async_trait::async_trait;
-use galley_domain::{
-    id::{AccountId, TemplateId},
-    rulebook::Category,
-    template::{Status, lifecycle::EventType},
-};
+use galley_domain::{id::AccountId, template::lifecycle::EventType};
 use jiff::Timestamp;
 use tokio_postgres::Row;
 
@@ -21,7 +17,7 @@ use super::{
 };
 use crate::{
     Actor, Event, EventNotifier, EventStore, EventSubject, Feed, StoreError, Webhook,
-    encoding::origin,
+    decisions::events::NewEvent, encoding::origin,
 };
 
 #[async_trait]
@@ -57,19 +53,6 @@ impl EventStore for PostgresStore {
 
 const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, \
      category, status, reason) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
-
-/// A template event that has no number yet.
-pub(super) struct NewEvent<'a> {
-    pub(super) account: AccountId,
-    pub(super) kind: EventType,
-    pub(super) template: TemplateId,
-    pub(super) version: u64,
-    pub(super) at: Timestamp,
-    pub(super) actor: Actor,
-    pub(super) category: Category,
-    pub(super) status: Status,
-    pub(super) reason: Option<&'a str>,
-}
 
 pub(super) async fn append(
     transaction: &mut Transaction,

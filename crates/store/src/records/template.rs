@@ -105,17 +105,6 @@ pub struct IdempotencyRecord {
     pub created: CreatedTemplate,
 }
 
-impl IdempotencyRecord {
-    /// The outcome of another request with the same key and this payload.
-    pub fn outcome_for(&self, payload: [u8; 8]) -> CreateOutcome {
-        if self.payload == payload {
-            CreateOutcome::Replayed(self.created)
-        } else {
-            CreateOutcome::KeyReused
-        }
-    }
-}
-
 /// A template with its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredTemplate {

@@ -2,11 +2,7 @@
 //! order.
 
 use async_trait::async_trait;
-use galley_domain::{
-    id::{AccountId, TemplateId},
-    rulebook::Category,
-    template::{Status, lifecycle::EventType},
-};
+use galley_domain::{id::AccountId, template::lifecycle::EventType};
 use jiff::Timestamp;
 use rusqlite::{
     Connection, Row, params, params_from_iter,
@@ -25,7 +21,7 @@ use super::{
 };
 use crate::{
     Actor, Event, EventNotifier, EventStore, EventSubject, Feed, StoreError, Webhook,
-    encoding::origin,
+    decisions::events::NewEvent, encoding::origin,
 };
 
 #[async_trait]
@@ -72,19 +68,6 @@ impl EventStore for SqliteStore {
 pub(super) const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, \
      at, actor, category, status, reason, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, \
      ?10, ?11)";
-
-/// A template event to append; its sequence number is allocated then.
-pub(super) struct NewEvent<'a> {
-    pub(super) account: AccountId,
-    pub(super) kind: EventType,
-    pub(super) template: TemplateId,
-    pub(super) version: u64,
-    pub(super) at: Timestamp,
-    pub(super) actor: Actor,
-    pub(super) category: Category,
-    pub(super) status: Status,
-    pub(super) reason: Option<&'a str>,
-}
 
 pub(super) fn append(batch: &mut Batch<'_>, event: &NewEvent<'_>) -> Result<(), StoreError> {
     let seq = batch.next_seq(event.account)?;

@@ -8,7 +8,7 @@ use galley_domain::{
     rulebook::Category,
     template::{
         Template,
-        lifecycle::{EventType, Hold, State},
+        lifecycle::{Hold, State},
         message_text::MessageText,
         sample,
     },
@@ -19,13 +19,17 @@ use rusqlite::{CachedStatement, Connection, Row, params, types::ValueRef};
 use super::{
     SqliteStore,
     checksum::{self, Checksum, template_checksum, template_columns},
-    columns::{actor_key, category, key, millis, number, optional, status, template_id, timestamp},
+    columns::{
+        account_id, actor_key, category, key, millis, number, optional, status, template_id,
+        timestamp,
+    },
     events, idempotency, limits, media, translations, versions,
     writer::Batch,
 };
 use crate::{
-    AccountLimits, CreateOutcome, CreatedTemplate, IdempotencyRecord, NameConflict, NewTemplate,
-    StoreError, StoredTemplate, TemplateStore, TranslationGroup, Version,
+    AccountLimits, CreateOutcome, IdempotencyRecord, NameConflict, NewTemplate, StoreError,
+    StoredTemplate, TemplateStore, TranslationGroup, Version,
+    decisions::create::{KeyOwner, category_refusal, created, created_event},
     encoding::{LookupKeys, text_hash, unique_key_hash},
 };
 
@@ -217,19 +221,8 @@ pub(super) fn create(
         let handles = sample::referenced_names(template.content());
         media::mark_used(batch.connection(), new.account, handles, new.at)?;
     }
-    let receipt = CreatedTemplate { id, status: state.status(), category: template.category() };
-    let event = events::NewEvent {
-        account: new.account,
-        kind: EventType::Created,
-        template: id,
-        version: state.version,
-        at: new.at,
-        actor: new.actor,
-        category: receipt.category,
-        status: receipt.status,
-        reason: None,
-    };
-    events::append(batch, &event)?;
+    let receipt = created(new, id, &state);
+    events::append(batch, &created_event(new, &receipt))?;
     if limits.is_some() {
         limits::count_create(batch, new.account, new.at)?;
     }
@@ -259,11 +252,11 @@ fn refusal(
     if let Some(conflict) = name_conflict(connection, new.account, &lookup_keys.unique_key)? {
         return Ok(Some(CreateOutcome::NameInUse(conflict)));
     }
-    if let Some(group) = new.translation_group
-        && let Some(category) = translations::category(connection, new.account, group)?
-        && category != new.template.category()
-    {
-        return Ok(Some(CreateOutcome::CategoryDiffers(category)));
+    if let Some(group) = new.translation_group {
+        let group = translations::category(connection, new.account, group)?;
+        if let Some(refusal) = category_refusal(new, group) {
+            return Ok(Some(refusal));
+        }
     }
     let Some(limits) = limits else { return Ok(None) };
     let reached = limits::reached_by_create(connection, new.account, limits, new.at)?;
@@ -296,8 +289,8 @@ pub(super) fn name_conflict(
         connection.prepare_cached("SELECT id, account_id FROM template WHERE claim = ?1")?;
     let mut rows = query.query([unique_key])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    let is_own = number(row, "account_id")? == account.get();
-    Ok(Some(NameConflict { existing_id: is_own.then_some(template_id(row, "id")?) }))
+    let owner = KeyOwner { id: template_id(row, "id")?, account: account_id(row, "account_id")? };
+    Ok(Some(owner.conflict_for(account)))
 }
 
 /// One template with its newest version; deleted templates are not found.

@@ -1,0 +1,101 @@
+//! Which limit of an account prevents a create or an edit.
+
+use galley_domain::id::{AccountId, TemplateId};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    AccountLimits, Limit, MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH,
+    TemplateChange,
+    encoding::{key, millis},
+};
+
+const HOUR: SignedDuration = SignedDuration::from_hours(1);
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+const MONTH: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// [`MAX_CREATES_PER_HOUR`] as an SQL parameter.
+#[expect(clippy::cast_possible_wrap, reason = "a hundred")]
+pub(crate) const MAX_CREATES: i64 = MAX_CREATES_PER_HOUR as i64;
+
+/// Counts the creates of an account, or the edits of one of its APPROVED templates.
+#[derive(Clone, Copy)]
+pub(crate) struct RateCounter {
+    pub(crate) account: AccountId,
+    /// `None` for creates.
+    template: Option<TemplateId>,
+    max: usize,
+}
+
+impl RateCounter {
+    pub(crate) fn of_creates(account: AccountId) -> Self {
+        Self { account, template: None, max: MAX_CREATES_PER_HOUR }
+    }
+
+    pub(crate) fn of_edits(change: &TemplateChange) -> Self {
+        Self { account: change.account, template: Some(change.id), max: MAX_EDITS_PER_MONTH }
+    }
+
+    /// The template as it is stored: creates are counted under 0, which is no template's id.
+    pub(crate) fn template_key(&self) -> i64 {
+        self.template.map_or(0, |id| key(id.get()))
+    }
+
+    /// How many of the newest entries matter; older ones can be deleted.
+    pub(crate) fn max_entries(&self) -> i64 {
+        i64::try_from(self.max).unwrap_or(i64::MAX)
+    }
+}
+
+/// The start of the hour before `at`, as it is stored.
+pub(crate) fn hour_before(at: Timestamp) -> i64 {
+    start_of(HOUR, at)
+}
+
+fn start_of(window: SignedDuration, end: Timestamp) -> i64 {
+    millis(end.saturating_sub(window).unwrap_or(Timestamp::MIN))
+}
+
+/// The limit that prevents an edit of an APPROVED template, from the times of its last edits,
+/// newest first. The monthly limit is checked first: waiting a day does not help once it is
+/// reached.
+pub(crate) fn reached_by_edit(newest_edits: &[i64], at: Timestamp) -> Option<Limit> {
+    let reaches = |max: usize, window| {
+        let since = start_of(window, at);
+        newest_edits.iter().take(max).filter(|edited_at| **edited_at > since).count() >= max
+    };
+    if reaches(MAX_EDITS_PER_MONTH, MONTH) {
+        return Some(Limit::EditsPerMonth);
+    }
+    reaches(MAX_EDITS_PER_DAY, DAY).then_some(Limit::EditsPerDay)
+}
+
+/// How many templates an account may still create.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RemainingQuota {
+    this_hour: i64,
+    templates: i64,
+}
+
+impl RemainingQuota {
+    /// The quota of an account that has this many templates and created so many in the last hour.
+    pub(crate) fn new(limits: AccountLimits, this_hour: i64, templates: i64) -> Self {
+        Self {
+            this_hour: MAX_CREATES - this_hour,
+            templates: i64::from(limits.templates) - templates,
+        }
+    }
+
+    /// Uses up one create, or returns the limit that prevents it. The hourly limit is checked
+    /// first, because it frees up sooner.
+    pub(crate) fn take(&mut self) -> Option<Limit> {
+        if self.this_hour <= 0 {
+            return Some(Limit::CreationsPerHour);
+        }
+        if self.templates <= 0 {
+            return Some(Limit::Templates);
+        }
+        self.this_hour -= 1;
+        self.templates -= 1;
+        None
+    }
+}
