@@ -13,10 +13,6 @@ const HOUR: SignedDuration = SignedDuration::from_hours(1);
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 const MONTH: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// [`MAX_CREATES_PER_HOUR`] as an SQL parameter.
-#[expect(clippy::cast_possible_wrap, reason = "a hundred")]
-pub(crate) const MAX_CREATES: i64 = MAX_CREATES_PER_HOUR as i64;
-
 /// Counts the creates of an account, or the edits of one of its APPROVED templates.
 #[derive(Clone, Copy)]
 pub(crate) struct RateCounter {
@@ -42,13 +38,18 @@ impl RateCounter {
 
     /// How many of the newest entries matter; older ones can be deleted.
     pub(crate) fn max_entries(&self) -> i64 {
-        i64::try_from(self.max).unwrap_or(i64::MAX)
+        sql_count(self.max)
     }
 }
 
-/// The start of the hour before `at`, as it is stored.
-pub(crate) fn hour_before(at: Timestamp) -> i64 {
-    start_of(HOUR, at)
+/// The start of the hour before `at`, as it is stored, and how many creates an hour may contain.
+pub(crate) fn last_hour(at: Timestamp) -> (i64, i64) {
+    (start_of(HOUR, at), sql_count(MAX_CREATES_PER_HOUR))
+}
+
+/// A count as an SQL parameter.
+fn sql_count(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 fn start_of(window: SignedDuration, end: Timestamp) -> i64 {
@@ -80,7 +81,7 @@ impl RemainingQuota {
     /// The quota of an account that has this many templates and created so many in the last hour.
     pub(crate) fn new(limits: AccountLimits, this_hour: i64, templates: i64) -> Self {
         Self {
-            this_hour: MAX_CREATES - this_hour,
+            this_hour: sql_count(MAX_CREATES_PER_HOUR) - this_hour,
             templates: i64::from(limits.templates) - templates,
         }
     }

@@ -1,6 +1,8 @@
 //! Edits, reviews and deletes, as SQL. Each locks its account, reads the template, asks the decision,
 //! and writes what it planned.
 
+mod deletions;
+
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
@@ -13,6 +15,7 @@ use galley_domain::{
 use jiff::Timestamp;
 use tokio_postgres::Row;
 
+use self::deletions::{delete, delete_all, delete_translations};
 use super::{
     PostgresStore,
     columns::{actor_key, key, millis},
@@ -25,9 +28,7 @@ use super::{
 use crate::{
     Actor, ChangeOutcome, ChangeStore, DeleteOutcome, NewTemplate, StoreError, StoredTemplate,
     TemplateChange, TranslationGroup, UpsertOutcome,
-    decisions::changes::{
-        Initiator, Planned, PlannedEdit, deleted, done, plan, plan_deletions, plan_edit,
-    },
+    decisions::changes::{Initiator, Planned, PlannedEdit, done, plan, plan_edit},
     encoding::LookupKeys,
 };
 
@@ -211,19 +212,6 @@ async fn review(
     changed(reviewed.as_ref())
 }
 
-/// Deletes a template: clears its unique key, which frees the name. The row stays as history.
-async fn delete(
-    transaction: &mut Transaction,
-    change: &TemplateChange,
-) -> Result<ChangeOutcome, StoreError> {
-    let planned = match read_and_plan(transaction, change, Trigger::Delete).await? {
-        Ok(planned) => planned,
-        Err(refusal) => return Ok(refusal),
-    };
-    delete_planned(transaction, change, &planned).await?;
-    Ok(done(Some(planned.before)))
-}
-
 /// Locks the account, reads the template, and plans the change.
 async fn read_and_plan(
     transaction: &mut Transaction,
@@ -235,63 +223,6 @@ async fn read_and_plan(
     }
     let stored = templates::one_in(transaction, change.account, change.id).await?;
     Ok(plan(change, trigger, stored))
-}
-
-async fn delete_planned(
-    transaction: &mut Transaction,
-    change: &TemplateChange,
-    planned: &Planned,
-) -> Result<(), StoreError> {
-    let update = "UPDATE template SET claim = NULL, revision = $2, updated_at = $3 WHERE id = $1";
-    let values: Values<'_> = &[&key(change.id.get()), &key(planned.revision()), &millis(change.at)];
-    transaction.execute(update, values).await?;
-    append_events(transaction, change, planned, None).await?;
-    limits::delete_edit_counts(transaction, change).await
-}
-
-/// Deletes all languages of a name.
-async fn delete_translations(
-    transaction: &mut Transaction,
-    group: TranslationGroup,
-    initiator: Initiator,
-) -> Result<DeleteOutcome, StoreError> {
-    if !transaction.lock(initiator.account).await? {
-        return Ok(DeleteOutcome::Done(Vec::new()));
-    }
-    let stored = translations::members_in(transaction, initiator.account, group).await?;
-    let ids: Vec<TemplateId> = stored.iter().map(|template| template.id).collect();
-    delete_stored(transaction, &ids, stored, initiator).await
-}
-
-/// Deletes all of these templates, or none.
-async fn delete_all(
-    transaction: &mut Transaction,
-    ids: &[TemplateId],
-    initiator: Initiator,
-) -> Result<DeleteOutcome, StoreError> {
-    if !transaction.lock(initiator.account).await?
-        && let Some(first) = ids.first()
-    {
-        return Ok(DeleteOutcome::NoTemplate(*first));
-    }
-    let stored = templates::several_in(transaction, initiator.account, ids).await?;
-    delete_stored(transaction, ids, stored, initiator).await
-}
-
-async fn delete_stored(
-    transaction: &mut Transaction,
-    ids: &[TemplateId],
-    stored: Vec<StoredTemplate>,
-    initiator: Initiator,
-) -> Result<DeleteOutcome, StoreError> {
-    let planned = match plan_deletions(initiator, ids, stored) {
-        Ok(planned) => planned,
-        Err(refusal) => return Ok(refusal),
-    };
-    for (change, planned) in &planned {
-        delete_planned(transaction, change, planned).await?;
-    }
-    Ok(deleted(&planned))
 }
 
 /// The outcome with the template as the update returned it.

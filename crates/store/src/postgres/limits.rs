@@ -15,22 +15,17 @@ use crate::{
     Limit, StoreError, TemplateChange,
     decisions::{
         self,
-        limits::{MAX_CREATES, RateCounter, RemainingQuota, hour_before},
+        limits::{RateCounter, RemainingQuota, last_hour},
     },
 };
 
-/// The templates that accounts with limits have, and have created in the last hour.
+/// The templates that accounts with limits (`$1`) have, and have created in the last hour: `$2` is
+/// the maximum number of creates, `$3` the start of the hour.
 pub(super) const REMAINING_QUOTA: &str = "SELECT a.id, a.template_limit, (SELECT count(*) FROM \
      (SELECT at FROM counted WHERE account_id = a.id AND template_id = 0 ORDER BY seq DESC LIMIT $2) AS last \
      WHERE at > $3) AS this_hour, (SELECT count(*) FROM (SELECT 1 FROM template \
      WHERE account_id = a.id AND claim IS NOT NULL LIMIT a.template_limit) AS few) AS templates \
      FROM account a WHERE a.id = ANY($1) AND a.template_limit IS NOT NULL";
-
-/// The start of the last hour, and the maximum number of creates: `$3` and `$2` of
-/// [`REMAINING_QUOTA`].
-pub(super) fn last_hour(at: Timestamp) -> (i64, i64) {
-    (hour_before(at), MAX_CREATES)
-}
 
 /// Reads the quota of one account; `None` if it has no limits.
 pub(super) async fn read_quota(

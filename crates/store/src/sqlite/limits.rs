@@ -15,7 +15,7 @@ use crate::{
     AccountLimits, Limit, StoreError, TemplateChange,
     decisions::{
         self,
-        limits::{RateCounter, RemainingQuota, hour_before},
+        limits::{RateCounter, RemainingQuota, last_hour},
     },
 };
 
@@ -53,15 +53,12 @@ pub(super) fn reached_by_create(
         "SELECT count(*) FROM (SELECT at FROM counted WHERE account_id = ?1 AND \
          template_id = ?2 ORDER BY seq DESC LIMIT ?3) WHERE at > ?4",
     )?;
-    let values =
-        [key(account.get()), counter.template_key(), counter.max_entries(), hour_before(at)];
+    let (since, max_creates) = last_hour(at);
+    let values = [key(account.get()), counter.template_key(), max_creates, since];
     let this_hour: i64 = query.query_row(values, |row| row.get(0))?;
     // An account that has used up its hour does not need its templates counted.
-    let templates = if this_hour < counter.max_entries() {
-        count_templates(connection, account, limits)?
-    } else {
-        0
-    };
+    let templates =
+        if this_hour < max_creates { count_templates(connection, account, limits)? } else { 0 };
     Ok(RemainingQuota::new(limits, this_hour, templates).take())
 }
 

@@ -9,7 +9,10 @@ use tokio_postgres::{Row, Statement};
 use super::statements::PreparedStatements;
 use crate::{
     IdempotencyRecord, StoreError,
-    decisions::{create::KeyOwner, limits::RemainingQuota},
+    decisions::{
+        create::KeyOwner,
+        limits::{RemainingQuota, last_hour},
+    },
     encoding::idempotency_cutoff,
     postgres::{
         columns::{account_id, category, get, hash, key, number},
@@ -87,7 +90,7 @@ pub(super) async fn begin(
         .map(|it| &it.0[..])
         .collect();
     let first = pending.first().map_or(Timestamp::MIN, |it| it.new.at);
-    let (hour, max_creates) = limits::last_hour(first);
+    let (hour, max_creates) = last_hour(first);
     let (account_values, quota_values): (Values<'_>, Values<'_>) =
         (&[&accounts], &[&accounts, &max_creates, &hour]);
     let (record_values, group_values): (Values<'_>, Values<'_>) = (&[&record_keys], &[&groups]);
