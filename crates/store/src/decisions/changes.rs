@@ -3,6 +3,8 @@
 
 mod deletions;
 mod edit;
+#[cfg(test)]
+mod tests;
 
 use std::iter;
 

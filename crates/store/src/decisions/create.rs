@@ -64,3 +64,16 @@ pub(crate) fn created_event(new: &NewTemplate, created: &CreatedTemplate) -> New
         reason: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_account_of_a_template_learns_its_id() {
+        let (own, other) = (AccountId::new(1).unwrap(), AccountId::new(2).unwrap());
+        let owner = KeyOwner { id: TemplateId::new(7).unwrap(), account: own };
+        assert_eq!(owner.conflict_for(own), NameConflict { existing_id: Some(owner.id) });
+        assert_eq!(owner.conflict_for(other), NameConflict { existing_id: None });
+    }
+}

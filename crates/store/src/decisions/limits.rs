@@ -100,3 +100,55 @@ impl RemainingQuota {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR_MILLIS: i64 = 3_600_000;
+
+    fn hours(hours: i64) -> i64 {
+        hours * HOUR_MILLIS
+    }
+
+    fn at(hours: i64) -> Timestamp {
+        Timestamp::from_millisecond(hours * HOUR_MILLIS).unwrap()
+    }
+
+    #[test]
+    fn an_account_at_both_limits_is_told_the_one_that_frees_up_sooner() {
+        let limits = AccountLimits { templates: 250 };
+        assert_eq!(RemainingQuota::new(limits, 100, 250).take(), Some(Limit::CreationsPerHour));
+        assert_eq!(RemainingQuota::new(limits, 99, 250).take(), Some(Limit::Templates));
+    }
+
+    #[test]
+    fn each_create_of_a_batch_uses_up_the_quota() {
+        let mut quota = RemainingQuota::new(AccountLimits { templates: 250 }, 0, 248);
+        let taken: Vec<_> = (0..3).map(|_| quota.take()).collect();
+        assert_eq!(taken, [None, None, Some(Limit::Templates)]);
+    }
+
+    #[test]
+    fn an_edit_is_allowed_again_exactly_a_day_after_the_last_one() {
+        let edits = [hours(100), hours(50)];
+        let just_before = at(124).saturating_sub(SignedDuration::from_millis(1)).unwrap();
+        assert_eq!(reached_by_edit(&edits, just_before), Some(Limit::EditsPerDay));
+        assert_eq!(reached_by_edit(&edits, at(124)), None);
+        assert_eq!(reached_by_edit(&[], at(124)), None);
+    }
+
+    #[test]
+    fn the_monthly_limit_is_told_before_the_daily_one() {
+        let edits: Vec<i64> = (0..10).map(|index| hours(1_000 - index)).collect();
+        assert_eq!(reached_by_edit(&edits, at(1_001)), Some(Limit::EditsPerMonth));
+        let (first, month) = (991, 30 * 24);
+        assert_eq!(reached_by_edit(&edits, at(first + month - 1)), Some(Limit::EditsPerMonth));
+        assert_eq!(
+            reached_by_edit(&edits, at(first + month)),
+            None,
+            "the oldest edit has aged out"
+        );
+        assert_eq!(reached_by_edit(&edits[..9], at(1_001)), Some(Limit::EditsPerDay));
+    }
+}
