@@ -2,9 +2,13 @@
 //! the decision, and writes its result.
 
 pub(crate) mod accounts;
+pub(crate) mod changes;
+pub(crate) mod create;
 pub(crate) mod credentials;
 pub(crate) mod deliveries;
 pub(crate) mod endpoint_health;
 pub(crate) mod events;
+pub(crate) mod limits;
 pub(crate) mod uploads;
+pub(crate) mod upsert;
 pub(crate) mod webhooks;
