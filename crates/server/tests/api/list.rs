@@ -39,9 +39,9 @@ async fn a_list_contains_each_template_byte_for_byte_as_it_is_read() {
     let id = app.create(&document).await.json()["id"].as_str().unwrap().to_owned();
     let expected = format!(
         r#"{{"data":[{}],"paging":{{"cursors":{{"after":"{id}"}}}}}}"#,
-        app.show(&id).await.text
+        app.show(&id).await.text()
     );
-    assert_eq!(list(&app, "").await.text, expected);
+    assert_eq!(list(&app, "").await.text(), expected);
 }
 
 #[tokio::test]
