@@ -31,12 +31,18 @@ pub(super) fn document_with_handles<'b>(
 /// Replaces all URLs of samples with handles.
 fn replace_urls(app: &App, value: &mut Json<'_>) {
     match value {
-        Json::Array(items) => items.iter_mut().for_each(|item| replace_urls(app, item)),
+        Json::Array(items) => {
+            for item in items {
+                replace_urls(app, item);
+            }
+        }
         Json::Object(members) => {
             for member in members {
                 match &mut member.value {
                     Json::Array(handles) if member.key == HANDLES => {
-                        handles.iter_mut().for_each(|handle| replace_url(app, handle));
+                        for handle in handles {
+                            replace_url(app, handle);
+                        }
                     }
                     handle @ Json::String(_) if member.key == HANDLES => replace_url(app, handle),
                     other => replace_urls(app, other),
