@@ -3,8 +3,8 @@
 use galley_domain::{id::AccountId, template::Review};
 
 use crate::{
-    Account, AccountLimits, AddPhoneOutcome, CreateAccountOutcome, NewAccount, StoreError,
-    stored_row::StoredRow,
+    Account, AccountLimits, AddCredentialOutcome, AddPhoneOutcome, CreateAccountOutcome,
+    NewAccount, StoreError, stored_row::StoredRow,
 };
 
 /// The columns that [`account`] reads.
@@ -43,6 +43,15 @@ pub(crate) fn refusal(
     };
     let taken = (0..new.credentials.len()).find(|index| is_taken(*index))?;
     Some(CreateAccountOutcome::SecretTaken(new.credentials[taken].kind))
+}
+
+/// The outcome once an account that was not refused has its credentials.
+pub(crate) fn created(id: AccountId, added: &[AddCredentialOutcome]) -> CreateAccountOutcome {
+    let credential = |added: &AddCredentialOutcome| match added {
+        AddCredentialOutcome::Added(id) => *id,
+        refused => unreachable!("checked before the first write: {refused:?}"),
+    };
+    CreateAccountOutcome::Created(id, added.iter().map(credential).collect())
 }
 
 /// The outcome of adding a phone number that has an owner.

@@ -21,21 +21,39 @@ const MIN_CHUNK_BYTES: usize = 16 * 1_024;
 /// checked the file may still be about to commit.
 const DELETION_GRACE: SignedDuration = SignedDuration::from_hours(1);
 
-/// Why an upload cannot begin, if it cannot. `unfinished` is the number of the account's unfinished
-/// uploads, and `used` how many bytes of the quota its files use.
-pub(crate) fn begin_refusal(
+/// How many bytes of its account's quota a file uses before and after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct QuotaChange {
+    pub(crate) before: u64,
+    pub(crate) after: u64,
+}
+
+impl QuotaChange {
+    /// The change of a file from one number of bytes to another; `None` if there is no file.
+    pub(crate) fn new(file_name: &str, before: Option<u64>, after: Option<u64>) -> Self {
+        let used = |bytes: Option<u64>| bytes.map_or(0, |bytes| quota_bytes(bytes, file_name));
+        Self { before: used(before), after: used(after) }
+    }
+}
+
+/// Decides whether an upload may begin, and what it uses of the quota then. `unfinished` is the
+/// number of the account's unfinished uploads, and `used` how many bytes its files use.
+pub(crate) fn begin(
     new: &NewUpload,
     unfinished: u64,
     used: u64,
-) -> Option<BeginUploadOutcome> {
+) -> Result<QuotaChange, BeginUploadOutcome> {
     if !(1..=MAX_UPLOAD_BYTES).contains(&new.length) {
-        return Some(BeginUploadOutcome::InvalidLength);
+        return Err(BeginUploadOutcome::InvalidLength);
     }
     if unfinished >= u64::from(MAX_OPEN_UPLOADS) {
-        return Some(BeginUploadOutcome::TooMany);
+        return Err(BeginUploadOutcome::TooMany);
     }
-    let needed = used.saturating_add(quota_bytes(new.length, &new.file_name));
-    (needed > new.quota).then_some(BeginUploadOutcome::QuotaExceeded(used))
+    let complete = QuotaChange::new(&new.file_name, None, Some(new.length));
+    if used.saturating_add(complete.after) > new.quota {
+        return Err(BeginUploadOutcome::QuotaExceeded(used));
+    }
+    Ok(QuotaChange::new(&new.file_name, None, Some(0)))
 }
 
 /// The row of an upload.
@@ -48,9 +66,9 @@ pub(crate) struct StoredUpload {
 }
 
 impl StoredUpload {
-    /// The columns that [`read`](Self::read) needs.
-    pub(crate) const COLUMNS: &str =
-        "number, file_name, file_type, length, received, handle, sniffed, created_at";
+    /// Selects what [`read`](Self::read) needs.
+    pub(crate) const SELECT: &str = "SELECT number, file_name, file_type, length, received, \
+         handle, sniffed, created_at FROM upload";
 
     pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
         let upload = Upload {
@@ -70,10 +88,6 @@ impl StoredUpload {
         let Self { handle, upload, .. } = self;
         let is_complete = upload.received == upload.length;
         Upload { handle: is_complete.then_some(handle), ..upload }
-    }
-
-    fn quota_bytes(&self, received: u64) -> u64 {
-        quota_bytes(received, &self.upload.file_name)
     }
 
     fn complete(&self, sniffed: Option<String>) -> AppendOutcome {
@@ -121,9 +135,7 @@ pub(crate) struct AppendPlan {
     pub(crate) is_complete: bool,
     /// The media type that the first bytes of the complete file indicate, if any.
     pub(crate) sniffed: Option<&'static str>,
-    /// How many bytes of the quota the file uses before and afterwards.
-    pub(crate) quota_before: u64,
-    pub(crate) quota_after: u64,
+    pub(crate) quota: QuotaChange,
 }
 
 impl AppendPlan {
@@ -150,13 +162,12 @@ impl AppendPlan {
                 AppendOutcome::Received(received)
             });
         }
-        let (quota_before, quota_after) =
-            (stored.quota_bytes(upload.received), stored.quota_bytes(received));
-        let used_after = used.saturating_sub(quota_before).saturating_add(quota_after);
-        if used_after > part.quota && quota_after > quota_before {
+        let quota = QuotaChange::new(&upload.file_name, Some(upload.received), Some(received));
+        let used_after = used.saturating_sub(quota.before).saturating_add(quota.after);
+        if used_after > part.quota && quota.after > quota.before {
             return Err(AppendOutcome::QuotaExceeded(used));
         }
-        Ok(Self { received, is_complete, sniffed: None, quota_before, quota_after })
+        Ok(Self { received, is_complete, sniffed: None, quota })
     }
 
     /// Checks the type of a complete file by its first [`media_type::SNIFF_BYTES`].

@@ -15,11 +15,11 @@ use super::{
     transaction::{Transaction, transact},
 };
 use crate::{
-    Account, AccountLimits, AccountStore, AddCredentialOutcome, AddPhoneOutcome,
-    CreateAccountOutcome, NewAccount, StoreError,
+    Account, AccountLimits, AccountStore, AddPhoneOutcome, CreateAccountOutcome, NewAccount,
+    StoreError,
     decisions::{
         self,
-        accounts::{COLUMNS, ExistingAccounts, owned_phone, refusal},
+        accounts::{COLUMNS, ExistingAccounts, created, owned_phone, refusal},
     },
 };
 
@@ -109,14 +109,11 @@ pub(super) async fn create(
     for phone in &new.phones {
         insert_phone(transaction, id, phone, new.at).await?;
     }
-    let mut ids = Vec::new();
+    let mut added = Vec::with_capacity(new.credentials.len());
     for credential in &new.credentials {
-        match credentials::insert(transaction, id, credential, new.at).await? {
-            AddCredentialOutcome::Added(credential) => ids.push(credential),
-            refused => unreachable!("checked before the first write: {refused:?}"),
-        }
+        added.push(credentials::insert(transaction, id, credential, new.at).await?);
     }
-    Ok(CreateAccountOutcome::Created(id, ids))
+    Ok(created(id, &added))
 }
 
 /// What the store already has of a new account.

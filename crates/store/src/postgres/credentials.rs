@@ -24,7 +24,10 @@ impl CredentialStore for PostgresStore {
         new: NewCredential,
         at: Timestamp,
     ) -> Result<AddCredentialOutcome, StoreError> {
-        transact!(self, tx => add(tx, account, &new, at))
+        transact!(self, tx => async {
+            lock_epoch(tx).await?;
+            insert(tx, account, &new, at).await
+        })
     }
 
     async fn rotate_credential(
@@ -77,16 +80,6 @@ pub(super) async fn increment_epoch(transaction: &Transaction) -> Result<(), Sto
 pub(super) async fn epoch(pools: &PgPools) -> Result<u64, StoreError> {
     let row = pools.read_one("SELECT epoch FROM credential_epoch", &[]).await?;
     row.map_or(Ok(0), |row| number(&row, 0))
-}
-
-pub(super) async fn add(
-    transaction: &mut Transaction,
-    account: AccountId,
-    new: &NewCredential,
-    at: Timestamp,
-) -> Result<AddCredentialOutcome, StoreError> {
-    lock_epoch(transaction).await?;
-    insert(transaction, account, new, at).await
 }
 
 /// Adds a credential. The caller has locked the epoch row.

@@ -13,8 +13,7 @@ use super::{
 };
 use crate::{
     Media, MediaStore, StoreError,
-    decisions::uploads::{RemovalCutoffs, RemovalReason, media, unused_cutoff},
-    encoding::quota_bytes,
+    decisions::uploads::{QuotaChange, RemovalCutoffs, RemovalReason, media, unused_cutoff},
 };
 
 #[async_trait]
@@ -115,6 +114,7 @@ pub(super) async fn delete(
     let (name, received): (String, u64) = (get(&row, "file_name")?, number(&row, "received")?);
     transaction.execute("DELETE FROM upload_chunk WHERE upload = $1", &[&upload]).await?;
     transaction.execute("DELETE FROM upload WHERE number = $1", &[&upload]).await?;
-    update_usage(transaction, key(account.get()), quota_bytes(received, &name), 0).await?;
+    let quota = QuotaChange::new(&name, Some(received), None);
+    update_usage(transaction, key(account.get()), quota).await?;
     Ok(true)
 }

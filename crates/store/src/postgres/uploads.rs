@@ -14,8 +14,7 @@ use super::{
 };
 use crate::{
     AppendOutcome, BeginUploadOutcome, NewUpload, StoreError, Upload, UploadStore,
-    decisions::uploads::{self, AppendPlan, Part, RemovalReason, StoredUpload},
-    encoding::quota_bytes,
+    decisions::uploads::{self, AppendPlan, Part, QuotaChange, RemovalReason, StoredUpload},
     media_type,
 };
 
@@ -96,11 +95,13 @@ async fn usage(transaction: &Transaction, account: AccountId) -> Result<u64, Sto
 pub(super) async fn update_usage(
     transaction: &Transaction,
     account: i64,
-    before: u64,
-    after: u64,
+    change: QuotaChange,
 ) -> Result<(), StoreError> {
     let update = "UPDATE account SET media_bytes = media_bytes - $2 + $3 WHERE id = $1";
-    transaction.execute(update, &[&account, &key(before), &key(after)]).await.map(drop)
+    transaction
+        .execute(update, &[&account, &key(change.before), &key(change.after)])
+        .await
+        .map(drop)
 }
 
 async fn begin(
@@ -115,9 +116,10 @@ async fn begin(
     let row = transaction.query_one(unfinished, &[&account, &cutoff]).await?;
     let unfinished = row.map_or(Ok(0), |row| number(&row, 0))?;
     let used = usage(transaction, new.account).await?;
-    if let Some(refusal) = uploads::begin_refusal(new, unfinished, used) {
-        return Ok(refusal);
-    }
+    let quota = match uploads::begin(new, unfinished, used) {
+        Ok(quota) => quota,
+        Err(refusal) => return Ok(refusal),
+    };
     let insert = "INSERT INTO upload (account_id, id, handle, file_name, file_type, length, \
                   created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING";
     let values: Values<'_> = &[
@@ -132,29 +134,14 @@ async fn begin(
     if transaction.execute(insert, values).await? == 0 {
         return Ok(BeginUploadOutcome::DuplicateId);
     }
-    update_usage(transaction, account, 0, quota_bytes(0, &new.file_name)).await?;
+    update_usage(transaction, account, quota).await?;
     Ok(BeginUploadOutcome::Begun)
 }
 
 /// The statement that finds an unexpired upload of an account.
 fn find_statement() -> String {
-    format!(
-        "SELECT {} FROM upload WHERE id = $1 AND account_id = $2 AND \
-         (received = length OR created_at > $3)",
-        StoredUpload::COLUMNS
-    )
-}
-
-async fn find(
-    transaction: &Transaction,
-    account: AccountId,
-    id: &str,
-    at: Timestamp,
-) -> Result<Option<StoredUpload>, StoreError> {
-    let (id, cutoff) = (without_nul(id), uploads::unfinished_cutoff(at));
-    let values: Values<'_> = &[&id, &key(account.get()), &cutoff];
-    let row = transaction.query_one(&find_statement(), values).await?;
-    row.as_ref().map(StoredUpload::read).transpose()
+    let select = StoredUpload::SELECT;
+    format!("{select} WHERE id = $1 AND account_id = $2 AND (received = length OR created_at > $3)")
 }
 
 /// Appends a part; refuses it if the rest of the request would not fit.
@@ -166,9 +153,11 @@ async fn append(
     at: Timestamp,
 ) -> Result<AppendOutcome, StoreError> {
     transaction.lock(account).await?;
-    let Some(stored) = find(transaction, account, id, at).await? else {
-        return Ok(AppendOutcome::NoUpload);
-    };
+    let (id, cutoff) = (without_nul(id), uploads::unfinished_cutoff(at));
+    let values: Values<'_> = &[&id, &key(account.get()), &cutoff];
+    let found = transaction.query_one(&find_statement(), values).await?;
+    let Some(row) = found else { return Ok(AppendOutcome::NoUpload) };
+    let stored = StoredUpload::read(&row)?;
     let mut plan = match AppendPlan::new(&stored, part, usage(transaction, account).await?) {
         Ok(plan) => plan,
         Err(outcome) => return Ok(outcome),
@@ -185,7 +174,7 @@ async fn append(
     let finished_at = plan.is_complete.then_some(millis(at));
     let values: Values<'_> = &[&stored.number, &key(plan.received), &plan.sniffed, &finished_at];
     transaction.execute(update, values).await?;
-    update_usage(transaction, key(account.get()), plan.quota_before, plan.quota_after).await?;
+    update_usage(transaction, key(account.get()), plan.quota).await?;
     Ok(plan.outcome(&stored))
 }
 

@@ -12,11 +12,11 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    Account, AccountLimits, AccountStore, AddCredentialOutcome, AddPhoneOutcome,
-    CreateAccountOutcome, NewAccount, StoreError,
+    Account, AccountLimits, AccountStore, AddPhoneOutcome, CreateAccountOutcome, NewAccount,
+    StoreError,
     decisions::{
         self,
-        accounts::{COLUMNS, ExistingAccounts, owned_phone, refusal},
+        accounts::{COLUMNS, ExistingAccounts, created, owned_phone, refusal},
     },
 };
 
@@ -39,7 +39,16 @@ impl AccountStore for SqliteStore {
         id: AccountId,
         disabled_at: Option<Timestamp>,
     ) -> Result<bool, StoreError> {
-        self.writer.write_for_operator(move |batch| set_disabled(batch, id, disabled_at)).await
+        self.writer
+            .write_for_operator(move |batch| {
+                let changed = batch.connection().execute(
+                    "UPDATE account SET disabled_at = ?2 WHERE id = ?1",
+                    params![key(id.get()), disabled_at.map(millis)],
+                )?;
+                batch.credentials_changed();
+                Ok(changed > 0)
+            })
+            .await
     }
 
     async fn set_account_limits(
@@ -93,14 +102,11 @@ pub(super) fn create(
     for phone in &new.phones {
         add_phone(batch, id, phone, new.at)?;
     }
-    let mut ids = Vec::new();
+    let mut added = Vec::with_capacity(new.credentials.len());
     for credential in &new.credentials {
-        match credentials::add(batch, id, credential, new.at)? {
-            AddCredentialOutcome::Added(credential) => ids.push(credential),
-            refused => unreachable!("checked before the first write: {refused:?}"),
-        }
+        added.push(credentials::add(batch, id, credential, new.at)?);
     }
-    Ok(CreateAccountOutcome::Created(id, ids))
+    Ok(created(id, &added))
 }
 
 /// What the store already has of a new account.
@@ -145,19 +151,6 @@ pub(super) fn one(connection: &Connection, id: AccountId) -> Result<Option<Accou
 
 fn account(row: &Row<'_>) -> Result<Account, StoreError> {
     decisions::accounts::account(row, limits::column(row, "template_limit")?)
-}
-
-pub(super) fn set_disabled(
-    batch: &mut Batch<'_>,
-    id: AccountId,
-    disabled_at: Option<Timestamp>,
-) -> Result<bool, StoreError> {
-    let changed = batch.connection().execute(
-        "UPDATE account SET disabled_at = ?2 WHERE id = ?1",
-        params![key(id.get()), disabled_at.map(millis)],
-    )?;
-    batch.credentials_changed();
-    Ok(changed > 0)
 }
 
 pub(super) fn add_phone(

@@ -34,11 +34,37 @@ impl CredentialStore for SqliteStore {
         old_ends_at: Timestamp,
         at: Timestamp,
     ) -> Result<RotateCredentialOutcome, StoreError> {
-        self.writer.write_for_operator(move |batch| rotate(batch, old, &new, old_ends_at, at)).await
+        self.writer
+            .write_for_operator(move |batch| {
+                let found = by_id(batch.connection(), old)?;
+                let plan = match plan_rotation(found.as_ref(), &new, old_ends_at, at) {
+                    Ok(plan) => plan,
+                    Err(refused) => return Ok(refused),
+                };
+                let outcome = plan.outcome(add(batch, plan.account, &plan.replacement, at)?);
+                if let RotateCredentialOutcome::Rotated { old_ends_at, .. } = outcome {
+                    batch.connection().execute(
+                        "UPDATE credential SET expires_at = ?2 WHERE id = ?1",
+                        params![key(old.0), millis(old_ends_at)],
+                    )?;
+                    batch.credentials_changed();
+                }
+                Ok(outcome)
+            })
+            .await
     }
 
     async fn revoke_credential(&self, id: CredentialId, at: Timestamp) -> Result<bool, StoreError> {
-        self.writer.write_for_operator(move |batch| revoke(batch, id, at)).await
+        self.writer
+            .write_for_operator(move |batch| {
+                let revoked = batch.connection().execute(
+                    "UPDATE credential SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL",
+                    params![key(id.0), millis(at)],
+                )?;
+                batch.credentials_changed();
+                Ok(revoked > 0)
+            })
+            .await
     }
 
     async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError> {
@@ -84,42 +110,6 @@ pub(super) fn add(
     }
     let id = u64::try_from(batch.connection().last_insert_rowid()).unwrap_or_default();
     Ok(AddCredentialOutcome::Added(CredentialId(id)))
-}
-
-pub(super) fn rotate(
-    batch: &mut Batch<'_>,
-    old: CredentialId,
-    new: &NewCredential,
-    old_ends_at: Timestamp,
-    at: Timestamp,
-) -> Result<RotateCredentialOutcome, StoreError> {
-    let found = by_id(batch.connection(), old)?;
-    let plan = match plan_rotation(found.as_ref(), new, old_ends_at, at) {
-        Ok(plan) => plan,
-        Err(refused) => return Ok(refused),
-    };
-    let outcome = plan.outcome(add(batch, plan.account, &plan.replacement, at)?);
-    if let RotateCredentialOutcome::Rotated { old_ends_at, .. } = outcome {
-        batch.connection().execute(
-            "UPDATE credential SET expires_at = ?2 WHERE id = ?1",
-            params![key(old.0), millis(old_ends_at)],
-        )?;
-        batch.credentials_changed();
-    }
-    Ok(outcome)
-}
-
-pub(super) fn revoke(
-    batch: &mut Batch<'_>,
-    id: CredentialId,
-    at: Timestamp,
-) -> Result<bool, StoreError> {
-    let revoked = batch.connection().execute(
-        "UPDATE credential SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL",
-        params![key(id.0), millis(at)],
-    )?;
-    batch.credentials_changed();
-    Ok(revoked > 0)
 }
 
 pub(super) fn of_account(

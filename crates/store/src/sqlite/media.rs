@@ -15,8 +15,7 @@ use super::{
 };
 use crate::{
     Media, MediaStore, StoreError,
-    decisions::uploads::{RemovalReason, media, unused_cutoff},
-    encoding::quota_bytes,
+    decisions::uploads::{QuotaChange, RemovalReason, media, unused_cutoff},
 };
 
 #[async_trait]
@@ -194,7 +193,9 @@ pub(super) fn remove_chunks(
             "SELECT coalesce(max(place + length(bytes)), 0) FROM upload_chunk WHERE upload = ?1",
         )?
         .query_row([upload], |row| row.get(0))?;
-    let old_bytes = quota_bytes(received.unsigned_abs(), &name);
+    let rest = (remaining > 0).then_some(remaining.unsigned_abs());
+    let quota = QuotaChange::new(&name, Some(received.unsigned_abs()), rest);
+    update_used_bytes(connection, account, quota)?;
     if remaining > 0 {
         connection
             .prepare_cached(
@@ -202,11 +203,8 @@ pub(super) fn remove_chunks(
                  WHERE number = ?1",
             )?
             .execute([upload, remaining])?;
-        let new_bytes = quota_bytes(remaining.unsigned_abs(), &name);
-        update_used_bytes(connection, account, old_bytes, new_bytes)?;
         return Ok(Removal::Partial);
     }
     connection.prepare_cached("DELETE FROM upload WHERE number = ?1")?.execute([upload])?;
-    update_used_bytes(connection, account, old_bytes, 0)?;
     Ok(Removal::Complete)
 }

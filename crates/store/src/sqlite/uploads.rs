@@ -14,8 +14,7 @@ use super::{
 };
 use crate::{
     AppendOutcome, BeginUploadOutcome, NewUpload, StoreError, Upload, UploadStore,
-    decisions::uploads::{self, AppendPlan, Part, RemovalReason, StoredUpload},
-    encoding::quota_bytes,
+    decisions::uploads::{self, AppendPlan, Part, QuotaChange, RemovalReason, StoredUpload},
     media_type,
 };
 
@@ -96,12 +95,11 @@ fn used_bytes(connection: &Connection, account: AccountId) -> Result<u64, StoreE
 pub(super) fn update_used_bytes(
     connection: &Connection,
     account: i64,
-    before: u64,
-    after: u64,
+    change: QuotaChange,
 ) -> Result<(), StoreError> {
     connection
         .prepare_cached("UPDATE account SET media_bytes = media_bytes - ?2 + ?3 WHERE id = ?1")?
-        .execute([account, key(before), key(after)])?;
+        .execute([account, key(change.before), key(change.after)])?;
     Ok(())
 }
 
@@ -114,9 +112,10 @@ fn begin(batch: &mut Batch<'_>, new: &NewUpload) -> Result<BeginUploadOutcome, S
     let values = [key(new.account.get()), uploads::unfinished_cutoff(new.at)];
     let unfinished: u32 = unfinished.query_row(values, |row| row.get(0))?;
     let used = used_bytes(connection, new.account)?;
-    if let Some(refusal) = uploads::begin_refusal(new, unfinished.into(), used) {
-        return Ok(refusal);
-    }
+    let quota = match uploads::begin(new, unfinished.into(), used) {
+        Ok(quota) => quota,
+        Err(refusal) => return Ok(refusal),
+    };
     let inserted = connection
         .prepare_cached(
             "INSERT INTO upload (account_id, id, handle, file_name, file_type, length, created_at) \
@@ -134,7 +133,7 @@ fn begin(batch: &mut Batch<'_>, new: &NewUpload) -> Result<BeginUploadOutcome, S
     if inserted == 0 {
         return Ok(BeginUploadOutcome::DuplicateId);
     }
-    update_used_bytes(connection, key(new.account.get()), 0, quota_bytes(0, &new.file_name))?;
+    update_used_bytes(connection, key(new.account.get()), quota)?;
     Ok(BeginUploadOutcome::Begun)
 }
 
@@ -146,9 +145,8 @@ fn find(
     at: Timestamp,
 ) -> Result<Option<StoredUpload>, StoreError> {
     let mut query = connection.prepare_cached(&format!(
-        "SELECT {} FROM upload WHERE id = ?1 AND account_id = ?2 AND \
-         (received = length OR created_at > ?3)",
-        StoredUpload::COLUMNS
+        "{} WHERE id = ?1 AND account_id = ?2 AND (received = length OR created_at > ?3)",
+        StoredUpload::SELECT
     ))?;
     let mut rows = query.query(params![id, key(account.get()), uploads::unfinished_cutoff(at)])?;
     rows.next()?.map(StoredUpload::read).transpose()
@@ -183,7 +181,7 @@ fn append(
             "UPDATE upload SET received = ?2, sniffed = ?3, finished_at = ?4 WHERE number = ?1",
         )?
         .execute(params![stored.number, key(plan.received), plan.sniffed, finished_at])?;
-    update_used_bytes(connection, key(account.get()), plan.quota_before, plan.quota_after)?;
+    update_used_bytes(connection, key(account.get()), plan.quota)?;
     Ok(plan.outcome(&stored))
 }
 

@@ -53,9 +53,17 @@ fn an_upload_begins_within_its_limits() {
         (UNIT + 1, 0, UNIT, Some(BeginUploadOutcome::QuotaExceeded(UNIT))),
         (1, 0, u64::MAX, Some(BeginUploadOutcome::QuotaExceeded(u64::MAX))),
     ] {
-        let refused = begin_refusal(&new(length, 2 * UNIT), unfinished, used);
-        assert_eq!(refused, expected, "{length} {unfinished} {used}");
+        let begun = begin(&new(length, 2 * UNIT), unfinished, used);
+        assert_eq!(begun.err(), expected, "{length} {unfinished} {used}");
     }
+}
+
+#[test]
+fn a_file_uses_the_quota_from_its_first_byte_until_it_is_deleted() {
+    assert_eq!(begin(&new(1, UNIT), 0, 0), Ok(QuotaChange { before: 0, after: UNIT }));
+    let grown = QuotaChange::new("name", Some(0), Some(UNIT + 1));
+    assert_eq!(grown, QuotaChange { before: UNIT + 4, after: 2 * UNIT + 4 });
+    assert_eq!(QuotaChange::new("name", Some(1), None), QuotaChange { before: UNIT + 4, after: 0 });
 }
 
 #[test]
