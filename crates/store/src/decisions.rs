@@ -1,6 +1,10 @@
 //! What both databases decide, as pure functions on loaded rows. A backend loads the rows, calls
 //! the decision, and writes its result.
 
+pub(crate) mod accounts;
+pub(crate) mod credentials;
 pub(crate) mod deliveries;
 pub(crate) mod endpoint_health;
+pub(crate) mod events;
+pub(crate) mod uploads;
 pub(crate) mod webhooks;

@@ -2,26 +2,20 @@
 //! the account keeps their numbers in order.
 
 use async_trait::async_trait;
-use galley_domain::{
-    id::{AccountId, TemplateId},
-    rulebook::Category,
-    template::{Status, lifecycle::EventType},
-};
+use galley_domain::{id::AccountId, template::lifecycle::EventType};
 use jiff::Timestamp;
-use tokio_postgres::Row;
 
 use super::{
     PostgresStore,
-    columns::{
-        account_id, actor, actor_key, category, decode, get, key, millis, number, status,
-        template_id, timestamp, webhook_id,
-    },
+    columns::{account_id, actor_key, get, key, millis, number},
     pipeline::owned,
     pool::{PgPools, Values},
     transaction::Transaction,
 };
+pub(super) use crate::decisions::events::NewEvent;
 use crate::{
-    Actor, Event, EventNotifier, EventStore, EventSubject, Feed, StoreError, Webhook,
+    Actor, Event, EventNotifier, EventStore, Feed, StoreError, Webhook,
+    decisions::events::{event, feed},
     encoding::origin,
 };
 
@@ -58,19 +52,6 @@ impl EventStore for PostgresStore {
 
 const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, \
      category, status, reason) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
-
-/// A template event that has no number yet.
-pub(super) struct NewEvent<'a> {
-    pub(super) account: AccountId,
-    pub(super) kind: EventType,
-    pub(super) template: TemplateId,
-    pub(super) version: u64,
-    pub(super) at: Timestamp,
-    pub(super) actor: Actor,
-    pub(super) category: Category,
-    pub(super) status: Status,
-    pub(super) reason: Option<&'a str>,
-}
 
 pub(super) async fn append(
     transaction: &mut Transaction,
@@ -145,13 +126,7 @@ pub(super) async fn page(
             events.push(event(row)?);
         }
     }
-    let Some(after) = after else { return Ok(Feed::Events(events)) };
-    let next = events.first().map_or(newest + 1, |first| first.seq);
-    Ok(match after.saturating_add(1) {
-        expected if expected < next => Feed::Expired(next),
-        expected if expected > next => Feed::CursorAhead(next - 1),
-        _ => Feed::Events(events),
-    })
+    Ok(feed(after, events, newest))
 }
 
 /// One event, inside a transaction.
@@ -195,28 +170,4 @@ pub(super) async fn oldest(
                      (SELECT last_seq + 1 FROM account WHERE id = $1), 1)";
     let row = transaction.query_one(statement, &[&key(account.get())]).await?;
     row.map_or(Ok(1), |row| number(&row, 0))
-}
-
-pub(super) fn event(row: &Row) -> Result<Event, StoreError> {
-    let kind = decode(row, "type", |text: String| EventType::parse(&text))?;
-    let subject = if kind == EventType::WebhookDisabled {
-        EventSubject::Webhook { id: webhook_id(row, "webhook_id")?, origin: get(row, "origin")? }
-    } else {
-        EventSubject::Template {
-            id: template_id(row, "template_id")?,
-            version: number(row, "version")?,
-            name: get(row, "name")?,
-            language: get(row, "language")?,
-            category: category(row, "category")?,
-            status: status(row, "status")?,
-        }
-    };
-    Ok(Event {
-        seq: number(row, "seq")?,
-        kind,
-        subject,
-        at: timestamp(row, "at")?,
-        actor: actor(row, "actor")?,
-        reason: get(row, "reason")?,
-    })
 }

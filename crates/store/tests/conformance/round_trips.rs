@@ -167,7 +167,6 @@ async fn leasing_and_recording_a_delivery_take_few_round_trips() {
     let failed = proxy.take();
     let counts = [new_events, due, nothing_due, delivered, failed];
     assert!(counts.iter().all(|count| *count <= MAX_ROUND_TRIPS), "{counts:?}");
-    println!("BEFORE/AFTER {counts:?}");
 }
 
 #[tokio::test]
@@ -189,7 +188,6 @@ async fn leasing_an_edit_with_its_version_takes_few_round_trips() {
     let due = proxy.take();
     let counts = [new_events, due];
     assert!(counts.iter().all(|count| *count <= MAX_ROUND_TRIPS), "{counts:?}");
-    println!("BEFORE/AFTER {counts:?}");
 }
 
 #[tokio::test]
@@ -207,22 +205,4 @@ async fn recording_an_attempt_that_disables_the_endpoint_takes_few_round_trips()
         assert!(matches!(outcome, RecordAttemptOutcome::Disabled(_)));
     }
     assert!(counts[1] <= MAX_ROUND_TRIPS, "{counts:?}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn measure_throughput() {
-    let store = open_postgres(&fresh_database().await).await;
-    let account = account(&store, "a").await;
-    let webhook = register(&store, endpoint(account)).await.id;
-    for index in 0..2000 {
-        create(&store, new(account, &format!("t{index}"))).await;
-    }
-    for round in 0..3 {
-        let started = std::time::Instant::now();
-        for _ in 0..500 {
-            let due = lease(&store, webhook).await.unwrap();
-            deliver(&store, &due).await;
-        }
-        println!("ROUND {round}: {:.0} deliveries/s", 500.0 / started.elapsed().as_secs_f64());
-    }
 }

@@ -9,6 +9,7 @@ use crate::{
     decisions::{
         deliveries::{AttemptResult, EndpointUpdate},
         endpoint_health::EndpointHealth,
+        webhooks::{health, webhook},
     },
     postgres::{
         columns::{get, key, millis},
@@ -55,8 +56,8 @@ pub(in crate::postgres) async fn record(
         transaction.set_rollback_only();
         return Ok(RecordAttemptOutcome::LeaseLost);
     };
-    let (webhook, template) = (webhooks::webhook(row)?, get::<i64>(row, "template_id")?);
-    let result = AttemptResult::of(attempt, &webhook, webhooks::health(row)?);
+    let (webhook, template) = (webhook(row)?, get::<i64>(row, "template_id")?);
+    let result = AttemptResult::of(attempt, &webhook, health(row)?);
     let id = key(webhook.id.get());
     let values = owned![
         id,

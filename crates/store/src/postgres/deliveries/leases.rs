@@ -1,19 +1,22 @@
 //! Leases deliveries, and creates them from new events. The first round trip reads all that the
 //! decision needs, and the last one writes its result with the commit.
 
-use galley_domain::{
-    id::{TemplateId, WebhookId},
-    template::{Status, lifecycle::EventType},
-};
+use galley_domain::id::{TemplateId, WebhookId};
 use jiff::Timestamp;
 use tokio_postgres::Row;
 
-use super::{attempt_count, attempts::SCHEDULE_NEXT};
+use super::attempts::SCHEDULE_NEXT;
 use crate::{
     DeliveryLease, DueDelivery, Event, EventSubject, StoreError, Version, Webhook,
-    decisions::deliveries::{FanOut, NewDelivery, PendingEvent, includes_version, refuse_lease},
+    decisions::{
+        deliveries::{
+            FanOut, NewDelivery, PendingEvent, attempt_count, includes_version, refuse_lease,
+        },
+        events::event,
+        webhooks::webhook,
+    },
     postgres::{
-        columns::{decode, get, key, millis, number, optional_timestamp},
+        columns::{get, key, millis, number, optional_timestamp},
         events,
         pipeline::owned,
         transaction::Transaction,
@@ -111,7 +114,7 @@ async fn lease_next(
     let [_, endpoint, due, pending] =
         <[Vec<Row>; 4]>::try_from(rows).expect("a pipeline returns the rows of each statement");
     let Some(row) = endpoint.first() else { return Ok(DeliveryLease::NothingDue(None)) };
-    let (webhook, newest) = (webhooks::webhook(row)?, number(row, "last_seq")?);
+    let (webhook, newest) = (webhook(row)?, number(row, "last_seq")?);
     let probed_until = optional_timestamp(row, "probed_until")?;
     let is_account_disabled = get(row, "is_account_disabled")?;
     if let Some(refusal) = refuse_lease(&webhook, is_account_disabled, probed_until, now) {
@@ -159,7 +162,7 @@ fn fan_out<'a>(
         if fan_out.is_full() {
             break;
         }
-        fan_out.add(pending_event(row)?);
+        fan_out.add(PendingEvent::from_row(row)?);
     }
     Ok(fan_out)
 }
@@ -173,7 +176,7 @@ async fn due_candidate(
     let payload = match get::<Option<i64>>(row, "seq")? {
         None => None,
         Some(_) => {
-            let event = events::event(row)?;
+            let event = event(row)?;
             match event.subject {
                 EventSubject::Template { id, version, .. }
                     if includes_version(webhook.format, event.kind) =>
@@ -206,7 +209,7 @@ async fn new_candidate(
     webhook: &Webhook,
     row: &Row,
 ) -> Result<Candidate, StoreError> {
-    let PendingEvent { seq, kind, template, .. } = pending_event(row)?;
+    let PendingEvent { seq, kind, template, .. } = PendingEvent::from_row(row)?;
     let event = events::one_in(transaction, webhook.account, seq);
     let versioned = TemplateId::new(template).filter(|_| includes_version(webhook.format, kind));
     let payload = match versioned {
@@ -218,16 +221,6 @@ async fn new_candidate(
         }
     };
     Ok(Candidate { seq, attempts: 0, template: key(template), payload })
-}
-
-fn pending_event(row: &Row) -> Result<PendingEvent, StoreError> {
-    Ok(PendingEvent {
-        seq: number(row, "seq")?,
-        kind: decode(row, "type", |text: String| EventType::parse(&text))?,
-        template: number(row, "template_id")?,
-        status: Status::parse(&get::<String>(row, "status")?),
-        is_blocked: get(row, "is_blocked")?,
-    })
 }
 
 /// Creates the deliveries of a fan-out and moves the cursor, with the commit.

@@ -1,10 +1,6 @@
 //! SQL for leases: leases deliveries to workers, and creates them from new events.
 
-use galley_domain::{
-    id::WebhookId,
-    template::{Status, lifecycle::EventType},
-    webhook::delivery::DeliveryStatus,
-};
+use galley_domain::{id::WebhookId, webhook::delivery::DeliveryStatus};
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
@@ -16,7 +12,7 @@ use crate::{
         refuse_lease,
     },
     sqlite::{
-        columns::{column, key, millis, number, optional_timestamp},
+        columns::{key, millis, number, optional_timestamp},
         events, versions, webhooks,
         writer::Batch,
     },
@@ -173,13 +169,7 @@ fn fan_out<'a>(
     while !fan_out.is_full()
         && let Some(row) = rows.next()?
     {
-        fan_out.add(PendingEvent {
-            seq: number(row, "seq")?,
-            kind: column(row, "type", |value: String| EventType::parse(&value))?,
-            template: number(row, "template_id")?,
-            status: row.get_ref("status")?.as_str().ok().and_then(Status::parse),
-            is_blocked: row.get("is_blocked")?,
-        });
+        fan_out.add(PendingEvent::from_row(row)?);
     }
     Ok(fan_out)
 }
