@@ -172,6 +172,16 @@ pub(crate) fn includes_version(format: Format, kind: EventType) -> bool {
     format == Format::Whatsapp && matches!(kind, EventType::Edited | EventType::CategoryChanged)
 }
 
+/// The version that the payload of an event includes.
+pub(crate) fn included_version(format: Format, event: &Event) -> Option<(TemplateId, u64)> {
+    match event.subject {
+        EventSubject::Template { id, version, .. } if includes_version(format, event.kind) => {
+            Some((id, version))
+        }
+        EventSubject::Template { .. } | EventSubject::Webhook { .. } => None,
+    }
+}
+
 /// The delivery in a row.
 pub(crate) fn delivery(row: &impl StoredRow) -> Result<Delivery, StoreError> {
     Ok(Delivery {

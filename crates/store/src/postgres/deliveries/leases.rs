@@ -7,10 +7,11 @@ use tokio_postgres::Row;
 
 use super::attempts::SCHEDULE_NEXT;
 use crate::{
-    DeliveryLease, DueDelivery, Event, EventSubject, StoreError, Version, Webhook,
+    DeliveryLease, DueDelivery, Event, StoreError, Version, Webhook,
     decisions::{
         deliveries::{
-            FanOut, NewDelivery, PendingEvent, attempt_count, includes_version, refuse_lease,
+            FanOut, NewDelivery, PendingEvent, attempt_count, included_version, includes_version,
+            refuse_lease,
         },
         events::event,
         webhooks::webhook,
@@ -177,14 +178,12 @@ async fn due_candidate(
         None => None,
         Some(_) => {
             let event = event(row)?;
-            match event.subject {
-                EventSubject::Template { id, version, .. }
-                    if includes_version(webhook.format, event.kind) =>
-                {
-                    let version = versions::of_event(transaction, id, version).await?;
+            match included_version(webhook.format, &event) {
+                None => Some((event, None)),
+                Some((id, number)) => {
+                    let version = versions::of_event(transaction, id, number).await?;
                     version.map(|version| (event, Some(version)))
                 }
-                _ => Some((event, None)),
             }
         }
     };

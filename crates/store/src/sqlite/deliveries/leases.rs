@@ -6,9 +6,9 @@ use rusqlite::{Connection, params};
 
 use super::schedule_next;
 use crate::{
-    DeliveryLease, DueDelivery, Event, EventSubject, StoreError, Version, Webhook,
+    DeliveryLease, DueDelivery, Event, StoreError, Version, Webhook,
     decisions::deliveries::{
-        FanOut, MAX_FAN_OUT_EVENTS, NewDelivery, PROBED_FROM, PendingEvent, includes_version,
+        FanOut, MAX_FAN_OUT_EVENTS, NewDelivery, PROBED_FROM, PendingEvent, included_version,
         refuse_lease,
     },
     sqlite::{
@@ -75,34 +75,19 @@ fn is_account_disabled(connection: &Connection, webhook: &Webhook) -> Result<boo
         .query_row([key(webhook.account.get())], |row| row.get(0))?)
 }
 
-/// The event to deliver; `None` if it or its version was deleted.
+/// The event to deliver, with the version that its payload includes; `None` if one of them was
+/// deleted.
 fn payload(
     connection: &Connection,
     webhook: &Webhook,
     seq: u64,
 ) -> Result<Option<(Event, Option<Version>)>, StoreError> {
-    match events::one(connection, webhook.account, seq)? {
-        Some(event) => with_version(connection, webhook, event),
-        None => Ok(None),
-    }
-}
-
-/// An event with the version that the endpoint's format includes; `None` if that version was
-/// deleted.
-fn with_version(
-    connection: &Connection,
-    webhook: &Webhook,
-    event: Event,
-) -> Result<Option<(Event, Option<Version>)>, StoreError> {
-    match event.subject {
-        EventSubject::Template { id, version, .. }
-            if includes_version(webhook.format, event.kind) =>
-        {
-            let version = versions::even_if_deleted(connection, id, version)?;
-            Ok(version.map(|version| (event, Some(version))))
-        }
-        _ => Ok(Some((event, None))),
-    }
+    let Some(event) = events::one(connection, webhook.account, seq)? else { return Ok(None) };
+    let Some((id, number)) = included_version(webhook.format, &event) else {
+        return Ok(Some((event, None)));
+    };
+    let version = versions::even_if_deleted(connection, id, number)?;
+    Ok(version.map(|version| (event, Some(version))))
 }
 
 /// The end of the lease of the one delivery that probes an endpoint that is down. No other delivery
