@@ -77,7 +77,7 @@ impl DeliveryStore for PostgresStore {
             (webhooks::LOCK, &[&webhook]),
             (attempts::LEASED, &[&webhook, &seq, &millis(attempt.lease_until)]),
         ];
-        transact!(self, reads, tx, rows => record(tx, rows, &attempt))
+        transact!(self, reads, tx, rows => record(tx, &rows, &attempt))
     }
 }
 

@@ -49,7 +49,7 @@ const DISABLE: &str = "UPDATE webhook SET disabled_at = $2, disabled_because = $
 /// Records an attempt. `rows` are those of [`webhooks::LOCK`] and [`LEASED`].
 pub(in crate::postgres) async fn record(
     transaction: &mut Transaction,
-    rows: Vec<Vec<Row>>,
+    rows: &[Vec<Row>],
     attempt: &Attempt,
 ) -> Result<RecordAttemptOutcome, StoreError> {
     let Some(row) = rows.last().and_then(|rows| rows.first()) else {
