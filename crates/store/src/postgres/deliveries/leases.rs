@@ -174,18 +174,18 @@ async fn due_candidate(
     webhook: &Webhook,
     row: &Row,
 ) -> Result<Candidate, StoreError> {
-    let payload = match get::<Option<i64>>(row, "seq")? {
-        None => None,
-        Some(_) => {
-            let event = event(row)?;
-            match included_version(webhook.format, &event) {
-                None => Some((event, None)),
-                Some((id, number)) => {
-                    let version = versions::of_event(transaction, id, number).await?;
-                    version.map(|version| (event, Some(version)))
-                }
+    let is_stored = get::<Option<i64>>(row, "seq")?.is_some();
+    let payload = if is_stored {
+        let event = event(row)?;
+        match included_version(webhook.format, &event) {
+            None => Some((event, None)),
+            Some((id, number)) => {
+                let version = versions::of_event(transaction, id, number).await?;
+                version.map(|version| (event, Some(version)))
             }
         }
+    } else {
+        None
     };
     let seq = number(row, "due_seq")?;
     Ok(Candidate {
