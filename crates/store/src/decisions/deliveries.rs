@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use galley_domain::{
-    id::WebhookId,
+    id::{TemplateId, WebhookId},
     template::{Status, lifecycle::EventType},
     webhook::{
         Format,
@@ -15,8 +15,8 @@ use jiff::Timestamp;
 
 use super::endpoint_health::{EndpointHealth, HealthTransition};
 use crate::{
-    Attempt, DeliveryLease, DueWebhooks, Event, EventSubject, RecordAttemptOutcome, ReplayOutcome,
-    Webhook, encoding::later,
+    Attempt, Delivery, DeliveryLease, DueWebhooks, Event, EventSubject, RecordAttemptOutcome,
+    ReplayOutcome, StoreError, Webhook, encoding::later, stored_row::StoredRow,
 };
 
 /// Maximum number of events that one fan-out reads, for an endpoint that subscribes to few.
@@ -38,6 +38,18 @@ pub(crate) struct EndpointWork {
     /// When the next delivery becomes due.
     pub(crate) due_at: Option<Timestamp>,
     pub(crate) resting_until: Option<Timestamp>,
+}
+
+impl EndpointWork {
+    pub(crate) fn from_row(row: &impl StoredRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.webhook_id("id")?,
+            is_behind: row.value("behind")?,
+            lease_at: row.optional_timestamp("ripe")?,
+            due_at: row.optional_timestamp("later")?,
+            resting_until: row.optional_timestamp("resting_until")?,
+        })
+    }
 }
 
 impl DueWebhooks {
@@ -80,6 +92,19 @@ pub(crate) struct PendingEvent {
     pub(crate) status: Option<Status>,
     /// Whether the endpoint has an undelivered event of the template.
     pub(crate) is_blocked: bool,
+}
+
+impl PendingEvent {
+    pub(crate) fn from_row(row: &impl StoredRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            seq: row.number("seq")?,
+            kind: row.parsed("type", EventType::parse)?,
+            template: row.number("template_id")?,
+            // Empty for an event that is not about a template.
+            status: row.status("status").ok(),
+            is_blocked: row.value("is_blocked")?,
+        })
+    }
 }
 
 /// A delivery to create. Of one template's deliveries only the first is due.
@@ -145,6 +170,36 @@ impl<'a> FanOut<'a> {
 /// Whether the payload includes the version that the event created.
 pub(crate) fn includes_version(format: Format, kind: EventType) -> bool {
     format == Format::Whatsapp && matches!(kind, EventType::Edited | EventType::CategoryChanged)
+}
+
+/// The version that the payload of an event includes.
+pub(crate) fn included_version(format: Format, event: &Event) -> Option<(TemplateId, u64)> {
+    match event.subject {
+        EventSubject::Template { id, version, .. } if includes_version(format, event.kind) => {
+            Some((id, version))
+        }
+        EventSubject::Template { .. } | EventSubject::Webhook { .. } => None,
+    }
+}
+
+/// The delivery in a row.
+pub(crate) fn delivery(row: &impl StoredRow) -> Result<Delivery, StoreError> {
+    Ok(Delivery {
+        seq: row.number("seq")?,
+        kind: row.parsed("type", EventType::parse)?,
+        template: TemplateId::new(row.number("template_id")?),
+        status: row.parsed("status", DeliveryStatus::parse)?,
+        attempts: attempt_count(row)?,
+        attempted_at: row.optional_timestamp("attempted_at")?,
+        due_at: row.optional_timestamp("due_at")?,
+        response_status: row.optional("answer", |status: i32| u16::try_from(status).ok())?,
+        failure: row.value("failure")?,
+    })
+}
+
+/// The number of attempts in a row of a delivery.
+pub(crate) fn attempt_count(row: &impl StoredRow) -> Result<u32, StoreError> {
+    row.decoded("attempts", |count: i32| u32::try_from(count).ok())
 }
 
 /// What an attempt changes.
@@ -228,150 +283,4 @@ pub(crate) fn rewind(webhook: &Webhook, first: u64, newest: u64) -> (u64, u64) {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use galley_domain::{id::AccountId, webhook::delivery::DeliveryOutcome};
-
-    use super::*;
-    use crate::StoredSecret;
-
-    fn at(seconds: i64) -> Timestamp {
-        Timestamp::from_second(1_790_000_000 + seconds).unwrap()
-    }
-
-    fn webhook() -> Webhook {
-        Webhook {
-            id: WebhookId::new(7).unwrap(),
-            account: AccountId::new(1).unwrap(),
-            url: "https://example.com/hook".to_owned(),
-            events: Vec::new(),
-            format: Format::Galley,
-            subscribed: false,
-            secret: StoredSecret(vec![1]),
-            former_secret: None,
-            cursor: 10,
-            behind: 0,
-            failing_since: None,
-            resting_until: None,
-            disabled: None,
-            created_at: at(-100),
-            updated_at: at(-100),
-        }
-    }
-
-    fn event(seq: u64, template: u64) -> PendingEvent {
-        let status = Some(Status::Approved);
-        PendingEvent { seq, kind: EventType::Created, template, status, is_blocked: false }
-    }
-
-    fn attempt(outcome: DeliveryOutcome, decision: RetryDecision) -> Attempt {
-        Attempt {
-            webhook: webhook().id,
-            seq: 11,
-            lease_until: at(20),
-            url: webhook().url,
-            at: at(0),
-            outcome,
-            response_status: None,
-            failure: None,
-            decision,
-        }
-    }
-
-    #[test]
-    fn only_the_first_unblocked_delivery_of_a_template_is_due() {
-        let webhook = webhook();
-        let mut fan_out = FanOut::new(&webhook, at(0));
-        for event in [
-            PendingEvent { is_blocked: true, ..event(11, 1) },
-            event(12, 2),
-            event(13, 2),
-            event(14, 3),
-        ] {
-            fan_out.add(event);
-        }
-        let due: Vec<_> = fan_out.deliveries.iter().map(|it| (it.seq, it.due_at)).collect();
-        assert_eq!(due, [(11, None), (12, Some(at(0))), (13, None), (14, Some(at(0)))]);
-        assert_eq!(fan_out.first_due(), Some(12));
-        assert_eq!(fan_out.cursor(20), 20, "no event is left");
-        assert_eq!(fan_out.cursor(13), 14, "an event is newer than the account's row");
-    }
-
-    #[test]
-    fn a_fan_out_stops_after_many_deliveries_or_many_events() {
-        let all = webhook();
-        let mut fan_out = FanOut::new(&all, at(0));
-        let mut next = 11;
-        while !fan_out.is_full() {
-            fan_out.add(event(next, next));
-            next += 1;
-        }
-        assert_eq!(fan_out.deliveries.len(), MAX_FAN_OUT_DELIVERIES);
-        assert_eq!(fan_out.cursor(9_999), next - 1);
-        let paused_only = Webhook { events: vec![EventType::Paused], ..webhook() };
-        let mut fan_out = FanOut::new(&paused_only, at(0));
-        let mut read = 0;
-        while !fan_out.is_full() {
-            read += 1;
-            fan_out.add(event(10 + read, read));
-        }
-        assert_eq!(read, u64::from(MAX_FAN_OUT_EVENTS));
-        assert_eq!((fan_out.deliveries.len(), fan_out.cursor(9_999)), (0, 10 + read));
-    }
-
-    #[test]
-    fn a_lease_waits_for_a_pause_and_for_the_probe_of_an_endpoint_that_is_down() {
-        let nothing_until = |until| Some(DeliveryLease::NothingDue(until));
-        let disabled = Webhook {
-            disabled: Some((at(0), DisableReason::Gone)),
-            resting_until: Some(at(9)),
-            ..webhook()
-        };
-        assert_eq!(refuse_lease(&disabled, false, None, at(0)), nothing_until(None));
-        assert_eq!(refuse_lease(&webhook(), true, None, at(0)), nothing_until(None));
-        let resting = Webhook { resting_until: Some(at(9)), ..webhook() };
-        assert_eq!(refuse_lease(&resting, false, Some(at(5)), at(8)), nothing_until(Some(at(9))));
-        assert_eq!(refuse_lease(&resting, false, Some(at(12)), at(9)), nothing_until(Some(at(12))));
-        assert_eq!(refuse_lease(&resting, false, None, at(9)), None);
-    }
-
-    #[test]
-    fn an_attempt_decides_about_its_delivery_and_its_endpoint() {
-        let healthy = EndpointHealth::default();
-        let delivered = attempt(DeliveryOutcome::Accepted, RetryDecision::Delivered);
-        let result = AttemptResult::of(&delivered, &webhook(), healthy);
-        assert_eq!((result.status, result.due_at), (DeliveryStatus::Delivered, None));
-        assert!(result.is_final());
-        assert_eq!(result.endpoint, EndpointUpdate::Unchanged);
-        let again = RetryDecision::RetryAfter(Duration::from_secs(5));
-        let result =
-            AttemptResult::of(&attempt(DeliveryOutcome::NoResponse, again), &webhook(), healthy);
-        assert_eq!((result.status, result.due_at), (DeliveryStatus::Waiting, Some(at(5))));
-        assert!(!result.is_final() && matches!(result.endpoint, EndpointUpdate::Health(_)));
-        assert_eq!(result.outcome(), RecordAttemptOutcome::Recorded);
-    }
-
-    #[test]
-    fn an_endpoint_is_disabled_once_and_only_for_results_from_its_url() {
-        let gone = attempt(DeliveryOutcome::Gone, RetryDecision::Failed);
-        let outcome = |webhook: &Webhook| {
-            AttemptResult::of(&gone, webhook, EndpointHealth::default()).outcome()
-        };
-        assert_eq!(outcome(&webhook()), RecordAttemptOutcome::Disabled(DisableReason::Gone));
-        let disabled = Some((at(-5), DisableReason::SwitchedOff));
-        assert_eq!(outcome(&Webhook { disabled, ..webhook() }), RecordAttemptOutcome::Recorded);
-        let moved = Webhook { url: "https://example.com/new".to_owned(), ..webhook() };
-        assert_eq!(outcome(&moved), RecordAttemptOutcome::Recorded);
-    }
-
-    #[test]
-    fn a_replay_moves_the_cursor_back_but_never_ahead() {
-        assert_eq!(rewind(&webhook(), 4, 12), (3, 9));
-        assert_eq!(rewind(&webhook(), 12, 12), (10, 2));
-        assert_eq!(refuse_replay(4, 5), ReplayOutcome::Expired(5));
-        for unknown in [0, 5, 6] {
-            assert_eq!(refuse_replay(unknown, 5), ReplayOutcome::NoEvent);
-        }
-    }
-}
+mod tests;

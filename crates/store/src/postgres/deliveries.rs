@@ -8,18 +8,16 @@ mod replays;
 
 use async_trait::async_trait;
 use galley_domain::{
-    id::{AccountId, TemplateId, WebhookId},
-    template::lifecycle::EventType,
+    id::{AccountId, WebhookId},
     webhook::delivery::DeliveryStatus,
 };
 use jiff::Timestamp;
-use tokio_postgres::Row;
 
 pub(super) use self::attempts::schedule_next;
 use self::{attempts::record, leases::lease, replays::replay};
 use super::{
     PostgresStore,
-    columns::{decode, get, key, millis, number, optional, optional_timestamp, webhook_id},
+    columns::{key, millis},
     pipeline::Query,
     pool::{PgPools, Values},
     transaction::transact,
@@ -28,7 +26,7 @@ use super::{
 use crate::{
     Attempt, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore, DueWebhooks,
     RecordAttemptOutcome, Replay, ReplayOutcome, StoreError,
-    decisions::deliveries::{EndpointWork, MAX_FAN_OUT_EVENTS, PROBED_FROM},
+    decisions::deliveries::{EndpointWork, MAX_FAN_OUT_EVENTS, PROBED_FROM, delivery},
 };
 
 #[async_trait]
@@ -79,7 +77,7 @@ impl DeliveryStore for PostgresStore {
             (webhooks::LOCK, &[&webhook]),
             (attempts::LEASED, &[&webhook, &seq, &millis(attempt.lease_until)]),
         ];
-        transact!(self, reads, tx, rows => record(tx, rows, &attempt))
+        transact!(self, reads, tx, rows => record(tx, &rows, &attempt))
     }
 }
 
@@ -114,14 +112,7 @@ pub(super) async fn due_webhooks(
     let connection = pools.acquire_slow().await?;
     let mut due = DueWebhooks::default();
     for row in connection.query(DUE, &[&millis(at)]).await? {
-        let work = EndpointWork {
-            id: webhook_id(&row, "id")?,
-            is_behind: get(&row, "behind")?,
-            lease_at: optional_timestamp(&row, "ripe")?,
-            due_at: optional_timestamp(&row, "later")?,
-            resting_until: optional_timestamp(&row, "resting_until")?,
-        };
-        due.add(&work, at);
+        due.add(&EndpointWork::from_row(&row)?, at);
     }
     Ok(due)
 }
@@ -148,22 +139,4 @@ pub(super) async fn page(
     let values: Values<'_> = &[&key(account.get()), &key(id.get()), &before, &limit, &status];
     let rows = pools.read(&statement, values).await?;
     rows.iter().map(delivery).collect::<Result<_, _>>().map(Some)
-}
-
-fn delivery(row: &Row) -> Result<Delivery, StoreError> {
-    Ok(Delivery {
-        seq: number(row, "seq")?,
-        kind: decode(row, "type", |text: String| EventType::parse(&text))?,
-        template: TemplateId::new(number(row, "template_id")?),
-        status: decode(row, "status", |text: String| DeliveryStatus::parse(&text))?,
-        attempts: attempt_count(row)?,
-        attempted_at: optional_timestamp(row, "attempted_at")?,
-        due_at: optional_timestamp(row, "due_at")?,
-        response_status: optional(row, "answer", |status: i32| u16::try_from(status).ok())?,
-        failure: get(row, "failure")?,
-    })
-}
-
-fn attempt_count(row: &Row) -> Result<u32, StoreError> {
-    decode(row, "attempts", |stored: i32| u32::try_from(stored).ok())
 }

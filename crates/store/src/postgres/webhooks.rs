@@ -3,17 +3,13 @@
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, WebhookId},
-    webhook::{Format, delivery::DisableReason},
+    webhook::delivery::DisableReason,
 };
 use jiff::Timestamp;
-use tokio_postgres::Row;
 
 use super::{
     PostgresStore,
-    columns::{
-        account_id, decode, get, key, millis, number, optional, optional_timestamp, timestamp,
-        webhook_id,
-    },
+    columns::{get, key, millis, webhook_id},
     events,
     pool::{PgPools, Values},
     transaction::{Transaction, transact},
@@ -23,10 +19,9 @@ use crate::{
     WebhookChange, WebhookStore,
     decisions::{
         self,
-        endpoint_health::EndpointHealth,
         webhooks::{
-            ChangedWebhook, NewSecret, apply_change, enables, event_list, parse_event_list,
-            refuse_registration,
+            ChangedWebhook, NewSecret, apply_change, enables, event_list, refuse_registration,
+            webhook,
         },
     },
 };
@@ -243,38 +238,4 @@ pub(super) async fn delete(
         transaction.execute(note, &[&key(id.get())]).await?;
     }
     Ok(is_deleted)
-}
-
-/// The failure history in a row of an endpoint.
-pub(super) fn health(row: &Row) -> Result<EndpointHealth, StoreError> {
-    Ok(EndpointHealth {
-        failures: decode(row, "failures", |stored: i32| u32::try_from(stored).ok())?,
-        failing_since: optional_timestamp(row, "failing_since")?,
-        failed_at: optional_timestamp(row, "failed_at")?,
-        resting_until: optional_timestamp(row, "resting_until")?,
-    })
-}
-
-/// The endpoint in a row.
-pub(super) fn webhook(row: &Row) -> Result<Webhook, StoreError> {
-    let reason = optional(row, "disabled_because", |text: String| DisableReason::parse(&text))?;
-    let former: Option<Vec<u8>> = get(row, "former_secret")?;
-    let former = former.map(StoredSecret);
-    Ok(Webhook {
-        id: webhook_id(row, "id")?,
-        account: account_id(row, "account_id")?,
-        url: get(row, "url")?,
-        events: decode(row, "events", |text: String| parse_event_list(&text))?,
-        format: decode(row, "format", |text: String| Format::parse(&text))?,
-        subscribed: get(row, "subscribed")?,
-        secret: StoredSecret(get(row, "secret")?),
-        former_secret: former.zip(optional_timestamp(row, "former_until")?),
-        cursor: number(row, "cursor")?,
-        behind: number(row, "behind")?,
-        failing_since: optional_timestamp(row, "failing_since")?,
-        resting_until: optional_timestamp(row, "resting_until")?,
-        disabled: optional_timestamp(row, "disabled_at")?.zip(reason),
-        created_at: timestamp(row, "created_at")?,
-        updated_at: timestamp(row, "updated_at")?,
-    })
 }

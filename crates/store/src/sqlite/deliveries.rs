@@ -6,12 +6,11 @@ mod replays;
 
 use async_trait::async_trait;
 use galley_domain::{
-    id::{AccountId, TemplateId, WebhookId},
-    template::lifecycle::EventType,
+    id::{AccountId, WebhookId},
     webhook::delivery::DeliveryStatus,
 };
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
 pub(super) use self::attempts::schedule_next;
 use self::{
@@ -21,12 +20,13 @@ use self::{
 };
 use super::{
     SqliteStore,
-    columns::{column, key, millis, number, optional, optional_timestamp, webhook_id},
+    columns::{key, millis},
     webhooks,
 };
 use crate::{
     Attempt, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore, DueWebhooks,
-    RecordAttemptOutcome, Replay, ReplayOutcome, StoreError, decisions::deliveries::EndpointWork,
+    RecordAttemptOutcome, Replay, ReplayOutcome, StoreError,
+    decisions::deliveries::{EndpointWork, delivery},
 };
 
 #[async_trait]
@@ -93,14 +93,7 @@ pub(super) fn due_webhooks(
     let mut rows = query.query([millis(at)])?;
     let mut due = DueWebhooks::default();
     while let Some(row) = rows.next()? {
-        let work = EndpointWork {
-            id: webhook_id(row, "id")?,
-            is_behind: row.get("behind")?,
-            lease_at: optional_timestamp(row, "ripe")?,
-            due_at: optional_timestamp(row, "later")?,
-            resting_until: optional_timestamp(row, "resting_until")?,
-        };
-        due.add(&work, at);
+        due.add(&EndpointWork::from_row(row)?, at);
     }
     Ok(due)
 }
@@ -132,18 +125,4 @@ pub(super) fn page(
         deliveries.push(delivery(row)?);
     }
     Ok(Some(deliveries))
-}
-
-fn delivery(row: &Row<'_>) -> Result<Delivery, StoreError> {
-    Ok(Delivery {
-        seq: number(row, "seq")?,
-        kind: column(row, "type", |value: String| EventType::parse(&value))?,
-        template: TemplateId::new(number(row, "template_id")?),
-        status: column(row, "status", |value: String| DeliveryStatus::parse(&value))?,
-        attempts: row.get("attempts")?,
-        attempted_at: optional_timestamp(row, "attempted_at")?,
-        due_at: optional_timestamp(row, "due_at")?,
-        response_status: optional(row, "answer", |status: i64| u16::try_from(status).ok())?,
-        failure: row.get("failure")?,
-    })
 }

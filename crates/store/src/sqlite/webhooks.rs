@@ -3,17 +3,14 @@
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, WebhookId},
-    webhook::{Format, delivery::DisableReason},
+    webhook::delivery::DisableReason,
 };
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
 use super::{
     SqliteStore,
-    columns::{
-        account_id, column, key, millis, number, optional, optional_timestamp, timestamp,
-        webhook_id,
-    },
+    columns::{key, millis},
     events,
     writer::Batch,
 };
@@ -24,8 +21,8 @@ use crate::{
         self,
         endpoint_health::EndpointHealth,
         webhooks::{
-            ChangedWebhook, NewSecret, apply_change, enables, event_list, parse_event_list,
-            refuse_registration,
+            ChangedWebhook, NewSecret, apply_change, enables, event_list, refuse_registration,
+            webhook,
         },
     },
 };
@@ -241,33 +238,5 @@ pub(super) fn health(connection: &Connection, id: WebhookId) -> Result<EndpointH
     )?;
     let mut rows = query.query([key(id.get())])?;
     let Some(row) = rows.next()? else { return Ok(EndpointHealth::default()) };
-    Ok(EndpointHealth {
-        failures: row.get("failures")?,
-        failing_since: optional_timestamp(row, "failing_since")?,
-        failed_at: optional_timestamp(row, "failed_at")?,
-        resting_until: optional_timestamp(row, "resting_until")?,
-    })
-}
-
-fn webhook(row: &Row<'_>) -> Result<Webhook, StoreError> {
-    let reason = optional(row, "disabled_because", |value: String| DisableReason::parse(&value))?;
-    let former: Option<Vec<u8>> = row.get("former_secret")?;
-    let former = former.map(StoredSecret);
-    Ok(Webhook {
-        id: webhook_id(row, "id")?,
-        account: account_id(row, "account_id")?,
-        url: row.get("url")?,
-        events: column(row, "events", |list: String| parse_event_list(&list))?,
-        format: column(row, "format", |value: String| Format::parse(&value))?,
-        subscribed: row.get("subscribed")?,
-        secret: StoredSecret(row.get("secret")?),
-        former_secret: former.zip(optional_timestamp(row, "former_until")?),
-        cursor: number(row, "cursor")?,
-        behind: number(row, "behind")?,
-        failing_since: optional_timestamp(row, "failing_since")?,
-        resting_until: optional_timestamp(row, "resting_until")?,
-        disabled: optional_timestamp(row, "disabled_at")?.zip(reason),
-        created_at: timestamp(row, "created_at")?,
-        updated_at: timestamp(row, "updated_at")?,
-    })
+    decisions::webhooks::health(row)
 }

@@ -9,6 +9,7 @@ use crate::{
     decisions::{
         deliveries::{AttemptResult, EndpointUpdate},
         endpoint_health::EndpointHealth,
+        webhooks::{health, webhook},
     },
     postgres::{
         columns::{get, key, millis},
@@ -48,15 +49,15 @@ const DISABLE: &str = "UPDATE webhook SET disabled_at = $2, disabled_because = $
 /// Records an attempt. `rows` are those of [`webhooks::LOCK`] and [`LEASED`].
 pub(in crate::postgres) async fn record(
     transaction: &mut Transaction,
-    rows: Vec<Vec<Row>>,
+    rows: &[Vec<Row>],
     attempt: &Attempt,
 ) -> Result<RecordAttemptOutcome, StoreError> {
     let Some(row) = rows.last().and_then(|rows| rows.first()) else {
         transaction.set_rollback_only();
         return Ok(RecordAttemptOutcome::LeaseLost);
     };
-    let (webhook, template) = (webhooks::webhook(row)?, get::<i64>(row, "template_id")?);
-    let result = AttemptResult::of(attempt, &webhook, webhooks::health(row)?);
+    let (webhook, template) = (webhook(row)?, get::<i64>(row, "template_id")?);
+    let result = AttemptResult::of(attempt, &webhook, health(row)?);
     let id = key(webhook.id.get());
     let values = owned![
         id,

@@ -1,22 +1,23 @@
 //! Leases deliveries, and creates them from new events. The first round trip reads all that the
 //! decision needs, and the last one writes its result with the commit.
 
-use galley_domain::{
-    id::{TemplateId, WebhookId},
-    template::{Status, lifecycle::EventType},
-};
+use galley_domain::id::{TemplateId, WebhookId};
 use jiff::Timestamp;
 use tokio_postgres::Row;
 
-use super::{attempt_count, attempts::SCHEDULE_NEXT};
+use super::attempts::SCHEDULE_NEXT;
 use crate::{
-    DeliveryLease, DueDelivery, Event, EventSubject, StoreError, Version, Webhook,
+    DeliveryLease, DueDelivery, Event, StoreError, Version, Webhook,
     decisions::{
-        deliveries::{FanOut, NewDelivery, PendingEvent, includes_version, refuse_lease},
+        deliveries::{
+            FanOut, NewDelivery, PendingEvent, attempt_count, included_version, includes_version,
+            refuse_lease,
+        },
         events::event,
+        webhooks::webhook,
     },
     postgres::{
-        columns::{decode, get, key, millis, number, optional_timestamp},
+        columns::{get, key, millis, number, optional_timestamp},
         events,
         pipeline::owned,
         transaction::Transaction,
@@ -114,7 +115,7 @@ async fn lease_next(
     let [_, endpoint, due, pending] =
         <[Vec<Row>; 4]>::try_from(rows).expect("a pipeline returns the rows of each statement");
     let Some(row) = endpoint.first() else { return Ok(DeliveryLease::NothingDue(None)) };
-    let (webhook, newest) = (webhooks::webhook(row)?, number(row, "last_seq")?);
+    let (webhook, newest) = (webhook(row)?, number(row, "last_seq")?);
     let probed_until = optional_timestamp(row, "probed_until")?;
     let is_account_disabled = get(row, "is_account_disabled")?;
     if let Some(refusal) = refuse_lease(&webhook, is_account_disabled, probed_until, now) {
@@ -162,7 +163,7 @@ fn fan_out<'a>(
         if fan_out.is_full() {
             break;
         }
-        fan_out.add(pending_event(row)?);
+        fan_out.add(PendingEvent::from_row(row)?);
     }
     Ok(fan_out)
 }
@@ -173,20 +174,18 @@ async fn due_candidate(
     webhook: &Webhook,
     row: &Row,
 ) -> Result<Candidate, StoreError> {
-    let payload = match get::<Option<i64>>(row, "seq")? {
-        None => None,
-        Some(_) => {
-            let event = event(row)?;
-            match event.subject {
-                EventSubject::Template { id, version, .. }
-                    if includes_version(webhook.format, event.kind) =>
-                {
-                    let version = versions::of_event(transaction, id, version).await?;
-                    version.map(|version| (event, Some(version)))
-                }
-                _ => Some((event, None)),
+    let is_stored = get::<Option<i64>>(row, "seq")?.is_some();
+    let payload = if is_stored {
+        let event = event(row)?;
+        match included_version(webhook.format, &event) {
+            None => Some((event, None)),
+            Some((id, number)) => {
+                let version = versions::of_event(transaction, id, number).await?;
+                version.map(|version| (event, Some(version)))
             }
         }
+    } else {
+        None
     };
     let seq = number(row, "due_seq")?;
     Ok(Candidate {
@@ -209,7 +208,7 @@ async fn new_candidate(
     webhook: &Webhook,
     row: &Row,
 ) -> Result<Candidate, StoreError> {
-    let PendingEvent { seq, kind, template, .. } = pending_event(row)?;
+    let PendingEvent { seq, kind, template, .. } = PendingEvent::from_row(row)?;
     let event = events::one_in(transaction, webhook.account, seq);
     let versioned = TemplateId::new(template).filter(|_| includes_version(webhook.format, kind));
     let payload = match versioned {
@@ -221,16 +220,6 @@ async fn new_candidate(
         }
     };
     Ok(Candidate { seq, attempts: 0, template: key(template), payload })
-}
-
-fn pending_event(row: &Row) -> Result<PendingEvent, StoreError> {
-    Ok(PendingEvent {
-        seq: number(row, "seq")?,
-        kind: decode(row, "type", |text: String| EventType::parse(&text))?,
-        template: number(row, "template_id")?,
-        status: Status::parse(&get::<String>(row, "status")?),
-        is_blocked: get(row, "is_blocked")?,
-    })
 }
 
 /// Creates the deliveries of a fan-out and moves the cursor, with the commit.

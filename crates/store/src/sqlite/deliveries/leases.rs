@@ -1,22 +1,18 @@
 //! SQL for leases: leases deliveries to workers, and creates them from new events.
 
-use galley_domain::{
-    id::WebhookId,
-    template::{Status, lifecycle::EventType},
-    webhook::delivery::DeliveryStatus,
-};
+use galley_domain::{id::WebhookId, webhook::delivery::DeliveryStatus};
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::schedule_next;
 use crate::{
-    DeliveryLease, DueDelivery, Event, EventSubject, StoreError, Version, Webhook,
+    DeliveryLease, DueDelivery, Event, StoreError, Version, Webhook,
     decisions::deliveries::{
-        FanOut, MAX_FAN_OUT_EVENTS, NewDelivery, PROBED_FROM, PendingEvent, includes_version,
+        FanOut, MAX_FAN_OUT_EVENTS, NewDelivery, PROBED_FROM, PendingEvent, included_version,
         refuse_lease,
     },
     sqlite::{
-        columns::{column, key, millis, number, optional_timestamp},
+        columns::{key, millis, number, optional_timestamp},
         events, versions, webhooks,
         writer::Batch,
     },
@@ -79,34 +75,19 @@ fn is_account_disabled(connection: &Connection, webhook: &Webhook) -> Result<boo
         .query_row([key(webhook.account.get())], |row| row.get(0))?)
 }
 
-/// The event to deliver; `None` if it or its version was deleted.
+/// The event to deliver, with the version that its payload includes; `None` if one of them was
+/// deleted.
 fn payload(
     connection: &Connection,
     webhook: &Webhook,
     seq: u64,
 ) -> Result<Option<(Event, Option<Version>)>, StoreError> {
-    match events::one(connection, webhook.account, seq)? {
-        Some(event) => with_version(connection, webhook, event),
-        None => Ok(None),
-    }
-}
-
-/// An event with the version that the endpoint's format includes; `None` if that version was
-/// deleted.
-fn with_version(
-    connection: &Connection,
-    webhook: &Webhook,
-    event: Event,
-) -> Result<Option<(Event, Option<Version>)>, StoreError> {
-    match event.subject {
-        EventSubject::Template { id, version, .. }
-            if includes_version(webhook.format, event.kind) =>
-        {
-            let version = versions::even_if_deleted(connection, id, version)?;
-            Ok(version.map(|version| (event, Some(version))))
-        }
-        _ => Ok(Some((event, None))),
-    }
+    let Some(event) = events::one(connection, webhook.account, seq)? else { return Ok(None) };
+    let Some((id, number)) = included_version(webhook.format, &event) else {
+        return Ok(Some((event, None)));
+    };
+    let version = versions::even_if_deleted(connection, id, number)?;
+    Ok(version.map(|version| (event, Some(version))))
 }
 
 /// The end of the lease of the one delivery that probes an endpoint that is down. No other delivery
@@ -173,13 +154,7 @@ fn fan_out<'a>(
     while !fan_out.is_full()
         && let Some(row) = rows.next()?
     {
-        fan_out.add(PendingEvent {
-            seq: number(row, "seq")?,
-            kind: column(row, "type", |value: String| EventType::parse(&value))?,
-            template: number(row, "template_id")?,
-            status: row.get_ref("status")?.as_str().ok().and_then(Status::parse),
-            is_blocked: row.get("is_blocked")?,
-        });
+        fan_out.add(PendingEvent::from_row(row)?);
     }
     Ok(fan_out)
 }
