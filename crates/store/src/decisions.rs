@@ -1,8 +1,11 @@
 //! What both databases decide, as pure functions on loaded rows. A backend loads the rows, calls
 //! the decision, and writes its result.
 
+pub(crate) mod accounts;
 pub(crate) mod changes;
 pub(crate) mod create;
+pub(crate) mod credentials;
 pub(crate) mod events;
 pub(crate) mod limits;
+pub(crate) mod uploads;
 pub(crate) mod upsert;

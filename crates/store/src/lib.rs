@@ -3,7 +3,6 @@
 //! that it does not test is not guaranteed.
 
 mod clock_guard;
-mod credential_rotation;
 mod decisions;
 mod encoding;
 mod endpoint_health;
@@ -16,8 +15,10 @@ mod partial_file;
 pub mod postgres;
 mod records;
 pub mod restore;
+mod schema_policy;
 pub mod sqlite;
 mod store;
+mod stored_row;
 #[cfg(feature = "testing")]
 pub mod testing;
 
@@ -40,6 +41,7 @@ pub use records::{
     Feed, Idempotency, IdempotencyRecord, ListQuery, NameConflict, NameFilter, NewTemplate, Page,
     StoredTemplate, TemplateChange, TranslationGroup, UpsertOutcome, Version,
 };
+pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
 pub use store::{
     AccountStore, ChangeStore, ClockStore, CredentialStore, DeliveryStore, EventStore,

@@ -2,19 +2,13 @@
 //! the single row of `credential_epoch` first, so that what it checked stays true until it commits.
 
 use async_trait::async_trait;
-use galley_domain::{
-    id::{self, AccountId},
-    template::Review,
-};
+use galley_domain::id::{self, AccountId};
 use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::{
     PostgresStore,
-    columns::{
-        account_id, decode, get, key, millis, number, optional, optional_timestamp, timestamp,
-        without_nul,
-    },
+    columns::{account_id, get, key, millis, number, optional, without_nul},
     credentials,
     pool::{PgPools, Values},
     templates::ids_exhausted,
@@ -22,7 +16,11 @@ use super::{
 };
 use crate::{
     Account, AccountLimits, AccountStore, AddCredentialOutcome, AddPhoneOutcome,
-    CreateAccountOutcome, NewAccount, NewCredential, StoreError,
+    CreateAccountOutcome, NewAccount, StoreError,
+    decisions::{
+        self,
+        accounts::{COLUMNS, ExistingAccounts, owned_phone, refusal},
+    },
 };
 
 #[async_trait]
@@ -80,7 +78,7 @@ pub(super) async fn create(
     new: &NewAccount,
 ) -> Result<CreateAccountOutcome, StoreError> {
     credentials::lock_epoch(transaction).await?;
-    if let Some(refusal) = refusal(transaction, new).await? {
+    if let Some(refusal) = refusal(new, &existing(transaction, new).await?) {
         return Ok(refusal);
     }
     let last = transaction.query_one("SELECT coalesce(max(id), 0) FROM account", &[]).await?;
@@ -114,38 +112,28 @@ pub(super) async fn create(
     Ok(CreateAccountOutcome::Created(id, ids))
 }
 
-async fn refusal(
+/// What the store already has of a new account.
+async fn existing(
     transaction: &Transaction,
     new: &NewAccount,
-) -> Result<Option<CreateAccountOutcome>, StoreError> {
-    let any_account = "SELECT 1 FROM account LIMIT 1";
-    if new.only_if_first && transaction.query_one(any_account, &[]).await?.is_some() {
-        return Ok(Some(CreateAccountOutcome::NotFirst));
+) -> Result<ExistingAccounts, StoreError> {
+    let statement = "SELECT EXISTS (SELECT 1 FROM account) AS has_accounts, \
+                     EXISTS (SELECT 1 FROM account WHERE name = $1) AS has_name, \
+                     ARRAY(SELECT id FROM phone WHERE id = ANY($2)) AS phones";
+    let Some(row) = transaction.query_one(statement, &[&new.name, &new.phones]).await? else {
+        return Ok(ExistingAccounts::default());
+    };
+    let mut secrets = Vec::with_capacity(new.credentials.len());
+    for credential in &new.credentials {
+        secrets.push(credentials::is_in_use(transaction, credential).await?);
     }
-    let by_name = "SELECT 1 FROM account WHERE name = $1";
-    if transaction.query_one(by_name, &[&new.name]).await?.is_some() {
-        return Ok(Some(CreateAccountOutcome::NameTaken));
-    }
-    for phone in &new.phones {
-        let by_id = "SELECT 1 FROM phone WHERE id = $1";
-        if transaction.query_one(by_id, &[phone]).await?.is_some() {
-            return Ok(Some(CreateAccountOutcome::PhoneTaken(phone.clone())));
-        }
-    }
-    for (index, credential) in new.credentials.iter().enumerate() {
-        let is_same =
-            |other: &NewCredential| other.kind == credential.kind && other.hash == credential.hash;
-        if new.credentials[..index].iter().any(is_same)
-            || credentials::is_in_use(transaction, credential).await?
-        {
-            return Ok(Some(CreateAccountOutcome::SecretTaken(credential.kind)));
-        }
-    }
-    Ok(None)
+    Ok(ExistingAccounts {
+        has_accounts: get(&row, "has_accounts")?,
+        has_name: get(&row, "has_name")?,
+        phones: get(&row, "phones")?,
+        secrets,
+    })
 }
-
-const COLUMNS: &str = "id, name, rulebook, review, takes_any_phone, created_at, disabled_at, \
-     template_limit";
 
 pub(super) async fn all(pools: &PgPools) -> Result<Vec<Account>, StoreError> {
     let statement = format!("SELECT {COLUMNS} FROM account ORDER BY id");
@@ -160,16 +148,7 @@ pub(super) async fn one(pools: &PgPools, id: AccountId) -> Result<Option<Account
 }
 
 fn account(row: &Row) -> Result<Account, StoreError> {
-    Ok(Account {
-        id: account_id(row, "id")?,
-        name: get(row, "name")?,
-        rulebook: get(row, "rulebook")?,
-        review: decode(row, "review", |text: String| Review::parse(&text))?,
-        takes_any_phone: get(row, "takes_any_phone")?,
-        created_at: timestamp(row, "created_at")?,
-        disabled_at: optional_timestamp(row, "disabled_at")?,
-        limits: limits(row)?,
-    })
+    decisions::accounts::account(row, limits(row)?)
 }
 
 /// The limits of the account, if it has any.
@@ -221,8 +200,7 @@ pub(super) async fn add_phone(
     let Some(row) = transaction.query_one(OWNER, &[&phone]).await? else {
         return Ok(AddPhoneOutcome::NoAccount);
     };
-    let is_own = account_id(&row, "account_id")? == account;
-    Ok(if is_own { AddPhoneOutcome::AlreadyOwned } else { AddPhoneOutcome::OwnedByOther })
+    Ok(owned_phone(account_id(&row, "account_id")?, account))
 }
 
 const OWNER: &str = "SELECT account_id FROM phone WHERE id = $1";

@@ -4,20 +4,18 @@
 use async_trait::async_trait;
 use galley_domain::{id::AccountId, template::lifecycle::EventType};
 use jiff::Timestamp;
-use tokio_postgres::Row;
 
 use super::{
     PostgresStore,
-    columns::{
-        account_id, actor, actor_key, category, decode, get, key, millis, number, status,
-        template_id, timestamp, webhook_id,
-    },
+    columns::{account_id, actor_key, get, key, millis, number},
     pool::{PgPools, Values},
     transaction::Transaction,
 };
+pub(super) use crate::decisions::events::NewEvent;
 use crate::{
-    Actor, Event, EventNotifier, EventStore, EventSubject, Feed, StoreError, Webhook,
-    decisions::events::NewEvent, encoding::origin,
+    Actor, Event, EventNotifier, EventStore, Feed, StoreError, Webhook,
+    decisions::events::{event, feed},
+    encoding::origin,
 };
 
 #[async_trait]
@@ -127,13 +125,7 @@ pub(super) async fn page(
             events.push(event(row)?);
         }
     }
-    let Some(after) = after else { return Ok(Feed::Events(events)) };
-    let next = events.first().map_or(newest + 1, |first| first.seq);
-    Ok(match after.saturating_add(1) {
-        expected if expected < next => Feed::Expired(next),
-        expected if expected > next => Feed::CursorAhead(next - 1),
-        _ => Feed::Events(events),
-    })
+    Ok(feed(after, events, newest))
 }
 
 /// One event, inside a transaction.
@@ -177,28 +169,4 @@ pub(super) async fn oldest(
                      (SELECT last_seq + 1 FROM account WHERE id = $1), 1)";
     let row = transaction.query_one(statement, &[&key(account.get())]).await?;
     row.map_or(Ok(1), |row| number(&row, 0))
-}
-
-fn event(row: &Row) -> Result<Event, StoreError> {
-    let kind = decode(row, "type", |text: String| EventType::parse(&text))?;
-    let subject = if kind == EventType::WebhookDisabled {
-        EventSubject::Webhook { id: webhook_id(row, "webhook_id")?, origin: get(row, "origin")? }
-    } else {
-        EventSubject::Template {
-            id: template_id(row, "template_id")?,
-            version: number(row, "version")?,
-            name: get(row, "name")?,
-            language: get(row, "language")?,
-            category: category(row, "category")?,
-            status: status(row, "status")?,
-        }
-    };
-    Ok(Event {
-        seq: number(row, "seq")?,
-        kind,
-        subject,
-        at: timestamp(row, "at")?,
-        actor: actor(row, "actor")?,
-        reason: get(row, "reason")?,
-    })
 }

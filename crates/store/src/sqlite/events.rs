@@ -12,16 +12,15 @@ use rusqlite::{
 use super::{
     SqliteStore,
     checksum::{self, Checksum, event_checksum, template_checksum},
-    columns::{
-        actor, actor_key, category, column, key, millis, number, status, template_id, timestamp,
-        webhook_id,
-    },
+    columns::{actor_key, key, millis, number},
     retention,
     writer::Batch,
 };
+pub(super) use crate::decisions::events::NewEvent;
 use crate::{
-    Actor, Event, EventNotifier, EventStore, EventSubject, Feed, StoreError, Webhook,
-    decisions::events::NewEvent, encoding::origin,
+    Actor, Event, EventNotifier, EventStore, Feed, StoreError, Webhook,
+    decisions::events::{self, feed},
+    encoding::origin,
 };
 
 #[async_trait]
@@ -150,16 +149,7 @@ pub(super) fn page(
     while let Some(row) = rows.next()? {
         events.push(event(row)?);
     }
-    let Some(after) = after else { return Ok(Feed::Events(events)) };
-    let next = match events.first() {
-        Some(first) => first.seq,
-        None => newest(&snapshot, account)? + 1,
-    };
-    Ok(match after.saturating_add(1) {
-        expected if expected < next => Feed::Expired(next),
-        expected if expected > next => Feed::CursorAhead(next - 1),
-        _ => Feed::Events(events),
-    })
+    Ok(feed(after, events, newest(&snapshot, account)?))
 }
 
 pub(super) fn one(
@@ -199,25 +189,5 @@ fn event(row: &Row<'_>) -> Result<Event, StoreError> {
     if is_template_intact == Some(false) {
         return Err(checksum::damaged("template", row.get::<_, i64>("template_id")?));
     }
-    let kind = column(row, "type", |value: String| EventType::parse(&value))?;
-    let subject = if kind == EventType::WebhookDisabled {
-        EventSubject::Webhook { id: webhook_id(row, "webhook_id")?, origin: row.get("origin")? }
-    } else {
-        EventSubject::Template {
-            id: template_id(row, "template_id")?,
-            version: number(row, "version")?,
-            name: row.get("name")?,
-            language: row.get("language")?,
-            category: category(row, "category")?,
-            status: status(row, "status")?,
-        }
-    };
-    Ok(Event {
-        seq: number(row, "seq")?,
-        kind,
-        subject,
-        at: timestamp(row, "at")?,
-        actor: actor(row, "actor")?,
-        reason: row.get("reason")?,
-    })
+    events::event(row)
 }
