@@ -9,3 +9,4 @@ pub(crate) mod events;
 pub(crate) mod limits;
 pub(crate) mod uploads;
 pub(crate) mod upsert;
+pub(crate) mod versions;
