@@ -11,4 +11,5 @@ pub(crate) mod events;
 pub(crate) mod limits;
 pub(crate) mod uploads;
 pub(crate) mod upsert;
+pub(crate) mod versions;
 pub(crate) mod webhooks;

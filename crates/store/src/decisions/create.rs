@@ -9,7 +9,10 @@ use galley_domain::{
 };
 
 use super::events::NewEvent;
-use crate::{CreateOutcome, CreatedTemplate, IdempotencyRecord, NameConflict, NewTemplate};
+use crate::{
+    CreateOutcome, CreatedTemplate, IdempotencyRecord, NameConflict, NewTemplate, StoreError,
+    stored_row::StoredRow,
+};
 
 impl IdempotencyRecord {
     /// The outcome of another request with the same key and this payload.
@@ -30,6 +33,11 @@ pub(crate) struct KeyOwner {
 }
 
 impl KeyOwner {
+    /// The template in a row with its id and account.
+    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
+        Ok(Self { id: row.template_id("id")?, account: row.account_id("account_id")? })
+    }
+
     /// The conflict as reported to an account. Only the template's own account learns its id.
     pub(crate) fn conflict_for(self, account: AccountId) -> NameConflict {
         NameConflict { existing_id: (self.account == account).then_some(self.id) }

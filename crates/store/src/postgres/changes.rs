@@ -6,6 +6,7 @@ mod deletions;
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
+    rulebook::Category,
     template::{
         Review,
         edit::Edit,
@@ -166,7 +167,7 @@ async fn write_version(
         &next.newest_status.as_str(),
         &next.approved_version.map(key),
         &planned.category.as_str(),
-        &planned.previous_category().map(|category| category.as_str()),
+        &planned.previous_category().map(Category::as_str),
         &content.as_deref(),
         &millis(change.at),
         &actor_key(change.actor),

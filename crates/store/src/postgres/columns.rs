@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use tokio_postgres::{Row, row::RowIndex, types::FromSqlOwned};
 
 use crate::{
-    Actor, StoreError,
+    StoreError,
     stored_row::{StoredRow, StoredValue},
 };
 
@@ -140,10 +140,6 @@ pub(super) fn status(
     name: impl RowIndex + Display + Copy,
 ) -> Result<Status, StoreError> {
     decode(row, name, |text: String| Status::parse(&text))
-}
-
-pub(super) fn actor(row: &Row, name: impl RowIndex + Display + Copy) -> Result<Actor, StoreError> {
-    decode(row, name, crate::encoding::actor_from_key)
 }
 
 /// A 16-byte hash.

@@ -17,9 +17,7 @@ use tokio_postgres::Row;
 
 use super::{
     PostgresStore,
-    columns::{
-        account_id, category, decode, get, key, number, optional, status, template_id, timestamp,
-    },
+    columns::{category, decode, get, key, number, optional, status, template_id, timestamp},
     pool::{PgPools, Values},
     transaction::{Transaction, transact},
     translations, versions,
@@ -211,13 +209,9 @@ pub(super) async fn name_conflict(
     unique_key: [u8; 16],
 ) -> Result<Option<NameConflict>, StoreError> {
     let statement = "SELECT id, account_id FROM template WHERE claim = $1";
-    let Some(row) = pools.read_one(statement, &[&&unique_key[..]]).await? else { return Ok(None) };
-    Ok(Some(key_owner(&row)?.conflict_for(account)))
-}
-
-/// The template in a row with id and account.
-pub(super) fn key_owner(row: &Row) -> Result<KeyOwner, StoreError> {
-    Ok(KeyOwner { id: template_id(row, "id")?, account: account_id(row, "account_id")? })
+    let row = pools.read_one(statement, &[&&unique_key[..]]).await?;
+    let owner = row.as_ref().map(KeyOwner::read).transpose()?;
+    Ok(owner.map(|owner| owner.conflict_for(account)))
 }
 
 /// The oldest other template of the account with this text.

@@ -6,6 +6,7 @@ mod deletions;
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
+    rulebook::Category,
     template::{
         Review,
         edit::Edit,
@@ -163,7 +164,7 @@ fn write_version(
         planned.next.newest_status.as_str(),
         planned.next.approved_version.map(key),
         planned.category.as_str(),
-        planned.previous_category().map(|category| category.as_str()),
+        planned.previous_category().map(Category::as_str),
         content.as_deref(),
         millis(change.at),
         actor_key(change.actor),

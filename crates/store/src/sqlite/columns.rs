@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use rusqlite::{Row, RowIndex, types::FromSql};
 
 use crate::{
-    Actor, StoreError,
+    StoreError,
     stored_row::{StoredRow, StoredValue},
 };
 
@@ -128,8 +128,4 @@ pub(super) fn category(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Cat
 
 pub(super) fn status(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Status, StoreError> {
     text(row, name, Status::parse)
-}
-
-pub(super) fn actor(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Actor, StoreError> {
-    column(row, name, crate::encoding::actor_from_key)
 }

@@ -21,7 +21,7 @@ pub(super) use self::create::{Prepared, Statements, create};
 use super::{
     SqliteStore,
     checksum::{self, template_checksum, template_columns},
-    columns::{account_id, category, key, number, optional, status, template_id, timestamp},
+    columns::{category, key, number, optional, status, template_id, timestamp},
     idempotency, translations, versions,
 };
 use crate::{
@@ -129,9 +129,8 @@ pub(super) fn name_conflict(
     let mut query =
         connection.prepare_cached("SELECT id, account_id FROM template WHERE claim = ?1")?;
     let mut rows = query.query([unique_key])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    let owner = KeyOwner { id: template_id(row, "id")?, account: account_id(row, "account_id")? };
-    Ok(Some(owner.conflict_for(account)))
+    let owner = rows.next()?.map(KeyOwner::read).transpose()?;
+    Ok(owner.map(|owner| owner.conflict_for(account)))
 }
 
 /// One template with its newest version; deleted templates are not found.

@@ -42,11 +42,11 @@ impl Siblings {
 
 /// Plans the new version of a template, or refuses it. `restored` is the stored version that the
 /// edit restores.
-pub(crate) fn plan_edit<'e>(
+pub(crate) fn plan_edit(
     mut planned: Planned,
-    edit: &'e Edit,
+    edit: &Edit,
     restored: Option<Version>,
-) -> Result<PlannedEdit<'e>, ChangeOutcome> {
+) -> Result<PlannedEdit<'_>, ChangeOutcome> {
     let old = planned.category;
     let (content, category) = match edit {
         Edit::Replace { content, category } => {

@@ -19,7 +19,7 @@ use crate::{
         create_queue::PendingCreate,
         errors, limits,
         pool::{CopySink, PgConnection, Values},
-        templates::{key_owner, record_of},
+        templates::record_of,
     },
 };
 
@@ -174,7 +174,7 @@ impl ExistingState {
         let oldest = idempotency_cutoff(at);
         let mut existing = Self::default();
         for row in owners {
-            existing.key_owners.insert(hash(row, "claim")?, key_owner(row)?);
+            existing.key_owners.insert(hash(row, "claim")?, KeyOwner::read(row)?);
         }
         for row in records {
             let created_at: i64 = get(row, "created_at")?;
