@@ -28,13 +28,16 @@ use galley_store::{
 pub(crate) use clock::TestClock;
 pub(crate) use response::{TestResponse, json_of};
 
+/// Puts a store between the service and the real store.
+type WrapStore = Box<dyn FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send>;
+
 /// What a test service consists of, apart from its accounts.
 pub(crate) struct ServiceBuilder {
     limits: Limits,
     clock: TestClock,
     webhooks: WebhookContext,
     public_url: &'static str,
-    wrap: Box<dyn FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send>,
+    wrap: WrapStore,
 }
 
 impl ServiceBuilder {

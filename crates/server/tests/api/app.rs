@@ -74,7 +74,7 @@ impl TestApp {
         token: &str,
         review: Review,
     ) {
-        let account = TestAccount { phones, key, token, review, ..TestAccount::named(name) };
+        let account = TestAccount { review, phones, key, token, ..TestAccount::named(name) };
         self.0.account(account).await;
     }
 

@@ -26,14 +26,14 @@ pub(crate) struct Service {
     pub(crate) shop: AccountId,
     pub(crate) stranger: AccountId,
     pub(crate) other: AccountId,
-    service: TestService,
+    inner: TestService,
 }
 
 impl Deref for Service {
     type Target = TestService;
 
     fn deref(&self) -> &TestService {
-        &self.service
+        &self.inner
     }
 }
 
@@ -63,7 +63,7 @@ impl Service {
         let shop = account(TOKEN, &WHATSAPP).await;
         let stranger = account(STRANGER, &WHATSAPP).await;
         let other = account(OTHER, &V1).await;
-        Self { shop, stranger, other, service }
+        Self { shop, stranger, other, inner: service }
     }
 
     /// Sends a request of the shop, with its token in the header.
@@ -114,7 +114,7 @@ impl Service {
 
     /// Stops the service and returns its access log.
     pub(crate) fn into_log(self) -> String {
-        self.service.into_log()
+        self.inner.into_log()
     }
 }
 

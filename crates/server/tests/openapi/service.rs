@@ -29,7 +29,7 @@ pub(crate) const MANUAL_REVIEW: Account = Account("2222");
 pub(crate) const SHOP: Account = Account("3333");
 
 pub(crate) struct Service {
-    service: TestService,
+    inner: TestService,
     shop: AccountId,
     templates: AtomicU64,
 }
@@ -51,7 +51,7 @@ impl Service {
         service.account(manual).await;
         let shop = TestAccount { rulebook: &WHATSAPP, ..SHOP.details() };
         let shop = service.account(shop).await;
-        Self { service, shop, templates: AtomicU64::new(0) }
+        Self { inner: service, shop, templates: AtomicU64::new(0) }
     }
 
     /// Sends a request as an account, with an optional header.
@@ -71,7 +71,7 @@ impl Service {
             request = request.header(name, value);
         }
         let body = body.map_or(Body::empty(), |body| Body::from(body.to_string()));
-        self.service.handle(request.body(body).unwrap()).await
+        self.inner.handle(request.body(body).unwrap()).await
     }
 
     /// Reads a public path.
@@ -160,7 +160,7 @@ impl Service {
         let request = Request::builder().method(Method::POST).uri(upload);
         let request = request.header(header::AUTHORIZATION, format!("Bearer {}", SHOP.0));
         let picture = Body::from(&b"\x89PNG\r\n\x1a\n"[..]);
-        let sent = self.service.handle(request.body(picture).unwrap()).await;
+        let sent = self.inner.handle(request.body(picture).unwrap()).await;
         let handle = json_of(sent).await["h"].as_str().unwrap().to_owned();
         format!("/media/{}", handle.strip_prefix("4::galley.").unwrap())
     }
