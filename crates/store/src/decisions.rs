@@ -2,6 +2,7 @@
 //! the decision, and writes its result.
 
 pub(crate) mod accounts;
+mod clock_guard;
 pub(crate) mod credentials;
 pub(crate) mod events;
 pub(crate) mod uploads;
