@@ -13,8 +13,6 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{StoreError, encoding::millis, stored_row::StoredRow};
-
 /// Longest time between two observations that is not a jump.
 const MAX_STEP: SignedDuration = SignedDuration::from_hours(1);
 
@@ -52,19 +50,6 @@ pub(crate) struct ObservedTime {
     pub(crate) at: Timestamp,
     /// For how long the clock has continued up to it; 0 for the trusted time.
     pub(crate) observed: SignedDuration,
-}
-
-impl ObservedTime {
-    /// The time in a row.
-    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
-        let observed = SignedDuration::from_millis(row.value("observed_ms")?);
-        Ok(Self { at: row.timestamp("at")?, observed })
-    }
-
-    /// The columns `at` and `observed_ms` of its row.
-    pub(crate) fn stored(self) -> (i64, i64) {
-        (millis(self.at), i64::try_from(self.observed.as_millis()).unwrap_or(i64::MAX))
-    }
 }
 
 /// The stored state.
