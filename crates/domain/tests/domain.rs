@@ -1,5 +1,5 @@
-//! The tests of the domain's public interface, in one executable: linking takes longer than running
-//! them. `cargo test -p galley-domain --test domain render::` runs one module.
+//! The tests of the domain's public interface, in one executable, because each is linked on its
+//! own. `cargo test -p galley-domain --test domain render::` runs one module.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 

@@ -1,4 +1,4 @@
-//! The tests of the server's public interface, in one executable: linking takes longer than running
+//! The tests of the server's public interface, in one executable, because each is linked on its
 //! most of them. `cargo test -p galley-server --test server graph::` runs one module.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]

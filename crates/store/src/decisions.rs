@@ -3,6 +3,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod changes;
+mod clock_guard;
 pub(crate) mod create;
 pub(crate) mod credentials;
 pub(crate) mod deliveries;
