@@ -1,5 +1,5 @@
 //! The tests of the server's public interface, in one executable, because each is linked on its
-//! most of them. `cargo test -p galley-server --test server graph::` runs one module.
+//! own. `cargo test -p galley-server --test server graph::` runs one module.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
