@@ -1,5 +1,5 @@
-//! What both databases decide, as pure functions on loaded rows. A backend loads the rows, calls
-//! the decision, and writes its result.
+//! What both databases decide, as pure functions on loaded rows, and how these rows are decoded. A
+//! backend loads the rows, calls the decision, and writes its result.
 
 pub(crate) mod accounts;
 pub(crate) mod changes;

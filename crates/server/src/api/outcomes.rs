@@ -1,5 +1,5 @@
-//! The one mapping from outcomes of the store to problems. The Graph surface rewords some of these
-//! problems, but maps no outcome itself.
+//! Maps refused creates and changes of templates to problems, for both surfaces. The Graph surface
+//! rewords some of these problems.
 
 use galley_store::{ChangeOutcome, CreateOutcome, CreatedTemplate, StoredTemplate};
 

@@ -40,7 +40,7 @@ const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 const POLL_INTERVAL_FACTOR: u32 = 9;
 
 /// The value of the metric label `worker` for panics in the tasks of the scheduler: the task of an
-/// endpoint, or one attempt. The scheduler starts another one, so it does not end itself.
+/// endpoint, or one attempt. It is not the scheduler's own label, because the scheduler goes on.
 const DELIVERY_TASK: &str = "delivery_task";
 
 /// Delivers due events until the service drains, then finishes the running deliveries.

@@ -1,4 +1,4 @@
-//! Accounts: whether a new one conflicts with those that exist, and what their rows say.
+//! Accounts: whether a new one conflicts with those that exist, and how their rows are decoded.
 
 use galley_domain::{id::AccountId, template::Review};
 

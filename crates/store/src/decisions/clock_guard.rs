@@ -1,4 +1,4 @@
-//! What the rows of the clock guard say.
+//! Decodes the rows of the clock guard.
 
 use jiff::SignedDuration;
 

@@ -1,4 +1,4 @@
-//! Credentials: whether one can be rotated, when both expire then, and what their rows say.
+//! Credentials: whether one can be rotated, when both expire then, and how their rows are decoded.
 
 use galley_domain::{account::Scopes, id::AccountId};
 use jiff::Timestamp;

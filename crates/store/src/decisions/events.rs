@@ -1,4 +1,4 @@
-//! The event feed: what a cursor can still read, and what an event's row says.
+//! The event feed: what a cursor can still read, and how an event's row is decoded.
 
 use galley_domain::{
     id::{AccountId, TemplateId},

@@ -1,4 +1,4 @@
-//! What a version's row says.
+//! Decodes the rows of versions.
 
 use galley_domain::rulebook::Category;
 

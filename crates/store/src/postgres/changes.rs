@@ -1,5 +1,5 @@
-//! Edits, reviews and deletes, as SQL. Each locks its account, reads the template, asks the decision,
-//! and writes what it planned.
+//! Edits, reviews and deletes, as SQL. Each locks its account, reads the template, calls the
+//! decision, and writes the plan.
 
 mod deletions;
 

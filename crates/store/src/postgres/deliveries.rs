@@ -61,11 +61,10 @@ impl DeliveryStore for PostgresStore {
         lease_until: Timestamp,
     ) -> Result<DeliveryLease, StoreError> {
         let (webhook, now, limit) = (key(id.get()), millis(at), i64::from(MAX_FAN_OUT_EVENTS));
-        let first_due = leases::first_due();
         let reads: &[Query<'_>] = &[
             (webhooks::LOCK, &[&webhook]),
             (leases::ENDPOINT, &[&webhook, &now, &PROBED_FROM]),
-            (&first_due, &[&webhook, &now]),
+            (&leases::FIRST_DUE, &[&webhook, &now]),
             (leases::PENDING, &[&webhook, &now, &limit]),
         ];
         transact!(self, reads, tx, rows => lease(tx, rows, at, lease_until))

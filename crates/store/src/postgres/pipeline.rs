@@ -28,7 +28,7 @@ pub(super) struct DeferredWrite {
 
 impl DeferredWrite {
     /// The statement and its borrowed parameters.
-    pub(super) fn values(&self) -> (&'static str, Vec<&(dyn ToSql + Sync)>) {
+    pub(super) fn as_query(&self) -> (&'static str, Vec<&(dyn ToSql + Sync)>) {
         (self.statement, self.values.iter().map(|it| &**it as &(dyn ToSql + Sync)).collect())
     }
 }
@@ -53,7 +53,7 @@ impl<'a> PreparedPipeline<'a> {
     }
 
     /// Runs the statements in order; returns the rows of each, or the error of the first that
-    /// failed. The server refuses the statements after that one.
+    /// failed. In a transaction, the server refuses the statements after that one.
     pub(super) async fn run(&self) -> Result<Vec<Vec<Row>>, StoreError> {
         let runs = self
             .statements

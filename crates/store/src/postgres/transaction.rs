@@ -202,7 +202,7 @@ impl Transaction {
             let statement = "UPDATE account SET last_seq = $2 WHERE id = $1";
             self.defer(statement, owned![key(account.get()), key(*seq)]);
         }
-        let writes: Vec<_> = self.deferred.iter().map(DeferredWrite::values).collect();
+        let writes: Vec<_> = self.deferred.iter().map(DeferredWrite::as_query).collect();
         let writes: Vec<Query<'_>> = writes.iter().map(|(write, it)| (*write, &**it)).collect();
         let writes = match PreparedPipeline::prepare(&self.connection, &writes).await {
             Ok(writes) => writes,
@@ -216,7 +216,8 @@ impl Transaction {
             writes.run(),
             self.connection.commit(),
         );
-        // After a write that failed, the commit rolled back.
+        // After a write that the server refused, the commit rolled back. The values of a deferred
+        // write always fit their statement, so that each one reaches the server.
         written.map_err(errors::beside_commit)?;
         committed?;
         Ok(newest)

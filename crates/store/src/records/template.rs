@@ -60,7 +60,7 @@ pub struct Idempotency {
     pub payload: [u8; 8],
 }
 
-/// The result of [`create_template`](crate::Store::create_template). Only `Created` changes the
+/// The result of [`create_template`](crate::TemplateStore::create_template). Only `Created` changes the
 /// store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CreateOutcome {
@@ -220,7 +220,7 @@ pub enum ChangeOutcome {
     InvalidTransition(InvalidTransition),
 }
 
-/// The result of [`upsert_templates`](crate::Store::upsert_templates). Only `Done` changes the
+/// The result of [`upsert_templates`](crate::ChangeStore::upsert_templates). Only `Done` changes the
 /// store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpsertOutcome {

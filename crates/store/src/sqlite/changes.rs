@@ -1,5 +1,5 @@
 //! SQL for edits, reviews and deletions. Each of them reads the template in the transaction that changes
-//! it, asks the decision, and writes what it planned.
+//! it, calls the decision, and writes the plan.
 
 mod deletions;
 

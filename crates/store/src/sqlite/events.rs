@@ -149,7 +149,11 @@ pub(super) fn page(
     while let Some(row) = rows.next()? {
         events.push(event(row)?);
     }
-    Ok(feed(after, events, newest(&snapshot, account)?))
+    let newest = match events.last() {
+        Some(event) => event.seq,
+        None => newest(&snapshot, account)?,
+    };
+    Ok(feed(after, events, newest))
 }
 
 pub(super) fn one(

@@ -65,7 +65,8 @@ pub(crate) fn plan_edit(
 }
 
 impl PlannedEdit<'_> {
-    /// Whether [`category_refusal`](Self::category_refusal) is to be asked.
+    /// Whether the edit changes the category. If so, the backend calls
+    /// [`category_refusal`](Self::category_refusal).
     pub(crate) fn changes_category(&self) -> bool {
         self.planned.previous_category().is_some()
     }

@@ -1,4 +1,4 @@
-//! Decisions about templates that no database has to be asked for.
+//! Tests of the decisions about templates that need no database.
 
 use galley_domain::{
     id::{AccountId, TemplateId},

@@ -1,6 +1,8 @@
 //! Leases deliveries, and creates them from new events. The first round trip reads all that the
 //! decision needs, and the last one writes its result with the commit.
 
+use std::sync::LazyLock;
+
 use galley_domain::id::{TemplateId, WebhookId};
 use jiff::Timestamp;
 use tokio_postgres::Row;
@@ -45,7 +47,7 @@ macro_rules! due {
 }
 
 /// The first due delivery with its event, if that is still stored.
-pub(super) fn first_due() -> String {
+pub(super) static FIRST_DUE: LazyLock<String> = LazyLock::new(|| {
     format!(
         "SELECT due.seq AS due_seq, due.attempts, due.template_id AS due_template, found.* \
          FROM ({}) AS due JOIN webhook w ON w.id = due.webhook_id \
@@ -54,7 +56,7 @@ pub(super) fn first_due() -> String {
         due!(),
         events::EVENT
     )
-}
+});
 
 /// The first `$3` events after the endpoint's cursor, unless a delivery is due.
 pub(super) const PENDING: &str = concat!(
@@ -124,7 +126,7 @@ async fn lease_next(
     let mut cursor = webhook.cursor;
     let candidate = match due.first() {
         Some(row) => Some(due_candidate(transaction, &webhook, row).await?),
-        None if pending.is_empty() => None,
+        None if cursor >= newest => None,
         None => {
             let fan_out = fan_out(&webhook, &pending, now)?;
             cursor = fan_out.cursor(newest);
