@@ -22,7 +22,7 @@ use super::{
     lingering_close::{TrackedBody, discard_request_body},
     tracked_io::TrackedIo,
 };
-use crate::{Galley, limits::Limits};
+use crate::{Galley, app::App, limits::Limits};
 
 /// Maximum size of a request header. It bounds the memory that an unauthenticated client can use.
 const MAX_HEADER_BYTES: usize = 96 * 1_024;
@@ -106,12 +106,17 @@ async fn serve_listener(
             next = next => next,
             () = &mut ending => break,
         };
-        let Ok((stream, connection)) = accepted else {
-            // Most likely the process is out of file descriptors: close an idle connection.
-            tracing::warn!("a connection could not be accepted");
-            connections.evict_longest_idle();
-            tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
-            continue;
+        let (stream, connection) = match accepted {
+            Ok(accepted) => accepted,
+            // The client left before its connection was accepted.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+            Err(error) => {
+                // Most likely the process is out of file descriptors: close an idle connection.
+                tracing::warn!(%error, "cannot accept a connection; raise the limit of open files");
+                connections.evict_longest_idle();
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
+                continue;
+            }
         };
         tokio::spawn(handle_connection(galley.clone(), stream, connection));
     }
@@ -126,7 +131,7 @@ async fn serve_listener(
 /// rest is read and discarded, unless the server is shutting down.
 async fn handle_connection(galley: Galley, stream: TcpStream, connection: OpenConnection) {
     let app = galley.app().clone();
-    app.metrics().connections.inc();
+    let _counted = CountedConnection::new(&app);
     let _ = stream.set_nodelay(true);
     let mut stream = TokioIo::new(stream);
     let activity = &connection.activity;
@@ -138,14 +143,32 @@ async fn handle_connection(galley: Galley, stream: TcpStream, connection: OpenCo
             // The response was sent: the connection can be evicted like an idle one.
             activity.enter(Phase::Idle);
             activity.set_writing(false);
-            tokio::select! {
-                () = discard => {}
-                () = poll_until_closed(activity, app.limits()) => {}
+            let closed = tokio::select! {
+                () = discard => None,
+                request = poll_until_closed(activity, app.limits()) => Some(request),
+            };
+            if closed == Some(CloseRequest::Evict) {
+                app.metrics().record_closed_connection(CloseReason::Evicted.as_str());
             }
         }
         None => {}
     }
-    app.metrics().connections.dec();
+}
+
+/// An open connection in the metrics. Dropping it counts the connection out, even after a panic.
+struct CountedConnection<'a>(&'a App);
+
+impl<'a> CountedConnection<'a> {
+    fn new(app: &'a App) -> Self {
+        app.metrics().connections.inc();
+        Self(app)
+    }
+}
+
+impl Drop for CountedConnection<'_> {
+    fn drop(&mut self) {
+        self.0.metrics().connections.dec();
+    }
 }
 
 /// Processes a request, or refuses it if its end is ambiguous.
@@ -170,12 +193,12 @@ async fn respond(
 }
 
 /// Counts how long a connection has been idle, until it is asked to close.
-async fn poll_until_closed(activity: &ConnectionActivity, limits: &Limits) {
+async fn poll_until_closed(activity: &ConnectionActivity, limits: &Limits) -> CloseRequest {
     let mut close = pin!(activity.close_requested());
     let mut poll = tokio::time::interval(poll_interval(limits));
     loop {
         tokio::select! {
-            _ = &mut close => return,
+            request = &mut close => return request,
             _ = poll.tick() => { activity.poll_deadlines(limits); }
         }
     }
