@@ -161,7 +161,7 @@ with_faults! {
     ChangeStore {
         edit_template(change: TemplateChange, edit: Edit) -> ChangeOutcome;
         review_template(change: TemplateChange, trigger: Trigger, reason: Option<String>) -> ChangeOutcome;
-        upsert_templates(news: Vec<NewTemplate>) -> UpsertOutcome;
+        upsert_templates(templates: Vec<NewTemplate>) -> UpsertOutcome;
         delete_template(change: TemplateChange) -> ChangeOutcome;
         delete_translations<'name>(
             account: AccountId, name: &'name str, review: Review, actor: Actor, at: Timestamp

@@ -195,6 +195,7 @@ macro_rules! conformance {
             }
             accounts {
                 an_account_is_created_completely_or_not_at_all,
+                a_phone_number_that_is_listed_twice_is_added_once,
                 the_first_account_is_created_once,
                 a_phone_number_has_one_owner,
                 a_disabled_account_has_the_time_it_was_disabled,

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     Attempt, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore, DueWebhooks,
     RecordAttemptOutcome, Replay, ReplayOutcome, StoreError,
-    decisions::deliveries::{EndpointWork, MAX_FAN_OUT_EVENTS, PROBED_FROM, delivery},
+    decisions::deliveries::{EndpointWork, MAX_FAN_OUT_EVENTS, MIN_FAILURES_TO_PROBE, delivery},
 };
 
 #[async_trait]
@@ -63,7 +63,7 @@ impl DeliveryStore for PostgresStore {
         let (webhook, now, limit) = (key(id.get()), millis(at), i64::from(MAX_FAN_OUT_EVENTS));
         let reads: &[Query<'_>] = &[
             (webhooks::LOCK, &[&webhook]),
-            (leases::ENDPOINT, &[&webhook, &now, &PROBED_FROM]),
+            (leases::ENDPOINT, &[&webhook, &now, &MIN_FAILURES_TO_PROBE]),
             (&leases::FIRST_DUE, &[&webhook, &now]),
             (leases::PENDING, &[&webhook, &now, &limit]),
         ];

@@ -16,7 +16,7 @@ pub(super) use self::attempts::schedule_next;
 use self::{
     attempts::record,
     leases::lease,
-    replays::{first_to_replay, replay},
+    replays::{first_since, replay_event, replay_from},
 };
 use super::{
     SqliteStore,
@@ -44,14 +44,21 @@ impl DeliveryStore for SqliteStore {
         &self,
         account: AccountId,
         id: WebhookId,
-        what: Replay,
+        replay: Replay,
         at: Timestamp,
     ) -> Result<ReplayOutcome, StoreError> {
-        // Finding the first event since a timestamp can be slow, so the writer does not do it.
-        let first = self
-            .read_blocking(move |connection| first_to_replay(connection, account, what))
-            .await?;
-        self.writer.write(move |batch| replay(batch, account, id, what, first, at)).await
+        match replay {
+            Replay::One(seq) => {
+                self.writer.write(move |batch| replay_event(batch, account, id, seq, at)).await
+            }
+            Replay::Since(since) => {
+                // This search can be slow, so the writer does not do it.
+                let first = self
+                    .read_blocking(move |connection| first_since(connection, account, since))
+                    .await?;
+                self.writer.write(move |batch| replay_from(batch, account, id, first)).await
+            }
+        }
     }
 
     async fn due_webhooks(&self, at: Timestamp) -> Result<DueWebhooks, StoreError> {
