@@ -4,20 +4,26 @@
 const settings = document.getElementById("settings");
 const status = document.getElementById("status");
 
-/** The document with the entered values as defaults of the path parameters. */
-function withDefaults(description, values) {
-  const fill = (parameter) => {
-    const value = parameter.in === "path" && values.get(parameter.name);
-    if (value) {
-      parameter.example = value;
-      parameter.schema = { ...parameter.schema, default: value, example: value };
-    }
-  };
-  Object.values(description.components?.parameters ?? {}).forEach(fill);
-  for (const item of Object.values(description.paths)) {
-    (item.parameters ?? []).forEach(fill);
-    for (const operation of Object.values(item)) (operation.parameters ?? []).forEach(fill);
+/** Prepares a parameter for requests: entered values are filled in, examples of optional ones are only described. */
+function prepare(parameter, values) {
+  const value = parameter.in === "path" && values.get(parameter.name);
+  if (value) {
+    parameter.example = value;
+    parameter.schema = { ...parameter.schema, default: value, example: value };
+  } else if (!parameter.required && parameter.example !== undefined) {
+    parameter.description = `${parameter.description ?? ""}\n\nExample: \`${parameter.example}\``;
+    delete parameter.example;
   }
+}
+
+/** Prepares all parameters of an OpenAPI document. */
+function prepareAll(description, values) {
+  const lists = [Object.values(description.components?.parameters ?? {})];
+  for (const item of Object.values(description.paths)) {
+    lists.push(item.parameters ?? []);
+    for (const operation of Object.values(item)) lists.push(operation.parameters ?? []);
+  }
+  lists.flat().forEach((parameter) => prepare(parameter, values));
   return description;
 }
 
@@ -25,7 +31,7 @@ async function show() {
   const values = new FormData(settings);
   const response = await fetch(values.get("document"));
   if (!response.ok) throw new Error(`${values.get("document")} answers ${response.status}`);
-  const description = withDefaults(await response.json(), values);
+  const description = prepareAll(await response.json(), values);
   const schemes = Object.keys(description.components.securitySchemes ?? {});
   const token = values.get("token");
   const reference = SwaggerUIBundle({
