@@ -60,6 +60,7 @@ fn an_edit_is_validated_as_the_resulting_template() {
         &[
             "/category not-a-choice",
             "/components/0/text placeholder-name",
+            "/components/0/example required",
             "/components/1/text formatting",
         ],
     );

@@ -8,18 +8,24 @@ use crate::{
     document::text::{has_byte, is_separator, longer_than},
     rulebook::{ParameterFormat, StringFormat, StringRule},
     validation::{
-        formatting, languages, languages::whatsapp, placeholder_context, placeholders, timestamp,
+        formatting, languages,
+        languages::whatsapp,
+        placeholder_context,
+        placeholders::{self, PlaceholderCount},
+        timestamp,
     },
     violation::{Rule, Span, TextViolation, is_or_are, pluralized, truncated},
 };
 
-/// Checks a string against its rule. Returns the number of distinct placeholders, or `None` if
-/// there are none or some are invalid.
+/// How many characters of one text are reported for the same reason. No response lists more.
+const MAX_FINDINGS: usize = 100;
+
+/// Checks a string against its rule. Returns what is known about its placeholders.
 pub(crate) fn check(
     rule: &StringRule,
     text: &str,
     violations: &mut Vec<TextViolation>,
-) -> Option<usize> {
+) -> PlaceholderCount {
     check_in(ParameterFormat::Positional, rule, text, violations)
 }
 
@@ -29,13 +35,13 @@ pub(crate) fn check_in(
     rule: &StringRule,
     text: &str,
     violations: &mut Vec<TextViolation>,
-) -> Option<usize> {
+) -> PlaceholderCount {
     if text.trim_start().is_empty() {
         violations.push(
             TextViolation::new(Rule::Empty, "must not be empty or consist only of whitespace")
                 .hint("write something visible"),
         );
-        return None;
+        return PlaceholderCount::NONE;
     }
     // These formats imply a length, and their messages state it.
     let has_own_length = matches!(
@@ -55,77 +61,65 @@ pub(crate) fn check_in(
         let hint = format!("shorten it by {}", pluralized(length - max, "character"));
         let span = Span { start: max, end: length };
         violations.push(TextViolation::new(Rule::TooLong, message).hint(hint).at(span));
-        // Do not search a text of unlimited length for further violations.
-        return None;
+        // Do not search a text of unlimited length for further violations: which of them remain
+        // depends on how it is shortened.
+        return placeholders::unchecked(text);
     }
     check_control_characters(text, rule, violations);
     check_format(rule.format, format, text, violations)
 }
 
+/// Checks the format of a string and counts its placeholders.
 fn check_format(
     form: StringFormat,
     format: ParameterFormat,
     text: &str,
     violations: &mut Vec<TextViolation>,
-) -> Option<usize> {
+) -> PlaceholderCount {
     match form {
-        StringFormat::Free => None,
+        StringFormat::WithPlaceholders => return placeholders::numbered(text, violations),
+        StringFormat::UrlWithSuffix => return address::check_url_with_suffix(text, violations),
+        StringFormat::Link => return address::check_link(text, format, violations),
+        StringFormat::Headline => {
+            formatting::forbid(text, formatting::FORBIDDEN_IN_HEADERS, violations);
+            let count = placeholders::scan(text, format, violations);
+            placeholder_context::at_most_one(text, count, violations);
+            return count;
+        }
+        StringFormat::Message | StringFormat::CardMessage => {
+            let count = placeholders::scan(text, format, violations);
+            placeholder_context::edges(text, violations);
+            if form == StringFormat::Message {
+                placeholder_context::enough_words(text, count, violations);
+            }
+            return count;
+        }
+        StringFormat::Free => {}
         StringFormat::Name => check_name(text, violations),
         StringFormat::Language => languages::check(text, violations),
-        StringFormat::WithPlaceholders => placeholders::numbered(text, violations),
         StringFormat::WithoutPlaceholders => {
             placeholders::forbid(text, "placeholders are not allowed here", violations);
-            None
         }
         StringFormat::Url => {
             address::check_url(text, violations);
             placeholders::forbid(text, "placeholders are not allowed in this URL", violations);
-            None
-        }
-        StringFormat::UrlWithSuffix => {
-            let base = text.strip_suffix("{{1}}");
-            address::check_url(base.unwrap_or(text), violations);
-            let message = "a URL may contain a placeholder only as `{{1}}` at its very end";
-            placeholders::forbid(base.unwrap_or(text), message, violations);
-            base.is_some().then_some(1)
         }
         StringFormat::Phone => address::check_phone(text, violations),
         StringFormat::DialledPhone => address::check_whatsapp_phone(text, violations),
         StringFormat::Timestamp => timestamp::check(text, violations),
         StringFormat::Identifier => check_identifier(text, violations),
-        StringFormat::Locale => {
-            whatsapp::check(text, violations);
-            None
-        }
-        StringFormat::Headline => {
-            formatting::forbid(text, formatting::FORBIDDEN_IN_HEADERS, violations);
-            let count = placeholders::scan(text, format, violations);
-            placeholder_context::at_most_one(text, count, violations);
-            count
-        }
-        StringFormat::Message => {
-            let count = placeholders::scan(text, format, violations);
-            placeholder_context::edges(text, violations);
-            placeholder_context::enough_words(text, count, violations);
-            count
-        }
-        StringFormat::CardMessage => {
-            let count = placeholders::scan(text, format, violations);
-            placeholder_context::edges(text, violations);
-            count
-        }
+        StringFormat::Locale => whatsapp::check(text, violations),
         StringFormat::Plain | StringFormat::Label => {
             let is_label = form == StringFormat::Label;
             let forbidden = if is_label { formatting::FORBIDDEN_IN_LABELS } else { &[] };
             formatting::forbid(text, forbidden, violations);
             placeholders::forbid(text, "placeholders are not allowed here", violations);
-            None
         }
-        StringFormat::Link => address::check_link(text, format, violations),
         StringFormat::AndroidPackage => check_package(text, violations),
         StringFormat::SignatureHash => check_signature(text, violations),
         StringFormat::Secret => check_secret(text, violations),
     }
+    PlaceholderCount::NONE
 }
 
 /// Whether a string must be a single line and not even contain U+2028 or U+2029.
@@ -146,11 +140,12 @@ fn check_control_characters(text: &str, rule: &StringRule, violations: &mut Vec<
     if !has_byte(text, is_suspect) {
         return;
     }
-    if let Some((at, found)) = text.char_indices().find(|(_, found)| is_forbidden(*found)) {
+    let forbidden = text.chars().enumerate().filter(|(_, found)| is_forbidden(*found));
+    for (at, found) in forbidden.take(MAX_FINDINGS) {
         let code = u32::from(found);
         let what = if found.is_control() { "control character" } else { "line break" };
         let message = format!("contains the {what} U+{code:04X}");
-        let span = Span::of(text, at..at + found.len_utf8());
+        let span = Span { start: at, end: at + 1 };
         let hint = if multiline || !(matches!(found, '\n' | '\r' | '\t') || is_separator(found)) {
             "remove it"
         } else {
@@ -160,19 +155,18 @@ fn check_control_characters(text: &str, rule: &StringRule, violations: &mut Vec<
     }
 }
 
-fn check_name(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
+fn check_name(text: &str, violations: &mut Vec<TextViolation>) {
     let trimmed = text.trim();
     if trimmed.len() != text.len() {
         let hint = format!("did you mean `{}`?", truncated(trimmed));
         violations
             .push(TextViolation::new(Rule::NameEdges, "begins or ends with whitespace").hint(hint));
     }
-    None
 }
 
-fn check_identifier(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
+fn check_identifier(text: &str, violations: &mut Vec<TextViolation>) {
     let is_allowed = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
-    let (at, found) = text.char_indices().find(|(_, it)| !is_allowed(*it))?;
+    let Some((at, found)) = text.char_indices().find(|(_, it)| !is_allowed(*it)) else { return };
     let span = Span::of(text, at..at + found.len_utf8());
     let message = "contains characters other than lower-case letters, digits and `_`";
     let corrected = text.trim().to_lowercase().replace([' ', '-', '.'], "_");
@@ -182,10 +176,9 @@ fn check_identifier(text: &str, violations: &mut Vec<TextViolation>) -> Option<u
         "write a name such as `order_update_2`".to_owned()
     };
     violations.push(TextViolation::new(Rule::NameForm, message).hint(hint).at(span));
-    None
 }
 
-fn check_package(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
+fn check_package(text: &str, violations: &mut Vec<TextViolation>) {
     let is_part = |part: &str| {
         part.starts_with(|it: char| it.is_ascii_alphabetic())
             && part.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_')
@@ -195,27 +188,24 @@ fn check_package(text: &str, violations: &mut Vec<TextViolation>) -> Option<usiz
         let hint = "write a name such as `com.example.shop`";
         violations.push(TextViolation::new(Rule::PackageForm, message).hint(hint));
     }
-    None
 }
 
-fn check_signature(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
+fn check_signature(text: &str, violations: &mut Vec<TextViolation>) {
     let is_allowed = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'+' | b'/' | b'=');
     if text.len() != 11 || !text.bytes().all(is_allowed) {
         let message = "is not an app signature hash: 11 letters, digits, `+`, `/` or `=`";
         let hint = "write a hash such as `K8a/AINcGX7`";
         violations.push(TextViolation::new(Rule::SignatureForm, message).hint(hint));
     }
-    None
 }
 
 /// Checks a secret. The message must not quote any part of it.
-fn check_secret(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
+fn check_secret(text: &str, violations: &mut Vec<TextViolation>) {
     if text.len() < 16 || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         let message = "is not a valid secret: 16 to 256 printable ASCII characters without spaces";
         let hint = "use the app secret as Meta displays it, or leave it out";
         violations.push(TextViolation::new(Rule::SecretForm, message).hint(hint));
     }
-    None
 }
 
 #[cfg(test)]

@@ -181,7 +181,7 @@ fn field_rules() -> Vec<Row> {
         ),
         (
             Rule::PlaceholderName,
-            named("Hi {{1}} and bye", &Value::Null),
+            named("Hi {{1}} and bye", &sample("first_name")),
             "/components/0/text placeholder-name",
             (100, 2_388_072),
             named("Hi {{first_name}} and bye", &sample("first_name")),

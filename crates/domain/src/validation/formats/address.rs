@@ -1,9 +1,13 @@
 //! Checks URLs and phone numbers.
 
+use super::MAX_FINDINGS;
 use crate::{
     document::text::has_byte,
     rulebook::ParameterFormat,
-    validation::{placeholders, warnings::links},
+    validation::{
+        placeholders::{self, PlaceholderCount},
+        warnings::links,
+    },
     violation::{Rule, Span, TextViolation, truncated},
 };
 
@@ -18,11 +22,9 @@ pub(super) fn check_url(text: &str, violations: &mut Vec<TextViolation>) {
     check_whitespace(text, violations);
     let Some(rest) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) else {
         let hint = match text.split_once("://") {
-            Some((scheme, rest)) if scheme.to_lowercase().starts_with("http") => {
-                format!("did you mean `https://{}`?", truncated(rest))
-            }
+            Some((scheme, rest)) if scheme.to_lowercase().starts_with("http") => suggestion(rest),
             Some(_) => "only http and https URLs are accepted".to_owned(),
-            None => format!("did you mean `https://{}`?", truncated(text.trim_start_matches('/'))),
+            None => suggestion(text.trim_start_matches('/')),
         };
         violations.push(invalid_scheme(hint));
         return;
@@ -36,7 +38,7 @@ pub(super) fn check_link(
     text: &str,
     format: ParameterFormat,
     violations: &mut Vec<TextViolation>,
-) -> Option<usize> {
+) -> PlaceholderCount {
     let base = placeholders::base(text, format);
     let fixed = base.unwrap_or(text);
     // Whitespace between braces is reported as an invalid placeholder.
@@ -53,7 +55,19 @@ pub(super) fn check_link(
         violations
             .push(TextViolation::new(Rule::WhatsappLink, "leads back to WhatsApp").hint(hint));
     }
-    base.map(|_| 1)
+    placeholders::of_url(base, text)
+}
+
+/// Checks a URL that may end in `{{1}}`.
+pub(super) fn check_url_with_suffix(
+    text: &str,
+    violations: &mut Vec<TextViolation>,
+) -> PlaceholderCount {
+    let base = text.strip_suffix("{{1}}");
+    check_url(base.unwrap_or(text), violations);
+    let message = "a URL may contain a placeholder only as `{{1}}` at its very end";
+    placeholders::forbid(base.unwrap_or(text), message, violations);
+    placeholders::of_url(base, text)
 }
 
 /// The known scheme that a URL begins with.
@@ -84,7 +98,19 @@ fn scheme_hint(scheme: Option<&str>, text: &str) -> String {
             "begin with a fixed URL and put the placeholder after it: `https://shop.example/{{1}}`"
                 .to_owned()
         }
-        None => format!("did you mean `https://{}`?", truncated(plain)),
+        None => suggestion(plain),
+    }
+}
+
+/// Suggests the URL with this part after the scheme, if it is valid.
+fn suggestion(rest: &str) -> String {
+    let mut violations = Vec::new();
+    check_whitespace(rest, &mut violations);
+    check_host(rest, &mut violations);
+    if violations.is_empty() {
+        format!("did you mean `https://{}`?", truncated(rest))
+    } else {
+        "write a URL such as `https://shop.example/path`".to_owned()
     }
 }
 
@@ -94,9 +120,12 @@ fn invalid_scheme(hint: String) -> TextViolation {
 
 fn check_whitespace(text: &str, violations: &mut Vec<TextViolation>) {
     let is_graphic = !has_byte(text, |byte| !byte.is_ascii_graphic());
-    let first_space = || text.char_indices().find(|(_, found)| found.is_whitespace());
-    if !is_graphic && let Some((at, found)) = first_space() {
-        let span = Span::of(text, at..at + found.len_utf8());
+    if is_graphic {
+        return;
+    }
+    let whitespace = text.chars().enumerate().filter(|(_, found)| found.is_whitespace());
+    for (at, _) in whitespace.take(MAX_FINDINGS) {
+        let span = Span { start: at, end: at + 1 };
         let hint = "remove it, or write it as `%20`";
         violations.push(
             TextViolation::new(Rule::UrlWhiteSpace, "contains whitespace").hint(hint).at(span),
@@ -152,9 +181,9 @@ fn is_port(text: &str) -> bool {
 }
 
 /// Checks a phone number under the `v1` rulebook.
-pub(super) fn check_phone(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
+pub(super) fn check_phone(text: &str, violations: &mut Vec<TextViolation>) {
     if is_phone(text) {
-        return None;
+        return;
     }
     let violation =
         TextViolation::new(Rule::PhoneForm, format!("`{}` is not a phone number", truncated(text)));
@@ -166,7 +195,6 @@ pub(super) fn check_phone(text: &str, violations: &mut Vec<TextViolation>) -> Op
     } else {
         violation.hint("write the country code and the number in digits: `+15550001111`")
     });
-    None
 }
 
 fn is_phone(text: &str) -> bool {
@@ -177,10 +205,7 @@ fn is_phone(text: &str) -> bool {
 }
 
 /// Checks a phone number under the `whatsapp` rulebook, which allows separators.
-pub(super) fn check_whatsapp_phone(
-    text: &str,
-    violations: &mut Vec<TextViolation>,
-) -> Option<usize> {
+pub(super) fn check_whatsapp_phone(text: &str, violations: &mut Vec<TextViolation>) {
     let number = text.strip_prefix('+').unwrap_or(text);
     let digits = number.bytes().filter(u8::is_ascii_digit).count();
     let is_allowed = |it: u8| it.is_ascii_digit() || matches!(it, b' ' | b'-' | b'.' | b'(' | b')');
@@ -191,7 +216,6 @@ pub(super) fn check_whatsapp_phone(
             "write the country code and the number, in at most 20 characters: `+15550001111`";
         violations.push(TextViolation::new(Rule::PhoneForm, message).hint(hint));
     }
-    None
 }
 
 #[cfg(test)]
@@ -249,8 +273,8 @@ mod tests {
         let mut none = Vec::new();
         let form = StringFormat::UrlWithSuffix;
         let rule = StringRule { max: 60, whatsapp_max: None, multiline: false, format: form };
-        assert_eq!(check(&rule, "https://a.b/{{1}}", &mut none), Some(1));
-        assert_eq!(check(&rule, "https://a.b/", &mut none), None);
+        assert_eq!(check(&rule, "https://a.b/{{1}}", &mut none), PlaceholderCount::Exact(1));
+        assert_eq!(check(&rule, "https://a.b/", &mut none), PlaceholderCount::NONE);
         assert!(none.is_empty(), "{none:?}");
         for (invalid, expected) in [
             ("https://a.b/{{1}}/c", &["placeholder-not-allowed"][..]),
@@ -360,7 +384,7 @@ mod tests {
         let mut none = Vec::new();
         assert_eq!(
             check_link("HTTPS://a.b/{{1}}", ParameterFormat::Positional, &mut none),
-            Some(1)
+            PlaceholderCount::Exact(1)
         );
         assert!(none.is_empty(), "{none:?}");
     }

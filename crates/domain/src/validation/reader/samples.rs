@@ -1,8 +1,8 @@
 //! Samples: example values for placeholders, in all accepted notations.
 
 use super::{
-    Field, FieldType, Json, ParameterFormat, Reader, Rule, SampleFormat, Segment, StringFormat,
-    StringRule, TextViolation, pluralized, truncated,
+    Field, FieldType, Json, ParameterFormat, PlaceholderCount, Reader, Rule, SampleFormat, Segment,
+    StringFormat, StringRule, TextViolation, pluralized, truncated,
 };
 
 /// The rule for a sample value.
@@ -25,10 +25,20 @@ impl<'d> Reader<'d> {
         }
     }
 
+    /// Whether the samples of the other `parameter_format` are given for placeholders that are not
+    /// valid in this one. Then the document probably has the wrong format, and nothing is known
+    /// about its samples.
+    pub(super) fn has_samples_of_other_format(&self, field: &Field, object: &Json<'_>) -> bool {
+        let is_samples = matches!(field.field_type, FieldType::Samples(_));
+        let Json::Object(members) = object else { return false };
+        is_samples && !self.placeholder_count.is_exact() && !members.is_empty()
+    }
+
     /// Reports samples that are not allowed, unless the text they belong to is missing or invalid.
     pub(super) fn report_unexpected_samples(&mut self) {
-        let Some(count) = self.placeholder_count else { return };
-        let (message, hint) = if count == 0 {
+        let (message, hint) = if !self.placeholder_count.is_exact() {
+            return;
+        } else if self.placeholder_count == PlaceholderCount::NONE {
             ("belongs to a text without placeholders", "leave it out".to_owned())
         } else if self.parameter_format == ParameterFormat::Named {
             let hint = "leave it out: `parameter_format` is NAMED";
@@ -125,21 +135,27 @@ impl<'d> Reader<'d> {
         self.write("]");
     }
 
-    /// Checks the number of samples and returns the expected number.
+    /// Checks the number of samples and returns how many of them to read. If some placeholders are
+    /// invalid, reports only a number that does not fit after any correction.
     fn check_sample_count(&mut self, given: usize) -> usize {
-        let expected = self.placeholder_count.unwrap_or_default();
-        if given != expected {
+        let (min, max) = match self.placeholder_count {
+            PlaceholderCount::Unknown => return given,
+            PlaceholderCount::Exact(count) => (count, count),
+            PlaceholderCount::Between { min, max } => (min, max),
+        };
+        if !(min..=max).contains(&given) {
             let samples = pluralized(given, "sample");
-            let placeholders = pluralized(expected, "distinct placeholder");
-            let message = format!("has {samples} for {placeholders}");
-            let hint = if given < expected {
-                format!("add {}", pluralized(expected - given, "sample"))
+            let placeholders = pluralized(max, "distinct placeholder");
+            let range = if min == max { String::new() } else { format!("{min} to ") };
+            let message = format!("has {samples} for {range}{placeholders}");
+            let hint = if given < min {
+                format!("add {}", pluralized(min - given, "sample"))
             } else {
-                format!("remove {}", pluralized(given - expected, "sample"))
+                format!("remove {}", pluralized(given - max, "sample"))
             };
             self.report(TextViolation::new(Rule::SamplesCount, message).hint(hint));
         }
-        expected
+        given.min(max)
     }
 
     /// Reads a single sample and writes it as a list.
@@ -156,6 +172,8 @@ impl<'d> Reader<'d> {
         const ABOUT: &str = "the name of the placeholder";
         let expected = self.check_sample_count(values.len());
         let mut names = std::mem::take(&mut self.placeholder_names);
+        // The name of a sample may be that of a placeholder which is still to be corrected.
+        let are_names_known = self.placeholder_count.is_exact();
         self.write("[");
         for (index, value) in values.iter().take(expected).enumerate() {
             self.write_comma();
@@ -170,6 +188,7 @@ impl<'d> Reader<'d> {
                             Some(at) => {
                                 names.swap_remove(at);
                             }
+                            None if !are_names_known => {}
                             None => {
                                 reader.at(Segment::Key(NAME), |reader| {
                                     reader.report_unknown_sample_name(name, &names);
