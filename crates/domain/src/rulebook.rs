@@ -36,6 +36,8 @@ pub struct Rulebook {
     pub edit: &'static ObjectSchema,
     /// Rules that involve several fields, which the table cannot express.
     pub checks: &'static [Check],
+    /// Further rules for the document that creates a template. An edit may repeat what was stored.
+    pub creation_checks: &'static [Check],
     /// Adds the warnings that involve several fields.
     pub(crate) collect_warnings: fn(&DocumentView<'_>, &mut Warnings),
     /// Every rule that a template document can break under this rulebook.
@@ -57,11 +59,12 @@ impl Rulebook {
         Self::ALL.iter().copied().find(|rulebook| rulebook.name == name)
     }
 
-    /// Adds the violations that the checks find. Expects that the table has been applied already.
-    pub(crate) fn check(&self, root: &Json<'_>, violations: &mut ViolationCollector) {
-        if matches!(root, Json::Object(_)) && !self.checks.is_empty() {
+    /// Adds the violations that these checks of the rulebook find. Expects that the table has been
+    /// applied already.
+    pub(crate) fn run(checks: &[Check], root: &Json<'_>, violations: &mut ViolationCollector) {
+        if matches!(root, Json::Object(_)) && !checks.is_empty() {
             let document = DocumentView::new(root);
-            self.checks.iter().for_each(|check| (check.run)(&document, violations));
+            checks.iter().for_each(|check| (check.run)(&document, violations));
         }
     }
 

@@ -38,14 +38,26 @@ pub struct Checked {
 impl Template {
     /// Reads a document. Returns the template or all violations.
     pub fn read(document: &Document<'_>, rulebook: &Rulebook) -> Result<Self, Violations> {
-        let also = |report: &mut ViolationCollector| rulebook.check(document.root(), report);
+        let also = |report: &mut ViolationCollector| creation_checks(document, rulebook, report);
+        let content = Reader::read(document, rulebook.template, is_content, also)?;
+        Ok(Self::from_valid(document, content))
+    }
+
+    /// Reads the document of a template that exists already, with the changes of an edit.
+    pub(crate) fn read_edited(
+        document: &Document<'_>,
+        rulebook: &Rulebook,
+    ) -> Result<Self, Violations> {
+        let also = |report: &mut ViolationCollector| {
+            Rulebook::run(rulebook.checks, document.root(), report);
+        };
         let content = Reader::read(document, rulebook.template, is_content, also)?;
         Ok(Self::from_valid(document, content))
     }
 
     /// Reads a document like [`Template::read`] and also collects warnings.
     pub fn check(document: &Document<'_>, rulebook: &Rulebook) -> Checked {
-        let also = |report: &mut ViolationCollector| rulebook.check(document.root(), report);
+        let also = |report: &mut ViolationCollector| creation_checks(document, rulebook, report);
         let (content, mut warnings) = Reader::check(document, rulebook.template, is_content, also);
         rulebook.collect_warnings(document.root(), &mut warnings);
         Checked { template: content.map(|content| Self::from_valid(document, content)), warnings }
@@ -106,6 +118,17 @@ impl Template {
     /// unchanged strings.
     pub fn content(&self) -> &str {
         &self.content
+    }
+}
+
+/// All rules for a new template that involve several fields.
+fn creation_checks(
+    document: &Document<'_>,
+    rulebook: &Rulebook,
+    violations: &mut ViolationCollector,
+) {
+    for checks in [rulebook.checks, rulebook.creation_checks] {
+        Rulebook::run(checks, document.root(), violations);
     }
 }
 

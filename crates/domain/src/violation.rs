@@ -180,13 +180,15 @@ id_catalogue! {
         PlaceholderCount "placeholder-count" "A header text may contain at most one placeholder.";
         PlaceholderAtStart "placeholder-at-start" "A body must not begin with a placeholder, even after punctuation.";
         PlaceholderAtEnd "placeholder-at-end" "A body must not end with a placeholder, even before punctuation.";
-        TooFewWords "too-few-words" "A body with n distinct placeholders must have at least 2n + 1 other words. The body of a card may have fewer.";
+        TooFewWords "too-few-words" "A body with n distinct placeholders, also that of a card, must have at least 2n + 1 other words.";
         Formatting "formatting"
             "Only bodies may contain `*bold*`, `_italic_`, `~struck~` or `` `code` ``. A header text must not contain `*` at all, and a label must not contain `*`, `~` or `` ` `` at all.";
         Emoji "emoji" "Only bodies may contain emoji.";
         SamplesNotAllowed "samples-not-allowed"
             "An `example` is only allowed next to a text with placeholders, in the form that `parameter_format` requires, and never in a footer or an AUTHENTICATION template.";
+        SamplesFlat "samples-flat" "The samples of a body with several placeholders are a list that contains one list.";
         SampleName "sample-name" "A named sample must name a placeholder of its text, and each placeholder is named once.";
+        HandleForm "handle-form" "The `header_handle` of a new template is the handle of an uploaded file, not a URL.";
         WhatsappLink "whatsapp-link"
             "The URL of a button must not lead back to WhatsApp: to `wa.me`, `chat.whatsapp.com` or `api.whatsapp.com`.";
         NumberRange "number-range" "A number must be within its limits; those of `message_send_ttl_seconds` depend on the category.";

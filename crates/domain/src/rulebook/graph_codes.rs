@@ -107,11 +107,12 @@ const TABLE: &[Row] = &[
     row(&[Rule::TooFewWords], &[], 2_388_293, "The body has too many variables for its length"),
     row(&[Rule::WhatsappLink], &[], 2_388_081, "A button links to WhatsApp"),
     row(
-        &[Rule::SamplesCount, Rule::SamplesNotAllowed, Rule::SampleName],
+        &[Rule::SamplesCount, Rule::SamplesFlat, Rule::SamplesNotAllowed, Rule::SampleName],
         &[],
         2_388_043,
         "The example does not match the text",
     ),
+    row(&[Rule::HandleForm], &[], 2_388_273, "The media handle is not valid"),
     row(
         &[Rule::SampleUnknown, Rule::SampleUnfit],
         &[],

@@ -140,7 +140,7 @@ pub enum StringFormat {
     Headline,
     /// A body text: no placeholder at either end, and a minimum number of words per placeholder.
     Message,
-    /// The body text of a card: no placeholder at either end.
+    /// The body text of a card: the same rules as for a body.
     CardMessage,
     /// A text without placeholders, formatting and emoji.
     Plain,
@@ -234,7 +234,7 @@ pub enum SampleFormat {
     Flat,
     /// One string, or a list with one string.
     Single,
-    /// As [`SampleFormat::Nested`]; a flat list and, for one placeholder, a string are accepted too.
+    /// As [`SampleFormat::Nested`]; for one placeholder, a flat list and a string are accepted too.
     /// Stored nested.
     LenientNested,
     /// As [`SampleFormat::Flat`]; a string is accepted too. Stored as a list.

@@ -14,6 +14,7 @@ pub static V1: Rulebook = Rulebook {
     template: &TEMPLATE,
     edit: &EDIT,
     checks: &[],
+    creation_checks: &[],
     collect_warnings: |_, _| {},
     rules: Rule::DOCUMENT,
     // Names are unique across the whole service, regardless of account and language.

@@ -121,6 +121,12 @@ impl<'d> ObjectView<'d> {
         self.cursor.get(field)
     }
 
+    /// The object in a field.
+    pub(crate) fn object(&self, field: &'static str) -> Option<Self> {
+        let object = self.cursor.field(field);
+        matches!(object.value(), Some(Json::Object(_))).then(|| Self::at(object))
+    }
+
     pub(crate) fn has(&self, field: &str) -> bool {
         self.get(field).is_some()
     }

@@ -28,6 +28,7 @@ pub static WHATSAPP: Rulebook = Rulebook {
     template: &TEMPLATE,
     edit: &EDIT,
     checks: checks::ALL,
+    creation_checks: checks::CREATION,
     collect_warnings: warnings::collect,
     rules: RULES,
     // Names are unique per account and language. The key starts with a control character, which no
@@ -333,7 +334,7 @@ static BODY_EXAMPLE: ObjectSchema = ObjectSchema {
             name: "body_text",
             presence: OnlyWithPlaceholders,
             field_type: FieldType::Samples(SampleFormat::LenientNested),
-            about: "With POSITIONAL: a list that contains one list with one sample value for each distinct placeholder, in numerical order. A flat list and, for a single placeholder, a string are accepted too.",
+            about: "With POSITIONAL: a list that contains one list with one sample value for each distinct placeholder, in numerical order. For a single placeholder, a list with one string and a string are accepted too.",
         },
         named_samples("body_text_named_params"),
     ],

@@ -2,7 +2,7 @@
 
 mod address;
 
-pub(crate) use address::is_bare_host;
+pub(crate) use address::{host, is_bare_host};
 
 use crate::{
     document::text::{has_byte, is_separator, longer_than},
@@ -89,9 +89,7 @@ fn check_format(
         StringFormat::Message | StringFormat::CardMessage => {
             let count = placeholders::scan(text, format, violations);
             placeholder_context::edges(text, violations);
-            if form == StringFormat::Message {
-                placeholder_context::enough_words(text, count, violations);
-            }
+            placeholder_context::enough_words(text, count, violations);
             return count;
         }
         StringFormat::Free => {}

@@ -35,6 +35,8 @@ pub(crate) struct Reader<'d> {
     placeholder_count: PlaceholderCount,
     /// The names of these placeholders, if the document uses named ones.
     placeholder_names: Vec<&'d str>,
+    /// The rule for the samples of these placeholders.
+    sample_rule: &'static StringRule,
     /// How placeholders are written in this document.
     parameter_format: ParameterFormat,
     canonical: Vec<u8>,
@@ -78,6 +80,7 @@ impl<'d> Reader<'d> {
             violations: ViolationCollector::default(),
             placeholder_count: PlaceholderCount::Unknown,
             placeholder_names: Vec::new(),
+            sample_rule: &samples::SAMPLE,
             parameter_format: ParameterFormat::Positional,
             canonical: Vec::with_capacity(1_024),
             warnings,
@@ -154,7 +157,13 @@ impl<'d> Reader<'d> {
 
     fn read_value(&mut self, field_type: &'static FieldType, value: &'d Json<'d>) {
         match field_type {
-            FieldType::String(rule) => self.placeholder_count = self.read_text(rule, value),
+            FieldType::String(rule) => {
+                self.placeholder_count = self.read_text(rule, value);
+                self.sample_rule = match rule.format {
+                    StringFormat::Message | StringFormat::CardMessage => &samples::MULTILINE_SAMPLE,
+                    _ => &samples::SAMPLE,
+                };
+            }
             FieldType::Choice(choices) => {
                 self.read_choice(choices.iter().copied(), value);
             }

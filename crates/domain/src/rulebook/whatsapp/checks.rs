@@ -25,6 +25,30 @@ pub(super) const ALL: &[Check] = &[
     Check { name: "limited-time offers", run: check_offer },
 ];
 
+pub(super) const CREATION: &[Check] = &[Check { name: "sample handles", run: check_handles }];
+
+/// Reports URLs instead of handles. A template that was read contains URLs, so an edit may, too.
+fn check_handles(document: &DocumentView<'_>, violations: &mut ViolationCollector) {
+    for header in document.component_owners().filter_map(|it| it.component("HEADER")) {
+        let Some(example) = header.object("example") else { continue };
+        let handle = match example.get("header_handle") {
+            Some(Json::Array(handles)) => handles.first().and_then(Json::as_str),
+            handle => handle.and_then(Json::as_str),
+        };
+        let is_url = |handle: &str| {
+            let start = handle.get(..8).unwrap_or(handle).to_ascii_lowercase();
+            start.starts_with("http://") || start.starts_with("https://")
+        };
+        if handle.is_some_and(is_url) {
+            example.report_field("header_handle", violations, || {
+                let message = "is a URL; WhatsApp requires the handle of an uploaded file";
+                let hint = "upload the file with the Resumable Upload API and send the handle that it returns";
+                TextViolation::new(Rule::HandleForm, message).hint(hint)
+            });
+        }
+    }
+}
+
 /// Category, minimum and maximum in seconds, and whether `-1` (30 days) is allowed.
 const TTL_RANGES: &[(Category, i64, i64, bool)] = &[
     (Category::Authentication, 30, 900, true),

@@ -50,6 +50,11 @@ pub(super) fn check_link(
         other => violations.push(invalid_scheme(scheme_hint(other, fixed))),
     }
     placeholders::only_at_end(fixed, format, violations);
+    if is_localhost(fixed) {
+        let hint = "write the URL of a website that recipients can open";
+        let message = "leads to `localhost`, which is the recipient's own device";
+        violations.push(TextViolation::new(Rule::UrlHost, message).hint(hint));
+    }
     if links::is_whatsapp_url(fixed) {
         let hint = "remove it: WhatsApp rejects buttons that lead back to WhatsApp";
         violations
@@ -151,6 +156,23 @@ fn check_host(rest: &str, violations: &mut Vec<TextViolation>) {
         let hint = "write a URL such as `https://shop.example/path`";
         violations.push(TextViolation::new(Rule::UrlHost, "has no valid host").hint(hint));
     }
+}
+
+/// The host of a URL, without user name, port and a final dot.
+pub(crate) fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => name,
+        _ => host,
+    };
+    host.trim_end_matches('.')
+}
+
+fn is_localhost(url: &str) -> bool {
+    let host = host(url).to_ascii_lowercase();
+    host == "localhost" || host.ends_with(".localhost")
 }
 
 /// Whether a URL ends with its host or port, so that appended text would extend it. A backslash

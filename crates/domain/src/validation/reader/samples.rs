@@ -6,12 +6,15 @@ use super::{
 };
 
 /// The rule for a sample value.
-const SAMPLE: StringRule = StringRule {
-    max: usize::MAX,
-    whatsapp_max: None,
-    multiline: false,
-    format: StringFormat::Free,
-};
+pub(super) const SAMPLE: StringRule = sample(false);
+
+/// The rule for a sample value of a body on WhatsApp. A message may not have line breaks there, but
+/// a sample may.
+pub(super) const MULTILINE_SAMPLE: StringRule = sample(true);
+
+const fn sample(multiline: bool) -> StringRule {
+    StringRule { max: usize::MAX, whatsapp_max: None, multiline, format: StringFormat::Free }
+}
 
 impl<'d> Reader<'d> {
     /// Whether the samples of this field have the document's `parameter_format`.
@@ -98,12 +101,18 @@ impl<'d> Reader<'d> {
                 self.write("]");
             }
             (SampleFormat::Single, Json::String(_)) => {
-                self.read_text(&SAMPLE, value);
+                self.read_text(self.sample_rule, value);
             }
             (SampleFormat::LenientNested, Json::Array(items))
                 if items.iter().any(|item| item.as_str().is_none()) =>
             {
                 self.read_samples(SampleFormat::Nested, value);
+            }
+            (SampleFormat::LenientNested, Json::Array(items)) if items.len() > 1 => {
+                let message = format!("is a flat list with {}", pluralized(items.len(), "sample"));
+                let hint = "put the samples into a list of their own: `[[\"first\", \"second\"]]`";
+                self.report(TextViolation::new(Rule::SamplesFlat, message).hint(hint));
+                self.read_sample_list(items);
             }
             (SampleFormat::LenientNested, _) => {
                 self.write("[");
@@ -130,7 +139,7 @@ impl<'d> Reader<'d> {
         self.write("[");
         for (index, value) in values.iter().take(expected).enumerate() {
             self.write_comma();
-            self.at(Segment::Index(index), |reader| reader.read_text(&SAMPLE, value));
+            self.at(Segment::Index(index), |reader| reader.read_text(reader.sample_rule, value));
         }
         self.write("]");
     }
@@ -162,7 +171,7 @@ impl<'d> Reader<'d> {
     fn read_single_sample(&mut self, value: &'d Json<'d>) {
         self.check_sample_count(1);
         self.write("[");
-        self.read_text(&SAMPLE, value);
+        self.read_text(self.sample_rule, value);
         self.write("]");
     }
 
@@ -209,7 +218,7 @@ impl<'d> Reader<'d> {
                     Some(sample) => {
                         reader.write_key("example");
                         reader.at(Segment::Key("example"), |reader| {
-                            reader.read_text(&SAMPLE, sample)
+                            reader.read_text(reader.sample_rule, sample)
                         });
                     }
                     None => reader.report_missing("example", "the sample value", value),

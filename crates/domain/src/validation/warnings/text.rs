@@ -1,20 +1,23 @@
 //! Warnings about a string: its characters, length, placeholders and links.
 
-use std::ops::Range;
+use std::{net::IpAddr, ops::Range};
 
 use super::{characters, limited, links};
 use crate::{
     document::text::longer_than,
     rulebook::{StringFormat, StringRule},
-    validation::{formats::is_bare_host, formatting, placeholder_context},
+    validation::{
+        formats::{host, is_bare_host},
+        placeholder_context,
+    },
     violation::{Span, TextWarning, WarningRule, pluralized, truncated},
 };
 
 /// WhatsApp is reported to reject bodies with more consecutive line breaks than this.
 const MAX_CONSECUTIVE_LINE_BREAKS: usize = 2;
 
-/// WhatsApp is reported to reject bodies with more emoji than this.
-const MAX_EMOJI: usize = 10;
+/// The longest name of a placeholder that WhatsApp's editor accepts.
+const MAX_NAME_CHARS: usize = 32;
 
 /// All warnings about the string of a field.
 pub(super) fn check(rule: &StringRule, text: &str) -> Vec<TextWarning> {
@@ -50,10 +53,10 @@ pub(super) fn check(rule: &StringRule, text: &str) -> Vec<TextWarning> {
     }
     if is_body || rule.format == StringFormat::Headline {
         warnings.extend(unpaired_braces(text));
+        warnings.extend(placeholder_names(text));
     }
     if is_body {
         warnings.extend(many_line_breaks(text));
-        warnings.extend(many_emoji(text));
     }
     let without_links = [
         StringFormat::Name,
@@ -69,6 +72,9 @@ pub(super) fn check(rule: &StringRule, text: &str) -> Vec<TextWarning> {
     }
     if matches!(rule.format, StringFormat::UrlWithSuffix | StringFormat::Link) {
         warnings.extend(open_host(text));
+    }
+    if rule.format == StringFormat::Link {
+        warnings.extend(private_host(text));
     }
     warnings
 }
@@ -164,14 +170,50 @@ fn many_line_breaks(text: &str) -> Option<TextWarning> {
     }
 }
 
-fn many_emoji(text: &str) -> Option<TextWarning> {
-    if text.is_ascii() {
-        return None;
-    }
-    let count = formatting::count_emoji(text);
-    let message = format!("contains {count} emoji");
-    let hint = format!("use at most {MAX_EMOJI}: WhatsApp is reported to reject more");
-    (count > MAX_EMOJI).then(|| TextWarning::new(WarningRule::ManyEmoji, message, hint))
+/// Warns of named placeholders that are long or repeated.
+fn placeholder_names(text: &str) -> Vec<TextWarning> {
+    let ranges = placeholder_context::placeholders(text);
+    let name = |range: &Range<usize>| &text[range.start + 2..range.end - 2];
+    let is_numbered = |range: &Range<usize>| name(range).bytes().all(|it| it.is_ascii_digit());
+    let named = || ranges.iter().filter(|range| !is_numbered(range));
+    let long = limited(named().filter(|it| longer_than(name(it), MAX_NAME_CHARS)), |range| {
+        let length = name(range).chars().count();
+        let message = format!("contains a placeholder name with {length} characters");
+        let hint = format!("use at most {MAX_NAME_CHARS} characters");
+        let span = Span::of(text, range.clone());
+        TextWarning::new(WarningRule::PlaceholderNameLong, message, hint).at(span)
+    });
+    let is_repeated = |(index, range): &(usize, &Range<usize>)| {
+        named().take(*index).any(|other| name(other) == name(range))
+    };
+    let repeated = limited(named().enumerate().filter(is_repeated), |(_, range)| {
+        let message = format!("repeats the placeholder `{}`", truncated(&text[range.clone()]));
+        let hint = "use each named placeholder once in a text";
+        let span = Span::of(text, range.clone());
+        TextWarning::new(WarningRule::PlaceholderRepeated, message, hint).at(span)
+    });
+    [long, repeated].concat()
+}
+
+/// Warns of a button that leads to a host which recipients cannot reach.
+fn private_host(text: &str) -> Option<TextWarning> {
+    let host = host(text.split("{{").next().unwrap_or_default());
+    let is_private = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        Ok(IpAddr::V4(address)) => {
+            address.is_private() || address.is_loopback() || address.is_link_local()
+        }
+        Ok(IpAddr::V6(address)) => {
+            address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local()
+        }
+        Err(_) => !host.contains('.'),
+    };
+    // `localhost` is a violation.
+    let is_reported = host.is_empty() || host.eq_ignore_ascii_case("localhost");
+    (is_private && !is_reported).then(|| {
+        let message = format!("leads to `{}`, which recipients cannot open", truncated(host));
+        let hint = "write the URL of a public website";
+        TextWarning::new(WarningRule::PrivateHost, message, hint)
+    })
 }
 
 #[cfg(test)]
