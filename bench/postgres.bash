@@ -48,6 +48,7 @@ run_postgres() {
     measure postgres/create-key/256 "$seconds" "${create_key[@]}" --connections 256
     stop
     run_two_instances
+    run_postgres_deliveries
     store=sqlite
 }
 

@@ -51,6 +51,24 @@ run_deliveries() {
     stop
 }
 
+# Measures how fast one endpoint gets events that already exist, on PostgreSQL. The limit of the endpoint
+# is far beyond that.
+run_postgres_deliveries() {
+    local before
+    start_receiver
+    create_database
+    GALLEY_WEBHOOKS_PER_SECOND=1000 start galley
+    register_endpoint "http://127.0.0.1:$receiver_port/hook"
+    load seeding "${create[@]}" --requests 20000 --connections 256 >/dev/null
+    before=$(received_events)
+    sleep "$seconds"
+    awk -v a="$before" -v b="$(received_events)" -v s="$seconds" \
+        'BEGIN { printf "{\"deliveries\":\"postgres\",\"per_second\":%.1f}\n", (b - a) / s }' |
+        tee -a "$results"
+    stop
+    stop_receiver
+}
+
 # Measures memory with many events for an unreachable endpoint.
 run_undelivered() {
     local kib

@@ -1,13 +1,18 @@
 //! The command line: commands, flags and their help.
 
+mod accounts;
+mod files;
 mod webhooks;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use galley_domain::rulebook::Rulebook;
 use galley_domain::{rulebook::Category, template::Status};
 
+pub(crate) use accounts::{
+    AccountCommand, AccountSecrets, CredentialChoice, CredentialCommand, PhoneCommand,
+};
+pub(crate) use files::{ConvertOptions, LintOptions};
 pub(crate) use webhooks::{
     Endpoint, EndpointChange, EndpointSecrets, EventsOptions, ListenOptions, ReplayChoice,
     WebhookCommand,
@@ -102,134 +107,6 @@ pub(crate) enum Command {
     Restore(RestoreOptions),
     /// Copy a SQLite store into an empty PostgreSQL database.
     Migrate(MigrateOptions),
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum AccountCommand {
-    /// Create an account with its first key and token.
-    Create {
-        /// Its name.
-        name: String,
-        /// A phone number id that it owns; may be repeated. Without one, it accepts any unclaimed id.
-        #[arg(long = "phone", value_name = "ID")]
-        phones: Vec<String>,
-        /// The rulebook of its templates: v1 or whatsapp.
-        #[arg(long, default_value = "v1")]
-        rulebook: String,
-        /// How its templates are reviewed: auto or manual.
-        #[arg(long, default_value = "auto")]
-        review: String,
-        #[command(flatten)]
-        secrets: AccountSecrets,
-    },
-    /// List all accounts.
-    List,
-    /// Show one account with its phone numbers and credentials.
-    Show {
-        /// Its name or id.
-        account: String,
-    },
-    /// Apply WhatsApp's limits to an account, or remove them: 100 creates per hour, a maximum number
-    /// of templates, and 1 edit per day and 10 in 30 days of an approved template.
-    Limit {
-        /// Its name or id.
-        account: String,
-        /// Maximum number of templates: 250, or 6000 for a verified business; `none` removes all
-        /// limits.
-        #[arg(value_name = "TEMPLATES|none")]
-        templates: String,
-    },
-    /// Disable an account: its requests are refused.
-    Disable {
-        /// Its name or id.
-        account: String,
-    },
-    /// Enable a disabled account.
-    Enable {
-        /// Its name or id.
-        account: String,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct AccountSecrets {
-    /// Use this API key instead of a random one. Other users can see it in the process list.
-    #[arg(long, conflicts_with = "key_file")]
-    pub(crate) key: Option<String>,
-    /// Use the API key in this file; `-` for standard input.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) key_file: Option<PathBuf>,
-    /// Use this access token instead of a random one. Other users can see it in the process list.
-    #[arg(long, conflicts_with = "token_file")]
-    pub(crate) token: Option<String>,
-    /// Use the access token in this file; `-` for standard input.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) token_file: Option<PathBuf>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum PhoneCommand {
-    /// Assign a phone number id to an account.
-    Add {
-        /// The account's name or id.
-        account: String,
-        /// The phone number id, as in the path.
-        phone: String,
-    },
-    /// List the phone numbers of an account.
-    List {
-        /// The account's name or id.
-        account: String,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum CredentialCommand {
-    /// Create one. The secret is shown once.
-    Create {
-        /// The account's name or id.
-        account: String,
-        #[command(flatten)]
-        choice: CredentialChoice,
-    },
-    /// List all of an account.
-    List {
-        /// The account's name or id.
-        account: String,
-    },
-    /// Create a replacement and let the old one expire. The replacement expires when the old one
-    /// would have expired.
-    Rotate {
-        /// The id of the old one.
-        id: u64,
-        /// How long the old one stays valid.
-        #[arg(long, default_value = "24h", value_name = "TIME")]
-        overlap: String,
-        #[command(flatten)]
-        choice: CredentialChoice,
-    },
-    /// Revoke one, immediately and permanently.
-    Revoke {
-        /// Its id.
-        id: u64,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CredentialChoice {
-    /// Use this secret instead of a random one. Other users can see it in the process list.
-    #[arg(long, conflicts_with = "secret_file")]
-    pub(crate) secret: Option<String>,
-    /// Use the secret in this file; `-` for standard input.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) secret_file: Option<PathBuf>,
-    /// Scopes of a token, separated by commas: read, write, review, webhooks (default: all; when
-    /// rotating, those of the old one).
-    #[arg(long, value_name = "LIST")]
-    pub(crate) scopes: Option<String>,
-    /// Lifetime, such as 90d or 12h (default: unlimited; when rotating, that of the old one).
-    #[arg(long, value_name = "TIME")]
-    pub(crate) expires_in: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -364,54 +241,4 @@ pub(crate) struct MigrateOptions {
     /// need not be typed).
     #[arg(long, value_name = "URL")]
     pub(crate) to: Option<String>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Exit code: 0 without errors, 1 with errors, 2 if a file cannot be read.
-In a list of templates, pointers begin with the index in the list: /0/name.
-Two templates of one run must not have the same name.")]
-pub(crate) struct LintOptions {
-    /// Files with a template document or a list of them, directories (all *.json below them), or -
-    /// for standard input.
-    #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
-    /// The rulebook to check against.
-    #[arg(long, default_value = "v1", value_parser = rulebook)]
-    pub(crate) rulebook: &'static Rulebook,
-    /// Treat warnings as errors in the exit code.
-    #[arg(long)]
-    pub(crate) deny_warnings: bool,
-    /// Write annotations for GitHub Actions.
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) github: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The document is written to standard output, the report to standard error.
-Exit code: 0 if everything is converted completely, 1 if something is lost or incomplete, 2 if a
-document is not converted because it cannot be read or written, or its own rulebook refuses it.")]
-pub(crate) struct ConvertOptions {
-    /// Files with a template document or a list of them, directories (all *.json below them), or -
-    /// for standard input.
-    #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
-    /// The rulebook of the files.
-    #[arg(long, value_parser = rulebook)]
-    pub(crate) from: &'static Rulebook,
-    /// The rulebook to convert them to.
-    #[arg(long, value_parser = rulebook)]
-    pub(crate) to: &'static Rulebook,
-    /// Output file for a single document (default: standard output).
-    #[arg(short, long, value_name = "FILE", conflicts_with = "output_dir")]
-    pub(crate) output: Option<PathBuf>,
-    /// Output directory for several documents; each keeps its relative path.
-    #[arg(long, value_name = "DIRECTORY")]
-    pub(crate) output_dir: Option<PathBuf>,
-}
-
-fn rulebook(name: &str) -> Result<&'static Rulebook, String> {
-    let names = || Rulebook::ALL.iter().map(|rulebook| rulebook.name).collect::<Vec<_>>();
-    Rulebook::by_name(name).ok_or_else(|| format!("expected one of {}", names().join(", ")))
 }

@@ -21,9 +21,9 @@ use std::{io::Write as _, process::ExitCode, sync::Arc, time::Duration};
 use anyhow::{Context as _, bail};
 use galley_server::Clock as _;
 use galley_store::{
-    Account, CredentialKind, SqliteStore, Store,
+    Account, CredentialKind, SchemaPolicy, SqliteStore, Store,
     postgres::{PostgresOptions, PostgresStore},
-    sqlite::{ExposedFile, SchemaPolicy, SqliteOptions},
+    sqlite::{ExposedFile, SqliteOptions},
 };
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};

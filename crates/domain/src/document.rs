@@ -3,8 +3,10 @@
 //!
 //! `serde_json` does the lexing; the visitors in this module build the tree.
 
+mod assembly;
 pub(crate) mod cursor;
 pub(crate) mod pointer;
+pub mod raw;
 pub mod suggest;
 pub(crate) mod text;
 
@@ -89,14 +91,14 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// A document with these members.
-    pub fn from_members(members: Vec<Member<'a>>, has_duplicates: bool) -> Self {
-        Self { root: Json::Object(members), has_duplicates }
-    }
-
     /// The outermost value.
     pub fn root(&self) -> &Json<'a> {
         &self.root
+    }
+
+    /// The outermost value, to replace values in it.
+    pub fn root_mut(&mut self) -> &mut Json<'a> {
+        &mut self.root
     }
 
     /// Consumes the document and returns its outermost value.

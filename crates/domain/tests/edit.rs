@@ -1,8 +1,6 @@
 //! Documents that edit a template: a minimal violation and the closest valid document for each rule,
 //! and the resulting edits.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use galley_domain::{
     document::Document,
     rulebook::{Category, V1},

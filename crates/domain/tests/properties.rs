@@ -1,8 +1,6 @@
 //! Properties of the document reader: it does not panic, an accepted document reads back equal, and
 //! a violation points to an existing value.
 
-#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
-
 use galley_domain::{
     document::Document,
     rulebook::V1,

@@ -1,8 +1,6 @@
 //! Rendering: a minimal violation and the closest valid values for each rule, and the results for
 //! valid values.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use galley_domain::{
     document::Document,
     render,

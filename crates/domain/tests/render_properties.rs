@@ -1,8 +1,6 @@
 //! Properties of rendering: a text is filled part by part, and no values or stored templates cause a
 //! panic.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use galley_domain::{
     document::Document,
     render,

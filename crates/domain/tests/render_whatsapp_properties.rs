@@ -1,8 +1,6 @@
 //! Properties of rendering templates of the `whatsapp` rulebook: no values or stored templates cause
 //! a panic, and rendered texts respect the rulebook's limits.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use galley_domain::{
     document::Document,
     render,

@@ -1,8 +1,6 @@
 //! Every rule of the `v1` rulebook: a minimal document that breaks it, a similar document that does
 //! not, and the location of the violation.
 
-#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
-
 use galley_domain::{
     document::Document,
     rulebook::{Category, V1},

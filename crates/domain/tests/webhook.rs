@@ -1,8 +1,6 @@
 //! Documents about webhook endpoints: a minimal violation and the closest valid document for each
 //! rule, and the results.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use std::fmt::Debug;
 
 use galley_domain::{

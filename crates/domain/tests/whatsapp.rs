@@ -1,14 +1,10 @@
 //! Every rule of the `whatsapp` rulebook: a minimal document that breaks it, a similar valid one, and
 //! the pointer of the violation. `rules.rs` tests the rules of `v1`.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
-mod whatsapp {
-    mod client_documents;
-    mod fixture;
-    mod formats;
-    mod limits;
-    mod placement;
-    mod table;
-    mod warnings;
-}
+mod client_documents;
+mod fixture;
+mod formats;
+mod limits;
+mod placement;
+mod table;
+mod warnings;

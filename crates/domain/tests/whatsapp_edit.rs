@@ -1,7 +1,5 @@
 //! Edits of templates of the `whatsapp` rulebook, and warnings about such templates.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
 use galley_domain::{
     document::Document,
     rulebook::{Category, WHATSAPP},

@@ -9,6 +9,7 @@ pub(crate) mod graph;
 pub(crate) mod health;
 pub(crate) mod idempotency;
 pub(crate) mod media_url;
+pub(crate) mod outcomes;
 pub(crate) mod problem;
 pub(crate) mod problem_pages;
 pub(crate) mod query;

@@ -1,28 +1,20 @@
 //! API v1.0 through the real router, without a socket.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
-#[path = "api/setup.rs"]
-mod setup;
-
-mod api {
-    pub(crate) mod app;
-    mod authorisation;
-    mod create;
-    mod credentials;
-    mod description;
-    mod edit;
-    mod events;
-    mod failures;
-    mod http;
-    mod idempotency;
-    mod list;
-    mod operations;
-    mod read;
-    mod render;
-    mod retention;
-    mod review;
-    mod revocation;
-    mod validate;
-    mod webhooks;
-}
+pub(crate) mod app;
+mod authorisation;
+mod create;
+mod credentials;
+mod edit;
+mod events;
+mod failures;
+mod http;
+mod idempotency;
+mod list;
+mod operations;
+mod read;
+mod render;
+mod retention;
+mod review;
+mod revocation;
+mod validate;
+mod webhooks;

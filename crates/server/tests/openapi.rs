@@ -1,18 +1,9 @@
 //! Compares the API description with the responses of the router, in both directions.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
-#[path = "api/description.rs"]
-mod description;
-#[path = "api/setup.rs"]
-mod setup;
-
-mod openapi {
-    pub(crate) mod renderings;
-    pub(crate) mod routes;
-    pub(crate) mod schema;
-    pub(crate) mod service;
-}
+mod renderings;
+mod routes;
+mod schema;
+mod service;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,12 +14,12 @@ use axum::{
 use galley_server::openapi::document;
 use serde_json::Value;
 
-use description::{Operation, operations, resolved};
-use openapi::{
-    renderings, routes,
-    schema::mismatch,
-    service::{AUTO_REVIEW, MANUAL_REVIEW, SHOP, Service, json_of},
+use crate::harness::{
+    description::{Operation, operations, resolved},
+    json_of,
 };
+use schema::mismatch;
+use service::{AUTO_REVIEW, MANUAL_REVIEW, SHOP, Service};
 
 #[tokio::test]
 async fn every_operation_responds_as_described() {

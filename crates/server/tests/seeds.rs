@@ -1,10 +1,6 @@
 //! Runs the seeds of the fuzz targets: `scripts/fuzz` starts from passing inputs, and the targets
 //! compile.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
-#[path = "api/setup.rs"]
-mod setup;
 #[path = "../../../fuzz/src/targets.rs"]
 #[expect(
     unreachable_pub,

@@ -2,7 +2,7 @@
 
 use galley_domain::id::TemplateId;
 
-use crate::{ListQuery, encoding::key};
+use crate::{ListQuery, Page, StoredTemplate, encoding::key};
 
 /// A range of template ids, bounds excluded, iterated from newest to oldest or backwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,23 @@ impl IdRange {
     pub(crate) fn contains(self, id: TemplateId) -> bool {
         self.newer_than.is_none_or(|other| other < id)
             && self.older_than.is_none_or(|other| id < other)
+    }
+
+    /// The page of a list, from one template more than its limit, in iteration order, and from
+    /// whether there are templates beyond the cursor.
+    pub(crate) fn page(
+        self,
+        mut templates: Vec<StoredTemplate>,
+        limit: usize,
+        is_beyond_cursor: bool,
+    ) -> Page {
+        let has_next = templates.len() > limit;
+        templates.truncate(limit);
+        if self.backwards {
+            templates.reverse();
+            return Page { templates, has_older: is_beyond_cursor, has_newer: has_next };
+        }
+        Page { templates, has_older: has_next, has_newer: is_beyond_cursor }
     }
 
     /// The lower and upper bound as SQL parameters, both excluded.

@@ -3,9 +3,8 @@
 //! that it does not test is not guaranteed.
 
 mod clock_guard;
-mod credential_rotation;
+mod decisions;
 mod encoding;
-mod endpoint_health;
 mod error;
 mod event_notifier;
 mod id_range;
@@ -15,8 +14,10 @@ mod partial_file;
 pub mod postgres;
 mod records;
 pub mod restore;
+mod schema_policy;
 pub mod sqlite;
 mod store;
+mod stored_row;
 #[cfg(feature = "testing")]
 pub mod testing;
 
@@ -39,6 +40,7 @@ pub use records::{
     Feed, Idempotency, IdempotencyRecord, ListQuery, NameConflict, NameFilter, NewTemplate, Page,
     StoredTemplate, TemplateChange, TranslationGroup, UpsertOutcome, Version,
 };
+pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
 pub use store::{
     AccountStore, ChangeStore, ClockStore, CredentialStore, DeliveryStore, EventStore,

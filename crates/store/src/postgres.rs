@@ -19,6 +19,7 @@ mod list;
 mod maintenance;
 mod media;
 mod open;
+mod pipeline;
 mod pool;
 mod reader;
 mod retention;

@@ -1,11 +1,15 @@
 //! The values that [`Store`](crate::Store) methods take and return.
 
 mod account;
+mod event;
+mod list;
 mod template;
 mod upload;
 mod webhook;
 
 pub use account::*;
+pub use event::*;
+pub use list::*;
 pub use template::*;
 pub use upload::*;
 pub use webhook::*;

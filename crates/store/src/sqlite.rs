@@ -20,7 +20,7 @@ mod maintenance;
 mod media;
 mod open;
 mod open_files;
-pub(crate) mod options;
+mod options;
 mod point_readers;
 mod reader_pool;
 mod retention;
@@ -41,5 +41,5 @@ mod writer;
 #[cfg(debug_assertions)]
 pub use checksum::recompute as recompute_checksums;
 pub use open::SqliteStore;
-pub use options::{Acknowledge, SchemaPolicy, SqliteOptions};
+pub use options::{Acknowledge, SqliteOptions};
 pub use store_files::{ExposedFile, exposed_files};

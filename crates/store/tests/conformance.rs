@@ -25,6 +25,8 @@ mod conformance {
     pub(crate) mod pages;
     #[cfg(feature = "postgres-suite")]
     mod postgres_only;
+    #[cfg(feature = "postgres-suite")]
+    mod round_trips;
     mod sqlite_only;
     mod store_files;
     pub(crate) mod templates;

@@ -3,7 +3,7 @@
 use std::{path::Path, process::ExitCode};
 
 use anyhow::{Context as _, bail};
-use galley_store::sqlite::SchemaPolicy;
+use galley_store::SchemaPolicy;
 
 use crate::{settings::Settings, table};
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use galley_server::Clock as _;
-use galley_store::{ClockStatus, Finding, Store, sqlite::SchemaPolicy};
+use galley_store::{ClockStatus, Finding, SchemaPolicy, Store};
 use jiff::Timestamp;
 
 use super::plain_secrets;

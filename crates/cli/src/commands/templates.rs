@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use galley_domain::{
-    document::Document,
+    document::{Document, raw},
     id::TemplateId,
     rulebook::{Category, Rulebook},
     template::{Status, lifecycle::Trigger, review::Decision},
@@ -149,11 +149,13 @@ async fn show(context: &CommandContext, id: &str, version: Option<u64>) -> anyho
         }
         None => stored,
     };
-    let document: Value = serde_json::from_str(stored.template.content())?;
-    let components = &document["components"];
+    // Only the components are parsed: other fields can contain any JSON.
+    let members = raw::members(stored.template.content()).unwrap_or_default();
+    let components = members.iter().find(|(name, _)| name == "components");
+    let components: Value = serde_json::from_str(components.map_or("[]", |(_, text)| text))?;
     // One component per line for people, unchanged for programs.
     let components = if context.json {
-        components.clone()
+        components
     } else {
         let lines = components.as_array().into_iter().flatten();
         format!("\n  {}", lines.map(Value::to_string).collect::<Vec<_>>().join("\n  ")).into()

@@ -1,6 +1,8 @@
 //! The form of source files: their length, their header, their words, and tests that do not wait.
 
-use crate::files;
+use std::fs;
+
+use crate::{files, read, root};
 
 /// The longest source file, in lines.
 const MAX_LINES: usize = 500;
@@ -72,5 +74,19 @@ fn no_test_sleeps_and_none_is_ignored() {
         let call = words.find(|word| pauses.iter().any(|pause| pause == word));
         assert!(!is_test || call.is_none(), "{} calls {call:?}", path.display());
         assert!(!text.contains(&ignore), "{} ignores a test", path.display());
+    }
+}
+
+#[test]
+fn every_file_of_tests_is_part_of_an_executable() {
+    // These crates list their executable, so that cargo does not make one of every file.
+    for name in ["domain", "server"] {
+        let executable = read(format!("crates/{name}/tests/{name}.rs"));
+        for entry in fs::read_dir(root().join(format!("crates/{name}/tests"))).unwrap() {
+            let path = entry.unwrap().path();
+            let module = path.file_stem().unwrap().to_str().unwrap();
+            let is_part = module == name || executable.contains(&format!("mod {module};"));
+            assert!(is_part, "{}: add `mod {module};` to {name}.rs", path.display());
+        }
     }
 }

@@ -12,7 +12,7 @@ pub fn markdown() -> String {
     let mut page = String::from(
         "# Template lifecycle\n\n\
          <!-- Generated from the transition table of `galley-domain`. To update it, run \
-         UPDATE_DOCS=1 cargo test -p galley-domain --test pages -->\n\n\
+         UPDATE_DOCS=1 cargo test -p galley-domain --test domain pages -->\n\n\
          Every edit creates a new version. A version is PENDING, APPROVED or REJECTED. The template as \
          a whole can be on hold: PAUSED or DISABLED. Its `status` is the hold, if there is one, \
          otherwise the status of the newest version. `live_version` is the newest approved version; it \

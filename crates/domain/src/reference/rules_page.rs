@@ -16,7 +16,7 @@ pub fn markdown() -> String {
     let mut page = String::from(
         "# Rules\n\n\
          <!-- Generated from the rulebook tables of `galley-domain`. To update it, run \
-         UPDATE_DOCS=1 cargo test -p galley-domain --test pages -->\n\n\
+         UPDATE_DOCS=1 cargo test -p galley-domain --test domain pages -->\n\n\
          The format of template documents, and the meaning of each rule id in an error response. \
          A response lists **all** violations of a document",
     );

@@ -1,15 +1,22 @@
-//! Conditional requests: `If-Match` and `If-None-Match`.
+//! Conditional requests: `If-Match` and `If-None-Match` for the revisions of templates and for
+//! files, and `If-Range` with `Range` for files.
+
+mod entity_tag;
+mod range;
 
 use axum::{
     extract::FromRequestParts,
     http::{HeaderMap, HeaderName, HeaderValue, header, request::Parts},
 };
 
+use self::entity_tag::{EntityTag, EntityTags};
 use super::{
     problem::{Problem, ProblemKind},
     query::parse_digits,
 };
 use crate::app::App;
+
+pub(crate) use range::{RequestedRange, requested_range};
 
 /// The `ETag` of a revision.
 pub(crate) fn etag(revision: u64) -> HeaderValue {
@@ -24,146 +31,130 @@ impl FromRequestParts<App> for IfMatch {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
-        Ok(Self(match parse_entity_tags(&parts.headers, &header::IF_MATCH)? {
-            EntityTags::Absent | EntityTags::Any => None,
+        Ok(Self(match parse(&parts.headers, &header::IF_MATCH)? {
+            None | Some(EntityTags::Any) => None,
             // `If-Match` compares strongly (RFC 9110), so a weak tag never matches.
-            EntityTags::List(tags) => Some(
-                tags.into_iter().filter(|tag| !tag.weak).filter_map(|tag| tag.revision).collect(),
-            ),
+            Some(EntityTags::List(tags)) => {
+                Some(tags.iter().filter(|tag| !tag.weak).filter_map(revision).collect())
+            }
         }))
     }
 }
 
 /// The revisions in `If-None-Match`, which the client already has.
-pub(crate) struct IfNoneMatch(EntityTags);
+pub(crate) enum IfNoneMatch {
+    Any,
+    Revisions(Vec<u64>),
+}
 
 impl FromRequestParts<App> for IfNoneMatch {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
-        parse_entity_tags(&parts.headers, &header::IF_NONE_MATCH).map(Self)
+        Ok(match parse(&parts.headers, &header::IF_NONE_MATCH)? {
+            None => Self::Revisions(Vec::new()),
+            Some(EntityTags::Any) => Self::Any,
+            Some(EntityTags::List(tags)) => {
+                Self::Revisions(tags.iter().filter_map(revision).collect())
+            }
+        })
     }
 }
 
 impl IfNoneMatch {
     /// Whether the client already has this revision.
     pub(crate) fn contains(&self, revision: u64) -> bool {
-        match &self.0 {
-            EntityTags::Absent => false,
-            EntityTags::Any => true,
-            EntityTags::List(tags) => tags.iter().any(|tag| tag.revision == Some(revision)),
+        match self {
+            Self::Any => true,
+            Self::Revisions(revisions) => revisions.contains(&revision),
         }
     }
 }
 
-/// The entity tags in a conditional header.
-enum EntityTags {
-    /// There is no such header.
-    Absent,
-    Any,
-    List(Vec<EntityTag>),
+/// The revision whose `ETag` this is. Tags are opaque strings: "03" is not the tag of revision 3.
+fn revision(tag: &EntityTag<'_>) -> Option<u64> {
+    let text = str::from_utf8(tag.opaque).ok()?;
+    parse_digits(text).filter(|number: &u64| number.to_string() == text)
 }
 
-/// One tag. A tag that is not a revision number matches nothing.
-struct EntityTag {
-    weak: bool,
-    revision: Option<u64>,
-}
-
-fn parse_entity_tags(headers: &HeaderMap, name: &HeaderName) -> Result<EntityTags, Problem> {
-    let values: Vec<&[u8]> = headers.get_all(name).iter().map(HeaderValue::as_bytes).collect();
-    match values[..] {
-        [] => return Ok(EntityTags::Absent),
-        [b"*"] => return Ok(EntityTags::Any),
-        _ => {}
-    }
-    let lists: Option<Vec<Vec<EntityTag>>> = values.into_iter().map(parse_list).collect();
-    let tags: Vec<EntityTag> = lists.into_iter().flatten().flatten().collect();
-    if tags.is_empty() {
+fn parse<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<EntityTags<'h>>, Problem> {
+    EntityTags::parse(headers, name).map_err(|_| {
         let detail =
             format!("The header `{name}` must contain quoted tags such as \"3\", or only `*`.");
-        return Err(Problem::of(ProblemKind::BadRequest).detail(detail));
-    }
-    Ok(EntityTags::List(tags))
+        Problem::of(ProblemKind::BadRequest).detail(detail)
+    })
 }
 
-/// Parses a list of tags (RFC 9110): a tag may contain commas, and list items may be empty.
-fn parse_list(mut rest: &[u8]) -> Option<Vec<EntityTag>> {
-    let mut tags = Vec::new();
-    loop {
-        rest = rest.trim_ascii_start();
-        match rest {
-            [] => return Some(tags),
-            [b',', remaining @ ..] => rest = remaining,
-            _ => {
-                let (tag, remaining) = parse_tag(rest)?;
-                tags.push(tag);
-                rest = remaining.trim_ascii_start();
-                if !matches!(rest, [] | [b',', ..]) {
-                    return None;
-                }
-            }
+/// The result of the preconditions of a request for a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum FilePrecondition {
+    /// `If-Match` is present and does not contain the tag of the file.
+    Failed,
+    /// The client already has the file.
+    NotModified,
+    Met,
+}
+
+impl FilePrecondition {
+    /// Evaluates `If-Match`, then `If-None-Match`. `tag` is the text between the quotes of the
+    /// file's tag. A malformed header matches no file.
+    pub(crate) fn evaluate(headers: &HeaderMap, tag: &str) -> Self {
+        let tag = tag.as_bytes();
+        let if_match = EntityTags::parse(headers, &header::IF_MATCH);
+        if !if_match.is_ok_and(|tags| tags.is_none_or(|tags| tags.contains_strong(tag))) {
+            return Self::Failed;
         }
+        let if_none_match = EntityTags::parse(headers, &header::IF_NONE_MATCH);
+        if if_none_match.is_ok_and(|tags| tags.is_some_and(|tags| tags.contains_weak(tag))) {
+            return Self::NotModified;
+        }
+        Self::Met
     }
-}
-
-/// Parses the tag at the beginning of a text; returns it and the rest of the text.
-fn parse_tag(text: &[u8]) -> Option<(EntityTag, &[u8])> {
-    let (weak, quoted) = match text.strip_prefix(b"W/") {
-        Some(quoted) => (true, quoted),
-        None => (false, text),
-    };
-    let value = quoted.strip_prefix(b"\"")?;
-    let (value, rest) = value.split_at(value.iter().position(|byte| *byte == b'"')?);
-    if !value.iter().all(|byte| matches!(byte, b'!'..=b'~' | 0x80..)) {
-        return None;
-    }
-    let text = str::from_utf8(value).ok();
-    // Tags are opaque strings: "03" is not the tag of revision 3.
-    let revision =
-        text.and_then(|it| parse_digits(it).filter(|number: &u64| number.to_string() == it));
-    Some((EntityTag { weak, revision }, &rest[1..]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The revisions in the lines of a header; `None` for a tag that is not a revision.
-    fn read(lines: &[&'static str]) -> Option<Vec<Option<u64>>> {
-        let mut headers = HeaderMap::new();
-        for line in lines {
-            headers.append(header::IF_MATCH, HeaderValue::from_static(line));
-        }
-        match parse_entity_tags(&headers, &header::IF_MATCH).ok()? {
-            EntityTags::List(tags) => Some(tags.into_iter().map(|tag| tag.revision).collect()),
-            EntityTags::Any => Some(vec![Some(u64::MAX)]),
-            EntityTags::Absent => Some(Vec::new()),
+    fn evaluate(name: HeaderName, tags: &'static str) -> FilePrecondition {
+        let headers = HeaderMap::from_iter([(name, HeaderValue::from_static(tags))]);
+        FilePrecondition::evaluate(&headers, "a")
+    }
+
+    #[test]
+    fn only_the_exact_digits_are_the_tag_of_a_revision() {
+        for (opaque, expected) in [
+            ("3", Some(3)),
+            ("", None),
+            ("03", None),
+            ("+3", None),
+            ("a,b", None),
+            ("99999999999999999999", None),
+        ] {
+            let tag = EntityTag { weak: false, opaque: opaque.as_bytes() };
+            assert_eq!(revision(&tag), expected, "{opaque}");
         }
     }
 
     #[test]
-    fn a_list_of_tags_follows_the_syntax_of_http() {
-        assert_eq!(read(&[]), Some(vec![]));
-        assert_eq!(read(&["*"]), Some(vec![Some(u64::MAX)]));
-        assert_eq!(read(&[r#""3""#]), Some(vec![Some(3)]));
-        assert_eq!(
-            read(&[r#""3",W/"4" ,, "x""#, r#""5","#]),
-            Some(vec![Some(3), Some(4), None, Some(5)])
-        );
-        assert_eq!(read(&[r#""a,b", "3""#]), Some(vec![None, Some(3)]), "a comma inside a tag");
-        for other in [r#""""#, r#""03""#, r#""+3""#, r#""99999999999999999999""#] {
-            assert_eq!(read(&[other]), Some(vec![None]), "{other}");
+    fn if_match_fails_without_the_tag_of_the_file() {
+        for tags in ["*", "\"a\"", "\"b\", \"a\"", "\"x,y\", \"a\""] {
+            assert_eq!(evaluate(header::IF_MATCH, tags), FilePrecondition::Met, "{tags}");
         }
+        for tags in ["W/\"a\"", "b", "\"x,*,y\""] {
+            assert_eq!(evaluate(header::IF_MATCH, tags), FilePrecondition::Failed, "{tags}");
+        }
+        assert_eq!(FilePrecondition::evaluate(&HeaderMap::new(), "a"), FilePrecondition::Met);
     }
 
     #[test]
-    fn an_invalid_list_of_tags_is_rejected() {
-        for odd in
-            ["", ",", "3", "\"3", "3\"", "w/\"3\"", "\"3\"4", "\"3\" \"4\"", "\"a b\"", "*, \"3\""]
-        {
-            assert_eq!(read(&[odd]), None, "{odd}");
+    fn if_none_match_contains_the_tag_of_the_file() {
+        for tags in ["*", "\"a\"", "W/\"a\"", "\"b\", \"a\"", "\"x,y\", \"a\""] {
+            let precondition = evaluate(header::IF_NONE_MATCH, tags);
+            assert_eq!(precondition, FilePrecondition::NotModified, "{tags}");
         }
-        assert_eq!(read(&["*", "\"3\""]), None, "`*` with other tags");
+        for tags in ["\"b\"", "a", "\"x,*,y\""] {
+            assert_eq!(evaluate(header::IF_NONE_MATCH, tags), FilePrecondition::Met, "{tags}");
+        }
     }
 }

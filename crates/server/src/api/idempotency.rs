@@ -4,7 +4,8 @@ use axum::{
     extract::FromRequestParts,
     http::{HeaderMap, HeaderName, request::Parts},
 };
-use galley_store::Idempotency;
+use galley_domain::id::AccountId;
+use galley_store::{CreateOutcome, Idempotency};
 use sha2::{Digest, Sha256};
 
 use super::problem::{Problem, ProblemKind};
@@ -59,6 +60,19 @@ impl IdempotencyKey {
             payload: truncate(payload.finalize().into()),
         }))
     }
+}
+
+/// The outcome of the earlier request with the same `Idempotency-Key`; otherwise rejects the
+/// document. For valid documents the store checks the key when it creates the template.
+pub(crate) async fn replay_or_reject(
+    app: &App,
+    account: AccountId,
+    idempotency: Option<Idempotency>,
+    rejection: Problem,
+) -> Result<CreateOutcome, Problem> {
+    let Some(Idempotency { key, payload }) = idempotency else { return Err(rejection) };
+    let record = app.store().idempotency_record(account, key, app.clock().now()).await?;
+    record.map(|record| record.outcome_for(payload)).ok_or(rejection)
 }
 
 /// The first bytes of a hash. They suffice to distinguish requests, and save space in the store.

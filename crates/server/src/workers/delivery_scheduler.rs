@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::delivery::{DeliveryStepOutcome, attempt_delivery, lease_next};
-use crate::app::App;
+use crate::{app::App, observability::metrics::Metrics};
 
 /// Maximum concurrent deliveries to one endpoint, each for another template.
 const MAX_DELIVERIES_PER_ENDPOINT: usize = 8;
@@ -39,16 +39,22 @@ const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Poll interval as a multiple of the last poll's duration.
 const POLL_INTERVAL_FACTOR: u32 = 9;
 
+/// The value of the metric label `worker` for panics in the tasks of the scheduler: the task of an
+/// endpoint, or one attempt. It is not the scheduler's own label, because the scheduler goes on.
+const DELIVERY_TASK: &str = "delivery_task";
+
 /// Delivers due events until the service drains, then finishes the running deliveries.
 pub async fn run_delivery_scheduler(app: App) {
     let (mut events, mut draining) = (app.store().event_notifier().subscribe_all(), app.draining());
     let mut deliveries = JoinSet::new();
     let mut scheduler = Scheduler::default();
+    // The series exists before the first panic, so that an increase is visible.
+    app.metrics().worker_restarts(DELIVERY_TASK);
     let permits = Arc::new(Semaphore::new(MAX_DELIVERIES));
     let per_second = app.webhooks().per_second;
     while !app.is_draining() {
         while let Some(ended) = deliveries.try_join_next_with_id() {
-            scheduler.finish_endpoint(ended, per_second);
+            scheduler.finish_endpoint(ended, per_second, app.metrics());
         }
         let (now, started) = (app.clock().now(), Instant::now());
         let due = app.store().due_webhooks(now).await.unwrap_or_else(|error| {
@@ -85,7 +91,9 @@ pub async fn run_delivery_scheduler(app: App) {
             _ = events.changed() => {}
             () = tokio::time::sleep(next.saturating_sub(pause)) => {}
             _ = draining.changed() => {}
-            Some(ended) = deliveries.join_next_with_id() => scheduler.finish_endpoint(ended, per_second),
+            Some(ended) = deliveries.join_next_with_id() => {
+                scheduler.finish_endpoint(ended, per_second, app.metrics());
+            }
         }
     }
     while deliveries.join_next().await.is_some() {}
@@ -104,6 +112,7 @@ impl Scheduler {
         &mut self,
         ended: Result<(task::Id, (WebhookId, RateLimiter)), JoinError>,
         per_second: u32,
+        metrics: &Metrics,
     ) {
         let (webhook, limiter) = match ended {
             Ok((_, finished)) => finished,
@@ -111,6 +120,7 @@ impl Scheduler {
             // that task may panic as well.
             Err(error) => {
                 tracing::error!(%error, "the delivery task of an endpoint failed");
+                metrics.worker_restarts(DELIVERY_TASK).inc();
                 let mut active = self.active.iter();
                 let Some((webhook, _)) = active.find(|(_, task)| **task == error.id()) else {
                     return;
@@ -178,7 +188,11 @@ async fn deliver_to(
                 tracing::warn!(%webhook, %error, "a delivery attempt could not be recorded");
                 limiter.pause(ERROR_PAUSE);
             }
-            Some(Err(error)) => tracing::error!(%webhook, %error, "a delivery attempt panicked"),
+            // The event is leased again when the lease of this attempt ends.
+            Some(Err(error)) => {
+                tracing::error!(%webhook, %error, "a delivery attempt panicked");
+                app.metrics().worker_restarts(DELIVERY_TASK).inc();
+            }
             None => return (webhook, limiter),
         }
     }
@@ -225,16 +239,19 @@ impl RateLimiter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observability::log_writer::LostLines;
 
     #[tokio::test]
-    async fn an_endpoint_whose_task_panics_is_freed_and_paused() {
+    async fn an_endpoint_whose_task_panics_is_freed_paused_and_counted() {
         let webhook = WebhookId::new(7).unwrap();
         let mut deliveries = JoinSet::<(WebhookId, RateLimiter)>::new();
         let task = deliveries.spawn(async { panic!("a bug in the delivery task") });
         let mut scheduler = Scheduler::default();
         scheduler.active.insert(webhook, task.id());
-        scheduler.finish_endpoint(deliveries.join_next_with_id().await.unwrap(), 50);
+        let metrics = Metrics::new(&LostLines::default());
+        scheduler.finish_endpoint(deliveries.join_next_with_id().await.unwrap(), 50, &metrics);
         assert!(scheduler.active.is_empty());
         assert!(scheduler.rate_limiters[&webhook].is_paused(), "the next task may panic as well");
+        assert_eq!(metrics.worker_restarts(DELIVERY_TASK).get(), 1);
     }
 }

@@ -12,8 +12,9 @@ use galley_server::{Clock as _, openapi};
 use galley_store::{AddCredentialOutcome, CredentialKind, Feed, NewCredential, Webhook};
 use serde_json::{Value, json};
 
-use super::{
-    app::{KEY, PHONE, TestApp, TestResponse, credential, request},
+use super::app::{KEY, PHONE, TestApp, credential, request};
+use crate::harness::{
+    TestResponse,
     description::{self, Example, Operation, operations},
 };
 
@@ -58,7 +59,7 @@ async fn every_operation_rejects_callers_without_the_right_credentials() {
             // The same request must succeed with the right credentials.
             let response = scenario.call(OWNER).await;
             succeeded = response.status == operation.success();
-            tried.push(format!("{}: {}", example.name, response.text));
+            tried.push(format!("{}: {}", example.name, response.text()));
             if succeeded {
                 break;
             }
@@ -138,7 +139,7 @@ impl<'o> Scenario<'o> {
         let place = self.operation.name();
         for (caller, status, slug) in REJECTED {
             let response = self.assert_rejected(caller, status, slug).await;
-            assert!(!response.text.contains(&self.id), "{place} {slug}: {response:?}");
+            assert!(!response.text().contains(&self.id), "{place} {slug}: {response:?}");
             assert_eq!(self.snapshot().await, before, "{place} {slug}");
         }
         self.assert_hidden_from_stranger().await;
@@ -152,7 +153,7 @@ impl<'o> Scenario<'o> {
 
     async fn assert_rejected(&self, caller: Caller, status: u16, slug: &str) -> TestResponse {
         let response = self.call(caller).await;
-        let expected = response.status == status && response.text.contains(&format!("/{slug}\""));
+        let expected = response.status == status && response.text().contains(&format!("/{slug}\""));
         let place = self.operation.name();
         assert!(expected, "{place} as {caller:?} must be {status} {slug}: {response:?}");
         response.problem(status, slug);
@@ -174,7 +175,7 @@ impl<'o> Scenario<'o> {
         for query in self.queries() {
             let response = self.send(STRANGER, &query, body.as_ref()).await;
             assert!(![401, 403].contains(&response.status.as_u16()), "{response:?}");
-            let leaked = [&self.id, PHONE].into_iter().find(|it| response.text.contains(*it));
+            let leaked = [&self.id, PHONE].into_iter().find(|it| response.text().contains(*it));
             assert_eq!(leaked, None, "{} {query}: {response:?}", self.operation.name());
             let items = response.json()["data"].as_array().map_or(0, Vec::len);
             assert_eq!(items, 0, "{} {query}: {response:?}", self.operation.name());

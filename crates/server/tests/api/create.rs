@@ -32,7 +32,7 @@ async fn a_create_returns_201_with_exactly_id_status_and_category() {
     let id = response.json()["id"].as_str().unwrap().to_owned();
     assert!(id.parse::<u64>().is_ok_and(|id| id > 0 && id < 1 << 53), "{id}");
     assert_eq!(
-        response.text,
+        response.text(),
         format!(r#"{{"id":"{id}","status":"APPROVED","category":"MARKETING"}}"#)
     );
     assert_eq!(response.header("location"), Some(&*format!("message_templates/{id}")));
@@ -123,10 +123,9 @@ async fn a_rejection_lists_every_violation_with_its_pointer_and_hint() {
     document["language"] = json!("english");
     document["components"][0]["text"] = json!("Hi {{name}}");
     let problem = app.create(&document).await.problem(422, "invalid-template");
-    insta::assert_json_snapshot!(problem, {".request_id" => "(id)"}, @r#"
-    {
+    let expected = json!({
       "detail": "3 rules are broken",
-      "request_id": "(id)",
+      "request_id": problem["request_id"],
       "status": 422,
       "title": "The template is invalid",
       "type": "/problems/invalid-template",
@@ -154,8 +153,8 @@ async fn a_rejection_lists_every_violation_with_its_pointer_and_hint() {
           "rule": "not-a-choice"
         }
       ]
-    }
-    "#);
+    });
+    assert_eq!(problem, expected);
 }
 
 #[tokio::test]
@@ -163,7 +162,7 @@ async fn many_violations_do_not_make_a_large_response() {
     let app = TestApp::start().await;
     let text = "{{x}}".repeat(800);
     let problem = app.create(&with(&json!([{"type": "BODY", "text": text}]))).await;
-    assert!(problem.text.len() < 64 * 1_024, "{}", problem.text.len());
+    assert!(problem.text().len() < 64 * 1_024, "{}", problem.text().len());
     let problem = problem.problem(422, "invalid-template");
     assert_eq!(
         (problem["violations"].as_array().unwrap().len(), &problem["more"]),

@@ -6,7 +6,8 @@ use axum::http::Method;
 use galley_domain::account::Scopes;
 use galley_store::{AddCredentialOutcome, CredentialId, CredentialKind, NewCredential, SecretHash};
 
-use super::app::{KEY, PHONE, TOKEN, TestApp, TestResponse, credential, hello, path, request};
+use super::app::{KEY, PHONE, TOKEN, TestApp, credential, hello, path, request};
+use crate::harness::TestResponse;
 
 async fn call(app: &TestApp, phone: &str, key: &str, token: &str) -> TestResponse {
     app.send(request(Method::POST, &path(phone, key), token, hello("t").to_string())).await
@@ -148,7 +149,7 @@ async fn responses_logs_and_metrics_contain_no_secrets() {
         let response = app.send(request(method, &path, TOKEN, "{}")).await;
         seen.push(format!("{response:?}"));
     }
-    seen.push(app.send(request(Method::GET, "/metrics", "", "")).await.text);
+    seen.push(app.send(request(Method::GET, "/metrics", "", "")).await.text().to_owned());
     let mut seen = seen.concat();
     assert!(seen.contains("{phone_number_id}/{key}/message_templates"), "the pattern appears");
     seen.push_str(&app.into_log());

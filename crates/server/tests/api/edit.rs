@@ -4,12 +4,13 @@ use axum::http::Method;
 use serde_json::{Value, json};
 
 use super::app::{KEY, PHONE, TOKEN, TestApp, hello, path, request};
+use crate::harness::TestResponse;
 
 fn body(text: &str) -> Value {
     json!({"components": [{"type": "BODY", "text": text}]})
 }
 
-async fn patch(app: &TestApp, id: &str, edit: &Value) -> super::app::TestResponse {
+async fn patch(app: &TestApp, id: &str, edit: &Value) -> TestResponse {
     app.call(Method::PATCH, &format!("/{id}"), edit).await
 }
 
@@ -197,7 +198,7 @@ async fn deleting_a_template_frees_its_name() {
         .await
         .problem(412, "revision-outdated");
     let response = app.call(Method::DELETE, &item, &Value::Null).await;
-    assert_eq!((response.status.as_u16(), &*response.text), (204, ""));
+    assert_eq!((response.status.as_u16(), response.text()), (204, ""));
     assert_eq!(response.header("content-type"), None);
     for (method, rest, body) in [
         (Method::GET, "", Value::Null),
@@ -223,6 +224,6 @@ async fn a_read_of_the_current_revision_is_not_modified() {
         let response = app.call_with(Method::GET, &item, &Value::Null, header).await;
         assert_eq!(response.status.as_u16(), status, "{tag}");
         assert_eq!(response.header("etag"), Some("\"1\""), "{tag}");
-        assert_eq!(response.text.is_empty(), status == 304, "{tag}");
+        assert_eq!(response.text().is_empty(), status == 304, "{tag}");
     }
 }

@@ -11,9 +11,10 @@ use galley_store::testing::Fault;
 use serde_json::{Value, json};
 
 use super::{
-    app::{PHONE, TestApp, TestResponse, hello, request},
+    app::{PHONE, TestApp, hello, request},
     failures,
 };
+use crate::harness::TestResponse;
 
 /// Upper bound for the time until an event ends a wait. Shorter than the waits themselves.
 const WAKE_TIMEOUT: Duration = Duration::from_secs(12);

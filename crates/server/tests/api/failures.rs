@@ -54,7 +54,7 @@ async fn each_failure_of_the_store_has_its_own_problem() {
         for response in responses {
             response.problem(status, slug);
             assert_eq!(response.header("retry-after").is_some(), status == 503, "{response:?}");
-            assert!(!response.text.contains(CAUSE), "{response:?}");
+            assert!(!response.text().contains(CAUSE), "{response:?}");
         }
         faults.clear();
     }
@@ -88,7 +88,10 @@ async fn the_graph_surface_reports_failures_as_transient_errors() {
         assert_eq!(error["is_transient"], status == 503, "{response:?}");
         assert_eq!(error["galley_problem"], slug);
         assert_eq!(response.header("retry-after").is_some(), status == 503, "{response:?}");
-        assert!(!response.text.contains(CAUSE) && !response.text.contains(TOKEN), "{response:?}");
+        assert!(
+            !response.text().contains(CAUSE) && !response.text().contains(TOKEN),
+            "{response:?}"
+        );
     }
 }
 
@@ -129,7 +132,7 @@ async fn a_panic_becomes_a_500_and_the_service_continues() {
     faults.set("create_template", Fault::Panics);
     let response = app.create(&hello("panicking")).await;
     response.problem(500, "internal");
-    assert!(!response.text.contains(CAUSE), "{response:?}");
+    assert!(!response.text().contains(CAUSE), "{response:?}");
     faults.clear();
     assert_eq!(app.create(&hello("panicking")).await.status, 201);
     let log = app.into_log();

@@ -3,7 +3,8 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use super::app::{TestApp, TestResponse, hello, path, request};
+use super::app::{TestApp, hello, path, request};
+use crate::harness::TestResponse;
 
 async fn list(app: &TestApp, query: &str) -> TestResponse {
     app.call(Method::GET, query, &Value::Null).await
@@ -28,6 +29,19 @@ async fn a_list_contains_complete_templates_newest_first() {
         response.json(),
         json!({"data": templates, "paging": {"cursors": {"after": first}}})
     );
+}
+
+#[tokio::test]
+async fn a_list_contains_each_template_byte_for_byte_as_it_is_read() {
+    let app = TestApp::start().await;
+    let mut document = hello("odd");
+    document["components"][0]["text"] = json!("Say \"hi\" \\ to\n{{1}}, \u{e9}\u{1f600}!");
+    let id = app.create(&document).await.json()["id"].as_str().unwrap().to_owned();
+    let expected = format!(
+        r#"{{"data":[{}],"paging":{{"cursors":{{"after":"{id}"}}}}}}"#,
+        app.show(&id).await.text()
+    );
+    assert_eq!(list(&app, "").await.text(), expected);
 }
 
 #[tokio::test]

@@ -3,7 +3,8 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use super::app::{TestApp, TestResponse};
+use super::app::TestApp;
+use crate::harness::TestResponse;
 
 async fn render(app: &TestApp, id: &str, values: &Value) -> TestResponse {
     app.call(Method::POST, &format!("/{id}/render"), values).await

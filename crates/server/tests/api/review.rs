@@ -3,7 +3,8 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use super::app::{TestApp, TestResponse};
+use super::app::TestApp;
+use crate::harness::TestResponse;
 
 async fn decide(app: &TestApp, id: &str, decision: &Value) -> TestResponse {
     app.call(Method::POST, &format!("/{id}/review"), decision).await

@@ -47,7 +47,10 @@ async fn all_violations_are_listed_including_a_name_in_use() {
     let path = super::app::path("222", "key-2") + "/validate";
     let request = super::app::request(Method::POST, &path, "token-2", hello("taken").to_string());
     let response = app.send(request).await;
-    assert!(response.text.contains("name-taken") && !response.text.contains(&id), "{response:?}");
+    assert!(
+        response.text().contains("name-taken") && !response.text().contains(&id),
+        "{response:?}"
+    );
 }
 
 #[tokio::test]

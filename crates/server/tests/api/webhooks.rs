@@ -12,7 +12,8 @@ use galley_store::{Attempt, DeliveryLease, DueDelivery};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::app::{KEY, PHONE, TOKEN, TestApp, TestResponse, request};
+use super::app::{KEY, PHONE, TOKEN, TestApp, request};
+use crate::harness::TestResponse;
 
 const URL: &str = "https://hooks.example/galley";
 
@@ -71,7 +72,7 @@ async fn the_secret_of_an_endpoint_is_shown_only_once() {
         get(&app, "").await,
     ];
     for response in responses {
-        assert!(!response.text.contains("secret"), "{response:?}");
+        assert!(!response.text().contains("secret"), "{response:?}");
     }
     let stored = app.store.webhooks(account(&app).await).await.unwrap();
     let stored = format!("{:?}", stored[0].secret);
@@ -278,7 +279,7 @@ async fn a_deleted_endpoint_and_one_of_another_account_are_404() {
     }
     assert_eq!(get(&app, "").await.json(), before);
     let deleted = call(&app, Method::DELETE, &format!("/{id}"), &Value::Null).await;
-    assert_eq!((deleted.status.as_u16(), &*deleted.text), (204, ""));
+    assert_eq!((deleted.status.as_u16(), deleted.text()), (204, ""));
     rejected(PHONE, KEY, TOKEN, &id).await;
     assert_eq!(get(&app, "").await.json(), json!({"data": []}));
 }
@@ -439,13 +440,13 @@ async fn a_replay_sends_one_event_or_all_since_a_timestamp() {
     let replay =
         async |what: Value| call(&app, Method::POST, &format!("/{id}/replay"), &what).await;
     let response = replay(json!({"event": 3})).await;
-    assert_eq!((response.status.as_u16(), &*response.text), (202, r#"{"events":1}"#));
+    assert_eq!((response.status.as_u16(), response.text()), (202, r#"{"events":1}"#));
     assert_eq!(lease(&app, &id).await.unwrap().event.seq, 3);
     let begin: Timestamp = app.clock.now();
     app.clock.advance(Duration::from_mins(1));
     app.create_named("fourth").await;
     let all = replay(json!({"since": begin.to_string()})).await;
-    assert_eq!((all.status.as_u16(), &*all.text), (202, r#"{"events":4}"#));
+    assert_eq!((all.status.as_u16(), all.text()), (202, r#"{"events":4}"#));
     let none = replay(json!({"since": later(&app, 1)})).await;
     assert_eq!(none.json(), json!({"events": 0}));
     for unknown in [5, 9_007_199_254_740_991_u64] {

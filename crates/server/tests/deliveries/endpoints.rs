@@ -6,7 +6,7 @@ use galley_domain::{template::lifecycle::EventType, webhook::delivery::DisableRe
 use galley_server::workers::DeliveryStepOutcome;
 use galley_store::{EventSubject, Feed, WebhookChange};
 
-use super::harness::{Harness, no_response, status};
+use super::fake_receiver::{Harness, no_response, status};
 
 async fn last_event(harness: &Harness) -> galley_store::Event {
     let newest = harness.store.newest_event(harness.account).await.unwrap();

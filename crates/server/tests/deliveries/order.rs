@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use galley_domain::template::lifecycle::Trigger;
 use galley_server::workers::DeliveryStepOutcome;
 
-use super::harness::{Harness, body, status};
+use super::fake_receiver::{Harness, body, status};
 
 #[tokio::test]
 async fn a_failing_event_blocks_only_later_events_of_its_template() {

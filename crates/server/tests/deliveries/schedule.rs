@@ -7,7 +7,7 @@ use galley_server::delivery::{PostOutcome, RetryAfter};
 use galley_server::workers::DeliveryStepOutcome;
 use galley_store::{Delivery, DeliveryQuery};
 
-use super::harness::{Harness, no_response, status};
+use super::fake_receiver::{Harness, no_response, status};
 
 async fn deliveries(harness: &Harness) -> Vec<Delivery> {
     let all = DeliveryQuery { status: None, before: None, limit: 100 };

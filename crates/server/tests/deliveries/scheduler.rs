@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use axum::{
+    body::{Body, to_bytes},
+    http::Request,
+};
 use galley_domain::template::lifecycle::Trigger;
-use galley_server::workers::run_delivery_scheduler;
+use galley_server::{Galley, workers::run_delivery_scheduler};
 use tokio::time::timeout;
 
-use super::harness::{Harness, status};
+use super::fake_receiver::{Harness, status};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -30,7 +34,7 @@ async fn a_hanging_delivery_does_not_delay_other_templates() {
 }
 
 #[tokio::test]
-async fn a_panicking_delivery_stops_neither_other_deliveries_nor_its_own_retry() {
+async fn a_panicking_delivery_is_counted_and_stops_neither_others_nor_its_own_retry() {
     let harness = Harness::start().await;
     let mut arrivals = harness.receiver.arrivals();
     let mut arrival = async || timeout(TIMEOUT, arrivals.recv()).await.unwrap();
@@ -44,7 +48,20 @@ async fn a_panicking_delivery_stops_neither_other_deliveries_nor_its_own_retry()
     // The lease of the attempt that panicked ends.
     harness.advance(Duration::from_secs(30));
     assert_eq!(arrival().await, Some(1), "the event is sent again");
-    scheduler.abort();
+    // A draining scheduler ends after its tasks, so the panic has been counted.
+    harness.app.start_draining();
+    timeout(TIMEOUT, scheduler).await.unwrap().unwrap();
+    let panics = "galley_worker_restarts_total{worker=\"delivery_task\"} 1";
+    let metrics = metrics(&harness).await;
+    assert!(metrics.lines().any(|line| line == panics), "{metrics}");
+}
+
+/// The page `/metrics`.
+async fn metrics(harness: &Harness) -> String {
+    let request = Request::get("/metrics").body(Body::empty()).unwrap();
+    let response = Galley::new(harness.app.clone()).handle(request).await;
+    let page = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    String::from_utf8(page.into()).unwrap()
 }
 
 #[tokio::test]

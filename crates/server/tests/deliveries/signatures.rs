@@ -6,7 +6,7 @@ use galley_server::delivery::Secret;
 use galley_server::workers::DeliveryStepOutcome;
 use galley_store::RotateOutcome;
 
-use super::harness::{Harness, is_signed, keyring};
+use super::fake_receiver::{Harness, is_signed, keyring};
 
 #[tokio::test]
 async fn both_secrets_sign_for_a_day_after_a_rotation() {

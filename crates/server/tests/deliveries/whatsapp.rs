@@ -24,7 +24,7 @@ use rustls::RootCertStore;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::mpsc};
 
-use super::harness::{Harness, keyring, private_guard, webhook_context};
+use super::fake_receiver::{Harness, keyring, private_guard, webhook_context};
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 const TOKEN: &str = "the verify token";

@@ -6,7 +6,8 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-use super::service::{Service, TOKEN, TestResponse, hello};
+use super::service::{Service, TOKEN, hello};
+use crate::harness::TestResponse;
 
 const FORM: &str = "application/x-www-form-urlencoded";
 const JSON: &str = "application/json";

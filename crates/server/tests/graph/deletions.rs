@@ -3,7 +3,8 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use super::service::{STRANGER, Service, TestResponse};
+use super::service::{STRANGER, Service};
+use crate::harness::TestResponse;
 
 async fn delete(service: &Service, query: &str) -> TestResponse {
     service.call(Method::DELETE, &format!("{}?{query}", service.templates()), &Value::Null).await

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::service::{PUBLIC, Service, TOKEN, hello};
+use super::{
+    service::{PUBLIC, Service, TOKEN, hello},
+    uploads::{PNG, begin, send},
+};
 
 async fn with_templates() -> Service {
     let service = Service::start().await;
@@ -152,4 +155,53 @@ async fn a_list_does_not_contain_templates_of_another_account() {
         .call_as(super::service::STRANGER, axum::http::Method::GET, &list, &Value::Null)
         .await;
     assert_eq!(response.expect_success()["data"], json!([]));
+}
+
+#[tokio::test]
+async fn list_items_contain_the_stored_text_except_for_samples_and_empty_components() {
+    let service = Service::start().await;
+    let upload = begin(&service, PNG.len()).await;
+    let sent = send(&service, &upload, None, PNG).await.expect_success();
+    let handle = sent["h"].as_str().unwrap();
+    let url = format!("{PUBLIC}/media/{}", handle.strip_prefix("4::galley.").unwrap());
+    let header = |handle: &str| json!({"type": "HEADER", "format": "IMAGE", "example": {"header_handle": [handle]}});
+    let body = json!({
+        "type": "BODY", "text": "Say \"hi\" \\ to\n{{1}}, \u{e9}\u{1f600}!",
+        "example": {"body_text": [["a/b"]]},
+    });
+    for (name, handle) in [("own_sample", handle), ("other_sample", "4::aW1n")] {
+        let mut document = hello(name);
+        document["components"] = json!([header(handle), body]);
+        document["message_send_ttl_seconds"] = json!(43_200);
+        document["bid_spec"] = json!({"b": 1.50, "a": [1e25, {}, [], "\u{1f}/"]});
+        document["degrees_of_freedom_spec"] =
+            json!({"creative_features_spec": {"image_touchups": {"enroll_status": "OPT_IN"}}});
+        service.create(&document).await.expect_success();
+    }
+    let mut code = hello("code");
+    let otp = json!({"type": "BUTTONS", "buttons": [{"type": "OTP", "otp_type": "COPY_CODE"}]});
+    code["category"] = json!("AUTHENTICATION");
+    code["components"] = json!([{"type": "BODY"}, {"type": "FOOTER"}, otp]);
+    service.create(&code).await.expect_success();
+
+    let fields = "name,message_send_ttl_seconds,components,bid_spec,degrees_of_freedom_spec";
+    let list = service.get(&format!("{}?fields={fields}", service.templates())).await;
+    let items = list.expect_success()["data"].clone();
+    let id = |index: usize| items[index]["id"].as_str().unwrap();
+    let with_sample = |name: &str, sample: &str, id: &str| {
+        format!(
+            r#"{{"name":"{name}","message_send_ttl_seconds":43200,"degrees_of_freedom_spec":{{"creative_features_spec":[{{"key":"image_touchups","value":{{"enroll_status":"OPT_IN"}}}}]}},"bid_spec":{{"a":[1e+25,{{}},[],"\u001f/"],"b":1.5}},"components":[{{"type":"HEADER","format":"IMAGE","example":{{"header_handle":["{sample}"]}}}},{{"type":"BODY","text":"Say \"hi\" \\ to\n{{{{1}}}}, é😀!","example":{{"body_text":[["a/b"]]}}}}],"id":"{id}"}}"#
+        )
+    };
+    let code = format!(
+        r#"{{"name":"code","components":[{{"type":"BODY","add_security_recommendation":false}},{{"type":"BUTTONS","buttons":[{{"type":"OTP","otp_type":"COPY_CODE","text":"Copy code"}}]}}],"id":"{}"}}"#,
+        id(0)
+    );
+    let (other, own) =
+        (with_sample("other_sample", "4::aW1n", id(1)), with_sample("own_sample", &url, id(2)));
+    let (before, after) = (id(0), id(2));
+    let expected = format!(
+        r#"{{"data":[{code},{other},{own}],"paging":{{"cursors":{{"before":"{before}","after":"{after}"}}}}}}"#
+    );
+    assert_eq!(list.text(), expected);
 }

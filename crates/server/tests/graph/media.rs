@@ -10,9 +10,10 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
 use super::{
-    service::{PUBLIC, STRANGER, Service, TOKEN, TestResponse, hello},
+    service::{PUBLIC, STRANGER, Service, TOKEN, hello},
     uploads::{PNG, fetch, send},
 };
+use crate::harness::TestResponse;
 
 /// Uploads a sample and returns its name.
 async fn sample(service: &Service, file_type: &str, bytes: &[u8]) -> String {

@@ -4,7 +4,8 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use super::service::{Service, TOKEN, TestResponse};
+use super::service::{Service, TOKEN};
+use crate::harness::TestResponse;
 
 async fn create(service: &Service, category: &str, components: &Value, more: &Value) -> String {
     let mut document = json!({

@@ -1,34 +1,21 @@
-//! A separate service for each test, with accounts of both rulebooks and a clock that advances with
-//! every read, so that ids differ.
+//! A client of the Graph surface for tests: a service with accounts of both rulebooks and a clock
+//! that advances with every read, so that ids differ.
 
-use std::{
-    io::Write,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::ops::Deref;
 
 use axum::{
-    body::{Body, to_bytes},
-    http::{HeaderMap, Method, Request, StatusCode, header},
-    response::Response,
+    body::Body,
+    http::{Method, Request, header},
 };
 use galley_domain::{
     id::AccountId,
     rulebook::{V1, WHATSAPP},
     template::Review,
 };
-use galley_server::{AccessLog, App, Clock, Galley, Limits, LogFormat, LogWriter};
-use galley_store::{
-    CreateAccountOutcome, CredentialKind, NewAccount, NewCredential, SqliteStore, Store,
-    sqlite::SqliteOptions,
-};
-use jiff::{SignedDuration, Timestamp};
+use galley_server::Limits;
 use serde_json::{Value, json};
 
-use crate::setup;
+use crate::harness::{TestAccount, TestClock, TestResponse, TestService};
 
 pub(crate) const TOKEN: &str = "token-of-the-shop";
 pub(crate) const STRANGER: &str = "token-of-a-stranger";
@@ -36,53 +23,17 @@ pub(crate) const OTHER: &str = "token-of-an-account-with-the-other-rulebook";
 pub(crate) const PUBLIC: &str = "https://galley.example";
 
 pub(crate) struct Service {
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) clock: Arc<Ticking>,
     pub(crate) shop: AccountId,
     pub(crate) stranger: AccountId,
     pub(crate) other: AccountId,
-    galley: Galley,
-    log: Log,
-    _dir: tempfile::TempDir,
+    inner: TestService,
 }
 
-/// A response with its whole body.
-#[derive(Debug)]
-pub(crate) struct TestResponse {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) bytes: Vec<u8>,
-}
+impl Deref for Service {
+    type Target = TestService;
 
-impl TestResponse {
-    pub(crate) fn text(&self) -> &str {
-        std::str::from_utf8(&self.bytes).unwrap()
-    }
-
-    /// Asserts that the call succeeded, and returns the document.
-    pub(crate) fn expect_success(&self) -> Value {
-        assert_eq!(self.status, 200, "{}", self.text());
-        let document = serde_json::from_slice(&self.bytes).unwrap();
-        assert!(!self.text().contains("null"), "{document}");
-        document
-    }
-
-    /// Asserts that this is a complete error response, and returns its `error` member.
-    pub(crate) fn expect_error(&self, status: u16, code: u32, subcode: Option<u32>) -> Value {
-        let text = self.text();
-        assert_eq!(self.status.as_u16(), status, "{text}");
-        assert_eq!(self.headers[header::CONTENT_TYPE], "application/json", "{text}");
-        let document: Value = serde_json::from_str(text).unwrap();
-        let error = document["error"].clone();
-        assert_eq!(error["code"], code, "{text}");
-        assert_eq!(error["error_subcode"], json!(subcode), "{text}");
-        assert_eq!(error["type"], "OAuthException");
-        for member in ["message", "error_user_title", "error_user_msg", "fbtrace_id"] {
-            assert!(error[member].is_string(), "{member} in {text}");
-        }
-        assert_eq!(error["is_transient"], status == 503, "{text}");
-        assert!(!text.contains("null"), "{text}");
-        error
+    fn deref(&self) -> &TestService {
+        &self.inner
     }
 }
 
@@ -102,57 +53,17 @@ impl Service {
     }
 
     async fn begin(review: Review, limits: Limits) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(&dir.path().join("galley.db"), &SqliteOptions::default());
-        let store: Arc<dyn Store> = Arc::new(store.unwrap());
-        let clock = Arc::new(Ticking::default());
-        let log = Log::default();
-        let app_clock: Arc<dyn Clock> = Arc::<Ticking>::clone(&clock);
-        let writer =
-            LogWriter::start(LogFormat::Json, Arc::clone(&app_clock), Box::new(log.clone()));
-        let app = App::new(
-            Arc::clone(&store),
-            app_clock,
-            limits,
-            AccessLog::new(writer.unwrap(), true),
-            setup::webhooks(false),
-            "test".to_owned(),
-            PUBLIC,
-        );
-        let mut accounts = Vec::new();
-        for (token, rulebook) in
-            [(TOKEN, WHATSAPP.name), (STRANGER, WHATSAPP.name), (OTHER, V1.name)]
-        {
-            let credential = |kind| NewCredential::unrestricted(kind, token);
-            let new = NewAccount {
-                name: format!("the owner of {token}"),
-                rulebook,
-                review,
-                phones: Vec::new(),
-                credentials: [CredentialKind::Token, CredentialKind::Key].map(credential).to_vec(),
-                only_if_first: false,
-                at: clock.now(),
-            };
-            match store.create_account(new).await.unwrap() {
-                CreateAccountOutcome::Created(id, _) => accounts.push(id),
-                rejected => panic!("{rejected:?}"),
-            }
-        }
-        let galley = Galley::new(app);
-        let [shop, stranger, other] = accounts[..] else { panic!("{accounts:?}") };
-        Self { store, clock, shop, stranger, other, galley, log, _dir: dir }
-    }
-
-    /// Sends a request and returns the response before its body is read.
-    pub(crate) async fn handle(&self, request: Request<Body>) -> Response {
-        self.galley.handle(request).await
-    }
-
-    pub(crate) async fn send(&self, request: Request<Body>) -> TestResponse {
-        let response = self.handle(request).await;
-        let (parts, body) = response.into_parts();
-        let bytes = to_bytes(body, usize::MAX).await.unwrap().to_vec();
-        TestResponse { status: parts.status, headers: parts.headers, bytes }
+        let builder = TestService::builder().clock(TestClock::ticking());
+        let service = builder.limits(limits).public_url(PUBLIC).start();
+        let account = async |token: &str, rulebook| {
+            let name = format!("the owner of {token}");
+            let account = TestAccount::named(&name);
+            service.account(TestAccount { rulebook, review, key: token, token, ..account }).await
+        };
+        let shop = account(TOKEN, &WHATSAPP).await;
+        let stranger = account(STRANGER, &WHATSAPP).await;
+        let other = account(OTHER, &V1).await;
+        Self { shop, stranger, other, inner: service }
     }
 
     /// Sends a request of the shop, with its token in the header.
@@ -203,10 +114,7 @@ impl Service {
 
     /// Stops the service and returns its access log.
     pub(crate) fn into_log(self) -> String {
-        let Self { galley, log, .. } = self;
-        drop(galley);
-        let text = log.0.lock().unwrap().clone();
-        String::from_utf8(text).unwrap()
+        self.inner.into_log()
     }
 }
 
@@ -216,40 +124,4 @@ pub(crate) fn hello(name: &str) -> Value {
         "name": name, "language": "en_US", "category": "MARKETING",
         "components": [{"type": "BODY", "text": "Good morning, all of you"}],
     })
-}
-
-/// A clock that advances by a millisecond with every read.
-#[derive(Default)]
-pub(crate) struct Ticking(AtomicU64);
-
-impl Ticking {
-    pub(crate) fn advance(&self, time: Duration) {
-        self.0.fetch_add(u64::try_from(time.as_millis()).unwrap(), Ordering::Relaxed);
-    }
-}
-
-impl Clock for Ticking {
-    fn now(&self) -> Timestamp {
-        let noon = Timestamp::from_millisecond(1_790_000_000_000).unwrap();
-        let since = self.0.fetch_add(1, Ordering::Relaxed);
-        noon + SignedDuration::from_millis(i64::try_from(since).unwrap())
-    }
-
-    fn monotonic(&self) -> Duration {
-        Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
-
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }

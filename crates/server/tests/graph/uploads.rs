@@ -18,7 +18,8 @@ use galley_store::{BeginUploadOutcome, NewUpload};
 use hyper::body::Frame;
 use serde_json::{Value, json};
 
-use super::service::{PUBLIC, STRANGER, Service, TOKEN, TestResponse, hello};
+use super::service::{PUBLIC, STRANGER, Service, TOKEN, hello};
+use crate::harness::TestResponse;
 
 pub(crate) const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and more of the picture";
 

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::description::resolved;
+use crate::harness::description::resolved;
 
 /// The difference between a value and a schema; `None` if the value matches.
 pub(crate) fn mismatch(document: &Value, schema: &Value, value: &Value) -> Option<String> {

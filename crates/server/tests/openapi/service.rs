@@ -1,36 +1,21 @@
-//! A service with three accounts: with automatic review, with manual review, and with the rulebook
-//! `whatsapp`.
+//! A client of every described operation: a service with three accounts, with automatic review, with
+//! manual review, and with the rulebook `whatsapp`.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::{
-    body::{Body, to_bytes},
+    body::Body,
     extract::Request,
     http::{Method, header},
     response::Response,
 };
-use galley_domain::{
-    id::AccountId,
-    rulebook::{V1, WHATSAPP},
-    template::Review,
-};
-use galley_server::{AccessLog, App, Clock, Galley, Limits};
-use galley_store::{
-    AccountStore as _, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential,
-    SqliteStore, sqlite::SqliteOptions,
-};
-use jiff::Timestamp;
+use galley_domain::{id::AccountId, rulebook::WHATSAPP, template::Review};
 use serde_json::{Value, json};
 
-use crate::{
+use crate::harness::{
+    TestAccount, TestService,
     description::{self, Example, Operation},
-    setup,
+    json_of,
 };
 
 /// An account, identified by its API key, which is also its token and its phone number.
@@ -44,64 +29,29 @@ pub(crate) const MANUAL_REVIEW: Account = Account("2222");
 pub(crate) const SHOP: Account = Account("3333");
 
 pub(crate) struct Service {
-    galley: Galley,
+    inner: TestService,
     shop: AccountId,
     templates: AtomicU64,
-    _dir: tempfile::TempDir,
 }
 
-struct Noon;
-
-impl Clock for Noon {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millisecond(1_790_000_000_000).unwrap()
-    }
-
-    fn monotonic(&self) -> Duration {
-        Duration::ZERO
+impl Account {
+    /// The account with the rulebook `v1` and automatic review.
+    fn details(&self) -> TestAccount<'_> {
+        let own = self.0;
+        let phones = std::slice::from_ref(&self.0);
+        TestAccount { phones, key: own, token: own, ..TestAccount::named(own) }
     }
 }
 
 impl Service {
     pub(crate) async fn start() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("galley.db");
-        let store = SqliteStore::open(&path, &SqliteOptions::default()).unwrap();
-        let mut ids = Vec::new();
-        for (account, review, rulebook) in [
-            (AUTO_REVIEW, Review::Auto, &V1),
-            (MANUAL_REVIEW, Review::Manual, &V1),
-            (SHOP, Review::Auto, &WHATSAPP),
-        ] {
-            let credential = |kind| NewCredential::unrestricted(kind, account.0);
-            let created = store.create_account(NewAccount {
-                name: account.0.to_owned(),
-                rulebook: rulebook.name,
-                review,
-                phones: vec![account.0.to_owned()],
-                credentials: [CredentialKind::Key, CredentialKind::Token].map(credential).to_vec(),
-                only_if_first: false,
-                at: Noon.now(),
-            });
-            match created.await.unwrap() {
-                CreateAccountOutcome::Created(id, _) => ids.push(id),
-                other => panic!("{other:?}"),
-            }
-        }
-        let (clock, limits) = (Arc::new(Noon), Limits::default());
-        let webhooks = setup::webhooks(false);
-        let access = AccessLog::off();
-        let app = App::new(
-            Arc::new(store),
-            clock,
-            limits,
-            access,
-            webhooks,
-            "test".to_owned(),
-            "http://galley.test",
-        );
-        let shop = ids[2];
-        Self { galley: Galley::new(app), shop, templates: AtomicU64::new(0), _dir: dir }
+        let service = TestService::builder().public_url("http://galley.test").start();
+        service.account(AUTO_REVIEW.details()).await;
+        let manual = TestAccount { review: Review::Manual, ..MANUAL_REVIEW.details() };
+        service.account(manual).await;
+        let shop = TestAccount { rulebook: &WHATSAPP, ..SHOP.details() };
+        let shop = service.account(shop).await;
+        Self { inner: service, shop, templates: AtomicU64::new(0) }
     }
 
     /// Sends a request as an account, with an optional header.
@@ -121,7 +71,7 @@ impl Service {
             request = request.header(name, value);
         }
         let body = body.map_or(Body::empty(), |body| Body::from(body.to_string()));
-        self.galley.handle(request.body(body).unwrap()).await
+        self.inner.handle(request.body(body).unwrap()).await
     }
 
     /// Reads a public path.
@@ -210,7 +160,7 @@ impl Service {
         let request = Request::builder().method(Method::POST).uri(upload);
         let request = request.header(header::AUTHORIZATION, format!("Bearer {}", SHOP.0));
         let picture = Body::from(&b"\x89PNG\r\n\x1a\n"[..]);
-        let sent = self.galley.handle(request.body(picture).unwrap()).await;
+        let sent = self.inner.handle(request.body(picture).unwrap()).await;
         let handle = json_of(sent).await["h"].as_str().unwrap().to_owned();
         format!("/media/{}", handle.strip_prefix("4::galley.").unwrap())
     }
@@ -246,9 +196,4 @@ fn below(Account(own): Account, collection: &str) -> String {
 
 fn is_graph(operation: &Operation<'_>) -> bool {
     operation.pattern.starts_with("/{version}/")
-}
-
-pub(crate) async fn json_of(response: Response) -> Value {
-    let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
-    serde_json::from_slice(&bytes).unwrap_or_else(|_| json!(String::from_utf8_lossy(&bytes)))
 }

@@ -231,9 +231,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::sqlite::{
+    use crate::{
         SchemaPolicy,
-        connection::{create_if_missing, open_for_writing},
+        sqlite::connection::{create_if_missing, open_for_writing},
     };
 
     type Schema = BTreeMap<String, Vec<String>>;

@@ -2,27 +2,25 @@
 //! the single row of `credential_epoch` first, so that what it checked stays true until it commits.
 
 use async_trait::async_trait;
-use galley_domain::{
-    id::{self, AccountId},
-    template::Review,
-};
+use galley_domain::id::{self, AccountId};
 use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::{
     PostgresStore,
-    columns::{
-        account_id, decode, get, key, millis, number, optional, optional_timestamp, timestamp,
-        without_nul,
-    },
+    columns::{account_id, get, key, millis, number, optional, without_nul},
     credentials,
-    pool::{PgPools, Values},
+    pool::Values,
     templates::ids_exhausted,
     transaction::{Transaction, transact},
 };
 use crate::{
-    Account, AccountLimits, AccountStore, AddCredentialOutcome, AddPhoneOutcome,
-    CreateAccountOutcome, NewAccount, NewCredential, StoreError,
+    Account, AccountLimits, AccountStore, AddPhoneOutcome, CreateAccountOutcome, NewAccount,
+    StoreError,
+    decisions::{
+        self,
+        accounts::{COLUMNS, ExistingAccounts, created, owned_phone, refusal},
+    },
 };
 
 #[async_trait]
@@ -32,11 +30,15 @@ impl AccountStore for PostgresStore {
     }
 
     async fn accounts(&self) -> Result<Vec<Account>, StoreError> {
-        all(&self.pools).await
+        let statement = format!("SELECT {COLUMNS} FROM account ORDER BY id");
+        let rows = self.pools.acquire_slow().await?.query(&statement, &[]).await?;
+        rows.iter().map(account).collect()
     }
 
     async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
-        one(&self.pools, id).await
+        let statement = format!("SELECT {COLUMNS} FROM account WHERE id = $1");
+        let row = self.pools.read_one(&statement, &[&key(id.get())]).await?;
+        row.as_ref().map(account).transpose()
     }
 
     async fn set_account_disabled(
@@ -65,11 +67,14 @@ impl AccountStore for PostgresStore {
     }
 
     async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError> {
-        phones(&self.pools, account).await
+        let statement = "SELECT id FROM phone WHERE account_id = $1 ORDER BY id";
+        let rows = self.pools.read(statement, &[&key(account.get())]).await?;
+        rows.iter().map(|row| get(row, 0)).collect()
     }
 
     async fn phone_owner(&self, phone: &str) -> Result<Option<AccountId>, StoreError> {
-        phone_owner(&self.pools, phone).await
+        let row = self.pools.read_one(OWNER, &[&without_nul(phone)]).await?;
+        row.map(|row| account_id(&row, 0)).transpose()
     }
 }
 
@@ -80,7 +85,7 @@ pub(super) async fn create(
     new: &NewAccount,
 ) -> Result<CreateAccountOutcome, StoreError> {
     credentials::lock_epoch(transaction).await?;
-    if let Some(refusal) = refusal(transaction, new).await? {
+    if let Some(refusal) = refusal(new, &existing(transaction, new).await?) {
         return Ok(refusal);
     }
     let last = transaction.query_one("SELECT coalesce(max(id), 0) FROM account", &[]).await?;
@@ -104,72 +109,38 @@ pub(super) async fn create(
     for phone in &new.phones {
         insert_phone(transaction, id, phone, new.at).await?;
     }
-    let mut ids = Vec::new();
+    let mut added = Vec::with_capacity(new.credentials.len());
     for credential in &new.credentials {
-        match credentials::insert(transaction, id, credential, new.at).await? {
-            AddCredentialOutcome::Added(credential) => ids.push(credential),
-            refused => unreachable!("checked before the first write: {refused:?}"),
-        }
+        added.push(credentials::insert(transaction, id, credential, new.at).await?);
     }
-    Ok(CreateAccountOutcome::Created(id, ids))
+    Ok(created(id, &added))
 }
 
-async fn refusal(
+/// What the store already has of a new account.
+async fn existing(
     transaction: &Transaction,
     new: &NewAccount,
-) -> Result<Option<CreateAccountOutcome>, StoreError> {
-    let any_account = "SELECT 1 FROM account LIMIT 1";
-    if new.only_if_first && transaction.query_one(any_account, &[]).await?.is_some() {
-        return Ok(Some(CreateAccountOutcome::NotFirst));
+) -> Result<ExistingAccounts, StoreError> {
+    let statement = "SELECT EXISTS (SELECT 1 FROM account) AS has_accounts, \
+                     EXISTS (SELECT 1 FROM account WHERE name = $1) AS has_name, \
+                     ARRAY(SELECT id FROM phone WHERE id = ANY($2)) AS phones";
+    let Some(row) = transaction.query_one(statement, &[&new.name, &new.phones]).await? else {
+        return Ok(ExistingAccounts::default());
+    };
+    let mut secrets = Vec::with_capacity(new.credentials.len());
+    for credential in &new.credentials {
+        secrets.push(credentials::is_in_use(transaction, credential).await?);
     }
-    let by_name = "SELECT 1 FROM account WHERE name = $1";
-    if transaction.query_one(by_name, &[&new.name]).await?.is_some() {
-        return Ok(Some(CreateAccountOutcome::NameTaken));
-    }
-    for phone in &new.phones {
-        let by_id = "SELECT 1 FROM phone WHERE id = $1";
-        if transaction.query_one(by_id, &[phone]).await?.is_some() {
-            return Ok(Some(CreateAccountOutcome::PhoneTaken(phone.clone())));
-        }
-    }
-    for (index, credential) in new.credentials.iter().enumerate() {
-        let is_same =
-            |other: &NewCredential| other.kind == credential.kind && other.hash == credential.hash;
-        if new.credentials[..index].iter().any(is_same)
-            || credentials::is_in_use(transaction, credential).await?
-        {
-            return Ok(Some(CreateAccountOutcome::SecretTaken(credential.kind)));
-        }
-    }
-    Ok(None)
-}
-
-const COLUMNS: &str = "id, name, rulebook, review, takes_any_phone, created_at, disabled_at, \
-     template_limit";
-
-pub(super) async fn all(pools: &PgPools) -> Result<Vec<Account>, StoreError> {
-    let statement = format!("SELECT {COLUMNS} FROM account ORDER BY id");
-    let rows = pools.acquire_slow().await?.query(&statement, &[]).await?;
-    rows.iter().map(account).collect()
-}
-
-pub(super) async fn one(pools: &PgPools, id: AccountId) -> Result<Option<Account>, StoreError> {
-    let statement = format!("SELECT {COLUMNS} FROM account WHERE id = $1");
-    let row = pools.read_one(&statement, &[&key(id.get())]).await?;
-    row.as_ref().map(account).transpose()
+    Ok(ExistingAccounts {
+        has_accounts: get(&row, "has_accounts")?,
+        has_name: get(&row, "has_name")?,
+        phones: get(&row, "phones")?,
+        secrets,
+    })
 }
 
 fn account(row: &Row) -> Result<Account, StoreError> {
-    Ok(Account {
-        id: account_id(row, "id")?,
-        name: get(row, "name")?,
-        rulebook: get(row, "rulebook")?,
-        review: decode(row, "review", |text: String| Review::parse(&text))?,
-        takes_any_phone: get(row, "takes_any_phone")?,
-        created_at: timestamp(row, "created_at")?,
-        disabled_at: optional_timestamp(row, "disabled_at")?,
-        limits: limits(row)?,
-    })
+    decisions::accounts::account(row, limits(row)?)
 }
 
 /// The limits of the account, if it has any.
@@ -221,8 +192,7 @@ pub(super) async fn add_phone(
     let Some(row) = transaction.query_one(OWNER, &[&phone]).await? else {
         return Ok(AddPhoneOutcome::NoAccount);
     };
-    let is_own = account_id(&row, "account_id")? == account;
-    Ok(if is_own { AddPhoneOutcome::AlreadyOwned } else { AddPhoneOutcome::OwnedByOther })
+    Ok(owned_phone(account_id(&row, "account_id")?, account))
 }
 
 const OWNER: &str = "SELECT account_id FROM phone WHERE id = $1";
@@ -236,18 +206,4 @@ async fn insert_phone(
     let insert = "INSERT INTO phone (id, account_id, created_at) VALUES ($1, $2, $3)";
     let values: Values<'_> = &[&phone, &key(account.get()), &millis(at)];
     transaction.execute(insert, values).await.map(drop)
-}
-
-pub(super) async fn phones(pools: &PgPools, account: AccountId) -> Result<Vec<String>, StoreError> {
-    let statement = "SELECT id FROM phone WHERE account_id = $1 ORDER BY id";
-    let rows = pools.read(statement, &[&key(account.get())]).await?;
-    rows.iter().map(|row| get(row, 0)).collect()
-}
-
-pub(super) async fn phone_owner(
-    pools: &PgPools,
-    phone: &str,
-) -> Result<Option<AccountId>, StoreError> {
-    let row = pools.read_one(OWNER, &[&without_nul(phone)]).await?;
-    row.map(|row| account_id(&row, 0)).transpose()
 }

@@ -7,8 +7,6 @@ mod idempotency;
 mod prechecks;
 mod statements;
 
-use std::collections::hash_map::Entry;
-
 use galley_domain::{
     id::{AccountId, TemplateId},
     template::{
@@ -23,7 +21,7 @@ use self::{
         copy,
     },
     idempotency::RecordColumns,
-    prechecks::{BatchAccounts, ExistingState, KeyOwner, begin, no_account},
+    prechecks::{BatchAccounts, ExistingState, begin, no_account},
     statements::PreparedStatements,
 };
 pub(super) use self::{
@@ -35,12 +33,17 @@ use super::{
     create_queue::{PendingCreate, Queue},
     errors,
     ids::IdGenerator,
-    limits::{self, RemainingQuota},
-    media,
+    limits, media,
     pool::{CopySink, PgConnection, Values},
     templates::ids_exhausted,
 };
-use crate::{CreateOutcome, CreatedTemplate, IdempotencyRecord, StoreError};
+use crate::{
+    CreateOutcome, IdempotencyRecord, StoreError,
+    decisions::{
+        create::{KeyOwner, category_refusal, created},
+        limits::RemainingQuota,
+    },
+};
 
 /// The outcome of each create.
 pub(super) type Outcomes = Vec<Result<CreateOutcome, StoreError>>;
@@ -135,25 +138,23 @@ impl Batch<'_> {
                 *outcome = Some(CreateOutcome::NameInUse(owner.conflict_for(new.account)));
                 continue;
             }
-            let category = new.template.category();
-            let group = new.translation_group.map(|group| existing.group_categories.entry(group.0));
-            if let Some(Entry::Occupied(other)) = &group
-                && *other.get() != category
-            {
-                *outcome = Some(CreateOutcome::CategoryDiffers(*other.get()));
+            let group = new.translation_group.map(|group| group.0);
+            let category = group.and_then(|group| existing.group_categories.get(&group));
+            if let Some(refusal) = category_refusal(new, category.copied()) {
+                *outcome = Some(refusal);
                 continue;
             }
             if let Some(limit) = account.quota.as_mut().and_then(RemainingQuota::take) {
                 *outcome = Some(CreateOutcome::Limited(limit));
                 continue;
             }
-            group.map(|group| group.or_insert(category));
+            group.map(|group| existing.group_categories.insert(group, new.template.category()));
             account.last_template = ids.next(account.last_template, new.at);
             account.last_seq += 1;
             account.has_new_events = true;
             let id = TemplateId::new(account.last_template).ok_or_else(ids_exhausted)?;
             let state = State::initial(new.review);
-            let receipt = CreatedTemplate { id, status: state.status(), category };
+            let receipt = created(new, id, &state);
             existing
                 .key_owners
                 .insert(lookup_keys.unique_key, KeyOwner { id, account: new.account });

@@ -1,12 +1,12 @@
 //! Statements for the clock guard. The row of the trusted time orders concurrent observations.
 
 use async_trait::async_trait;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::{
     PostgresStore,
-    columns::{decode, get, millis, timestamp},
+    columns::get,
     pool::PgPools,
     transaction::{Transaction, transact},
 };
@@ -72,13 +72,7 @@ async fn lock(transaction: &Transaction) -> Result<(), StoreError> {
 }
 
 fn guard(rows: &[Row]) -> Result<Option<ClockGuard>, StoreError> {
-    let times: Result<Vec<ObservedTime>, StoreError> = rows
-        .iter()
-        .map(|row| {
-            let observed = decode(row, "observed_ms", |it| Some(SignedDuration::from_millis(it)))?;
-            Ok(ObservedTime { at: timestamp(row, "at")?, observed })
-        })
-        .collect();
+    let times: Result<_, StoreError> = rows.iter().map(ObservedTime::read).collect();
     Ok(ClockGuard::from_rows(times?))
 }
 
@@ -87,8 +81,8 @@ async fn store(transaction: &Transaction, guard: &ClockGuard) -> Result<(), Stor
     let upsert = "INSERT INTO clock_guard VALUES ($1, $2, $3) ON CONFLICT (position) DO UPDATE \
                   SET at = excluded.at, observed_ms = excluded.observed_ms";
     for (position, time) in (0_i32..).zip(guard.rows()) {
-        let observed = i64::try_from(time.observed.as_millis()).unwrap_or(i64::MAX);
-        transaction.execute(upsert, &[&position, &millis(time.at), &observed]).await?;
+        let (at, observed_ms) = time.stored();
+        transaction.execute(upsert, &[&position, &at, &observed_ms]).await?;
     }
     Ok(())
 }

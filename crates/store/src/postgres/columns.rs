@@ -10,7 +10,10 @@ use galley_domain::{
 use jiff::Timestamp;
 use tokio_postgres::{Row, row::RowIndex, types::FromSqlOwned};
 
-use crate::{Actor, StoreError};
+use crate::{
+    StoreError,
+    stored_row::{StoredRow, StoredValue},
+};
 
 pub(super) use crate::encoding::{actor_key, key, millis};
 
@@ -28,7 +31,34 @@ pub(super) fn decode<T, K: FromSqlOwned>(
     decode: impl FnOnce(K) -> Option<T>,
 ) -> Result<T, StoreError> {
     let stored: K = row.try_get(column)?;
-    decode(stored).ok_or_else(|| StoreError::Damaged(Arc::new(CorruptRow(column.to_string()))))
+    decode(stored).ok_or_else(|| corrupt(column))
+}
+
+impl StoredRow for Row {
+    fn value<V: StoredValue>(&self, column: &str) -> Result<V, StoreError> {
+        get(self, column)
+    }
+
+    fn decoded<T, V: StoredValue>(
+        &self,
+        column: &str,
+        decode: impl FnOnce(V) -> Option<T>,
+    ) -> Result<T, StoreError> {
+        self::decode(self, column, decode)
+    }
+
+    fn parsed<T>(
+        &self,
+        column: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, StoreError> {
+        let stored: &str = self.try_get(column)?;
+        parse(stored).ok_or_else(|| corrupt(column))
+    }
+}
+
+fn corrupt(column: impl Display) -> StoreError {
+    StoreError::Damaged(Arc::new(CorruptRow(column.to_string())))
 }
 
 /// A value that no version of Galley writes.
@@ -110,10 +140,6 @@ pub(super) fn status(
     name: impl RowIndex + Display + Copy,
 ) -> Result<Status, StoreError> {
     decode(row, name, |text: String| Status::parse(&text))
-}
-
-pub(super) fn actor(row: &Row, name: impl RowIndex + Display + Copy) -> Result<Actor, StoreError> {
-    decode(row, name, crate::encoding::actor_from_key)
 }
 
 /// A 16-byte hash.

@@ -1,19 +1,19 @@
 //! Keys and tokens, as SQL.
 
 use async_trait::async_trait;
-use galley_domain::{account::Scopes, id::AccountId};
+use galley_domain::id::AccountId;
 use jiff::Timestamp;
-use tokio_postgres::Row;
 
 use super::{
     PostgresStore,
-    columns::{account_id, decode, key, millis, number, optional_timestamp, timestamp},
+    columns::{key, millis, number},
     pool::{PgPools, Values},
     transaction::{Transaction, transact},
 };
 use crate::{
     AddCredentialOutcome, Credential, CredentialId, CredentialKind, CredentialStore, NewCredential,
-    RotateCredentialOutcome, SecretHash, StoreError, credential_rotation,
+    RotateCredentialOutcome, SecretHash, StoreError,
+    decisions::credentials::{COLUMNS, credential, plan_rotation},
 };
 
 #[async_trait]
@@ -24,7 +24,10 @@ impl CredentialStore for PostgresStore {
         new: NewCredential,
         at: Timestamp,
     ) -> Result<AddCredentialOutcome, StoreError> {
-        transact!(self, tx => add(tx, account, &new, at))
+        transact!(self, tx => async {
+            lock_epoch(tx).await?;
+            insert(tx, account, &new, at).await
+        })
     }
 
     async fn rotate_credential(
@@ -42,7 +45,10 @@ impl CredentialStore for PostgresStore {
     }
 
     async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError> {
-        of_account(&self.pools, account).await
+        let statement =
+            format!("SELECT {COLUMNS} FROM credential WHERE account_id = $1 ORDER BY id");
+        let rows = self.pools.read(&statement, &[&key(account.get())]).await?;
+        rows.iter().map(credential).collect()
     }
 
     async fn credential(
@@ -50,15 +56,15 @@ impl CredentialStore for PostgresStore {
         kind: CredentialKind,
         hash: SecretHash,
     ) -> Result<Option<Credential>, StoreError> {
-        by_hash(&self.pools, kind, hash).await
+        let statement = format!("SELECT {COLUMNS} FROM credential WHERE kind = $1 AND hash = $2");
+        let row = self.pools.read_one(&statement, &[&kind.as_str(), &&hash.0[..]]).await?;
+        row.as_ref().map(credential).transpose()
     }
 
     async fn credential_epoch(&self) -> Result<u64, StoreError> {
         epoch(&self.pools).await
     }
 }
-
-const COLUMNS: &str = "id, account_id, kind, scopes, created_at, expires_at, revoked_at";
 
 /// Locks the epoch row until the transaction ends, which serialises all changes of accounts and
 /// credentials. Such a transaction locks it before any other row.
@@ -74,16 +80,6 @@ pub(super) async fn increment_epoch(transaction: &Transaction) -> Result<(), Sto
 pub(super) async fn epoch(pools: &PgPools) -> Result<u64, StoreError> {
     let row = pools.read_one("SELECT epoch FROM credential_epoch", &[]).await?;
     row.map_or(Ok(0), |row| number(&row, 0))
-}
-
-pub(super) async fn add(
-    transaction: &mut Transaction,
-    account: AccountId,
-    new: &NewCredential,
-    at: Timestamp,
-) -> Result<AddCredentialOutcome, StoreError> {
-    lock_epoch(transaction).await?;
-    insert(transaction, account, new, at).await
 }
 
 /// Adds a credential. The caller has locked the epoch row.
@@ -131,24 +127,20 @@ pub(super) async fn rotate(
 ) -> Result<RotateCredentialOutcome, StoreError> {
     lock_epoch(transaction).await?;
     let statement = format!("SELECT {COLUMNS} FROM credential WHERE id = $1");
-    let Some(row) = transaction.query_one(&statement, &[&key(old.0)]).await? else {
-        return Ok(RotateCredentialOutcome::NotFound);
-    };
-    let owner = credential(&row)?;
-    let plan = match credential_rotation::plan(&owner, new, old_ends_at, at) {
+    let found = transaction.query_one(&statement, &[&key(old.0)]).await?;
+    let found = found.as_ref().map(credential).transpose()?;
+    let plan = match plan_rotation(found.as_ref(), new, old_ends_at, at) {
         Ok(plan) => plan,
         Err(refused) => return Ok(refused),
     };
-    let replacement = NewCredential { expires_at: plan.expires_at, ..*new };
-    let id = match insert(transaction, owner.account, &replacement, at).await? {
-        AddCredentialOutcome::Added(id) => id,
-        AddCredentialOutcome::SecretTaken => return Ok(RotateCredentialOutcome::SecretTaken),
-        AddCredentialOutcome::NotFound => return Ok(RotateCredentialOutcome::NotFound),
-    };
-    let expire = "UPDATE credential SET expires_at = $2 WHERE id = $1";
-    transaction.execute(expire, &[&key(old.0), &millis(plan.old_ends_at)]).await?;
-    increment_epoch(transaction).await?;
-    Ok(plan.done(id))
+    let added = insert(transaction, plan.account, &plan.replacement, at).await?;
+    let outcome = plan.outcome(added);
+    if let RotateCredentialOutcome::Rotated { old_ends_at, .. } = outcome {
+        let expire = "UPDATE credential SET expires_at = $2 WHERE id = $1";
+        transaction.execute(expire, &[&key(old.0), &millis(old_ends_at)]).await?;
+        increment_epoch(transaction).await?;
+    }
+    Ok(outcome)
 }
 
 pub(super) async fn revoke(
@@ -161,35 +153,4 @@ pub(super) async fn revoke(
     let revoked = transaction.execute(revoke, &[&key(id.0), &millis(at)]).await?;
     increment_epoch(transaction).await?;
     Ok(revoked > 0)
-}
-
-pub(super) async fn of_account(
-    pools: &PgPools,
-    account: AccountId,
-) -> Result<Vec<Credential>, StoreError> {
-    let statement = format!("SELECT {COLUMNS} FROM credential WHERE account_id = $1 ORDER BY id");
-    let rows = pools.read(&statement, &[&key(account.get())]).await?;
-    rows.iter().map(credential).collect()
-}
-
-pub(super) async fn by_hash(
-    pools: &PgPools,
-    kind: CredentialKind,
-    hash: SecretHash,
-) -> Result<Option<Credential>, StoreError> {
-    let statement = format!("SELECT {COLUMNS} FROM credential WHERE kind = $1 AND hash = $2");
-    let row = pools.read_one(&statement, &[&kind.as_str(), &&hash.0[..]]).await?;
-    row.as_ref().map(credential).transpose()
-}
-
-fn credential(row: &Row) -> Result<Credential, StoreError> {
-    Ok(Credential {
-        id: CredentialId(number(row, "id")?),
-        account: account_id(row, "account_id")?,
-        kind: decode(row, "kind", |text: String| CredentialKind::parse(&text))?,
-        scopes: decode(row, "scopes", |text: String| Scopes::parse(&text).ok())?,
-        created_at: timestamp(row, "created_at")?,
-        expires_at: optional_timestamp(row, "expires_at")?,
-        revoked_at: optional_timestamp(row, "revoked_at")?,
-    })
 }

@@ -8,18 +8,17 @@ mod replays;
 
 use async_trait::async_trait;
 use galley_domain::{
-    id::{AccountId, TemplateId, WebhookId},
-    template::lifecycle::EventType,
+    id::{AccountId, WebhookId},
     webhook::delivery::DeliveryStatus,
 };
 use jiff::Timestamp;
-use tokio_postgres::Row;
 
 pub(super) use self::attempts::schedule_next;
 use self::{attempts::record, leases::lease, replays::replay};
 use super::{
     PostgresStore,
-    columns::{decode, get, key, millis, number, optional, optional_timestamp, webhook_id},
+    columns::{key, millis},
+    pipeline::Query,
     pool::{PgPools, Values},
     transaction::transact,
     webhooks,
@@ -27,6 +26,7 @@ use super::{
 use crate::{
     Attempt, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore, DueWebhooks,
     RecordAttemptOutcome, Replay, ReplayOutcome, StoreError,
+    decisions::deliveries::{EndpointWork, MAX_FAN_OUT_EVENTS, PROBED_FROM, delivery},
 };
 
 #[async_trait]
@@ -60,11 +60,23 @@ impl DeliveryStore for PostgresStore {
         at: Timestamp,
         lease_until: Timestamp,
     ) -> Result<DeliveryLease, StoreError> {
-        transact!(self, tx => lease(tx, id, at, lease_until))
+        let (webhook, now, limit) = (key(id.get()), millis(at), i64::from(MAX_FAN_OUT_EVENTS));
+        let reads: &[Query<'_>] = &[
+            (webhooks::LOCK, &[&webhook]),
+            (leases::ENDPOINT, &[&webhook, &now, &PROBED_FROM]),
+            (&leases::FIRST_DUE, &[&webhook, &now]),
+            (leases::PENDING, &[&webhook, &now, &limit]),
+        ];
+        transact!(self, reads, tx, rows => lease(tx, rows, at, lease_until))
     }
 
     async fn record_attempt(&self, attempt: Attempt) -> Result<RecordAttemptOutcome, StoreError> {
-        transact!(self, tx => record(tx, &attempt))
+        let (webhook, seq) = (key(attempt.webhook.get()), key(attempt.seq));
+        let reads: &[Query<'_>] = &[
+            (webhooks::LOCK, &[&webhook]),
+            (attempts::LEASED, &[&webhook, &seq, &millis(attempt.lease_until)]),
+        ];
+        transact!(self, reads, tx, rows => record(tx, &rows, &attempt))
     }
 }
 
@@ -99,15 +111,7 @@ pub(super) async fn due_webhooks(
     let connection = pools.acquire_slow().await?;
     let mut due = DueWebhooks::default();
     for row in connection.query(DUE, &[&millis(at)]).await? {
-        let behind = get::<bool>(&row, "behind")?.then_some(at);
-        let times = [behind, optional_timestamp(&row, "ripe")?, optional_timestamp(&row, "later")?];
-        let Some(first) = times.into_iter().flatten().min() else { continue };
-        let first = first.max(optional_timestamp(&row, "resting_until")?.unwrap_or(first));
-        if first <= at {
-            due.now.push(webhook_id(&row, "id")?);
-        } else {
-            due.next_at = Some(due.next_at.map_or(first, |next| next.min(first)));
-        }
+        due.add(&EndpointWork::from_row(&row)?, at);
     }
     Ok(due)
 }
@@ -134,22 +138,4 @@ pub(super) async fn page(
     let values: Values<'_> = &[&key(account.get()), &key(id.get()), &before, &limit, &status];
     let rows = pools.read(&statement, values).await?;
     rows.iter().map(delivery).collect::<Result<_, _>>().map(Some)
-}
-
-fn delivery(row: &Row) -> Result<Delivery, StoreError> {
-    Ok(Delivery {
-        seq: number(row, "seq")?,
-        kind: decode(row, "type", |text: String| EventType::parse(&text))?,
-        template: TemplateId::new(number(row, "template_id")?),
-        status: decode(row, "status", |text: String| DeliveryStatus::parse(&text))?,
-        attempts: attempt_count(row)?,
-        attempted_at: optional_timestamp(row, "attempted_at")?,
-        due_at: optional_timestamp(row, "due_at")?,
-        response_status: optional(row, "answer", |status: i32| u16::try_from(status).ok())?,
-        failure: get(row, "failure")?,
-    })
-}
-
-fn attempt_count(row: &Row) -> Result<u32, StoreError> {
-    decode(row, "attempts", |stored: i32| u32::try_from(stored).ok())
 }

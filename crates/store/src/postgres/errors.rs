@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use deadpool_postgres::{PoolError, TimeoutType};
 use tokio_postgres::{
     Error,
     error::{DbError, Severity, SqlState},
@@ -28,21 +27,6 @@ impl From<Error> for StoreError {
                 Self::Damaged(Arc::new(error))
             }
             _ => Self::Failed(Arc::new(error)),
-        }
-    }
-}
-
-impl From<PoolError> for StoreError {
-    fn from(error: PoolError) -> Self {
-        match error {
-            // All connections are in use.
-            PoolError::Timeout(TimeoutType::Wait) => Self::Busy,
-            PoolError::Backend(error) => match Self::from(error) {
-                // Connecting failed, so nothing was done, whatever the cause.
-                Self::Failed(cause) => Self::Unavailable(cause),
-                other => other,
-            },
-            other => Self::Unavailable(Arc::new(other)),
         }
     }
 }
@@ -134,6 +118,14 @@ pub(super) fn is_name_in_use(error: &StoreError) -> bool {
     let StoreError::Failed(cause) = error else { return false };
     let db_error = cause.downcast_ref::<Error>().and_then(Error::as_db_error);
     db_error.and_then(DbError::constraint) == Some("template_claim_key")
+}
+
+/// The error of a failed connect: nothing was done, whatever the cause.
+pub(super) fn at_connect(error: Error) -> StoreError {
+    match StoreError::from(error) {
+        StoreError::Failed(cause) => StoreError::Unavailable(cause),
+        other => other,
+    }
 }
 
 /// The error of a statement that was pipelined with a commit. If the server refused the statement,

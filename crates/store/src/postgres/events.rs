@@ -2,25 +2,20 @@
 //! the account keeps their numbers in order.
 
 use async_trait::async_trait;
-use galley_domain::{
-    id::{AccountId, TemplateId},
-    rulebook::Category,
-    template::{Status, lifecycle::EventType},
-};
+use galley_domain::{id::AccountId, template::lifecycle::EventType};
 use jiff::Timestamp;
-use tokio_postgres::Row;
 
 use super::{
     PostgresStore,
-    columns::{
-        account_id, actor, actor_key, category, decode, get, key, millis, number, status,
-        template_id, timestamp, webhook_id,
-    },
+    columns::{account_id, actor_key, get, key, millis, number},
+    pipeline::owned,
     pool::{PgPools, Values},
     transaction::Transaction,
 };
+pub(super) use crate::decisions::events::NewEvent;
 use crate::{
-    Actor, Event, EventNotifier, EventStore, EventSubject, Feed, StoreError, Webhook,
+    Actor, Event, EventNotifier, EventStore, Feed, StoreError, Webhook,
+    decisions::events::{event, feed},
     encoding::origin,
 };
 
@@ -32,11 +27,30 @@ impl EventStore for PostgresStore {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Feed, StoreError> {
-        page(&self.pools, account, after, limit).await
+        // One statement reads the account's row and the events, and therefore a consistent state.
+        let statement = format!(
+            "SELECT a.last_seq, found.* FROM (SELECT coalesce((SELECT last_seq FROM account \
+             WHERE id = $1), 0) AS last_seq) AS a LEFT JOIN LATERAL (SELECT {EVENT} \
+             WHERE e.account_id = $1 AND e.seq > $2 ORDER BY e.seq LIMIT $3) AS found ON true \
+             ORDER BY found.seq"
+        );
+        let from = i64::try_from(after.unwrap_or(0)).unwrap_or(i64::MAX);
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows = self.pools.read(&statement, &[&key(account.get()), &from, &limit]).await?;
+        let newest = rows.first().map_or(Ok(0), |row| number(row, "last_seq"))?;
+        let mut events = Vec::with_capacity(rows.len());
+        for row in &rows {
+            if get::<Option<i64>>(row, "seq")?.is_some() {
+                events.push(event(row)?);
+            }
+        }
+        Ok(feed(after, events, newest))
     }
 
     async fn newest_event(&self, account: AccountId) -> Result<u64, StoreError> {
-        newest(&self.pools, account).await
+        let statement = "SELECT last_seq FROM account WHERE id = $1";
+        let row = self.pools.read_one(statement, &[&key(account.get())]).await?;
+        row.map_or(Ok(0), |row| number(&row, 0))
     }
 
     fn event_notifier(&self) -> &EventNotifier {
@@ -58,19 +72,6 @@ impl EventStore for PostgresStore {
 const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, \
      category, status, reason) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 
-/// A template event that has no number yet.
-pub(super) struct NewEvent<'a> {
-    pub(super) account: AccountId,
-    pub(super) kind: EventType,
-    pub(super) template: TemplateId,
-    pub(super) version: u64,
-    pub(super) at: Timestamp,
-    pub(super) actor: Actor,
-    pub(super) category: Category,
-    pub(super) status: Status,
-    pub(super) reason: Option<&'a str>,
-}
-
 pub(super) async fn append(
     transaction: &mut Transaction,
     event: &NewEvent<'_>,
@@ -91,67 +92,34 @@ pub(super) async fn append(
     transaction.execute(APPEND, values).await.map(drop)
 }
 
-/// Appends the event that the service disabled an endpoint.
-pub(super) async fn append_disabled(
+/// Appends the event that the service disabled an endpoint, with the commit.
+pub(super) fn append_disabled(
     transaction: &mut Transaction,
     webhook: &Webhook,
-    reason: &str,
+    reason: &'static str,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) {
     let seq = transaction.next_seq(webhook.account);
     let statement = "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, \
                      category, status, reason, webhook_id, origin) \
                      VALUES ($1, $2, $3, 0, 0, $4, $5, '', '', $6, $7, $8)";
-    let values: Values<'_> = &[
-        &key(webhook.account.get()),
-        &key(seq),
-        &EventType::WebhookDisabled.as_str(),
-        &millis(at),
-        &actor_key(Actor::Service),
-        &reason,
-        &key(webhook.id.get()),
-        &origin(&webhook.url),
+    let values = owned![
+        key(webhook.account.get()),
+        key(seq),
+        EventType::WebhookDisabled.as_str(),
+        millis(at),
+        actor_key(Actor::Service),
+        reason,
+        key(webhook.id.get()),
+        origin(&webhook.url),
     ];
-    transaction.execute(statement, values).await.map(drop)
+    transaction.defer(statement, values);
 }
 
 /// All columns of an event. Name and language never change, so they come from the template.
-const EVENT: &str = "e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, t.language, \
+pub(super) const EVENT: &str = "e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, t.language, \
      e.category, e.status, e.reason, e.webhook_id, e.origin \
      FROM event e LEFT JOIN template t ON t.id = e.template_id";
-
-/// The events after the cursor, or why they cannot be read. One statement reads the account's row
-/// and the events, and therefore a consistent state.
-pub(super) async fn page(
-    pools: &PgPools,
-    account: AccountId,
-    after: Option<u64>,
-    limit: usize,
-) -> Result<Feed, StoreError> {
-    let statement = format!(
-        "SELECT a.last_seq, found.* FROM (SELECT coalesce((SELECT last_seq FROM account \
-         WHERE id = $1), 0) AS last_seq) AS a LEFT JOIN LATERAL (SELECT {EVENT} \
-         WHERE e.account_id = $1 AND e.seq > $2 ORDER BY e.seq LIMIT $3) AS found ON true \
-         ORDER BY found.seq"
-    );
-    let from = i64::try_from(after.unwrap_or(0)).unwrap_or(i64::MAX);
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = pools.read(&statement, &[&key(account.get()), &from, &limit]).await?;
-    let newest = rows.first().map_or(Ok(0), |row| number(row, "last_seq"))?;
-    let mut events = Vec::with_capacity(rows.len());
-    for row in &rows {
-        if get::<Option<i64>>(row, "seq")?.is_some() {
-            events.push(event(row)?);
-        }
-    }
-    let Some(after) = after else { return Ok(Feed::Events(events)) };
-    let next = events.first().map_or(newest + 1, |first| first.seq);
-    Ok(match after.saturating_add(1) {
-        expected if expected < next => Feed::Expired(next),
-        expected if expected > next => Feed::CursorAhead(next - 1),
-        _ => Feed::Events(events),
-    })
-}
 
 /// One event, inside a transaction.
 pub(super) async fn one_in(
@@ -162,13 +130,6 @@ pub(super) async fn one_in(
     let statement = format!("SELECT {EVENT} WHERE e.account_id = $1 AND e.seq = $2");
     let row = transaction.query_one(&statement, &[&key(account.get()), &key(seq)]).await?;
     row.as_ref().map(event).transpose()
-}
-
-/// The number of the account's newest event.
-pub(super) async fn newest(pools: &PgPools, account: AccountId) -> Result<u64, StoreError> {
-    let statement = "SELECT last_seq FROM account WHERE id = $1";
-    let row = pools.read_one(statement, &[&key(account.get())]).await?;
-    row.map_or(Ok(0), |row| number(&row, 0))
 }
 
 /// The numbers of the newest events of several accounts.
@@ -194,28 +155,4 @@ pub(super) async fn oldest(
                      (SELECT last_seq + 1 FROM account WHERE id = $1), 1)";
     let row = transaction.query_one(statement, &[&key(account.get())]).await?;
     row.map_or(Ok(1), |row| number(&row, 0))
-}
-
-fn event(row: &Row) -> Result<Event, StoreError> {
-    let kind = decode(row, "type", |text: String| EventType::parse(&text))?;
-    let subject = if kind == EventType::WebhookDisabled {
-        EventSubject::Webhook { id: webhook_id(row, "webhook_id")?, origin: get(row, "origin")? }
-    } else {
-        EventSubject::Template {
-            id: template_id(row, "template_id")?,
-            version: number(row, "version")?,
-            name: get(row, "name")?,
-            language: get(row, "language")?,
-            category: category(row, "category")?,
-            status: status(row, "status")?,
-        }
-    };
-    Ok(Event {
-        seq: number(row, "seq")?,
-        kind,
-        subject,
-        at: timestamp(row, "at")?,
-        actor: actor(row, "actor")?,
-        reason: get(row, "reason")?,
-    })
 }

@@ -3,12 +3,10 @@
 
 use std::{
     net::IpAddr,
-    pin::Pin,
     sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 
-use deadpool_postgres::Connect;
 use tokio::{task::JoinHandle, time::timeout};
 use tokio_postgres::{Client, Config, Error, config::Host};
 
@@ -103,14 +101,6 @@ async fn resolve(host: &Config, limit: Duration) -> Vec<Option<IpAddr>> {
         Ok(Err(_)) | Err(_) => vec![None],
     }
 }
-
-impl Connect for FailoverConnector {
-    fn connect(&self, _: &Config) -> Pin<Box<Connecting<'_>>> {
-        Box::pin(self.connect_any())
-    }
-}
-
-type Connecting<'a> = dyn Future<Output = Result<(Client, JoinHandle<()>), Error>> + Send + 'a;
 
 /// The configuration for one of the hosts, copied setting by setting: the driver cannot remove
 /// hosts.

@@ -104,18 +104,12 @@ pub(super) async fn page(pools: &PgPools, query: &ListQuery) -> Result<Page, Sto
 
 async fn read_page(connection: &PgConnection, query: &ListQuery) -> Result<Page, StoreError> {
     let range = IdRange::of(query);
-    let mut templates = find(connection, query, range, query.limit + 1).await?;
-    let has_next = templates.len() > query.limit;
-    templates.truncate(query.limit);
-    let has_previous = match IdRange::beyond_cursor(query) {
+    let templates = find(connection, query, range, query.limit + 1).await?;
+    let is_beyond_cursor = match IdRange::beyond_cursor(query) {
         Some(beyond) => !find(connection, query, beyond, 1).await?.is_empty(),
         None => false,
     };
-    if range.backwards {
-        templates.reverse();
-        return Ok(Page { templates, has_older: has_previous, has_newer: has_next });
-    }
-    Ok(Page { templates, has_older: has_next, has_newer: has_previous })
+    Ok(range.page(templates, query.limit, is_beyond_cursor))
 }
 
 /// The first templates in an id range that match the list query.

@@ -2,17 +2,19 @@
 
 use async_trait::async_trait;
 use galley_domain::id::AccountId;
-use jiff::{SignedDuration, Timestamp};
-use tokio_postgres::Row;
+use jiff::Timestamp;
 
 use super::{
     PostgresStore,
     columns::{account_id, get, key, millis, number, without_nul},
     pool::{PgConnection, PgPools, Values},
     transaction::{Transaction, transact},
-    uploads::{expired_since, find, update_usage},
+    uploads::update_usage,
 };
-use crate::{Media, MediaStore, StoreError, UNUSED_MEDIA_DAYS, encoding::quota_bytes};
+use crate::{
+    Media, MediaStore, StoreError,
+    decisions::uploads::{QuotaChange, RemovalCutoffs, RemovalReason, media, unused_cutoff},
+};
 
 #[async_trait]
 impl MediaStore for PostgresStore {
@@ -22,24 +24,36 @@ impl MediaStore for PostgresStore {
         handle: &str,
         at: Timestamp,
     ) -> Result<Option<Media>, StoreError> {
-        sample(&self.pools, account, handle, at).await
+        let statement = "SELECT sniffed, length, file_name FROM upload WHERE handle = $1 AND \
+                         account_id = $2 AND received = length AND \
+                         (used_at IS NOT NULL OR finished_at > $3)";
+        let values: Values<'_> = &[&without_nul(handle), &key(account.get()), &unused_cutoff(at)];
+        let row = self.pools.read_one(statement, values).await?;
+        row.as_ref().map(media).transpose()
     }
 
     async fn media(&self, handle: &str) -> Result<Option<Media>, StoreError> {
-        public(&self.pools, handle).await
+        let statement = "SELECT sniffed, length, file_name FROM upload JOIN account ON \
+                         account.id = account_id WHERE handle = $1 AND received = length AND \
+                         disabled_at IS NULL";
+        let row = self.pools.read_one(statement, &[&without_nul(handle)]).await?;
+        row.as_ref().map(media).transpose()
     }
 
     async fn media_chunk(&self, handle: &str, offset: u64) -> Result<Vec<u8>, StoreError> {
-        chunk(&self.pools, handle, offset).await
+        let offset = i64::try_from(offset).unwrap_or(i64::MAX);
+        let statement = "SELECT substr(bytes, ($2 - place + 1)::int) FROM upload_chunk WHERE \
+                         upload = (SELECT number FROM upload WHERE handle = $1 AND \
+                         received = length) AND place <= $2 AND place + length(bytes) > $2 \
+                         ORDER BY place DESC LIMIT 1";
+        let connection = self.pools.acquire_slow().await?;
+        let rows = connection.query(statement, &[&without_nul(handle), &offset]).await?;
+        rows.first().map_or(Ok(Vec::new()), |row| get(row, 0))
     }
 }
 
 /// Maximum number of files deleted in one sweep.
 const MAX_SWEEP_FILES: usize = 256;
-
-/// How much longer an unused file is stored than templates may reference it: a create that has just
-/// checked the file may still be about to commit.
-const DELETION_GRACE: SignedDuration = SignedDuration::from_hours(1);
 
 impl PostgresStore {
     /// Deletes expired files; returns how many.
@@ -52,73 +66,6 @@ impl PostgresStore {
         }
         Ok(deleted)
     }
-
-    /// Deletes an upload that no template uses; returns whether there was one.
-    pub(super) async fn delete_unused_upload(
-        &self,
-        account: AccountId,
-        id: &str,
-        at: Timestamp,
-    ) -> Result<bool, StoreError> {
-        let found: Result<_, StoreError> = transact!(self, tx => find(tx, account, id, at));
-        let Some((upload, _)) = found? else { return Ok(false) };
-        transact!(self, tx => delete(tx, account, upload, RemovalReason::Cancelled))
-    }
-}
-
-/// Files completed at or before this time can no longer be referenced, unless a template uses them.
-fn unused_since(at: Timestamp) -> Timestamp {
-    at.saturating_sub(SignedDuration::from_hours(24 * UNUSED_MEDIA_DAYS)).unwrap_or(Timestamp::MIN)
-}
-
-/// Unused files completed at or before this time can be deleted.
-fn deletable_since(at: Timestamp) -> i64 {
-    millis(unused_since(at).saturating_sub(DELETION_GRACE).unwrap_or(Timestamp::MIN))
-}
-
-/// A complete file that templates of the account may reference.
-pub(super) async fn sample(
-    pools: &PgPools,
-    account: AccountId,
-    handle: &str,
-    at: Timestamp,
-) -> Result<Option<Media>, StoreError> {
-    let statement = "SELECT sniffed, length, file_name FROM upload WHERE handle = $1 AND \
-                     account_id = $2 AND received = length AND (used_at IS NOT NULL OR finished_at > $3)";
-    let values: Values<'_> =
-        &[&without_nul(handle), &key(account.get()), &millis(unused_since(at))];
-    let row = pools.read_one(statement, values).await?;
-    row.as_ref().map(media).transpose()
-}
-
-/// A complete file of any account that is not disabled.
-pub(super) async fn public(pools: &PgPools, handle: &str) -> Result<Option<Media>, StoreError> {
-    let statement = "SELECT sniffed, length, file_name FROM upload JOIN account ON \
-                     account.id = account_id WHERE handle = $1 AND received = length AND disabled_at IS NULL";
-    let row = pools.read_one(statement, &[&without_nul(handle)]).await?;
-    row.as_ref().map(media).transpose()
-}
-
-fn media(row: &Row) -> Result<Media, StoreError> {
-    let sniffed: Option<String> = get(row, "sniffed")?;
-    let file_type = sniffed.unwrap_or_else(|| "application/octet-stream".to_owned());
-    let (file_name, length) = (get(row, "file_name")?, number(row, "length")?);
-    Ok(Media { file_type, file_name, length })
-}
-
-/// The bytes from an offset to the end of the chunk that contains it.
-pub(super) async fn chunk(
-    pools: &PgPools,
-    handle: &str,
-    offset: u64,
-) -> Result<Vec<u8>, StoreError> {
-    let offset = i64::try_from(offset).unwrap_or(i64::MAX);
-    let statement = "SELECT substr(bytes, ($2 - place + 1)::int) FROM upload_chunk WHERE upload = \
-                     (SELECT number FROM upload WHERE handle = $1 AND received = length) AND \
-                     place <= $2 AND place + length(bytes) > $2 ORDER BY place DESC LIMIT 1";
-    let connection = pools.acquire_slow().await?;
-    let rows = connection.query(statement, &[&without_nul(handle), &offset]).await?;
-    rows.first().map_or(Ok(Vec::new()), |row| get(row, 0))
 }
 
 /// Marks files as used by a template of the account, which keeps them from expiring.
@@ -143,42 +90,31 @@ async fn expired(pools: &PgPools, at: Timestamp) -> Result<Vec<(i64, AccountId)>
                      created_at <= $1 UNION ALL SELECT number, account_id FROM upload WHERE \
                      used_at IS NULL AND finished_at IS NOT NULL AND finished_at <= $2 LIMIT $3";
     let limit = i64::try_from(MAX_SWEEP_FILES).unwrap_or(i64::MAX);
+    let RemovalCutoffs { unfinished, unused } = RemovalReason::Expired(at).cutoffs();
     let connection = pools.acquire_slow().await?;
-    let rows =
-        connection.query(statement, &[&expired_since(at), &deletable_since(at), &limit]).await?;
+    let rows = connection.query(statement, &[&unfinished, &unused, &limit]).await?;
     rows.iter().map(|row| Ok((get(row, "number")?, account_id(row, "account_id")?))).collect()
 }
 
-/// Why a file is deleted.
-#[derive(Clone, Copy)]
-enum RemovalReason {
-    /// It has expired at this time.
-    Expired(Timestamp),
-    /// The client cancelled it, and no template uses it.
-    Cancelled,
-}
-
 /// Deletes a file, if the reason still applies.
-async fn delete(
+pub(super) async fn delete(
     transaction: &mut Transaction,
     account: AccountId,
     upload: i64,
     reason: RemovalReason,
 ) -> Result<bool, StoreError> {
     transaction.lock(account).await?;
-    let (started, completed) = match reason {
-        RemovalReason::Expired(at) => (expired_since(at), deletable_since(at)),
-        RemovalReason::Cancelled => (i64::MAX, i64::MAX),
-    };
+    let RemovalCutoffs { unfinished, unused } = reason.cutoffs();
     let find = "SELECT file_name, received FROM upload WHERE number = $1 AND \
                 CASE WHEN received < length THEN created_at <= $2 \
                 ELSE used_at IS NULL AND finished_at <= $3 END";
-    let Some(row) = transaction.query_one(find, &[&upload, &started, &completed]).await? else {
+    let Some(row) = transaction.query_one(find, &[&upload, &unfinished, &unused]).await? else {
         return Ok(false);
     };
     let (name, received): (String, u64) = (get(&row, "file_name")?, number(&row, "received")?);
     transaction.execute("DELETE FROM upload_chunk WHERE upload = $1", &[&upload]).await?;
     transaction.execute("DELETE FROM upload WHERE number = $1", &[&upload]).await?;
-    update_usage(transaction, key(account.get()), quota_bytes(received, &name), 0).await?;
+    let quota = QuotaChange::new(&name, Some(received), None);
+    update_usage(transaction, key(account.get()), quota).await?;
     Ok(true)
 }

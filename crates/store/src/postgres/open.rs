@@ -6,7 +6,7 @@ use super::{
     address::PostgresAddress, create_queue::CreateQueue, ids::IdGenerator, maintenance::Readiness,
     pool::PgPools, reader::TemplateReader, schema,
 };
-use crate::{EventNotifier, StoreError, sqlite::SchemaPolicy};
+use crate::{EventNotifier, SchemaPolicy, StoreError};
 
 /// Options of a PostgreSQL store.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     StoreError,
-    sqlite::{SchemaPolicy, options::SchemaAction},
+    schema_policy::{SchemaAction, SchemaPolicy},
 };
 
 /// All migrations, oldest first. The schema version is the number of applied migrations.

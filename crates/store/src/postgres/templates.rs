@@ -17,16 +17,15 @@ use tokio_postgres::Row;
 
 use super::{
     PostgresStore,
-    columns::{
-        account_id, category, decode, get, key, number, optional, status, template_id, timestamp,
-    },
-    pool::PgPools,
+    columns::{category, decode, get, key, number, optional, status, template_id, timestamp},
+    pool::{PgPools, Values},
     transaction::{Transaction, transact},
     translations, versions,
 };
 use crate::{
     CreateOutcome, CreatedTemplate, IdempotencyRecord, NameConflict, NewTemplate, StoreError,
     StoredTemplate, TemplateStore, TranslationGroup, Version,
+    decisions::create::KeyOwner,
     encoding::{idempotency_cutoff, idempotency_hash, text_hash, unique_key_hash},
 };
 
@@ -111,6 +110,8 @@ macro_rules! columns {
     };
 }
 
+pub(super) use columns;
+
 /// All columns of a template's newest version.
 pub(super) const COLUMNS: &str = columns!();
 
@@ -120,6 +121,17 @@ const ONE: &str = concat!(
     columns!(),
     " FROM template WHERE id = $1 AND account_id = $2 AND claim IS NOT NULL"
 );
+
+/// Several templates of an account, except deleted ones.
+const SEVERAL: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM template WHERE id = ANY($1) AND account_id = $2 AND claim IS NOT NULL"
+);
+
+/// The account's template that has a unique key.
+const WITH_UNIQUE_KEY: &str =
+    concat!("SELECT ", columns!(), " FROM template WHERE claim = $1 AND account_id = $2");
 
 /// Several templates of any account, except deleted ones.
 pub(super) const BY_IDS: &str = concat!(
@@ -134,6 +146,26 @@ pub(super) async fn one_in(
     id: TemplateId,
 ) -> Result<Option<StoredTemplate>, StoreError> {
     let row = transaction.query_one(ONE, &[&key(id.get()), &key(account.get())]).await?;
+    row.as_ref().map(stored).transpose()
+}
+
+pub(super) async fn several_in(
+    transaction: &Transaction,
+    account: AccountId,
+    ids: &[TemplateId],
+) -> Result<Vec<StoredTemplate>, StoreError> {
+    let ids: Vec<i64> = ids.iter().map(|id| key(id.get())).collect();
+    let rows = transaction.query(SEVERAL, &[&ids, &key(account.get())]).await?;
+    rows.iter().map(stored).collect()
+}
+
+pub(super) async fn with_unique_key(
+    transaction: &Transaction,
+    account: AccountId,
+    unique_key: &[u8; 16],
+) -> Result<Option<StoredTemplate>, StoreError> {
+    let values: Values<'_> = &[&&unique_key[..], &key(account.get())];
+    let row = transaction.query_one(WITH_UNIQUE_KEY, values).await?;
     row.as_ref().map(stored).transpose()
 }
 
@@ -177,9 +209,9 @@ pub(super) async fn name_conflict(
     unique_key: [u8; 16],
 ) -> Result<Option<NameConflict>, StoreError> {
     let statement = "SELECT id, account_id FROM template WHERE claim = $1";
-    let Some(row) = pools.read_one(statement, &[&&unique_key[..]]).await? else { return Ok(None) };
-    let is_own = account_id(&row, "account_id")? == account;
-    Ok(Some(NameConflict { existing_id: is_own.then_some(template_id(&row, "id")?) }))
+    let row = pools.read_one(statement, &[&&unique_key[..]]).await?;
+    let owner = row.as_ref().map(KeyOwner::read).transpose()?;
+    Ok(owner.map(|owner| owner.conflict_for(account)))
 }
 
 /// The oldest other template of the account with this text.

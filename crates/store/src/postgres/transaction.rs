@@ -11,6 +11,7 @@ use super::{
     accounts,
     columns::{key, number},
     errors,
+    pipeline::{DeferredWrite, OwnedValue, PreparedPipeline, Query, owned},
     pool::{PgConnection, PgPools, Values, is_worth_retrying},
 };
 use crate::{AccountLimits, StoreError};
@@ -20,25 +21,39 @@ pub(super) const MAX_ATTEMPTS: u32 = 5;
 
 /// Runs work in a transaction, commits it and notifies subscribers of its events. The work may run
 /// more than once, but only one run is ever committed.
+///
+/// With first statements (`reads`), the work gets their rows. They are sent together with the
+/// `BEGIN`, so they must not write: if the `BEGIN` failed, they would run outside a transaction.
 macro_rules! transact {
-    ($store:expr, $tx:ident => $work:expr) => {{
+    ($store:expr, $tx:ident => $work:expr) => {
+        $crate::postgres::transaction::transact!($store, &[], $tx, _rows => $work)
+    };
+    ($store:expr, $reads:expr, $tx:ident, $rows:ident => $work:expr) => {{
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let mut open = $crate::postgres::transaction::Transaction::begin(&$store.pools).await?;
+            let (mut open, first) =
+                $crate::postgres::transaction::Transaction::begin(&$store.pools, $reads).await?;
             let $tx = &mut open;
-            match $work.await {
-                Ok(done) => {
-                    let newest = open.commit().await?;
+            let done = match first {
+                Ok($rows) => $work.await,
+                Err(error) => Err(error),
+            };
+            let committed = match done {
+                Ok(done) => open.commit().await.map(|newest| (done, newest)),
+                Err(error) => {
+                    open.roll_back().await;
+                    Err(error)
+                }
+            };
+            match committed {
+                Ok((done, newest)) => {
                     $store.event_notifier.notify(&newest);
                     break Ok(done);
                 }
-                Err(error) => {
-                    open.roll_back().await;
-                    if !$crate::postgres::transaction::should_retry(attempts, &error) {
-                        break Err(error);
-                    }
-                }
+                Err(error)
+                    if $crate::postgres::transaction::should_retry(attempts, &error) => {}
+                Err(error) => break Err(error),
             }
         }
     }};
@@ -56,6 +71,8 @@ pub(super) fn should_retry(attempts: u32, error: &StoreError) -> bool {
 pub(super) struct Transaction {
     connection: PgConnection,
     accounts: HashMap<AccountId, LockedAccount>,
+    /// Writes that are sent with the commit.
+    deferred: Vec<DeferredWrite>,
     is_rollback_only: bool,
 }
 
@@ -67,21 +84,27 @@ struct LockedAccount {
 }
 
 impl Transaction {
-    pub(super) async fn begin(pools: &PgPools) -> Result<Self, StoreError> {
+    /// Begins a transaction and runs its first statements, in one round trip; returns the rows of
+    /// each statement, or the error of the first that failed.
+    pub(super) async fn begin(
+        pools: &PgPools,
+        reads: &[Query<'_>],
+    ) -> Result<(Self, Result<Vec<Vec<Row>>, StoreError>), StoreError> {
         let connection = pools.acquire().await?;
         let started = Instant::now();
-        let connection = match connection.begin().await {
-            Ok(()) => connection,
+        let (connection, rows) = match begin_on(&connection, reads).await {
+            Ok(rows) => (connection, rows),
             Err(error) if !is_worth_retrying(started) => return Err(error),
             Err(_) => {
                 // The connection may have broken while it was idle: try another one.
                 drop(connection);
                 let connection = pools.acquire().await?;
-                connection.begin().await?;
-                connection
+                let rows = begin_on(&connection, reads).await?;
+                (connection, rows)
             }
         };
-        Ok(Self { connection, accounts: HashMap::new(), is_rollback_only: false })
+        let (accounts, deferred) = (HashMap::new(), Vec::new());
+        Ok((Self { connection, accounts, deferred, is_rollback_only: false }, rows))
     }
 
     pub(super) fn connection(&self) -> &PgConnection {
@@ -147,7 +170,19 @@ impl Transaction {
         self.accounts.get(&account).expect("locked before it is read").limits
     }
 
-    /// Makes the commit roll back, for work that returns a refusal after it changed something.
+    /// Defers a write until the commit, which sends all deferred writes in one round trip, in this
+    /// order. The work does not read its result.
+    pub(super) fn defer(&mut self, statement: &'static str, values: Vec<OwnedValue>) {
+        self.deferred.push(DeferredWrite { statement, values });
+    }
+
+    /// Whether the commit will send writes.
+    pub(super) fn has_deferred_writes(&self) -> bool {
+        !self.deferred.is_empty()
+    }
+
+    /// Makes the commit roll back: for work that returns a refusal after it changed something, or
+    /// that changed nothing and need not wait for a sync.
     pub(super) fn set_rollback_only(&mut self) {
         self.is_rollback_only = true;
     }
@@ -155,7 +190,7 @@ impl Transaction {
     /// Commits durably, unless the transaction is rollback-only; returns the newest event of each
     /// account that has new ones. After an error, either everything is rolled back or the error is
     /// [`StoreError::OutcomeUnknown`].
-    pub(super) async fn commit(self) -> Result<Vec<(AccountId, u64)>, StoreError> {
+    pub(super) async fn commit(mut self) -> Result<Vec<(AccountId, u64)>, StoreError> {
         if self.is_rollback_only {
             self.roll_back().await;
             return Ok(Vec::new());
@@ -165,13 +200,44 @@ impl Transaction {
             changed.map(|(account, locked)| (*account, locked.last_seq)).collect();
         for (account, seq) in &newest {
             let statement = "UPDATE account SET last_seq = $2 WHERE id = $1";
-            self.execute(statement, &[&key(account.get()), &key(*seq)]).await?;
+            self.defer(statement, owned![key(account.get()), key(*seq)]);
         }
-        self.connection.commit().await?;
+        let writes: Vec<_> = self.deferred.iter().map(DeferredWrite::as_query).collect();
+        let writes: Vec<Query<'_>> = writes.iter().map(|(write, it)| (*write, &**it)).collect();
+        let writes = match PreparedPipeline::prepare(&self.connection, &writes).await {
+            Ok(writes) => writes,
+            Err(error) => {
+                self.connection.roll_back().await;
+                return Err(error);
+            }
+        };
+        let (written, committed) = tokio::join!(
+            biased;
+            writes.run(),
+            self.connection.commit(),
+        );
+        // After a write that the server refused, the commit rolled back. The values of a deferred
+        // write always fit their statement, so that each one reaches the server.
+        written.map_err(errors::beside_commit)?;
+        committed?;
         Ok(newest)
     }
 
     pub(super) async fn roll_back(self) {
         self.connection.roll_back().await;
     }
+}
+
+/// Begins a transaction; the outer error is that of the `BEGIN`.
+async fn begin_on(
+    connection: &PgConnection,
+    reads: &[Query<'_>],
+) -> Result<Result<Vec<Vec<Row>>, StoreError>, StoreError> {
+    let reads = PreparedPipeline::prepare(connection, reads).await?;
+    let (begun, rows) = tokio::join!(
+        biased;
+        connection.begin(),
+        reads.run(),
+    );
+    begun.map(|()| rows)
 }

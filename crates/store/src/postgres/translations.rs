@@ -4,12 +4,18 @@
 use galley_domain::id::{AccountId, TemplateId};
 
 use super::{
-    columns::{get, key, template_id},
+    columns::{get, key},
     pool::PgPools,
-    templates,
+    templates::{self, columns},
     transaction::Transaction,
 };
-use crate::{StoreError, StoredTemplate, TranslationGroup};
+use crate::{StoreError, StoredTemplate, TranslationGroup, decisions::changes::Siblings};
+
+const MEMBERS: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM template WHERE family = $1 AND account_id = $2 AND claim IS NOT NULL ORDER BY id"
+);
 
 /// The templates of a translation group, oldest first.
 pub(super) async fn members(
@@ -17,50 +23,30 @@ pub(super) async fn members(
     account: AccountId,
     group: TranslationGroup,
 ) -> Result<Vec<StoredTemplate>, StoreError> {
-    let statement = format!(
-        "SELECT {} FROM template WHERE family = $1 AND account_id = $2 AND claim IS NOT NULL \
-         ORDER BY id",
-        templates::COLUMNS
-    );
-    let rows = pools.read(&statement, &[&&group.0[..], &key(account.get())]).await?;
+    let rows = pools.read(MEMBERS, &[&&group.0[..], &key(account.get())]).await?;
     rows.iter().map(templates::stored).collect()
 }
 
-/// The ids of the templates of a group, inside a transaction.
-pub(super) async fn ids(
+/// The templates of a translation group, inside a transaction.
+pub(super) async fn members_in(
     transaction: &Transaction,
     account: AccountId,
     group: TranslationGroup,
-) -> Result<Vec<TemplateId>, StoreError> {
-    let statement = "SELECT id FROM template WHERE family = $1 AND account_id = $2 AND \
-                     claim IS NOT NULL ORDER BY id";
-    let rows = transaction.query(statement, &[&&group.0[..], &key(account.get())]).await?;
-    rows.iter().map(|row| template_id(row, 0)).collect()
+) -> Result<Vec<StoredTemplate>, StoreError> {
+    let rows = transaction.query(MEMBERS, &[&&group.0[..], &key(account.get())]).await?;
+    rows.iter().map(templates::stored).collect()
 }
 
-/// Whether a template shares its name with other languages.
-pub(super) enum Membership {
-    /// The rulebook has no translation groups.
-    NoGroup,
-    /// It is the only language of its name.
-    Alone,
-    /// Its name has other languages.
-    WithOthers,
-}
-
-pub(super) async fn membership(
+/// The other languages of a template's name.
+pub(super) async fn siblings(
     transaction: &Transaction,
     account: AccountId,
     id: TemplateId,
-) -> Result<Membership, StoreError> {
-    let statement = "SELECT t.family IS NULL AS none, EXISTS (SELECT 1 FROM template o WHERE \
-                     o.family = t.family AND o.account_id = $2 AND o.id <> t.id AND \
-                     o.claim IS NOT NULL) AS others FROM template t WHERE t.id = $1";
+) -> Result<Siblings, StoreError> {
+    let statement = "SELECT t.family IS NOT NULL AS has_group, EXISTS (SELECT 1 FROM template o \
+                     WHERE o.family = t.family AND o.account_id = $2 AND o.id <> t.id AND \
+                     o.claim IS NOT NULL) AS has_others FROM template t WHERE t.id = $1";
     let row = transaction.query_one(statement, &[&key(id.get()), &key(account.get())]).await?;
-    let Some(row) = row else { return Ok(Membership::NoGroup) };
-    Ok(match (get(&row, "none")?, get(&row, "others")?) {
-        (true, _) => Membership::NoGroup,
-        (false, true) => Membership::WithOthers,
-        (false, false) => Membership::Alone,
-    })
+    let Some(row) = row else { return Ok(Siblings::NoGroup) };
+    Ok(Siblings::new(get(&row, "has_group")?, get(&row, "has_others")?))
 }

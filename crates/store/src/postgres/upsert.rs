@@ -3,27 +3,27 @@
 use galley_domain::{
     id::TemplateId,
     rulebook::Category,
-    template::{
-        edit::Edit,
-        lifecycle::{EventType, State},
-        sample,
-    },
+    template::{lifecycle::State, sample},
 };
 
 use super::{
     changes,
-    columns::{actor_key, category, key, millis, number, template_id},
+    columns::{actor_key, category, key, millis, number},
     events,
     ids::IdGenerator,
-    limits::{self, RemainingQuota},
-    media,
+    limits, media,
     pool::Values,
-    templates::{self, ids_exhausted},
+    templates::{ids_exhausted, with_unique_key},
     transaction::Transaction,
 };
 use crate::{
-    ChangeOutcome, CreateOutcome, CreatedTemplate, NameConflict, NewTemplate, StoreError,
-    TemplateChange, UpsertOutcome, encoding::LookupKeys,
+    CreateOutcome, NameConflict, NewTemplate, StoreError, UpsertOutcome,
+    decisions::{
+        create::{category_refusal, created, created_event},
+        limits::RemainingQuota,
+        upsert::{self, Upsert, UpsertResult, plan},
+    },
+    encoding::LookupKeys,
 };
 
 /// Upserts all of the templates, or none.
@@ -50,39 +50,16 @@ async fn one(
     ids: &IdGenerator,
     lookup_keys: &LookupKeys,
     new: &NewTemplate,
-) -> Result<Result<CreatedTemplate, Box<UpsertOutcome>>, StoreError> {
+) -> Result<UpsertResult, StoreError> {
     transaction.lock(new.account).await?;
-    let own = "SELECT id FROM template WHERE claim = $1 AND account_id = $2";
-    let row = transaction
-        .query_one(own, &[&&lookup_keys.unique_key[..], &key(new.account.get())])
-        .await?;
-    let Some(row) = row else {
-        return Ok(match create(transaction, ids, lookup_keys, new).await? {
-            CreateOutcome::Created(template) => Ok(template),
-            refusal => Err(Box::new(UpsertOutcome::NotCreated(refusal))),
-        });
-    };
-    let id = template_id(&row, 0)?;
-    let (content, category) = (new.template.content(), new.template.category());
-    if let Some(stored) = templates::one_in(transaction, new.account, id).await?
-        && (stored.template.content(), stored.template.category()) == (content, category)
-    {
-        return Ok(Ok(CreatedTemplate { id, status: stored.state.status(), category }));
-    }
-    let edit = Edit::Replace { content: Some(content.to_owned()), category: Some(category) };
-    let change = TemplateChange {
-        account: new.account,
-        id,
-        expected: None,
-        review: new.review,
-        actor: new.actor,
-        at: new.at,
-    };
-    Ok(match changes::edit(transaction, &change, &edit).await? {
-        ChangeOutcome::Done(stored) => {
-            Ok(CreatedTemplate { id, status: stored.state.status(), category })
+    let stored = with_unique_key(transaction, new.account, &lookup_keys.unique_key).await?;
+    Ok(match plan(new, stored) {
+        Upsert::Create => upsert::created(create(transaction, ids, lookup_keys, new).await?),
+        Upsert::Keep(template) => Ok(template),
+        Upsert::Edit(stored, change, edit) => {
+            let edited = changes::edit_stored(transaction, &change, Some(*stored), &edit).await?;
+            upsert::edited(change.id, edited)
         }
-        refusal => Err(Box::new(UpsertOutcome::NotEdited(id, refusal))),
     })
 }
 
@@ -93,12 +70,10 @@ async fn create(
     lookup_keys: &LookupKeys,
     new: &NewTemplate,
 ) -> Result<CreateOutcome, StoreError> {
-    if let Some(category) = group_category(transaction, new).await?
-        && category != new.template.category()
-    {
-        return Ok(CreateOutcome::CategoryDiffers(category));
+    if let Some(refusal) = category_refusal(new, group_category(transaction, new).await?) {
+        return Ok(refusal);
     }
-    let mut quota = RemainingQuota::read(transaction.connection(), new.account, new.at).await?;
+    let mut quota = limits::read_quota(transaction.connection(), new.account, new.at).await?;
     if let Some(limit) = quota.as_mut().and_then(RemainingQuota::take) {
         return Ok(CreateOutcome::Limited(limit));
     }
@@ -106,26 +81,15 @@ async fn create(
     let Some(id) = insert(transaction, ids, lookup_keys, new, &state).await? else {
         return Ok(CreateOutcome::NameInUse(NameConflict { existing_id: None }));
     };
-    let (status, category) = (state.status(), new.template.category());
-    let created = events::NewEvent {
-        account: new.account,
-        kind: EventType::Created,
-        template: id,
-        version: state.version,
-        at: new.at,
-        actor: new.actor,
-        category,
-        status,
-        reason: None,
-    };
-    events::append(transaction, &created).await?;
+    let receipt = created(new, id, &state);
+    events::append(transaction, &created_event(new, &receipt)).await?;
     if quota.is_some() {
         let seq = key(transaction.newest_seq(new.account));
         limits::count_create(transaction.connection(), new.account, seq, new.at).await?;
     }
     let samples = sample::referenced_names(new.template.content());
     media::mark_used(transaction.connection(), new.account, samples, new.at).await?;
-    Ok(CreateOutcome::Created(CreatedTemplate { id, status, category }))
+    Ok(CreateOutcome::Created(receipt))
 }
 
 async fn group_category(

@@ -1,18 +1,14 @@
 //! The versions of a template, as SQL. The newest is in the template's row, older ones in
 //! `former_version`.
 
-use galley_domain::{
-    id::{AccountId, TemplateId},
-    rulebook::Category,
-};
-use tokio_postgres::Row;
+use galley_domain::id::{AccountId, TemplateId};
 
 use super::{
-    columns::{actor, category, get, key, number, optional, optional_timestamp, status, timestamp},
+    columns::key,
     pool::{PgPools, Values},
     transaction::Transaction,
 };
-use crate::{Decision, StoreError, Version};
+use crate::{StoreError, Version, decisions::versions::version};
 
 /// All versions of one template.
 macro_rules! versions {
@@ -87,23 +83,4 @@ pub(super) async fn of_event(
 ) -> Result<Option<Version>, StoreError> {
     let row = transaction.query_one(OF_EVENT, &[&key(id.get()), &key(number)]).await?;
     row.as_ref().map(version).transpose()
-}
-
-fn version(row: &Row) -> Result<Version, StoreError> {
-    let decision = match optional_timestamp(row, "decided_at")? {
-        Some(at) => {
-            Some(Decision { at, by: actor(row, "decided_by")?, reason: get(row, "reason")? })
-        }
-        None => None,
-    };
-    Ok(Version {
-        number: number(row, "version")?,
-        status: status(row, "status")?,
-        category: category(row, "category")?,
-        previous_category: optional(row, "previous_category", |it: String| Category::parse(&it))?,
-        content: get(row, "content")?,
-        created_at: timestamp(row, "created_at")?,
-        created_by: actor(row, "actor")?,
-        decision,
-    })
 }

@@ -3,24 +3,27 @@
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, WebhookId},
-    template::lifecycle::EventType,
-    webhook::{Format, delivery::DisableReason},
+    webhook::delivery::DisableReason,
 };
 use jiff::Timestamp;
-use tokio_postgres::Row;
 
 use super::{
     PostgresStore,
-    columns::{
-        account_id, decode, get, key, millis, number, optional, optional_timestamp, timestamp,
-        webhook_id,
-    },
+    columns::{get, key, millis, webhook_id},
+    events,
     pool::{PgPools, Values},
     transaction::{Transaction, transact},
 };
 use crate::{
-    CreateWebhookOutcome, MAX_WEBHOOKS, NewWebhook, RotateOutcome, StoreError, StoredSecret,
-    Webhook, WebhookChange, WebhookStore,
+    CreateWebhookOutcome, NewWebhook, RotateOutcome, StoreError, StoredSecret, Webhook,
+    WebhookChange, WebhookStore,
+    decisions::{
+        self,
+        webhooks::{
+            ChangedWebhook, NewSecret, apply_change, enables, event_list, refuse_registration,
+            webhook,
+        },
+    },
 };
 
 #[async_trait]
@@ -78,6 +81,11 @@ macro_rules! columns {
          w.disabled_at, w.disabled_because, w.created_at, w.updated_at"
     };
 }
+pub(super) use columns;
+
+/// Locks an endpoint until the transaction ends, and before any of its deliveries. A statement that
+/// follows sees what other transactions committed before.
+pub(super) const LOCK: &str = "SELECT 1 FROM webhook WHERE id = $1 FOR NO KEY UPDATE";
 
 /// Selects endpoints with their number of undelivered events.
 const SELECT: &str = concat!(
@@ -96,14 +104,12 @@ pub(super) async fn create(
     }
     let account = key(new.account.get());
     let statement = "SELECT id, subscribed FROM webhook WHERE account_id = $1";
-    let existing = transaction.query(statement, &[&account]).await?;
-    for other in &existing {
-        if new.subscribed && get(other, "subscribed")? {
-            return Ok(CreateWebhookOutcome::Subscribed(webhook_id(other, "id")?));
-        }
+    let mut existing = Vec::new();
+    for row in transaction.query(statement, &[&account]).await? {
+        existing.push((webhook_id(&row, "id")?, get(&row, "subscribed")?));
     }
-    if existing.len() >= MAX_WEBHOOKS {
-        return Ok(CreateWebhookOutcome::TooMany);
+    if let Some(refusal) = refuse_registration(new, &existing) {
+        return Ok(refusal);
     }
     let newest = key(transaction.newest_seq(new.account));
     let insert = concat!(
@@ -115,7 +121,7 @@ pub(super) async fn create(
     let values: Values<'_> = &[
         &account,
         &new.url,
-        &joined(&new.events),
+        &event_list(&new.events),
         &new.secret.0,
         &newest,
         &millis(new.at),
@@ -175,61 +181,28 @@ pub(super) async fn change(
     at: Timestamp,
 ) -> Result<Option<Webhook>, StoreError> {
     let Some(before) = lock_own(transaction, account, id).await? else { return Ok(None) };
-    let update = "UPDATE webhook SET url = coalesce($2, url), events = coalesce($3, events), \
-                  updated_at = $4 WHERE id = $1";
-    let events = change.events.as_deref().map(joined);
-    transaction.execute(update, &[&key(id.get()), &change.url, &events, &millis(at)]).await?;
-    match change.disabled {
-        Some(true) if before.disabled.is_none() => {
-            disable(transaction, id, DisableReason::SwitchedOff, at).await?;
-        }
-        Some(false) if before.disabled.is_some() => enable(transaction, &before).await?,
-        _ => {}
-    }
-    // A new URL starts without failures.
-    if change.url.as_ref().is_some_and(|url| *url != before.url) {
-        reset_failures(transaction, id).await?;
-    }
-    lock_own(transaction, account, id).await
-}
-
-/// Disables an endpoint. Its pending deliveries stay queued.
-pub(super) async fn disable(
-    transaction: &Transaction,
-    id: WebhookId,
-    reason: DisableReason,
-    at: Timestamp,
-) -> Result<(), StoreError> {
-    let update = "UPDATE webhook SET disabled_at = $2, disabled_because = $3, \
-                  resting_until = NULL WHERE id = $1";
-    let values: Values<'_> = &[&key(id.get()), &millis(at), &reason.as_str()];
-    transaction.execute(update, values).await.map(drop)
-}
-
-/// Enables an endpoint. It continues at its cursor, or at the oldest stored event if that is later.
-async fn enable(transaction: &Transaction, webhook: &Webhook) -> Result<(), StoreError> {
-    let update = "UPDATE webhook SET disabled_at = NULL, disabled_because = NULL, \
-                  cursor = greatest(cursor, coalesce((SELECT min(seq) FROM event \
-                  WHERE account_id = $2) - 1, (SELECT last_seq FROM account WHERE id = $2))) \
-                  WHERE id = $1";
-    let values: Values<'_> = &[&key(webhook.id.get()), &key(webhook.account.get())];
+    let is_enabled = enables(&before, change);
+    let oldest = if is_enabled { events::oldest(transaction, account).await? } else { 0 };
+    let ChangedWebhook { webhook, resets_failures } = apply_change(before, change, oldest, at);
+    let update = "UPDATE webhook SET url = $2, events = $3, cursor = $4, disabled_at = $5, \
+                  disabled_because = $6, failing_since = $7, resting_until = $8, updated_at = $9, \
+                  failures = CASE WHEN $10 THEN 0 ELSE failures END, \
+                  failed_at = CASE WHEN $10 THEN NULL ELSE failed_at END WHERE id = $1";
+    let (disabled_at, reason) = webhook.disabled.unzip();
+    let values: Values<'_> = &[
+        &key(id.get()),
+        &webhook.url,
+        &event_list(&webhook.events),
+        &key(webhook.cursor),
+        &disabled_at.map(millis),
+        &reason.map(DisableReason::as_str),
+        &webhook.failing_since.map(millis),
+        &webhook.resting_until.map(millis),
+        &millis(webhook.updated_at),
+        &resets_failures,
+    ];
     transaction.execute(update, values).await?;
-    reset_failures(transaction, webhook.id).await
-}
-
-/// Resets the failure counters.
-async fn reset_failures(transaction: &Transaction, id: WebhookId) -> Result<(), StoreError> {
-    let update = "UPDATE webhook SET failing_since = NULL, failed_at = NULL, failures = 0, \
-                  resting_until = NULL WHERE id = $1";
-    transaction.execute(update, &[&key(id.get())]).await.map(drop)
-}
-
-/// The new secret of an endpoint.
-pub(super) struct NewSecret {
-    pub(super) secret: StoredSecret,
-    pub(super) until: Timestamp,
-    pub(super) force: bool,
-    pub(super) at: Timestamp,
+    Ok(Some(webhook))
 }
 
 pub(super) async fn rotate(
@@ -241,16 +214,15 @@ pub(super) async fn rotate(
     let Some(before) = lock_own(transaction, account, id).await? else {
         return Ok(RotateOutcome::NoWebhook);
     };
-    let open = before.former_secret.map(|(_, until)| until).filter(|until| *until > new.at);
-    if let Some(until) = open.filter(|_| !new.force) {
-        return Ok(RotateOutcome::InProgress(until));
+    let outcome = decisions::webhooks::rotate(before, new);
+    if let RotateOutcome::Done(_) = outcome {
+        let update = "UPDATE webhook SET former_secret = secret, former_until = $3, secret = $2, \
+                      updated_at = $4 WHERE id = $1";
+        let values: Values<'_> =
+            &[&key(id.get()), &new.secret.0, &millis(new.until), &millis(new.at)];
+        transaction.execute(update, values).await?;
     }
-    let update = "UPDATE webhook SET former_secret = secret, former_until = $3, secret = $2, \
-                  updated_at = $4 WHERE id = $1";
-    let values: Values<'_> = &[&key(id.get()), &new.secret.0, &millis(new.until), &millis(new.at)];
-    transaction.execute(update, values).await?;
-    let rotated = lock_own(transaction, account, id).await?;
-    Ok(rotated.map_or(RotateOutcome::NoWebhook, |webhook| RotateOutcome::Done(Box::new(webhook))))
+    Ok(outcome)
 }
 
 /// Deletes an endpoint. It may have many deliveries; retention deletes them step by step.
@@ -266,36 +238,4 @@ pub(super) async fn delete(
         transaction.execute(note, &[&key(id.get())]).await?;
     }
     Ok(is_deleted)
-}
-
-/// Event types as stored: separated by commas.
-fn joined(events: &[EventType]) -> String {
-    let types: Vec<_> = events.iter().map(|it| it.as_str()).collect();
-    types.join(",")
-}
-
-fn webhook(row: &Row) -> Result<Webhook, StoreError> {
-    let reason = optional(row, "disabled_because", |text: String| DisableReason::parse(&text))?;
-    let former: Option<Vec<u8>> = get(row, "former_secret")?;
-    let former = former.map(StoredSecret);
-    Ok(Webhook {
-        id: webhook_id(row, "id")?,
-        account: account_id(row, "account_id")?,
-        url: get(row, "url")?,
-        events: decode(row, "events", |text: String| {
-            let types = text.split(',').filter(|it| !it.is_empty());
-            types.map(EventType::parse).collect()
-        })?,
-        format: decode(row, "format", |text: String| Format::parse(&text))?,
-        subscribed: get(row, "subscribed")?,
-        secret: StoredSecret(get(row, "secret")?),
-        former_secret: former.zip(optional_timestamp(row, "former_until")?),
-        cursor: number(row, "cursor")?,
-        behind: number(row, "behind")?,
-        failing_since: optional_timestamp(row, "failing_since")?,
-        resting_until: optional_timestamp(row, "resting_until")?,
-        disabled: optional_timestamp(row, "disabled_at")?.zip(reason),
-        created_at: timestamp(row, "created_at")?,
-        updated_at: timestamp(row, "updated_at")?,
-    })
 }

@@ -25,7 +25,7 @@ pub struct NewAccount {
     pub at: Timestamp,
 }
 
-/// The result of [`create_account`](crate::Store::create_account).
+/// The result of [`create_account`](crate::AccountStore::create_account).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CreateAccountOutcome {
     /// The account was created; the credential ids are in the order given.
@@ -99,7 +99,7 @@ pub enum Limit {
     EditsPerMonth,
 }
 
-/// The result of [`add_phone`](crate::Store::add_phone).
+/// The result of [`add_phone`](crate::AccountStore::add_phone).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddPhoneOutcome {
     /// The account now owns the number.
@@ -198,7 +198,7 @@ impl NewCredential {
     }
 }
 
-/// The result of [`add_credential`](crate::Store::add_credential).
+/// The result of [`add_credential`](crate::CredentialStore::add_credential).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddCredentialOutcome {
     /// The credential was added and is valid.
@@ -209,7 +209,7 @@ pub enum AddCredentialOutcome {
     NotFound,
 }
 
-/// The result of [`rotate_credential`](crate::Store::rotate_credential).
+/// The result of [`rotate_credential`](crate::CredentialStore::rotate_credential).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RotateCredentialOutcome {
     /// The replacement was added and is valid.
@@ -261,7 +261,7 @@ pub struct RetentionCursor {
     pub deleted_uploads: usize,
 }
 
-/// The result of one [`update_search_index`](crate::Store::update_search_index) step.
+/// The result of one [`update_search_index`](crate::ListStore::update_search_index) step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexProgress {
     /// How many templates the step processed.

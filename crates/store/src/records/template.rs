@@ -1,11 +1,11 @@
-//! Templates, changes to them, lists and events.
+//! Templates and changes to them.
 
 use galley_domain::{
-    id::{AccountId, TemplateId, WebhookId},
-    rulebook::{Category, Rulebook},
+    id::{AccountId, TemplateId},
+    rulebook::Category,
     template::{
         Review, Status, Template,
-        lifecycle::{EventType, InvalidTransition, State},
+        lifecycle::{InvalidTransition, State},
     },
 };
 use jiff::Timestamp;
@@ -60,7 +60,7 @@ pub struct Idempotency {
     pub payload: [u8; 8],
 }
 
-/// The result of [`create_template`](crate::Store::create_template). Only `Created` changes the
+/// The result of [`create_template`](crate::TemplateStore::create_template). Only `Created` changes the
 /// store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CreateOutcome {
@@ -103,17 +103,6 @@ pub struct IdempotencyRecord {
     pub payload: [u8; 8],
     /// The template that the request created.
     pub created: CreatedTemplate,
-}
-
-impl IdempotencyRecord {
-    /// The outcome of another request with the same key and this payload.
-    pub fn outcome_for(&self, payload: [u8; 8]) -> CreateOutcome {
-        if self.payload == payload {
-            CreateOutcome::Replayed(self.created)
-        } else {
-            CreateOutcome::KeyReused
-        }
-    }
 }
 
 /// A template with its state.
@@ -231,7 +220,7 @@ pub enum ChangeOutcome {
     InvalidTransition(InvalidTransition),
 }
 
-/// The result of [`upsert_templates`](crate::Store::upsert_templates). Only `Done` changes the
+/// The result of [`upsert_templates`](crate::ChangeStore::upsert_templates). Only `Done` changes the
 /// store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpsertOutcome {
@@ -252,143 +241,4 @@ pub enum DeleteOutcome {
     NoTemplate(TemplateId),
     /// This template's state does not allow deletion.
     InvalidTransition(TemplateId, InvalidTransition),
-}
-
-/// A query for templates of an account, newest first. A filter with several values matches any of
-/// them; an empty filter matches all templates.
-#[derive(Clone, Debug)]
-pub struct ListQuery {
-    /// The account that owns the templates.
-    pub account: AccountId,
-    /// Matches this name.
-    pub name: Option<NameFilter>,
-    /// Matches these statuses.
-    pub statuses: Vec<Status>,
-    /// Matches these categories.
-    pub categories: Vec<Category>,
-    /// Matches these languages.
-    pub languages: Vec<String>,
-    /// Search terms: for each of them, a word of the template must start with it. Normalised as
-    /// [`galley_domain::template::search_terms::terms`] does.
-    pub words: Vec<String>,
-    /// Cursor: only templates older than this one.
-    pub after: Option<TemplateId>,
-    /// Backward cursor: the templates newer than this one that are nearest to it.
-    pub before: Option<TemplateId>,
-    /// Whether a forward page sets [`Page::has_newer`], which costs one more query.
-    pub check_newer: bool,
-    /// The maximum number of templates.
-    pub limit: usize,
-}
-
-/// A filter for templates of one name.
-#[derive(Clone, Debug)]
-pub enum NameFilter {
-    /// The template with this unique key.
-    UniqueKey(String),
-    /// All languages of the name.
-    TranslationGroup(TranslationGroup),
-}
-
-impl NameFilter {
-    /// The filter for a name, in an account with this rulebook.
-    pub fn for_rulebook(rulebook: &Rulebook, account: AccountId, name: &str) -> Self {
-        if rulebook.supports_translations {
-            Self::TranslationGroup(TranslationGroup::of(account, name))
-        } else {
-            Self::UniqueKey((rulebook.unique_key)(account, name, ""))
-        }
-    }
-}
-
-impl ListQuery {
-    /// A query for the newest templates of an account, without filters.
-    pub fn new(account: AccountId, limit: usize) -> Self {
-        Self {
-            account,
-            name: None,
-            statuses: Vec::new(),
-            categories: Vec::new(),
-            languages: Vec::new(),
-            words: Vec::new(),
-            after: None,
-            before: None,
-            check_newer: false,
-            limit,
-        }
-    }
-
-    /// Whether a template matches every search term.
-    pub(crate) fn matches_words(&self, stored: &StoredTemplate) -> bool {
-        let words = galley_domain::template::search_terms::template_terms(&stored.template);
-        self.words.iter().all(|term| words.iter().any(|word| word.starts_with(&**term)))
-    }
-}
-
-/// A page of a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
-    /// The templates, newest first.
-    pub templates: Vec<StoredTemplate>,
-    /// Whether older templates follow the page.
-    pub has_older: bool,
-    /// Whether newer templates precede the page. Always `false` for a forward page without
-    /// [`ListQuery::check_newer`].
-    pub has_newer: bool,
-}
-
-/// An entry in an account's event log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// The sequence number: 1, 2, 3 … in each account, without gaps.
-    pub seq: u64,
-    /// The event type.
-    pub kind: EventType,
-    /// The template or endpoint that the event is about.
-    pub subject: EventSubject,
-    /// The time of the event.
-    pub at: Timestamp,
-    /// Who caused it.
-    pub actor: Actor,
-    /// The reason that the actor gave.
-    pub reason: Option<String>,
-}
-
-/// The subject of an event, as it was at that time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EventSubject {
-    /// A template.
-    Template {
-        /// The template's id.
-        id: TemplateId,
-        /// Its version number.
-        version: u64,
-        /// Its name.
-        name: String,
-        /// Its language.
-        language: String,
-        /// Its category.
-        category: Category,
-        /// Its status.
-        status: Status,
-    },
-    /// A webhook endpoint.
-    Webhook {
-        /// The endpoint's id.
-        id: WebhookId,
-        /// Scheme and host of its URL; the rest may be a secret.
-        origin: String,
-    },
-}
-
-/// The result of reading events after a cursor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Feed {
-    /// The events after the cursor, without gaps.
-    Events(Vec<Event>),
-    /// The next event has been deleted; this is the number of the oldest one available, which may
-    /// not have been written yet.
-    Expired(u64),
-    /// The cursor is beyond the newest event, which is this one.
-    CursorAhead(u64),
 }

@@ -25,7 +25,7 @@ pub struct NewUpload {
     pub at: Timestamp,
 }
 
-/// The result of [`begin_upload`](crate::Store::begin_upload).
+/// The result of [`begin_upload`](crate::UploadStore::begin_upload).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BeginUploadOutcome {
     /// The upload can receive bytes.
@@ -59,7 +59,7 @@ pub struct Upload {
     pub created_at: Timestamp,
 }
 
-/// The result of [`append_upload`](crate::Store::append_upload).
+/// The result of [`append_upload`](crate::UploadStore::append_upload).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AppendOutcome {
     /// This many bytes have been received in total; the file is not complete.

@@ -41,7 +41,7 @@ pub struct NewWebhook {
     pub at: Timestamp,
 }
 
-/// The result of [`create_webhook`](crate::Store::create_webhook).
+/// The result of [`create_webhook`](crate::WebhookStore::create_webhook).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CreateWebhookOutcome {
     /// The endpoint was registered.
@@ -99,7 +99,7 @@ pub struct WebhookChange {
     pub disabled: Option<bool>,
 }
 
-/// The result of [`rotate_webhook`](crate::Store::rotate_webhook).
+/// The result of [`rotate_webhook`](crate::WebhookStore::rotate_webhook).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RotateOutcome {
     /// The secret was replaced; the former one stays valid until the given time.
@@ -153,7 +153,7 @@ pub enum Replay {
     Since(Timestamp),
 }
 
-/// The result of [`replay`](crate::Store::replay).
+/// The result of [`replay`](crate::DeliveryStore::replay).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayOutcome {
     /// This many events are considered again. Events that the endpoint's types or format exclude
@@ -176,7 +176,7 @@ pub struct DueWebhooks {
     pub next_at: Option<Timestamp>,
 }
 
-/// The result of [`lease_delivery`](crate::Store::lease_delivery).
+/// The result of [`lease_delivery`](crate::DeliveryStore::lease_delivery).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeliveryLease {
     /// The caller holds the lease on this delivery.
@@ -223,7 +223,7 @@ pub struct Attempt {
     pub decision: RetryDecision,
 }
 
-/// The result of [`record_attempt`](crate::Store::record_attempt).
+/// The result of [`record_attempt`](crate::DeliveryStore::record_attempt).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordAttemptOutcome {
     /// The attempt was recorded.

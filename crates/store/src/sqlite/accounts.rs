@@ -1,19 +1,23 @@
 //! SQL for accounts and their phone numbers.
 
 use async_trait::async_trait;
-use galley_domain::{id::AccountId, template::Review};
+use galley_domain::id::AccountId;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{
     SqliteStore,
-    columns::{account_id, column, key, millis, optional_timestamp},
+    columns::{key, millis},
     credentials, limits,
     writer::Batch,
 };
 use crate::{
-    Account, AccountLimits, AccountStore, AddCredentialOutcome, AddPhoneOutcome,
-    CreateAccountOutcome, NewAccount, NewCredential, StoreError,
+    Account, AccountLimits, AccountStore, AddPhoneOutcome, CreateAccountOutcome, NewAccount,
+    StoreError,
+    decisions::{
+        self,
+        accounts::{COLUMNS, ExistingAccounts, created, owned_phone, refusal},
+    },
 };
 
 #[async_trait]
@@ -35,7 +39,16 @@ impl AccountStore for SqliteStore {
         id: AccountId,
         disabled_at: Option<Timestamp>,
     ) -> Result<bool, StoreError> {
-        self.writer.write_for_operator(move |batch| set_disabled(batch, id, disabled_at)).await
+        self.writer
+            .write_for_operator(move |batch| {
+                let changed = batch.connection().execute(
+                    "UPDATE account SET disabled_at = ?2 WHERE id = ?1",
+                    params![key(id.get()), disabled_at.map(millis)],
+                )?;
+                batch.credentials_changed();
+                Ok(changed > 0)
+            })
+            .await
     }
 
     async fn set_account_limits(
@@ -65,15 +78,12 @@ impl AccountStore for SqliteStore {
     }
 }
 
-const COLUMNS: &str = "id, name, rulebook, review, takes_any_phone, created_at, disabled_at, \
-     template_limit";
-
 /// Creates an account with its phones and credentials. Checks everything before the first write.
 pub(super) fn create(
     batch: &mut Batch<'_>,
     new: &NewAccount,
 ) -> Result<CreateAccountOutcome, StoreError> {
-    if let Some(refusal) = refusal(batch.connection(), new)? {
+    if let Some(refusal) = refusal(new, &existing(batch.connection(), new)?) {
         return Ok(refusal);
     }
     let id = batch.next_account(new.at)?;
@@ -92,44 +102,33 @@ pub(super) fn create(
     for phone in &new.phones {
         add_phone(batch, id, phone, new.at)?;
     }
-    let mut ids = Vec::new();
+    let mut added = Vec::with_capacity(new.credentials.len());
     for credential in &new.credentials {
-        match credentials::add(batch, id, credential, new.at)? {
-            AddCredentialOutcome::Added(credential) => ids.push(credential),
-            refused => unreachable!("checked before the first write: {refused:?}"),
-        }
+        added.push(credentials::add(batch, id, credential, new.at)?);
     }
-    Ok(CreateAccountOutcome::Created(id, ids))
+    Ok(created(id, &added))
 }
 
-fn refusal(
-    connection: &Connection,
-    new: &NewAccount,
-) -> Result<Option<CreateAccountOutcome>, StoreError> {
+/// What the store already has of a new account.
+fn existing(connection: &Connection, new: &NewAccount) -> Result<ExistingAccounts, StoreError> {
     let exists = |query: &str, value: &dyn rusqlite::ToSql| -> Result<bool, StoreError> {
         Ok(connection.prepare_cached(query)?.exists([value])?)
     };
-    if new.only_if_first && exists("SELECT 1 FROM account WHERE ?1", &true)? {
-        return Ok(Some(CreateAccountOutcome::NotFirst));
-    }
-    if exists("SELECT 1 FROM account WHERE name = ?1", &new.name)? {
-        return Ok(Some(CreateAccountOutcome::NameTaken));
-    }
+    let mut existing = ExistingAccounts {
+        has_accounts: exists("SELECT 1 FROM account WHERE ?1", &true)?,
+        has_name: exists("SELECT 1 FROM account WHERE name = ?1", &new.name)?,
+        ..ExistingAccounts::default()
+    };
     for phone in &new.phones {
-        if exists("SELECT 1 FROM phone WHERE id = ?1", phone)? {
-            return Ok(Some(CreateAccountOutcome::PhoneTaken(phone.clone())));
+        if phone_owner(connection, phone)?.is_some() {
+            existing.phones.push(phone.clone());
         }
     }
-    for (index, credential) in new.credentials.iter().enumerate() {
-        let is_duplicate =
-            |other: &NewCredential| other.kind == credential.kind && other.hash == credential.hash;
-        if new.credentials[..index].iter().any(is_duplicate)
-            || credentials::by_hash(connection, credential.kind, credential.hash)?.is_some()
-        {
-            return Ok(Some(CreateAccountOutcome::SecretTaken(credential.kind)));
-        }
+    for credential in &new.credentials {
+        let found = credentials::by_hash(connection, credential.kind, credential.hash)?;
+        existing.secrets.push(found.is_some());
     }
-    Ok(None)
+    Ok(existing)
 }
 
 pub(super) fn all(connection: &Connection) -> Result<Vec<Account>, StoreError> {
@@ -151,29 +150,7 @@ pub(super) fn one(connection: &Connection, id: AccountId) -> Result<Option<Accou
 }
 
 fn account(row: &Row<'_>) -> Result<Account, StoreError> {
-    Ok(Account {
-        id: account_id(row, "id")?,
-        name: row.get("name")?,
-        rulebook: row.get("rulebook")?,
-        review: column(row, "review", |value: String| Review::parse(&value))?,
-        takes_any_phone: row.get("takes_any_phone")?,
-        created_at: optional_timestamp(row, "created_at")?.unwrap_or_default(),
-        disabled_at: optional_timestamp(row, "disabled_at")?,
-        limits: limits::column(row, "template_limit")?,
-    })
-}
-
-pub(super) fn set_disabled(
-    batch: &mut Batch<'_>,
-    id: AccountId,
-    disabled_at: Option<Timestamp>,
-) -> Result<bool, StoreError> {
-    let changed = batch.connection().execute(
-        "UPDATE account SET disabled_at = ?2 WHERE id = ?1",
-        params![key(id.get()), disabled_at.map(millis)],
-    )?;
-    batch.credentials_changed();
-    Ok(changed > 0)
+    decisions::accounts::account(row, limits::column(row, "template_limit")?)
 }
 
 pub(super) fn add_phone(
@@ -182,10 +159,8 @@ pub(super) fn add_phone(
     phone: &str,
     at: Timestamp,
 ) -> Result<AddPhoneOutcome, StoreError> {
-    match phone_owner(batch.connection(), phone)? {
-        Some(owner) if owner == account => return Ok(AddPhoneOutcome::AlreadyOwned),
-        Some(_) => return Ok(AddPhoneOutcome::OwnedByOther),
-        None => {}
+    if let Some(owner) = phone_owner(batch.connection(), phone)? {
+        return Ok(owned_phone(owner, account));
     }
     if one(batch.connection(), account)?.is_none() {
         return Ok(AddPhoneOutcome::NoAccount);

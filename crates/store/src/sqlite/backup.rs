@@ -70,7 +70,8 @@ pub(crate) fn find_damage(store: &Connection) -> Result<Option<String>, StoreErr
 
 #[cfg(test)]
 mod tests {
-    use super::{super::SchemaPolicy, *};
+    use super::*;
+    use crate::SchemaPolicy;
 
     #[test]
     fn a_damaged_copy_is_not_kept() {

@@ -1,14 +1,10 @@
 //! SQL for the clock guard.
 
 use async_trait::async_trait;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::{
-    SqliteStore,
-    columns::{column, millis, timestamp},
-    writer::Batch,
-};
+use super::{SqliteStore, writer::Batch};
 use crate::{
     ClockStatus, ClockStore, StoreError,
     clock_guard::{ClockGuard, ObservedTime},
@@ -72,8 +68,7 @@ fn stored(connection: &Connection) -> Result<Option<ClockGuard>, StoreError> {
     let mut rows = query.query([])?;
     let mut times = Vec::new();
     while let Some(row) = rows.next()? {
-        let observed = column(row, "observed_ms", |it| Some(SignedDuration::from_millis(it)))?;
-        times.push(ObservedTime { at: timestamp(row, "at")?, observed });
+        times.push(ObservedTime::read(row)?);
     }
     Ok(ClockGuard::from_rows(times))
 }
@@ -82,8 +77,8 @@ fn store(connection: &Connection, guard: &ClockGuard) -> Result<(), StoreError> 
     connection.prepare_cached("DELETE FROM clock_guard")?.execute([])?;
     let mut insert = connection.prepare_cached("INSERT INTO clock_guard VALUES (?1, ?2, ?3)")?;
     for (position, time) in (0_i64..).zip(guard.rows()) {
-        let observed = i64::try_from(time.observed.as_millis()).unwrap_or(i64::MAX);
-        insert.execute(params![position, millis(time.at), observed])?;
+        let (at, observed_ms) = time.stored();
+        insert.execute(params![position, at, observed_ms])?;
     }
     Ok(())
 }

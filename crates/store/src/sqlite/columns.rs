@@ -10,7 +10,10 @@ use galley_domain::{
 use jiff::Timestamp;
 use rusqlite::{Row, RowIndex, types::FromSql};
 
-use crate::{Actor, StoreError};
+use crate::{
+    StoreError,
+    stored_row::{StoredRow, StoredValue},
+};
 
 pub(super) use crate::encoding::{actor_key, key, millis};
 
@@ -23,6 +26,28 @@ pub(super) fn column<T, K: FromSql>(
 ) -> Result<T, StoreError> {
     let value: K = row.get(column)?;
     decode(value).ok_or_else(|| corrupt(column))
+}
+
+impl StoredRow for Row<'_> {
+    fn value<V: StoredValue>(&self, column: &str) -> Result<V, StoreError> {
+        Ok(self.get(column)?)
+    }
+
+    fn decoded<T, V: StoredValue>(
+        &self,
+        name: &str,
+        decode: impl FnOnce(V) -> Option<T>,
+    ) -> Result<T, StoreError> {
+        column(self, name, decode)
+    }
+
+    fn parsed<T>(
+        &self,
+        column: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, StoreError> {
+        text(self, column, parse)
+    }
 }
 
 fn corrupt(column: impl Debug) -> StoreError {
@@ -103,8 +128,4 @@ pub(super) fn category(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Cat
 
 pub(super) fn status(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Status, StoreError> {
     text(row, name, Status::parse)
-}
-
-pub(super) fn actor(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Actor, StoreError> {
-    column(row, name, crate::encoding::actor_from_key)
 }

@@ -9,8 +9,8 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{SchemaPolicy, checksum, schema, store_files::SEARCH_INDEX_SUFFIX};
-use crate::{StoreError, partial_file::with_suffix};
+use super::{checksum, schema, store_files::SEARCH_INDEX_SUFFIX};
+use crate::{SchemaPolicy, StoreError, partial_file::with_suffix};
 
 /// Older SQLite versions can corrupt a database in WAL mode (a race between a checkpoint and a
 /// write on two connections).

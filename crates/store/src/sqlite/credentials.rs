@@ -1,18 +1,19 @@
 //! SQL for API keys and access tokens.
 
 use async_trait::async_trait;
-use galley_domain::{account::Scopes, id::AccountId};
+use galley_domain::id::AccountId;
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
 use super::{
     SqliteStore, accounts,
-    columns::{account_id, column, key, millis, number, optional_timestamp},
+    columns::{key, millis},
     writer::Batch,
 };
 use crate::{
     AddCredentialOutcome, Credential, CredentialId, CredentialKind, CredentialStore, NewCredential,
-    RotateCredentialOutcome, SecretHash, StoreError, credential_rotation,
+    RotateCredentialOutcome, SecretHash, StoreError,
+    decisions::credentials::{COLUMNS, credential, plan_rotation},
 };
 
 #[async_trait]
@@ -33,11 +34,37 @@ impl CredentialStore for SqliteStore {
         old_ends_at: Timestamp,
         at: Timestamp,
     ) -> Result<RotateCredentialOutcome, StoreError> {
-        self.writer.write_for_operator(move |batch| rotate(batch, old, &new, old_ends_at, at)).await
+        self.writer
+            .write_for_operator(move |batch| {
+                let found = by_id(batch.connection(), old)?;
+                let plan = match plan_rotation(found.as_ref(), &new, old_ends_at, at) {
+                    Ok(plan) => plan,
+                    Err(refused) => return Ok(refused),
+                };
+                let outcome = plan.outcome(add(batch, plan.account, &plan.replacement, at)?);
+                if let RotateCredentialOutcome::Rotated { old_ends_at, .. } = outcome {
+                    batch.connection().execute(
+                        "UPDATE credential SET expires_at = ?2 WHERE id = ?1",
+                        params![key(old.0), millis(old_ends_at)],
+                    )?;
+                    batch.credentials_changed();
+                }
+                Ok(outcome)
+            })
+            .await
     }
 
     async fn revoke_credential(&self, id: CredentialId, at: Timestamp) -> Result<bool, StoreError> {
-        self.writer.write_for_operator(move |batch| revoke(batch, id, at)).await
+        self.writer
+            .write_for_operator(move |batch| {
+                let revoked = batch.connection().execute(
+                    "UPDATE credential SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL",
+                    params![key(id.0), millis(at)],
+                )?;
+                batch.credentials_changed();
+                Ok(revoked > 0)
+            })
+            .await
     }
 
     async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError> {
@@ -56,8 +83,6 @@ impl CredentialStore for SqliteStore {
         self.point_readers.read(epoch)
     }
 }
-
-const COLUMNS: &str = "id, account_id, kind, scopes, created_at, expires_at, revoked_at";
 
 pub(super) fn add(
     batch: &mut Batch<'_>,
@@ -85,47 +110,6 @@ pub(super) fn add(
     }
     let id = u64::try_from(batch.connection().last_insert_rowid()).unwrap_or_default();
     Ok(AddCredentialOutcome::Added(CredentialId(id)))
-}
-
-pub(super) fn rotate(
-    batch: &mut Batch<'_>,
-    old: CredentialId,
-    new: &NewCredential,
-    old_ends_at: Timestamp,
-    at: Timestamp,
-) -> Result<RotateCredentialOutcome, StoreError> {
-    let Some(owner) = by_id(batch.connection(), old)? else {
-        return Ok(RotateCredentialOutcome::NotFound);
-    };
-    let plan = match credential_rotation::plan(&owner, new, old_ends_at, at) {
-        Ok(plan) => plan,
-        Err(refused) => return Ok(refused),
-    };
-    let replacement = NewCredential { expires_at: plan.expires_at, ..*new };
-    let id = match add(batch, owner.account, &replacement, at)? {
-        AddCredentialOutcome::Added(id) => id,
-        AddCredentialOutcome::SecretTaken => return Ok(RotateCredentialOutcome::SecretTaken),
-        AddCredentialOutcome::NotFound => return Ok(RotateCredentialOutcome::NotFound),
-    };
-    batch.connection().execute(
-        "UPDATE credential SET expires_at = ?2 WHERE id = ?1",
-        params![key(old.0), millis(plan.old_ends_at)],
-    )?;
-    batch.credentials_changed();
-    Ok(plan.done(id))
-}
-
-pub(super) fn revoke(
-    batch: &mut Batch<'_>,
-    id: CredentialId,
-    at: Timestamp,
-) -> Result<bool, StoreError> {
-    let revoked = batch.connection().execute(
-        "UPDATE credential SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL",
-        params![key(id.0), millis(at)],
-    )?;
-    batch.credentials_changed();
-    Ok(revoked > 0)
 }
 
 pub(super) fn of_account(
@@ -158,18 +142,6 @@ fn by_id(connection: &Connection, id: CredentialId) -> Result<Option<Credential>
     let mut query = connection.prepare_cached(&query)?;
     let mut rows = query.query([key(id.0)])?;
     rows.next()?.map(credential).transpose()
-}
-
-fn credential(row: &Row<'_>) -> Result<Credential, StoreError> {
-    Ok(Credential {
-        id: CredentialId(number(row, "id")?),
-        account: account_id(row, "account_id")?,
-        kind: column(row, "kind", |value: String| CredentialKind::parse(&value))?,
-        scopes: column(row, "scopes", |value: String| Scopes::parse(&value).ok())?,
-        created_at: optional_timestamp(row, "created_at")?.unwrap_or_default(),
-        expires_at: optional_timestamp(row, "expires_at")?,
-        revoked_at: optional_timestamp(row, "revoked_at")?,
-    })
 }
 
 pub(super) fn epoch(connection: &Connection) -> Result<u64, StoreError> {

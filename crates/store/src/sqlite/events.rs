@@ -2,11 +2,7 @@
 //! order.
 
 use async_trait::async_trait;
-use galley_domain::{
-    id::{AccountId, TemplateId},
-    rulebook::Category,
-    template::{Status, lifecycle::EventType},
-};
+use galley_domain::{id::AccountId, template::lifecycle::EventType};
 use jiff::Timestamp;
 use rusqlite::{
     Connection, Row, params, params_from_iter,
@@ -16,15 +12,14 @@ use rusqlite::{
 use super::{
     SqliteStore,
     checksum::{self, Checksum, event_checksum, template_checksum},
-    columns::{
-        actor, actor_key, category, column, key, millis, number, status, template_id, timestamp,
-        webhook_id,
-    },
+    columns::{actor_key, key, millis, number},
     retention,
     writer::Batch,
 };
+pub(super) use crate::decisions::events::NewEvent;
 use crate::{
-    Actor, Event, EventNotifier, EventStore, EventSubject, Feed, StoreError, Webhook,
+    Actor, Event, EventNotifier, EventStore, Feed, StoreError, Webhook,
+    decisions::events::{self, feed},
     encoding::origin,
 };
 
@@ -72,19 +67,6 @@ impl EventStore for SqliteStore {
 pub(super) const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, \
      at, actor, category, status, reason, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, \
      ?10, ?11)";
-
-/// A template event to append; its sequence number is allocated then.
-pub(super) struct NewEvent<'a> {
-    pub(super) account: AccountId,
-    pub(super) kind: EventType,
-    pub(super) template: TemplateId,
-    pub(super) version: u64,
-    pub(super) at: Timestamp,
-    pub(super) actor: Actor,
-    pub(super) category: Category,
-    pub(super) status: Status,
-    pub(super) reason: Option<&'a str>,
-}
 
 pub(super) fn append(batch: &mut Batch<'_>, event: &NewEvent<'_>) -> Result<(), StoreError> {
     let seq = batch.next_seq(event.account)?;
@@ -167,16 +149,11 @@ pub(super) fn page(
     while let Some(row) = rows.next()? {
         events.push(event(row)?);
     }
-    let Some(after) = after else { return Ok(Feed::Events(events)) };
-    let next = match events.first() {
-        Some(first) => first.seq,
-        None => newest(&snapshot, account)? + 1,
+    let newest = match events.last() {
+        Some(event) => event.seq,
+        None => newest(&snapshot, account)?,
     };
-    Ok(match after.saturating_add(1) {
-        expected if expected < next => Feed::Expired(next),
-        expected if expected > next => Feed::CursorAhead(next - 1),
-        _ => Feed::Events(events),
-    })
+    Ok(feed(after, events, newest))
 }
 
 pub(super) fn one(
@@ -216,25 +193,5 @@ fn event(row: &Row<'_>) -> Result<Event, StoreError> {
     if is_template_intact == Some(false) {
         return Err(checksum::damaged("template", row.get::<_, i64>("template_id")?));
     }
-    let kind = column(row, "type", |value: String| EventType::parse(&value))?;
-    let subject = if kind == EventType::WebhookDisabled {
-        EventSubject::Webhook { id: webhook_id(row, "webhook_id")?, origin: row.get("origin")? }
-    } else {
-        EventSubject::Template {
-            id: template_id(row, "template_id")?,
-            version: number(row, "version")?,
-            name: row.get("name")?,
-            language: row.get("language")?,
-            category: category(row, "category")?,
-            status: status(row, "status")?,
-        }
-    };
-    Ok(Event {
-        seq: number(row, "seq")?,
-        kind,
-        subject,
-        at: timestamp(row, "at")?,
-        actor: actor(row, "actor")?,
-        reason: row.get("reason")?,
-    })
+    events::event(row)
 }

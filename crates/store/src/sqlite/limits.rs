@@ -3,8 +3,8 @@
 
 use std::fmt::Debug;
 
-use galley_domain::id::{AccountId, TemplateId};
-use jiff::{SignedDuration, Timestamp};
+use galley_domain::id::AccountId;
+use jiff::Timestamp;
 use rusqlite::{Connection, Row, RowIndex, params};
 
 use super::{
@@ -12,13 +12,12 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    AccountLimits, Limit, MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, StoreError,
-    TemplateChange,
+    AccountLimits, Limit, StoreError, TemplateChange,
+    decisions::{
+        self,
+        limits::{RateCounter, RemainingQuota, last_hour},
+    },
 };
-
-const HOUR: SignedDuration = SignedDuration::from_hours(1);
-const DAY: SignedDuration = SignedDuration::from_hours(24);
-const MONTH: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// Reads the limits of an account from its row.
 pub(super) fn column(
@@ -42,25 +41,39 @@ pub(super) fn set(
     Ok(changed > 0)
 }
 
-/// The limit that prevents a create, if any. The hourly limit is checked first: it is cheap, and an
-/// account that has reached it does not need its templates counted.
+/// The limit that prevents a create, if any.
 pub(super) fn reached_by_create(
     connection: &Connection,
     account: AccountId,
     limits: AccountLimits,
     at: Timestamp,
 ) -> Result<Option<Limit>, StoreError> {
-    let counter = RateCounter { account, template: None };
-    if counter.reaches(connection, MAX_CREATES_PER_HOUR, at, HOUR)? {
-        return Ok(Some(Limit::CreationsPerHour));
-    }
+    let counter = RateCounter::of_creates(account);
+    let mut query = connection.prepare_cached(
+        "SELECT count(*) FROM (SELECT at FROM counted WHERE account_id = ?1 AND \
+         template_id = ?2 ORDER BY seq DESC LIMIT ?3) WHERE at > ?4",
+    )?;
+    let (since, max_creates) = last_hour(at);
+    let values = [key(account.get()), counter.template_key(), max_creates, since];
+    let this_hour: i64 = query.query_row(values, |row| row.get(0))?;
+    // An account that has used up its hour does not need its templates counted.
+    let templates =
+        if this_hour < max_creates { count_templates(connection, account, limits)? } else { 0 };
+    Ok(RemainingQuota::new(limits, this_hour, templates).take())
+}
+
+/// The number of the account's templates, up to its limit.
+fn count_templates(
+    connection: &Connection,
+    account: AccountId,
+    limits: AccountLimits,
+) -> Result<i64, StoreError> {
     let mut query = connection.prepare_cached(
         "SELECT count(*) FROM (SELECT 1 FROM template INDEXED BY template_on_shelf \
          WHERE account_id = ?1 AND claim IS NOT NULL LIMIT ?2)",
     )?;
     let values = [key(account.get()), i64::from(limits.templates)];
-    let templates: i64 = query.query_row(values, |row| row.get(0))?;
-    Ok((templates >= i64::from(limits.templates)).then_some(Limit::Templates))
+    Ok(query.query_row(values, |row| row.get(0))?)
 }
 
 /// Counts a create, after its event was appended.
@@ -69,27 +82,27 @@ pub(super) fn count_create(
     account: AccountId,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    RateCounter { account, template: None }.add(batch, MAX_CREATES_PER_HOUR, at)
+    add(batch, RateCounter::of_creates(account), at)
 }
 
-/// The limit that prevents an edit of an APPROVED template, if any. The monthly limit is checked
-/// first: if it is reached, waiting a day does not help.
+/// The limit that prevents an edit of an APPROVED template, if any.
 pub(super) fn reached_by_edit(
     connection: &Connection,
     change: &TemplateChange,
 ) -> Result<Option<Limit>, StoreError> {
-    let counter = RateCounter { account: change.account, template: Some(change.id) };
-    if counter.reaches(connection, MAX_EDITS_PER_MONTH, change.at, MONTH)? {
-        return Ok(Some(Limit::EditsPerMonth));
-    }
-    let day = counter.reaches(connection, MAX_EDITS_PER_DAY, change.at, DAY)?;
-    Ok(day.then_some(Limit::EditsPerDay))
+    let counter = RateCounter::of_edits(change);
+    let mut query = connection.prepare_cached(
+        "SELECT at FROM counted WHERE account_id = ?1 AND template_id = ?2 \
+         ORDER BY seq DESC LIMIT ?3",
+    )?;
+    let values = [key(change.account.get()), counter.template_key(), counter.max_entries()];
+    let edits: Vec<i64> = query.query_map(values, |row| row.get(0))?.collect::<Result<_, _>>()?;
+    Ok(decisions::limits::reached_by_edit(&edits, change.at))
 }
 
 /// Counts an edit of an APPROVED template, after its event was appended.
 pub(super) fn count_edit(batch: &mut Batch<'_>, change: &TemplateChange) -> Result<(), StoreError> {
-    let counter = RateCounter { account: change.account, template: Some(change.id) };
-    counter.add(batch, MAX_EDITS_PER_MONTH, change.at)
+    add(batch, RateCounter::of_edits(change), change.at)
 }
 
 /// Deletes the edit counter of a deleted template.
@@ -104,56 +117,19 @@ pub(super) fn delete_edit_counter(
     Ok(())
 }
 
-/// Counts the edits of one template, or the creates of an account.
-struct RateCounter {
-    account: AccountId,
-    template: Option<TemplateId>,
-}
-
-impl RateCounter {
-    fn template(&self) -> i64 {
-        self.template.map_or(0, |id| key(id.get()))
-    }
-
-    /// Whether at least `max` events were counted in the `window` before `at`. Reads only the last
-    /// `max` of them.
-    fn reaches(
-        &self,
-        connection: &Connection,
-        max: usize,
-        at: Timestamp,
-        window: SignedDuration,
-    ) -> Result<bool, StoreError> {
-        let since = at.saturating_sub(window).unwrap_or(Timestamp::MIN);
-        let mut query = connection.prepare_cached(
-            "SELECT count(*) FROM (SELECT at FROM counted WHERE account_id = ?1 AND \
-             template_id = ?2 ORDER BY seq DESC LIMIT ?3) WHERE at > ?4",
-        )?;
-        let max = i64::try_from(max).unwrap_or(i64::MAX);
-        let values = [key(self.account.get()), self.template(), max, millis(since)];
-        let count: i64 = query.query_row(values, |row| row.get(0))?;
-        Ok(count >= max)
-    }
-
-    /// Counts one more, with the sequence number of the account's newest event, and deletes all but
-    /// the last `max`.
-    fn add(&self, batch: &mut Batch<'_>, max: usize, at: Timestamp) -> Result<(), StoreError> {
-        let seq = key(batch.newest_seq(self.account)?);
-        let (account, template) = (key(self.account.get()), self.template());
-        let connection = batch.connection();
-        connection.prepare_cached("INSERT INTO counted VALUES (?1, ?2, ?3, ?4)")?.execute([
-            account,
-            template,
-            seq,
-            millis(at),
-        ])?;
-        connection
-            .prepare_cached(
-                "DELETE FROM counted WHERE account_id = ?1 AND template_id = ?2 AND seq <= \
-                 (SELECT seq FROM counted WHERE account_id = ?1 AND template_id = ?2 \
-                 ORDER BY seq DESC LIMIT 1 OFFSET ?3)",
-            )?
-            .execute([account, template, i64::try_from(max).unwrap_or(i64::MAX)])?;
-        Ok(())
-    }
+/// Counts one more, with the sequence number of the account's newest event, and deletes entries
+/// that no limit needs any more.
+fn add(batch: &mut Batch<'_>, counter: RateCounter, at: Timestamp) -> Result<(), StoreError> {
+    let seq = key(batch.newest_seq(counter.account)?);
+    let (account, template) = (key(counter.account.get()), counter.template_key());
+    let connection = batch.connection();
+    let mut insert = connection.prepare_cached("INSERT INTO counted VALUES (?1, ?2, ?3, ?4)")?;
+    insert.execute([account, template, seq, millis(at)])?;
+    let mut delete = connection.prepare_cached(
+        "DELETE FROM counted WHERE account_id = ?1 AND template_id = ?2 AND seq <= \
+         (SELECT seq FROM counted WHERE account_id = ?1 AND template_id = ?2 \
+         ORDER BY seq DESC LIMIT 1 OFFSET ?3)",
+    )?;
+    delete.execute([account, template, counter.max_entries()])?;
+    Ok(())
 }

@@ -58,18 +58,12 @@ pub(super) fn page(
     // All statements read from one snapshot.
     let snapshot = connection.unchecked_transaction()?;
     let range = IdRange::of(listing);
-    let mut templates = find(&snapshot, index, listing, range, listing.limit + 1)?;
-    let has_next = templates.len() > listing.limit;
-    templates.truncate(listing.limit);
-    let has_previous = match IdRange::beyond_cursor(listing) {
-        Some(behind) => !find(&snapshot, index, listing, behind, 1)?.is_empty(),
+    let templates = find(&snapshot, index, listing, range, listing.limit + 1)?;
+    let is_beyond_cursor = match IdRange::beyond_cursor(listing) {
+        Some(beyond) => !find(&snapshot, index, listing, beyond, 1)?.is_empty(),
         None => false,
     };
-    if range.backwards {
-        templates.reverse();
-        return Ok(Page { templates, has_older: has_previous, has_newer: has_next });
-    }
-    Ok(Page { templates, has_older: has_next, has_newer: has_previous })
+    Ok(range.page(templates, listing.limit, is_beyond_cursor))
 }
 
 /// The first templates in the range that match the list.

@@ -2,18 +2,21 @@
 
 use async_trait::async_trait;
 use galley_domain::id::AccountId;
-use jiff::{SignedDuration, Timestamp};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
     SqliteStore,
     checksum::{self, upload_chunk_checksum},
-    columns::{key, millis, number},
+    columns::{key, millis},
     reader_pool::{self, ReaderPool},
-    uploads::{expired_before, find, update_used_bytes},
+    uploads::update_used_bytes,
     writer::Batch,
 };
-use crate::{Media, MediaStore, StoreError, UNUSED_MEDIA_DAYS, encoding::quota_bytes};
+use crate::{
+    Media, MediaStore, StoreError,
+    decisions::uploads::{QuotaChange, RemovalReason, media, unused_cutoff},
+};
 
 #[async_trait]
 impl MediaStore for SqliteStore {
@@ -45,10 +48,6 @@ const MAX_DELETE_WRITES: usize = 256;
 /// Number of chunks that one write deletes.
 const DELETE_CHUNKS: i64 = 16;
 
-/// How long an expired file stays stored: a template that was validated before the file expired may
-/// still be about to use it.
-const EXPIRY_GRACE: SignedDuration = SignedDuration::from_hours(1);
-
 impl SqliteStore {
     /// Deletes expired files, a few chunks per write. Returns the number of files deleted.
     pub(super) async fn delete_expired_uploads(&self, at: Timestamp) -> Result<usize, StoreError> {
@@ -63,37 +62,6 @@ impl SqliteStore {
         }
         Ok(deleted)
     }
-
-    /// Deletes an upload that no template uses, a few chunks per write. Returns whether there was
-    /// one.
-    pub(super) async fn delete_unused_upload(
-        &self,
-        account: AccountId,
-        id: &str,
-        at: Timestamp,
-    ) -> Result<bool, StoreError> {
-        let found = self.point_readers.read(|connection| find(connection, account, id, at))?;
-        let Some((upload, _)) = found else { return Ok(false) };
-        loop {
-            let reason = RemovalReason::Unused;
-            let removal = self.writer.write(move |batch| remove_chunks(batch, upload, reason));
-            match removal.await? {
-                Removal::Partial => {}
-                Removal::Complete => return Ok(true),
-                Removal::None => return Ok(false),
-            }
-        }
-    }
-}
-
-/// Unused files finished at or before this timestamp have expired: no template can use them.
-fn unused_before(at: Timestamp) -> Timestamp {
-    at.saturating_sub(SignedDuration::from_hours(24 * UNUSED_MEDIA_DAYS)).unwrap_or(Timestamp::MIN)
-}
-
-/// Unused files finished at or before this timestamp can be deleted.
-fn deletable_before(at: Timestamp) -> i64 {
-    millis(unused_before(at).saturating_sub(EXPIRY_GRACE).unwrap_or(Timestamp::MIN))
 }
 
 /// A complete file that a template of the account may use as a sample.
@@ -107,7 +75,7 @@ pub(super) fn sample(
         "SELECT sniffed, length, file_name FROM upload WHERE handle = ?1 AND account_id = ?2 AND \
          received = length AND (used_at IS NOT NULL OR finished_at > ?3)",
     )?;
-    let mut rows = query.query(params![handle, key(account.get()), millis(unused_before(at))])?;
+    let mut rows = query.query(params![handle, key(account.get()), unused_cutoff(at)])?;
     rows.next()?.map(media).transpose()
 }
 
@@ -119,12 +87,6 @@ pub(super) fn public(connection: &Connection, handle: &str) -> Result<Option<Med
     )?;
     let mut rows = query.query([handle])?;
     rows.next()?.map(media).transpose()
-}
-
-fn media(row: &Row<'_>) -> Result<Media, StoreError> {
-    let sniffed: Option<String> = row.get(0)?;
-    let file_type = sniffed.unwrap_or_else(|| "application/octet-stream".to_owned());
-    Ok(Media { file_type, file_name: row.get(2)?, length: number(row, 1)? })
 }
 
 /// The rest of the chunk that contains the byte at `offset`.
@@ -153,12 +115,6 @@ pub(super) fn chunk(
     Ok(bytes.get(skipped..).unwrap_or_default().to_vec())
 }
 
-/// The handle of an upload, which its sender receives when the upload is complete.
-pub(super) fn handle(connection: &Connection, upload: i64) -> Result<String, StoreError> {
-    let mut query = connection.prepare_cached("SELECT handle FROM upload WHERE number = ?1")?;
-    Ok(query.query_row([upload], |row| row.get(0))?)
-}
-
 /// Marks the files as used by a template of the account, so that they do not expire.
 pub(super) fn mark_used<'n>(
     connection: &Connection,
@@ -179,11 +135,12 @@ pub(super) fn mark_used<'n>(
 
 /// An expired file: an unfinished upload, or a file that no template uses.
 fn find_expired(connection: &Connection, at: Timestamp) -> Result<Option<i64>, StoreError> {
+    let cutoffs = RemovalReason::Expired(at).cutoffs();
     let mut unfinished = connection.prepare_cached(
         "SELECT number FROM upload INDEXED BY upload_unfinished WHERE created_at <= ?1 AND \
          received < length LIMIT 1",
     )?;
-    let found = unfinished.query_row([expired_before(at)], |row| row.get(0)).optional()?;
+    let found = unfinished.query_row([cutoffs.unfinished], |row| row.get(0)).optional()?;
     if found.is_some() {
         return Ok(found);
     }
@@ -191,21 +148,12 @@ fn find_expired(connection: &Connection, at: Timestamp) -> Result<Option<i64>, S
         "SELECT number FROM upload INDEXED BY upload_unused WHERE used_at IS NULL AND \
          finished_at IS NOT NULL AND finished_at <= ?1 LIMIT 1",
     )?;
-    Ok(unused.query_row([deletable_before(at)], |row| row.get(0)).optional()?)
-}
-
-/// Why a file is deleted.
-#[derive(Clone, Copy)]
-enum RemovalReason {
-    /// It has expired by this time.
-    Expired(Timestamp),
-    /// No template uses it, and its upload was cancelled or refused.
-    Unused,
+    Ok(unused.query_row([cutoffs.unused], |row| row.get(0)).optional()?)
 }
 
 /// How much of a file one write has deleted.
 #[derive(PartialEq, Eq)]
-enum Removal {
+pub(super) enum Removal {
     /// Some of its chunks.
     Partial,
     /// The rest of it.
@@ -216,23 +164,20 @@ enum Removal {
 
 /// Deletes the last chunks of a file, so that the remaining ones stay contiguous. The first removal
 /// makes the file unfinished.
-fn remove_chunks(
+pub(super) fn remove_chunks(
     batch: &mut Batch<'_>,
     upload: i64,
     reason: RemovalReason,
 ) -> Result<Removal, StoreError> {
     let connection = batch.connection();
-    let (unfinished_before, unused_before) = match reason {
-        RemovalReason::Expired(at) => (expired_before(at), deletable_before(at)),
-        RemovalReason::Unused => (i64::MAX, i64::MAX),
-    };
+    let cutoffs = reason.cutoffs();
     let found: Option<(i64, String, i64)> = connection
         .prepare_cached(
             "SELECT account_id, file_name, received FROM upload WHERE number = ?1 AND \
              CASE WHEN received < length THEN created_at <= ?2 \
              ELSE used_at IS NULL AND finished_at <= ?3 END",
         )?
-        .query_row([upload, unfinished_before, unused_before], |row| {
+        .query_row([upload, cutoffs.unfinished, cutoffs.unused], |row| {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         })
         .optional()?;
@@ -248,7 +193,9 @@ fn remove_chunks(
             "SELECT coalesce(max(place + length(bytes)), 0) FROM upload_chunk WHERE upload = ?1",
         )?
         .query_row([upload], |row| row.get(0))?;
-    let old_bytes = quota_bytes(received.unsigned_abs(), &name);
+    let rest = (remaining > 0).then_some(remaining.unsigned_abs());
+    let quota = QuotaChange::new(&name, Some(received.unsigned_abs()), rest);
+    update_used_bytes(connection, account, quota)?;
     if remaining > 0 {
         connection
             .prepare_cached(
@@ -256,11 +203,8 @@ fn remove_chunks(
                  WHERE number = ?1",
             )?
             .execute([upload, remaining])?;
-        let new_bytes = quota_bytes(remaining.unsigned_abs(), &name);
-        update_used_bytes(connection, account, old_bytes, new_bytes)?;
         return Ok(Removal::Partial);
     }
     connection.prepare_cached("DELETE FROM upload WHERE number = ?1")?.execute([upload])?;
-    update_used_bytes(connection, account, old_bytes, 0)?;
     Ok(Removal::Complete)
 }

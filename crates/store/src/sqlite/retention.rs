@@ -135,7 +135,7 @@ fn delete_deliveries(
         }
     }
     for (webhook, template) in unblocked {
-        deliveries::make_next_due(connection, webhook, template, since)?;
+        deliveries::schedule_next(connection, webhook, template, since)?;
     }
     Ok(())
 }

@@ -2,8 +2,11 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{SchemaPolicy, connection::OpenError, options::SchemaAction};
-use crate::StoreError;
+use super::connection::OpenError;
+use crate::{
+    StoreError,
+    schema_policy::{SchemaAction, SchemaPolicy},
+};
 
 /// The `application_id` of Galley's files: "GALY".
 const APPLICATION_ID: i32 = 0x4741_4C59;

@@ -1,4 +1,6 @@
-//! SQL for creating and reading templates.
+//! SQL for reading templates.
+
+mod create;
 
 use std::sync::Arc;
 
@@ -8,25 +10,25 @@ use galley_domain::{
     rulebook::Category,
     template::{
         Template,
-        lifecycle::{EventType, Hold, State},
+        lifecycle::{Hold, State},
         message_text::MessageText,
-        sample,
     },
 };
 use jiff::Timestamp;
-use rusqlite::{CachedStatement, Connection, Row, params, types::ValueRef};
+use rusqlite::{Connection, Row, params};
 
+pub(super) use self::create::{Prepared, Statements, create};
 use super::{
     SqliteStore,
-    checksum::{self, Checksum, template_checksum, template_columns},
-    columns::{actor_key, category, key, millis, number, optional, status, template_id, timestamp},
-    events, idempotency, limits, media, translations, versions,
-    writer::Batch,
+    checksum::{self, template_checksum, template_columns},
+    columns::{category, key, number, optional, status, template_id, timestamp},
+    idempotency, translations, versions,
 };
 use crate::{
-    AccountLimits, CreateOutcome, CreatedTemplate, IdempotencyRecord, NameConflict, NewTemplate,
-    StoreError, StoredTemplate, TemplateStore, TranslationGroup, Version,
-    encoding::{LookupKeys, text_hash, unique_key_hash},
+    CreateOutcome, IdempotencyRecord, NameConflict, NewTemplate, StoreError, StoredTemplate,
+    TemplateStore, TranslationGroup, Version,
+    decisions::create::KeyOwner,
+    encoding::{text_hash, unique_key_hash},
 };
 
 #[async_trait]
@@ -102,174 +104,6 @@ impl TemplateStore for SqliteStore {
     }
 }
 
-/// The statements of a create, prepared once per transaction.
-pub(super) struct Statements<'c> {
-    insert: CachedStatement<'c>,
-    pub(super) append: CachedStatement<'c>,
-    find_record: CachedStatement<'c>,
-    insert_record: CachedStatement<'c>,
-}
-
-impl<'c> Statements<'c> {
-    pub(super) fn prepare(connection: &'c Connection) -> Result<Self, StoreError> {
-        let insert = connection.prepare_cached(
-            "INSERT INTO template (id, account_id, phone_id, claim, name, language, category, \
-             allow_category_change, status, version, live_version, revision, created_at, \
-             updated_at, content, actor, family, wording, checksum) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1, ?10, 1, ?11, ?11, ?12, ?13, ?14, \
-             ?15, ?16) \
-             ON CONFLICT (claim) DO NOTHING",
-        )?;
-        Ok(Self {
-            insert,
-            append: connection.prepare_cached(events::APPEND)?,
-            find_record: connection.prepare_cached(idempotency::FIND)?,
-            insert_record: connection.prepare_cached(idempotency::INSERT)?,
-        })
-    }
-}
-
-/// What [`create`] needs and the calling thread computes: those threads run in parallel, and there
-/// is only one writer.
-pub(super) struct Prepared {
-    pub(super) lookup_keys: LookupKeys,
-    /// The checksum of all columns except the id.
-    checksum: Checksum,
-}
-
-impl Prepared {
-    pub(super) fn new(new: &NewTemplate) -> Self {
-        Self { lookup_keys: LookupKeys::of(new), checksum: checksum_without_id(new) }
-    }
-}
-
-/// The checksum of a new template without its id, in the order of [`template_columns`].
-fn checksum_without_id(new: &NewTemplate) -> Checksum {
-    let (template, state) = (&new.template, State::initial(new.review));
-    Checksum::of([
-        ValueRef::Integer(key(new.account.get())),
-        new.phone.as_deref().map_or(ValueRef::Null, Into::into),
-        template.name().into(),
-        template.language().into(),
-        template.category().as_str().into(),
-        ValueRef::Integer(template.allow_category_change().into()),
-        template.content().into(),
-        ValueRef::Integer(1),
-        state.newest_status.as_str().into(),
-        checksum::integer(state.approved_version.map(key)),
-        ValueRef::Null,
-        ValueRef::Null,
-        ValueRef::Null,
-        ValueRef::Integer(1),
-        ValueRef::Integer(millis(new.at)),
-        ValueRef::Integer(millis(new.at)),
-        ValueRef::Integer(actor_key(new.actor)),
-        ValueRef::Null,
-        ValueRef::Null,
-        ValueRef::Null,
-    ])
-}
-
-/// Creates a template with its event and idempotency record. Checks everything before the first
-/// write.
-pub(super) fn create(
-    batch: &mut Batch<'_>,
-    new: &NewTemplate,
-    Prepared { lookup_keys, checksum }: &Prepared,
-) -> Result<CreateOutcome, StoreError> {
-    if let (Some(idempotency), Some(key)) = (&new.idempotency, lookup_keys.idempotency)
-        && let Some(record) = idempotency::find(&mut batch.templates.find_record, key, new.at)?
-    {
-        return Ok(record.outcome_for(idempotency.payload));
-    }
-    let limits = batch.limits(new.account)?;
-    if let Some(refusal) = refusal(batch.connection(), new, lookup_keys, limits)? {
-        return Ok(refusal);
-    }
-    let id = batch.next_template(new.at)?;
-    let template = &new.template;
-    let state = State::initial(new.review);
-    let inserted = batch.templates.insert.execute(params![
-        key(id.get()),
-        key(new.account.get()),
-        new.phone,
-        lookup_keys.unique_key,
-        template.name(),
-        template.language(),
-        template.category().as_str(),
-        template.allow_category_change(),
-        state.newest_status.as_str(),
-        state.approved_version.map(key),
-        millis(new.at),
-        template.content(),
-        actor_key(new.actor),
-        new.translation_group.map(|group| group.0),
-        lookup_keys.text,
-        checksum.with(ValueRef::Integer(key(id.get()))).stored(),
-    ])?;
-    if inserted == 0 {
-        let conflict = name_conflict(batch.connection(), new.account, &lookup_keys.unique_key)?;
-        return Ok(CreateOutcome::NameInUse(
-            conflict.unwrap_or(NameConflict { existing_id: None }),
-        ));
-    }
-    if lookup_keys.references_media {
-        let handles = sample::referenced_names(template.content());
-        media::mark_used(batch.connection(), new.account, handles, new.at)?;
-    }
-    let receipt = CreatedTemplate { id, status: state.status(), category: template.category() };
-    let event = events::NewEvent {
-        account: new.account,
-        kind: EventType::Created,
-        template: id,
-        version: state.version,
-        at: new.at,
-        actor: new.actor,
-        category: receipt.category,
-        status: receipt.status,
-        reason: None,
-    };
-    events::append(batch, &event)?;
-    if limits.is_some() {
-        limits::count_create(batch, new.account, new.at)?;
-    }
-    if let (Some(idempotency), Some(key)) = (&new.idempotency, lookup_keys.idempotency) {
-        idempotency::insert(
-            &mut batch.templates.insert_record,
-            key,
-            idempotency,
-            &receipt,
-            new.at,
-        )?;
-    }
-    Ok(CreateOutcome::Created(receipt))
-}
-
-/// Why a template cannot be created. The insert itself detects a name in use; it is checked here
-/// only to report it before a mismatching category or a reached limit.
-fn refusal(
-    connection: &Connection,
-    new: &NewTemplate,
-    lookup_keys: &LookupKeys,
-    limits: Option<AccountLimits>,
-) -> Result<Option<CreateOutcome>, StoreError> {
-    if new.translation_group.is_none() && limits.is_none() {
-        return Ok(None);
-    }
-    if let Some(conflict) = name_conflict(connection, new.account, &lookup_keys.unique_key)? {
-        return Ok(Some(CreateOutcome::NameInUse(conflict)));
-    }
-    if let Some(group) = new.translation_group
-        && let Some(category) = translations::category(connection, new.account, group)?
-        && category != new.template.category()
-    {
-        return Ok(Some(CreateOutcome::CategoryDiffers(category)));
-    }
-    let Some(limits) = limits else { return Ok(None) };
-    let reached = limits::reached_by_create(connection, new.account, limits, new.at)?;
-    Ok(reached.map(CreateOutcome::Limited))
-}
-
 /// The oldest other template of the account with the same text.
 pub(super) fn template_with_text(
     connection: &Connection,
@@ -295,9 +129,8 @@ pub(super) fn name_conflict(
     let mut query =
         connection.prepare_cached("SELECT id, account_id FROM template WHERE claim = ?1")?;
     let mut rows = query.query([unique_key])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    let is_own = number(row, "account_id")? == account.get();
-    Ok(Some(NameConflict { existing_id: is_own.then_some(template_id(row, "id")?) }))
+    let owner = rows.next()?.map(KeyOwner::read).transpose()?;
+    Ok(owner.map(|owner| owner.conflict_for(account)))
 }
 
 /// One template with its newest version; deleted templates are not found.

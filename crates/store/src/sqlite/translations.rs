@@ -10,7 +10,7 @@ use super::{
     columns::{category as category_of, key, template_id},
     templates,
 };
-use crate::{StoreError, StoredTemplate, TranslationGroup};
+use crate::{StoreError, StoredTemplate, TranslationGroup, decisions::changes::Siblings};
 
 /// The ids of a group's templates, oldest first.
 pub(super) fn ids(
@@ -60,27 +60,16 @@ pub(super) fn category(
 }
 
 /// The other languages of a template's name.
-pub(super) enum Siblings {
-    /// The template has no translation group: its name has only one language.
-    NoGroup,
-    /// The template is the only one in its group.
-    None,
-    /// The group contains other templates.
-    Others,
-}
-
 pub(super) fn siblings(
     connection: &Connection,
     account: AccountId,
     id: TemplateId,
 ) -> Result<Siblings, StoreError> {
-    let mut group = connection.prepare_cached("SELECT family FROM template WHERE id = ?1")?;
-    let group: Option<[u8; 16]> = group.query_row([key(id.get())], |row| row.get(0))?;
-    let Some(group) = group else { return Ok(Siblings::NoGroup) };
-    let mut others = connection.prepare_cached(
-        "SELECT 1 FROM template INDEXED BY template_of_family WHERE family = ?1 AND \
-         account_id = ?2 AND id <> ?3 AND claim IS NOT NULL",
+    let mut query = connection.prepare_cached(
+        "SELECT family IS NOT NULL, EXISTS (SELECT 1 FROM template o INDEXED BY \
+         template_of_family WHERE o.family = t.family AND o.account_id = ?2 AND o.id <> t.id AND \
+         o.claim IS NOT NULL) FROM template t WHERE t.id = ?1",
     )?;
-    let has_others = others.exists(params![group, key(account.get()), key(id.get())])?;
-    Ok(if has_others { Siblings::Others } else { Siblings::None })
+    let values = [key(id.get()), key(account.get())];
+    Ok(query.query_row(values, |row| Ok(Siblings::new(row.get(0)?, row.get(1)?)))?)
 }

@@ -2,19 +2,19 @@
 
 use async_trait::async_trait;
 use galley_domain::id::AccountId;
-use jiff::{SignedDuration, Timestamp};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
     SqliteStore,
     checksum::{self, upload_chunk_checksum},
-    columns::{key, millis, number, timestamp},
-    media,
+    columns::{key, millis, number},
+    media::{Removal, remove_chunks},
     writer::Batch,
 };
 use crate::{
-    AppendOutcome, BeginUploadOutcome, MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, NewUpload, StoreError,
-    UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, Upload, UploadStore, encoding::quota_bytes,
+    AppendOutcome, BeginUploadOutcome, NewUpload, StoreError, Upload, UploadStore,
+    decisions::uploads::{self, AppendPlan, Part, QuotaChange, RemovalReason, StoredUpload},
     media_type,
 };
 
@@ -30,7 +30,8 @@ impl UploadStore for SqliteStore {
         id: &str,
         at: Timestamp,
     ) -> Result<Option<Upload>, StoreError> {
-        self.point_readers.read(|connection| one(connection, account, id, at))
+        let found = self.point_readers.read(|connection| find(connection, account, id, at))?;
+        Ok(found.map(StoredUpload::into_upload))
     }
 
     async fn append_upload(
@@ -42,8 +43,22 @@ impl UploadStore for SqliteStore {
         quota: u64,
         at: Timestamp,
     ) -> Result<AppendOutcome, StoreError> {
-        let first = Chunk::empty(account, id.to_owned(), offset, quota, at);
-        self.append_in_chunks(first, bytes).await
+        let mut outcome = AppendOutcome::NoUpload;
+        // Each part is a separate write, so that other writes can run in between.
+        for part in uploads::parts(offset, bytes, quota) {
+            let (id, part) = (id.to_owned(), part.into_owned());
+            let permit = self.upload_permits.acquire().await;
+            outcome =
+                self.writer.write(move |batch| append(batch, account, &id, &part, at)).await?;
+            drop(permit);
+            if !matches!(outcome, AppendOutcome::Received(_)) {
+                break;
+            }
+        }
+        if let AppendOutcome::TypeMismatch { .. } = outcome {
+            self.cancel_upload(account, id, at).await?;
+        }
+        Ok(outcome)
     }
 
     async fn cancel_upload(
@@ -52,78 +67,22 @@ impl UploadStore for SqliteStore {
         id: &str,
         at: Timestamp,
     ) -> Result<bool, StoreError> {
-        self.delete_unused_upload(account, id, at).await
+        let found = self.point_readers.read(|connection| find(connection, account, id, at))?;
+        let Some(upload) = found.map(|stored| stored.number) else { return Ok(false) };
+        loop {
+            let reason = RemovalReason::Unused;
+            let removal = self.writer.write(move |batch| remove_chunks(batch, upload, reason));
+            match removal.await? {
+                Removal::Partial => {}
+                Removal::Complete => return Ok(true),
+                Removal::None => return Ok(false),
+            }
+        }
     }
 }
 
 /// Maximum number of chunks queued for the writer; all of them can be in one transaction.
 pub(super) const MAX_QUEUED_CHUNKS: usize = 4;
-
-/// A stored chunk shorter than this is extended by the next one, so that an upload in many small
-/// appends still has few chunks.
-const MIN_CHUNK_BYTES: usize = 16 * 1_024;
-
-/// Bytes to append to an upload.
-pub(super) struct Chunk {
-    account: AccountId,
-    id: String,
-    offset: u64,
-    bytes: Vec<u8>,
-    /// Number of bytes that follow in the same append.
-    remaining: u64,
-    /// Maximum number of bytes for all files of the account.
-    quota: u64,
-    at: Timestamp,
-}
-
-impl Chunk {
-    /// A chunk without bytes at this offset.
-    pub(super) fn empty(
-        account: AccountId,
-        id: String,
-        offset: u64,
-        quota: u64,
-        at: Timestamp,
-    ) -> Self {
-        Self { account, id, offset, bytes: Vec::new(), remaining: 0, quota, at }
-    }
-}
-
-impl SqliteStore {
-    /// Appends the bytes, beginning with `chunk`. Each chunk is a separate write, so that other
-    /// writes can run in between.
-    pub(super) async fn append_in_chunks(
-        &self,
-        mut chunk: Chunk,
-        mut bytes: &[u8],
-    ) -> Result<AppendOutcome, StoreError> {
-        let (account, id, quota, at) = (chunk.account, chunk.id.clone(), chunk.quota, chunk.at);
-        let mut offset = chunk.offset;
-        loop {
-            let (current, remaining) = bytes.split_at(bytes.len().min(UPLOAD_CHUNK_BYTES));
-            (chunk.bytes, chunk.remaining) = (current.to_vec(), remaining.len() as u64);
-            let permit = self.upload_permits.acquire().await;
-            let outcome = self.writer.write(move |batch| append(batch, &chunk)).await?;
-            drop(permit);
-            if let AppendOutcome::TypeMismatch { .. } = outcome {
-                self.delete_unused_upload(account, &id, at).await?;
-            }
-            if remaining.is_empty() || !matches!(outcome, AppendOutcome::Received(_)) {
-                return Ok(outcome);
-            }
-            (offset, bytes) = (offset.saturating_add(current.len() as u64), remaining);
-            chunk = Chunk::empty(account, id.clone(), offset, quota, at);
-        }
-    }
-}
-
-/// Unfinished uploads created at or before this timestamp have expired.
-pub(super) fn expired_before(at: Timestamp) -> i64 {
-    millis(
-        at.saturating_sub(SignedDuration::from_hours(UPLOAD_LIFETIME_HOURS))
-            .unwrap_or(Timestamp::MIN),
-    )
-}
 
 /// The quota bytes that all files of an account use.
 fn used_bytes(connection: &Connection, account: AccountId) -> Result<u64, StoreError> {
@@ -136,36 +95,27 @@ fn used_bytes(connection: &Connection, account: AccountId) -> Result<u64, StoreE
 pub(super) fn update_used_bytes(
     connection: &Connection,
     account: i64,
-    before: u64,
-    after: u64,
+    change: QuotaChange,
 ) -> Result<(), StoreError> {
     connection
         .prepare_cached("UPDATE account SET media_bytes = media_bytes - ?2 + ?3 WHERE id = ?1")?
-        .execute([account, key(before), key(after)])?;
+        .execute([account, key(change.before), key(change.after)])?;
     Ok(())
 }
 
-pub(super) fn begin(
-    batch: &mut Batch<'_>,
-    new: &NewUpload,
-) -> Result<BeginUploadOutcome, StoreError> {
-    if !(1..=MAX_UPLOAD_BYTES).contains(&new.length) {
-        return Ok(BeginUploadOutcome::InvalidLength);
-    }
+fn begin(batch: &mut Batch<'_>, new: &NewUpload) -> Result<BeginUploadOutcome, StoreError> {
     let connection = batch.connection();
     let mut unfinished = connection.prepare_cached(
         "SELECT count(*) FROM upload INDEXED BY upload_unfinished WHERE account_id = ?1 AND \
          created_at > ?2 AND received < length",
     )?;
-    let values = [key(new.account.get()), expired_before(new.at)];
+    let values = [key(new.account.get()), uploads::unfinished_cutoff(new.at)];
     let unfinished: u32 = unfinished.query_row(values, |row| row.get(0))?;
-    if unfinished >= MAX_OPEN_UPLOADS {
-        return Ok(BeginUploadOutcome::TooMany);
-    }
     let used = used_bytes(connection, new.account)?;
-    if used.saturating_add(quota_bytes(new.length, &new.file_name)) > new.quota {
-        return Ok(BeginUploadOutcome::QuotaExceeded(used));
-    }
+    let quota = match uploads::begin(new, unfinished.into(), used) {
+        Ok(quota) => quota,
+        Err(refusal) => return Ok(refusal),
+    };
     let inserted = connection
         .prepare_cached(
             "INSERT INTO upload (account_id, id, handle, file_name, file_type, length, created_at) \
@@ -183,107 +133,60 @@ pub(super) fn begin(
     if inserted == 0 {
         return Ok(BeginUploadOutcome::DuplicateId);
     }
-    update_used_bytes(connection, key(new.account.get()), 0, quota_bytes(0, &new.file_name))?;
+    update_used_bytes(connection, key(new.account.get()), quota)?;
     Ok(BeginUploadOutcome::Begun)
 }
 
 /// An upload of an account that has not expired.
-const FIND: &str = "SELECT number, file_name, file_type, length, received, handle, sniffed, \
-     created_at FROM upload WHERE id = ?1 AND account_id = ?2 AND \
-     (received = length OR created_at > ?3)";
-
-pub(super) fn one(
+fn find(
     connection: &Connection,
     account: AccountId,
     id: &str,
     at: Timestamp,
-) -> Result<Option<Upload>, StoreError> {
-    let found = find(connection, account, id, at)?;
-    Ok(found.map(|(_, upload)| upload))
+) -> Result<Option<StoredUpload>, StoreError> {
+    let mut query = connection.prepare_cached(&format!(
+        "{} WHERE id = ?1 AND account_id = ?2 AND (received = length OR created_at > ?3)",
+        StoredUpload::SELECT
+    ))?;
+    let mut rows = query.query(params![id, key(account.get()), uploads::unfinished_cutoff(at)])?;
+    rows.next()?.map(StoredUpload::read).transpose()
 }
 
-/// The upload with its row number, which its chunks refer to.
-pub(super) fn find(
-    connection: &Connection,
+/// Appends a part. Refuses it if the remaining bytes would exceed the announced length.
+fn append(
+    batch: &mut Batch<'_>,
     account: AccountId,
     id: &str,
+    part: &Part<'_>,
     at: Timestamp,
-) -> Result<Option<(i64, Upload)>, StoreError> {
-    let mut query = connection.prepare_cached(FIND)?;
-    let mut rows = query.query(params![id, key(account.get()), expired_before(at)])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    Ok(Some((row.get("number")?, upload(row)?)))
-}
-
-fn upload(row: &Row<'_>) -> Result<Upload, StoreError> {
-    let (length, received) = (number(row, "length")?, number(row, "received")?);
-    Ok(Upload {
-        file_name: row.get("file_name")?,
-        file_type: row.get("file_type")?,
-        length,
-        received,
-        handle: Some(row.get("handle")?).filter(|_| received == length),
-        sniffed: row.get("sniffed")?,
-        created_at: timestamp(row, "created_at")?,
-    })
-}
-
-/// Appends a chunk. Refuses it if the remaining bytes would exceed the announced length.
-fn append(batch: &mut Batch<'_>, chunk: &Chunk) -> Result<AppendOutcome, StoreError> {
+) -> Result<AppendOutcome, StoreError> {
     let connection = batch.connection();
-    let found = find(connection, chunk.account, &chunk.id, chunk.at)?;
-    let Some((upload, before)) = found else { return Ok(AppendOutcome::NoUpload) };
-    if chunk.offset != before.received {
-        return Ok(AppendOutcome::OffsetMismatch(before.received));
-    }
-    let received = before.received + chunk.bytes.len() as u64;
-    if received + chunk.remaining > before.length {
-        return Ok(AppendOutcome::TooLong(before.length));
-    }
-    if let (true, Some(handle)) = (chunk.bytes.is_empty(), before.handle) {
-        return Ok(AppendOutcome::Complete { handle, sniffed: before.sniffed });
-    }
-    let (old_bytes, new_bytes) =
-        (quota_bytes(before.received, &before.file_name), quota_bytes(received, &before.file_name));
-    let used = used_bytes(connection, chunk.account)?;
-    let exceeds_quota = used.saturating_sub(old_bytes).saturating_add(new_bytes) > chunk.quota;
-    if exceeds_quota && new_bytes > old_bytes {
-        return Ok(AppendOutcome::QuotaExceeded(used));
-    }
-    let is_complete = received == before.length;
-    let sniffed = if is_complete {
-        media_type::sniff(&head(connection, upload, &chunk.bytes)?)
-    } else {
-        None
+    let Some(stored) = find(connection, account, id, at)? else {
+        return Ok(AppendOutcome::NoUpload);
     };
-    if is_complete && media_type::contradicts(sniffed, &before.file_type) {
-        let (announced, shown) = (before.file_type, sniffed.map(str::to_owned));
-        return Ok(AppendOutcome::TypeMismatch { declared: announced, sniffed: shown });
+    let mut plan = match AppendPlan::new(&stored, part, used_bytes(connection, account)?) {
+        Ok(plan) => plan,
+        Err(outcome) => return Ok(outcome),
+    };
+    if plan.is_complete {
+        let head = head(connection, stored.number, &part.bytes)?;
+        if let Err(mismatch) = plan.check_type(&stored, &head) {
+            return Ok(mismatch);
+        }
     }
-    if chunk.bytes.is_empty() {
-        return Ok(AppendOutcome::Received(received));
-    }
-    write(connection, upload, chunk)?;
+    write(connection, stored.number, part)?;
+    let finished_at = plan.is_complete.then_some(millis(at));
     connection
         .prepare_cached(
             "UPDATE upload SET received = ?2, sniffed = ?3, finished_at = ?4 WHERE number = ?1",
         )?
-        .execute(params![
-            upload,
-            key(received),
-            sniffed,
-            is_complete.then_some(millis(chunk.at)),
-        ])?;
-    update_used_bytes(connection, key(chunk.account.get()), old_bytes, new_bytes)?;
-    if !is_complete {
-        return Ok(AppendOutcome::Received(received));
-    }
-    let handle = media::handle(connection, upload)?;
-    Ok(AppendOutcome::Complete { handle, sniffed: sniffed.map(str::to_owned) })
+        .execute(params![stored.number, key(plan.received), plan.sniffed, finished_at])?;
+    update_used_bytes(connection, key(account.get()), plan.quota)?;
+    Ok(plan.outcome(&stored))
 }
 
 /// Writes the bytes as a new chunk, or appends them to a short last chunk.
-fn write(connection: &Connection, upload: i64, chunk: &Chunk) -> Result<(), StoreError> {
+fn write(connection: &Connection, upload: i64, part: &Part<'_>) -> Result<(), StoreError> {
     let last: Option<(i64, u32)> = connection
         .prepare_cached(
             "SELECT place, length(bytes) FROM upload_chunk WHERE upload = ?1 \
@@ -293,14 +196,14 @@ fn write(connection: &Connection, upload: i64, chunk: &Chunk) -> Result<(), Stor
         .optional()?;
     let short = last.filter(|(_, length)| {
         let length = usize::try_from(*length).unwrap_or(usize::MAX);
-        length < MIN_CHUNK_BYTES && length + chunk.bytes.len() <= UPLOAD_CHUNK_BYTES
+        uploads::extends_last_chunk(length, part.bytes.len())
     });
     let Some((place, _)) = short else {
         connection
             .prepare_cached(
                 "INSERT INTO upload_chunk VALUES (?1, ?2, ?3, row_checksum(?1, ?2, ?3))",
             )?
-            .execute(params![upload, key(chunk.offset), chunk.bytes])?;
+            .execute(params![upload, key(part.offset), part.bytes])?;
         return Ok(());
     };
     let (mut bytes, is_intact): (Vec<u8>, bool) = connection
@@ -313,7 +216,7 @@ fn write(connection: &Connection, upload: i64, chunk: &Chunk) -> Result<(), Stor
     if !is_intact {
         return Err(checksum::damaged("upload_chunk", format!("{upload} offset {place}")));
     }
-    bytes.extend_from_slice(&chunk.bytes);
+    bytes.extend_from_slice(&part.bytes);
     connection
         .prepare_cached(
             "UPDATE upload_chunk SET bytes = ?3, checksum = row_checksum(?1, ?2, ?3) \

@@ -1,6 +1,7 @@
 //! Creates or edits several templates atomically.
 
-use galley_domain::template::edit::Edit;
+use galley_domain::id::AccountId;
+use rusqlite::Connection;
 
 use super::{
     changes,
@@ -8,8 +9,9 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    ChangeOutcome, CreateOutcome, CreatedTemplate, NewTemplate, StoreError, TemplateChange,
-    UpsertOutcome,
+    NewTemplate, StoreError, StoredTemplate, UpsertOutcome,
+    decisions::upsert::{Upsert, UpsertResult, created, edited, plan},
+    encoding::LookupKeys,
 };
 
 /// Creates or edits all of the templates, or none if one is refused.
@@ -34,34 +36,24 @@ fn one(
     batch: &mut Batch<'_>,
     prepared: &Prepared,
     new: &NewTemplate,
-) -> Result<Result<CreatedTemplate, Box<UpsertOutcome>>, StoreError> {
-    let unique_key = &prepared.lookup_keys.unique_key;
-    let conflict = templates::name_conflict(batch.connection(), new.account, unique_key)?;
-    let Some(id) = conflict.and_then(|conflict| conflict.existing_id) else {
-        return Ok(match templates::create(batch, new, prepared)? {
-            CreateOutcome::Created(receipt) | CreateOutcome::Replayed(receipt) => Ok(receipt),
-            refusal => Err(Box::new(UpsertOutcome::NotCreated(refusal))),
-        });
-    };
-    let (content, category) = (new.template.content(), new.template.category());
-    if let Some(stored) = templates::one(batch.connection(), new.account, id)?
-        && (stored.template.content(), stored.template.category()) == (content, category)
-    {
-        return Ok(Ok(CreatedTemplate { id, status: stored.state.status(), category }));
-    }
-    let edit = Edit::Replace { content: Some(content.to_owned()), category: Some(category) };
-    let change = TemplateChange {
-        account: new.account,
-        id,
-        expected: None,
-        review: new.review,
-        actor: new.actor,
-        at: new.at,
-    };
-    Ok(match changes::edit(batch, &change, &edit)? {
-        ChangeOutcome::Done(stored) => {
-            Ok(CreatedTemplate { id, status: stored.state.status(), category })
+) -> Result<UpsertResult, StoreError> {
+    let stored = with_unique_key(batch.connection(), new.account, &prepared.lookup_keys)?;
+    Ok(match plan(new, stored) {
+        Upsert::Create => created(templates::create(batch, new, prepared)?),
+        Upsert::Keep(template) => Ok(template),
+        Upsert::Edit(stored, change, edit) => {
+            edited(change.id, changes::edit_stored(batch, &change, Some(*stored), &edit)?)
         }
-        refusal => Err(Box::new(UpsertOutcome::NotEdited(id, refusal))),
     })
+}
+
+/// The account's template that has the unique key.
+fn with_unique_key(
+    connection: &Connection,
+    account: AccountId,
+    lookup_keys: &LookupKeys,
+) -> Result<Option<StoredTemplate>, StoreError> {
+    let conflict = templates::name_conflict(connection, account, &lookup_keys.unique_key)?;
+    let Some(id) = conflict.and_then(|conflict| conflict.existing_id) else { return Ok(None) };
+    templates::one(connection, account, id)
 }

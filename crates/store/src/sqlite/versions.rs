@@ -1,17 +1,14 @@
 //! SQL for the versions of a template: the newest is in the template's row, earlier ones are in
 //! `former_version`.
 
-use galley_domain::{
-    id::{AccountId, TemplateId},
-    rulebook::Category,
-};
-use rusqlite::{Connection, Row, params};
+use galley_domain::id::{AccountId, TemplateId};
+use rusqlite::{Connection, params};
 
 use super::{
     checksum::{self, former_version_checksum, template_checksum},
-    columns::{actor, category, key, number, optional, optional_timestamp, status, timestamp},
+    columns::key,
 };
-use crate::{Decision, StoreError, Version};
+use crate::{StoreError, Version, decisions::versions::version};
 
 /// The versions of one template, newest first.
 const VERSIONS: &str = concat!(
@@ -70,11 +67,11 @@ pub(super) fn page(
 fn before(
     connection: &Connection,
     id: TemplateId,
-    version: Option<u64>,
+    before: Option<u64>,
     limit: usize,
 ) -> Result<Vec<Version>, StoreError> {
     let mut query = connection.prepare_cached(VERSIONS)?;
-    let before = version.and_then(|version| i64::try_from(version).ok()).unwrap_or(i64::MAX);
+    let before = before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut rows = query.query(params![key(id.get()), before, limit])?;
     let mut versions = Vec::new();
@@ -87,26 +84,7 @@ fn before(
                 checksum::damaged("template", id)
             });
         }
-        versions.push(decode(row)?);
+        versions.push(version(row)?);
     }
     Ok(versions)
-}
-
-fn decode(row: &Row<'_>) -> Result<Version, StoreError> {
-    let decision = match optional_timestamp(row, "decided_at")? {
-        Some(at) => {
-            Some(Decision { at, by: actor(row, "decided_by")?, reason: row.get("reason")? })
-        }
-        None => None,
-    };
-    Ok(Version {
-        number: number(row, "version")?,
-        status: status(row, "status")?,
-        category: category(row, "category")?,
-        previous_category: optional(row, "previous_category", |it: String| Category::parse(&it))?,
-        content: row.get("content")?,
-        created_at: timestamp(row, "created_at")?,
-        created_by: actor(row, "actor")?,
-        decision,
-    })
 }

@@ -3,24 +3,28 @@
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, WebhookId},
-    template::lifecycle::EventType,
-    webhook::{Format, delivery::DisableReason},
+    webhook::delivery::DisableReason,
 };
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
 use super::{
     SqliteStore,
-    columns::{
-        account_id, column, key, millis, number, optional, optional_timestamp, timestamp,
-        webhook_id,
-    },
+    columns::{key, millis},
     events,
     writer::Batch,
 };
 use crate::{
-    CreateWebhookOutcome, MAX_WEBHOOKS, NewWebhook, RotateOutcome, StoreError, StoredSecret,
-    Webhook, WebhookChange, WebhookStore,
+    CreateWebhookOutcome, NewWebhook, RotateOutcome, StoreError, StoredSecret, Webhook,
+    WebhookChange, WebhookStore,
+    decisions::{
+        self,
+        endpoint_health::EndpointHealth,
+        webhooks::{
+            ChangedWebhook, NewSecret, apply_change, enables, event_list, refuse_registration,
+            webhook,
+        },
+    },
 };
 
 #[async_trait]
@@ -57,10 +61,10 @@ impl WebhookStore for SqliteStore {
         id: WebhookId,
         secret: StoredSecret,
         until: Timestamp,
-        anyway: bool,
+        force: bool,
         at: Timestamp,
     ) -> Result<RotateOutcome, StoreError> {
-        let new = NewSecret { secret, until, anyway, at };
+        let new = NewSecret { secret, until, force, at };
         self.writer.write(move |batch| rotate(batch, account, id, &new)).await
     }
 
@@ -79,11 +83,9 @@ pub(super) fn create(
 ) -> Result<CreateWebhookOutcome, StoreError> {
     let account = key(new.account.get());
     let existing = of_account(batch.connection(), new.account)?;
-    if let Some(other) = existing.iter().find(|other| new.subscribed && other.subscribed) {
-        return Ok(CreateWebhookOutcome::Subscribed(other.id));
-    }
-    if existing.len() >= MAX_WEBHOOKS {
-        return Ok(CreateWebhookOutcome::TooMany);
+    let existing: Vec<_> = existing.iter().map(|other| (other.id, other.subscribed)).collect();
+    if let Some(refusal) = refuse_registration(new, &existing) {
+        return Ok(refusal);
     }
     // The account's row does not contain the events of this transaction yet.
     let newest = batch.newest_seq(new.account)?;
@@ -146,30 +148,31 @@ pub(super) fn change(
     at: Timestamp,
 ) -> Result<Option<Webhook>, StoreError> {
     let Some(before) = one(batch.connection(), account, id)? else { return Ok(None) };
+    let is_enabled = enables(&before, change);
+    let oldest = if is_enabled { events::oldest(batch.connection(), account)? } else { 0 };
+    let ChangedWebhook { webhook, resets_failures } = apply_change(before, change, oldest, at);
+    let (disabled_at, reason) = webhook.disabled.unzip();
     batch
         .connection()
         .prepare_cached(
-            "UPDATE webhook SET url = coalesce(?2, url), events = coalesce(?3, events), \
-             updated_at = ?4 WHERE id = ?1",
+            "UPDATE webhook SET url = ?2, events = ?3, cursor = ?4, disabled_at = ?5, \
+             disabled_because = ?6, failing_since = ?7, resting_until = ?8, updated_at = ?9, \
+             failures = iif(?10, 0, failures), failed_at = iif(?10, NULL, failed_at) \
+             WHERE id = ?1",
         )?
         .execute(params![
             key(id.get()),
-            change.url,
-            change.events.as_deref().map(event_list),
-            millis(at)
+            webhook.url,
+            event_list(&webhook.events),
+            key(webhook.cursor),
+            disabled_at.map(millis),
+            reason.map(DisableReason::as_str),
+            webhook.failing_since.map(millis),
+            webhook.resting_until.map(millis),
+            millis(webhook.updated_at),
+            resets_failures,
         ])?;
-    match change.disabled {
-        Some(true) if before.disabled.is_none() => {
-            disable(batch.connection(), id, DisableReason::SwitchedOff, at)?;
-        }
-        Some(false) if before.disabled.is_some() => enable(batch, &before)?,
-        _ => {}
-    }
-    // A new URL has no failures.
-    if change.url.as_ref().is_some_and(|url| *url != before.url) {
-        reset_failures(batch.connection(), id)?;
-    }
-    one(batch.connection(), account, id)
+    Ok(Some(webhook))
 }
 
 /// Disables an endpoint. Its waiting deliveries stay.
@@ -188,65 +191,26 @@ pub(super) fn disable(
     Ok(())
 }
 
-/// Enables an endpoint. It continues at its cursor, or at the oldest event that is still stored.
-fn enable(batch: &Batch<'_>, webhook: &Webhook) -> Result<(), StoreError> {
-    let before_oldest = events::oldest(batch.connection(), webhook.account)? - 1;
-    batch
-        .connection()
-        .prepare_cached(
-            "UPDATE webhook SET disabled_at = NULL, disabled_because = NULL, \
-             cursor = max(cursor, ?2) WHERE id = ?1",
-        )?
-        .execute([key(webhook.id.get()), key(before_oldest)])?;
-    reset_failures(batch.connection(), webhook.id)
-}
-
-/// Resets the failure count of an endpoint.
-pub(super) fn reset_failures(connection: &Connection, id: WebhookId) -> Result<(), StoreError> {
-    connection
-        .prepare_cached(
-            "UPDATE webhook SET failing_since = NULL, failed_at = NULL, failures = 0, \
-             resting_until = NULL WHERE id = ?1",
-        )?
-        .execute([key(id.get())])?;
-    Ok(())
-}
-
 pub(super) fn rotate(
     batch: &mut Batch<'_>,
     account: AccountId,
     id: WebhookId,
-    rotation: &NewSecret,
+    new: &NewSecret,
 ) -> Result<RotateOutcome, StoreError> {
     let Some(before) = one(batch.connection(), account, id)? else {
         return Ok(RotateOutcome::NoWebhook);
     };
-    let open = before.former_secret.map(|(_, until)| until).filter(|until| *until > rotation.at);
-    if let Some(until) = open.filter(|_| !rotation.anyway) {
-        return Ok(RotateOutcome::InProgress(until));
+    let outcome = decisions::webhooks::rotate(before, new);
+    if let RotateOutcome::Done(_) = outcome {
+        batch
+            .connection()
+            .prepare_cached(
+                "UPDATE webhook SET former_secret = secret, former_until = ?3, secret = ?2, \
+                 updated_at = ?4 WHERE id = ?1",
+            )?
+            .execute(params![key(id.get()), new.secret.0, millis(new.until), millis(new.at)])?;
     }
-    batch
-        .connection()
-        .prepare_cached(
-            "UPDATE webhook SET former_secret = secret, former_until = ?3, secret = ?2, \
-             updated_at = ?4 WHERE id = ?1",
-        )?
-        .execute(params![
-            key(id.get()),
-            rotation.secret.0,
-            millis(rotation.until),
-            millis(rotation.at)
-        ])?;
-    let now = one(batch.connection(), account, id)?;
-    Ok(now.map_or(RotateOutcome::NoWebhook, |webhook| RotateOutcome::Done(Box::new(webhook))))
-}
-
-/// A new secret for an endpoint; the former one is valid until `until`.
-pub(super) struct NewSecret {
-    pub(super) secret: StoredSecret,
-    pub(super) until: Timestamp,
-    pub(super) anyway: bool,
-    pub(super) at: Timestamp,
+    Ok(outcome)
 }
 
 /// Deletes an endpoint. Retention deletes its deliveries in batches, because there can be many.
@@ -267,34 +231,12 @@ pub(super) fn delete(
     Ok(is_deleted)
 }
 
-/// Event types as they are stored: separated by commas.
-fn event_list(events: &[EventType]) -> String {
-    let names: Vec<_> = events.iter().map(|it| it.as_str()).collect();
-    names.join(",")
-}
-
-fn webhook(row: &Row<'_>) -> Result<Webhook, StoreError> {
-    let reason = optional(row, "disabled_because", |value: String| DisableReason::parse(&value))?;
-    let former: Option<Vec<u8>> = row.get("former_secret")?;
-    let former = former.map(StoredSecret);
-    Ok(Webhook {
-        id: webhook_id(row, "id")?,
-        account: account_id(row, "account_id")?,
-        url: row.get("url")?,
-        events: column(row, "events", |list: String| {
-            let names = list.split(',').filter(|name| !name.is_empty());
-            names.map(EventType::parse).collect()
-        })?,
-        format: column(row, "format", |value: String| Format::parse(&value))?,
-        subscribed: row.get("subscribed")?,
-        secret: StoredSecret(row.get("secret")?),
-        former_secret: former.zip(optional_timestamp(row, "former_until")?),
-        cursor: number(row, "cursor")?,
-        behind: number(row, "behind")?,
-        failing_since: optional_timestamp(row, "failing_since")?,
-        resting_until: optional_timestamp(row, "resting_until")?,
-        disabled: optional_timestamp(row, "disabled_at")?.zip(reason),
-        created_at: timestamp(row, "created_at")?,
-        updated_at: timestamp(row, "updated_at")?,
-    })
+/// The failure history of an endpoint.
+pub(super) fn health(connection: &Connection, id: WebhookId) -> Result<EndpointHealth, StoreError> {
+    let mut query = connection.prepare_cached(
+        "SELECT failures, failing_since, failed_at, resting_until FROM webhook WHERE id = ?1",
+    )?;
+    let mut rows = query.query([key(id.get())])?;
+    let Some(row) = rows.next()? else { return Ok(EndpointHealth::default()) };
+    decisions::webhooks::health(row)
 }

@@ -7,36 +7,24 @@
 //! failing write fails.
 
 mod batch;
+mod writer_loop;
 
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     sync::{
         Arc,
-        mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
+        mpsc::{SyncSender, TrySendError, sync_channel},
     },
     thread::JoinHandle,
-    time::Duration,
 };
 
-use galley_domain::id::AccountId;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::{
-    Acknowledge, SchemaPolicy, SqliteOptions, checkpoint::Checkpointer, connection,
-    disk_space::DiskSpace, open_files::OpenFiles, point_readers::PointReaders,
-    write_health::WriteHealth,
-};
-use crate::{EventNotifier, StoreError};
-pub(super) use batch::Batch;
-
-/// Maximum number of writes in one transaction: enough to share a sync, few enough that the first
-/// one does not wait long.
-const MAX_BATCH_WRITES: usize = 512;
-
-/// The writer is idle after this long without a write.
-const IDLE_AFTER: Duration = Duration::from_millis(100);
+use self::writer_loop::WriterLoop;
+pub(super) use self::{batch::Batch, writer_loop::WriterShared};
+use super::SqliteOptions;
+use crate::StoreError;
 
 /// A handle to the writer thread. When it is dropped, the thread runs the queued writes and exits.
 pub(super) struct Writer {
@@ -52,14 +40,7 @@ impl Writer {
         options: &SqliteOptions,
     ) -> Result<Self, StoreError> {
         let (queue, receiver) = sync_channel(options.queue_capacity);
-        let mut writer_loop = WriterLoop {
-            checkpointer: Checkpointer::start(&path, options.checkpoint_pages)?,
-            shared,
-            connection: Some(connection),
-            acknowledge: options.acknowledge,
-            schema_policy: options.schema_policy,
-            path,
-        };
+        let mut writer_loop = WriterLoop::new(path, connection, shared, options)?;
         let thread = std::thread::Builder::new()
             .name("galley-writer".to_owned())
             .spawn(move || writer_loop.run(&receiver))
@@ -156,234 +137,6 @@ where
     }
 }
 
-/// What the writer shares with the rest of the store.
-pub(super) struct WriterShared {
-    /// The connections of point reads and the cache of what they read.
-    pub(super) point_readers: Arc<PointReaders>,
-    pub(super) event_notifier: Arc<EventNotifier>,
-    pub(super) files: Arc<OpenFiles>,
-    pub(super) space: Arc<DiskSpace>,
-    pub(super) health: Arc<WriteHealth>,
-}
-
-/// The state of the writer thread.
-struct WriterLoop {
-    /// Declared before `connection`, so that it is dropped first: SQLite checkpoints the whole WAL
-    /// when the last connection closes, and that should be the writer's.
-    checkpointer: Checkpointer,
-    /// Declared before `connection` for the same reason.
-    shared: WriterShared,
-    path: PathBuf,
-    connection: Option<Connection>,
-    acknowledge: Acknowledge,
-    schema_policy: SchemaPolicy,
-}
-
-/// The newest event of each account that has new ones.
-type NewestSeqs = Vec<(AccountId, u64)>;
-
-/// Where a batch failed.
-enum BatchError {
-    /// Before any of its writes ran.
-    NotBegun(StoreError),
-    /// In one of its writes; nothing was committed.
-    WriteFailed(StoreError),
-    /// At the commit, whose outcome may be unknown.
-    CommitFailed(StoreError, NewestSeqs),
-}
-
-impl BatchError {
-    fn is_full(&self) -> bool {
-        let (Self::NotBegun(error) | Self::WriteFailed(error) | Self::CommitFailed(error, _)) =
-            self;
-        matches!(error, StoreError::Full(_))
-    }
-}
-
-impl WriterLoop {
-    fn run(&mut self, queue: &Receiver<Box<dyn QueuedWrite>>) {
-        let mut writes = Vec::with_capacity(MAX_BATCH_WRITES);
-        while let Some(first) = self.next(queue) {
-            writes.push(first);
-            writes.extend(queue.try_iter().take(MAX_BATCH_WRITES - 1));
-            // A panic must not end the thread. Whether it came before or after the commit is unknown.
-            if catch_unwind(AssertUnwindSafe(|| self.run_batch(&mut writes))).is_err() {
-                self.connection = None;
-                let error = StoreError::OutcomeUnknown(Arc::new(WriteError::Panicked));
-                self.fail(&mut writes, error);
-            }
-        }
-    }
-
-    /// Waits for the next write; `None` once the queue is closed.
-    fn next(&mut self, queue: &Receiver<Box<dyn QueuedWrite>>) -> Option<Box<dyn QueuedWrite>> {
-        match queue.recv_timeout(IDLE_AFTER) {
-            Ok(write) => return Some(write),
-            Err(RecvTimeoutError::Disconnected) => return None,
-            Err(RecvTimeoutError::Timeout) => {}
-        }
-        self.shared.point_readers.end_idle_transactions();
-        if let Some(connection) = &self.connection
-            && let Err(error) = self.checkpointer.when_idle(connection)
-        {
-            tracing::warn!(%error, "WAL checkpoint failed");
-        }
-        queue.recv().ok()
-    }
-
-    /// Runs the writes in one transaction and responds to them; `writes` is empty afterwards.
-    fn run_batch(&mut self, writes: &mut Vec<Box<dyn QueuedWrite>>) {
-        // Drop writes whose caller cancelled before they began.
-        writes.retain(|write| !write.is_cancelled());
-        self.refuse_without_space(writes);
-        if writes.is_empty() {
-            return;
-        }
-        let mut outcome = self.run_and_commit(writes);
-        let is_full = outcome.as_ref().is_err_and(BatchError::is_full);
-        if is_full
-            && writes.iter().all(|write| write.uses_reserve())
-            && self.shared.space.release_reserve()
-        {
-            self.roll_back();
-            outcome = self.run_and_commit(writes);
-        }
-        match outcome {
-            Ok(newest_seqs) => self.acknowledge(writes, &newest_seqs),
-            Err(BatchError::WriteFailed(_)) if writes.len() > 1 => {
-                for write in std::mem::take(writes) {
-                    self.run_batch(&mut vec![write]);
-                }
-            }
-            Err(BatchError::NotBegun(error)) => self.fail(writes, error),
-            // The failure of a single write says nothing about the next one, unless the disk fails.
-            Err(BatchError::WriteFailed(
-                error @ (StoreError::Full(_) | StoreError::Unavailable(_)),
-            )) => {
-                self.fail(writes, error);
-            }
-            Err(BatchError::WriteFailed(error)) => respond_all(writes, &Err(error)),
-            Err(BatchError::CommitFailed(error, newest_seqs)) => {
-                self.fail(writes, error);
-                // Subscribers read the store to find out what the outcome is.
-                self.shared.event_notifier.notify(&newest_seqs);
-                // After a failed sync the state on disk is unknown; a new connection recovers it.
-                self.connection = None;
-            }
-        }
-    }
-
-    /// Refuses the writes of clients while the disk is almost full.
-    fn refuse_without_space(&self, writes: &mut Vec<Box<dyn QueuedWrite>>) {
-        let Err(error) = self.shared.space.check() else { return };
-        let (operator, mut clients) =
-            std::mem::take(writes).into_iter().partition(|write| write.uses_reserve());
-        *writes = operator;
-        respond_all(&mut clients, &Err(error));
-    }
-
-    fn acknowledge(&mut self, writes: &mut Vec<Box<dyn QueuedWrite>>, newest_seqs: &NewestSeqs) {
-        self.shared.health.record(&Ok(()));
-        respond_all(writes, &Ok(()));
-        self.shared.event_notifier.notify(newest_seqs);
-        if let Some(connection) = &self.connection
-            && let Err(error) = self.checkpointer.after_commit(connection)
-        {
-            tracing::warn!(%error, "WAL checkpoint failed");
-        }
-    }
-
-    fn fail(&self, writes: &mut Vec<Box<dyn QueuedWrite>>, error: StoreError) {
-        let outcome = Err(error);
-        self.shared.health.record(&outcome);
-        respond_all(writes, &outcome);
-    }
-
-    fn run_and_commit(
-        &mut self,
-        writes: &mut Vec<Box<dyn QueuedWrite>>,
-    ) -> Result<NewestSeqs, BatchError> {
-        self.shared.point_readers.end_idle_transactions();
-        let begun = self.shared.files.check().and_then(|()| begin(self.connection()?));
-        begun.map_err(BatchError::NotBegun)?;
-        let run = self.connection().and_then(|connection| run_all(connection, writes));
-        let newest_seqs = run.map_err(|error| {
-            self.roll_back();
-            BatchError::WriteFailed(error)
-        })?;
-        // Kill test only, see `Acknowledge::BeforeCommit`.
-        if self.acknowledge != Acknowledge::AfterCommit {
-            writes.drain(..).for_each(|write| write.respond(Ok(())));
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        match self.commit() {
-            Ok(()) => Ok(newest_seqs),
-            Err(error) => Err(BatchError::CommitFailed(error, newest_seqs)),
-        }
-    }
-
-    fn commit(&mut self) -> Result<(), StoreError> {
-        let point_readers = Arc::clone(&self.shared.point_readers);
-        let connection = self.connection()?;
-        point_readers.before_commit();
-        let committed =
-            connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
-        point_readers.after_commit();
-        // Checked again after the commit: a write is acknowledged only if it is in the file that
-        // the next start opens.
-        let committed = committed.map_err(StoreError::from);
-        committed.and_then(|_| self.shared.files.check()).map_err(|error| match error {
-            StoreError::Unavailable(cause)
-            | StoreError::Damaged(cause)
-            | StoreError::Failed(cause) => StoreError::OutcomeUnknown(cause),
-            // SQLite detects a full disk before it writes the commit record: nothing was written.
-            other => other,
-        })
-    }
-
-    fn connection(&mut self) -> Result<&mut Connection, StoreError> {
-        if self.connection.is_none() {
-            self.shared.files.check()?;
-            self.connection = Some(connection::open_for_writing(&self.path, self.schema_policy)?);
-        }
-        Ok(self.connection.as_mut().expect("just opened"))
-    }
-
-    fn roll_back(&mut self) {
-        if let Some(connection) = &self.connection
-            && !connection.is_autocommit()
-            && connection.execute_batch("ROLLBACK").is_err()
-        {
-            self.connection = None;
-        }
-    }
-}
-
-fn respond_all(writes: &mut Vec<Box<dyn QueuedWrite>>, outcome: &Result<(), StoreError>) {
-    for write in writes.drain(..) {
-        write.respond(outcome.as_ref().copied().map_err(StoreError::shared));
-    }
-}
-
-/// Takes the write lock; waits up to the busy timeout if another process holds it.
-fn begin(connection: &Connection) -> Result<(), StoreError> {
-    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-    Ok(())
-}
-
-fn run_all(
-    connection: &Connection,
-    writes: &mut [Box<dyn QueuedWrite>],
-) -> Result<NewestSeqs, StoreError> {
-    let mut batch = Batch::new(connection)?;
-    for write in writes {
-        // A panic in one write must not end the writer thread.
-        let run = catch_unwind(AssertUnwindSafe(|| write.run(&mut batch)));
-        run.unwrap_or_else(|_| Err(StoreError::Failed(Arc::new(WriteError::Panicked))))?;
-    }
-    batch.close()
-}
-
 #[derive(Debug, thiserror::Error)]
 enum WriteError {
     #[error("the writer thread has stopped")]
@@ -405,6 +158,13 @@ fn out_of_ids() -> StoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        SchemaPolicy,
+        sqlite::{
+            connection, disk_space::DiskSpace, open_files::OpenFiles, point_readers::PointReaders,
+            write_health::WriteHealth,
+        },
+    };
 
     fn insert_phone(batch: &mut Batch<'_>, name: &str) -> Result<(), StoreError> {
         let insert = "INSERT INTO phone (id, account_id, created_at) VALUES (?1, 1, 0)";

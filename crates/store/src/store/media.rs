@@ -25,7 +25,7 @@ pub trait MediaStore: Send + Sync {
     /// account is disabled.
     async fn media(&self, handle: &str) -> Result<Option<Media>, StoreError>;
 
-    /// A chunk of a complete file from `offset` on: 1 to [`UPLOAD_CHUNK_BYTES`] bytes, or none at
-    /// the end of the file.
+    /// A chunk of a complete file from `offset` on: 1 to
+    /// [`UPLOAD_CHUNK_BYTES`](crate::UPLOAD_CHUNK_BYTES) bytes, or none at the end of the file.
     async fn media_chunk(&self, handle: &str, offset: u64) -> Result<Vec<u8>, StoreError>;
 }

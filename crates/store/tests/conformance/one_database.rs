@@ -9,9 +9,8 @@ use galley_domain::{
 };
 use galley_store::{
     DeliveryQuery, IndexProgress, ListQuery, MAX_SEARCH_COUNT, NameFilter, Replay, RetentionCursor,
-    StoredSecret, TranslationGroup, WebhookChange,
+    SchemaPolicy, StoredSecret, TranslationGroup, WebhookChange,
     postgres::{PostgresOptions, PostgresStore},
-    sqlite::SchemaPolicy,
 };
 use tokio_postgres::Client;
 

@@ -11,12 +11,14 @@ use tokio::time;
 use tokio_postgres::Client;
 
 use super::{
+    deliveries::lease,
     fixture::{
         account, change, client, create, done, fresh_database, new, noon, open_postgres_with,
         with_key,
     },
     lists::{all, names},
     one_database::{database_name, wait_for_blocked_statement},
+    webhooks::{endpoint, register},
 };
 
 /// Counts the other connections to the database: all of them, those that run a statement or wait
@@ -314,4 +316,17 @@ async fn commits_stay_synchronous_after_the_database_setting_changes() {
     assert_eq!(settings, ["on", "on"]);
     let opened = PostgresStore::open(&address.parse().unwrap(), &PostgresOptions::default()).await;
     assert!(opened.is_err(), "a new store refuses the database");
+}
+
+#[tokio::test]
+async fn an_endpoint_does_not_stay_behind_events_that_are_gone() {
+    let address = fresh_database().await;
+    let (store, client) = (open_postgres_with(&address, 2).await, client(&address).await);
+    let account = account(&store, "a").await;
+    let webhook = register(&store, endpoint(account)).await.id;
+    create(&store, new(account, "one")).await;
+    client.execute("DELETE FROM event", &[]).await.unwrap();
+    assert_eq!(store.due_webhooks(noon(10)).await.unwrap().now, [webhook]);
+    assert!(lease(&store, webhook, 10).await.is_none());
+    assert!(store.due_webhooks(noon(10)).await.unwrap().now.is_empty());
 }

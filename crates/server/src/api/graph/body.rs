@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use axum::{
+    body::Bytes,
     extract::{FromRequest, Request},
     http::{HeaderMap, header},
 };
@@ -26,11 +27,30 @@ use crate::{
 /// A form needs up to three bytes for one byte of the document.
 const MAX_FORM_EXPANSION: usize = 3;
 
-/// The text of a JSON document. Extract it after the [`super::caller::Caller`], so that the service
-/// reads no bodies from unauthenticated clients.
-pub(super) struct JsonText(pub(super) Vec<u8>);
+/// The body of a request as one JSON document. Extract it after the [`super::caller::Caller`], so
+/// that the service reads no bodies from unauthenticated clients.
+pub(super) struct GraphBody {
+    text: Bytes,
+    /// The document of a form, whose fields are parsed one by one.
+    form: Option<Document<'static>>,
+}
 
-impl FromRequest<App> for JsonText {
+impl GraphBody {
+    /// The text of the document.
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// The document. The text is parsed here, so a handler calls it once.
+    pub(super) fn document(&mut self) -> Result<Document<'_>, Problem> {
+        match self.form.take() {
+            Some(document) => Ok(document),
+            None => Ok(Document::parse(&self.text)?),
+        }
+    }
+}
+
+impl FromRequest<App> for GraphBody {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
@@ -43,7 +63,7 @@ impl FromRequest<App> for JsonText {
             // The query may contain fields that the body lacks.
             let in_body: HashSet<&str> = pairs.clone().map(|(name, _)| name).collect();
             let in_query = query.pairs().filter(|(name, _)| !in_body.contains(name));
-            return from_form(pairs.chain(in_query), limit).map(Self);
+            return from_form(pairs.chain(in_query), limit);
         }
         if !is_json(request.headers()) {
             let detail = "Send `application/json` or `application/x-www-form-urlencoded`, in UTF-8 and without a content encoding.";
@@ -53,9 +73,9 @@ impl FromRequest<App> for JsonText {
         match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
             // An empty body means that the query contains the document. An empty JSON object does
             // not: some clients send one with every request.
-            None => from_form(query.pairs(), limit).map(Self),
-            Some(b'"') => Ok(Self(unwrap_string(&body)?)),
-            Some(_) => Ok(Self(body.into())),
+            None => from_form(query.pairs(), limit),
+            Some(b'"') => Ok(Self { text: unwrap_string(&body)?, form: None }),
+            Some(_) => Ok(Self { text: body, form: None }),
         }
     }
 }
@@ -79,10 +99,12 @@ fn is_form(headers: &HeaderMap) -> bool {
 }
 
 /// The document inside a JSON string.
-fn unwrap_string(body: &[u8]) -> Result<Vec<u8>, Problem> {
-    let document = Document::parse(body)?;
-    let text = document.root().as_str().unwrap_or_default();
-    Ok(text.as_bytes().to_vec())
+fn unwrap_string(body: &[u8]) -> Result<Bytes, Problem> {
+    let text = match Document::parse(body)?.into_root() {
+        Json::String(text) => text.into_owned(),
+        _ => String::new(),
+    };
+    Ok(text.into())
 }
 
 /// Converts a form into one JSON object. Fields that the schema declares as strings or choices stay
@@ -90,29 +112,43 @@ fn unwrap_string(body: &[u8]) -> Result<Vec<u8>, Problem> {
 fn from_form<'f>(
     pairs: impl Iterator<Item = (&'f str, &'f str)>,
     limit: usize,
-) -> Result<Vec<u8>, Problem> {
+) -> Result<GraphBody, Problem> {
     let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
-    let mut out = String::from("{");
+    let mut text = String::from("{");
+    let mut fields = Vec::new();
     for (name, value) in pairs {
-        if out.len() > 1 {
-            out.push(',');
+        if text.len() > 1 {
+            text.push(',');
         }
-        out.push_str(&quoted(name));
-        out.push(':');
-        if !is_string_field(name) && is_json_value(value) {
-            out.push_str(value);
+        text.push_str(&quoted(name));
+        text.push(':');
+        let field = if let Some(document) = json_value(name, value) {
+            text.push_str(value);
+            document.into_owned()
         } else {
-            out.push_str(&quoted(value));
-        }
-        if out.len() >= limit {
+            text.push_str(&quoted(value));
+            Document::from_string(value.to_owned())
+        };
+        if text.len() >= limit {
             let detail = format!(
                 "The document exceeds the limit of {limit} bytes. Send a smaller document."
             );
             return Err(Problem::of(ProblemKind::TooLarge).detail(detail));
         }
+        fields.push((name.to_owned().into(), field));
     }
-    out.push('}');
-    Ok(out.into_bytes())
+    text.push('}');
+    // If the fields are too deep for one document, parsing the text says so.
+    Ok(GraphBody { text: text.into(), form: Document::from_fields(fields).ok() })
+}
+
+/// The value of a form's field as JSON; `None` if it is a string.
+fn json_value<'v>(name: &str, value: &'v str) -> Option<Document<'v>> {
+    if is_string_field(name) {
+        return None;
+    }
+    let document = Document::parse(value.as_bytes()).ok()?;
+    (!matches!(document.root(), Json::String(_))).then_some(document)
 }
 
 fn is_string_field(name: &str) -> bool {
@@ -122,13 +158,10 @@ fn is_string_field(name: &str) -> bool {
     matches!(shape, Some(FieldType::String(_) | FieldType::Choice(_) | FieldType::ParameterFormat))
 }
 
-fn is_json_value(text: &str) -> bool {
-    let document = Document::parse(text.as_bytes());
-    document.is_ok_and(|document| !matches!(document.root(), Json::String(_)))
-}
-
 #[cfg(test)]
 mod tests {
+    use galley_domain::document::MAX_DEPTH;
+
     use super::*;
 
     #[test]
@@ -148,8 +181,22 @@ mod tests {
         ] {
             let pairs: Vec<_> = form_urlencoded::parse(form.as_bytes()).collect();
             let pairs = pairs.iter().map(|(name, value)| (&**name, &**value));
-            let written = from_form(pairs, 1_000).unwrap();
-            assert_eq!(String::from_utf8(written).unwrap(), document, "{form}");
+            let mut body = from_form(pairs, 1_000).unwrap();
+            assert_eq!(str::from_utf8(body.text()).unwrap(), document, "{form}");
+            // Not parsed from the text, but equal to it.
+            let assembled = format!("{:?}", body.form.take().unwrap());
+            assert_eq!(assembled, format!("{:?}", body.document().unwrap()), "{form}");
         }
+    }
+
+    #[test]
+    fn the_fields_of_a_form_count_as_one_level_of_the_document() {
+        let read = |depth: usize| {
+            let value = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+            let mut body = from_form([("x", &*value)].into_iter(), 1_000).unwrap();
+            body.document().map(|document| document.root().get("x").is_some()).ok()
+        };
+        assert_eq!(read(MAX_DEPTH - 1), Some(true));
+        assert_eq!(read(MAX_DEPTH), None, "too deep for one document");
     }
 }

@@ -2,11 +2,11 @@
 
 use axum::{extract::State, response::Response};
 use galley_domain::{id::TemplateId, rulebook::WHATSAPP};
-use galley_store::{Actor, DeleteOutcome};
+use galley_store::Actor;
 
 use super::{
     caller::{Caller, unknown},
-    node::changed_template,
+    outcomes,
     parameters::{Query, invalid_parameter},
     success,
 };
@@ -54,7 +54,7 @@ async fn delete_by_ids(app: &App, caller: &Caller<Write>, ids: &[String]) -> Res
         ids.iter().map(|id| id.parse().map_err(|_| unknown(id))).collect();
     let (account, actor, at) = (&caller.account, Actor::Token(caller.token), app.clock().now());
     let outcome = app.store().delete_templates(account.id, ids?, account.review, actor, at).await?;
-    deleted_ids(outcome).map(drop)
+    outcomes::deleted(outcome).map(drop)
 }
 
 async fn delete_by_id(
@@ -74,7 +74,7 @@ async fn delete_by_id(
         ));
     }
     let outcome = app.store().delete_template(caller.change(app, id)).await?;
-    changed_template(outcome, id, "delete").map(drop)
+    outcomes::changed(outcome, id, "delete").map(drop)
 }
 
 /// Deletes one language of a name. The Graph API ignores `language` and would delete all languages,
@@ -93,7 +93,7 @@ async fn delete_language(
         return Err(name_unknown(detail));
     };
     let outcome = app.store().delete_template(caller.change(app, id)).await?;
-    changed_template(outcome, id, "delete").map(drop)
+    outcomes::changed(outcome, id, "delete").map(drop)
 }
 
 async fn delete_all_languages(
@@ -104,7 +104,7 @@ async fn delete_all_languages(
     let (account, review) = (caller.account.id, caller.account.review);
     let (actor, at) = (Actor::Token(caller.token), app.clock().now());
     let outcome = app.store().delete_translations(account, name, review, actor, at).await?;
-    if deleted_ids(outcome)?.is_empty() {
+    if outcomes::deleted(outcome)?.is_empty() {
         let detail = "The account has no template with this name. Check the name.";
         return Err(name_unknown(detail));
     }
@@ -113,14 +113,4 @@ async fn delete_all_languages(
 
 fn name_unknown(detail: &str) -> Problem {
     Problem::of(ProblemKind::TemplateUnknown).detail(detail)
-}
-
-fn deleted_ids(outcome: DeleteOutcome) -> Result<Vec<TemplateId>, Problem> {
-    match outcome {
-        DeleteOutcome::Done(ids) => Ok(ids),
-        DeleteOutcome::NoTemplate(id) => Err(unknown(&id.to_string())),
-        DeleteOutcome::InvalidTransition(_, refusal) => {
-            Err(Problem::invalid_transition("delete", &refusal))
-        }
-    }
 }

@@ -14,7 +14,8 @@ use crate::api::problem::{Problem, ProblemKind};
 /// The status and the body of an error response.
 pub(crate) fn error_body(problem: &Problem, request_id: &str) -> (StatusCode, String) {
     let kind = problem.kind();
-    let GraphError { code, subcode, title } = problem.graph_code().unwrap_or_else(|| code_of(kind));
+    let GraphError { code, subcode, title } =
+        problem.graph_code().unwrap_or_else(|| code_of(problem));
     let status = status(kind);
     let violations = problem.violations();
     let listed = violations.map_or(&[][..], Violations::listed);
@@ -38,8 +39,8 @@ pub(crate) fn error_body(problem: &Problem, request_id: &str) -> (StatusCode, St
     (status, serde_json::to_string(&ErrorBody { error }).unwrap_or_default())
 }
 
-/// The problem of an account that has reached a limit.
-pub(super) fn limited(limit: Limit) -> Problem {
+/// The Graph code of a limit that the account has reached.
+fn limit_code(limit: Limit) -> GraphError {
     let (code, subcode, title) = match limit {
         Limit::CreationsPerHour => (80_008, None, "Too many templates created within an hour"),
         Limit::Templates => (100, Some(2_388_019), "The account has too many templates"),
@@ -50,11 +51,15 @@ pub(super) fn limited(limit: Limit) -> Problem {
             (100, Some(2_388_039), "The template was edited too often in the last 30 days")
         }
     };
-    Problem::limit_reached(limit).graph(GraphError { code, subcode, title })
+    GraphError { code, subcode, title }
 }
 
 /// The Graph code of a problem that has no violations.
-fn code_of(kind: ProblemKind) -> GraphError {
+fn code_of(problem: &Problem) -> GraphError {
+    if let Some(limit) = problem.limit() {
+        return limit_code(limit);
+    }
+    let kind = problem.kind();
     let (code, subcode) = match kind {
         ProblemKind::TokenMissing
         | ProblemKind::TokenUnknown

@@ -11,12 +11,12 @@ use galley_domain::template::sample;
 use galley_store::Media;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::{
-    range::{self, RequestedRange},
-    stream::Stream,
-};
+use super::stream::Stream;
 use crate::{
-    api::problem::{Problem, ProblemKind},
+    api::{
+        conditional::{FilePrecondition, RequestedRange, requested_range},
+        problem::{Problem, ProblemKind},
+    },
     app::App,
 };
 
@@ -58,16 +58,18 @@ pub(super) async fn show(
     let valid = sample::is_name(&name);
     let media = if valid { app.store().media(&name).await? } else { None };
     let media = media.ok_or_else(not_found)?;
-    let tag = format!("\"{name}\"");
-    if range::if_match_fails(&headers, &tag) {
-        let detail = "The tags in If-Match do not contain the tag of the file, which never changes. Omit If-Match.";
-        return Err(Problem::of(ProblemKind::RevisionOutdated).detail(detail));
-    }
-    if range::is_not_modified(&headers, &tag) {
-        return Ok(with_headers(StatusCode::NOT_MODIFIED.into_response(), &tag));
+    match FilePrecondition::evaluate(&headers, &name) {
+        FilePrecondition::Failed => {
+            let detail = "The tags in If-Match do not contain the tag of the file, which never changes. Omit If-Match.";
+            return Err(Problem::of(ProblemKind::RevisionOutdated).detail(detail));
+        }
+        FilePrecondition::NotModified => {
+            return Ok(with_headers(StatusCode::NOT_MODIFIED.into_response(), &name));
+        }
+        FilePrecondition::Met => {}
     }
     let full = 0..media.length;
-    let (status, part) = match range::requested(&headers, &tag, media.length) {
+    let (status, part) = match requested_range(&headers, &name, media.length) {
         // Only GET supports ranges.
         _ if method != Method::GET => (StatusCode::OK, full),
         RequestedRange::Full => (StatusCode::OK, full),
@@ -75,7 +77,7 @@ pub(super) async fn show(
         RequestedRange::Unsatisfiable => return Err(Problem::range_not_satisfiable(media.length)),
     };
     let (first, end, length) = (part.start, part.end, media.length);
-    let mut response = (status, Body::new(Stream::new(app, name, part))).into_response();
+    let mut response = (status, Body::new(Stream::new(app, name.clone(), part))).into_response();
     let disposition = HeaderValue::try_from(disposition(&media));
     let content_type = HeaderValue::try_from(media.file_type)
         .unwrap_or(HeaderValue::from_static("application/octet-stream"));
@@ -87,7 +89,7 @@ pub(super) async fn show(
         let range = format!("bytes {first}-{}/{length}", end.saturating_sub(1));
         headers.extend(HeaderValue::try_from(range).map(|it| (header::CONTENT_RANGE, it)).ok());
     }
-    Ok(with_headers(response, &tag))
+    Ok(with_headers(response, &name))
 }
 
 /// The `Content-Disposition` of a file, with the name that the client gave it. PDF files are
@@ -113,8 +115,8 @@ fn disposition(media: &Media) -> String {
     format!("{disposition}; filename*=UTF-8''{name}{extension}")
 }
 
-/// Adds the headers of a file, which 304 responses carry, too.
-fn with_headers(mut response: Response, tag: &str) -> Response {
+/// Adds the headers of a file, which 304 responses carry, too. Its name is its tag.
+fn with_headers(mut response: Response, name: &str) -> Response {
     const POLICY: HeaderValue = HeaderValue::from_static("default-src 'none'; sandbox");
     // A file never changes, but its deletion should soon take effect.
     const SHORT_CACHE: HeaderValue = HeaderValue::from_static("public, max-age=300");
@@ -123,7 +125,8 @@ fn with_headers(mut response: Response, tag: &str) -> Response {
     headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
     headers.insert(header::CACHE_CONTROL, SHORT_CACHE);
     headers.insert(header::ACCEPT_RANGES, BYTES);
-    headers.extend(HeaderValue::from_str(tag).map(|tag| (header::ETAG, tag)).ok());
+    let tag = HeaderValue::try_from(format!("\"{name}\""));
+    headers.extend(tag.map(|tag| (header::ETAG, tag)).ok());
     response
 }
 

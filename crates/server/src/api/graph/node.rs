@@ -7,20 +7,17 @@ use axum::{
     response::Response,
 };
 use galley_domain::{
-    document::Document,
-    id::TemplateId,
     rulebook::WHATSAPP,
     template::{edit::Edit, lifecycle::Trigger},
 };
-use galley_store::{ChangeOutcome, StoredTemplate, TemplateChange};
+use galley_store::{ChangeOutcome, TemplateChange};
 
-use super::samples;
 use super::{
-    body::JsonText,
+    body::GraphBody,
     caller::{Caller, unknown},
-    error::limited,
+    outcomes,
     parameters::Query,
-    success, uploads,
+    samples, success, uploads,
     view::{self, Fields},
 };
 use crate::{
@@ -86,15 +83,20 @@ pub(super) async fn change(
 /// result is valid only for the revision that was read. If that has changed, tries again.
 async fn edit(app: &App, caller: &Caller<Write>, request: Request) -> Result<Response, Problem> {
     let id = caller.template_id()?;
-    let JsonText(body) = JsonText::from_request(request, app).await?;
-    let body = samples::with_handles(app, body);
+    let mut body = GraphBody::from_request(request, app).await?;
+    let document = samples::document_with_handles(app, &mut body);
     for _ in 0..MAX_EDIT_ATTEMPTS {
-        let (edit, revision) = read(app, caller, id, &body).await?;
-        let change = TemplateChange { expected: Some(vec![revision]), ..caller.change(app, id) };
+        let stored = app.store().template(caller.account.id, id).await?;
+        let stored = stored.ok_or_else(|| unknown(&caller.node))?;
+        let document = document.as_ref().map_err(Problem::clone)?;
+        let edit = Edit::read(document, &WHATSAPP, &stored.template);
+        let edit = samples::checked(app, caller.account.id, document, edit).await?;
+        let expected = Some(vec![stored.revision]);
+        let change = TemplateChange { expected, ..caller.change(app, id) };
         match app.store().edit_template(change, edit).await? {
             ChangeOutcome::RevisionMismatch(_) => {}
             outcome => {
-                let template = changed_template(outcome, id, "edit")?;
+                let template = outcomes::changed(outcome, id, "edit")?;
                 return Ok(json(StatusCode::OK, view::edited(&template)));
             }
         }
@@ -110,41 +112,6 @@ pub(super) async fn unpause(
     let id = caller.template_id()?;
     let change = caller.change(&app, id);
     let outcome = app.store().review_template(change, Trigger::Resume, None).await?;
-    changed_template(outcome, id, Trigger::Resume.as_str())?;
+    outcomes::changed(outcome, id, Trigger::Resume.as_str())?;
     Ok(success())
-}
-
-/// Reads an edit; returns it with the revision of the template that it applies to.
-async fn read(
-    app: &App,
-    caller: &Caller<Write>,
-    id: TemplateId,
-    body: &[u8],
-) -> Result<(Edit, u64), Problem> {
-    let stored = app.store().template(caller.account.id, id).await?;
-    let stored = stored.ok_or_else(|| unknown(&caller.node))?;
-    let edit = |document: &Document<'_>| Edit::read(document, &WHATSAPP, &stored.template);
-    let edit = samples::read_checked(app, caller.account.id, body, edit).await?;
-    Ok((edit, stored.revision))
-}
-
-/// The template after the change, or the problem that prevented it.
-pub(super) fn changed_template(
-    outcome: ChangeOutcome,
-    id: TemplateId,
-    trigger: &'static str,
-) -> Result<StoredTemplate, Problem> {
-    match outcome {
-        ChangeOutcome::Done(template) => Ok(*template),
-        ChangeOutcome::NoTemplate
-        | ChangeOutcome::NoVersion
-        | ChangeOutcome::RevisionMismatch(_) => Err(unknown(&id.to_string())),
-        ChangeOutcome::CategoryLocked(category) => Err(Problem::category_locked(category)),
-        ChangeOutcome::Limited(limit) => Err(limited(limit)),
-        ChangeOutcome::GroupCategory(category) => Err(Problem::translation_category(category)),
-        ChangeOutcome::LiveCategory(category) => Err(Problem::live_category_locked(category)),
-        ChangeOutcome::InvalidTransition(refusal) => {
-            Err(Problem::invalid_transition(trigger, &refusal))
-        }
-    }
 }

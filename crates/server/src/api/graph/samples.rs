@@ -8,7 +8,7 @@ use galley_domain::{
     violation::Violations,
 };
 
-use super::{body::invalid, view};
+use super::body::{GraphBody, invalid};
 use crate::{
     api::{media_url, problem::Problem, samples},
     app::App,
@@ -17,67 +17,59 @@ use crate::{
 /// The member of a header's example that contains handles.
 const HANDLES: &str = "header_handle";
 
-/// Replaces the URLs of samples with their handles, so that a client can send back a document that
-/// it has read.
-pub(super) fn with_handles(app: &App, body: Vec<u8>) -> Vec<u8> {
-    let may_contain_url = |text: &str| text.contains(HANDLES) && text.contains("media");
-    if !str::from_utf8(&body).is_ok_and(may_contain_url) {
-        return body;
-    }
-    let Ok(document) = Document::parse(&body) else { return body };
-    let mut root = document.root().clone();
-    if !replace_urls(app, &mut root) {
-        return body;
-    }
-    let mut out = String::with_capacity(body.len());
-    view::write_json(&mut out, &root, None);
-    out.into_bytes()
+/// The document of a body, in which the URLs of samples are replaced with their handles, so that a
+/// client can send back a document that it has read.
+pub(super) fn document_with_handles<'b>(
+    app: &App,
+    body: &'b mut GraphBody,
+) -> Result<Document<'b>, Problem> {
+    let mut document = body.document()?;
+    replace_urls(app, document.root_mut());
+    Ok(document)
 }
 
-/// Replaces all URLs of samples with handles; returns whether there were any.
-fn replace_urls(app: &App, value: &mut Json<'_>) -> bool {
-    let mut replaced = false;
+/// Replaces all URLs of samples with handles.
+fn replace_urls(app: &App, value: &mut Json<'_>) {
     match value {
         Json::Array(items) => {
             for item in items {
-                replaced |= replace_urls(app, item);
+                replace_urls(app, item);
             }
         }
         Json::Object(members) => {
             for member in members {
-                replaced |= match &mut member.value {
-                    Json::Array(handles) if member.key == HANDLES => handles
-                        .iter_mut()
-                        .fold(false, |replaced, handle| replaced | replace_url(app, handle)),
+                match &mut member.value {
+                    Json::Array(handles) if member.key == HANDLES => {
+                        for handle in handles {
+                            replace_url(app, handle);
+                        }
+                    }
                     handle @ Json::String(_) if member.key == HANDLES => replace_url(app, handle),
                     other => replace_urls(app, other),
-                };
+                }
             }
         }
         _ => {}
     }
-    replaced
 }
 
-fn replace_url(app: &App, value: &mut Json<'_>) -> bool {
+fn replace_url(app: &App, value: &mut Json<'_>) {
     let name = value.as_str().and_then(|url| media_url::sample_name(app, url));
-    let Some(handle) = name.map(sample::handle) else { return false };
-    *value = Json::String(handle.into());
-    true
+    if let Some(handle) = name.map(sample::handle) {
+        *value = Json::String(handle.into());
+    }
 }
 
-/// Reads a document and checks its samples. Returns the result of `read`, or all violations of both.
-pub(super) async fn read_checked<T>(
+/// Checks the samples of a document that was read as `read`. Returns what was read, or all
+/// violations of both.
+pub(super) async fn checked<T>(
     app: &App,
     account: AccountId,
-    body: &[u8],
-    read: impl FnOnce(&Document<'_>) -> Result<T, Violations>,
+    document: &Document<'_>,
+    read: Result<T, Violations>,
 ) -> Result<T, Problem> {
-    let (read, mentions) = {
-        let document = Document::parse(body)?;
-        (read(&document), sample::references(document.root()))
-    };
-    let of_samples = samples::violations(app, account, &mentions).await?;
+    let references = sample::references(document.root());
+    let of_samples = samples::violations(app, account, &references).await?;
     let violations = match read {
         Ok(read) => match Violations::new(of_samples) {
             None => return Ok(read),
@@ -85,5 +77,5 @@ pub(super) async fn read_checked<T>(
         },
         Err(violations) => violations.with(of_samples),
     };
-    Err(invalid(violations, &Document::parse(body)?))
+    Err(invalid(violations, document))
 }

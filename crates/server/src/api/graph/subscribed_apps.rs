@@ -3,13 +3,12 @@
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{
-    document::Document,
     rulebook::graph_codes::GraphError,
     webhook::{Format, Subscription},
 };
 use galley_store::{CreateWebhookOutcome, NewWebhook, Webhook, WebhookChange};
 
-use super::{body::JsonText, caller::Caller, success};
+use super::{body::GraphBody, caller::Caller, success};
 use crate::{
     api::{
         auth::Webhooks,
@@ -30,9 +29,9 @@ const NOT_VERIFIED: GraphError =
 pub(super) async fn subscribe(
     State(app): State<App>,
     caller: Caller<Webhooks>,
-    JsonText(body): JsonText,
+    mut body: GraphBody,
 ) -> Result<Response, Problem> {
-    let read = Subscription::read(&Document::parse(&body)?);
+    let read = Subscription::read(&body.document()?);
     let Some(Subscription { url, verify_token }) = read.map_err(Problem::invalid_webhook)? else {
         return Ok(success());
     };

@@ -12,10 +12,7 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::Response,
 };
-use galley_domain::{
-    document::{Document, Json},
-    template::sample,
-};
+use galley_domain::{document::Json, template::sample};
 use galley_store::{
     AppendOutcome, BeginUploadOutcome, MAX_UPLOAD_BYTES, NewUpload, UNUSED_MEDIA_DAYS,
     UPLOAD_CHUNK_BYTES,
@@ -24,7 +21,7 @@ use http_body_util::BodyExt as _;
 use tokio::time::Sleep;
 
 use super::{
-    body::JsonText,
+    body::GraphBody,
     caller::{Caller, unknown},
     media,
     parameters::{Query, invalid_parameter},
@@ -107,13 +104,14 @@ struct FileDeclaration {
 impl FileDeclaration {
     /// Reads the declaration from the query, otherwise from the body.
     async fn read(app: &App, query: &Query, request: Request) -> Result<Self, Problem> {
-        let body = match query.text("file_length") {
-            Some(_) => b"{}".to_vec(),
-            None => JsonText::from_request(request, app).await?.0,
+        let mut body = match query.text("file_length") {
+            Some(_) => None,
+            None => Some(GraphBody::from_request(request, app).await?),
         };
-        let document = Document::parse(&body)?;
+        let document = body.as_mut().map(GraphBody::document).transpose()?;
         let text = |name: &str| {
-            let in_body = document.root().get(name).and_then(|value| match value {
+            let in_body = document.as_ref().and_then(|it| it.root().get(name));
+            let in_body = in_body.and_then(|value| match value {
                 Json::String(text) => Some(text.clone().into_owned()),
                 Json::Number(number) => Some(number.to_string()),
                 _ => None,

@@ -6,21 +6,15 @@ use galley_domain::{
     rulebook::{Category, WHATSAPP},
     template::Template,
 };
-use galley_store::UpsertOutcome;
 
 use super::{
-    body::{JsonText, invalid},
+    body::{GraphBody, invalid},
     caller::Caller,
-    create,
-    node::changed_template,
+    create, outcomes,
     parameters::invalid_parameter,
 };
 use crate::{
-    api::{
-        auth::Write,
-        json,
-        problem::{Problem, ProblemKind},
-    },
+    api::{auth::Write, json, problem::Problem},
     app::App,
     json_writer::ObjectWriter,
 };
@@ -31,21 +25,14 @@ const MAX_LANGUAGES: usize = 150;
 pub(super) async fn upsert(
     State(app): State<App>,
     caller: Caller<Write>,
-    JsonText(body): JsonText,
+    mut body: GraphBody,
 ) -> Result<Response, Problem> {
     // Authentication templates have no header, so there are no samples to check.
-    let templates = read(&body)?;
+    let templates = read(&body.document()?)?;
     let languages: Vec<String> = templates.iter().map(|it| it.language().to_owned()).collect();
     let new_template = |it| create::new_template(&app, &caller, it, None);
     let new_templates = templates.into_iter().map(new_template).collect();
-    let upserted = match app.store().upsert_templates(new_templates).await? {
-        UpsertOutcome::Done(upserted) => upserted,
-        UpsertOutcome::NotCreated(outcome) => vec![create::created_template(outcome)?],
-        UpsertOutcome::NotEdited(id, outcome) => {
-            let problem = changed_template(outcome, id, "edit").err();
-            return Err(problem.unwrap_or(Problem::of(ProblemKind::Internal)));
-        }
-    };
+    let upserted = outcomes::upserted(app.store().upsert_templates(new_templates).await?)?;
     let mut out = String::from("{\"data\":[");
     for (index, (template, language)) in upserted.iter().zip(&languages).enumerate() {
         if index > 0 {
@@ -63,8 +50,7 @@ pub(super) async fn upsert(
 }
 
 /// One template for each language that the document names.
-fn read(body: &[u8]) -> Result<Vec<Template>, Problem> {
-    let document = Document::parse(body)?;
+fn read(document: &Document<'_>) -> Result<Vec<Template>, Problem> {
     let Json::Object(members) = document.root() else {
         return Err(invalid_parameter("languages", "must be a list of languages"));
     };

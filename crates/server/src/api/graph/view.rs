@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 
 use galley_domain::{
-    document::{Document, Json, Member},
-    template::Status,
+    document::{Document, Json, Member, raw},
+    template::{Status, sample},
     webhook::graph_rejection_reason,
 };
 use galley_store::{Account, StoredTemplate};
@@ -99,19 +99,39 @@ pub(super) fn write_template(
     object.close();
 }
 
-/// Writes the content of a template, field by field.
+/// Writes the content of a template, field by field. The stored text of a field is copied, except
+/// where clients read another form than they send.
 fn write_content(object: &mut ObjectWriter<'_>, app: &App, content: &str, fields: &Fields) {
-    let document = Document::parse(content.as_bytes()).ok();
-    let Some(Json::Object(members)) = document.as_ref().map(Document::root) else { return };
-    for member in members.iter().filter(|member| fields.contains(&member.key)) {
-        let mut value = String::new();
-        match &*member.key {
-            "degrees_of_freedom_spec" => write_features(&mut value, &member.value),
-            "components" => write_components(&mut value, &member.value, app),
-            _ => write_json(&mut value, &member.value, Some(app)),
+    let members = raw::members(content).unwrap_or_default();
+    for (key, value) in members.iter().filter(|(key, _)| fields.contains(key)) {
+        if is_shown_as_stored(key, value) {
+            object.raw(key, value);
+        } else if let Ok(document) = Document::parse(value.as_bytes()) {
+            object.raw(key, &rewritten(key, document.root(), app));
         }
-        object.raw(&member.key, &value);
     }
+}
+
+/// Whether a response contains the stored text of a field unchanged.
+fn is_shown_as_stored(key: &str, value: &str) -> bool {
+    let has_empty_component = || EMPTY_COMPONENTS.iter().any(|component| value.contains(component));
+    key != "degrees_of_freedom_spec"
+        && sample::referenced_names(value).next().is_none()
+        && (key != "components" || !has_empty_component())
+}
+
+/// The components that [`write_components`] changes, as they are stored.
+const EMPTY_COMPONENTS: [&str; 2] = [r#"{"type":"BODY"}"#, r#"{"type":"FOOTER"}"#];
+
+/// The text of a field that clients read in another form.
+fn rewritten(key: &str, value: &Json<'_>, app: &App) -> String {
+    let mut out = String::new();
+    match key {
+        "degrees_of_freedom_spec" => write_features(&mut out, value),
+        "components" => write_components(&mut out, value, app),
+        _ => write_json(&mut out, value, Some(app)),
+    }
+    out
 }
 
 /// Writes the components. Clients cannot process the empty components that an authentication
@@ -171,7 +191,7 @@ fn write_features(out: &mut String, specification: &Json<'_>) {
 }
 
 /// Writes a value. With `samples`, the handles of attachments become URLs.
-pub(super) fn write_json(out: &mut String, value: &Json<'_>, samples: Option<&App>) {
+fn write_json(out: &mut String, value: &Json<'_>, samples: Option<&App>) {
     let _ = match value {
         Json::Null => write!(out, "null"),
         Json::Bool(flag) => write!(out, "{flag}"),

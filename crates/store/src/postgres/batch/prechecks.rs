@@ -2,22 +2,22 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use galley_domain::{
-    id::{AccountId, TemplateId},
-    rulebook::Category,
-};
+use galley_domain::{id::AccountId, rulebook::Category};
 use jiff::Timestamp;
 use tokio_postgres::{Row, Statement};
 
 use super::statements::PreparedStatements;
 use crate::{
-    IdempotencyRecord, NameConflict, StoreError,
+    IdempotencyRecord, StoreError,
+    decisions::{
+        create::KeyOwner,
+        limits::{RemainingQuota, last_hour},
+    },
     encoding::idempotency_cutoff,
     postgres::{
-        columns::{account_id, category, get, hash, key, number, template_id},
+        columns::{account_id, category, get, hash, key, number},
         create_queue::PendingCreate,
-        errors,
-        limits::{self, RemainingQuota},
+        errors, limits,
         pool::{CopySink, PgConnection, Values},
         templates::record_of,
     },
@@ -90,7 +90,7 @@ pub(super) async fn begin(
         .map(|it| &it.0[..])
         .collect();
     let first = pending.first().map_or(Timestamp::MIN, |it| it.new.at);
-    let (hour, max_creates) = limits::last_hour(first);
+    let (hour, max_creates) = last_hour(first);
     let (account_values, quota_values): (Values<'_>, Values<'_>) =
         (&[&accounts], &[&accounts, &max_creates, &hour]);
     let (record_values, group_values): (Values<'_>, Values<'_>) = (&[&record_keys], &[&groups]);
@@ -122,7 +122,7 @@ pub(super) async fn begin(
     let existing = ExistingState::decode(&owners, &records?, &groups?, first)?;
     for row in &quotas {
         if let Some(account) = accounts.get_mut(&account_id(row, "id")?) {
-            account.quota = Some(RemainingQuota::decode(row)?);
+            account.quota = limits::remaining_quota(row)?;
         }
     }
     Ok((accounts, existing, copy?))
@@ -174,9 +174,7 @@ impl ExistingState {
         let oldest = idempotency_cutoff(at);
         let mut existing = Self::default();
         for row in owners {
-            let owner =
-                KeyOwner { id: template_id(row, "id")?, account: account_id(row, "account_id")? };
-            existing.key_owners.insert(hash(row, "claim")?, owner);
+            existing.key_owners.insert(hash(row, "claim")?, KeyOwner::read(row)?);
         }
         for row in records {
             let created_at: i64 = get(row, "created_at")?;
@@ -188,18 +186,5 @@ impl ExistingState {
             existing.group_categories.insert(hash(row, "family")?, category(row, "category")?);
         }
         Ok(existing)
-    }
-}
-
-/// The template that has a unique key.
-pub(super) struct KeyOwner {
-    pub(super) id: TemplateId,
-    pub(super) account: AccountId,
-}
-
-impl KeyOwner {
-    /// The conflict as reported to an account. Only the template's own account learns its id.
-    pub(super) fn conflict_for(&self, account: AccountId) -> NameConflict {
-        NameConflict { existing_id: (self.account == account).then_some(self.id) }
     }
 }

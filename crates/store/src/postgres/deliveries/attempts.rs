@@ -1,62 +1,86 @@
 //! Records delivery attempts, and their effect on the endpoint.
 
-use galley_domain::{
-    id::WebhookId,
-    webhook::delivery::{DeliveryStatus, RetryDecision},
-};
+use galley_domain::{id::WebhookId, webhook::delivery::DisableReason};
 use jiff::Timestamp;
+use tokio_postgres::Row;
 
 use crate::{
     Attempt, RecordAttemptOutcome, StoreError, Webhook,
-    encoding::later,
-    endpoint_health::{EndpointHealth, HealthTransition},
+    decisions::{
+        deliveries::{AttemptResult, EndpointUpdate},
+        endpoint_health::EndpointHealth,
+        webhooks::{health, webhook},
+    },
     postgres::{
-        columns::{decode, get, key, millis, optional_timestamp},
+        columns::{get, key, millis},
         events,
+        pipeline::owned,
         pool::Values,
         transaction::Transaction,
         webhooks,
     },
 };
 
+/// The endpoint, and the template of the delivery if the lease is still valid.
+pub(super) const LEASED: &str = concat!(
+    "SELECT ",
+    webhooks::columns!(),
+    ", greatest(a.last_seq - w.cursor, 0) AS behind, d.template_id \
+     FROM webhook w JOIN account a ON a.id = w.account_id JOIN delivery d ON d.webhook_id = w.id \
+     AND d.seq = $2 AND d.leased_until = $3 WHERE w.id = $1"
+);
+
+const RECORD: &str = "UPDATE delivery SET status = $4, attempts = attempts + 1, due_at = $5, \
+     leased_until = NULL, attempted_at = $6, answer = $7, failure = $8 \
+     WHERE webhook_id = $1 AND seq = $2 AND leased_until = $3";
+
+/// Makes the first pending event of a template due now.
+pub(super) const SCHEDULE_NEXT: &str = "UPDATE delivery SET due_at = $3 WHERE webhook_id = $1 AND \
+     due_at IS NULL AND seq = (SELECT min(seq) FROM delivery WHERE webhook_id = $1 AND \
+     template_id = $2 AND status = 'waiting')";
+
+const UPDATE_HEALTH: &str = "UPDATE webhook SET failures = $2, failing_since = $3, failed_at = $4, \
+     resting_until = $5 WHERE id = $1";
+
+/// Disables an endpoint. Its pending deliveries stay queued.
+const DISABLE: &str = "UPDATE webhook SET disabled_at = $2, disabled_because = $3, \
+     resting_until = NULL WHERE id = $1";
+
+/// Records an attempt. `rows` are those of [`webhooks::LOCK`] and [`LEASED`].
 pub(in crate::postgres) async fn record(
     transaction: &mut Transaction,
+    rows: &[Vec<Row>],
     attempt: &Attempt,
 ) -> Result<RecordAttemptOutcome, StoreError> {
-    let (status, due_at) = match attempt.decision {
-        RetryDecision::Delivered => (DeliveryStatus::Delivered, None),
-        RetryDecision::RetryAfter(delay) => {
-            (DeliveryStatus::Waiting, Some(later(attempt.at, delay)))
-        }
-        RetryDecision::Failed => (DeliveryStatus::Failed, None),
-    };
-    // Lock the endpoint before the delivery, as leasing does.
-    let webhook = webhooks::lock(transaction, attempt.webhook).await?;
-    let update = "UPDATE delivery SET status = $4, attempts = attempts + 1, due_at = $5, \
-                  leased_until = NULL, attempted_at = $6, answer = $7, failure = $8 \
-                  WHERE webhook_id = $1 AND seq = $2 AND leased_until = $3 RETURNING template_id";
-    let values: Values<'_> = &[
-        &key(attempt.webhook.get()),
-        &key(attempt.seq),
-        &millis(attempt.lease_until),
-        &status.as_str(),
-        &due_at.map(millis),
-        &millis(attempt.at),
-        &attempt.response_status.map(i32::from),
-        &attempt.failure,
-    ];
-    let Some(row) = transaction.query_one(update, values).await? else {
+    let Some(row) = rows.last().and_then(|rows| rows.first()) else {
+        transaction.set_rollback_only();
         return Ok(RecordAttemptOutcome::LeaseLost);
     };
-    if status != DeliveryStatus::Waiting {
-        schedule_next(transaction, attempt.webhook, get(&row, 0)?, attempt.at).await?;
+    let (webhook, template) = (webhook(row)?, get::<i64>(row, "template_id")?);
+    let result = AttemptResult::of(attempt, &webhook, health(row)?);
+    let id = key(webhook.id.get());
+    let values = owned![
+        id,
+        key(attempt.seq),
+        millis(attempt.lease_until),
+        result.status.as_str(),
+        result.due_at.map(millis),
+        millis(attempt.at),
+        attempt.response_status.map(i32::from),
+        attempt.failure.clone(),
+    ];
+    transaction.defer(RECORD, values);
+    if result.is_final() {
+        transaction.defer(SCHEDULE_NEXT, owned![id, template, millis(attempt.at)]);
     }
-    let Some(webhook) = webhook else { return Ok(RecordAttemptOutcome::LeaseLost) };
-    // Ignore results from a previous URL.
-    if webhook.url != attempt.url {
-        return Ok(RecordAttemptOutcome::Recorded);
+    match &result.endpoint {
+        EndpointUpdate::Unchanged => {}
+        EndpointUpdate::Health(health) => update_health(transaction, webhook.id, *health),
+        EndpointUpdate::Disable(reason) => {
+            disable(transaction, &webhook, *reason, attempt.at).await?;
+        }
     }
-    record_health(transaction, &webhook, attempt).await
+    Ok(result.outcome())
 }
 
 /// Makes the first pending event of a template due now.
@@ -66,50 +90,31 @@ pub(in crate::postgres) async fn schedule_next(
     template: i64,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    let update = "UPDATE delivery SET due_at = $3 WHERE webhook_id = $1 AND due_at IS NULL AND \
-                  seq = (SELECT min(seq) FROM delivery WHERE webhook_id = $1 AND \
-                  template_id = $2 AND status = 'waiting')";
-    transaction.execute(update, &[&key(id.get()), &template, &millis(at)]).await.map(drop)
+    let values: Values<'_> = &[&key(id.get()), &template, &millis(at)];
+    transaction.execute(SCHEDULE_NEXT, values).await.map(drop)
 }
 
-/// Records the effect of an attempt on the endpoint itself.
-async fn record_health(
+fn update_health(transaction: &mut Transaction, id: WebhookId, health: EndpointHealth) {
+    let values = owned![
+        key(id.get()),
+        i32::try_from(health.failures).unwrap_or(i32::MAX),
+        health.failing_since.map(millis),
+        health.failed_at.map(millis),
+        health.resting_until.map(millis),
+    ];
+    transaction.defer(UPDATE_HEALTH, values);
+}
+
+/// Disables the endpoint, with an event. Its row is locked already, and the account's after it, as
+/// everywhere.
+async fn disable(
     transaction: &mut Transaction,
     webhook: &Webhook,
-    attempt: &Attempt,
-) -> Result<RecordAttemptOutcome, StoreError> {
-    let id = key(webhook.id.get());
-    let statement = "SELECT failures, failed_at FROM webhook WHERE id = $1";
-    let Some(row) = transaction.query_one(statement, &[&id]).await? else {
-        return Ok(RecordAttemptOutcome::LeaseLost);
-    };
-    let health = EndpointHealth {
-        failures: decode(&row, "failures", |stored: i32| u32::try_from(stored).ok())?,
-        failing_since: webhook.failing_since,
-        failed_at: optional_timestamp(&row, "failed_at")?,
-        resting_until: webhook.resting_until,
-    };
-    match health.after(attempt.outcome, attempt.at) {
-        HealthTransition::Changed(health) => {
-            let update = "UPDATE webhook SET failures = $2, failing_since = $3, failed_at = $4, \
-                          resting_until = $5 WHERE id = $1";
-            let values: Values<'_> = &[
-                &id,
-                &i32::try_from(health.failures).unwrap_or(i32::MAX),
-                &health.failing_since.map(millis),
-                &health.failed_at.map(millis),
-                &health.resting_until.map(millis),
-            ];
-            transaction.execute(update, values).await?;
-        }
-        HealthTransition::Disabled(reason) if webhook.disabled.is_none() => {
-            // The endpoint's row is locked already, so the order is kept.
-            transaction.lock(webhook.account).await?;
-            webhooks::disable(transaction, webhook.id, reason, attempt.at).await?;
-            events::append_disabled(transaction, webhook, reason.as_str(), attempt.at).await?;
-            return Ok(RecordAttemptOutcome::Disabled(reason));
-        }
-        HealthTransition::Unchanged | HealthTransition::Disabled(_) => {}
-    }
-    Ok(RecordAttemptOutcome::Recorded)
+    reason: DisableReason,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    transaction.lock(webhook.account).await?;
+    transaction.defer(DISABLE, owned![key(webhook.id.get()), millis(at), reason.as_str()]);
+    events::append_disabled(transaction, webhook, reason.as_str(), at);
+    Ok(())
 }

@@ -1,136 +1,239 @@
-//! Leases deliveries, and creates them from new events.
+//! Leases deliveries, and creates them from new events. The first round trip reads all that the
+//! decision needs, and the last one writes its result with the commit.
 
-use galley_domain::{
-    id::WebhookId,
-    template::{Status, lifecycle::EventType},
-    webhook::{Format, delivery::DOWN_AFTER_FAILURES},
-};
+use std::sync::LazyLock;
+
+use galley_domain::id::{TemplateId, WebhookId};
 use jiff::Timestamp;
+use tokio_postgres::Row;
 
-use super::{attempt_count, schedule_next};
+use super::attempts::SCHEDULE_NEXT;
 use crate::{
-    DeliveryLease, DueDelivery, Event, EventSubject, StoreError, Version, Webhook,
+    DeliveryLease, DueDelivery, Event, StoreError, Version, Webhook,
+    decisions::{
+        deliveries::{
+            FanOut, NewDelivery, PendingEvent, attempt_count, included_version, includes_version,
+            refuse_lease,
+        },
+        events::event,
+        webhooks::webhook,
+    },
     postgres::{
-        columns::{decode, get, key, millis, number, optional_timestamp},
+        columns::{get, key, millis, number, optional_timestamp},
         events,
-        pool::Values,
+        pipeline::owned,
         transaction::Transaction,
         versions, webhooks,
     },
 };
 
-/// Number of events that one step turns into deliveries.
-const STEP_EVENTS: u64 = 256;
+/// The endpoint, its account, and the end of the lease that probes it while it is down.
+pub(super) const ENDPOINT: &str = concat!(
+    "SELECT ",
+    webhooks::columns!(),
+    ", greatest(a.last_seq - w.cursor, 0) AS behind, a.last_seq, \
+     a.disabled_at IS NOT NULL AS is_account_disabled, CASE WHEN w.failures >= $3 THEN \
+     (SELECT max(d.leased_until) FROM delivery d WHERE d.webhook_id = w.id AND d.due_at <= $2 \
+     AND d.leased_until > $2) END AS probed_until \
+     FROM webhook w JOIN account a ON a.id = w.account_id WHERE w.id = $1"
+);
 
-/// Maximum number of steps in one transaction, for an endpoint that subscribes to few events.
-const MAX_STEPS: usize = 8;
+/// The deliveries that are due and not leased.
+macro_rules! due {
+    () => {
+        "SELECT * FROM delivery WHERE webhook_id = $1 AND due_at <= $2 \
+         AND coalesce(leased_until, 0) <= $2 ORDER BY due_at, seq LIMIT 1"
+    };
+}
 
-/// Leases the next due delivery of an endpoint.
+/// The first due delivery with its event, if that is still stored.
+pub(super) static FIRST_DUE: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT due.seq AS due_seq, due.attempts, due.template_id AS due_template, found.* \
+         FROM ({}) AS due JOIN webhook w ON w.id = due.webhook_id \
+         LEFT JOIN LATERAL (SELECT {} WHERE e.account_id = w.account_id AND e.seq = due.seq) \
+         AS found ON true",
+        due!(),
+        events::EVENT
+    )
+});
+
+/// The first `$3` events after the endpoint's cursor, unless a delivery is due.
+pub(super) const PENDING: &str = concat!(
+    "SELECT e.seq, e.type, e.template_id, e.version, e.status, EXISTS (SELECT 1 FROM delivery d \
+     WHERE d.webhook_id = w.id AND d.template_id = e.template_id AND d.status = 'waiting') \
+     AS is_blocked FROM webhook w JOIN LATERAL (SELECT seq, type, template_id, version, status \
+     FROM event WHERE account_id = w.account_id AND seq > w.cursor ORDER BY seq LIMIT $3) AS e \
+     ON true WHERE w.id = $1 AND NOT EXISTS (",
+    due!(),
+    ") ORDER BY e.seq"
+);
+
+const LEASE: &str = "UPDATE delivery SET leased_until = $3 WHERE webhook_id = $1 AND seq = $2";
+
+const DELETE: &str = "DELETE FROM delivery WHERE webhook_id = $1 AND seq = $2";
+
+const MOVE_CURSOR: &str = "UPDATE webhook SET cursor = $2 WHERE id = $1";
+
+/// Creates a delivery per event. A delivery that already completed is reset and sent again.
+const ENQUEUE: &str = "INSERT INTO delivery (webhook_id, seq, template_id, status, attempts, \
+     due_at) SELECT $1, seq, template_id, 'waiting', 0, due_at \
+     FROM unnest($2::int8[], $3::int8[], $4::int8[]) AS new (seq, template_id, due_at) \
+     ON CONFLICT (webhook_id, seq) DO UPDATE SET status = 'waiting', attempts = 0, \
+     due_at = excluded.due_at, leased_until = NULL, answer = NULL, failure = NULL \
+     WHERE delivery.status <> 'waiting'";
+
+/// A delivery to lease.
+struct Candidate {
+    seq: u64,
+    attempts: u32,
+    template: i64,
+    /// `None` if the event or its version was deleted.
+    payload: Option<(Event, Option<Version>)>,
+}
+
+/// Leases the next due delivery of an endpoint. `rows` are those of [`webhooks::LOCK`],
+/// [`ENDPOINT`], [`first_due`] and [`PENDING`].
 pub(in crate::postgres) async fn lease(
-    transaction: &Transaction,
-    id: WebhookId,
+    transaction: &mut Transaction,
+    rows: Vec<Vec<Row>>,
     now: Timestamp,
     lease_until: Timestamp,
 ) -> Result<DeliveryLease, StoreError> {
-    let Some((webhook, newest)) = lock_active(transaction, id).await? else {
-        return Ok(DeliveryLease::NothingDue(None));
+    let leased = lease_next(transaction, rows, now, lease_until).await?;
+    if !transaction.has_deferred_writes() {
+        // There is nothing to sync.
+        transaction.set_rollback_only();
+    }
+    Ok(leased)
+}
+
+async fn lease_next(
+    transaction: &mut Transaction,
+    rows: Vec<Vec<Row>>,
+    now: Timestamp,
+    lease_until: Timestamp,
+) -> Result<DeliveryLease, StoreError> {
+    let [_, endpoint, due, pending] =
+        <[Vec<Row>; 4]>::try_from(rows).expect("a pipeline returns the rows of each statement");
+    let Some(row) = endpoint.first() else { return Ok(DeliveryLease::NothingDue(None)) };
+    let (webhook, newest) = (webhook(row)?, number(row, "last_seq")?);
+    let probed_until = optional_timestamp(row, "probed_until")?;
+    let is_account_disabled = get(row, "is_account_disabled")?;
+    if let Some(refusal) = refuse_lease(&webhook, is_account_disabled, probed_until, now) {
+        return Ok(refusal);
+    }
+    let mut cursor = webhook.cursor;
+    let candidate = match due.first() {
+        Some(row) => Some(due_candidate(transaction, &webhook, row).await?),
+        None if cursor >= newest => None,
+        None => {
+            let fan_out = fan_out(&webhook, &pending, now)?;
+            cursor = fan_out.cursor(newest);
+            enqueue(transaction, webhook.id, &fan_out.deliveries, cursor);
+            match first_due_row(&fan_out, &pending) {
+                Some(row) => Some(new_candidate(transaction, &webhook, row).await?),
+                None => None,
+            }
+        }
     };
-    if let Some(backoff_until) = webhook.resting_until
-        && backoff_until > now
-    {
-        return Ok(DeliveryLease::NothingDue(Some(backoff_until)));
-    }
-    if let Some(probed_until) = probe_lease_end(transaction, id, now).await? {
-        return Ok(DeliveryLease::NothingDue(Some(probed_until)));
-    }
-    let mut first = first_due(transaction, id, now).await?;
-    let (mut cursor, mut steps, mut created) = (webhook.cursor, 0, 0);
-    // Skip events that the endpoint does not subscribe to, but create the rows of at most one step.
-    while first.is_none() && cursor < newest && steps < MAX_STEPS && created == 0 {
-        (cursor, created) = fan_out(transaction, &webhook, cursor, newest, now).await?;
-        first = first_due(transaction, id, now).await?;
-        steps += 1;
-    }
-    let Some((seq, attempts)) = first else {
+    let Some(Candidate { seq, attempts, template, payload }) = candidate else {
         // If events are left, the next call continues with them.
-        let next = if cursor < newest { Some(now) } else { next_due(transaction, id, now).await? };
+        let is_done = cursor >= newest;
+        let next = if is_done { next_due(transaction, webhook.id, now).await? } else { Some(now) };
         return Ok(DeliveryLease::NothingDue(next));
     };
-    let found = match events::one_in(transaction, webhook.account, seq).await? {
-        Some(event) => with_version(transaction, &webhook, event).await?,
-        None => None,
-    };
-    let Some((event, version)) = found else {
-        // The event or its version was deleted: there is nothing to deliver.
-        delete(transaction, id, seq, now).await?;
+    let id = key(webhook.id.get());
+    let Some((event, version)) = payload else {
+        transaction.defer(DELETE, owned![id, key(seq)]);
+        transaction.defer(SCHEDULE_NEXT, owned![id, template, millis(now)]);
         return Ok(DeliveryLease::NothingDue(Some(now)));
     };
-    let update = "UPDATE delivery SET leased_until = $3 WHERE webhook_id = $1 AND seq = $2";
-    transaction.execute(update, &[&key(id.get()), &key(seq), &millis(lease_until)]).await?;
+    transaction.defer(LEASE, owned![id, key(seq), millis(lease_until)]);
     let due = DueDelivery { webhook, event, version, attempts, lease_until };
     Ok(DeliveryLease::Due(Box::new(due)))
 }
 
-/// Locks an endpoint; returns it with the number of its account's newest event, unless the endpoint
-/// or its account is disabled.
-async fn lock_active(
-    transaction: &Transaction,
-    id: WebhookId,
-) -> Result<Option<(Webhook, u64)>, StoreError> {
-    let Some(webhook) = webhooks::lock(transaction, id).await? else { return Ok(None) };
-    let statement =
-        "SELECT disabled_at IS NOT NULL AS is_disabled, last_seq FROM account WHERE id = $1";
-    let row = transaction.query_one(statement, &[&key(webhook.account.get())]).await?;
-    let Some(row) = row else { return Ok(None) };
-    let is_account_disabled: bool = get(&row, "is_disabled")?;
-    let newest = number(&row, "last_seq")?;
-    Ok(Some((webhook, newest))
-        .filter(|(webhook, _)| webhook.disabled.is_none() && !is_account_disabled))
+/// Turns events into deliveries.
+fn fan_out<'a>(
+    webhook: &'a Webhook,
+    pending: &[Row],
+    now: Timestamp,
+) -> Result<FanOut<'a>, StoreError> {
+    let mut fan_out = FanOut::new(webhook, now);
+    for row in pending {
+        if fan_out.is_full() {
+            break;
+        }
+        fan_out.add(PendingEvent::from_row(row)?);
+    }
+    Ok(fan_out)
 }
 
-/// An event with the version to deliver; `None` if that version was deleted.
-async fn with_version(
+/// The first due delivery.
+async fn due_candidate(
     transaction: &Transaction,
     webhook: &Webhook,
-    event: Event,
-) -> Result<Option<(Event, Option<Version>)>, StoreError> {
-    let is_edit = matches!(event.kind, EventType::Edited | EventType::CategoryChanged);
-    match event.subject {
-        EventSubject::Template { id, version, .. }
-            if is_edit && webhook.format == Format::Whatsapp =>
-        {
-            let version = versions::of_event(transaction, id, version).await?;
-            Ok(version.map(|version| (event, Some(version))))
+    row: &Row,
+) -> Result<Candidate, StoreError> {
+    let is_stored = get::<Option<i64>>(row, "seq")?.is_some();
+    let payload = if is_stored {
+        let event = event(row)?;
+        match included_version(webhook.format, &event) {
+            None => Some((event, None)),
+            Some((id, number)) => {
+                let version = versions::of_event(transaction, id, number).await?;
+                version.map(|version| (event, Some(version)))
+            }
         }
-        _ => Ok(Some((event, None))),
+    } else {
+        None
+    };
+    let seq = number(row, "due_seq")?;
+    Ok(Candidate {
+        seq,
+        attempts: attempt_count(row)?,
+        template: get(row, "due_template")?,
+        payload,
+    })
+}
+
+/// The event of the first due delivery of a fan-out.
+fn first_due_row<'a>(fan_out: &FanOut<'_>, pending: &'a [Row]) -> Option<&'a Row> {
+    let seq = fan_out.first_due()?;
+    pending.iter().find(|row| number(row, "seq").is_ok_and(|it| it == seq))
+}
+
+/// The first due delivery of a fan-out. Its event and version are read in one round trip.
+async fn new_candidate(
+    transaction: &Transaction,
+    webhook: &Webhook,
+    row: &Row,
+) -> Result<Candidate, StoreError> {
+    let PendingEvent { seq, kind, template, .. } = PendingEvent::from_row(row)?;
+    let event = events::one_in(transaction, webhook.account, seq);
+    let versioned = TemplateId::new(template).filter(|_| includes_version(webhook.format, kind));
+    let payload = match versioned {
+        None => event.await?.map(|event| (event, None)),
+        Some(id) => {
+            let version = versions::of_event(transaction, id, number(row, "version")?);
+            let (event, version) = tokio::try_join!(biased; event, version)?;
+            event.zip(version.map(Some))
+        }
+    };
+    Ok(Candidate { seq, attempts: 0, template: key(template), payload })
+}
+
+/// Creates the deliveries of a fan-out and moves the cursor, with the commit.
+fn enqueue(transaction: &mut Transaction, id: WebhookId, new: &[NewDelivery], cursor: u64) {
+    let id = key(id.get());
+    if !new.is_empty() {
+        let seqs: Vec<i64> = new.iter().map(|it| key(it.seq)).collect();
+        let templates: Vec<i64> = new.iter().map(|it| key(it.template)).collect();
+        let due: Vec<Option<i64>> = new.iter().map(|it| it.due_at.map(millis)).collect();
+        transaction.defer(ENQUEUE, owned![id, seqs, templates, due]);
     }
-}
-
-/// The end of the lease that probes an endpoint which is down. Only one delivery probes at a time:
-/// further ones would fail in the same way.
-async fn probe_lease_end(
-    transaction: &Transaction,
-    id: WebhookId,
-    now: Timestamp,
-) -> Result<Option<Timestamp>, StoreError> {
-    let statement = "SELECT max(d.leased_until) AS until FROM webhook w JOIN delivery d ON \
-                     d.webhook_id = w.id WHERE w.id = $1 AND w.failures >= $3 AND \
-                     d.due_at <= $2 AND d.leased_until > $2";
-    let down_after = i32::try_from(DOWN_AFTER_FAILURES).unwrap_or(i32::MAX);
-    let values: Values<'_> = &[&key(id.get()), &millis(now), &down_after];
-    let row = transaction.query_one(statement, values).await?;
-    row.map_or(Ok(None), |row| optional_timestamp(&row, "until"))
-}
-
-async fn first_due(
-    transaction: &Transaction,
-    id: WebhookId,
-    now: Timestamp,
-) -> Result<Option<(u64, u32)>, StoreError> {
-    let statement = "SELECT seq, attempts FROM delivery WHERE webhook_id = $1 AND due_at <= $2 \
-                     AND coalesce(leased_until, 0) <= $2 ORDER BY due_at, seq LIMIT 1";
-    let row = transaction.query_one(statement, &[&key(id.get()), &millis(now)]).await?;
-    row.map(|row| Ok((number(&row, "seq")?, attempt_count(&row)?))).transpose()
+    transaction.defer(MOVE_CURSOR, owned![id, key(cursor)]);
 }
 
 /// When the next delivery will be due, if none is: at the end of a lease or of a delay.
@@ -144,76 +247,6 @@ async fn next_due(
                      webhook_id = $1 AND due_at > $2) AS due";
     let row = transaction.query_one(statement, &[&key(id.get()), &millis(now)]).await?;
     let Some(row) = row else { return Ok(None) };
-    Ok([optional_timestamp(&row, "lease_expires_at")?, optional_timestamp(&row, "due")?]
-        .into_iter()
-        .flatten()
-        .min())
-}
-
-/// Creates deliveries for the next events that the endpoint subscribes to; returns the new cursor
-/// and the number of deliveries.
-async fn fan_out(
-    transaction: &Transaction,
-    webhook: &Webhook,
-    cursor: u64,
-    newest: u64,
-    now: Timestamp,
-) -> Result<(u64, usize), StoreError> {
-    let to = newest.min(cursor + STEP_EVENTS);
-    let statement = "SELECT seq, type, template_id, status FROM event WHERE account_id = $1 AND \
-                     seq > $2 AND seq <= $3 ORDER BY seq";
-    let values: Values<'_> = &[&key(webhook.account.get()), &key(cursor), &key(to)];
-    let (mut seqs, mut templates): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
-    for row in transaction.query(statement, values).await? {
-        let kind = decode(&row, "type", |text: String| EventType::parse(&text))?;
-        let status = Status::parse(&get::<String>(&row, "status")?);
-        let is_subscribed = webhook.events.is_empty() || webhook.events.contains(&kind);
-        if is_subscribed && webhook.format.includes(kind, status) {
-            seqs.push(get(&row, "seq")?);
-            templates.push(get(&row, "template_id")?);
-        }
-    }
-    enqueue(transaction, webhook.id, &seqs, &templates, now).await?;
-    let update = "UPDATE webhook SET cursor = $2 WHERE id = $1";
-    transaction.execute(update, &[&key(webhook.id.get()), &key(to)]).await?;
-    Ok((to, seqs.len()))
-}
-
-/// Creates a delivery per event. Deliveries of one template form a queue in which only the first is
-/// due. A delivery that already completed is reset and sent again.
-async fn enqueue(
-    transaction: &Transaction,
-    id: WebhookId,
-    seqs: &[i64],
-    templates: &[i64],
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    if seqs.is_empty() {
-        return Ok(());
-    }
-    let insert = "INSERT INTO delivery (webhook_id, seq, template_id, status, attempts, due_at) \
-         SELECT $1, seq, template_id, 'waiting', 0, CASE WHEN \
-         row_number() OVER (PARTITION BY template_id ORDER BY seq) > 1 OR EXISTS (SELECT 1 \
-         FROM delivery d WHERE d.webhook_id = $1 AND d.template_id = new.template_id AND \
-         d.status = 'waiting') THEN NULL ELSE $4::int8 END \
-         FROM unnest($2::int8[], $3::int8[]) AS new (seq, template_id) \
-         ON CONFLICT (webhook_id, seq) DO UPDATE SET status = 'waiting', attempts = 0, \
-         due_at = excluded.due_at, leased_until = NULL, answer = NULL, failure = NULL \
-         WHERE delivery.status <> 'waiting'";
-    let values: Values<'_> = &[&key(id.get()), &seqs, &templates, &millis(now)];
-    transaction.execute(insert, values).await.map(drop)
-}
-
-/// Deletes a delivery and schedules the next one of its template.
-async fn delete(
-    transaction: &Transaction,
-    id: WebhookId,
-    seq: u64,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    let delete = "DELETE FROM delivery WHERE webhook_id = $1 AND seq = $2 RETURNING template_id";
-    match transaction.query_one(delete, &[&key(id.get()), &key(seq)]).await? {
-        Some(row) => schedule_next(transaction, id, get(&row, 0)?, now).await,
-        None => Ok(()),
-    }
+    let times = [optional_timestamp(&row, "lease_expires_at")?, optional_timestamp(&row, "due")?];
+    Ok(times.into_iter().flatten().min())
 }

@@ -4,7 +4,8 @@ use galley_domain::id::{AccountId, WebhookId};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    EventSubject, Replay, ReplayOutcome, StoreError, Webhook,
+    Replay, ReplayOutcome, StoreError, Webhook,
+    decisions::deliveries::{refuse_replay, replayed_template, rewind},
     postgres::{
         columns::{key, millis, number, optional},
         events,
@@ -47,21 +48,11 @@ pub(in crate::postgres) async fn replay(
         Replay::Since(since) => replay_since(transaction, &webhook, since).await,
         Replay::One(seq) => {
             let Some(event) = events::one_in(transaction, account, seq).await? else {
-                let oldest = events::oldest(transaction, account).await?;
-                let is_expired = (1..oldest).contains(&seq);
-                return Ok(if is_expired {
-                    ReplayOutcome::Expired(oldest)
-                } else {
-                    ReplayOutcome::NoEvent
-                });
+                return Ok(refuse_replay(seq, events::oldest(transaction, account).await?));
             };
-            let (template, status) = match event.subject {
-                EventSubject::Template { id, status, .. } => (id.get(), Some(status)),
-                EventSubject::Webhook { .. } => (0, None),
-            };
-            if !webhook.format.includes(event.kind, status) {
+            let Some(template) = replayed_template(&webhook, &event) else {
                 return Ok(ReplayOutcome::Queued(0));
-            }
+            };
             replay_one(transaction, id, seq, template, at).await?;
             Ok(ReplayOutcome::Queued(1))
         }
@@ -99,8 +90,8 @@ async fn replay_since(
     };
     let first = optional(&row, "first", |seq: i64| u64::try_from(seq).ok())?;
     let Some(first) = first else { return Ok(ReplayOutcome::Queued(0)) };
-    let cursor = webhook.cursor.min(first - 1);
+    let (cursor, count) = rewind(webhook, first, number(&row, "newest")?);
     let update = "UPDATE webhook SET cursor = $2 WHERE id = $1";
     transaction.execute(update, &[&key(webhook.id.get()), &key(cursor)]).await?;
-    Ok(ReplayOutcome::Queued(number(&row, "newest")? - cursor))
+    Ok(ReplayOutcome::Queued(count))
 }

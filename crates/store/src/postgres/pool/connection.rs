@@ -9,15 +9,14 @@ use std::{
 };
 
 use bytes::Bytes;
-use deadpool_postgres::{Object, Pool};
-use tokio::{sync::Notify, time::timeout};
+use tokio::{
+    sync::{Notify, OwnedSemaphorePermit},
+    time::timeout,
+};
 use tokio_postgres::{CopyInSink, Error, Row, Statement};
 
-use super::{ACQUIRE_TIMEOUT, PgPool, Values};
-use crate::{
-    StoreError,
-    postgres::{errors, tls::Tls},
-};
+use super::{ACQUIRE_TIMEOUT, Values, bounded_pool::PgPool, client::PgClient};
+use crate::{StoreError, postgres::errors};
 
 /// How much later than the server the client gives up on a statement.
 const DEADLINE_GRACE: Duration = Duration::from_secs(1);
@@ -34,10 +33,8 @@ pub(in crate::postgres) struct DeadlineExceeded;
 /// wait behind an abandoned statement.
 pub(in crate::postgres) struct PgConnection {
     /// `Some` until the connection is dropped.
-    object: Option<Object>,
-    pool: Pool,
-    tls: Tls,
-    deadline: Duration,
+    lease: Option<Lease>,
+    pool: Arc<PgPool>,
     /// Number of statements without a response.
     in_flight: AtomicUsize,
     in_transaction: AtomicBool,
@@ -49,13 +46,17 @@ pub(in crate::postgres) struct PgConnection {
     became_late: Notify,
 }
 
+/// What a connection has from its pool. Dropping it closes the connection, then releases the permit.
+struct Lease {
+    client: PgClient,
+    permit: OwnedSemaphorePermit,
+}
+
 impl PgConnection {
-    pub(super) fn new(object: Object, pool: &PgPool) -> Self {
+    pub(super) fn new(client: PgClient, permit: OwnedSemaphorePermit, pool: Arc<PgPool>) -> Self {
         Self {
-            object: Some(object),
-            pool: pool.pool.clone(),
-            tls: pool.tls.clone(),
-            deadline: pool.deadline + DEADLINE_GRACE,
+            lease: Some(Lease { client, permit }),
+            pool,
             in_flight: AtomicUsize::new(0),
             in_transaction: AtomicBool::new(false),
             is_committing: AtomicBool::new(false),
@@ -65,8 +66,8 @@ impl PgConnection {
         }
     }
 
-    fn object(&self) -> &Object {
-        self.object.as_ref().expect("present until the connection is dropped")
+    fn client(&self) -> &PgClient {
+        &self.lease.as_ref().expect("present until the connection is dropped").client
     }
 
     pub(in crate::postgres) async fn query(
@@ -75,8 +76,8 @@ impl PgConnection {
         values: Values<'_>,
     ) -> Result<Vec<Row>, StoreError> {
         let run = async {
-            let prepared = self.object().prepare_cached(statement).await?;
-            self.object().query(&prepared, values).await
+            let prepared = self.client().prepare_cached(statement).await?;
+            self.client().query(&prepared, values).await
         };
         self.in_time(run).await
     }
@@ -87,7 +88,7 @@ impl PgConnection {
         &self,
         statement: &str,
     ) -> Result<Statement, StoreError> {
-        self.in_time(self.object().prepare_cached(statement)).await
+        self.in_time(self.client().prepare_cached(statement)).await
     }
 
     /// Runs a prepared statement.
@@ -96,7 +97,7 @@ impl PgConnection {
         statement: &Statement,
         values: Values<'_>,
     ) -> Result<Vec<Row>, StoreError> {
-        self.in_time(self.object().query(statement, values)).await
+        self.in_time(self.client().query(statement, values)).await
     }
 
     /// Starts a `COPY` into a table. The connection accepts no other statement until it is
@@ -105,7 +106,7 @@ impl PgConnection {
         &self,
         statement: &Statement,
     ) -> Result<CopySink, StoreError> {
-        self.in_time(self.object().copy_in(statement)).await
+        self.in_time(self.client().copy_in(statement)).await
     }
 
     /// Runs a statement that returns no rows; returns the number of affected rows.
@@ -115,8 +116,8 @@ impl PgConnection {
         values: Values<'_>,
     ) -> Result<u64, StoreError> {
         let run = async {
-            let prepared = self.object().prepare_cached(statement).await?;
-            self.object().execute(&prepared, values).await
+            let prepared = self.client().prepare_cached(statement).await?;
+            self.client().execute(&prepared, values).await
         };
         self.in_time(run).await
     }
@@ -145,13 +146,13 @@ impl PgConnection {
 
     async fn begin_as(&self, mode: &str) -> Result<(), StoreError> {
         self.in_transaction.store(true, Ordering::Relaxed);
-        self.in_time(self.object().batch_execute(&format!("BEGIN {mode}"))).await
+        self.in_time(self.client().batch_execute(&format!("BEGIN {mode}"))).await
     }
 
     /// Commits the transaction durably. If the commit fails, its outcome is unknown.
     pub(in crate::postgres) async fn commit(&self) -> Result<(), StoreError> {
         self.is_committing.store(true, Ordering::Relaxed);
-        self.in_time(self.object().batch_execute("COMMIT")).await.map_err(errors::at_commit)?;
+        self.in_time(self.client().batch_execute("COMMIT")).await.map_err(errors::at_commit)?;
         self.is_committing.store(false, Ordering::Relaxed);
         self.in_transaction.store(false, Ordering::Relaxed);
         Ok(())
@@ -159,14 +160,14 @@ impl PgConnection {
 
     /// Rolls the transaction back. If that fails, the connection closes, which rolls back as well.
     pub(in crate::postgres) async fn roll_back(&self) {
-        if self.in_time(self.object().batch_execute("ROLLBACK")).await.is_ok() {
+        if self.in_time(self.client().batch_execute("ROLLBACK")).await.is_ok() {
             self.in_transaction.store(false, Ordering::Relaxed);
         }
     }
 
     /// Whether no further statement may start on the connection.
     pub(in crate::postgres) fn is_unusable(&self) -> bool {
-        self.is_discarded() || self.object().is_closed()
+        self.is_discarded() || self.client().is_closed()
     }
 
     /// Closes the connection once its last user drops it.
@@ -190,9 +191,10 @@ impl PgConnection {
         &self,
         run: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, StoreError> {
+        let deadline = self.pool.deadline + DEADLINE_GRACE;
         // Subscribe before checking the flag, so that no notification is missed. Boxed, because a
         // batch has many of these futures at a time.
-        let deadline_exceeded = Box::pin(timeout(self.deadline, self.became_late.notified()));
+        let deadline_exceeded = Box::pin(timeout(deadline, self.became_late.notified()));
         if self.is_late() {
             return Err(StoreError::Unavailable(Arc::new(DeadlineExceeded)));
         }
@@ -217,7 +219,7 @@ impl PgConnection {
             self.became_late.notify_waiters();
             // The server did not even report its own statement timeout. Idle connections lead to
             // the same server, so close them, too.
-            self.pool.retain(|_, _| false);
+            self.pool.close_idle();
         }
         StoreError::Unavailable(Arc::new(DeadlineExceeded))
     }
@@ -225,27 +227,32 @@ impl PgConnection {
 
 impl Drop for PgConnection {
     fn drop(&mut self) {
-        let Some(object) = self.object.take() else { return };
+        let Some(lease) = self.lease.take() else { return };
         let is_busy = *self.in_flight.get_mut() > 0;
         if !is_busy && !*self.in_transaction.get_mut() && !self.is_discarded() {
+            let Lease { client, permit } = lease;
+            self.pool.put_back(client);
+            drop(permit);
             return;
         }
         // Never cancel a commit: one that waits for a standby would then complete without it. And
         // a server that does not respond would not handle the cancellation, either, while callers
         // wait for the pool permit.
         let is_committing = *self.is_committing.get_mut();
-        let should_cancel = is_busy && !is_committing && !self.is_late() && !object.is_closed();
+        let should_cancel =
+            is_busy && !is_committing && !self.is_late() && !lease.client.is_closed();
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) if should_cancel => {
-                let tls = self.tls.clone();
+                let tls = self.pool.tls.clone();
                 // Keep the pool permit until the server has the cancellation, so that many
                 // cancelled callers never exceed the maximum number of connections.
                 runtime.spawn(async move {
-                    let _ = timeout(ACQUIRE_TIMEOUT, object.cancel_token().cancel_query(tls)).await;
-                    drop(Object::take(object));
+                    let cancel = lease.client.cancel_token();
+                    let _ = timeout(ACQUIRE_TIMEOUT, cancel.cancel_query(tls)).await;
+                    drop(lease);
                 });
             }
-            _ => drop(Object::take(object)),
+            _ => drop(lease),
         }
     }
 }

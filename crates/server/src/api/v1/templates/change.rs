@@ -9,7 +9,7 @@ use galley_domain::{
     document::Document,
     template::{edit::Edit, review::Decision},
 };
-use galley_store::{Actor, ChangeOutcome, StoredTemplate, TemplateChange};
+use galley_store::{Actor, TemplateChange};
 
 use super::template_response;
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
         auth::{Caller, Review, Write},
         body::JsonBody,
         conditional::IfMatch,
+        outcomes,
         problem::{Problem, ProblemKind},
     },
     app::App,
@@ -38,7 +39,7 @@ pub(super) async fn edit(
         Edit::read(&document, caller.rulebook()?, &stored.template)?
     };
     let changed = app.store().edit_template(change(&app, &caller, expected)?, edit).await?;
-    Ok(template_response(&changed_template(changed, "edit")?))
+    Ok(template_response(&outcomes::changed(changed, "edit")?))
 }
 
 pub(super) async fn review(
@@ -51,7 +52,7 @@ pub(super) async fn review(
     let Decision { trigger, reason } = decision.map_err(Problem::invalid_decision)?;
     let change = change(&app, &caller, expected)?;
     let changed = app.store().review_template(change, trigger, reason).await?;
-    Ok(template_response(&changed_template(changed, trigger.as_str())?))
+    Ok(template_response(&outcomes::changed(changed, trigger.as_str())?))
 }
 
 pub(super) async fn delete(
@@ -60,7 +61,7 @@ pub(super) async fn delete(
     IfMatch(expected): IfMatch,
 ) -> Result<Response, Problem> {
     let change = change(&app, &caller, expected)?;
-    changed_template(app.store().delete_template(change).await?, "delete")?;
+    outcomes::changed(app.store().delete_template(change).await?, "delete")?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -77,24 +78,4 @@ fn change<S>(
         actor: Actor::Token(caller.token),
         at: app.clock().now(),
     })
-}
-
-/// The template after the change, or the problem that prevented it.
-fn changed_template(
-    outcome: ChangeOutcome,
-    trigger: &'static str,
-) -> Result<StoredTemplate, Problem> {
-    match outcome {
-        ChangeOutcome::Done(template) => Ok(*template),
-        ChangeOutcome::NoTemplate => Err(Problem::of(ProblemKind::TemplateUnknown)),
-        ChangeOutcome::NoVersion => Err(Problem::of(ProblemKind::VersionUnknown)),
-        ChangeOutcome::RevisionMismatch(revision) => Err(Problem::revision_outdated(revision)),
-        ChangeOutcome::CategoryLocked(category) => Err(Problem::category_locked(category)),
-        ChangeOutcome::GroupCategory(category) => Err(Problem::translation_category(category)),
-        ChangeOutcome::LiveCategory(category) => Err(Problem::live_category_locked(category)),
-        ChangeOutcome::Limited(limit) => Err(Problem::limit_reached(limit)),
-        ChangeOutcome::InvalidTransition(refusal) => {
-            Err(Problem::invalid_transition(trigger, &refusal))
-        }
-    }
 }

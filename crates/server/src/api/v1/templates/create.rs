@@ -7,15 +7,16 @@ use axum::{
     response::Response,
 };
 use galley_domain::{document::Document, template::Template, violation::Violations};
-use galley_store::{Actor, CreateOutcome, CreatedTemplate, Idempotency, NewTemplate};
+use galley_store::{Actor, CreatedTemplate, NewTemplate};
 
 use crate::{
     api::{
         auth::{Caller, Write},
         body::JsonBody,
-        idempotency::{IdempotencyKey, REPLAYED},
+        idempotency::{IdempotencyKey, REPLAYED, replay_or_reject},
         json,
-        problem::{Problem, ProblemKind},
+        outcomes::{self, Created},
+        problem::Problem,
     },
     app::App,
 };
@@ -32,22 +33,25 @@ pub(super) async fn create(
     let read = read(&caller, &body)?;
     drop(body);
     let idempotency = idempotency?;
-    let (template, unique_key) = match read {
-        Ok(read) => read,
-        Err(violations) => return replay_or_reject(&app, &caller, idempotency, violations).await,
+    let account = caller.account.id;
+    let outcome = match read {
+        Ok((template, unique_key)) => {
+            let new = NewTemplate {
+                account,
+                review: caller.account.review,
+                phone: Some(caller.phone_number_id),
+                unique_key,
+                translation_group: None,
+                template,
+                actor: Actor::Token(caller.token),
+                idempotency,
+                at: app.clock().now(),
+            };
+            app.store().create_template(new).await?
+        }
+        Err(violations) => replay_or_reject(&app, account, idempotency, violations.into()).await?,
     };
-    let new = NewTemplate {
-        account: caller.account.id,
-        review: caller.account.review,
-        phone: Some(caller.phone_number_id),
-        unique_key,
-        translation_group: None,
-        template,
-        actor: Actor::Token(caller.token),
-        idempotency,
-        at: app.clock().now(),
-    };
-    create_response(app.store().create_template(new).await?)
+    Ok(create_response(&outcomes::created(outcome)?))
 }
 
 /// Reads a body as a template with its unique key. The parsed document is dropped here, so that it
@@ -65,36 +69,9 @@ fn read(
     }))
 }
 
-/// Replays the response of an earlier request with the same `Idempotency-Key`; otherwise rejects the
-/// document. For valid documents the store checks the key when it creates the template.
-async fn replay_or_reject(
-    app: &App,
-    caller: &Caller<Write>,
-    idempotency: Option<Idempotency>,
-    violations: Violations,
-) -> Result<Response, Problem> {
-    let Some(Idempotency { key, payload }) = idempotency else { return Err(violations.into()) };
-    match app.store().idempotency_record(caller.account.id, key, app.clock().now()).await? {
-        Some(record) => create_response(record.outcome_for(payload)),
-        None => Err(violations.into()),
-    }
-}
-
 /// The response to a create, new or replayed.
-fn create_response(outcome: CreateOutcome) -> Result<Response, Problem> {
-    let (created, replayed) = match outcome {
-        CreateOutcome::Created(created) => (created, false),
-        CreateOutcome::Replayed(created) => (created, true),
-        CreateOutcome::KeyReused => return Err(Problem::of(ProblemKind::IdempotencyKeyReused)),
-        CreateOutcome::NameInUse(conflict) => {
-            return Err(Problem::name_taken(conflict.existing_id));
-        }
-        CreateOutcome::CategoryDiffers(category) => {
-            return Err(Problem::translation_category(category));
-        }
-        CreateOutcome::Limited(limit) => return Err(Problem::limit_reached(limit)),
-    };
-    let CreatedTemplate { id, status, category } = created;
+fn create_response(created: &Created) -> Response {
+    let CreatedTemplate { id, status, category } = created.template;
     let (id, status, category) = (id.to_string(), status.as_str(), category.as_str());
     let body =
         [r#"{"id":""#, &id, r#"","status":""#, status, r#"","category":""#, category, r#""}"#];
@@ -103,8 +80,8 @@ fn create_response(outcome: CreateOutcome) -> Result<Response, Problem> {
     if let Ok(location) = HeaderValue::from_str(&["message_templates/", &id].concat()) {
         response.headers_mut().insert(header::LOCATION, location);
     }
-    if replayed {
+    if created.replayed {
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     }
-    Ok(response)
+    response
 }

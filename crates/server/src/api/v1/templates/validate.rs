@@ -1,6 +1,8 @@
 //! Validation of a document without storing it: every reason to reject a create or an edit, and
 //! warnings.
 
+use std::sync::Arc;
+
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{
     document::{Document, Json},
@@ -50,12 +52,14 @@ pub(super) async fn validate(
             .parse("template", "the id of a template", |id| id.parse().ok())?;
     let rulebook = caller.rulebook()?;
     let checks = ConflictChecks { app: &app, account: &caller.account, rulebook, edited };
-    let CheckResult { mut violations, more, mut warnings, text } = match edited {
-        None => checks.create(&body).await?,
-        Some(id) => checks.edit(id, &body).await?,
+    let stored = checks.edited_template().await?;
+    let document = Document::parse(&body)?;
+    let CheckResult { mut violations, more, mut warnings, text } = match &stored {
+        None => checks.create(&document).await?,
+        Some(stored) => checks.edit(stored, &document).await?,
     };
     if rulebook.supports_translations {
-        let samples = sample::references(Document::parse(&body)?.root());
+        let samples = sample::references(document.root());
         violations.extend(samples::violations(&app, checks.account.id, &samples).await?);
     }
     if let Some(warning) = checks.same_content(text).await? {
@@ -103,17 +107,21 @@ struct ConflictChecks<'a> {
 }
 
 impl ConflictChecks<'_> {
-    async fn create(&self, body: &[u8]) -> Result<CheckResult, Problem> {
-        let (Checked { template, warnings }, identity) = {
-            let document = Document::parse(body)?;
-            let text = |key| document.root().get(key).and_then(Json::as_str).map(str::to_owned);
-            let identity = Identity {
-                name: text("name"),
-                language: text("language").unwrap_or_default(),
-                category: text("category").as_deref().and_then(Category::parse),
-            };
-            (Template::check(&document, self.rulebook), identity)
+    /// The template that the document would edit.
+    async fn edited_template(&self) -> Result<Option<Arc<StoredTemplate>>, Problem> {
+        let Some(id) = self.edited else { return Ok(None) };
+        let stored = self.app.store().template(self.account.id, id).await?;
+        stored.ok_or(Problem::of(ProblemKind::TemplateUnknown)).map(Some)
+    }
+
+    async fn create(&self, document: &Document<'_>) -> Result<CheckResult, Problem> {
+        let text = |key| document.root().get(key).and_then(Json::as_str).map(str::to_owned);
+        let identity = Identity {
+            name: text("name"),
+            language: text("language").unwrap_or_default(),
+            category: text("category").as_deref().and_then(Category::parse),
         };
+        let Checked { template, warnings } = Template::check(document, self.rulebook);
         let text = template.as_ref().ok().and_then(MessageText::from_template);
         let mut result = CheckResult::new(template.as_ref().err(), warnings, text);
         result.violations.extend(self.name_taken(&identity).await?);
@@ -123,13 +131,12 @@ impl ConflictChecks<'_> {
     }
 
     /// The checks of an edit, in the order in which the store makes them.
-    async fn edit(&self, id: TemplateId, body: &[u8]) -> Result<CheckResult, Problem> {
-        let stored = self.app.store().template(self.account.id, id).await?;
-        let stored = stored.ok_or(Problem::of(ProblemKind::TemplateUnknown))?;
-        let (edit, warnings) = {
-            let document = Document::parse(body)?;
-            Edit::check(&document, self.rulebook, &stored.template)
-        };
+    async fn edit(
+        &self,
+        stored: &StoredTemplate,
+        document: &Document<'_>,
+    ) -> Result<CheckResult, Problem> {
+        let (edit, warnings) = Edit::check(document, self.rulebook, &stored.template);
         let mut result = CheckResult::new(edit.as_ref().err(), warnings, None);
         if let Err(refusal) = stored.state.apply(Trigger::Edit, self.account.review) {
             let problem = Problem::invalid_transition(Trigger::Edit.as_str(), &refusal);
@@ -144,7 +151,7 @@ impl ConflictChecks<'_> {
                 Some(("/category", category))
             }
             Ok(Edit::Restore(number)) => {
-                let version = self.app.store().version(self.account.id, id, *number).await?;
+                let version = self.app.store().version(self.account.id, stored.id, *number).await?;
                 if version.is_none() {
                     let message = format!("the template has no version {number}");
                     let hint = "check the number; the list of versions shows all of them";
@@ -156,7 +163,7 @@ impl ConflictChecks<'_> {
             }
         };
         if let Some((pointer, category)) = category {
-            result.violations.extend(self.category_locked(&stored, category, pointer).await?);
+            result.violations.extend(self.category_locked(stored, category, pointer).await?);
         }
         Ok(result)
     }

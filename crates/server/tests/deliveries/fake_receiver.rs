@@ -1,7 +1,8 @@
-//! An app with a manual clock, one account, and one endpoint with a fake receiver.
+//! A service with one account and one endpoint, whose receiver is a fake.
 
 use std::{
     collections::VecDeque,
+    ops::Deref,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -16,7 +17,7 @@ use galley_domain::{
 };
 use galley_server::workers::{DeliveryStepOutcome, deliver_one};
 use galley_server::{
-    AccessLog, App, Clock, Limits,
+    Clock as _,
     delivery::{
         Failure, FailureKind, GetResponse, Keyring, PostOutcome, PostRequest, Random, Resolve,
         ResolvedTarget, Secret, SignatureHeaders, SsrfGuard, SsrfPolicy, WebhookClient,
@@ -24,21 +25,28 @@ use galley_server::{
     },
 };
 use galley_store::{
-    Actor, ChangeOutcome, CreateAccountOutcome, CreateOutcome, CreateWebhookOutcome, NewAccount,
-    NewTemplate, NewWebhook, SqliteStore, Store, TemplateChange, Webhook, sqlite::SqliteOptions,
+    Actor, ChangeOutcome, CreateOutcome, CreateWebhookOutcome, NewTemplate, NewWebhook,
+    TemplateChange, Webhook,
 };
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use tokio::sync::mpsc;
 
+use crate::harness::{TestAccount, TestClock, TestService};
+
 pub(crate) struct Harness {
-    pub(crate) app: App,
-    pub(crate) store: Arc<dyn Store>,
     pub(crate) account: AccountId,
     pub(crate) webhook: WebhookId,
     pub(crate) secret: Secret,
     pub(crate) receiver: Arc<FakeReceiver>,
-    clock: Arc<ManualClock>,
-    _dir: tempfile::TempDir,
+    service: TestService,
+}
+
+impl Deref for Harness {
+    type Target = TestService;
+
+    fn deref(&self) -> &TestService {
+        &self.service
+    }
 }
 
 impl Harness {
@@ -52,42 +60,17 @@ impl Harness {
 
     /// Starts with one account with this rulebook and one endpoint; `client` sends the requests.
     pub(crate) async fn start_with(
-        rulebook: &Rulebook,
+        rulebook: &'static Rulebook,
         client: Arc<dyn WebhookClient>,
         format: Format,
         url: &str,
         secret: Secret,
     ) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("galley.db");
-        let store: Arc<dyn Store> =
-            Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap());
-        let clock = Arc::<ManualClock>::default();
-        let app_clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
-        let (limits, access) = (Limits::default(), AccessLog::off());
-        let app = App::new(
-            Arc::clone(&store),
-            app_clock,
-            limits,
-            access,
-            webhook_context(client),
-            "test".to_owned(),
-            "https://galley.test",
-        );
-        let account = NewAccount {
-            name: "shop".to_owned(),
-            rulebook: rulebook.name,
-            review: Review::Auto,
-            phones: Vec::new(),
-            credentials: Vec::new(),
-            only_if_first: false,
-            at: clock.now(),
-        };
-        let CreateAccountOutcome::Created(account, _) =
-            store.create_account(account).await.unwrap()
-        else {
-            panic!("the store is empty")
-        };
+        let clock = TestClock::starting_at("2026-11-15T12:00:00Z".parse().unwrap());
+        let builder = TestService::builder().clock(clock);
+        let service = builder.webhooks(webhook_context(client)).start();
+        let account = TestAccount { rulebook, ..TestAccount::named("shop") };
+        let account = service.account(account).await;
         let new = NewWebhook {
             account,
             url: url.to_owned(),
@@ -95,14 +78,13 @@ impl Harness {
             format,
             subscribed: false,
             secret: keyring().encrypt(account.get(), &secret, [3; 24]),
-            at: clock.now(),
+            at: service.clock.now(),
         };
-        let webhook = match store.create_webhook(new).await.unwrap() {
+        let webhook = match service.store.create_webhook(new).await.unwrap() {
             CreateWebhookOutcome::Created(webhook) => webhook.id,
             other => panic!("{other:?}"),
         };
-        let receiver = Arc::default();
-        Self { app, store, account, webhook, secret, receiver, clock, _dir: dir }
+        Self { account, webhook, secret, receiver: Arc::default(), service }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -111,12 +93,12 @@ impl Harness {
 
     /// Advances the clock by a duration.
     pub(crate) fn advance(&self, time: Duration) {
-        *self.clock.0.lock().unwrap() += SignedDuration::try_from(time).unwrap();
+        self.clock.advance(time);
     }
 
     /// Advances the clock to a later time.
     pub(crate) fn advance_to(&self, time: Timestamp) {
-        *self.clock.0.lock().unwrap() = time;
+        self.clock.advance_to(time);
     }
 
     pub(crate) async fn step(&self) -> DeliveryStepOutcome {
@@ -311,25 +293,6 @@ impl WebhookClient for FakeReceiver {
 
     async fn get(&self, target: ResolvedTarget) -> Result<GetResponse, Failure> {
         panic!("unexpected GET of {target:?}")
-    }
-}
-
-/// A clock that only the test advances.
-struct ManualClock(Mutex<Timestamp>);
-
-impl Default for ManualClock {
-    fn default() -> Self {
-        Self(Mutex::new("2026-11-15T12:00:00Z".parse().unwrap()))
-    }
-}
-
-impl Clock for ManualClock {
-    fn now(&self) -> Timestamp {
-        *self.0.lock().unwrap()
-    }
-
-    fn monotonic(&self) -> Duration {
-        Duration::ZERO
     }
 }
 

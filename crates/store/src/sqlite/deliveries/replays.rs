@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
 use crate::{
-    EventSubject, Replay, ReplayOutcome, StoreError,
+    Replay, ReplayOutcome, StoreError,
+    decisions::deliveries::{refuse_replay, replayed_template, rewind},
     sqlite::{
         columns::{key, millis, optional},
         events, webhooks,
@@ -71,31 +72,25 @@ pub(in crate::sqlite) fn replay(
     match (what, first) {
         (Replay::Since(_), None) => Ok(ReplayOutcome::Queued(0)),
         (Replay::Since(_), Some(first)) => {
-            let cursor = webhook.cursor.min(first - 1);
+            let (cursor, count) = rewind(&webhook, first, batch.newest_seq(account)?);
             batch
                 .connection()
                 .prepare_cached("UPDATE webhook SET cursor = ?2 WHERE id = ?1")?
                 .execute([key(id.get()), key(cursor)])?;
-            Ok(ReplayOutcome::Queued(batch.newest_seq(account)? - cursor))
+            Ok(ReplayOutcome::Queued(count))
         }
         (Replay::One(_), Some(seq)) => {
             let Some(event) = events::one(batch.connection(), account, seq)? else {
                 return Ok(ReplayOutcome::NoEvent);
             };
-            let (template, status) = match event.subject {
-                EventSubject::Template { id, status, .. } => (id.get(), Some(status)),
-                EventSubject::Webhook { .. } => (0, None),
-            };
-            if !webhook.format.includes(event.kind, status) {
+            let Some(template) = replayed_template(&webhook, &event) else {
                 return Ok(ReplayOutcome::Queued(0));
-            }
+            };
             replay_one(batch.connection(), id, seq, template, at)?;
             Ok(ReplayOutcome::Queued(1))
         }
         (Replay::One(seq), None) => {
-            let oldest = events::oldest(batch.connection(), account)?;
-            let is_expired = (1..oldest).contains(&seq);
-            Ok(if is_expired { ReplayOutcome::Expired(oldest) } else { ReplayOutcome::NoEvent })
+            Ok(refuse_replay(seq, events::oldest(batch.connection(), account)?))
         }
     }
 }

@@ -1,23 +1,40 @@
-//! Rotation of a credential: whether it is possible, and when both credentials expire.
+//! Credentials: whether one can be rotated, when both expire then, and how their rows are decoded.
 
+use galley_domain::{account::Scopes, id::AccountId};
 use jiff::Timestamp;
 
-use crate::{Credential, CredentialId, NewCredential, RotateCredentialOutcome};
+use crate::{
+    AddCredentialOutcome, Credential, CredentialId, CredentialKind, NewCredential,
+    RotateCredentialOutcome, StoreError, stored_row::StoredRow,
+};
+
+/// The columns that [`credential`] reads.
+pub(crate) const COLUMNS: &str = "id, account_id, kind, scopes, created_at, expires_at, revoked_at";
 
 /// What a rotation writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct RotationPlan {
-    /// When the replacement expires, if it does.
-    pub(crate) expires_at: Option<Timestamp>,
+    /// The account that gets the replacement.
+    pub(crate) account: AccountId,
+    /// The credential to add.
+    pub(crate) replacement: NewCredential,
     /// When the old credential ends.
     pub(crate) old_ends_at: Timestamp,
 }
 
 impl RotationPlan {
-    /// The outcome once the replacement has this id.
-    pub(crate) fn done(self, id: CredentialId) -> RotateCredentialOutcome {
-        let Self { expires_at, old_ends_at } = self;
-        RotateCredentialOutcome::Rotated { id, expires_at, old_ends_at }
+    /// The outcome once the replacement was added, or could not be. The old credential gets its new
+    /// end only in the first case.
+    pub(crate) fn outcome(&self, added: AddCredentialOutcome) -> RotateCredentialOutcome {
+        match added {
+            AddCredentialOutcome::Added(id) => RotateCredentialOutcome::Rotated {
+                id,
+                expires_at: self.replacement.expires_at,
+                old_ends_at: self.old_ends_at,
+            },
+            AddCredentialOutcome::SecretTaken => RotateCredentialOutcome::SecretTaken,
+            AddCredentialOutcome::NotFound => RotateCredentialOutcome::NotFound,
+        }
     }
 }
 
@@ -26,30 +43,42 @@ impl RotationPlan {
 /// The replacement keeps the remaining lifetime, unless it has an expiry of its own: otherwise a
 /// rotation would turn a temporary credential into a permanent one. The old credential never ends
 /// later than without the rotation.
-pub(crate) fn plan(
-    old: &Credential,
+pub(crate) fn plan_rotation(
+    old: Option<&Credential>,
     new: &NewCredential,
     old_ends_at: Timestamp,
     at: Timestamp,
 ) -> Result<RotationPlan, RotateCredentialOutcome> {
+    let old = old.ok_or(RotateCredentialOutcome::NotFound)?;
     if let Some(revoked_at) = old.revoked_at {
         return Err(RotateCredentialOutcome::Revoked(revoked_at));
     }
     match old.expires_at {
         Some(expired_at) if expired_at <= at => Err(RotateCredentialOutcome::Expired(expired_at)),
         expiry => Ok(RotationPlan {
-            expires_at: new.expires_at.or(expiry),
+            account: old.account,
+            replacement: NewCredential { expires_at: new.expires_at.or(expiry), ..*new },
             old_ends_at: expiry.map_or(old_ends_at, |expiry| expiry.min(old_ends_at)),
         }),
     }
 }
 
+/// The credential in a row.
+pub(crate) fn credential(row: &impl StoredRow) -> Result<Credential, StoreError> {
+    Ok(Credential {
+        id: CredentialId(row.number("id")?),
+        account: row.account_id("account_id")?,
+        kind: row.parsed("kind", CredentialKind::parse)?,
+        scopes: row.parsed("scopes", |scopes| Scopes::parse(scopes).ok())?,
+        created_at: row.timestamp("created_at")?,
+        expires_at: row.optional_timestamp("expires_at")?,
+        revoked_at: row.optional_timestamp("revoked_at")?,
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use galley_domain::{account::Scopes, id::AccountId};
-
     use super::*;
-    use crate::CredentialKind;
 
     const NOW: i64 = 100;
 
@@ -76,8 +105,8 @@ mod tests {
             expires_at: new_expires_at.map(second),
             ..NewCredential::unrestricted(CredentialKind::Token, "new")
         };
-        let plan = plan(&old, &new, second(old_ends_at), second(NOW))?;
-        Ok((plan.expires_at.map(Timestamp::as_second), plan.old_ends_at.as_second()))
+        let plan = plan_rotation(Some(&old), &new, second(old_ends_at), second(NOW))?;
+        Ok((plan.replacement.expires_at.map(Timestamp::as_second), plan.old_ends_at.as_second()))
     }
 
     #[test]

@@ -1,0 +1,133 @@
+//! The commands on accounts, phone numbers and credentials.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AccountCommand {
+    /// Create an account with its first key and token.
+    Create {
+        /// Its name.
+        name: String,
+        /// A phone number id that it owns; may be repeated. Without one, it accepts any unclaimed id.
+        #[arg(long = "phone", value_name = "ID")]
+        phones: Vec<String>,
+        /// The rulebook of its templates: v1 or whatsapp.
+        #[arg(long, default_value = "v1")]
+        rulebook: String,
+        /// How its templates are reviewed: auto or manual.
+        #[arg(long, default_value = "auto")]
+        review: String,
+        #[command(flatten)]
+        secrets: AccountSecrets,
+    },
+    /// List all accounts.
+    List,
+    /// Show one account with its phone numbers and credentials.
+    Show {
+        /// Its name or id.
+        account: String,
+    },
+    /// Apply WhatsApp's limits to an account, or remove them: 100 creates per hour, a maximum number
+    /// of templates, and 1 edit per day and 10 in 30 days of an approved template.
+    Limit {
+        /// Its name or id.
+        account: String,
+        /// Maximum number of templates: 250, or 6000 for a verified business; `none` removes all
+        /// limits.
+        #[arg(value_name = "TEMPLATES|none")]
+        templates: String,
+    },
+    /// Disable an account: its requests are refused.
+    Disable {
+        /// Its name or id.
+        account: String,
+    },
+    /// Enable a disabled account.
+    Enable {
+        /// Its name or id.
+        account: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AccountSecrets {
+    /// Use this API key instead of a random one. Other users can see it in the process list.
+    #[arg(long, conflicts_with = "key_file")]
+    pub(crate) key: Option<String>,
+    /// Use the API key in this file; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Use this access token instead of a random one. Other users can see it in the process list.
+    #[arg(long, conflicts_with = "token_file")]
+    pub(crate) token: Option<String>,
+    /// Use the access token in this file; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PhoneCommand {
+    /// Assign a phone number id to an account.
+    Add {
+        /// The account's name or id.
+        account: String,
+        /// The phone number id, as in the path.
+        phone: String,
+    },
+    /// List the phone numbers of an account.
+    List {
+        /// The account's name or id.
+        account: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CredentialCommand {
+    /// Create one. The secret is shown once.
+    Create {
+        /// The account's name or id.
+        account: String,
+        #[command(flatten)]
+        choice: CredentialChoice,
+    },
+    /// List all of an account.
+    List {
+        /// The account's name or id.
+        account: String,
+    },
+    /// Create a replacement and let the old one expire. The replacement expires when the old one
+    /// would have expired.
+    Rotate {
+        /// The id of the old one.
+        id: u64,
+        /// How long the old one stays valid.
+        #[arg(long, default_value = "24h", value_name = "TIME")]
+        overlap: String,
+        #[command(flatten)]
+        choice: CredentialChoice,
+    },
+    /// Revoke one, immediately and permanently.
+    Revoke {
+        /// Its id.
+        id: u64,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CredentialChoice {
+    /// Use this secret instead of a random one. Other users can see it in the process list.
+    #[arg(long, conflicts_with = "secret_file")]
+    pub(crate) secret: Option<String>,
+    /// Use the secret in this file; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
+    /// Scopes of a token, separated by commas: read, write, review, webhooks (default: all; when
+    /// rotating, those of the old one).
+    #[arg(long, value_name = "LIST")]
+    pub(crate) scopes: Option<String>,
+    /// Lifetime, such as 90d or 12h (default: unlimited; when rotating, that of the old one).
+    #[arg(long, value_name = "TIME")]
+    pub(crate) expires_in: Option<String>,
+}

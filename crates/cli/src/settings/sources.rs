@@ -1,0 +1,155 @@
+//! The sources of settings, each of which overrides the former: defaults, file, environment, flags.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use anyhow::{Context as _, bail};
+use galley_domain::document::suggest;
+
+use super::{
+    DEFAULTS, Resolver, Settings,
+    bootstrap::{SECRET_FILES, SECRETS},
+    values::redacted,
+};
+use crate::arguments::Common;
+
+/// Settings as text, each with its source.
+pub(crate) struct RawSettings {
+    pub(super) values: BTreeMap<String, (String, String)>,
+    environment: BTreeMap<String, String>,
+    errors: Vec<String>,
+    warnings: Vec<String>,
+}
+
+impl RawSettings {
+    /// Collects all sources. `flags` of the command itself override the others.
+    pub(crate) fn gather(
+        common: &Common,
+        flags: &[(&str, Option<String>)],
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> anyhow::Result<Self> {
+        let environment: BTreeMap<String, String> =
+            environment.filter(|(name, _)| name.starts_with("GALLEY_")).collect();
+        let (errors, warnings) = (Vec::new(), Vec::new());
+        let mut raw = Self { values: BTreeMap::new(), environment, errors, warnings };
+        raw.layer_file(DEFAULTS, "default").expect("the defaults are valid");
+        raw.layer_chosen_file(common)?;
+        raw.layer_environment();
+        for set in &common.set {
+            match set.split_once('=') {
+                Some((name, value)) => raw.layer(name.trim(), value.trim().to_owned(), "--set"),
+                None => raw.errors.push(format!("--set {set}: expected NAME=VALUE")),
+            }
+        }
+        let store = ("store", common.store.clone());
+        for (name, value) in flags.iter().cloned().chain([store]) {
+            if let Some(value) = value {
+                raw.layer(name, value, &format!("--{}", name.replace('_', "-")));
+            }
+        }
+        Ok(raw)
+    }
+
+    fn layer_chosen_file(&mut self, common: &Common) -> anyhow::Result<()> {
+        let named = self.environment.get("GALLEY_CONFIG").map(PathBuf::from);
+        let (path, optional) = match common.config.clone().or(named) {
+            Some(path) => (path, false),
+            None => (PathBuf::from("galley.toml"), true),
+        };
+        match std::fs::read_to_string(&path) {
+            Ok(text) => self
+                .layer_file(&text, &path.display().to_string())
+                .with_context(|| format!("the settings file {}", path.display())),
+            Err(error) if optional && error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => {
+                Err(error).with_context(|| format!("the settings file {}", path.display()))
+            }
+        }
+    }
+
+    fn layer_file(&mut self, text: &str, source: &str) -> anyhow::Result<()> {
+        for (name, value) in toml::from_str::<toml::Table>(text)? {
+            let value = match value {
+                toml::Value::String(text) => text,
+                toml::Value::Table(_) | toml::Value::Array(_) => {
+                    self.errors.push(format!("{name} (from {source}): expected a plain value"));
+                    continue;
+                }
+                other => other.to_string(),
+            };
+            // The defaults define which settings exist.
+            if source == "default" {
+                self.values.insert(name, (value, source.to_owned()));
+            } else {
+                self.layer(&name, value, source);
+            }
+        }
+        Ok(())
+    }
+
+    fn layer_environment(&mut self) {
+        for (name, value) in self.environment.clone() {
+            let setting = name.trim_start_matches("GALLEY_").to_lowercase();
+            let other = name == "GALLEY_CONFIG" || name.starts_with("GALLEY_TEST_");
+            if other || SECRETS.contains(&&*name) || SECRET_FILES.contains(&&*name) {
+                continue;
+            }
+            match self.unknown_setting(&setting) {
+                // The variable may be for another version of Galley: warn, but do not refuse.
+                Some(error) => self.warnings.push(format!("{name}: {error}")),
+                None => self.layer(&setting, value, &name),
+            }
+        }
+    }
+
+    fn layer(&mut self, name: &str, value: String, source: &str) {
+        match self.unknown_setting(name) {
+            Some(error) => self.errors.push(format!("{error} (from {source})")),
+            None => {
+                self.values.insert(name.to_owned(), (value, source.to_owned()));
+            }
+        }
+    }
+
+    /// The error message for a setting that does not exist.
+    fn unknown_setting(&self, name: &str) -> Option<String> {
+        if self.values.contains_key(name) {
+            return None;
+        }
+        Some(match suggest::nearest(name, self.values.keys().map(String::as_str)) {
+            Some(known) => format!("there is no setting `{name}`: did you mean `{known}`?"),
+            None => format!("there is no setting `{name}`"),
+        })
+    }
+
+    /// Name, value and source of every setting. Secrets are redacted.
+    pub(crate) fn rows(&self) -> Vec<(&str, String, &str)> {
+        let settings =
+            self.values.iter().map(|(name, (value, source))| (&**name, redacted(value), &**source));
+        let secrets = SECRETS.iter().filter(|name| self.environment.contains_key(**name));
+        let secrets = secrets.map(|name| (*name, "***".to_owned(), "environment"));
+        let files = SECRET_FILES
+            .iter()
+            .filter_map(|name| Some((*name, self.variable(name)?.to_owned(), "environment")));
+        settings.chain(secrets).chain(files).collect()
+    }
+
+    /// What the operator should know, although it is no error.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The value of an environment variable.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        self.environment.get(name).map(String::as_str)
+    }
+
+    /// Resolves the settings, or reports every invalid one.
+    pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
+        let mut resolver = Resolver { raw: self, errors: self.errors.clone() };
+        let settings = resolver.settings();
+        if resolver.errors.is_empty() {
+            return Ok(settings);
+        }
+        bail!("invalid settings:\n  {}", resolver.errors.join("\n  "))
+    }
+}

@@ -1,0 +1,184 @@
+//! JSON Schemas of the fields of an object: one for each type of field.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    Usage, any_of, object_variants,
+    patterns::{any_case, text, visible},
+};
+use crate::{
+    document::MAX_SAFE_INTEGER,
+    rulebook::{
+        Field, FieldType, ObjectList, ObjectSchema, ParameterFormat, SampleFormat, StringRule,
+        TaggedList, TaggedObject, VariantContent,
+    },
+};
+
+/// The schema of a field's value.
+pub(super) fn field_schema(usage: Usage, field: &'static Field, placeholders: bool) -> Value {
+    let mut schema = match &field.field_type {
+        FieldType::String(rule) if usage == Usage::Request => text(rule, placeholders),
+        FieldType::Choice(values) => choice(usage, values),
+        FieldType::ChoiceList(values) => {
+            json!({"type": "array", "maxItems": values.len(), "items": choice(usage, values)})
+        }
+        FieldType::Bool => json!({"type": "boolean"}),
+        FieldType::ParameterFormat => choice(usage, ParameterFormat::VALUES),
+        FieldType::PositiveInteger => {
+            json!({"type": "integer", "minimum": 1, "maximum": MAX_SAFE_INTEGER})
+        }
+        FieldType::Integer(min, max) => {
+            json!({"type": "integer", "minimum": min, "maximum": max})
+        }
+        FieldType::Id(rule) if usage == Usage::Request => {
+            let number = json!({"type": "integer", "minimum": 1, "maximum": MAX_SAFE_INTEGER});
+            json!({"anyOf": [text(rule, placeholders), number]})
+        }
+        FieldType::String(_) | FieldType::Id(_) => json!({"type": "string"}),
+        FieldType::SingleString(rule) => single_string(usage, rule),
+        FieldType::Object(object) => any_of(object_variants(usage, object, &Map::new())),
+        FieldType::Map(object) => map(usage, object),
+        FieldType::AnyJson(_) => json!({}),
+        FieldType::TaggedObject(tagged) => any_of(tagged_variants(usage, tagged, &Map::new())),
+        FieldType::TaggedList(list) => tagged_list(usage, list),
+        FieldType::ObjectList(list) => object_list(usage, list),
+        FieldType::Samples(format) => samples(usage, *format),
+    };
+    schema["description"] = match &field.field_type {
+        FieldType::Choice(values) | FieldType::ChoiceList(values) if usage == Usage::Request => {
+            json!(format!("{} One of {}; case-insensitive.", field.about, values.join(", ")))
+        }
+        _ => json!(field.about),
+    };
+    schema
+}
+
+/// A string, or a list with one string; stored as a list.
+fn single_string(usage: Usage, rule: &StringRule) -> Value {
+    let value = match usage {
+        Usage::Request => text(rule, false),
+        Usage::Stored => json!({"type": "string"}),
+    };
+    let list = json!({"type": "array", "items": value, "minItems": 1, "maxItems": 1});
+    if usage == Usage::Stored { list } else { json!({"anyOf": [value, list]}) }
+}
+
+/// An object, or a list of its members as keys and values; stored as an object.
+fn map(usage: Usage, object: &'static ObjectSchema) -> Value {
+    let as_object = any_of(object_variants(usage, object, &Map::new()));
+    if usage == Usage::Stored {
+        return as_object;
+    }
+    let known: Vec<&str> = object.fields.iter().map(|field| field.name).collect();
+    let values: Vec<Value> =
+        object.fields.iter().map(|field| field_schema(usage, field, false)).collect();
+    let entry = |(name, value): (&&str, &Value)| json!({"type": "object", "properties": {"key": {"const": name}, "value": value}, "required": ["key", "value"]});
+    let mut entries: Vec<Value> = known.iter().zip(&values).map(entry).collect();
+    entries.push(json!({
+        "type": "object",
+        "description": "Unknown keys are ignored.",
+        "properties": {"key": {"type": "string", "not": {"enum": known}}, "value": {"not": {"type": "null"}}},
+        "required": ["key", "value"],
+    }));
+    json!({"anyOf": [as_object, {"type": "array", "items": {"anyOf": entries}}]})
+}
+
+fn object_list(usage: Usage, list: &'static ObjectList) -> Value {
+    let items = any_of(object_variants(usage, list.item, &Map::new()));
+    if usage == Usage::Stored {
+        return json!({"type": "array", "items": items});
+    }
+    json!({"type": "array", "minItems": list.min, "maxItems": list.max, "items": items})
+}
+
+fn choice(usage: Usage, values: &[&'static str]) -> Value {
+    match usage {
+        Usage::Request => {
+            json!({"type": "string", "pattern": any_case(values), "examples": values})
+        }
+        Usage::Stored => json!({"type": "string", "enum": values}),
+    }
+}
+
+fn tagged_variants(
+    usage: Usage,
+    tagged: &'static TaggedObject,
+    outer_tags: &Map<String, Value>,
+) -> Vec<Value> {
+    let variants = tagged.variants.iter().flat_map(|variant| {
+        let mut tags = outer_tags.clone();
+        let mut tag = choice(usage, &[variant.value]);
+        tag["description"] = json!(tagged.about);
+        tags.insert(tagged.tag.to_owned(), tag);
+        match &variant.content {
+            VariantContent::Fields(object) => object_variants(usage, object, &tags),
+            VariantContent::Tagged(inner) => tagged_variants(usage, inner, &tags),
+        }
+    });
+    variants.collect()
+}
+
+fn tagged_list(usage: Usage, list: &'static TaggedList) -> Value {
+    let items = any_of(tagged_variants(usage, list.item, &Map::new()));
+    if usage == Usage::Stored {
+        return json!({"type": "array", "items": items});
+    }
+    // If tag values are unique, there are no more items than variants.
+    let max = if list.unique { list.max.min(list.item.variants.len()) } else { list.max };
+    let min = list.min.max(usize::from(list.required.is_some()));
+    let mut schema = json!({"type": "array", "minItems": min, "maxItems": max, "items": items});
+    let counts: Vec<Value> =
+        list.item.tag_values().filter_map(|value| tag_count(list, value)).collect();
+    if !counts.is_empty() {
+        schema["allOf"] = json!(counts);
+    }
+    schema
+}
+
+/// How often a tag value may appear in a list, if the list restricts it.
+fn tag_count(list: &'static TaggedList, value: &'static str) -> Option<Value> {
+    let is_required = list.required == Some(value);
+    if !is_required && !list.unique {
+        return None;
+    }
+    let tag = list.item.tag;
+    let item = json!({
+        "type": "object",
+        "properties": {tag: {"type": "string", "pattern": any_case(&[value])}},
+        "required": [tag],
+    });
+    let mut schema = json!({"contains": item, "minContains": u8::from(is_required)});
+    if list.unique {
+        schema["maxContains"] = json!(1);
+    }
+    Some(schema)
+}
+
+fn samples(usage: Usage, format: SampleFormat) -> Value {
+    let value = match usage {
+        Usage::Request => json!({"type": "string", "minLength": 1, "pattern": visible(false)}),
+        Usage::Stored => json!({"type": "string"}),
+    };
+    let flat = |min: usize| json!({"type": "array", "items": value, "minItems": min});
+    let nested = || json!({"type": "array", "items": flat(1), "minItems": 1, "maxItems": 1});
+    match format {
+        SampleFormat::LenientNested if usage == Usage::Request => {
+            json!({"anyOf": [nested(), flat(1), value]})
+        }
+        SampleFormat::LenientFlat if usage == Usage::Request => json!({"anyOf": [flat(1), value]}),
+        SampleFormat::Named => {
+            let named = json!({
+                "type": "object",
+                "properties": {"param_name": {"type": "string"}, "example": value},
+                "required": ["param_name", "example"],
+            });
+            json!({"type": "array", "items": named, "minItems": 1})
+        }
+        SampleFormat::Flat | SampleFormat::LenientFlat => flat(1),
+        SampleFormat::Nested | SampleFormat::LenientNested => nested(),
+        SampleFormat::Single => {
+            let list = json!({"type": "array", "items": value, "minItems": 1, "maxItems": 1});
+            json!({"anyOf": [value, list]})
+        }
+    }
+}

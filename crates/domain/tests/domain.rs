@@ -1,0 +1,19 @@
+//! The tests of the domain's public interface, in one executable, because each is linked on its
+//! own. `cargo test -p galley-domain --test domain render::` runs one module.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
+
+mod convert;
+mod edit;
+mod pages;
+mod properties;
+mod render;
+mod render_properties;
+mod render_whatsapp;
+mod render_whatsapp_properties;
+mod rules;
+mod warnings;
+mod webhook;
+mod whatsapp;
+mod whatsapp_edit;
+mod whatsapp_properties;

@@ -1,0 +1,139 @@
+//! The catalogue of problems: the status, slug, title and remedy of each kind.
+
+use axum::http::StatusCode;
+
+/// Declares the catalogue: a new kind of problem is one new row, here and nowhere else.
+macro_rules! catalogue {
+    ($($kind:ident $status:ident $slug:literal $title:literal $remedy:literal;)+) => {
+        /// The kinds of problems.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum ProblemKind {
+            $($kind,)+
+        }
+
+        impl ProblemKind {
+            pub(crate) const ALL: &[ProblemKind] = &[$(ProblemKind::$kind),+];
+
+            pub(crate) fn status(self) -> StatusCode {
+                match self {
+                    $(ProblemKind::$kind => StatusCode::$status,)+
+                }
+            }
+
+            /// The last segment of `type`, and the name of its page.
+            pub(crate) fn slug(self) -> &'static str {
+                match self {
+                    $(ProblemKind::$kind => $slug,)+
+                }
+            }
+
+            pub(crate) fn title(self) -> &'static str {
+                match self {
+                    $(ProblemKind::$kind => $title,)+
+                }
+            }
+
+            /// How to fix it; also the detail of a problem that has no other.
+            pub(crate) fn remedy(self) -> &'static str {
+                match self {
+                    $(ProblemKind::$kind => $remedy,)+
+                }
+            }
+        }
+    };
+}
+
+catalogue! {
+    NotFound NOT_FOUND "not-found" "Not found"
+        "Check the path. Phone number id and API key consist of 1 to 256 of the characters A-Z a-z 0-9 . _ ~ + -";
+    MethodNotAllowed METHOD_NOT_ALLOWED "method-not-allowed" "Method not allowed"
+        "Use one of the methods in the Allow header.";
+    TokenMissing UNAUTHORIZED "token-missing" "The access token is missing"
+        "Send the header `Authorization: Bearer <access token>`.";
+    TokenUnknown UNAUTHORIZED "token-unknown" "The access token does not exist"
+        "Check the token. `galley token create` creates a new one.";
+    TokenExpired UNAUTHORIZED "token-expired" "The access token has expired"
+        "Use a newer token. `galley token create` creates one.";
+    TokenRevoked UNAUTHORIZED "token-revoked" "The access token was revoked"
+        "Use another token. `galley token create` creates one.";
+    KeyUnknown UNAUTHORIZED "key-unknown" "The API key in the path does not exist"
+        "Check the key. `galley key create` creates a new one.";
+    KeyExpired UNAUTHORIZED "key-expired" "The API key in the path has expired"
+        "Use a newer key. `galley key create` creates one.";
+    KeyRevoked UNAUTHORIZED "key-revoked" "The API key in the path was revoked"
+        "Use another key. `galley key create` creates one.";
+    CredentialsMismatch FORBIDDEN "credentials-mismatch" "API key and access token belong to different accounts"
+        "Use an API key and an access token of the same account.";
+    PhoneUnknown NOT_FOUND "phone-unknown" "The phone number does not belong to this account"
+        "Check the phone number id. `galley phone add` adds one to an account.";
+    ScopeMissing FORBIDDEN "scope-missing" "The access token lacks the required scope"
+        "Use a token with the scope that the detail names. `galley token create --scopes` creates one.";
+    AccountDisabled FORBIDDEN "account-disabled" "The account is disabled"
+        "Contact the operator of this service. `galley account enable` enables the account again.";
+    UnsupportedMediaType UNSUPPORTED_MEDIA_TYPE "unsupported-media-type" "The body must be JSON in UTF-8"
+        "Send `Content-Type: application/json` and no Content-Encoding.";
+    TooLarge PAYLOAD_TOO_LARGE "too-large" "The request body is too large"
+        "Send a smaller document.";
+    BodyTimeout REQUEST_TIMEOUT "body-timeout" "The request body arrived too slowly"
+        "Send the whole body without delay.";
+    MalformedJson BAD_REQUEST "malformed-json" "The body is not valid JSON"
+        "Fix the JSON at the position that the detail names.";
+    BadRequest BAD_REQUEST "bad-request" "A header or parameter is invalid"
+        "Fix the header or parameter that the detail names.";
+    RangeNotThere RANGE_NOT_SATISFIABLE "range-not-there" "The file does not have the requested bytes"
+        "Request other bytes. Content-Range gives the length of the file.";
+    InvalidTemplate UNPROCESSABLE_ENTITY "invalid-template" "The template is invalid"
+        "Fix everything listed in `violations`. Each entry says what is wrong, where, and how to fix it.";
+    IdempotencyKeyReused UNPROCESSABLE_ENTITY "idempotency-key-reused" "The Idempotency-Key belongs to another request"
+        "Use a new key for a new request. To repeat a request, send exactly the same bytes.";
+    WrongSurface CONFLICT "wrong-surface" "The account uses another API surface"
+        "Nothing was done. Accounts with the rulebook `whatsapp` create and edit templates under `/{version}/`, with the calls of WhatsApp's Graph API. Accounts with the rulebook `v1` use API v1.0.";
+    NameTaken CONFLICT "name-taken" "The name is already in use"
+        "Choose another name. If `existing_id` is present, the template belongs to your own account.";
+    TemplateUnknown NOT_FOUND "template-unknown" "The template does not exist"
+        "Check the id. The account of this API key and token has no template with it.";
+    VersionUnknown NOT_FOUND "version-unknown" "The template has no such version"
+        "Check the number. The list of versions shows all of them.";
+    InvalidDecision UNPROCESSABLE_ENTITY "invalid-decision" "The decision is invalid"
+        "Fix everything listed in `violations`. Each entry says what is wrong, where, and how to fix it.";
+    InvalidValues UNPROCESSABLE_ENTITY "invalid-values" "The values do not fit the template"
+        "Fix every value listed in `violations`. Each entry says what is wrong, where, and how to fix it.";
+    RevisionOutdated PRECONDITION_FAILED "revision-outdated" "Precondition failed: the revision has changed"
+        "Nothing was done. Read the template again, check whether the change still makes sense, and send its new ETag as If-Match.";
+    CategoryLocked CONFLICT "category-locked" "The category is fixed"
+        "Nothing was done. Omit `category` from an edit. Create a template with the category that the other languages of its name have.";
+    MoveNotPossible CONFLICT "move-not-possible" "The status of the template does not allow this"
+        "Nothing was done. `possible` lists the allowed actions.";
+    LimitReached TOO_MANY_REQUESTS "limit-reached" "The account has reached a limit"
+        "Nothing was done. Wait, delete what you do not need, or ask the operator to raise the limit.";
+    NotLive CONFLICT "not-live" "The template has no live version"
+        "Wait until a version is approved, or until the hold ends.";
+    EventsForgotten GONE "events-forgotten" "Some of these events are no longer stored"
+        "Galley has deleted the events before `oldest`. Read the templates again, then follow the events with `after` set to `oldest` minus 1, or without `after`.";
+    EventUnknown NOT_FOUND "event-unknown" "The event does not exist"
+        "Check the number. `events` lists the events of the account.";
+    WebhookUnknown NOT_FOUND "webhook-unknown" "The endpoint does not exist"
+        "Check the id. The account of this API key and token has no endpoint with it.";
+    InvalidWebhook UNPROCESSABLE_ENTITY "invalid-webhook" "The document about the endpoint is invalid"
+        "Fix everything listed in `violations`. Each entry says what is wrong, where, and how to fix it.";
+    TooManyWebhooks CONFLICT "too-many-webhooks" "The account has the maximum number of endpoints"
+        "Nothing was done. Delete an endpoint that you no longer need, or change its URL.";
+    RotationOpen CONFLICT "rotation-open" "The previous rotation has not ended"
+        "Nothing was done. Both secrets are valid until `until`. Wait until then, or send `force` if no receiver uses the oldest secret any more.";
+    Busy SERVICE_UNAVAILABLE "busy" "Too many writes are queued"
+        "Nothing was done. Try again after the time in Retry-After.";
+    StorageFull SERVICE_UNAVAILABLE "storage-full" "The storage is full"
+        "Nothing was done. The operator has to free space; after that, writes work again.";
+    Unavailable SERVICE_UNAVAILABLE "unavailable" "The database is unavailable"
+        "Nothing was done. Try again after the time in Retry-After.";
+    OutcomeUnknown SERVICE_UNAVAILABLE "outcome-unknown" "The outcome of the request is unknown"
+        "Send the request again with the same Idempotency-Key or the same If-Match. It takes effect at most once.";
+    Deadline SERVICE_UNAVAILABLE "deadline" "The request took too long"
+        "It may still complete. Send it again with the same Idempotency-Key or the same If-Match. It takes effect at most once.";
+    NotReady SERVICE_UNAVAILABLE "not-ready" "This instance does not accept requests"
+        "Send requests to another instance, or wait.";
+    DamagedData INTERNAL_SERVER_ERROR "damaged-data" "Stored data is damaged"
+        "Galley shows no data that differs from what was stored. Report the request_id to the operator, who has to restore a backup; the log names the damaged row.";
+    Internal INTERNAL_SERVER_ERROR "internal" "Internal server error"
+        "Report the request_id to the operator. The log contains the cause.";
+}

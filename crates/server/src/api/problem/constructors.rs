@@ -1,0 +1,163 @@
+//! The problems that have more than a kind: their details and additional data.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use galley_domain::{
+    document::JsonError, id::TemplateId, rulebook::Category,
+    template::lifecycle::InvalidTransition, violation::Violations,
+};
+use galley_store::{Limit, StoreError};
+use jiff::Timestamp;
+
+use super::{Extra, Problem, ProblemKind};
+
+impl Problem {
+    /// Another template has the name. `existing` is that template if it belongs to the caller.
+    pub(crate) fn name_taken(existing: Option<TemplateId>) -> Self {
+        let extra = existing.map_or(Extra::None, Extra::Existing);
+        Self { extra, ..Self::of(ProblemKind::NameTaken) }
+    }
+
+    /// The template was created with `allow_category_change` false.
+    pub(crate) fn category_locked(category: Category) -> Self {
+        let category = category.as_str();
+        let detail = format!(
+            "The category is {category}, and `allow_category_change` is false. Omit `category`, or create another template."
+        );
+        Self::of(ProblemKind::CategoryLocked).detail(detail)
+    }
+
+    /// The other languages of the name have this category.
+    pub(crate) fn translation_category(category: Category) -> Self {
+        let category = category.as_str();
+        let detail = format!(
+            "The other languages of this name have the category {category}. Use the same category."
+        );
+        Self::of(ProblemKind::CategoryLocked).detail(detail)
+    }
+
+    /// The template is live with this category, which therefore cannot change.
+    pub(crate) fn live_category_locked(category: Category) -> Self {
+        let category = category.as_str();
+        let detail = format!(
+            "The template is live with the category {category}, and the category of a live template cannot change. Omit `category`, or create another template."
+        );
+        Self::of(ProblemKind::CategoryLocked).detail(detail)
+    }
+
+    /// The account has reached this limit.
+    pub(crate) fn limit_reached(limit: Limit) -> Self {
+        let detail = match limit {
+            Limit::CreationsPerHour => {
+                "The account has created the maximum number of templates per hour. Wait, or ask the operator to raise the limit."
+            }
+            Limit::Templates => {
+                "The account has the maximum number of templates. Delete one, or ask the operator to raise the limit."
+            }
+            Limit::EditsPerDay => {
+                "An approved template can be edited once in 24 hours. Try again later."
+            }
+            Limit::EditsPerMonth => {
+                "An approved template can be edited ten times in 30 days. Try again later."
+            }
+        };
+        let problem = Self::of(ProblemKind::LimitReached).detail(detail);
+        Self { extra: Extra::Limit(limit), ..problem }
+    }
+
+    /// The template has another revision than the request expects.
+    pub(crate) fn revision_outdated(revision: u64) -> Self {
+        Self { extra: Extra::Revision(revision), ..Self::of(ProblemKind::RevisionOutdated) }
+    }
+
+    /// The status of the template does not allow the action.
+    pub(crate) fn invalid_transition(trigger: &str, refusal: &InvalidTransition) -> Self {
+        let possible: Vec<&'static str> = refusal.possible.iter().map(|it| it.as_str()).collect();
+        let detail = format!(
+            "The template is {}, which does not allow `{trigger}`. Allowed actions: {}.",
+            refusal.status.as_str(),
+            possible.join(", ")
+        );
+        let problem = Self::of(ProblemKind::MoveNotPossible).detail(detail);
+        Self { extra: Extra::Possible(possible), ..problem }
+    }
+
+    /// Galley has deleted some of the requested events; `oldest` is the first that is stored.
+    pub(crate) fn events_expired(oldest: u64) -> Self {
+        let position = oldest.saturating_sub(1);
+        let detail = format!(
+            "The oldest stored event is {oldest}. Read the templates again, then follow the events with `after={position}`."
+        );
+        let problem = Self::of(ProblemKind::EventsForgotten).detail(detail);
+        Self { extra: Extra::Oldest(oldest), ..problem }
+    }
+
+    /// The previous rotation ends at `until`.
+    pub(crate) fn rotation_open(until: Timestamp) -> Self {
+        Self { extra: Extra::Until(until), ..Self::of(ProblemKind::RotationOpen) }
+    }
+
+    /// The file has only `length` bytes.
+    pub(crate) fn range_not_satisfiable(length: u64) -> Self {
+        Self { extra: Extra::Length(length), ..Self::of(ProblemKind::RangeNotThere) }
+    }
+
+    /// The document about an endpoint is invalid.
+    pub(crate) fn invalid_webhook(violations: Violations) -> Self {
+        Self::with_violations(ProblemKind::InvalidWebhook, violations)
+    }
+
+    /// The document of a decision is invalid.
+    pub(crate) fn invalid_decision(violations: Violations) -> Self {
+        Self::with_violations(ProblemKind::InvalidDecision, violations)
+    }
+
+    /// The values for rendering a template are invalid.
+    pub(crate) fn invalid_values(violations: Violations) -> Self {
+        Self::with_violations(ProblemKind::InvalidValues, violations)
+    }
+
+    fn with_violations(kind: ProblemKind, violations: Violations) -> Self {
+        let problem = Self::of(kind).detail(violations.to_string());
+        Self { extra: Extra::Violations(violations), ..problem }
+    }
+
+    /// The store fails, so this instance should receive no requests: 503, never 500.
+    pub(crate) fn not_ready(error: StoreError) -> Self {
+        let problem = Self::from(error);
+        match problem.kind.status() {
+            StatusCode::SERVICE_UNAVAILABLE => problem,
+            _ => Self { kind: ProblemKind::NotReady, ..problem },
+        }
+    }
+}
+
+impl From<Violations> for Problem {
+    fn from(violations: Violations) -> Self {
+        Self::with_violations(ProblemKind::InvalidTemplate, violations)
+    }
+}
+
+impl From<JsonError> for Problem {
+    fn from(error: JsonError) -> Self {
+        // The parser's message can contain text of the body, of any length.
+        let detail: String = error.to_string().chars().take(300).collect();
+        Self::of(ProblemKind::MalformedJson).detail(detail)
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let kind = match error {
+            // Not a failure, and logging each of them would not help under load.
+            StoreError::Busy => return Self::of(ProblemKind::Busy),
+            StoreError::Full(_) => ProblemKind::StorageFull,
+            StoreError::Unavailable(_) => ProblemKind::Unavailable,
+            StoreError::OutcomeUnknown(_) => ProblemKind::OutcomeUnknown,
+            StoreError::Damaged(_) => ProblemKind::DamagedData,
+            StoreError::Failed(_) => ProblemKind::Internal,
+        };
+        Self { cause: Some(Arc::new(error)), ..Self::of(kind) }
+    }
+}

@@ -1,0 +1,183 @@
+//! One service for all tests of this crate: a real store in a temporary directory, a clock that the
+//! test advances, and the real router without a socket.
+
+mod clock;
+pub(crate) mod description;
+mod response;
+pub(crate) mod setup;
+
+use std::{
+    io::Write,
+    sync::{Arc, Mutex},
+};
+
+use axum::{body::Body, http::Request, response::Response};
+use galley_domain::{
+    id::AccountId,
+    rulebook::{Rulebook, V1},
+    template::Review,
+};
+use galley_server::{
+    AccessLog, App, Clock, Galley, Limits, LogFormat, LogWriter, delivery::WebhookContext,
+};
+use galley_store::{
+    CreateAccountOutcome, CredentialKind, NewAccount, NewCredential, SqliteStore, Store,
+    sqlite::SqliteOptions,
+};
+
+pub(crate) use clock::TestClock;
+pub(crate) use response::{TestResponse, json_of};
+
+/// Puts a store between the service and the real store.
+type WrapStore = Box<dyn FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send>;
+
+/// What a test service consists of, apart from its accounts.
+pub(crate) struct ServiceBuilder {
+    limits: Limits,
+    clock: TestClock,
+    webhooks: WebhookContext,
+    public_url: &'static str,
+    wrap: WrapStore,
+}
+
+impl ServiceBuilder {
+    pub(crate) fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    pub(crate) fn clock(self, clock: TestClock) -> Self {
+        Self { clock, ..self }
+    }
+
+    pub(crate) fn webhooks(self, webhooks: WebhookContext) -> Self {
+        Self { webhooks, ..self }
+    }
+
+    /// The origin of absolute URLs.
+    pub(crate) fn public_url(self, public_url: &'static str) -> Self {
+        Self { public_url, ..self }
+    }
+
+    /// Puts a store between the service and the real store, for example one that fails.
+    pub(crate) fn store(
+        self,
+        wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send + 'static,
+    ) -> Self {
+        Self { wrap: Box::new(wrap), ..self }
+    }
+
+    /// Starts the service, without accounts.
+    pub(crate) fn start(self) -> TestService {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&dir.path().join("galley.db"), &SqliteOptions::default());
+        let store = (self.wrap)(Arc::new(store.unwrap()));
+        let clock = Arc::new(self.clock);
+        let app_clock: Arc<dyn Clock> = Arc::<TestClock>::clone(&clock);
+        let log = Log::default();
+        let writer =
+            LogWriter::start(LogFormat::Json, Arc::clone(&app_clock), Box::new(log.clone()));
+        let app = App::new(
+            Arc::clone(&store),
+            app_clock,
+            self.limits,
+            AccessLog::new(writer.unwrap(), true),
+            self.webhooks,
+            "test".to_owned(),
+            self.public_url,
+        );
+        TestService { store, clock, galley: Galley::new(app.clone()), app, log, _dir: dir }
+    }
+}
+
+/// A service with its store and its clock.
+pub(crate) struct TestService {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<TestClock>,
+    pub(crate) app: App,
+    galley: Galley,
+    log: Log,
+    _dir: tempfile::TempDir,
+}
+
+impl TestService {
+    /// A service with default limits, a clock that stands still, and no network.
+    pub(crate) fn builder() -> ServiceBuilder {
+        ServiceBuilder {
+            limits: Limits::default(),
+            clock: TestClock::default(),
+            webhooks: setup::webhooks(false),
+            public_url: "https://galley.test",
+            wrap: Box::new(|store| store),
+        }
+    }
+
+    /// Creates an account and returns its id.
+    pub(crate) async fn account(&self, account: TestAccount<'_>) -> AccountId {
+        let TestAccount { name, rulebook, review, phones, key, token } = account;
+        let secrets = [(CredentialKind::Key, key), (CredentialKind::Token, token)];
+        let secrets = secrets.into_iter().filter(|(_, secret)| !secret.is_empty());
+        let new = NewAccount {
+            name: name.to_owned(),
+            rulebook: rulebook.name,
+            review,
+            phones: phones.iter().map(|phone| (*phone).to_owned()).collect(),
+            credentials: secrets
+                .map(|(kind, secret)| NewCredential::unrestricted(kind, secret))
+                .collect(),
+            only_if_first: false,
+            at: self.clock.now(),
+        };
+        match self.store.create_account(new).await.unwrap() {
+            CreateAccountOutcome::Created(id, _) => id,
+            refused => panic!("{refused:?}"),
+        }
+    }
+
+    /// Sends a request and returns the response before its body is read.
+    pub(crate) async fn handle(&self, request: Request<Body>) -> Response {
+        self.galley.handle(request).await
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> TestResponse {
+        TestResponse::read(self.handle(request).await).await
+    }
+
+    /// Stops the service and returns its access log, which is buffered until then.
+    pub(crate) fn into_log(self) -> String {
+        let Self { galley, app, log, .. } = self;
+        drop((galley, app));
+        let text = log.0.lock().unwrap().clone();
+        String::from_utf8(text).unwrap()
+    }
+}
+
+/// An account of a test. An empty key or token is not created.
+pub(crate) struct TestAccount<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) rulebook: &'static Rulebook,
+    pub(crate) review: Review,
+    pub(crate) phones: &'a [&'a str],
+    pub(crate) key: &'a str,
+    pub(crate) token: &'a str,
+}
+
+impl<'a> TestAccount<'a> {
+    /// An account with the rulebook `v1`, automatic review, any phone number and no credentials.
+    pub(crate) fn named(name: &'a str) -> Self {
+        Self { name, rulebook: &V1, review: Review::Auto, phones: &[], key: "", token: "" }
+    }
+}
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

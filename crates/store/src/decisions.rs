@@ -1,0 +1,16 @@
+//! What both databases decide, as pure functions on loaded rows, and how these rows are decoded. A
+//! backend loads the rows, calls the decision, and writes its result.
+
+pub(crate) mod accounts;
+pub(crate) mod changes;
+mod clock_guard;
+pub(crate) mod create;
+pub(crate) mod credentials;
+pub(crate) mod deliveries;
+pub(crate) mod endpoint_health;
+pub(crate) mod events;
+pub(crate) mod limits;
+pub(crate) mod uploads;
+pub(crate) mod upsert;
+pub(crate) mod versions;
+pub(crate) mod webhooks;

@@ -1,0 +1,127 @@
+//! Accounts: whether a new one conflicts with those that exist, and how their rows are decoded.
+
+use galley_domain::{id::AccountId, template::Review};
+
+use crate::{
+    Account, AccountLimits, AddCredentialOutcome, AddPhoneOutcome, CreateAccountOutcome,
+    NewAccount, StoreError, stored_row::StoredRow,
+};
+
+/// The columns that [`account`] reads.
+pub(crate) const COLUMNS: &str = "id, name, rulebook, review, takes_any_phone, created_at, \
+     disabled_at, template_limit";
+
+/// What the store already has of a new account.
+#[derive(Default)]
+pub(crate) struct ExistingAccounts {
+    pub(crate) has_accounts: bool,
+    pub(crate) has_name: bool,
+    /// Those of the new account's phone numbers that an account owns.
+    pub(crate) phones: Vec<String>,
+    /// For each of the new account's credentials, whether one with the same secret exists.
+    pub(crate) secrets: Vec<bool>,
+}
+
+/// Why an account cannot be created, if it cannot.
+pub(crate) fn refusal(
+    new: &NewAccount,
+    existing: &ExistingAccounts,
+) -> Option<CreateAccountOutcome> {
+    if new.only_if_first && existing.has_accounts {
+        return Some(CreateAccountOutcome::NotFirst);
+    }
+    if existing.has_name {
+        return Some(CreateAccountOutcome::NameTaken);
+    }
+    if let Some(taken) = new.phones.iter().find(|phone| existing.phones.contains(phone)) {
+        return Some(CreateAccountOutcome::PhoneTaken(taken.clone()));
+    }
+    let is_taken = |index: usize| {
+        let (new, earlier) = (&new.credentials[index], &new.credentials[..index]);
+        existing.secrets.get(index).copied().unwrap_or(false)
+            || earlier.iter().any(|other| other.kind == new.kind && other.hash == new.hash)
+    };
+    let taken = (0..new.credentials.len()).find(|index| is_taken(*index))?;
+    Some(CreateAccountOutcome::SecretTaken(new.credentials[taken].kind))
+}
+
+/// The outcome once an account that was not refused has its credentials.
+pub(crate) fn created(id: AccountId, added: &[AddCredentialOutcome]) -> CreateAccountOutcome {
+    let credential = |added: &AddCredentialOutcome| match added {
+        AddCredentialOutcome::Added(id) => *id,
+        refused => unreachable!("checked before the first write: {refused:?}"),
+    };
+    CreateAccountOutcome::Created(id, added.iter().map(credential).collect())
+}
+
+/// The outcome of adding a phone number that has an owner.
+pub(crate) fn owned_phone(owner: AccountId, account: AccountId) -> AddPhoneOutcome {
+    if owner == account { AddPhoneOutcome::AlreadyOwned } else { AddPhoneOutcome::OwnedByOther }
+}
+
+/// The account in a row. The databases store the limits in columns of different types.
+pub(crate) fn account(
+    row: &impl StoredRow,
+    limits: Option<AccountLimits>,
+) -> Result<Account, StoreError> {
+    Ok(Account {
+        id: row.account_id("id")?,
+        name: row.value("name")?,
+        rulebook: row.value("rulebook")?,
+        review: row.parsed("review", Review::parse)?,
+        takes_any_phone: row.value("takes_any_phone")?,
+        created_at: row.timestamp("created_at")?,
+        disabled_at: row.optional_timestamp("disabled_at")?,
+        limits,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::{CredentialKind, NewCredential};
+
+    fn new(secrets: &[(CredentialKind, &str)]) -> NewAccount {
+        let credential =
+            |(kind, secret): &(CredentialKind, &str)| NewCredential::unrestricted(*kind, secret);
+        NewAccount {
+            name: "one".to_owned(),
+            rulebook: "v1",
+            review: Review::Auto,
+            phones: vec!["1".to_owned(), "2".to_owned()],
+            credentials: secrets.iter().map(credential).collect(),
+            only_if_first: false,
+            at: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    #[test]
+    fn an_account_is_refused_by_the_first_conflict() {
+        let account = new(&[(CredentialKind::Key, "a"), (CredentialKind::Token, "b")]);
+        let first = NewAccount { only_if_first: true, ..account.clone() };
+        let mut existing = ExistingAccounts::default();
+        assert_eq!(refusal(&first, &existing), None);
+        existing.secrets = vec![false, true];
+        let refused = refusal(&account, &existing);
+        assert_eq!(refused, Some(CreateAccountOutcome::SecretTaken(CredentialKind::Token)));
+        existing.phones = vec!["2".to_owned()];
+        let refused = refusal(&account, &existing);
+        assert_eq!(refused, Some(CreateAccountOutcome::PhoneTaken("2".to_owned())));
+        existing.has_name = true;
+        assert_eq!(refusal(&account, &existing), Some(CreateAccountOutcome::NameTaken));
+        existing.has_accounts = true;
+        assert_eq!(refusal(&account, &existing), Some(CreateAccountOutcome::NameTaken));
+        assert_eq!(refusal(&first, &existing), Some(CreateAccountOutcome::NotFirst));
+    }
+
+    #[test]
+    fn two_credentials_of_a_kind_need_different_secrets() {
+        let existing = ExistingAccounts::default();
+        let (key, token) = (CredentialKind::Key, CredentialKind::Token);
+        assert_eq!(refusal(&new(&[(key, "a"), (token, "a")]), &existing), None);
+        let refused = refusal(&new(&[(key, "a"), (key, "a")]), &existing);
+        assert_eq!(refused, Some(CreateAccountOutcome::SecretTaken(key)));
+    }
+}

@@ -1,0 +1,96 @@
+//! What an edit, a review or a deletion does to a template: a refusal, or the next state with the
+//! category, the revision and the events.
+
+mod deletions;
+mod edit;
+#[cfg(test)]
+mod tests;
+
+use std::iter;
+
+use galley_domain::{
+    rulebook::Category,
+    template::lifecycle::{EventType, State, Trigger},
+};
+
+pub(crate) use self::{
+    deletions::{Initiator, deleted, plan_deletions},
+    edit::{PlannedEdit, Siblings, plan_edit},
+};
+use super::events::NewEvent;
+use crate::{ChangeOutcome, StoredTemplate, TemplateChange};
+
+/// A change that the state of the template allows.
+pub(crate) struct Planned {
+    /// The template before the change.
+    pub(crate) before: StoredTemplate,
+    /// Its state after the change.
+    pub(crate) next: State,
+    /// Its category after the change.
+    pub(crate) category: Category,
+    event: EventType,
+}
+
+/// Plans a change of the stored template, or refuses it.
+pub(crate) fn plan(
+    change: &TemplateChange,
+    trigger: Trigger,
+    stored: Option<StoredTemplate>,
+) -> Result<Planned, ChangeOutcome> {
+    let before = stored.ok_or(ChangeOutcome::NoTemplate)?;
+    if let Some(expected) = &change.expected
+        && !expected.contains(&before.revision)
+    {
+        return Err(ChangeOutcome::RevisionMismatch(before.revision));
+    }
+    let applied = before.state.apply(trigger, change.review);
+    let (next, event) = applied.map_err(ChangeOutcome::InvalidTransition)?;
+    let category = before.template.category();
+    Ok(Planned { before, next, category, event })
+}
+
+impl Planned {
+    /// The category before the change, if the change replaces it.
+    pub(crate) fn previous_category(&self) -> Option<Category> {
+        Some(self.before.template.category()).filter(|before| *before != self.category)
+    }
+
+    /// Whether the change is a reviewer's decision on the newest version, which stores its reason.
+    pub(crate) fn is_decision(&self) -> bool {
+        matches!(self.event, EventType::Approved | EventType::Rejected)
+    }
+
+    /// The revision after the change: each event increments it.
+    pub(crate) fn revision(&self) -> u64 {
+        self.before.revision + self.event_types().count() as u64
+    }
+
+    /// The events of the change, in order.
+    pub(crate) fn events<'r>(
+        &self,
+        change: &TemplateChange,
+        reason: Option<&'r str>,
+    ) -> impl Iterator<Item = NewEvent<'r>> {
+        self.event_types().map(move |kind| NewEvent {
+            account: change.account,
+            kind,
+            template: change.id,
+            version: self.next.version,
+            at: change.at,
+            actor: change.actor,
+            category: self.category,
+            status: self.next.status(),
+            reason,
+        })
+    }
+
+    fn event_types(&self) -> impl Iterator<Item = EventType> + use<> {
+        let category_changed = self.previous_category().map(|_| EventType::CategoryChanged);
+        iter::once(self.event).chain(category_changed)
+    }
+}
+
+/// The outcome of a change, from the template that was read after it.
+pub(crate) fn done(changed: Option<StoredTemplate>) -> ChangeOutcome {
+    changed.map_or(ChangeOutcome::NoTemplate, |changed| ChangeOutcome::Done(Box::new(changed)))
+}

@@ -1,0 +1,286 @@
+//! Deliveries: which events an endpoint gets and when, what a lease waits for, what an attempt
+//! changes, and what a replay delivers again.
+
+use std::collections::HashSet;
+
+use galley_domain::{
+    id::{TemplateId, WebhookId},
+    template::{Status, lifecycle::EventType},
+    webhook::{
+        Format,
+        delivery::{DOWN_AFTER_FAILURES, DeliveryStatus, DisableReason, RetryDecision},
+    },
+};
+use jiff::Timestamp;
+
+use super::endpoint_health::{EndpointHealth, HealthTransition};
+use crate::{
+    Attempt, Delivery, DeliveryLease, DueWebhooks, Event, EventSubject, RecordAttemptOutcome,
+    ReplayOutcome, StoreError, Webhook, encoding::later, stored_row::StoredRow,
+};
+
+/// Maximum number of events that one fan-out reads, for an endpoint that subscribes to few.
+pub(crate) const MAX_FAN_OUT_EVENTS: u32 = 2_048;
+
+/// Maximum number of deliveries that one fan-out creates.
+pub(crate) const MAX_FAN_OUT_DELIVERIES: usize = 256;
+
+/// The failure count from which an endpoint is probed, as both databases store it.
+pub(crate) const PROBED_FROM: i32 = DOWN_AFTER_FAILURES.cast_signed();
+
+/// When an endpoint has work.
+pub(crate) struct EndpointWork {
+    pub(crate) id: WebhookId,
+    /// Whether events come after its cursor.
+    pub(crate) is_behind: bool,
+    /// Now, if a due delivery is not leased; if all are, the end of the first lease.
+    pub(crate) lease_at: Option<Timestamp>,
+    /// When the next delivery becomes due.
+    pub(crate) due_at: Option<Timestamp>,
+    pub(crate) resting_until: Option<Timestamp>,
+}
+
+impl EndpointWork {
+    pub(crate) fn from_row(row: &impl StoredRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.webhook_id("id")?,
+            is_behind: row.value("behind")?,
+            lease_at: row.optional_timestamp("ripe")?,
+            due_at: row.optional_timestamp("later")?,
+            resting_until: row.optional_timestamp("resting_until")?,
+        })
+    }
+}
+
+impl DueWebhooks {
+    /// Adds an endpoint that is enabled.
+    pub(crate) fn add(&mut self, work: &EndpointWork, now: Timestamp) {
+        let times = [work.is_behind.then_some(now), work.lease_at, work.due_at];
+        let Some(first) = times.into_iter().flatten().min() else { return };
+        let first = first.max(work.resting_until.unwrap_or(first));
+        if first <= now {
+            self.now.push(work.id);
+        } else {
+            self.next_at = Some(self.next_at.map_or(first, |next| next.min(first)));
+        }
+    }
+}
+
+/// Why nothing of an endpoint is leased now: it or its account is disabled, it rests, or it is down
+/// and another delivery probes it. Only one delivery probes at a time: further ones would fail in
+/// the same way.
+pub(crate) fn refuse_lease(
+    webhook: &Webhook,
+    is_account_disabled: bool,
+    probed_until: Option<Timestamp>,
+    now: Timestamp,
+) -> Option<DeliveryLease> {
+    if webhook.disabled.is_some() || is_account_disabled {
+        return Some(DeliveryLease::NothingDue(None));
+    }
+    let until = webhook.resting_until.filter(|until| *until > now).or(probed_until);
+    until.map(|until| DeliveryLease::NothingDue(Some(until)))
+}
+
+/// An event beyond an endpoint's cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PendingEvent {
+    pub(crate) seq: u64,
+    pub(crate) kind: EventType,
+    /// The template's id; 0 for an event that is not about a template.
+    pub(crate) template: u64,
+    pub(crate) status: Option<Status>,
+    /// Whether the endpoint has an undelivered event of the template.
+    pub(crate) is_blocked: bool,
+}
+
+impl PendingEvent {
+    pub(crate) fn from_row(row: &impl StoredRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            seq: row.number("seq")?,
+            kind: row.parsed("type", EventType::parse)?,
+            template: row.number("template_id")?,
+            // Empty for an event that is not about a template.
+            status: row.status("status").ok(),
+            is_blocked: row.value("is_blocked")?,
+        })
+    }
+}
+
+/// A delivery to create. Of one template's deliveries only the first is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NewDelivery {
+    pub(crate) seq: u64,
+    pub(crate) template: u64,
+    pub(crate) due_at: Option<Timestamp>,
+}
+
+/// Turns the events after an endpoint's cursor into deliveries.
+pub(crate) struct FanOut<'a> {
+    webhook: &'a Webhook,
+    now: Timestamp,
+    cursor: u64,
+    events: u32,
+    templates: HashSet<u64>,
+    pub(crate) deliveries: Vec<NewDelivery>,
+}
+
+impl<'a> FanOut<'a> {
+    pub(crate) fn new(webhook: &'a Webhook, now: Timestamp) -> Self {
+        Self {
+            webhook,
+            now,
+            cursor: webhook.cursor,
+            events: 0,
+            templates: HashSet::new(),
+            deliveries: Vec::new(),
+        }
+    }
+
+    /// Whether no further event is added.
+    pub(crate) fn is_full(&self) -> bool {
+        self.events >= MAX_FAN_OUT_EVENTS || self.deliveries.len() >= MAX_FAN_OUT_DELIVERIES
+    }
+
+    /// Adds the next event.
+    pub(crate) fn add(&mut self, event: PendingEvent) {
+        self.events += 1;
+        self.cursor = event.seq;
+        let types = &self.webhook.events;
+        let is_subscribed = types.is_empty() || types.contains(&event.kind);
+        if !is_subscribed || !self.webhook.format.includes(event.kind, event.status) {
+            return;
+        }
+        let is_due = self.templates.insert(event.template) && !event.is_blocked;
+        let due_at = is_due.then_some(self.now);
+        self.deliveries.push(NewDelivery { seq: event.seq, template: event.template, due_at });
+    }
+
+    /// The event of the first due delivery.
+    pub(crate) fn first_due(&self) -> Option<u64> {
+        self.deliveries.iter().find(|it| it.due_at.is_some()).map(|it| it.seq)
+    }
+
+    /// The endpoint's new cursor. `newest` is the account's newest event.
+    pub(crate) fn cursor(&self, newest: u64) -> u64 {
+        if self.is_full() { self.cursor } else { self.cursor.max(newest) }
+    }
+}
+
+/// Whether the payload includes the version that the event created.
+pub(crate) fn includes_version(format: Format, kind: EventType) -> bool {
+    format == Format::Whatsapp && matches!(kind, EventType::Edited | EventType::CategoryChanged)
+}
+
+/// The version that the payload of an event includes.
+pub(crate) fn included_version(format: Format, event: &Event) -> Option<(TemplateId, u64)> {
+    match event.subject {
+        EventSubject::Template { id, version, .. } if includes_version(format, event.kind) => {
+            Some((id, version))
+        }
+        EventSubject::Template { .. } | EventSubject::Webhook { .. } => None,
+    }
+}
+
+/// The delivery in a row.
+pub(crate) fn delivery(row: &impl StoredRow) -> Result<Delivery, StoreError> {
+    Ok(Delivery {
+        seq: row.number("seq")?,
+        kind: row.parsed("type", EventType::parse)?,
+        template: TemplateId::new(row.number("template_id")?),
+        status: row.parsed("status", DeliveryStatus::parse)?,
+        attempts: attempt_count(row)?,
+        attempted_at: row.optional_timestamp("attempted_at")?,
+        due_at: row.optional_timestamp("due_at")?,
+        response_status: row.optional("answer", |status: i32| u16::try_from(status).ok())?,
+        failure: row.value("failure")?,
+    })
+}
+
+/// The number of attempts in a row of a delivery.
+pub(crate) fn attempt_count(row: &impl StoredRow) -> Result<u32, StoreError> {
+    row.decoded("attempts", |count: i32| u32::try_from(count).ok())
+}
+
+/// What an attempt changes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct AttemptResult {
+    pub(crate) status: DeliveryStatus,
+    pub(crate) due_at: Option<Timestamp>,
+    pub(crate) endpoint: EndpointUpdate,
+}
+
+/// What an attempt changes about its endpoint.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum EndpointUpdate {
+    Unchanged,
+    /// This is its new health.
+    Health(EndpointHealth),
+    /// It is disabled, with an event.
+    Disable(DisableReason),
+}
+
+impl AttemptResult {
+    /// Decides what an attempt changes about its delivery and its endpoint.
+    pub(crate) fn of(attempt: &Attempt, webhook: &Webhook, health: EndpointHealth) -> Self {
+        let (status, due_at) = match attempt.decision {
+            RetryDecision::Delivered => (DeliveryStatus::Delivered, None),
+            RetryDecision::RetryAfter(delay) => {
+                (DeliveryStatus::Waiting, Some(later(attempt.at, delay)))
+            }
+            RetryDecision::Failed => (DeliveryStatus::Failed, None),
+        };
+        // Ignore results from a previous URL.
+        let transition = if webhook.url == attempt.url {
+            health.after(attempt.outcome, attempt.at)
+        } else {
+            HealthTransition::Unchanged
+        };
+        let endpoint = match transition {
+            HealthTransition::Changed(health) => EndpointUpdate::Health(health),
+            HealthTransition::Disabled(reason) if webhook.disabled.is_none() => {
+                EndpointUpdate::Disable(reason)
+            }
+            HealthTransition::Unchanged | HealthTransition::Disabled(_) => {
+                EndpointUpdate::Unchanged
+            }
+        };
+        Self { status, due_at, endpoint }
+    }
+
+    /// Whether the template's next delivery becomes due.
+    pub(crate) fn is_final(&self) -> bool {
+        self.status != DeliveryStatus::Waiting
+    }
+
+    pub(crate) fn outcome(&self) -> RecordAttemptOutcome {
+        match self.endpoint {
+            EndpointUpdate::Disable(reason) => RecordAttemptOutcome::Disabled(reason),
+            EndpointUpdate::Unchanged | EndpointUpdate::Health(_) => RecordAttemptOutcome::Recorded,
+        }
+    }
+}
+
+/// The template whose queue a replayed event joins, 0 for none; `None` if the endpoint's format
+/// excludes the event.
+pub(crate) fn replayed_template(webhook: &Webhook, event: &Event) -> Option<u64> {
+    let (template, status) = match event.subject {
+        EventSubject::Template { id, status, .. } => (id.get(), Some(status)),
+        EventSubject::Webhook { .. } => (0, None),
+    };
+    webhook.format.includes(event.kind, status).then_some(template)
+}
+
+/// Why an event that is not stored cannot be replayed. `oldest` is the oldest stored event.
+pub(crate) fn refuse_replay(seq: u64, oldest: u64) -> ReplayOutcome {
+    if (1..oldest).contains(&seq) { ReplayOutcome::Expired(oldest) } else { ReplayOutcome::NoEvent }
+}
+
+/// The cursor that delivers the events from `first` again, and how many events come after it.
+pub(crate) fn rewind(webhook: &Webhook, first: u64, newest: u64) -> (u64, u64) {
+    let cursor = webhook.cursor.min(first.saturating_sub(1));
+    (cursor, newest.saturating_sub(cursor))
+}
+
+#[cfg(test)]
+mod tests;

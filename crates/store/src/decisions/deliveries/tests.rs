@@ -1,0 +1,146 @@
+//! Tests of the decisions about deliveries.
+
+use std::time::Duration;
+
+use galley_domain::{id::AccountId, webhook::delivery::DeliveryOutcome};
+
+use super::*;
+use crate::StoredSecret;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_790_000_000 + seconds).unwrap()
+}
+
+fn webhook() -> Webhook {
+    Webhook {
+        id: WebhookId::new(7).unwrap(),
+        account: AccountId::new(1).unwrap(),
+        url: "https://example.com/hook".to_owned(),
+        events: Vec::new(),
+        format: Format::Galley,
+        subscribed: false,
+        secret: StoredSecret(vec![1]),
+        former_secret: None,
+        cursor: 10,
+        behind: 0,
+        failing_since: None,
+        resting_until: None,
+        disabled: None,
+        created_at: at(-100),
+        updated_at: at(-100),
+    }
+}
+
+fn event(seq: u64, template: u64) -> PendingEvent {
+    let status = Some(Status::Approved);
+    PendingEvent { seq, kind: EventType::Created, template, status, is_blocked: false }
+}
+
+fn attempt(outcome: DeliveryOutcome, decision: RetryDecision) -> Attempt {
+    Attempt {
+        webhook: webhook().id,
+        seq: 11,
+        lease_until: at(20),
+        url: webhook().url,
+        at: at(0),
+        outcome,
+        response_status: None,
+        failure: None,
+        decision,
+    }
+}
+
+#[test]
+fn only_the_first_unblocked_delivery_of_a_template_is_due() {
+    let webhook = webhook();
+    let mut fan_out = FanOut::new(&webhook, at(0));
+    for event in [
+        PendingEvent { is_blocked: true, ..event(11, 1) },
+        event(12, 2),
+        event(13, 2),
+        event(14, 3),
+    ] {
+        fan_out.add(event);
+    }
+    let due: Vec<_> = fan_out.deliveries.iter().map(|it| (it.seq, it.due_at)).collect();
+    assert_eq!(due, [(11, None), (12, Some(at(0))), (13, None), (14, Some(at(0)))]);
+    assert_eq!(fan_out.first_due(), Some(12));
+    assert_eq!(fan_out.cursor(20), 20, "no event is left");
+    assert_eq!(fan_out.cursor(13), 14, "an event is newer than the account's row");
+}
+
+#[test]
+fn a_fan_out_stops_after_many_deliveries_or_many_events() {
+    let all = webhook();
+    let mut fan_out = FanOut::new(&all, at(0));
+    let mut next = 11;
+    while !fan_out.is_full() {
+        fan_out.add(event(next, next));
+        next += 1;
+    }
+    assert_eq!(fan_out.deliveries.len(), MAX_FAN_OUT_DELIVERIES);
+    assert_eq!(fan_out.cursor(9_999), next - 1);
+    let paused_only = Webhook { events: vec![EventType::Paused], ..webhook() };
+    let mut fan_out = FanOut::new(&paused_only, at(0));
+    let mut read = 0;
+    while !fan_out.is_full() {
+        read += 1;
+        fan_out.add(event(10 + read, read));
+    }
+    assert_eq!(read, u64::from(MAX_FAN_OUT_EVENTS));
+    assert_eq!((fan_out.deliveries.len(), fan_out.cursor(9_999)), (0, 10 + read));
+}
+
+#[test]
+fn a_lease_waits_for_a_pause_and_for_the_probe_of_an_endpoint_that_is_down() {
+    let nothing_until = |until| Some(DeliveryLease::NothingDue(until));
+    let disabled = Webhook {
+        disabled: Some((at(0), DisableReason::Gone)),
+        resting_until: Some(at(9)),
+        ..webhook()
+    };
+    assert_eq!(refuse_lease(&disabled, false, None, at(0)), nothing_until(None));
+    assert_eq!(refuse_lease(&webhook(), true, None, at(0)), nothing_until(None));
+    let resting = Webhook { resting_until: Some(at(9)), ..webhook() };
+    assert_eq!(refuse_lease(&resting, false, Some(at(5)), at(8)), nothing_until(Some(at(9))));
+    assert_eq!(refuse_lease(&resting, false, Some(at(12)), at(9)), nothing_until(Some(at(12))));
+    assert_eq!(refuse_lease(&resting, false, None, at(9)), None);
+}
+
+#[test]
+fn an_attempt_decides_about_its_delivery_and_its_endpoint() {
+    let healthy = EndpointHealth::default();
+    let delivered = attempt(DeliveryOutcome::Accepted, RetryDecision::Delivered);
+    let result = AttemptResult::of(&delivered, &webhook(), healthy);
+    assert_eq!((result.status, result.due_at), (DeliveryStatus::Delivered, None));
+    assert!(result.is_final());
+    assert_eq!(result.endpoint, EndpointUpdate::Unchanged);
+    let again = RetryDecision::RetryAfter(Duration::from_secs(5));
+    let result =
+        AttemptResult::of(&attempt(DeliveryOutcome::NoResponse, again), &webhook(), healthy);
+    assert_eq!((result.status, result.due_at), (DeliveryStatus::Waiting, Some(at(5))));
+    assert!(!result.is_final() && matches!(result.endpoint, EndpointUpdate::Health(_)));
+    assert_eq!(result.outcome(), RecordAttemptOutcome::Recorded);
+}
+
+#[test]
+fn an_endpoint_is_disabled_once_and_only_for_results_from_its_url() {
+    let gone = attempt(DeliveryOutcome::Gone, RetryDecision::Failed);
+    let outcome =
+        |webhook: &Webhook| AttemptResult::of(&gone, webhook, EndpointHealth::default()).outcome();
+    assert_eq!(outcome(&webhook()), RecordAttemptOutcome::Disabled(DisableReason::Gone));
+    let disabled = Some((at(-5), DisableReason::SwitchedOff));
+    assert_eq!(outcome(&Webhook { disabled, ..webhook() }), RecordAttemptOutcome::Recorded);
+    let moved = Webhook { url: "https://example.com/new".to_owned(), ..webhook() };
+    assert_eq!(outcome(&moved), RecordAttemptOutcome::Recorded);
+}
+
+#[test]
+fn a_replay_moves_the_cursor_back_but_never_ahead() {
+    assert_eq!(rewind(&webhook(), 4, 12), (3, 9));
+    assert_eq!(rewind(&webhook(), 12, 12), (10, 2));
+    assert_eq!(refuse_replay(4, 5), ReplayOutcome::Expired(5));
+    for unknown in [0, 5, 6] {
+        assert_eq!(refuse_replay(unknown, 5), ReplayOutcome::NoEvent);
+    }
+}

@@ -1,0 +1,101 @@
+//! The event feed: what a cursor can still read, and how an event's row is decoded.
+
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    rulebook::Category,
+    template::{Status, lifecycle::EventType},
+};
+use jiff::Timestamp;
+
+use crate::{Actor, Event, EventSubject, Feed, StoreError, stored_row::StoredRow};
+
+/// A template event to append. Its sequence number is assigned then.
+pub(crate) struct NewEvent<'a> {
+    pub(crate) account: AccountId,
+    pub(crate) kind: EventType,
+    pub(crate) template: TemplateId,
+    pub(crate) version: u64,
+    pub(crate) at: Timestamp,
+    pub(crate) actor: Actor,
+    pub(crate) category: Category,
+    pub(crate) status: Status,
+    pub(crate) reason: Option<&'a str>,
+}
+
+/// Decides what a reader with a cursor gets. `events` are the stored events after the cursor, and
+/// `newest` is the account's newest sequence number, from the same snapshot. Sequence numbers have
+/// no gaps, so the first event must follow the cursor; otherwise, events between them have expired.
+pub(crate) fn feed(after: Option<u64>, events: Vec<Event>, newest: u64) -> Feed {
+    let Some(after) = after else { return Feed::Events(events) };
+    let next = events.first().map_or(newest + 1, |first| first.seq);
+    match after.saturating_add(1) {
+        expected if expected < next => Feed::Expired(next),
+        expected if expected > next => Feed::CursorAhead(next - 1),
+        _ => Feed::Events(events),
+    }
+}
+
+/// The event in a row.
+pub(crate) fn event(row: &impl StoredRow) -> Result<Event, StoreError> {
+    let kind = row.parsed("type", EventType::parse)?;
+    Ok(Event {
+        seq: row.number("seq")?,
+        kind,
+        subject: subject(kind, row)?,
+        at: row.timestamp("at")?,
+        actor: row.actor("actor")?,
+        reason: row.value("reason")?,
+    })
+}
+
+/// The endpoint that the service disabled, or else a template.
+fn subject(kind: EventType, row: &impl StoredRow) -> Result<EventSubject, StoreError> {
+    Ok(if kind == EventType::WebhookDisabled {
+        EventSubject::Webhook { id: row.webhook_id("webhook_id")?, origin: row.value("origin")? }
+    } else {
+        EventSubject::Template {
+            id: row.template_id("template_id")?,
+            version: row.number("version")?,
+            name: row.value("name")?,
+            language: row.value("language")?,
+            category: row.category("category")?,
+            status: row.status("status")?,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(seqs: std::ops::RangeInclusive<u64>) -> Vec<Event> {
+        let event = |seq| Event {
+            seq,
+            kind: EventType::WebhookDisabled,
+            subject: EventSubject::Webhook {
+                id: galley_domain::id::WebhookId::new(1).unwrap(),
+                origin: String::new(),
+            },
+            at: Timestamp::UNIX_EPOCH,
+            actor: Actor::Service,
+            reason: None,
+        };
+        seqs.map(event).collect()
+    }
+
+    #[test]
+    fn a_cursor_reads_on_only_where_no_event_is_missing() {
+        assert_eq!(feed(Some(4), events(5..=6), 6), Feed::Events(events(5..=6)));
+        assert_eq!(feed(Some(6), Vec::new(), 6), Feed::Events(Vec::new()));
+        assert_eq!(feed(Some(0), Vec::new(), 0), Feed::Events(Vec::new()));
+        assert_eq!(feed(Some(2), events(5..=6), 6), Feed::Expired(5));
+        assert_eq!(feed(Some(2), Vec::new(), 6), Feed::Expired(7), "all events have expired");
+        assert_eq!(feed(Some(7), Vec::new(), 6), Feed::CursorAhead(6));
+        assert_eq!(feed(Some(u64::MAX), Vec::new(), 6), Feed::CursorAhead(6));
+    }
+
+    #[test]
+    fn a_reader_without_a_cursor_begins_at_the_oldest_stored_event() {
+        assert_eq!(feed(None, events(5..=6), 6), Feed::Events(events(5..=6)));
+    }
+}

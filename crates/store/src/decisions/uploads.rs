@@ -1,0 +1,258 @@
+//! Uploads and the files that result from them: whether one may begin, what an append writes, and
+//! when a file expires.
+
+use std::borrow::Cow;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    AppendOutcome, BeginUploadOutcome, MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, Media, NewUpload,
+    StoreError, UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, Upload,
+    encoding::{millis, quota_bytes},
+    media_type,
+    stored_row::StoredRow,
+};
+
+/// A stored chunk shorter than this is extended by the next append, so that an upload in many small
+/// appends still has few chunks.
+const MIN_CHUNK_BYTES: usize = 16 * 1_024;
+
+/// How much longer an unused file is stored than templates may reference it: a create that has just
+/// checked the file may still be about to commit.
+const DELETION_GRACE: SignedDuration = SignedDuration::from_hours(1);
+
+/// How many bytes of its account's quota a file uses before and after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct QuotaChange {
+    pub(crate) before: u64,
+    pub(crate) after: u64,
+}
+
+impl QuotaChange {
+    /// The change of a file from one number of bytes to another; `None` if there is no file.
+    pub(crate) fn new(file_name: &str, before: Option<u64>, after: Option<u64>) -> Self {
+        let used = |bytes: Option<u64>| bytes.map_or(0, |bytes| quota_bytes(bytes, file_name));
+        Self { before: used(before), after: used(after) }
+    }
+}
+
+/// Decides whether an upload may begin, and what it uses of the quota then. `unfinished` is the
+/// number of the account's unfinished uploads, and `used` how many bytes its files use.
+pub(crate) fn begin(
+    new: &NewUpload,
+    unfinished: u64,
+    used: u64,
+) -> Result<QuotaChange, BeginUploadOutcome> {
+    if !(1..=MAX_UPLOAD_BYTES).contains(&new.length) {
+        return Err(BeginUploadOutcome::InvalidLength);
+    }
+    if unfinished >= u64::from(MAX_OPEN_UPLOADS) {
+        return Err(BeginUploadOutcome::TooMany);
+    }
+    let complete = QuotaChange::new(&new.file_name, None, Some(new.length));
+    if used.saturating_add(complete.after) > new.quota {
+        return Err(BeginUploadOutcome::QuotaExceeded(used));
+    }
+    Ok(QuotaChange::new(&new.file_name, None, Some(0)))
+}
+
+/// The row of an upload.
+pub(crate) struct StoredUpload {
+    /// Its chunks refer to this number.
+    pub(crate) number: i64,
+    /// The handle of the file, which its sender learns when it is complete.
+    handle: String,
+    upload: Upload,
+}
+
+impl StoredUpload {
+    /// Selects what [`read`](Self::read) needs.
+    pub(crate) const SELECT: &str = "SELECT number, file_name, file_type, length, received, \
+         handle, sniffed, created_at FROM upload";
+
+    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
+        let upload = Upload {
+            file_name: row.value("file_name")?,
+            file_type: row.value("file_type")?,
+            length: row.number("length")?,
+            received: row.number("received")?,
+            handle: None,
+            sniffed: row.value("sniffed")?,
+            created_at: row.timestamp("created_at")?,
+        };
+        Ok(Self { number: row.value("number")?, handle: row.value("handle")?, upload })
+    }
+
+    /// The upload as its sender sees it.
+    pub(crate) fn into_upload(self) -> Upload {
+        let Self { handle, upload, .. } = self;
+        let is_complete = upload.received == upload.length;
+        Upload { handle: is_complete.then_some(handle), ..upload }
+    }
+
+    fn complete(&self, sniffed: Option<String>) -> AppendOutcome {
+        AppendOutcome::Complete { handle: self.handle.clone(), sniffed }
+    }
+}
+
+/// The part of an append that one transaction writes.
+#[derive(Clone)]
+pub(crate) struct Part<'b> {
+    pub(crate) offset: u64,
+    pub(crate) bytes: Cow<'b, [u8]>,
+    /// Number of bytes that follow in the same append.
+    pub(crate) remaining: u64,
+    /// Maximum number of bytes for all files of the account.
+    pub(crate) quota: u64,
+}
+
+impl Part<'_> {
+    pub(crate) fn into_owned(self) -> Part<'static> {
+        Part { bytes: Cow::Owned(self.bytes.into_owned()), ..self }
+    }
+}
+
+/// Splits an append into parts; there is at least one, which may be empty.
+pub(crate) fn parts(offset: u64, bytes: &[u8], quota: u64) -> impl Iterator<Item = Part<'_>> {
+    let starts = (0..bytes.len().max(1)).step_by(UPLOAD_CHUNK_BYTES);
+    starts.map(move |start| {
+        let rest = &bytes[start..];
+        let (current, remaining) = rest.split_at(rest.len().min(UPLOAD_CHUNK_BYTES));
+        Part {
+            offset: offset.saturating_add(start as u64),
+            bytes: Cow::Borrowed(current),
+            remaining: remaining.len() as u64,
+            quota,
+        }
+    })
+}
+
+/// What an append of one part writes.
+#[derive(Clone, Copy)]
+pub(crate) struct AppendPlan {
+    /// How many bytes have been received afterwards.
+    pub(crate) received: u64,
+    pub(crate) is_complete: bool,
+    /// The media type that the first bytes of the complete file indicate, if any.
+    pub(crate) sniffed: Option<&'static str>,
+    pub(crate) quota: QuotaChange,
+}
+
+impl AppendPlan {
+    /// Decides what a part writes, or returns the outcome if it writes nothing. `used` is how many
+    /// bytes of the quota the account's files use.
+    pub(crate) fn new(
+        stored: &StoredUpload,
+        part: &Part<'_>,
+        used: u64,
+    ) -> Result<Self, AppendOutcome> {
+        let upload = &stored.upload;
+        if part.offset != upload.received {
+            return Err(AppendOutcome::OffsetMismatch(upload.received));
+        }
+        let received = upload.received + part.bytes.len() as u64;
+        if received + part.remaining > upload.length {
+            return Err(AppendOutcome::TooLong(upload.length));
+        }
+        let is_complete = received == upload.length;
+        if part.bytes.is_empty() {
+            return Err(if is_complete {
+                stored.complete(upload.sniffed.clone())
+            } else {
+                AppendOutcome::Received(received)
+            });
+        }
+        let quota = QuotaChange::new(&upload.file_name, Some(upload.received), Some(received));
+        let used_after = used.saturating_sub(quota.before).saturating_add(quota.after);
+        if used_after > part.quota && quota.after > quota.before {
+            return Err(AppendOutcome::QuotaExceeded(used));
+        }
+        Ok(Self { received, is_complete, sniffed: None, quota })
+    }
+
+    /// Checks the type of a complete file by its first [`media_type::SNIFF_BYTES`].
+    pub(crate) fn check_type(
+        &mut self,
+        stored: &StoredUpload,
+        head: &[u8],
+    ) -> Result<(), AppendOutcome> {
+        self.sniffed = media_type::sniff(head);
+        let declared = &stored.upload.file_type;
+        if !media_type::contradicts(self.sniffed, declared) {
+            return Ok(());
+        }
+        let sniffed = self.sniffed.map(str::to_owned);
+        Err(AppendOutcome::TypeMismatch { declared: declared.clone(), sniffed })
+    }
+
+    /// The outcome once the part is written.
+    pub(crate) fn outcome(&self, stored: &StoredUpload) -> AppendOutcome {
+        if self.is_complete {
+            stored.complete(self.sniffed.map(str::to_owned))
+        } else {
+            AppendOutcome::Received(self.received)
+        }
+    }
+}
+
+/// Whether new bytes extend the last stored chunk instead of becoming a chunk of their own.
+pub(crate) fn extends_last_chunk(last: usize, new: usize) -> bool {
+    last < MIN_CHUNK_BYTES && last + new <= UPLOAD_CHUNK_BYTES
+}
+
+/// Unfinished uploads created at or before this time have expired.
+pub(crate) fn unfinished_cutoff(at: Timestamp) -> i64 {
+    millis(before(at, SignedDuration::from_hours(UPLOAD_LIFETIME_HOURS)))
+}
+
+/// Unused files finished at or before this time have expired: no template can use them any more.
+pub(crate) fn unused_cutoff(at: Timestamp) -> i64 {
+    millis(before(at, SignedDuration::from_hours(24 * UNUSED_MEDIA_DAYS)))
+}
+
+/// Why a file is deleted.
+#[derive(Clone, Copy)]
+pub(crate) enum RemovalReason {
+    /// It has expired by this time.
+    Expired(Timestamp),
+    /// No template uses it, and its upload was cancelled or refused.
+    Unused,
+}
+
+/// Which files may be deleted; files that a template uses never are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RemovalCutoffs {
+    /// Unfinished uploads created at or before this time.
+    pub(crate) unfinished: i64,
+    /// Unused files finished at or before this time.
+    pub(crate) unused: i64,
+}
+
+impl RemovalReason {
+    pub(crate) fn cutoffs(self) -> RemovalCutoffs {
+        match self {
+            Self::Expired(at) => RemovalCutoffs {
+                unfinished: unfinished_cutoff(at),
+                unused: unused_cutoff(before(at, DELETION_GRACE)),
+            },
+            Self::Unused => RemovalCutoffs { unfinished: i64::MAX, unused: i64::MAX },
+        }
+    }
+}
+
+/// The complete file in a row with the columns `sniffed`, `length` and `file_name`.
+pub(crate) fn media(row: &impl StoredRow) -> Result<Media, StoreError> {
+    let sniffed: Option<String> = row.value("sniffed")?;
+    Ok(Media {
+        file_type: sniffed.unwrap_or_else(|| "application/octet-stream".to_owned()),
+        file_name: row.value("file_name")?,
+        length: row.number("length")?,
+    })
+}
+
+fn before(at: Timestamp, duration: SignedDuration) -> Timestamp {
+    at.saturating_sub(duration).unwrap_or(Timestamp::MIN)
+}
+
+#[cfg(test)]
+mod tests;

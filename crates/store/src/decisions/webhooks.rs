@@ -1,0 +1,248 @@
+//! Webhook endpoints: how many an account may have, and how a change or a rotation alters one.
+
+use galley_domain::{
+    id::WebhookId,
+    template::lifecycle::EventType,
+    webhook::{Format, delivery::DisableReason},
+};
+use jiff::Timestamp;
+
+use super::endpoint_health::EndpointHealth;
+use crate::{
+    CreateWebhookOutcome, MAX_WEBHOOKS, NewWebhook, RotateOutcome, StoreError, StoredSecret,
+    Webhook, WebhookChange, stored_row::StoredRow,
+};
+
+/// Why an account with these endpoints may not register another one. Each endpoint comes with
+/// whether it is the account's Graph API subscription.
+pub(crate) fn refuse_registration(
+    new: &NewWebhook,
+    existing: &[(WebhookId, bool)],
+) -> Option<CreateWebhookOutcome> {
+    let subscription = existing.iter().find(|(_, is_subscribed)| new.subscribed && *is_subscribed);
+    if let Some((id, _)) = subscription {
+        return Some(CreateWebhookOutcome::Subscribed(*id));
+    }
+    (existing.len() >= MAX_WEBHOOKS).then_some(CreateWebhookOutcome::TooMany)
+}
+
+/// Whether a change enables a disabled endpoint.
+pub(crate) fn enables(before: &Webhook, change: &WebhookChange) -> bool {
+    change.disabled == Some(false) && before.disabled.is_some()
+}
+
+/// An endpoint after a change.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ChangedWebhook {
+    pub(crate) webhook: Webhook,
+    /// Whether its failure history is deleted.
+    pub(crate) resets_failures: bool,
+}
+
+/// Applies a change. `oldest` is the account's oldest stored event: an endpoint that is enabled
+/// continues at its cursor, or there if that is later.
+pub(crate) fn apply_change(
+    before: Webhook,
+    change: &WebhookChange,
+    oldest: u64,
+    at: Timestamp,
+) -> ChangedWebhook {
+    let is_enabled = enables(&before, change);
+    // A new URL has no failures.
+    let is_moved = change.url.as_ref().is_some_and(|url| *url != before.url);
+    let resets_failures = is_enabled || is_moved;
+    let disabled = match change.disabled {
+        Some(true) => before.disabled.or(Some((at, DisableReason::SwitchedOff))),
+        Some(false) => None,
+        None => before.disabled,
+    };
+    let is_newly_disabled = before.disabled.is_none() && disabled.is_some();
+    let cursor =
+        if is_enabled { before.cursor.max(oldest.saturating_sub(1)) } else { before.cursor };
+    let webhook = Webhook {
+        url: change.url.clone().unwrap_or(before.url),
+        events: change.events.clone().unwrap_or(before.events),
+        behind: before.behind.saturating_sub(cursor - before.cursor),
+        cursor,
+        failing_since: before.failing_since.filter(|_| !resets_failures),
+        resting_until: before.resting_until.filter(|_| !resets_failures && !is_newly_disabled),
+        disabled,
+        updated_at: at,
+        ..before
+    };
+    ChangedWebhook { webhook, resets_failures }
+}
+
+/// A new secret for an endpoint; the former one is valid until `until`.
+pub(crate) struct NewSecret {
+    pub(crate) secret: StoredSecret,
+    pub(crate) until: Timestamp,
+    /// Replaces the secret even if the previous rotation is in progress.
+    pub(crate) force: bool,
+    pub(crate) at: Timestamp,
+}
+
+/// Replaces the secret of an endpoint.
+pub(crate) fn rotate(before: Webhook, new: &NewSecret) -> RotateOutcome {
+    match before.former_secret {
+        Some((_, until)) if until > new.at && !new.force => RotateOutcome::InProgress(until),
+        _ => RotateOutcome::Done(Box::new(Webhook {
+            former_secret: Some((before.secret, new.until)),
+            secret: new.secret.clone(),
+            updated_at: new.at,
+            ..before
+        })),
+    }
+}
+
+/// Event types as they are stored: separated by commas.
+pub(crate) fn event_list(events: &[EventType]) -> String {
+    let names: Vec<_> = events.iter().map(|it| it.as_str()).collect();
+    names.join(",")
+}
+
+/// Decodes stored event types; `None` if one of them is unknown.
+fn parse_event_list(list: &str) -> Option<Vec<EventType>> {
+    list.split(',').filter(|name| !name.is_empty()).map(EventType::parse).collect()
+}
+
+/// The endpoint in a row.
+pub(crate) fn webhook(row: &impl StoredRow) -> Result<Webhook, StoreError> {
+    let former: Option<Vec<u8>> = row.value("former_secret")?;
+    let reason = row.optional("disabled_because", |text: String| DisableReason::parse(&text))?;
+    Ok(Webhook {
+        id: row.webhook_id("id")?,
+        account: row.account_id("account_id")?,
+        url: row.value("url")?,
+        events: row.parsed("events", parse_event_list)?,
+        format: row.parsed("format", Format::parse)?,
+        subscribed: row.value("subscribed")?,
+        secret: StoredSecret(row.value("secret")?),
+        former_secret: former.map(StoredSecret).zip(row.optional_timestamp("former_until")?),
+        cursor: row.number("cursor")?,
+        behind: row.number("behind")?,
+        failing_since: row.optional_timestamp("failing_since")?,
+        resting_until: row.optional_timestamp("resting_until")?,
+        disabled: row.optional_timestamp("disabled_at")?.zip(reason),
+        created_at: row.timestamp("created_at")?,
+        updated_at: row.timestamp("updated_at")?,
+    })
+}
+
+/// The failure history in a row of an endpoint.
+pub(crate) fn health(row: &impl StoredRow) -> Result<EndpointHealth, StoreError> {
+    Ok(EndpointHealth {
+        failures: row.decoded("failures", |count: i32| u32::try_from(count).ok())?,
+        failing_since: row.optional_timestamp("failing_since")?,
+        failed_at: row.optional_timestamp("failed_at")?,
+        resting_until: row.optional_timestamp("resting_until")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use galley_domain::id::AccountId;
+
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(1_790_000_000 + seconds).unwrap()
+    }
+
+    fn id(id: u64) -> WebhookId {
+        WebhookId::new(id).unwrap()
+    }
+
+    fn failing_webhook() -> Webhook {
+        Webhook {
+            id: id(7),
+            account: AccountId::new(1).unwrap(),
+            url: "https://example.com/old".to_owned(),
+            events: vec![EventType::Paused],
+            format: Format::Galley,
+            subscribed: false,
+            secret: StoredSecret(vec![1]),
+            former_secret: None,
+            cursor: 10,
+            behind: 30,
+            failing_since: Some(at(-60)),
+            resting_until: Some(at(60)),
+            disabled: None,
+            created_at: at(-100),
+            updated_at: at(-100),
+        }
+    }
+
+    fn new_webhook(subscribed: bool) -> NewWebhook {
+        let Webhook { account, url, events, format, secret, .. } = failing_webhook();
+        NewWebhook { account, url, events, format, subscribed, secret, at: at(0) }
+    }
+
+    #[test]
+    fn an_account_has_a_maximum_of_endpoints_and_one_subscription() {
+        let some = [(id(1), true), (id(2), false)];
+        assert_eq!(refuse_registration(&new_webhook(false), &some), None);
+        assert_eq!(refuse_registration(&new_webhook(true), &some[1..]), None);
+        let subscribed = Some(CreateWebhookOutcome::Subscribed(id(1)));
+        assert_eq!(refuse_registration(&new_webhook(true), &some), subscribed);
+        let full = [(id(1), false); MAX_WEBHOOKS];
+        let too_many = Some(CreateWebhookOutcome::TooMany);
+        assert_eq!(refuse_registration(&new_webhook(true), &full), too_many);
+        assert_eq!(refuse_registration(&new_webhook(true), &full[1..]), None);
+    }
+
+    #[test]
+    fn a_change_keeps_the_failures_unless_the_url_is_new() {
+        let changed = |url: &str| {
+            let change = WebhookChange { url: Some(url.to_owned()), ..WebhookChange::default() };
+            apply_change(failing_webhook(), &change, 1, at(0))
+        };
+        let same = changed("https://example.com/old");
+        let unchanged = Webhook { updated_at: at(0), ..failing_webhook() };
+        assert_eq!(same, ChangedWebhook { webhook: unchanged, resets_failures: false });
+        let moved = changed("https://example.com/new");
+        assert!(moved.resets_failures);
+        assert_eq!((moved.webhook.failing_since, moved.webhook.resting_until), (None, None));
+        assert_eq!(moved.webhook.events, [EventType::Paused]);
+    }
+
+    #[test]
+    fn a_disabled_endpoint_keeps_its_reason_and_an_enabled_one_skips_expired_events() {
+        let set = |before, disabled, oldest| {
+            let change = WebhookChange { disabled: Some(disabled), ..WebhookChange::default() };
+            apply_change(before, &change, oldest, at(0))
+        };
+        let off = set(failing_webhook(), true, 1);
+        assert_eq!(off.webhook.disabled, Some((at(0), DisableReason::SwitchedOff)));
+        assert_eq!(off.webhook.resting_until, None);
+        assert_eq!((off.webhook.failing_since, off.resets_failures), (Some(at(-60)), false));
+        let gone = Some((at(-5), DisableReason::Gone));
+        let still_off = set(Webhook { disabled: gone, ..failing_webhook() }, true, 1);
+        assert_eq!(still_off.webhook.disabled, gone);
+        let on = set(off.webhook, false, 16);
+        assert_eq!((on.webhook.disabled, on.resets_failures), (None, true));
+        assert_eq!((on.webhook.cursor, on.webhook.behind), (15, 25));
+        assert_eq!(set(still_off.webhook, false, 5).webhook.cursor, 10);
+        assert_eq!(set(failing_webhook(), false, 16).webhook.cursor, 10, "it was enabled before");
+    }
+
+    #[test]
+    fn a_rotation_needs_force_until_the_former_secret_has_expired() {
+        let new = |force| {
+            let secret = StoredSecret(vec![2]);
+            NewSecret { secret, until: at(100), force, at: at(0) }
+        };
+        let former = |until| {
+            let former_secret = Some((StoredSecret(vec![0]), at(until)));
+            Webhook { former_secret, ..failing_webhook() }
+        };
+        assert_eq!(rotate(former(1), &new(false)), RotateOutcome::InProgress(at(1)));
+        let secrets = (StoredSecret(vec![2]), Some((StoredSecret(vec![1]), at(100))));
+        for (before, force) in [(former(1), true), (former(0), false), (failing_webhook(), false)] {
+            let RotateOutcome::Done(rotated) = rotate(before, &new(force)) else {
+                panic!("nothing prevents the rotation")
+            };
+            assert_eq!((rotated.secret, rotated.former_secret), secrets);
+        }
+    }
+}

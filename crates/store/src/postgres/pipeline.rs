@@ -1,0 +1,64 @@
+//! Pipelines: several statements that are sent together and take one round trip.
+
+use futures_util::future::join_all;
+use tokio_postgres::{Row, Statement, types::ToSql};
+
+use super::pool::{PgConnection, Values};
+use crate::StoreError;
+
+/// A statement with its parameters.
+pub(super) type Query<'a> = (&'a str, Values<'a>);
+
+/// A parameter that outlives the call that created it.
+pub(super) type OwnedValue = Box<dyn ToSql + Send + Sync>;
+
+/// The parameters of a deferred write.
+macro_rules! owned {
+    ($($value:expr),* $(,)?) => {
+        vec![$(Box::new($value) as $crate::postgres::pipeline::OwnedValue),*]
+    };
+}
+pub(super) use owned;
+
+/// A write that is sent later.
+pub(super) struct DeferredWrite {
+    pub(super) statement: &'static str,
+    pub(super) values: Vec<OwnedValue>,
+}
+
+impl DeferredWrite {
+    /// The statement and its borrowed parameters.
+    pub(super) fn as_query(&self) -> (&'static str, Vec<&(dyn ToSql + Sync)>) {
+        (self.statement, self.values.iter().map(|it| &**it as &(dyn ToSql + Sync)).collect())
+    }
+}
+
+/// Statements that are prepared and can be sent together. Preparing waits for a response, so all
+/// are prepared before the first is sent.
+pub(super) struct PreparedPipeline<'a> {
+    connection: &'a PgConnection,
+    statements: Vec<(Statement, Values<'a>)>,
+}
+
+impl<'a> PreparedPipeline<'a> {
+    pub(super) async fn prepare(
+        connection: &'a PgConnection,
+        queries: &[Query<'a>],
+    ) -> Result<Self, StoreError> {
+        let mut statements = Vec::with_capacity(queries.len());
+        for (query, values) in queries {
+            statements.push((connection.prepare(query).await?, *values));
+        }
+        Ok(Self { connection, statements })
+    }
+
+    /// Runs the statements in order; returns the rows of each, or the error of the first that
+    /// failed. In a transaction, the server refuses the statements after that one.
+    pub(super) async fn run(&self) -> Result<Vec<Vec<Row>>, StoreError> {
+        let runs = self
+            .statements
+            .iter()
+            .map(|(statement, values)| self.connection.query_prepared(statement, values));
+        join_all(runs).await.into_iter().collect()
+    }
+}

@@ -1,0 +1,84 @@
+//! SQL for deletions of one or several templates.
+
+use galley_domain::{id::TemplateId, template::lifecycle::Trigger};
+
+use crate::{
+    ChangeOutcome, DeleteOutcome, StoreError, TemplateChange, TranslationGroup,
+    decisions::changes::{Initiator, Planned, deleted, done, plan, plan_deletions},
+    sqlite::{
+        columns::{key, millis},
+        events, limits, templates, translations,
+        writer::Batch,
+    },
+};
+
+/// Deletes a template: clears its unique key, which frees the name. The row stays as history. A
+/// damaged template can be deleted, too.
+pub(super) fn delete(
+    batch: &mut Batch<'_>,
+    change: &TemplateChange,
+) -> Result<ChangeOutcome, StoreError> {
+    let read = templates::read(batch.connection(), change.account, change.id)?;
+    let is_intact = read.as_ref().is_some_and(|read| read.is_intact);
+    let planned = match plan(change, Trigger::Delete, read.map(|read| read.template)) {
+        Ok(planned) => planned,
+        Err(refusal) => return Ok(refusal),
+    };
+    delete_planned(batch, change, &planned, is_intact)?;
+    Ok(done(Some(planned.before)))
+}
+
+fn delete_planned(
+    batch: &mut Batch<'_>,
+    change: &TemplateChange,
+    planned: &Planned,
+    is_intact: bool,
+) -> Result<(), StoreError> {
+    batch
+        .connection()
+        .prepare_cached(
+            "UPDATE template SET claim = NULL, revision = ?2, updated_at = ?3 WHERE id = ?1",
+        )?
+        .execute([key(change.id.get()), key(planned.revision()), millis(change.at)])?;
+    // The history of a damaged template stays recognisable as damaged.
+    if is_intact {
+        templates::update_checksum(batch.connection(), change.id)?;
+    }
+    for event in planned.events(change, None) {
+        events::append(batch, &event)?;
+    }
+    limits::delete_edit_counter(batch, change)
+}
+
+/// Deletes all languages of a name.
+pub(super) fn delete_translations(
+    batch: &mut Batch<'_>,
+    group: TranslationGroup,
+    initiator: Initiator,
+) -> Result<DeleteOutcome, StoreError> {
+    let ids = translations::ids(batch.connection(), initiator.account, group)?;
+    delete_all(batch, &ids, initiator)
+}
+
+/// Deletes all of these templates, or none.
+pub(super) fn delete_all(
+    batch: &mut Batch<'_>,
+    ids: &[TemplateId],
+    initiator: Initiator,
+) -> Result<DeleteOutcome, StoreError> {
+    let (mut stored, mut damaged) = (Vec::with_capacity(ids.len()), Vec::new());
+    for id in ids {
+        if let Some(read) = templates::read(batch.connection(), initiator.account, *id)? {
+            damaged.extend((!read.is_intact).then_some(*id));
+            stored.push(read.template);
+        }
+    }
+    let planned = match plan_deletions(initiator, ids, stored) {
+        Ok(planned) => planned,
+        Err(refusal) => return Ok(refusal),
+    };
+    for (change, planned) in &planned {
+        delete_planned(batch, change, planned, !damaged.contains(&change.id))?;
+    }
+    Ok(deleted(&planned))
+}

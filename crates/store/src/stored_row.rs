@@ -1,0 +1,90 @@
+//! A row as both databases return it, so that each record is decoded in one place.
+
+use galley_domain::{
+    id::{AccountId, TemplateId, WebhookId},
+    rulebook::Category,
+    template::Status,
+};
+use jiff::Timestamp;
+
+use crate::{Actor, StoreError, encoding::actor_from_key};
+
+/// A type that both drivers read from a column.
+pub(crate) trait StoredValue:
+    rusqlite::types::FromSql + tokio_postgres::types::FromSqlOwned
+{
+}
+
+impl<T: rusqlite::types::FromSql + tokio_postgres::types::FromSqlOwned> StoredValue for T {}
+
+/// A row, read by the names of its columns.
+pub(crate) trait StoredRow {
+    /// Reads a column without decoding it.
+    fn value<V: StoredValue>(&self, column: &str) -> Result<V, StoreError>;
+
+    /// Reads a column and decodes it. A value that no version of this program writes is an error.
+    fn decoded<T, V: StoredValue>(
+        &self,
+        column: &str,
+        decode: impl FnOnce(V) -> Option<T>,
+    ) -> Result<T, StoreError>;
+
+    /// Decodes a text column without copying it.
+    fn parsed<T>(
+        &self,
+        column: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, StoreError>;
+
+    /// Decodes a column that may be NULL.
+    fn optional<T, V: StoredValue>(
+        &self,
+        column: &str,
+        decode: impl FnOnce(V) -> Option<T>,
+    ) -> Result<Option<T>, StoreError>
+    where
+        Option<V>: StoredValue,
+    {
+        self.decoded(column, |stored: Option<V>| match stored {
+            Some(stored) => decode(stored).map(Some),
+            None => Some(None),
+        })
+    }
+
+    fn timestamp(&self, column: &str) -> Result<Timestamp, StoreError> {
+        self.decoded(column, |millis: i64| Timestamp::from_millisecond(millis).ok())
+    }
+
+    fn optional_timestamp(&self, column: &str) -> Result<Option<Timestamp>, StoreError> {
+        self.optional(column, |millis: i64| Timestamp::from_millisecond(millis).ok())
+    }
+
+    /// A count, a version or a sequence number.
+    fn number(&self, column: &str) -> Result<u64, StoreError> {
+        self.decoded(column, |stored: i64| u64::try_from(stored).ok())
+    }
+
+    fn template_id(&self, column: &str) -> Result<TemplateId, StoreError> {
+        self.decoded(column, |id: i64| TemplateId::new(u64::try_from(id).ok()?))
+    }
+
+    fn account_id(&self, column: &str) -> Result<AccountId, StoreError> {
+        self.decoded(column, |id: i64| AccountId::new(u64::try_from(id).ok()?))
+    }
+
+    fn webhook_id(&self, column: &str) -> Result<WebhookId, StoreError> {
+        self.decoded(column, |id: i64| WebhookId::new(u64::try_from(id).ok()?))
+    }
+
+    fn category(&self, column: &str) -> Result<Category, StoreError> {
+        self.parsed(column, Category::parse)
+    }
+
+    fn status(&self, column: &str) -> Result<Status, StoreError> {
+        self.parsed(column, Status::parse)
+    }
+
+    fn actor(&self, column: &str) -> Result<Actor, StoreError> {
+        self.decoded(column, actor_from_key)
+    }
+}

@@ -1,0 +1,240 @@
+//! Counts the round trips that a call of the PostgreSQL store takes, in a proxy on the wire.
+//!
+//! A test that counts has one thread: all statements of a pipeline are queued before the driver
+//! writes them, and reach the proxy together.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use galley_domain::{
+    id::{AccountId, WebhookId},
+    template::edit::Edit,
+    webhook::{
+        Format,
+        delivery::{DeliveryOutcome, RetryDecision},
+    },
+};
+use galley_store::{
+    Attempt, DeliveryLease, DueDelivery, NewWebhook, RecordAttemptOutcome, StoreError,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+
+use super::{
+    fixture::{
+        Shared, account, change, client, create, done, fresh_database, new, noon, open_postgres,
+    },
+    webhooks::{endpoint, register},
+};
+
+/// The maximum for leasing a delivery, and for recording an attempt.
+const MAX_ROUND_TRIPS: usize = 3;
+
+/// A TCP proxy that counts round trips: how often the client sends after the server responded.
+struct CountingProxy {
+    address: String,
+    counter: Arc<Counter>,
+}
+
+#[derive(Default)]
+struct Counter {
+    round_trips: AtomicUsize,
+    is_waiting: AtomicBool,
+}
+
+impl CountingProxy {
+    async fn start(address: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (_, rest) = address.split_once('@').unwrap();
+        let server = rest.split('/').next().unwrap().to_owned();
+        let proxy = listener.local_addr().unwrap().to_string();
+        let address = address.replacen(&server, &proxy, 1);
+        let counter = Arc::new(Counter::default());
+        let shared = Arc::clone(&counter);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let server = TcpStream::connect(&server).await.unwrap();
+                server.set_nodelay(true).unwrap();
+                client.set_nodelay(true).unwrap();
+                tokio::spawn(forward(client, server, Arc::clone(&shared)));
+            }
+        });
+        Self { address, counter }
+    }
+
+    /// The round trips since the last call.
+    fn take(&self) -> usize {
+        self.counter.round_trips.swap(0, Ordering::Relaxed)
+    }
+}
+
+async fn forward(client: TcpStream, server: TcpStream, counter: Arc<Counter>) {
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = server.into_split();
+    let requests = async {
+        let mut buffer = vec![0; 1 << 20];
+        while let Ok(count @ 1..) = from_client.read(&mut buffer).await {
+            if !counter.is_waiting.swap(true, Ordering::Relaxed) {
+                counter.round_trips.fetch_add(1, Ordering::Relaxed);
+            }
+            to_server.write_all(&buffer[..count]).await.unwrap();
+        }
+    };
+    let responses = async {
+        let mut buffer = vec![0; 1 << 20];
+        while let Ok(count @ 1..) = from_server.read(&mut buffer).await {
+            counter.is_waiting.store(false, Ordering::Relaxed);
+            if to_client.write_all(&buffer[..count]).await.is_err() {
+                break;
+            }
+        }
+    };
+    tokio::join!(requests, responses);
+}
+
+/// A store behind the proxy, with one account.
+async fn counted_store() -> (Shared, CountingProxy, AccountId) {
+    let proxy = CountingProxy::start(&fresh_database().await).await;
+    let store = open_postgres(&proxy.address).await;
+    let account = account(&store, "a").await;
+    (store, proxy, account)
+}
+
+async fn lease(store: &Shared, id: WebhookId) -> Option<DueDelivery> {
+    match store.lease_delivery(id, noon(5_000), noon(9_000)).await.unwrap() {
+        DeliveryLease::Due(due) => Some(*due),
+        DeliveryLease::NothingDue(_) => None,
+    }
+}
+
+fn attempt(due: &DueDelivery, outcome: DeliveryOutcome, decision: RetryDecision) -> Attempt {
+    Attempt {
+        webhook: due.webhook.id,
+        seq: due.event.seq,
+        lease_until: due.lease_until,
+        url: due.webhook.url.clone(),
+        at: noon(5_000),
+        outcome,
+        response_status: None,
+        failure: None,
+        decision,
+    }
+}
+
+async fn record(
+    store: &Shared,
+    due: &DueDelivery,
+    outcome: DeliveryOutcome,
+    decision: RetryDecision,
+) -> RecordAttemptOutcome {
+    store.record_attempt(attempt(due, outcome, decision)).await.unwrap()
+}
+
+async fn deliver(store: &Shared, due: &DueDelivery) {
+    let outcome = record(store, due, DeliveryOutcome::Accepted, RetryDecision::Delivered).await;
+    assert_eq!(outcome, RecordAttemptOutcome::Recorded);
+}
+
+/// Prepares the statements on the connection that all later calls use.
+async fn warm_up(store: &Shared, account: AccountId, format: Format) -> WebhookId {
+    let new_endpoint = NewWebhook { format, ..endpoint(account) };
+    let webhook = register(store, new_endpoint).await.id;
+    for index in 0..2 {
+        let id = create(store, new(account, &format!("t{index}_{webhook}"))).await;
+        done(store.edit_template(change(account, id), Edit::Restore(1)).await.unwrap());
+    }
+    while let Some(due) = lease(store, webhook).await {
+        deliver(store, &due).await;
+    }
+    webhook
+}
+
+#[tokio::test]
+async fn leasing_and_recording_a_delivery_take_few_round_trips() {
+    let (store, proxy, account) = counted_store().await;
+    let webhook = warm_up(&store, account, Format::Galley).await;
+    for name in ["one", "two"] {
+        create(&store, new(account, name)).await;
+    }
+    proxy.take();
+    let first = lease(&store, webhook).await.unwrap();
+    let new_events = proxy.take();
+    let second = lease(&store, webhook).await.unwrap();
+    let due = proxy.take();
+    assert_eq!(lease(&store, webhook).await, None);
+    let nothing_due = proxy.take();
+    deliver(&store, &first).await;
+    let delivered = proxy.take();
+    let again = RetryDecision::RetryAfter(Duration::from_secs(5));
+    record(&store, &second, DeliveryOutcome::NoResponse, again).await;
+    let failed = proxy.take();
+    let counts = [new_events, due, nothing_due, delivered, failed];
+    assert!(counts.iter().all(|count| *count <= MAX_ROUND_TRIPS), "{counts:?}");
+}
+
+#[tokio::test]
+async fn leasing_an_edit_with_its_version_takes_few_round_trips() {
+    let (store, proxy, account) = counted_store().await;
+    let webhook = warm_up(&store, account, Format::Whatsapp).await;
+    let [one, two] =
+        [create(&store, new(account, "one")).await, create(&store, new(account, "two")).await];
+    while let Some(due) = lease(&store, webhook).await {
+        deliver(&store, &due).await;
+    }
+    for id in [one, two] {
+        done(store.edit_template(change(account, id), Edit::Restore(1)).await.unwrap());
+    }
+    proxy.take();
+    assert!(lease(&store, webhook).await.unwrap().version.is_some());
+    let new_events = proxy.take();
+    assert!(lease(&store, webhook).await.unwrap().version.is_some());
+    let due = proxy.take();
+    let counts = [new_events, due];
+    assert!(counts.iter().all(|count| *count <= MAX_ROUND_TRIPS), "{counts:?}");
+}
+
+#[tokio::test]
+async fn recording_an_attempt_that_disables_the_endpoint_takes_few_round_trips() {
+    let (store, proxy, account) = counted_store().await;
+    let mut counts = Vec::new();
+    // The first endpoint prepares the statements.
+    for _ in 0..2 {
+        let webhook = warm_up(&store, account, Format::Galley).await;
+        create(&store, new(account, &format!("for_{webhook}"))).await;
+        let due = lease(&store, webhook).await.unwrap();
+        proxy.take();
+        let outcome = record(&store, &due, DeliveryOutcome::Gone, RetryDecision::Failed).await;
+        counts.push(proxy.take());
+        assert!(matches!(outcome, RecordAttemptOutcome::Disabled(_)));
+    }
+    assert!(counts[1] <= MAX_ROUND_TRIPS, "{counts:?}");
+}
+
+#[tokio::test]
+async fn a_write_that_fails_beside_the_commit_rolls_everything_back() {
+    let address = fresh_database().await;
+    let (store, client) = (open_postgres(&address).await, client(&address).await);
+    let account = account(&store, "a").await;
+    let webhook = register(&store, endpoint(account)).await.id;
+    create(&store, new(account, "one")).await;
+    let due = lease(&store, webhook).await.unwrap();
+    let refuse = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
+                  'BEGIN RAISE EXCEPTION ''refused''; END'; \
+                  CREATE TRIGGER refuse BEFORE UPDATE ON webhook EXECUTE FUNCTION refuse()";
+    client.batch_execute(refuse).await.unwrap();
+    // The delivery is updated before its endpoint.
+    let again = RetryDecision::RetryAfter(Duration::from_secs(5));
+    let failed = attempt(&due, DeliveryOutcome::NoResponse, again);
+    let error = store.record_attempt(failed.clone()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Failed(_)), "nothing was committed: {error:?}");
+    client.batch_execute("DROP TRIGGER refuse ON webhook").await.unwrap();
+    let recorded = store.record_attempt(failed).await.unwrap();
+    assert_eq!(recorded, RecordAttemptOutcome::Recorded, "the lease is still valid");
+}
