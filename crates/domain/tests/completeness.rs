@@ -1,8 +1,6 @@
 //! All violations at once: whichever defects of a document are corrected, the ones that are left have
 //! been reported before.
 
-#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
-
 use std::collections::BTreeSet;
 
 use galley_domain::{
