@@ -4,9 +4,9 @@
 
 ALTER TABLE template ADD COLUMN checksum INTEGER;
 
-UPDATE template SET checksum = row_checksum(account_id, phone_id, name, language, category,
+UPDATE template SET checksum = row_checksum(id, account_id, phone_id, name, language, category,
     allow_category_change, content, version, status, live_version, hold, previous_category, reason,
-    revision, created_at, updated_at, actor, version_at, decided_at, decided_by, id);
+    revision, created_at, updated_at, actor, version_at, decided_at, decided_by);
 
 ALTER TABLE former_version ADD COLUMN checksum INTEGER;
 

@@ -27,6 +27,7 @@ use crate::{
     Actor, ChangeOutcome, ChangeStore, DeleteOutcome, NewTemplate, StoreError, StoredTemplate,
     TemplateChange, TranslationGroup, UpsertOutcome,
     decisions::changes::{Initiator, Planned, PlannedEdit, done, plan, plan_edit},
+    encoding::LookupKeys,
 };
 
 #[async_trait]
@@ -49,8 +50,7 @@ impl ChangeStore for SqliteStore {
     }
 
     async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<UpsertOutcome, StoreError> {
-        let news: Vec<_> =
-            news.into_iter().map(|new| (templates::Prepared::new(&new), new)).collect();
+        let news: Vec<_> = news.into_iter().map(|new| (LookupKeys::of(&new), new)).collect();
         self.writer.write(move |batch| upsert::all(batch, &news)).await
     }
 

@@ -15,13 +15,12 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::StoreError;
 
-/// The columns of `template` that its checksum covers. The id is the last one: the checksum of the
-/// others is known before the writer assigns it.
+/// The columns of `template` that its checksum covers.
 macro_rules! template_columns {
     () => {
-        "account_id, phone_id, name, language, category, allow_category_change, content, \
+        "id, account_id, phone_id, name, language, category, allow_category_change, content, \
          version, status, live_version, hold, previous_category, reason, revision, created_at, \
-         updated_at, actor, version_at, decided_at, decided_by, id"
+         updated_at, actor, version_at, decided_at, decided_by"
     };
 }
 

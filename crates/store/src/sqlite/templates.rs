@@ -17,7 +17,7 @@ use galley_domain::{
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
-pub(super) use self::create::{Prepared, Statements, create};
+pub(super) use self::create::{Statements, create};
 use super::{
     SqliteStore,
     checksum::{self, template_checksum, template_columns},
@@ -28,14 +28,15 @@ use crate::{
     CreateOutcome, IdempotencyRecord, NameConflict, NewTemplate, StoreError, StoredTemplate,
     TemplateStore, TranslationGroup, Version,
     decisions::create::KeyOwner,
-    encoding::{text_hash, unique_key_hash},
+    encoding::{LookupKeys, text_hash, unique_key_hash},
 };
 
 #[async_trait]
 impl TemplateStore for SqliteStore {
     async fn create_template(&self, new: NewTemplate) -> Result<CreateOutcome, StoreError> {
-        let prepared = Prepared::new(&new);
-        self.writer.write(move |batch| create(batch, &new, &prepared)).await
+        // Hashed on the calling thread, which runs in parallel, not on the single writer thread.
+        let lookup_keys = LookupKeys::of(&new);
+        self.writer.write(move |batch| create(batch, &new, &lookup_keys)).await
     }
 
     async fn template(
@@ -194,22 +195,22 @@ pub(super) fn update_checksum(connection: &Connection, id: TemplateId) -> Result
 )]
 fn stored(row: &Row<'_>) -> Result<StoredTemplate, StoreError> {
     let template =
-        Template::restore(row.get(2)?, row.get(3)?, category(row, 4)?, row.get(5)?, row.get(6)?);
+        Template::restore(row.get(3)?, row.get(4)?, category(row, 5)?, row.get(6)?, row.get(7)?);
     let state = State {
-        version: number(row, 7)?,
-        newest_status: status(row, 8)?,
-        approved_version: optional(row, 9, |version: i64| u64::try_from(version).ok())?,
-        hold: optional(row, 10, |value: String| Hold::parse(&value))?,
+        version: number(row, 8)?,
+        newest_status: status(row, 9)?,
+        approved_version: optional(row, 10, |version: i64| u64::try_from(version).ok())?,
+        hold: optional(row, 11, |value: String| Hold::parse(&value))?,
     };
     Ok(StoredTemplate {
-        id: template_id(row, 20)?,
-        phone: row.get(1)?,
+        id: template_id(row, 0)?,
+        phone: row.get(2)?,
         template,
         state,
-        previous_category: optional(row, 11, |value: String| Category::parse(&value))?,
-        reason: row.get(12)?,
-        revision: number(row, 13)?,
-        created_at: timestamp(row, 14)?,
-        updated_at: timestamp(row, 15)?,
+        previous_category: optional(row, 12, |value: String| Category::parse(&value))?,
+        reason: row.get(13)?,
+        revision: number(row, 14)?,
+        created_at: timestamp(row, 15)?,
+        updated_at: timestamp(row, 16)?,
     })
 }

@@ -3,11 +3,7 @@
 use galley_domain::id::AccountId;
 use rusqlite::Connection;
 
-use super::{
-    changes,
-    templates::{self, Prepared},
-    writer::Batch,
-};
+use super::{changes, templates, writer::Batch};
 use crate::{
     NewTemplate, StoreError, StoredTemplate, UpsertOutcome,
     decisions::upsert::{Upsert, UpsertResult, created, edited, plan},
@@ -17,12 +13,12 @@ use crate::{
 /// Creates or edits all of the templates, or none if one is refused.
 pub(super) fn all(
     batch: &mut Batch<'_>,
-    news: &[(Prepared, NewTemplate)],
+    news: &[(LookupKeys, NewTemplate)],
 ) -> Result<UpsertOutcome, StoreError> {
     let outcome = batch.with_savepoint(|batch| {
         let mut receipts = Vec::with_capacity(news.len());
-        for (prepared, new) in news {
-            match one(batch, prepared, new)? {
+        for (lookup_keys, new) in news {
+            match one(batch, lookup_keys, new)? {
                 Ok(receipt) => receipts.push(receipt),
                 Err(refusal) => return Ok(Err(refusal)),
             }
@@ -34,12 +30,12 @@ pub(super) fn all(
 
 fn one(
     batch: &mut Batch<'_>,
-    prepared: &Prepared,
+    lookup_keys: &LookupKeys,
     new: &NewTemplate,
 ) -> Result<UpsertResult, StoreError> {
-    let stored = with_unique_key(batch.connection(), new.account, &prepared.lookup_keys)?;
+    let stored = with_unique_key(batch.connection(), new.account, lookup_keys)?;
     Ok(match plan(new, stored) {
-        Upsert::Create => created(templates::create(batch, new, prepared)?),
+        Upsert::Create => created(templates::create(batch, new, lookup_keys)?),
         Upsert::Keep(template) => Ok(template),
         Upsert::Edit(stored, change, edit) => {
             edited(change.id, changes::edit_stored(batch, &change, Some(*stored), &edit)?)

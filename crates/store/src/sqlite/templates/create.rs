@@ -1,6 +1,9 @@
 //! SQL for creating templates, on the path that every create takes.
 
-use galley_domain::template::{lifecycle::State, sample};
+use galley_domain::{
+    id::TemplateId,
+    template::{lifecycle::State, sample},
+};
 use rusqlite::{CachedStatement, Connection, params, types::ValueRef};
 
 use super::name_conflict;
@@ -9,7 +12,7 @@ use crate::{
     decisions::create::{category_refusal, created, created_event},
     encoding::LookupKeys,
     sqlite::{
-        checksum::{self, Checksum},
+        checksum::{Checksum, integer},
         columns::{actor_key, key, millis},
         events, idempotency, limits, media, translations,
         writer::Batch,
@@ -43,24 +46,12 @@ impl<'c> Statements<'c> {
     }
 }
 
-/// What [`create`] needs and the calling thread computes: those threads run in parallel, and there
-/// is only one writer.
-pub(in crate::sqlite) struct Prepared {
-    pub(in crate::sqlite) lookup_keys: LookupKeys,
-    /// The checksum of all columns except the id.
-    checksum: Checksum,
-}
-
-impl Prepared {
-    pub(in crate::sqlite) fn new(new: &NewTemplate) -> Self {
-        Self { lookup_keys: LookupKeys::of(new), checksum: checksum_without_id(new) }
-    }
-}
-
-/// The checksum of a new template without its id, in the order of [`template_columns`].
-fn checksum_without_id(new: &NewTemplate) -> Checksum {
+/// The checksum of a new template, in the order of the columns in `template_columns`. Computed here,
+/// because an SQL function would copy each value again.
+fn checksum(id: TemplateId, new: &NewTemplate) -> Checksum {
     let (template, state) = (&new.template, State::initial(new.review));
     Checksum::of([
+        ValueRef::Integer(key(id.get())),
         ValueRef::Integer(key(new.account.get())),
         new.phone.as_deref().map_or(ValueRef::Null, Into::into),
         template.name().into(),
@@ -70,7 +61,7 @@ fn checksum_without_id(new: &NewTemplate) -> Checksum {
         template.content().into(),
         ValueRef::Integer(1),
         state.newest_status.as_str().into(),
-        checksum::integer(state.approved_version.map(key)),
+        integer(state.approved_version.map(key)),
         ValueRef::Null,
         ValueRef::Null,
         ValueRef::Null,
@@ -89,7 +80,7 @@ fn checksum_without_id(new: &NewTemplate) -> Checksum {
 pub(in crate::sqlite) fn create(
     batch: &mut Batch<'_>,
     new: &NewTemplate,
-    Prepared { lookup_keys, checksum }: &Prepared,
+    lookup_keys: &LookupKeys,
 ) -> Result<CreateOutcome, StoreError> {
     if let (Some(idempotency), Some(key)) = (&new.idempotency, lookup_keys.idempotency)
         && let Some(record) = idempotency::find(&mut batch.templates.find_record, key, new.at)?
@@ -119,7 +110,7 @@ pub(in crate::sqlite) fn create(
         actor_key(new.actor),
         new.translation_group.map(|group| group.0),
         lookup_keys.text,
-        checksum.with(ValueRef::Integer(key(id.get()))).stored(),
+        checksum(id, new).stored(),
     ])?;
     if inserted == 0 {
         let conflict = name_conflict(batch.connection(), new.account, &lookup_keys.unique_key)?;
