@@ -17,7 +17,7 @@ use crate::{
 pub use category::Category;
 pub use table::{
     Field, FieldType, ObjectList, ObjectSchema, ParameterFormat, Presence, SampleFormat,
-    StringFormat, StringRule, TaggedList, TaggedObject, Variant, VariantContent,
+    SampleRule, StringFormat, StringRule, TaggedList, TaggedObject, Variant, VariantContent,
 };
 pub use v1::V1;
 pub use view::Check;

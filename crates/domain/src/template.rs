@@ -43,8 +43,8 @@ impl Template {
         Ok(Self::from_valid(document, content))
     }
 
-    /// Reads the document of a template that exists already, with the changes of an edit.
-    pub(crate) fn read_edited(
+    /// Reads the document of a template that exists already.
+    pub(crate) fn read_existing(
         document: &Document<'_>,
         rulebook: &Rulebook,
     ) -> Result<Self, Violations> {
@@ -57,7 +57,22 @@ impl Template {
 
     /// Reads a document like [`Template::read`] and also collects warnings.
     pub fn check(document: &Document<'_>, rulebook: &Rulebook) -> Checked {
-        let also = |report: &mut ViolationCollector| creation_checks(document, rulebook, report);
+        Self::check_with(document, rulebook, |report| creation_checks(document, rulebook, report))
+    }
+
+    /// Reads a document like [`Template::read_existing`] and also collects warnings.
+    pub(crate) fn check_existing(document: &Document<'_>, rulebook: &Rulebook) -> Checked {
+        let also = |report: &mut ViolationCollector| {
+            Rulebook::run(rulebook.checks, document.root(), report);
+        };
+        Self::check_with(document, rulebook, also)
+    }
+
+    fn check_with(
+        document: &Document<'_>,
+        rulebook: &Rulebook,
+        also: impl FnOnce(&mut ViolationCollector),
+    ) -> Checked {
         let (content, mut warnings) = Reader::check(document, rulebook.template, is_content, also);
         rulebook.collect_warnings(document.root(), &mut warnings);
         Checked { template: content.map(|content| Self::from_valid(document, content)), warnings }

@@ -3,7 +3,7 @@
 mod text;
 mod warning;
 
-pub(crate) use text::{TextViolation, is_or_are, pluralized, truncated};
+pub(crate) use text::{TextViolation, did_you_mean, is_or_are, pluralized, truncated};
 pub(crate) use warning::TextWarning;
 pub use warning::{Warning, WarningRule, Warnings};
 

@@ -2,7 +2,7 @@
 
 mod address;
 
-pub(crate) use address::{host, is_bare_host};
+pub(crate) use address::{host, ip_address, is_bare_host, is_own_device};
 
 use crate::{
     document::text::{has_byte, is_separator, longer_than},
@@ -14,7 +14,7 @@ use crate::{
         placeholders::{self, PlaceholderCount},
         timestamp,
     },
-    violation::{Rule, Span, TextViolation, is_or_are, pluralized, truncated},
+    violation::{Rule, Span, TextViolation, did_you_mean, is_or_are, pluralized, truncated},
 };
 
 /// How many characters of one text are reported for the same reason. No response lists more.
@@ -41,7 +41,7 @@ pub(crate) fn check_in(
             TextViolation::new(Rule::Empty, "must not be empty or consist only of whitespace")
                 .hint("write something visible"),
         );
-        return PlaceholderCount::NONE;
+        return PlaceholderCount::Unknown;
     }
     // These formats imply a length, and their messages state it.
     let has_own_length = matches!(
@@ -86,7 +86,7 @@ fn check_format(
             placeholder_context::at_most_one(text, count, violations);
             return count;
         }
-        StringFormat::Message | StringFormat::CardMessage => {
+        StringFormat::Message => {
             let count = placeholders::scan(text, format, violations);
             placeholder_context::edges(text, violations);
             placeholder_context::enough_words(text, count, violations);
@@ -98,10 +98,7 @@ fn check_format(
         StringFormat::WithoutPlaceholders => {
             placeholders::forbid(text, "placeholders are not allowed here", violations);
         }
-        StringFormat::Url => {
-            address::check_url(text, violations);
-            placeholders::forbid(text, "placeholders are not allowed in this URL", violations);
-        }
+        StringFormat::Url => address::check_url(text, violations),
         StringFormat::Phone => address::check_phone(text, violations),
         StringFormat::DialledPhone => address::check_whatsapp_phone(text, violations),
         StringFormat::Timestamp => timestamp::check(text, violations),
@@ -156,7 +153,9 @@ fn check_control_characters(text: &str, rule: &StringRule, violations: &mut Vec<
 fn check_name(text: &str, violations: &mut Vec<TextViolation>) {
     let trimmed = text.trim();
     if trimmed.len() != text.len() {
-        let hint = format!("did you mean `{}`?", truncated(trimmed));
+        let suggestion = Some(trimmed).filter(|it| !it.contains(char::is_control));
+        let hint = suggestion.and_then(did_you_mean);
+        let hint = hint.unwrap_or_else(|| "remove the whitespace at both ends".to_owned());
         violations
             .push(TextViolation::new(Rule::NameEdges, "begins or ends with whitespace").hint(hint));
     }
@@ -168,11 +167,9 @@ fn check_identifier(text: &str, violations: &mut Vec<TextViolation>) {
     let span = Span::of(text, at..at + found.len_utf8());
     let message = "contains characters other than lower-case letters, digits and `_`";
     let corrected = text.trim().to_lowercase().replace([' ', '-', '.'], "_");
-    let hint = if corrected.chars().all(is_allowed) && !corrected.is_empty() {
-        format!("did you mean `{}`?", truncated(&corrected))
-    } else {
-        "write a name such as `order_update_2`".to_owned()
-    };
+    let is_valid = corrected.chars().all(is_allowed) && !corrected.is_empty();
+    let hint = is_valid.then(|| did_you_mean(&corrected)).flatten();
+    let hint = hint.unwrap_or_else(|| "write a name such as `order_update_2`".to_owned());
     violations.push(TextViolation::new(Rule::NameForm, message).hint(hint).at(span));
 }
 

@@ -43,8 +43,13 @@ pub(crate) fn forbid(text: &str, forbidden: &[char], violations: &mut Vec<TextVi
     }
     if let Some((at, emoji)) = text.char_indices().find(|(_, character)| is_emoji(*character)) {
         let span = Span::of(text, at..at + emoji.len_utf8());
-        let message = "contains an emoji, which is only allowed in bodies";
-        violations.push(TextViolation::new(Rule::Emoji, message).hint("remove it").at(span));
+        let (message, hint) = match count_emoji(text) {
+            0 | 1 => ("contains an emoji, which is only allowed in bodies".to_owned(), "remove it"),
+            count => {
+                (format!("contains {count} emoji, which are only allowed in bodies"), "remove them")
+            }
+        };
+        violations.push(TextViolation::new(Rule::Emoji, message).hint(hint).at(span));
     }
 }
 

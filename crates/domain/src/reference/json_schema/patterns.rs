@@ -82,9 +82,7 @@ pub(super) fn text(rule: &StringRule, placeholders: bool) -> Value {
             r"^[A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_]*)+$".to_owned()
         }
         // A pattern cannot express the rules about formatting, emoji and words around placeholders.
-        StringFormat::Headline | StringFormat::Message | StringFormat::CardMessage
-            if placeholders =>
-        {
+        StringFormat::Headline | StringFormat::Message if placeholders => {
             let unit = unit(control(rule), control(rule));
             format!(r"^(?:{unit})*{ANY_PLACEHOLDER}(?:{unit}|{ANY_PLACEHOLDER})*\{{?$")
         }
@@ -107,7 +105,6 @@ pub(super) fn text(rule: &StringRule, placeholders: bool) -> Value {
         | StringFormat::WithoutPlaceholders
         | StringFormat::Headline
         | StringFormat::Message
-        | StringFormat::CardMessage
         | StringFormat::Plain
         | StringFormat::Label => {
             let control = control(rule);

@@ -70,7 +70,7 @@ static CARD_BODY: ObjectSchema = ObjectSchema {
         Field {
             name: "text",
             presence: Required,
-            field_type: FieldType::String(string(160, true, StringFormat::CardMessage)),
+            field_type: FieldType::String(string(160, true, StringFormat::Message)),
             about: "The text of the card. May contain placeholders.",
         },
         samples(&super::BODY_EXAMPLE),
