@@ -6,5 +6,6 @@ mod fixture;
 mod formats;
 mod limits;
 mod placement;
+mod recorded;
 mod table;
 mod warnings;

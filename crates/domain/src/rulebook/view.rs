@@ -6,7 +6,7 @@ use std::fmt;
 use crate::{
     document::{Json, cursor::Cursor, pointer},
     rulebook::Category,
-    violation::{TextViolation, TextWarning, ViolationCollector, Warnings},
+    violation::{Rule, TextViolation, TextWarning, ViolationCollector, Warnings},
 };
 
 /// A named rule about several fields.
@@ -168,6 +168,17 @@ impl<'d> ObjectView<'d> {
     pub(crate) fn retract_field(&self, field: &str, violations: &mut ViolationCollector) {
         let ancestor = self.cursor.field(field).pointer();
         violations.retract(|it| pointer::is_within(&it.pointer, &ancestor));
+    }
+
+    /// Removes the violations of one rule from one of its fields.
+    pub(crate) fn retract_rule(
+        &self,
+        field: &str,
+        rule: Rule,
+        violations: &mut ViolationCollector,
+    ) {
+        let ancestor = self.cursor.field(field).pointer();
+        violations.retract(|it| it.rule == rule && pointer::is_within(&it.pointer, &ancestor));
     }
 
     /// Adds a warning about one of its fields.

@@ -1,8 +1,8 @@
 //! Checks that involve several fields, which the table cannot express.
 
 use super::{
-    Category, MAX_COUPON_CHARS, MAX_OFFER_COUPON_CHARS, MAX_TTL_SECONDS, Rule, authentication,
-    buttons, cards, placement,
+    Category, MAX_OFFER_COUPON_CHARS, MAX_TTL_SECONDS, Rule, authentication, buttons, cards,
+    placement,
 };
 use crate::{
     document::{Json, text::longer_than},
@@ -58,13 +58,15 @@ const TTL_RANGES: &[(Category, i64, i64, bool)] = &[
 
 fn check_ttl(document: &DocumentView<'_>, violations: &mut ViolationCollector) {
     let seconds = document.root.get("message_send_ttl_seconds").and_then(Json::as_i64);
-    // The table has reported values outside of all ranges.
-    let Some(seconds) = seconds.filter(|it| (-1..=MAX_TTL_SECONDS).contains(it)) else { return };
     let row = TTL_RANGES.iter().find(|(category, ..)| Some(*category) == document.category);
-    let Some((category, min, max, allows_default)) = row else { return };
+    let (Some(seconds), Some((category, min, max, allows_default))) = (seconds, row) else {
+        return;
+    };
     if (*min..=*max).contains(&seconds) || (seconds == -1 && *allows_default) {
         return;
     }
+    // Replaces the violation of the table, whose range is that of all categories.
+    document.root.retract_rule("message_send_ttl_seconds", Rule::NumberRange, violations);
     document.root.report_field("message_send_ttl_seconds", violations, || {
         let category = category.as_str();
         let message = format!("is {seconds}; {category} templates allow {min} to {max} seconds");
@@ -79,7 +81,7 @@ fn check_button_counts(document: &DocumentView<'_>, violations: &mut ViolationCo
         // Collected once, because the loop below iterates over them for each type.
         let present: Vec<ObjectView<'_>> = component.buttons().collect();
         for (button_type, max) in buttons::MAX_PER_TYPE {
-            if let Some(extra) = present.iter().filter(|it| it.is(button_type)).nth(*max) {
+            for extra in present.iter().filter(|it| it.is(button_type)).skip(*max) {
                 extra.report(violations, || {
                     let message = format!("exceeds the limit of {max} for {button_type} buttons");
                     TextViolation::new(Rule::ButtonCount, message).hint("remove it")
@@ -159,9 +161,8 @@ fn check_offer(document: &DocumentView<'_>, violations: &mut ViolationCollector)
     if url_buttons().next().is_none() {
         add(buttons, "has no URL button, which an offer requires", "add a URL button");
     }
-    // `button-count` reports a third URL button.
-    if let Some(second) = url_buttons().nth(1) {
-        add(second, "is a second URL button in an offer", "keep one URL button");
+    for other in url_buttons().skip(1) {
+        add(other, "is a second URL button in an offer", "keep one URL button");
     }
     let is_allowed =
         |it: &ObjectView<'_>| it.text("type").is_none() || it.is("URL") || it.is("COPY_CODE");
@@ -190,10 +191,10 @@ fn check_offer_coupon(button: ObjectView<'_>, violations: &mut ViolationCollecto
         Some(Json::Array(codes)) => codes.first().and_then(Json::as_str),
         code => code.and_then(Json::as_str),
     };
-    let too_long = |code: &&str| {
-        longer_than(code, MAX_OFFER_COUPON_CHARS) && !longer_than(code, MAX_COUPON_CHARS)
-    };
+    let too_long = |code: &&str| longer_than(code, MAX_OFFER_COUPON_CHARS);
     let Some(code) = code.filter(too_long) else { return };
+    // Replaces the violation of the table, which allows longer codes.
+    button.retract_rule("example", Rule::TooLong, violations);
     button.report_field("example", violations, || {
         let length = code.chars().count();
         let message = format!(

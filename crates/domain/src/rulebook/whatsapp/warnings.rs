@@ -3,8 +3,10 @@
 use super::buttons;
 use crate::{
     document::Json,
-    rulebook::Category,
-    rulebook::view::{DocumentView, ObjectView},
+    rulebook::{
+        Category,
+        view::{DocumentView, ObjectView},
+    },
     validation::formatting,
     violation::{TextWarning, WarningRule, Warnings},
 };
@@ -22,7 +24,9 @@ pub(super) fn collect(document: &DocumentView<'_>, warnings: &mut Warnings) {
     let is_utility = document.category == Some(Category::Utility);
     let max_emoji = if is_utility { MAX_UTILITY_EMOJI } else { MAX_EMOJI };
     for holder in document.component_owners() {
-        holder.component("BODY").inspect(|body| check_emoji(*body, max_emoji, warnings));
+        if let Some(body) = holder.component("BODY") {
+            check_emoji(body, max_emoji, warnings);
+        }
         for button in holder.component("BUTTONS").into_iter().flat_map(ObjectView::buttons) {
             check_label(button, warnings);
             check_coupon_sample(button, warnings);

@@ -46,9 +46,12 @@ fn check_base(text: &str, suffix: &str, violations: &mut Vec<TextViolation>) {
     if let Some(rest) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) {
         return check_host(rest, violations);
     }
-    let rest = match text.split_once("://") {
+    let rest = match split_scheme(text) {
         Some((scheme, rest)) if scheme.to_lowercase().starts_with("http") => rest,
-        Some(_) => return violations.push(invalid_scheme(ONLY_HTTP.to_owned())),
+        Some((_, rest)) => {
+            violations.push(invalid_scheme(ONLY_HTTP.to_owned()));
+            return check_host(rest, violations);
+        }
         None => text.trim_start_matches('/'),
     };
     let mut remaining = Vec::new();
@@ -69,11 +72,12 @@ pub(super) fn check_link(
     let fixed = base.unwrap_or(text);
     // Whitespace between braces is reported as an invalid placeholder.
     check_whitespace(fixed.split("{{").next().unwrap_or_default(), violations);
-    match scheme(fixed) {
-        Some("http" | "https") => {
-            check_host(&fixed[fixed.find("://").map_or(0, |at| at + 3)..], violations);
-        }
-        other => violations.push(invalid_scheme(scheme_hint(other, text, format))),
+    let scheme = scheme(fixed);
+    if !matches!(scheme, Some("http" | "https")) {
+        violations.push(invalid_scheme(scheme_hint(scheme, text, format)));
+    }
+    if let Some((_, rest)) = split_scheme(fixed) {
+        check_host(rest, violations);
     }
     placeholders::only_at_end(fixed, format, violations);
     if is_own_device(host(fixed)) {
@@ -87,6 +91,12 @@ pub(super) fn check_link(
             .push(TextViolation::new(Rule::WhatsappLink, "leads back to WhatsApp").hint(hint));
     }
     placeholders::of_url(base, text)
+}
+
+/// The scheme of a URL, known or not, and the part after it.
+fn split_scheme(url: &str) -> Option<(&str, &str)> {
+    let is_scheme = |it: &str| it.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    url.split_once("://").filter(|(scheme, _)| is_scheme(scheme))
 }
 
 /// The known scheme that a URL begins with.
@@ -112,7 +122,7 @@ fn scheme_hint(scheme: Option<&str>, text: &str, format: ParameterFormat) -> Str
     match scheme {
         Some("tel") => "use a PHONE_NUMBER button to call a number".to_owned(),
         Some(_) => ONLY_HTTP.to_owned(),
-        None if text.contains("://") => ONLY_HTTP.to_owned(),
+        None if split_scheme(text).is_some() => ONLY_HTTP.to_owned(),
         None if plain.is_empty() || plain.starts_with("{{") => {
             "begin with a fixed URL and put the placeholder after it: `https://shop.example/{{1}}`"
                 .to_owned()

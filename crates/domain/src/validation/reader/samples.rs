@@ -92,6 +92,7 @@ impl<'d> Reader<'d> {
                         let message = format!("has {count}; exactly 1 list is required");
                         let hint = "write `[[\"first sample\", \"second sample\"]]`";
                         self.report(TextViolation::new(Rule::SamplesCount, message).hint(hint));
+                        self.read_surplus_lists(text_rule, outer);
                     }
                 }
                 self.write("]");
@@ -131,6 +132,18 @@ impl<'d> Reader<'d> {
                 self.report_wrong_type("a string or a list", other);
             }
             (_, other) => self.report_wrong_type("a list", other),
+        }
+    }
+
+    /// Reads the values of several lists where one is expected, whichever is going to be kept.
+    fn read_surplus_lists(&mut self, rule: &StringRule, lists: &'d [Json<'d>]) {
+        for (index, list) in lists.iter().enumerate() {
+            let Json::Array(values) = list else { continue };
+            self.at(Segment::Index(index), |reader| {
+                for (index, value) in values.iter().enumerate() {
+                    reader.at(Segment::Index(index), |reader| reader.read_text(rule, value));
+                }
+            });
         }
     }
 
