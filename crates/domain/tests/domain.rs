@@ -13,6 +13,7 @@ mod render_properties;
 mod render_whatsapp;
 mod render_whatsapp_properties;
 mod rules;
+mod suggestions;
 mod warnings;
 mod webhook;
 mod whatsapp;

@@ -244,7 +244,7 @@ fn text(rule: &StringRule) -> String {
         StringFormat::Plain => ", no placeholders, no formatting, no emoji",
         StringFormat::Label => ", no placeholders, no `*`, `~` or `` ` ``, no formatting, no emoji",
         StringFormat::Link => {
-            ", an `http://` or `https://` URL that may end in a placeholder and does not point to WhatsApp"
+            ", an `http://` or `https://` URL that may end in a placeholder and does not point to WhatsApp or `localhost`"
         }
         StringFormat::AndroidPackage => ", an Android package name",
         StringFormat::UrlWithSuffix => ", an `http://` or `https://` URL that may end in `{{1}}`",

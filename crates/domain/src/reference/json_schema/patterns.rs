@@ -45,6 +45,12 @@ const TIMESTAMP: &str = concat!(
 const PORT: &str =
     "0*(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])";
 
+/// A URL that leads to the recipient's own device. Other notations of IPv6 addresses are left out.
+const OWN_DEVICE: &str = concat!(
+    r"^[A-Za-z]+://(?:(?:[^/?#\\\[\]:{]*\.)?[Ll][Oo][Cc][Aa][Ll][Hh][Oo][Ss][Tt]\.*",
+    r"|127(?:\.(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])){3}\.*|\[::1\])(?:[:/?#\\{]|$)"
+);
+
 /// The schema of a string. `placeholders` selects the alternative with or without placeholders, for
 /// formats that allow them.
 pub(super) fn text(rule: &StringRule, placeholders: bool) -> Value {
@@ -88,7 +94,9 @@ pub(super) fn text(rule: &StringRule, placeholders: bool) -> Value {
         }
         StringFormat::Link => {
             let suffix = if placeholders { ANY_PLACEHOLDER } else { "" };
-            return url(rule.max, "[Hh][Tt][Tt][Pp][Ss]?", suffix);
+            let mut schema = url(rule.max, "[Hh][Tt][Tt][Pp][Ss]?", suffix);
+            schema["not"] = json!({"pattern": OWN_DEVICE});
+            return schema;
         }
         StringFormat::Url => return url(rule.max, "https?", ""),
         StringFormat::UrlWithSuffix => {
