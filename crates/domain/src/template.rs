@@ -38,9 +38,7 @@ pub struct Checked {
 impl Template {
     /// Reads a document. Returns the template or all violations.
     pub fn read(document: &Document<'_>, rulebook: &Rulebook) -> Result<Self, Violations> {
-        let also = |report: &mut ViolationCollector| creation_checks(document, rulebook, report);
-        let content = Reader::read(document, rulebook.template, is_content, also)?;
-        Ok(Self::from_valid(document, content))
+        Self::read_with(document, rulebook, true)
     }
 
     /// Reads the document of a template that exists already.
@@ -48,31 +46,31 @@ impl Template {
         document: &Document<'_>,
         rulebook: &Rulebook,
     ) -> Result<Self, Violations> {
-        let also = |report: &mut ViolationCollector| {
-            Rulebook::run(rulebook.checks, document.root(), report);
-        };
-        let content = Reader::read(document, rulebook.template, is_content, also)?;
-        Ok(Self::from_valid(document, content))
+        Self::read_with(document, rulebook, false)
     }
 
     /// Reads a document like [`Template::read`] and also collects warnings.
     pub fn check(document: &Document<'_>, rulebook: &Rulebook) -> Checked {
-        Self::check_with(document, rulebook, |report| creation_checks(document, rulebook, report))
+        Self::check_with(document, rulebook, true)
     }
 
     /// Reads a document like [`Template::read_existing`] and also collects warnings.
     pub(crate) fn check_existing(document: &Document<'_>, rulebook: &Rulebook) -> Checked {
-        let also = |report: &mut ViolationCollector| {
-            Rulebook::run(rulebook.checks, document.root(), report);
-        };
-        Self::check_with(document, rulebook, also)
+        Self::check_with(document, rulebook, false)
     }
 
-    fn check_with(
+    fn read_with(
         document: &Document<'_>,
         rulebook: &Rulebook,
-        also: impl FnOnce(&mut ViolationCollector),
-    ) -> Checked {
+        is_new: bool,
+    ) -> Result<Self, Violations> {
+        let also = |found: &mut ViolationCollector| rulebook.check(document.root(), is_new, found);
+        let content = Reader::read(document, rulebook.template, is_content, also)?;
+        Ok(Self::from_valid(document, content))
+    }
+
+    fn check_with(document: &Document<'_>, rulebook: &Rulebook, is_new: bool) -> Checked {
+        let also = |found: &mut ViolationCollector| rulebook.check(document.root(), is_new, found);
         let (content, mut warnings) = Reader::check(document, rulebook.template, is_content, also);
         rulebook.collect_warnings(document.root(), &mut warnings);
         Checked { template: content.map(|content| Self::from_valid(document, content)), warnings }
@@ -133,17 +131,6 @@ impl Template {
     /// unchanged strings.
     pub fn content(&self) -> &str {
         &self.content
-    }
-}
-
-/// All rules for a new template that involve several fields.
-fn creation_checks(
-    document: &Document<'_>,
-    rulebook: &Rulebook,
-    violations: &mut ViolationCollector,
-) {
-    for checks in [rulebook.checks, rulebook.creation_checks] {
-        Rulebook::run(checks, document.root(), violations);
     }
 }
 

@@ -292,7 +292,7 @@ fn a_missing_example_is_reported_beside_the_gap_of_the_placeholders() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
     fn correcting_defects_of_v1_reveals_no_other(

@@ -127,6 +127,13 @@ impl<'d> ObjectView<'d> {
         matches!(object.value(), Some(Json::Object(_))).then(|| Self::at(object))
     }
 
+    /// The string in a field, or the strings of the list in it, each with its position.
+    pub(crate) fn strings(&self, field: &'static str) -> impl Iterator<Item = (&'d str, Self)> {
+        let field = self.cursor.field(field);
+        let positions = std::iter::once(field).chain(field.items());
+        positions.filter_map(|it| Some((it.value()?.as_str()?, Self::at(it))))
+    }
+
     pub(crate) fn has(&self, field: &str) -> bool {
         self.get(field).is_some()
     }

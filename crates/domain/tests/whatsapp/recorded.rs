@@ -40,7 +40,7 @@ pub(crate) fn rows() -> Vec<Row> {
         (
             Rule::HandleForm,
             with_handle(&json!(["https://cdn.example/a.png"])),
-            "/components/1/example/header_handle handle-form",
+            "/components/1/example/header_handle/0 handle-form",
             (100, 2_388_273),
             with_handle(&json!(["4::aW1hZ2U="])),
         ),
@@ -63,13 +63,13 @@ pub(crate) fn rows() -> Vec<Row> {
 
 #[test]
 fn a_url_is_not_a_handle_in_any_notation() {
-    for handle in [
-        json!("https://cdn.example/a.png"),
-        json!("http://cdn.example/a.png"),
-        json!(["HTTPS://cdn.example/a.png"]),
-        json!(["http://"]),
+    for (handle, index) in [
+        (json!("https://cdn.example/a.png"), ""),
+        (json!("http://cdn.example/a.png"), ""),
+        (json!(["HTTPS://cdn.example/a.png"]), "/0"),
+        (json!(["http://"]), "/0"),
     ] {
-        let line = "/components/1/example/header_handle handle-form";
+        let line = format!("/components/1/example/header_handle{index} handle-form");
         assert_eq!(violations_of(&with_handle(&handle)), [line], "{handle}");
     }
     for handle in [json!("4::aW1h"), json!(["2:c2FtcGxl"]), json!("httpsample"), json!("é")] {
@@ -80,7 +80,7 @@ fn a_url_is_not_a_handle_in_any_notation() {
         |handle: &str| card(&json!([image(handle), {"type": "BUTTONS", "buttons": [link()]}]));
     assert_eq!(
         violations_of(&carousel(&json!([card("4::aW1h"), card("https://a.b/c.png")]))),
-        ["/components/1/cards/1/components/0/example/header_handle handle-form"]
+        ["/components/1/cards/1/components/0/example/header_handle/0 handle-form"]
     );
 }
 

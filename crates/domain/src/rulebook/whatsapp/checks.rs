@@ -29,20 +29,18 @@ pub(super) const CREATION: &[Check] = &[Check { name: "sample handles", run: che
 
 /// Reports URLs instead of handles. A template that was read contains URLs, so an edit may, too.
 fn check_handles(document: &DocumentView<'_>, violations: &mut ViolationCollector) {
-    for header in document.component_owners().filter_map(|it| it.component("HEADER")) {
-        let Some(example) = header.object("example") else { continue };
-        let handle = match example.get("header_handle") {
-            Some(Json::Array(handles)) => handles.first().and_then(Json::as_str),
-            handle => handle.and_then(Json::as_str),
+    let is_url = |handle: &str| {
+        let begins_with = |scheme: &str| {
+            handle.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme))
         };
-        let is_url = |handle: &str| {
-            let start = handle.get(..8).unwrap_or(handle).to_ascii_lowercase();
-            start.starts_with("http://") || start.starts_with("https://")
-        };
-        if handle.is_some_and(is_url) {
-            example.report_field("header_handle", violations, || {
+        begins_with("http://") || begins_with("https://")
+    };
+    let headers = document.component_owners().filter_map(|it| it.component("HEADER"));
+    for example in headers.filter_map(|it| it.object("example")) {
+        for (_, url) in example.strings("header_handle").filter(|(handle, _)| is_url(handle)) {
+            url.report(violations, || {
                 let message = "is a URL; WhatsApp requires the handle of an uploaded file";
-                let hint = "upload the file with the Resumable Upload API and send the handle that it returns";
+                let hint = "upload the file and use the `h` of the response";
                 TextViolation::new(Rule::HandleForm, message).hint(hint)
             });
         }

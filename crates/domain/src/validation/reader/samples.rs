@@ -117,10 +117,10 @@ impl<'d> Reader<'d> {
                 self.write("]");
             }
             (SampleFormat::LenientFlat, Json::String(_)) => {
-                self.read_single_sample(text_rule, value)
+                self.read_single_sample(text_rule, value);
             }
             (SampleFormat::Named, Json::Array(values)) => {
-                self.read_named_samples(text_rule, values)
+                self.read_named_samples(text_rule, values);
             }
             (
                 SampleFormat::Single | SampleFormat::Flat | SampleFormat::LenientFlat,
