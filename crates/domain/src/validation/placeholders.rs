@@ -313,7 +313,7 @@ fn check_gaps(
                 .at(Span::of(text, bytes.clone())),
         );
     }
-    (present.into_iter().filter(|it| *it).count(), highest)
+    (present[..=highest].iter().filter(|it| **it).count(), highest)
 }
 
 #[cfg(test)]

@@ -18,37 +18,16 @@ fn with_body(text: &str) -> String {
     with_components(&json!([{"type": "BODY", "text": text}]))
 }
 
-fn table() -> Vec<(WarningRule, String, &'static str, String)> {
-    let labelled = |kind: &str, label: &str| match kind {
-        "COPY_CODE" => button(&json!({"type": kind, "text": label, "example": "A"})),
-        "SPM" => with_components(&json!([{"type": "HEADER", "format": "PRODUCT"},
-            {"type": "BODY", "text": "b"},
-            {"type": "BUTTONS", "buttons": [{"type": kind, "text": label}]}])),
-        "MPM" => with_components(&json!([{"type": "HEADER", "format": "TEXT", "text": "h"},
-            {"type": "BODY", "text": "b"},
-            {"type": "BUTTONS", "buttons": [{"type": kind, "text": label}]}])),
-        _ => button(&json!({"type": kind, "text": label})),
-    };
-    let products = |count: usize| {
-        let card = card(&json!([{"type": "HEADER", "format": "PRODUCT"},
-            {"type": "BUTTONS", "buttons": [{"type": "SPM"}]}]));
-        carousel(&vec![card; count].into())
-    };
+/// A warning, a document that causes it, its pointer and id, and a similar document without it.
+type Row = (WarningRule, String, &'static str, String);
+
+fn table() -> Vec<Row> {
+    [texts(), placeholders(), buttons_and_cards()].into_iter().flatten().collect()
+}
+
+fn texts() -> Vec<Row> {
     let emoji = |count: usize| with_body(&format!("Hi {}", "👍🏽".repeat(count)));
     let in_utility = |document: String| document.replace("MARKETING", "UTILITY");
-    let long_name = |length: usize| {
-        let name = "n".repeat(length);
-        let samples = json!([{"param_name": name, "example": "x"}]);
-        named(&format!("one {{{{{name}}}}} two three"), &samples)
-    };
-    let two_names = |other: &str| {
-        let text = format!("one {{{{name}}}} two three {{{{{other}}}}} four five");
-        let mut samples = vec![json!({"param_name": "name", "example": "x"})];
-        if other != "name" {
-            samples.push(json!({"param_name": other, "example": "y"}));
-        }
-        named(&text, &samples.into())
-    };
     vec![
         (
             WarningRule::BracesUnpaired,
@@ -81,6 +60,24 @@ fn table() -> Vec<(WarningRule, String, &'static str, String)> {
             "/components/0/text many-emoji",
             in_utility(emoji(6)),
         ),
+    ]
+}
+
+fn placeholders() -> Vec<Row> {
+    let long_name = |length: usize| {
+        let name = "n".repeat(length);
+        let samples = json!([{"param_name": name, "example": "x"}]);
+        named(&format!("one {{{{{name}}}}} two three"), &samples)
+    };
+    let two_names = |other: &str| {
+        let text = format!("one {{{{name}}}} two three {{{{{other}}}}} four five");
+        let mut samples = vec![json!({"param_name": "name", "example": "x"})];
+        if other != "name" {
+            samples.push(json!({"param_name": other, "example": "y"}));
+        }
+        named(&text, &samples.into())
+    };
+    vec![
         (
             WarningRule::PlaceholderNameLong,
             long_name(33),
@@ -99,6 +96,26 @@ fn table() -> Vec<(WarningRule, String, &'static str, String)> {
             "/components/0/text placeholders-side-by-side",
             body("one two {{1}} and {{2}} three four five", &json!([["a", "b"]])),
         ),
+    ]
+}
+
+fn buttons_and_cards() -> Vec<Row> {
+    let labelled = |kind: &str, label: &str| match kind {
+        "COPY_CODE" => button(&json!({"type": kind, "text": label, "example": "A"})),
+        "SPM" => with_components(&json!([{"type": "HEADER", "format": "PRODUCT"},
+            {"type": "BODY", "text": "b"},
+            {"type": "BUTTONS", "buttons": [{"type": kind, "text": label}]}])),
+        "MPM" => with_components(&json!([{"type": "HEADER", "format": "TEXT", "text": "h"},
+            {"type": "BODY", "text": "b"},
+            {"type": "BUTTONS", "buttons": [{"type": kind, "text": label}]}])),
+        _ => button(&json!({"type": kind, "text": label})),
+    };
+    let products = |count: usize| {
+        let card = card(&json!([{"type": "HEADER", "format": "PRODUCT"},
+            {"type": "BUTTONS", "buttons": [{"type": "SPM"}]}]));
+        carousel(&vec![card; count].into())
+    };
+    vec![
         (
             WarningRule::PrivateHost,
             url("https://intranet/cart"),

@@ -48,7 +48,7 @@ const PORT: &str =
 /// A URL that leads to the recipient's own device. Other notations of IPv6 addresses are left out.
 const OWN_DEVICE: &str = concat!(
     r"^[A-Za-z]+://(?:(?:[^/?#\\\[\]:{]*\.)?[Ll][Oo][Cc][Aa][Ll][Hh][Oo][Ss][Tt]\.*",
-    r"|127(?:\.(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])){3}\.*|\[::1\])(?:[:/?#\\{]|$)"
+    r"|127(?:\.(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])){3}\.*|\[::1\])(?:[:/?#\\{][^\u0000]*)?$"
 );
 
 /// The schema of a string. `placeholders` selects the alternative with or without placeholders, for
@@ -216,6 +216,25 @@ mod tests {
         let own = schema.get("pattern").and_then(Value::as_str);
         let alternatives = schema.get("anyOf").and_then(Value::as_array).into_iter().flatten();
         own.into_iter().chain(alternatives.flat_map(patterns)).collect()
+    }
+
+    #[test]
+    fn only_links_that_the_rule_rejects_are_excluded() {
+        let rule = StringRule {
+            max: 2_000,
+            whatsapp_max: None,
+            multiline: false,
+            format: StringFormat::Link,
+        };
+        assert_eq!(text(&rule, true)["not"]["pattern"], OWN_DEVICE);
+        let links = string_regex(OWN_DEVICE.trim_matches(['^', '$'])).unwrap();
+        let mut runner = TestRunner::deterministic();
+        for _ in 0..300 {
+            let link = links.new_tree(&mut runner).unwrap().current();
+            let mut violations = Vec::new();
+            formats::check(&rule, &link, &mut violations);
+            assert!(violations.iter().any(|it| it.rule == Rule::UrlHost), "{link}: {violations:?}");
+        }
     }
 
     #[test]
