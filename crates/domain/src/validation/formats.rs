@@ -17,9 +17,6 @@ use crate::{
     violation::{Rule, Span, TextViolation, did_you_mean, is_or_are, pluralized, truncated},
 };
 
-/// How many characters of one text are reported for the same reason. No response lists more.
-const MAX_FINDINGS: usize = 100;
-
 /// Checks a string against its rule. Returns what is known about its placeholders.
 pub(crate) fn check(
     rule: &StringRule,
@@ -135,19 +132,25 @@ fn check_control_characters(text: &str, rule: &StringRule, violations: &mut Vec<
     if !has_byte(text, is_suspect) {
         return;
     }
-    let forbidden = text.chars().enumerate().filter(|(_, found)| is_forbidden(*found));
-    for (at, found) in forbidden.take(MAX_FINDINGS) {
-        let code = u32::from(found);
-        let what = if found.is_control() { "control character" } else { "line break" };
-        let message = format!("contains the {what} U+{code:04X}");
-        let span = Span { start: at, end: at + 1 };
-        let hint = if multiline || !(matches!(found, '\n' | '\r' | '\t') || is_separator(found)) {
-            "remove it"
-        } else {
-            "write it on one line: line breaks and tabs are only allowed in body texts"
-        };
-        violations.push(TextViolation::new(Rule::ControlCharacter, message).hint(hint).at(span));
-    }
+    let mut forbidden = text.chars().enumerate().filter(|(_, found)| is_forbidden(*found));
+    let Some((at, found)) = forbidden.next() else { return };
+    let code = u32::from(found);
+    let what = if found.is_control() { "control character" } else { "line break" };
+    let (message, them) = match forbidden.count() {
+        0 => (format!("contains the {what} U+{code:04X}"), "it"),
+        others => {
+            let others = pluralized(others, "other such character");
+            (format!("contains the {what} U+{code:04X} and {others}"), "them")
+        }
+    };
+    let is_line_break = matches!(found, '\n' | '\r' | '\t') || is_separator(found);
+    let hint = if multiline || !is_line_break {
+        format!("remove {them}")
+    } else {
+        "write it on one line: line breaks and tabs are only allowed in body texts".to_owned()
+    };
+    let span = Span { start: at, end: at + 1 };
+    violations.push(TextViolation::new(Rule::ControlCharacter, message).hint(hint).at(span));
 }
 
 fn check_name(text: &str, violations: &mut Vec<TextViolation>) {
@@ -244,6 +247,37 @@ mod tests {
         let mut found = Vec::new();
         check(&body, "a\r\n\tb", &mut found);
         assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn one_violation_counts_all_control_characters() {
+        let rule = StringRule {
+            max: 60,
+            whatsapp_max: None,
+            multiline: false,
+            format: StringFormat::Free,
+        };
+        for (text, message, hint) in [
+            ("a\u{7}", "contains the control character U+0007", "remove it"),
+            (
+                "a\u{7}\u{8}b\n",
+                "contains the control character U+0007 and 2 other such characters",
+                "remove them",
+            ),
+            (
+                "a\nb\u{7}",
+                "contains the control character U+000A and 1 other such character",
+                "write it on one line: line breaks and tabs are only allowed in body texts",
+            ),
+        ] {
+            let mut violations = Vec::new();
+            check(&rule, text, &mut violations);
+            let [TextViolation { message: found, hint: Some(found_hint), .. }] = &violations[..]
+            else {
+                panic!("{violations:?}")
+            };
+            assert_eq!((&**found, &**found_hint), (message, hint));
+        }
     }
 
     #[test]

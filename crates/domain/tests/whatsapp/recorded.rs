@@ -136,7 +136,7 @@ fn samples_of_a_body_may_have_lines_and_values_of_a_message_may_not() {
     }
     let header = json!({"type": "HEADER", "format": "TEXT", "text": "Hi {{1}}", "example": {"header_text": lines}});
     let control = "/components/1/example/header_text control-character";
-    assert_eq!(violations_of(&with_component(&header)), [control; 3]);
+    assert_eq!(violations_of(&with_component(&header)), [control]);
     assert_eq!(
         violations_of(&body("Hi {{1}} and bye", &json!("a\u{0}b"))),
         ["/components/0/example/body_text control-character"]

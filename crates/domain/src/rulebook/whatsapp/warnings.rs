@@ -2,12 +2,11 @@
 
 use super::buttons;
 use crate::{
-    document::Json,
+    document::{Json, emoji::count_emoji},
     rulebook::{
         Category,
         view::{DocumentView, ObjectView},
     },
-    validation::formatting,
     violation::{TextWarning, WarningRule, Warnings},
 };
 
@@ -38,7 +37,7 @@ pub(super) fn collect(document: &DocumentView<'_>, warnings: &mut Warnings) {
 /// Warns about a body with many emoji.
 fn check_emoji(body: ObjectView<'_>, max: usize, warnings: &mut Warnings) {
     let text = body.text("text").filter(|text| !text.is_ascii()).unwrap_or_default();
-    let count = formatting::count_emoji(text);
+    let count = count_emoji(text);
     if count > max {
         let message = format!("contains {count} emoji");
         let hint = format!("use at most {max}: WhatsApp is reported to reject more");

@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use super::MAX_FINDINGS;
 use crate::{
     document::text::has_byte,
     rulebook::ParameterFormat,
@@ -154,13 +153,15 @@ fn check_whitespace(text: &str, violations: &mut Vec<TextViolation>) {
     if is_graphic {
         return;
     }
-    let whitespace = text.chars().enumerate().filter(|(_, found)| found.is_whitespace());
-    for (at, _) in whitespace.take(MAX_FINDINGS) {
-        let span = Span { start: at, end: at + 1 };
+    let mut whitespace = text.chars().enumerate().filter(|(_, found)| found.is_whitespace());
+    if let Some((at, _)) = whitespace.next() {
+        let message = match whitespace.count() {
+            0 => "contains whitespace".to_owned(),
+            others => format!("contains {} whitespace characters", others + 1),
+        };
         let hint = "remove it, or write it as `%20`";
-        violations.push(
-            TextViolation::new(Rule::UrlWhiteSpace, "contains whitespace").hint(hint).at(span),
-        );
+        let span = Span { start: at, end: at + 1 };
+        violations.push(TextViolation::new(Rule::UrlWhiteSpace, message).hint(hint).at(span));
     }
 }
 
