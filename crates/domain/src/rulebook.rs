@@ -17,7 +17,7 @@ use crate::{
 pub use category::Category;
 pub use table::{
     Field, FieldType, ObjectList, ObjectSchema, ParameterFormat, Presence, SampleFormat,
-    StringFormat, StringRule, TaggedList, TaggedObject, Variant, VariantContent,
+    SampleRule, StringFormat, StringRule, TaggedList, TaggedObject, Variant, VariantContent,
 };
 pub use v1::V1;
 pub use view::Check;
@@ -36,6 +36,8 @@ pub struct Rulebook {
     pub edit: &'static ObjectSchema,
     /// Rules that involve several fields, which the table cannot express.
     pub checks: &'static [Check],
+    /// Further rules for the document that creates a template. An edit may repeat what was stored.
+    pub creation_checks: &'static [Check],
     /// Adds the warnings that involve several fields.
     pub(crate) collect_warnings: fn(&DocumentView<'_>, &mut Warnings),
     /// Every rule that a template document can break under this rulebook.
@@ -57,11 +59,15 @@ impl Rulebook {
         Self::ALL.iter().copied().find(|rulebook| rulebook.name == name)
     }
 
-    /// Adds the violations that the checks find. Expects that the table has been applied already.
-    pub(crate) fn check(&self, root: &Json<'_>, violations: &mut ViolationCollector) {
+    /// Adds the violations that the checks find in a template, which is new or exists already.
+    /// Expects that the table has been applied already.
+    pub(crate) fn check(&self, root: &Json<'_>, is_new: bool, violations: &mut ViolationCollector) {
         if matches!(root, Json::Object(_)) && !self.checks.is_empty() {
             let document = DocumentView::new(root);
-            self.checks.iter().for_each(|check| (check.run)(&document, violations));
+            let creation_checks = if is_new { self.creation_checks } else { &[] };
+            for check in self.checks.iter().chain(creation_checks) {
+                (check.run)(&document, violations);
+            }
         }
     }
 

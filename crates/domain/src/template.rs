@@ -38,14 +38,39 @@ pub struct Checked {
 impl Template {
     /// Reads a document. Returns the template or all violations.
     pub fn read(document: &Document<'_>, rulebook: &Rulebook) -> Result<Self, Violations> {
-        let also = |report: &mut ViolationCollector| rulebook.check(document.root(), report);
-        let content = Reader::read(document, rulebook.template, is_content, also)?;
-        Ok(Self::from_valid(document, content))
+        Self::read_with(document, rulebook, true)
+    }
+
+    /// Reads the document of a template that exists already.
+    pub(crate) fn read_existing(
+        document: &Document<'_>,
+        rulebook: &Rulebook,
+    ) -> Result<Self, Violations> {
+        Self::read_with(document, rulebook, false)
     }
 
     /// Reads a document like [`Template::read`] and also collects warnings.
     pub fn check(document: &Document<'_>, rulebook: &Rulebook) -> Checked {
-        let also = |report: &mut ViolationCollector| rulebook.check(document.root(), report);
+        Self::check_with(document, rulebook, true)
+    }
+
+    /// Reads a document like [`Template::read_existing`] and also collects warnings.
+    pub(crate) fn check_existing(document: &Document<'_>, rulebook: &Rulebook) -> Checked {
+        Self::check_with(document, rulebook, false)
+    }
+
+    fn read_with(
+        document: &Document<'_>,
+        rulebook: &Rulebook,
+        is_new: bool,
+    ) -> Result<Self, Violations> {
+        let also = |found: &mut ViolationCollector| rulebook.check(document.root(), is_new, found);
+        let content = Reader::read(document, rulebook.template, is_content, also)?;
+        Ok(Self::from_valid(document, content))
+    }
+
+    fn check_with(document: &Document<'_>, rulebook: &Rulebook, is_new: bool) -> Checked {
+        let also = |found: &mut ViolationCollector| rulebook.check(document.root(), is_new, found);
         let (content, mut warnings) = Reader::check(document, rulebook.template, is_content, also);
         rulebook.collect_warnings(document.root(), &mut warnings);
         Checked { template: content.map(|content| Self::from_valid(document, content)), warnings }

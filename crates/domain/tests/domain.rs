@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
+mod completeness;
 mod convert;
 mod edit;
 mod pages;
@@ -12,6 +13,7 @@ mod render_properties;
 mod render_whatsapp;
 mod render_whatsapp_properties;
 mod rules;
+mod suggestions;
 mod warnings;
 mod webhook;
 mod whatsapp;

@@ -204,6 +204,9 @@ fn every_warning_has_a_row_in_the_table() {
             "braces-unpaired",
             "many-line-breaks",
             "many-emoji",
+            "placeholder-name-long",
+            "placeholder-repeated",
+            "private-host",
             "label-not-shown",
             "product-cards",
             "same-content"

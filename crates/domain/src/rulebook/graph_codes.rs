@@ -107,11 +107,12 @@ const TABLE: &[Row] = &[
     row(&[Rule::TooFewWords], &[], 2_388_293, "The body has too many variables for its length"),
     row(&[Rule::WhatsappLink], &[], 2_388_081, "A button links to WhatsApp"),
     row(
-        &[Rule::SamplesCount, Rule::SamplesNotAllowed, Rule::SampleName],
+        &[Rule::SamplesCount, Rule::SamplesFlat, Rule::SamplesNotAllowed, Rule::SampleName],
         &[],
         2_388_043,
         "The example does not match the text",
     ),
+    row(&[Rule::HandleForm], &[], 2_388_273, "The media handle is not valid"),
     row(
         &[Rule::SampleUnknown, Rule::SampleUnfit],
         &[],
@@ -309,8 +310,7 @@ mod tests {
             ("{{1}} one two three", 2_388_299),
             ("one {{1}} two", 2_388_293),
         ] {
-            let example =
-                if text.contains("{{1}}") { r#","example":{"body_text":"a"}"# } else { "" };
+            let example = if text.contains("{{") { r#","example":{"body_text":"a"}"# } else { "" };
             let body = format!(r#"{{"type":"BODY","text":"{text}"{example}}}"#);
             assert_eq!(codes(&body), [(100, code)], "{text}");
         }

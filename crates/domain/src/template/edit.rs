@@ -131,7 +131,7 @@ fn read_merged(
     let repeated = sent.iter().filter(|member| member.repeated).cloned();
     let merged =
         Document::from_members(members.chain(repeated).collect(), document.has_duplicates());
-    let edited = Template::read(&merged, rulebook)?;
+    let edited = Template::read_existing(&merged, rulebook)?;
     let changes_content = fields.iter().any(|it| is_content(it) && sent_value(it.name).is_some());
     Ok(Edit::Replace {
         content: changes_content.then(|| edited.content().to_owned()),

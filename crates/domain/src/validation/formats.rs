@@ -2,24 +2,27 @@
 
 mod address;
 
-pub(crate) use address::is_bare_host;
+pub(crate) use address::{host, ip_address, is_bare_host, is_own_device};
 
 use crate::{
     document::text::{has_byte, is_separator, longer_than},
     rulebook::{ParameterFormat, StringFormat, StringRule},
     validation::{
-        formatting, languages, languages::whatsapp, placeholder_context, placeholders, timestamp,
+        formatting, languages,
+        languages::whatsapp,
+        placeholder_context,
+        placeholders::{self, PlaceholderCount},
+        timestamp,
     },
-    violation::{Rule, Span, TextViolation, is_or_are, pluralized, truncated},
+    violation::{Rule, Span, TextViolation, did_you_mean, is_or_are, pluralized, truncated},
 };
 
-/// Checks a string against its rule. Returns the number of distinct placeholders, or `None` if
-/// there are none or some are invalid.
+/// Checks a string against its rule. Returns what is known about its placeholders.
 pub(crate) fn check(
     rule: &StringRule,
     text: &str,
     violations: &mut Vec<TextViolation>,
-) -> Option<usize> {
+) -> PlaceholderCount {
     check_in(ParameterFormat::Positional, rule, text, violations)
 }
 
@@ -29,13 +32,13 @@ pub(crate) fn check_in(
     rule: &StringRule,
     text: &str,
     violations: &mut Vec<TextViolation>,
-) -> Option<usize> {
+) -> PlaceholderCount {
     if text.trim_start().is_empty() {
         violations.push(
             TextViolation::new(Rule::Empty, "must not be empty or consist only of whitespace")
                 .hint("write something visible"),
         );
-        return None;
+        return PlaceholderCount::Unknown;
     }
     // These formats imply a length, and their messages state it.
     let has_own_length = matches!(
@@ -55,77 +58,60 @@ pub(crate) fn check_in(
         let hint = format!("shorten it by {}", pluralized(length - max, "character"));
         let span = Span { start: max, end: length };
         violations.push(TextViolation::new(Rule::TooLong, message).hint(hint).at(span));
-        // Do not search a text of unlimited length for further violations.
-        return None;
+        // Do not search a text of unlimited length for further violations: which of them remain
+        // depends on how it is shortened.
+        return placeholders::unchecked(text);
     }
     check_control_characters(text, rule, violations);
     check_format(rule.format, format, text, violations)
 }
 
+/// Checks the format of a string and counts its placeholders.
 fn check_format(
     form: StringFormat,
     format: ParameterFormat,
     text: &str,
     violations: &mut Vec<TextViolation>,
-) -> Option<usize> {
+) -> PlaceholderCount {
     match form {
-        StringFormat::Free => None,
-        StringFormat::Name => check_name(text, violations),
-        StringFormat::Language => languages::check(text, violations),
-        StringFormat::WithPlaceholders => placeholders::numbered(text, violations),
-        StringFormat::WithoutPlaceholders => {
-            placeholders::forbid(text, "placeholders are not allowed here", violations);
-            None
-        }
-        StringFormat::Url => {
-            address::check_url(text, violations);
-            placeholders::forbid(text, "placeholders are not allowed in this URL", violations);
-            None
-        }
-        StringFormat::UrlWithSuffix => {
-            let base = text.strip_suffix("{{1}}");
-            address::check_url(base.unwrap_or(text), violations);
-            let message = "a URL may contain a placeholder only as `{{1}}` at its very end";
-            placeholders::forbid(base.unwrap_or(text), message, violations);
-            base.is_some().then_some(1)
-        }
-        StringFormat::Phone => address::check_phone(text, violations),
-        StringFormat::DialledPhone => address::check_whatsapp_phone(text, violations),
-        StringFormat::Timestamp => timestamp::check(text, violations),
-        StringFormat::Identifier => check_identifier(text, violations),
-        StringFormat::Locale => {
-            whatsapp::check(text, violations);
-            None
-        }
+        StringFormat::WithPlaceholders => return placeholders::numbered(text, violations),
+        StringFormat::UrlWithSuffix => return address::check_url_with_suffix(text, violations),
+        StringFormat::Link => return address::check_link(text, format, violations),
         StringFormat::Headline => {
             formatting::forbid(text, formatting::FORBIDDEN_IN_HEADERS, violations);
             let count = placeholders::scan(text, format, violations);
             placeholder_context::at_most_one(text, count, violations);
-            count
+            return count;
         }
         StringFormat::Message => {
             let count = placeholders::scan(text, format, violations);
             placeholder_context::edges(text, violations);
             placeholder_context::enough_words(text, count, violations);
-            count
+            return count;
         }
-        StringFormat::CardMessage => {
-            let count = placeholders::scan(text, format, violations);
-            placeholder_context::edges(text, violations);
-            count
+        StringFormat::Free => {}
+        StringFormat::Name => check_name(text, violations),
+        StringFormat::Language => languages::check(text, violations),
+        StringFormat::WithoutPlaceholders => {
+            placeholders::forbid(text, "placeholders are not allowed here", violations);
         }
+        StringFormat::Url => address::check_url(text, violations),
+        StringFormat::Phone => address::check_phone(text, violations),
+        StringFormat::DialledPhone => address::check_whatsapp_phone(text, violations),
+        StringFormat::Timestamp => timestamp::check(text, violations),
+        StringFormat::Identifier => check_identifier(text, violations),
+        StringFormat::Locale => whatsapp::check(text, violations),
         StringFormat::Plain | StringFormat::Label => {
             let is_label = form == StringFormat::Label;
             let forbidden = if is_label { formatting::FORBIDDEN_IN_LABELS } else { &[] };
             formatting::forbid(text, forbidden, violations);
             placeholders::forbid(text, "placeholders are not allowed here", violations);
-            None
         }
-        StringFormat::Link => address::check_link(text, format, violations),
         StringFormat::AndroidPackage => check_package(text, violations),
         StringFormat::SignatureHash => check_signature(text, violations),
         StringFormat::Secret => check_secret(text, violations),
     }
+    PlaceholderCount::NONE
 }
 
 /// Whether a string must be a single line and not even contain U+2028 or U+2029.
@@ -146,46 +132,51 @@ fn check_control_characters(text: &str, rule: &StringRule, violations: &mut Vec<
     if !has_byte(text, is_suspect) {
         return;
     }
-    if let Some((at, found)) = text.char_indices().find(|(_, found)| is_forbidden(*found)) {
-        let code = u32::from(found);
-        let what = if found.is_control() { "control character" } else { "line break" };
-        let message = format!("contains the {what} U+{code:04X}");
-        let span = Span::of(text, at..at + found.len_utf8());
-        let hint = if multiline || !(matches!(found, '\n' | '\r' | '\t') || is_separator(found)) {
-            "remove it"
-        } else {
-            "write it on one line: line breaks and tabs are only allowed in body texts"
-        };
-        violations.push(TextViolation::new(Rule::ControlCharacter, message).hint(hint).at(span));
-    }
+    let mut forbidden = text.chars().enumerate().filter(|(_, found)| is_forbidden(*found));
+    let Some((at, found)) = forbidden.next() else { return };
+    let code = u32::from(found);
+    let what = if found.is_control() { "control character" } else { "line break" };
+    let (message, them) = match forbidden.count() {
+        0 => (format!("contains the {what} U+{code:04X}"), "it"),
+        others => {
+            let others = pluralized(others, "other such character");
+            (format!("contains the {what} U+{code:04X} and {others}"), "them")
+        }
+    };
+    let is_line_break = matches!(found, '\n' | '\r' | '\t') || is_separator(found);
+    let hint = if multiline || !is_line_break {
+        format!("remove {them}")
+    } else {
+        "write it on one line: line breaks and tabs are only allowed in body texts".to_owned()
+    };
+    let span = Span { start: at, end: at + 1 };
+    violations.push(TextViolation::new(Rule::ControlCharacter, message).hint(hint).at(span));
 }
 
-fn check_name(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
+fn check_name(text: &str, violations: &mut Vec<TextViolation>) {
     let trimmed = text.trim();
     if trimmed.len() != text.len() {
-        let hint = format!("did you mean `{}`?", truncated(trimmed));
+        let suggestion = Some(trimmed).filter(|it| !it.contains(char::is_control));
+        let hint = suggestion.and_then(did_you_mean);
+        let hint = hint.unwrap_or_else(|| "remove the whitespace at both ends".to_owned());
         violations
             .push(TextViolation::new(Rule::NameEdges, "begins or ends with whitespace").hint(hint));
     }
-    None
 }
 
-fn check_identifier(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
+fn check_identifier(text: &str, violations: &mut Vec<TextViolation>) {
     let is_allowed = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
-    let (at, found) = text.char_indices().find(|(_, it)| !is_allowed(*it))?;
+    let Some((at, found)) = text.char_indices().find(|(_, it)| !is_allowed(*it)) else { return };
     let span = Span::of(text, at..at + found.len_utf8());
     let message = "contains characters other than lower-case letters, digits and `_`";
     let corrected = text.trim().to_lowercase().replace([' ', '-', '.'], "_");
-    let hint = if corrected.chars().all(is_allowed) && !corrected.is_empty() {
-        format!("did you mean `{}`?", truncated(&corrected))
-    } else {
-        "write a name such as `order_update_2`".to_owned()
-    };
+    let is_valid = corrected.chars().all(is_allowed) && !corrected.is_empty();
+    let hint = is_valid.then(|| did_you_mean(&corrected)).flatten();
+    let hint = hint.unwrap_or_else(|| "write a name such as `order_update_2`".to_owned());
     violations.push(TextViolation::new(Rule::NameForm, message).hint(hint).at(span));
-    None
 }
 
-fn check_package(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
+fn check_package(text: &str, violations: &mut Vec<TextViolation>) {
     let is_part = |part: &str| {
         part.starts_with(|it: char| it.is_ascii_alphabetic())
             && part.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_')
@@ -195,27 +186,24 @@ fn check_package(text: &str, violations: &mut Vec<TextViolation>) -> Option<usiz
         let hint = "write a name such as `com.example.shop`";
         violations.push(TextViolation::new(Rule::PackageForm, message).hint(hint));
     }
-    None
 }
 
-fn check_signature(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
+fn check_signature(text: &str, violations: &mut Vec<TextViolation>) {
     let is_allowed = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'+' | b'/' | b'=');
     if text.len() != 11 || !text.bytes().all(is_allowed) {
         let message = "is not an app signature hash: 11 letters, digits, `+`, `/` or `=`";
         let hint = "write a hash such as `K8a/AINcGX7`";
         violations.push(TextViolation::new(Rule::SignatureForm, message).hint(hint));
     }
-    None
 }
 
 /// Checks a secret. The message must not quote any part of it.
-fn check_secret(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
+fn check_secret(text: &str, violations: &mut Vec<TextViolation>) {
     if text.len() < 16 || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         let message = "is not a valid secret: 16 to 256 printable ASCII characters without spaces";
         let hint = "use the app secret as Meta displays it, or leave it out";
         violations.push(TextViolation::new(Rule::SecretForm, message).hint(hint));
     }
-    None
 }
 
 #[cfg(test)]
@@ -259,6 +247,37 @@ mod tests {
         let mut found = Vec::new();
         check(&body, "a\r\n\tb", &mut found);
         assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn one_violation_counts_all_control_characters() {
+        let rule = StringRule {
+            max: 60,
+            whatsapp_max: None,
+            multiline: false,
+            format: StringFormat::Free,
+        };
+        for (text, message, hint) in [
+            ("a\u{7}", "contains the control character U+0007", "remove it"),
+            (
+                "a\u{7}\u{8}b\n",
+                "contains the control character U+0007 and 2 other such characters",
+                "remove them",
+            ),
+            (
+                "a\nb\u{7}",
+                "contains the control character U+000A and 1 other such character",
+                "write it on one line: line breaks and tabs are only allowed in body texts",
+            ),
+        ] {
+            let mut violations = Vec::new();
+            check(&rule, text, &mut violations);
+            let [TextViolation { message: found, hint: Some(found_hint), .. }] = &violations[..]
+            else {
+                panic!("{violations:?}")
+            };
+            assert_eq!((&**found, &**found_hint), (message, hint));
+        }
     }
 
     #[test]

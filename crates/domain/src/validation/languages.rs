@@ -10,28 +10,27 @@ use crate::violation::{Rule, TextViolation, truncated};
 /// Longest input to suggest a code for, in bytes.
 pub(crate) const MAX_SUGGESTION_BYTES: usize = 60;
 
-/// Checks a code. Language codes have no placeholders, so the result is always `None`.
-pub(crate) fn check(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
-    let violation = match split_code(text) {
-        None => TextViolation::new(
-            Rule::LanguageForm,
-            format!("`{}` does not have the form language_REGION", truncated(text)),
-        ),
-        Some((language, _)) if Language::from_639_1(language).is_none() => TextViolation::new(
-            Rule::LanguageUnknown,
-            format!("`{language}` is not an ISO 639-1 language code"),
-        ),
-        Some((_, region)) if rust_iso3166::from_alpha2(region).is_none() => TextViolation::new(
-            Rule::RegionUnknown,
-            format!("`{region}` is not an ISO 3166-1 region code"),
-        ),
-        Some(_) => return None,
+/// Checks a code.
+pub(crate) fn check(text: &str, violations: &mut Vec<TextViolation>) {
+    let mut report = |rule, message| {
+        let hint = match suggestion(text) {
+            Some(code) => format!("did you mean `{code}`?"),
+            None => "write a language and a region, such as `en_US` or `pt_BR`".to_owned(),
+        };
+        violations.push(TextViolation::new(rule, message).hint(hint));
     };
-    violations.push(match suggestion(text) {
-        Some(code) => violation.hint(format!("did you mean `{code}`?")),
-        None => violation.hint("write a language and a region, such as `en_US` or `pt_BR`"),
-    });
-    None
+    let Some((language, region)) = split_code(text) else {
+        let message = format!("`{}` does not have the form language_REGION", truncated(text));
+        return report(Rule::LanguageForm, message);
+    };
+    if Language::from_639_1(language).is_none() {
+        let message = format!("`{language}` is not an ISO 639-1 language code");
+        report(Rule::LanguageUnknown, message);
+    }
+    if rust_iso3166::from_alpha2(region).is_none() {
+        let message = format!("`{region}` is not an ISO 3166-1 region code");
+        report(Rule::RegionUnknown, message);
+    }
 }
 
 /// Every ISO 639-1 code, for the schema.

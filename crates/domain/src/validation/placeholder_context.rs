@@ -6,7 +6,7 @@ use icu_properties::props::{EnumeratedProperty, GeneralCategory, GeneralCategory
 
 use crate::{
     document::text::is_unspaced_letter,
-    validation::warnings::characters::is_blank,
+    validation::{placeholders::PlaceholderCount, warnings::characters::is_blank},
     violation::{Rule, Span, TextViolation, pluralized, truncated},
 };
 
@@ -29,9 +29,17 @@ pub(crate) fn edges(text: &str, violations: &mut Vec<TextViolation>) {
     report(Rule::PlaceholderAtEnd, "ends", "after", last(text, &ranges));
 }
 
-/// Checks that a body has enough words for its `count` distinct placeholders, if they are valid.
-pub(crate) fn enough_words(text: &str, count: Option<usize>, violations: &mut Vec<TextViolation>) {
-    let Some(count) = count.filter(|count| *count > 0) else { return };
+/// Checks that a body has enough words for its distinct placeholders. Of invalid ones, only those
+/// count that any correction keeps.
+pub(crate) fn enough_words(
+    text: &str,
+    count: PlaceholderCount,
+    violations: &mut Vec<TextViolation>,
+) {
+    let count = count.min();
+    if count == 0 {
+        return;
+    }
     let words = count_words(text, &placeholders(text));
     let required = 2 * count + 1;
     if words < required {
@@ -45,8 +53,12 @@ pub(crate) fn enough_words(text: &str, count: Option<usize>, violations: &mut Ve
 }
 
 /// Reports the second placeholder of a header text.
-pub(crate) fn at_most_one(text: &str, count: Option<usize>, violations: &mut Vec<TextViolation>) {
-    if count.is_none_or(|count| count == 0) {
+pub(crate) fn at_most_one(
+    text: &str,
+    count: PlaceholderCount,
+    violations: &mut Vec<TextViolation>,
+) {
+    if !count.is_any() {
         return;
     }
     if let [_, second, ..] = &placeholders(text)[..] {
@@ -126,7 +138,7 @@ mod tests {
     fn rules(text: &str, count: usize) -> Vec<&'static str> {
         let mut violations = Vec::new();
         edges(text, &mut violations);
-        enough_words(text, Some(count), &mut violations);
+        enough_words(text, PlaceholderCount::Exact(count), &mut violations);
         violations.iter().map(|violation| violation.rule.id()).collect()
     }
 

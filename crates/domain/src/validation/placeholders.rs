@@ -5,19 +5,58 @@ use std::ops::Range;
 use crate::{
     document::text::has_pair,
     rulebook::ParameterFormat,
-    violation::{Rule, Span, TextViolation, truncated},
+    violation::{Rule, Span, TextViolation, did_you_mean, truncated},
 };
 
 /// The highest number of a placeholder.
 const MAX_NUMBER: usize = 999;
 
-/// Checks the placeholders of a text and returns the number of distinct ones, or `None` if there
-/// are none or some are invalid.
+/// What is known about the placeholders of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PlaceholderCount {
+    /// Nothing: there is no text.
+    Unknown,
+    /// All are valid; so many are distinct.
+    Exact(usize),
+    /// Some are invalid. The corrected text has between `min` and `max` distinct ones.
+    Between {
+        /// The number if the invalid ones are removed.
+        min: usize,
+        /// The number if all of them are corrected.
+        max: usize,
+    },
+}
+
+impl PlaceholderCount {
+    /// The text has no placeholders.
+    pub(crate) const NONE: Self = Self::Exact(0);
+
+    /// Whether the text has placeholders, valid or not.
+    pub(crate) fn is_any(self) -> bool {
+        !matches!(self, Self::Unknown | Self::Exact(0))
+    }
+
+    /// Whether there is a text, and all its placeholders are valid.
+    pub(crate) fn is_exact(self) -> bool {
+        matches!(self, Self::Exact(_))
+    }
+
+    /// The smallest possible number.
+    pub(crate) fn min(self) -> usize {
+        match self {
+            Self::Unknown => 0,
+            Self::Exact(count) => count,
+            Self::Between { min, .. } => min,
+        }
+    }
+}
+
+/// Checks the placeholders of a text and counts the distinct ones.
 pub(crate) fn scan(
     text: &str,
     format: ParameterFormat,
     violations: &mut Vec<TextViolation>,
-) -> Option<usize> {
+) -> PlaceholderCount {
     if format == ParameterFormat::Named {
         return named(text, violations);
     }
@@ -56,12 +95,11 @@ fn find_pair(text: &str, brace: u8) -> Option<usize> {
     text.as_bytes().windows(2).position(|pair| pair == [brace, brace])
 }
 
-/// Checks numbered placeholders and returns the number of distinct ones, or `None` if there are
-/// none or some are invalid.
-pub(crate) fn numbered(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
-    let mut from = first_open(text)?;
-    let start_len = violations.len();
+/// Checks numbered placeholders and counts the distinct ones.
+pub(crate) fn numbered(text: &str, violations: &mut Vec<TextViolation>) -> PlaceholderCount {
+    let Some(mut from) = first_open(text) else { return PlaceholderCount::NONE };
     let mut found: Vec<(usize, Range<usize>)> = Vec::new();
+    let mut invalid: Vec<&str> = Vec::new();
     while let Some(start) = find_pair(&text[from..], b'{').map(|at| from + at) {
         let inside = start + 2;
         let close = find_pair(&text[inside..], b'}').map(|at| inside + at);
@@ -72,27 +110,44 @@ pub(crate) fn numbered(text: &str, violations: &mut Vec<TextViolation>) -> Optio
         } else {
             from = invalid_end(text, inside, close);
             violations.push(invalid_number(text, start..from));
+            invalid.push(&text[start..from]);
         }
     }
-    let count = check_gaps(text, &found, violations);
-    (violations.len() == start_len).then_some(count)
+    let (distinct, highest) = check_gaps(text, &found, violations);
+    if invalid.is_empty() && distinct == highest {
+        return PlaceholderCount::Exact(distinct);
+    }
+    let max = highest.max(distinct + count_distinct(&mut invalid)).min(MAX_NUMBER);
+    PlaceholderCount::Between { min: distinct, max }
+}
+
+fn count_distinct(texts: &mut Vec<&str>) -> usize {
+    texts.sort_unstable();
+    texts.dedup();
+    texts.len()
 }
 
 /// Checks named placeholders, like [`numbered`].
-fn named(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
-    let mut from = first_open(text)?;
-    let start_len = violations.len();
+fn named(text: &str, violations: &mut Vec<TextViolation>) -> PlaceholderCount {
+    let Some(mut from) = first_open(text) else { return PlaceholderCount::NONE };
+    let (mut valid, mut invalid) = (Vec::new(), Vec::new());
     while let Some(start) = find_pair(&text[from..], b'{').map(|at| from + at) {
         let inside = start + 2;
         let close = find_pair(&text[inside..], b'}').map(|at| inside + at);
         if let Some(close) = close.filter(|close| is_name(&text[inside..*close])) {
+            valid.push(&text[inside..close]);
             from = close + 2;
         } else {
             from = invalid_end(text, inside, close);
             violations.push(invalid_name(text, start..from));
+            invalid.push(&text[start..from]);
         }
     }
-    (violations.len() == start_len).then(|| names(text).len())
+    let min = count_distinct(&mut valid);
+    match count_distinct(&mut invalid) {
+        0 => PlaceholderCount::Exact(min),
+        invalid => PlaceholderCount::Between { min, max: min + invalid },
+    }
 }
 
 /// The distinct names in a text whose placeholders are all valid.
@@ -122,30 +177,52 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_')
 }
 
+/// Suggests a placeholder with this name, if it is valid.
+fn suggested_name(name: &str) -> Option<String> {
+    is_name(name).then(|| did_you_mean(&format!("{{{{{name}}}}}"))).flatten()
+}
+
 fn invalid_name(text: &str, bytes: Range<usize>) -> TextViolation {
     let written = &text[bytes.clone()];
     let inner = written.trim_matches(['{', '}']).trim();
     let corrected = inner.to_lowercase().replace([' ', '-', '.'], "_");
-    let hint = if is_name(&corrected) {
-        format!("did you mean `{{{{{}}}}}`?", truncated(&corrected))
-    } else {
+    let hint = suggested_name(&corrected).unwrap_or_else(|| {
         "use names such as `{{first_name}}`; numbers require `parameter_format` POSITIONAL"
             .to_owned()
-    };
+    });
     let message = format!("`{}` is not a named placeholder", truncated(written));
     TextViolation::new(Rule::PlaceholderName, message).hint(hint).at(Span::of(text, bytes))
 }
 
-/// Reports the first `{{` of a text that must not contain placeholders.
+/// Reports every placeholder of a text that must not contain any.
 pub(crate) fn forbid(text: &str, message: &str, violations: &mut Vec<TextViolation>) {
-    if let Some(start) = first_open(text) {
-        let end = find_pair(&text[start..], b'}').map_or(start + 2, |at| start + at + 2);
-        let hint = "write the text without `{{`".to_owned();
+    let mut from = 0;
+    while let Some(start) = first_open(&text[from..]).map(|at| from + at) {
+        let inside = start + 2;
+        let close = find_pair(&text[inside..], b'}').map(|at| inside + at);
+        from = invalid_end(text, inside, close);
         violations.push(
             TextViolation::new(Rule::PlaceholderNotAllowed, message)
-                .hint(hint)
-                .at(Span::of(text, start..end)),
+                .hint("write the text without `{{`")
+                .at(Span::of(text, start..from)),
         );
+    }
+}
+
+/// What is known about the placeholders of a text that is not searched for them.
+pub(crate) fn unchecked(text: &str) -> PlaceholderCount {
+    match first_open(text) {
+        Some(_) => PlaceholderCount::Between { min: 0, max: MAX_NUMBER },
+        None => PlaceholderCount::NONE,
+    }
+}
+
+/// The placeholders of a URL; `base` is the part before a valid one at its end.
+pub(crate) fn of_url(base: Option<&str>, url: &str) -> PlaceholderCount {
+    match base {
+        Some(_) => PlaceholderCount::Exact(1),
+        None if first_open(url).is_some() => PlaceholderCount::Between { min: 0, max: 1 },
+        None => PlaceholderCount::NONE,
     }
 }
 
@@ -165,8 +242,10 @@ pub(crate) fn only_at_end(
         "move it to the very end, or remove it".to_owned()
     } else if base(&text[start..], format).is_some() {
         "keep only the last one".to_owned()
-    } else if format == ParameterFormat::Named && is_name(&corrected) {
-        format!("did you mean `{{{{{}}}}}`?", truncated(&corrected))
+    } else if let Some(hint) =
+        suggested_name(&corrected).filter(|_| format == ParameterFormat::Named)
+    {
+        hint
     } else if is_name(name) {
         "write `{{1}}`, or add `\"parameter_format\": \"NAMED\"`".to_owned()
     } else {
@@ -204,13 +283,13 @@ fn invalid_number(text: &str, bytes: Range<usize>) -> TextViolation {
     TextViolation::new(Rule::PlaceholderSyntax, message).hint(hint).at(Span::of(text, bytes))
 }
 
-/// Reports the lowest missing number at the first placeholder above the gap, and returns the
-/// highest number.
+/// Reports the missing numbers at the first placeholder above the lowest of them. Returns how many
+/// numbers there are, and the highest one.
 fn check_gaps(
     text: &str,
     found: &[(usize, Range<usize>)],
     violations: &mut Vec<TextViolation>,
-) -> usize {
+) -> (usize, usize) {
     let mut present = [false; MAX_NUMBER + 1];
     for (number, _) in found {
         present[*number] = true;
@@ -220,8 +299,13 @@ fn check_gaps(
     if let Some(missing) = missing
         && let Some((above, bytes)) = found.iter().find(|(number, _)| *number > missing)
     {
-        let message =
-            format!("found `{{{{{above}}}}}`, but `{{{{{missing}}}}}` is missing from the text");
+        let others = (missing + 1..highest).filter(|number| !present[*number]).count();
+        let missing = match others {
+            0 => format!("`{{{{{missing}}}}}` is"),
+            1 => format!("`{{{{{missing}}}}}` and another number are"),
+            _ => format!("`{{{{{missing}}}}}` and {others} other numbers are"),
+        };
+        let message = format!("found `{{{{{above}}}}}`, but {missing} missing from the text");
         let hint = "number placeholders from `{{1}}` without gaps".to_owned();
         violations.push(
             TextViolation::new(Rule::PlaceholderGap, message)
@@ -229,14 +313,14 @@ fn check_gaps(
                 .at(Span::of(text, bytes.clone())),
         );
     }
-    highest
+    (present[..=highest].iter().filter(|it| **it).count(), highest)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(text: &str) -> (Option<usize>, Vec<String>) {
+    fn check(text: &str) -> (PlaceholderCount, Vec<String>) {
         let mut violations = Vec::new();
         let count = numbered(text, &mut violations);
         let lines = violations.iter().map(|violation| {
@@ -249,18 +333,18 @@ mod tests {
     #[test]
     fn valid_placeholders_are_counted_once_each_in_any_order() {
         for (text, count) in [("Hi {{1}}", 1), ("{{2}} {{1}} {{2}}", 2), ("{{1}}{{2}}{{3}}", 3)] {
-            assert_eq!(check(text), (Some(count), vec![]), "{text}");
+            assert_eq!(check(text), (PlaceholderCount::Exact(count), vec![]), "{text}");
         }
-        assert_eq!(check("no { } }} here"), (None, vec![]));
+        assert_eq!(check("no { } }} here"), (PlaceholderCount::NONE, vec![]));
         let all: Vec<String> = (1..=999).map(|number| format!("{{{{{number}}}}}")).collect();
-        assert_eq!(check(&all.concat()), (Some(999), vec![]));
+        assert_eq!(check(&all.concat()), (PlaceholderCount::Exact(999), vec![]));
     }
 
     #[test]
     fn every_invalid_placeholder_is_reported_with_its_span() {
-        for (text, violations) in [
-            ("Hi {{name}}!", &["placeholder-syntax 3..11"][..]),
-            ("é{{ 1 }}", &["placeholder-syntax 1..8"]),
+        for (text, violations, (min, max)) in [
+            ("Hi {{name}}!", &["placeholder-syntax 3..11"][..], (0, 1)),
+            ("é{{ 1 }}", &["placeholder-syntax 1..8"], (0, 1)),
             (
                 "{{0}} {{01}} {{1000}}",
                 &[
@@ -268,19 +352,35 @@ mod tests {
                     "placeholder-syntax 6..12",
                     "placeholder-syntax 13..21",
                 ],
+                (0, 3),
             ),
-            ("{{1", &["placeholder-syntax 0..2"]),
-            ("{{{{1}}", &["placeholder-syntax 0..2"]),
-            ("{{\n}} {{1}}", &["placeholder-syntax 0..2"]),
-            ("{{1}} {{3}}", &["placeholder-gap 6..11"]),
-            ("{{2}}", &["placeholder-gap 0..5"]),
-            ("{{x}} {{2}}", &["placeholder-syntax 0..5", "placeholder-gap 6..11"]),
+            ("{{1", &["placeholder-syntax 0..2"], (0, 1)),
+            ("{{{{1}}", &["placeholder-syntax 0..2"], (1, 2)),
+            ("{{\n}} {{1}}", &["placeholder-syntax 0..2"], (1, 2)),
+            ("{{1}} {{3}}", &["placeholder-gap 6..11"], (2, 3)),
+            ("{{2}}", &["placeholder-gap 0..5"], (1, 2)),
+            (
+                "{{x}} {{2}} {{x}}",
+                &["placeholder-syntax 0..5", "placeholder-syntax 12..17", "placeholder-gap 6..11"],
+                (1, 2),
+            ),
         ] {
-            assert_eq!(
-                check(text),
-                (None, violations.iter().map(|it| (*it).to_owned()).collect()),
-                "{text}"
-            );
+            let count = PlaceholderCount::Between { min, max };
+            let violations = violations.iter().map(|it| (*it).to_owned()).collect();
+            assert_eq!(check(text), (count, violations), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_gap_counts_all_missing_numbers() {
+        for (text, missing) in [
+            ("{{1}} {{3}}", "`{{2}}` is missing"),
+            ("{{2}} {{4}}", "`{{1}}` and another number are missing"),
+            ("{{1}} {{5}}", "`{{2}}` and 2 other numbers are missing"),
+        ] {
+            let mut violations = Vec::new();
+            numbered(text, &mut violations);
+            assert!(violations[0].message.contains(missing), "{}", violations[0].message);
         }
     }
 

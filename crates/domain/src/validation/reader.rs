@@ -14,10 +14,11 @@ use crate::{
     },
     rulebook::{
         Field, FieldType, ObjectList, ObjectSchema, ParameterFormat, Presence, SampleFormat,
-        StringFormat, StringRule, TaggedList, TaggedObject, VariantContent,
+        SampleRule, StringFormat, StringRule, TaggedList, TaggedObject, VariantContent,
     },
     validation::{
-        formats, placeholders,
+        formats,
+        placeholders::{self, PlaceholderCount},
         warnings::{ResolvedSchema, WarningCollector},
     },
     violation::{
@@ -30,9 +31,8 @@ use crate::{
 pub(crate) struct Reader<'d> {
     path: Vec<Segment<'d>>,
     violations: ViolationCollector,
-    /// Number of distinct placeholders in the text or URL last read in this object; `None` if it
-    /// is missing or invalid.
-    placeholder_count: Option<usize>,
+    /// The placeholders of the text or URL last read in this object.
+    placeholder_count: PlaceholderCount,
     /// The names of these placeholders, if the document uses named ones.
     placeholder_names: Vec<&'d str>,
     /// How placeholders are written in this document.
@@ -76,7 +76,7 @@ impl<'d> Reader<'d> {
         Self {
             path: Vec::with_capacity(8),
             violations: ViolationCollector::default(),
-            placeholder_count: None,
+            placeholder_count: PlaceholderCount::Unknown,
             placeholder_names: Vec::new(),
             parameter_format: ParameterFormat::Positional,
             canonical: Vec::with_capacity(1_024),
@@ -99,7 +99,7 @@ impl<'d> Reader<'d> {
         self.write("{");
         for field in schema.fields {
             let start = self.canonical.len();
-            self.read_field(field, document.root());
+            self.read_field(field, schema.fields, document.root());
             if !is_stored(field) {
                 self.canonical.truncate(start);
             }
@@ -113,8 +113,14 @@ impl<'d> Reader<'d> {
         (self.violations.into_result(canonical), self.warnings)
     }
 
-    fn read_field(&mut self, field: &'static Field, object: &'d Json<'d>) {
-        let has_placeholders = self.placeholder_count.is_some_and(|count| count > 0);
+    /// Reads one field of an object that has these `fields`.
+    fn read_field(
+        &mut self,
+        field: &'static Field,
+        fields: &'static [Field],
+        object: &'d Json<'d>,
+    ) {
+        let has_placeholders = self.placeholder_count.is_any();
         let (used, required) = match field.presence {
             Presence::Required | Presence::RequiredOrInlined => (true, true),
             Presence::Forbidden(_) => (false, false),
@@ -122,7 +128,8 @@ impl<'d> Reader<'d> {
             Presence::RequiredWithPlaceholders => (has_placeholders, true),
             Presence::OptionalWithPlaceholders => (has_placeholders, false),
             Presence::OnlyWithPlaceholders => {
-                (has_placeholders && self.has_sample_format(field), true)
+                let is_used = has_placeholders && self.has_sample_format(field);
+                (is_used, is_used && !self.may_have_other_format(fields, object))
             }
         };
         match object.get(field.name) {
@@ -178,23 +185,19 @@ impl<'d> Reader<'d> {
             FieldType::TaggedObject(tagged) => self.read_tagged(tagged, value),
             FieldType::TaggedList(list) => self.read_tagged_list(list, value),
             FieldType::ObjectList(list) => self.read_object_list(list, value),
-            FieldType::Samples(format) => self.read_samples(*format, value),
+            FieldType::Samples(rule) => self.read_samples(*rule, value),
         }
     }
 
-    fn read_text(&mut self, rule: &StringRule, value: &'d Json<'d>) -> Option<usize> {
+    fn read_text(&mut self, rule: &StringRule, value: &'d Json<'d>) -> PlaceholderCount {
         let Json::String(text) = value else {
             self.report_wrong_type("a string", value);
-            return None;
+            return PlaceholderCount::Unknown;
         };
         let mut violations = Vec::new();
-        let mut placeholders =
-            formats::check_in(self.parameter_format, rule, text, &mut violations);
-        if violations.is_empty() && placeholders.is_none() && may_have_placeholders(rule.format) {
-            placeholders = Some(0);
-        }
+        let placeholders = formats::check_in(self.parameter_format, rule, text, &mut violations);
         if self.parameter_format == ParameterFormat::Named
-            && placeholders.is_some()
+            && placeholders.is_exact()
             && rule.format != StringFormat::Link
         {
             self.placeholder_names = placeholders::names(text);
@@ -265,7 +268,7 @@ impl<'d> Reader<'d> {
         let Json::Object(_) = value else { return self.report_wrong_type("an object", value) };
         self.write("{");
         for field in schema.fields {
-            self.read_field(field, value);
+            self.read_field(field, schema.fields, value);
         }
         self.write("}");
         self.warn_of_unread(value, None, ResolvedSchema::Object(schema));
@@ -273,7 +276,7 @@ impl<'d> Reader<'d> {
 
     fn read_tagged(&mut self, tagged: &'static TaggedObject, value: &'d Json<'d>) {
         let Json::Object(_) = value else { return self.report_wrong_type("an object", value) };
-        self.placeholder_count = None;
+        self.placeholder_count = PlaceholderCount::Unknown;
         if let Some(warnings) = &mut self.warnings {
             warnings.begin_object();
         }
@@ -298,7 +301,9 @@ impl<'d> Reader<'d> {
         let variant = tagged.variants.iter().find(|variant| Some(variant.value) == choice);
         match variant.map(|variant| &variant.content) {
             Some(VariantContent::Fields(schema)) => {
-                schema.fields.iter().for_each(|field| self.read_field(field, object));
+                for field in schema.fields {
+                    self.read_field(field, schema.fields, object);
+                }
                 ResolvedSchema::Object(schema)
             }
             Some(VariantContent::Tagged(inner)) => self.read_variant(inner, object),
@@ -381,16 +386,4 @@ impl<'d> Reader<'d> {
         self.path.pop();
         value
     }
-}
-
-fn may_have_placeholders(form: StringFormat) -> bool {
-    matches!(
-        form,
-        StringFormat::WithPlaceholders
-            | StringFormat::UrlWithSuffix
-            | StringFormat::Headline
-            | StringFormat::Message
-            | StringFormat::CardMessage
-            | StringFormat::Link
-    )
 }

@@ -11,13 +11,12 @@ pub(crate) fn parse(text: &str) -> Option<Timestamp> {
 }
 
 /// Reports a text that is not a timestamp.
-pub(crate) fn check(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
+pub(crate) fn check(text: &str, violations: &mut Vec<TextViolation>) {
     if parse(text).is_none() {
         let message = format!("`{}` is not a timestamp", truncated(text));
         let hint = "write date, time and time zone in RFC 3339 format: `2026-11-15T09:30:00Z`";
         violations.push(TextViolation::new(Rule::MomentForm, message).hint(hint));
     }
-    None
 }
 
 fn is_rfc_3339(text: &str) -> bool {

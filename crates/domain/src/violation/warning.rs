@@ -91,7 +91,13 @@ id_catalogue! {
     ManyLineBreaks "many-line-breaks"
         "WhatsApp is reported to reject bodies with more than two consecutive line breaks. Only under the `whatsapp` rulebook.";
     ManyEmoji "many-emoji"
-        "WhatsApp is reported to reject bodies with more than ten emoji. Only under the `whatsapp` rulebook.";
+        "WhatsApp is reported to reject bodies with more than ten emoji, or six in a UTILITY template. Only under the `whatsapp` rulebook.";
+    PlaceholderNameLong "placeholder-name-long"
+        "WhatsApp's editor does not accept names of placeholders with more than 32 characters. Only under the `whatsapp` rulebook.";
+    PlaceholderRepeated "placeholder-repeated"
+        "WhatsApp's editor does not accept a text that contains the same named placeholder twice. Only under the `whatsapp` rulebook.";
+    PrivateHost "private-host"
+        "The URL of a button leads to a private address or to a host without a domain, which recipients cannot open. Only under the `whatsapp` rulebook.";
     LabelNotShown "label-not-shown"
         "WhatsApp displays its own label on `COPY_CODE`, CATALOG, MPM and SPM buttons and ignores `text`. Only under the `whatsapp` rulebook.";
     ProductCards "product-cards"

@@ -239,13 +239,6 @@ fn a_text_in_an_authentication_template_is_one_violation() {
 }
 
 #[test]
-fn a_card_body_has_no_minimum_number_of_words() {
-    let text = json!({"type": "BODY", "text": "Only {{1}} today", "example": {"body_text": "7"}});
-    let card = card(&json!([image(), text, {"type": "BUTTONS", "buttons": [link()]}]));
-    assert_eq!(violations_of(&carousel(&json!([card, card]))), [""; 0]);
-}
-
-#[test]
 fn named_samples_without_the_named_format_get_a_hint() {
     let sample = json!([{"param_name": "{{a}}", "example": "x"}]);
     let hints = |document: &str| -> Vec<String> {

@@ -42,7 +42,7 @@ async fn an_invalid_edit_is_rejected_and_changes_nothing() {
         .iter()
         .map(|violation| violation["rule"].as_str().unwrap())
         .collect();
-    assert_eq!(rules, ["not-a-choice", "placeholder-gap", "unchangeable"]);
+    assert_eq!(rules, ["not-a-choice", "placeholder-gap", "required", "unchangeable"]);
     patch(&app, &id, &json!({})).await.problem(422, "invalid-template");
     let text = app.send(request(Method::PATCH, &format!("{}/{id}", path(PHONE, KEY)), TOKEN, "{"));
     text.await.problem(400, "malformed-json");

@@ -27,6 +27,58 @@ async fn an_invalid_document_reports_the_first_violation_and_lists_all() {
 }
 
 #[tokio::test]
+async fn refusals_that_meta_was_seen_to_make_have_its_codes() {
+    let service = Service::start().await;
+    let body = json!({"type": "BODY", "text": "Have a look at what is new."});
+    let image = |handle: &str| json!({"type": "HEADER", "format": "IMAGE", "example": {"header_handle": [handle]}});
+    let buttons = |url: &str| json!({"type": "BUTTONS", "buttons": [{"type": "URL", "text": "Go", "url": url}]});
+    let text = |text: &str, samples: &Value| json!({"type": "BODY", "text": text, "example": {"body_text": samples}});
+    let carousel = |card_text: &str| {
+        let components = json!([
+            image("4::aW1h"),
+            text(card_text, &json!([["7"]])),
+            buttons("https://shop.example")
+        ]);
+        let card = json!({"components": components});
+        json!([body, {"type": "CAROUSEL", "cards": [card, card]}])
+    };
+    let two = "Hi {{1}}, your order {{2}} is on its way.";
+    for (name, subcode, refused, accepted) in [
+        (
+            "handle",
+            2_388_273,
+            json!([image("https://cdn.example/a.png"), body]),
+            json!([image("4::aW1h"), body]),
+        ),
+        (
+            "samples",
+            2_388_043,
+            json!([text(two, &json!(["Ada", "7"]))]),
+            json!([text(two, &json!([["Ada", "7"]]))]),
+        ),
+        ("card", 2_388_293, carousel("Only {{1}} today"), carousel("Only {{1}} left today")),
+        (
+            "link",
+            2_388_052,
+            json!([body, buttons("http://localhost:3000/")]),
+            json!([body, buttons("https://shop.example/")]),
+        ),
+        (
+            "lines",
+            2_388_043,
+            json!([text("Hi {{1}} and bye", &json!("first\u{0}second"))]),
+            json!([text("Hi {{1}} and bye", &json!("first\nsecond"))]),
+        ),
+    ] {
+        let mut document = hello(name);
+        document["components"] = refused;
+        service.create(&document).await.expect_error(400, 100, Some(subcode));
+        document["components"] = accepted;
+        service.create(&document).await.expect_success();
+    }
+}
+
+#[tokio::test]
 async fn an_edit_has_the_same_rules_as_a_create() {
     let service = Service::start().await;
     let id = service.create_named("hello", "en_US").await;

@@ -9,8 +9,8 @@ use super::{
 use crate::{
     document::MAX_SAFE_INTEGER,
     rulebook::{
-        Field, FieldType, ObjectList, ObjectSchema, ParameterFormat, SampleFormat, StringRule,
-        TaggedList, TaggedObject, VariantContent,
+        Field, FieldType, ObjectList, ObjectSchema, ParameterFormat, SampleFormat, SampleRule,
+        StringRule, TaggedList, TaggedObject, VariantContent,
     },
 };
 
@@ -42,7 +42,7 @@ pub(super) fn field_schema(usage: Usage, field: &'static Field, placeholders: bo
         FieldType::TaggedObject(tagged) => any_of(tagged_variants(usage, tagged, &Map::new())),
         FieldType::TaggedList(list) => tagged_list(usage, list),
         FieldType::ObjectList(list) => object_list(usage, list),
-        FieldType::Samples(format) => samples(usage, *format),
+        FieldType::Samples(rule) => samples(usage, *rule),
     };
     schema["description"] = match &field.field_type {
         FieldType::Choice(values) | FieldType::ChoiceList(values) if usage == Usage::Request => {
@@ -154,18 +154,21 @@ fn tag_count(list: &'static TaggedList, value: &'static str) -> Option<Value> {
     Some(schema)
 }
 
-fn samples(usage: Usage, format: SampleFormat) -> Value {
+fn samples(usage: Usage, rule: SampleRule) -> Value {
     let value = match usage {
-        Usage::Request => json!({"type": "string", "minLength": 1, "pattern": visible(false)}),
+        Usage::Request => {
+            json!({"type": "string", "minLength": 1, "pattern": visible(rule.multiline)})
+        }
         Usage::Stored => json!({"type": "string"}),
     };
-    let flat = |min: usize| json!({"type": "array", "items": value, "minItems": min});
-    let nested = || json!({"type": "array", "items": flat(1), "minItems": 1, "maxItems": 1});
-    match format {
+    let flat = || json!({"type": "array", "items": value, "minItems": 1});
+    let single = || json!({"type": "array", "items": value, "minItems": 1, "maxItems": 1});
+    let nested = || json!({"type": "array", "items": flat(), "minItems": 1, "maxItems": 1});
+    match rule.format {
         SampleFormat::LenientNested if usage == Usage::Request => {
-            json!({"anyOf": [nested(), flat(1), value]})
+            json!({"anyOf": [nested(), single(), value]})
         }
-        SampleFormat::LenientFlat if usage == Usage::Request => json!({"anyOf": [flat(1), value]}),
+        SampleFormat::LenientFlat if usage == Usage::Request => json!({"anyOf": [flat(), value]}),
         SampleFormat::Named => {
             let named = json!({
                 "type": "object",
@@ -174,11 +177,8 @@ fn samples(usage: Usage, format: SampleFormat) -> Value {
             });
             json!({"type": "array", "items": named, "minItems": 1})
         }
-        SampleFormat::Flat | SampleFormat::LenientFlat => flat(1),
+        SampleFormat::Flat | SampleFormat::LenientFlat => flat(),
         SampleFormat::Nested | SampleFormat::LenientNested => nested(),
-        SampleFormat::Single => {
-            let list = json!({"type": "array", "items": value, "minItems": 1, "maxItems": 1});
-            json!({"anyOf": [value, list]})
-        }
+        SampleFormat::Single => json!({"anyOf": [value, single()]}),
     }
 }

@@ -2,22 +2,47 @@
 
 use super::buttons;
 use crate::{
-    document::Json,
-    rulebook::view::{DocumentView, ObjectView},
+    document::{Json, emoji::count_emoji},
+    rulebook::{
+        Category,
+        view::{DocumentView, ObjectView},
+    },
     violation::{TextWarning, WarningRule, Warnings},
 };
 
 /// The number of cards that define a carousel of products.
 const PRODUCT_CARDS: usize = 2;
 
+/// WhatsApp is reported to reject bodies with more emoji than this.
+const MAX_EMOJI: usize = 10;
+
+/// The same for UTILITY templates.
+const MAX_UTILITY_EMOJI: usize = 6;
+
 pub(super) fn collect(document: &DocumentView<'_>, warnings: &mut Warnings) {
+    let is_utility = document.category == Some(Category::Utility);
+    let max_emoji = if is_utility { MAX_UTILITY_EMOJI } else { MAX_EMOJI };
     for holder in document.component_owners() {
+        if let Some(body) = holder.component("BODY") {
+            check_emoji(body, max_emoji, warnings);
+        }
         for button in holder.component("BUTTONS").into_iter().flat_map(ObjectView::buttons) {
             check_label(button, warnings);
             check_coupon_sample(button, warnings);
         }
     }
     check_product_cards(document, warnings);
+}
+
+/// Warns about a body with many emoji.
+fn check_emoji(body: ObjectView<'_>, max: usize, warnings: &mut Warnings) {
+    let text = body.text("text").filter(|text| !text.is_ascii()).unwrap_or_default();
+    let count = count_emoji(text);
+    if count > max {
+        let message = format!("contains {count} emoji");
+        let hint = format!("use at most {max}: WhatsApp is reported to reject more");
+        body.warn("text", warnings, TextWarning::new(WarningRule::ManyEmoji, message, hint));
+    }
 }
 
 /// Warns about a label that WhatsApp replaces by its own.

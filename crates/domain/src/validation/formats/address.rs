@@ -1,10 +1,15 @@
 //! Checks URLs and phone numbers.
 
+use std::net::IpAddr;
+
 use crate::{
     document::text::has_byte,
     rulebook::ParameterFormat,
-    validation::{placeholders, warnings::links},
-    violation::{Rule, Span, TextViolation, truncated},
+    validation::{
+        placeholders::{self, PlaceholderCount},
+        warnings::links,
+    },
+    violation::{Rule, Span, TextViolation, did_you_mean, truncated},
 };
 
 /// Maximum length of a phone number under the `whatsapp` rulebook, in characters.
@@ -13,21 +18,46 @@ const MAX_PHONE_CHARS: usize = 20;
 /// Minimum number of digits of a phone number under the `whatsapp` rulebook.
 const MIN_PHONE_DIGITS: usize = 5;
 
-/// Checks a URL whose scheme must be in lower case.
+const ONLY_HTTP: &str = "only http and https URLs are accepted";
+
+/// Checks a URL whose scheme must be in lower case and that must not contain placeholders.
 pub(super) fn check_url(text: &str, violations: &mut Vec<TextViolation>) {
+    check_base(text, "", violations);
+    placeholders::forbid(text, "placeholders are not allowed in this URL", violations);
+}
+
+/// Checks a URL that may end in `{{1}}`.
+pub(super) fn check_url_with_suffix(
+    text: &str,
+    violations: &mut Vec<TextViolation>,
+) -> PlaceholderCount {
+    let base = text.strip_suffix("{{1}}");
+    let fixed = base.unwrap_or(text);
+    check_base(fixed, &text[fixed.len()..], violations);
+    let message = "a URL may contain a placeholder only as `{{1}}` at its very end";
+    placeholders::forbid(fixed, message, violations);
+    placeholders::of_url(base, text)
+}
+
+/// Checks the part of a URL before `suffix`, except for placeholders.
+fn check_base(text: &str, suffix: &str, violations: &mut Vec<TextViolation>) {
     check_whitespace(text, violations);
-    let Some(rest) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) else {
-        let hint = match text.split_once("://") {
-            Some((scheme, rest)) if scheme.to_lowercase().starts_with("http") => {
-                format!("did you mean `https://{}`?", truncated(rest))
-            }
-            Some(_) => "only http and https URLs are accepted".to_owned(),
-            None => format!("did you mean `https://{}`?", truncated(text.trim_start_matches('/'))),
-        };
-        violations.push(invalid_scheme(hint));
-        return;
+    if let Some(rest) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) {
+        return check_host(rest, violations);
+    }
+    let rest = match split_scheme(text) {
+        Some((scheme, rest)) if scheme.to_lowercase().starts_with("http") => rest,
+        Some((_, rest)) => {
+            violations.push(invalid_scheme(ONLY_HTTP.to_owned()));
+            return check_host(rest, violations);
+        }
+        None => text.trim_start_matches('/'),
     };
-    check_host(rest, violations);
+    let mut remaining = Vec::new();
+    check_whitespace(rest, &mut remaining);
+    check_host(rest, &mut remaining);
+    placeholders::forbid(rest, "", &mut remaining);
+    violations.push(invalid_scheme(suggestion(&format!("https://{rest}{suffix}"), &remaining)));
 }
 
 /// Checks the URL of a button, which may end in a placeholder. The placeholder of each URL is
@@ -36,24 +66,36 @@ pub(super) fn check_link(
     text: &str,
     format: ParameterFormat,
     violations: &mut Vec<TextViolation>,
-) -> Option<usize> {
+) -> PlaceholderCount {
     let base = placeholders::base(text, format);
     let fixed = base.unwrap_or(text);
     // Whitespace between braces is reported as an invalid placeholder.
     check_whitespace(fixed.split("{{").next().unwrap_or_default(), violations);
-    match scheme(fixed) {
-        Some("http" | "https") => {
-            check_host(&fixed[fixed.find("://").map_or(0, |at| at + 3)..], violations);
-        }
-        other => violations.push(invalid_scheme(scheme_hint(other, fixed))),
+    let scheme = scheme(fixed);
+    if !matches!(scheme, Some("http" | "https")) {
+        violations.push(invalid_scheme(scheme_hint(scheme, text, format)));
+    }
+    if let Some((_, rest)) = split_scheme(fixed) {
+        check_host(rest, violations);
     }
     placeholders::only_at_end(fixed, format, violations);
+    if is_own_device(host(fixed)) {
+        let hint = "write the URL of a website that recipients can open";
+        let message = "leads to the recipient's own device";
+        violations.push(TextViolation::new(Rule::UrlHost, message).hint(hint));
+    }
     if links::is_whatsapp_url(fixed) {
         let hint = "remove it: WhatsApp rejects buttons that lead back to WhatsApp";
         violations
             .push(TextViolation::new(Rule::WhatsappLink, "leads back to WhatsApp").hint(hint));
     }
-    base.map(|_| 1)
+    placeholders::of_url(base, text)
+}
+
+/// The scheme of a URL, known or not, and the part after it.
+fn split_scheme(url: &str) -> Option<(&str, &str)> {
+    let is_scheme = |it: &str| it.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    url.split_once("://").filter(|(scheme, _)| is_scheme(scheme))
 }
 
 /// The known scheme that a URL begins with.
@@ -74,17 +116,31 @@ fn scheme(text: &str) -> Option<&'static str> {
 }
 
 /// The hint for a URL without an accepted scheme.
-fn scheme_hint(scheme: Option<&str>, text: &str) -> String {
+fn scheme_hint(scheme: Option<&str>, text: &str, format: ParameterFormat) -> String {
     let plain = text.trim_start_matches('/');
     match scheme {
         Some("tel") => "use a PHONE_NUMBER button to call a number".to_owned(),
-        Some(_) => "only http and https URLs are accepted".to_owned(),
-        None if text.contains("://") => "only http and https URLs are accepted".to_owned(),
+        Some(_) => ONLY_HTTP.to_owned(),
+        None if split_scheme(text).is_some() => ONLY_HTTP.to_owned(),
         None if plain.is_empty() || plain.starts_with("{{") => {
             "begin with a fixed URL and put the placeholder after it: `https://shop.example/{{1}}`"
                 .to_owned()
         }
-        None => format!("did you mean `https://{}`?", truncated(plain)),
+        None => {
+            let url = format!("https://{plain}");
+            let mut remaining = Vec::new();
+            check_link(&url, format, &mut remaining);
+            suggestion(&url, &remaining)
+        }
+    }
+}
+
+/// Suggests a URL unless it has violations.
+fn suggestion(url: &str, violations: &[TextViolation]) -> String {
+    if violations.is_empty() && !url.contains(char::is_control) {
+        did_you_mean(url).unwrap_or_else(|| "begin it with `https://`".to_owned())
+    } else {
+        "write a URL such as `https://shop.example/path`".to_owned()
     }
 }
 
@@ -94,13 +150,18 @@ fn invalid_scheme(hint: String) -> TextViolation {
 
 fn check_whitespace(text: &str, violations: &mut Vec<TextViolation>) {
     let is_graphic = !has_byte(text, |byte| !byte.is_ascii_graphic());
-    let first_space = || text.char_indices().find(|(_, found)| found.is_whitespace());
-    if !is_graphic && let Some((at, found)) = first_space() {
-        let span = Span::of(text, at..at + found.len_utf8());
+    if is_graphic {
+        return;
+    }
+    let mut whitespace = text.chars().enumerate().filter(|(_, found)| found.is_whitespace());
+    if let Some((at, _)) = whitespace.next() {
+        let message = match whitespace.count() {
+            0 => "contains whitespace".to_owned(),
+            others => format!("contains {} whitespace characters", others + 1),
+        };
         let hint = "remove it, or write it as `%20`";
-        violations.push(
-            TextViolation::new(Rule::UrlWhiteSpace, "contains whitespace").hint(hint).at(span),
-        );
+        let span = Span { start: at, end: at + 1 };
+        violations.push(TextViolation::new(Rule::UrlWhiteSpace, message).hint(hint).at(span));
     }
 }
 
@@ -122,6 +183,32 @@ fn check_host(rest: &str, violations: &mut Vec<TextViolation>) {
         let hint = "write a URL such as `https://shop.example/path`";
         violations.push(TextViolation::new(Rule::UrlHost, "has no valid host").hint(hint));
     }
+}
+
+/// The host of a URL, without user name, port, final dot and placeholders.
+pub(crate) fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let authority = authority.split("{{").next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => name,
+        _ => host,
+    };
+    host.trim_end_matches('.')
+}
+
+/// The IP address that a host is.
+pub(crate) fn ip_address(host: &str) -> Option<IpAddr> {
+    let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
+    address.map(|it| it.to_canonical())
+}
+
+/// Whether a host is the device that opens its URL.
+pub(crate) fn is_own_device(host: &str) -> bool {
+    let top_level = host.rsplit('.').next().unwrap_or_default();
+    let is_loopback = ip_address(host).is_some_and(|address| address.is_loopback());
+    is_loopback || top_level.eq_ignore_ascii_case("localhost")
 }
 
 /// Whether a URL ends with its host or port, so that appended text would extend it. A backslash
@@ -152,9 +239,9 @@ fn is_port(text: &str) -> bool {
 }
 
 /// Checks a phone number under the `v1` rulebook.
-pub(super) fn check_phone(text: &str, violations: &mut Vec<TextViolation>) -> Option<usize> {
+pub(super) fn check_phone(text: &str, violations: &mut Vec<TextViolation>) {
     if is_phone(text) {
-        return None;
+        return;
     }
     let violation =
         TextViolation::new(Rule::PhoneForm, format!("`{}` is not a phone number", truncated(text)));
@@ -166,7 +253,6 @@ pub(super) fn check_phone(text: &str, violations: &mut Vec<TextViolation>) -> Op
     } else {
         violation.hint("write the country code and the number in digits: `+15550001111`")
     });
-    None
 }
 
 fn is_phone(text: &str) -> bool {
@@ -177,10 +263,7 @@ fn is_phone(text: &str) -> bool {
 }
 
 /// Checks a phone number under the `whatsapp` rulebook, which allows separators.
-pub(super) fn check_whatsapp_phone(
-    text: &str,
-    violations: &mut Vec<TextViolation>,
-) -> Option<usize> {
+pub(super) fn check_whatsapp_phone(text: &str, violations: &mut Vec<TextViolation>) {
     let number = text.strip_prefix('+').unwrap_or(text);
     let digits = number.bytes().filter(u8::is_ascii_digit).count();
     let is_allowed = |it: u8| it.is_ascii_digit() || matches!(it, b' ' | b'-' | b'.' | b'(' | b')');
@@ -191,7 +274,6 @@ pub(super) fn check_whatsapp_phone(
             "write the country code and the number, in at most 20 characters: `+15550001111`";
         violations.push(TextViolation::new(Rule::PhoneForm, message).hint(hint));
     }
-    None
 }
 
 #[cfg(test)]
@@ -249,8 +331,8 @@ mod tests {
         let mut none = Vec::new();
         let form = StringFormat::UrlWithSuffix;
         let rule = StringRule { max: 60, whatsapp_max: None, multiline: false, format: form };
-        assert_eq!(check(&rule, "https://a.b/{{1}}", &mut none), Some(1));
-        assert_eq!(check(&rule, "https://a.b/", &mut none), None);
+        assert_eq!(check(&rule, "https://a.b/{{1}}", &mut none), PlaceholderCount::Exact(1));
+        assert_eq!(check(&rule, "https://a.b/", &mut none), PlaceholderCount::NONE);
         assert!(none.is_empty(), "{none:?}");
         for (invalid, expected) in [
             ("https://a.b/{{1}}/c", &["placeholder-not-allowed"][..]),
@@ -360,7 +442,7 @@ mod tests {
         let mut none = Vec::new();
         assert_eq!(
             check_link("HTTPS://a.b/{{1}}", ParameterFormat::Positional, &mut none),
-            Some(1)
+            PlaceholderCount::Exact(1)
         );
         assert!(none.is_empty(), "{none:?}");
     }

@@ -19,7 +19,7 @@ impl<'d> Reader<'d> {
         self.write_key(field.name);
         self.write("[{");
         for field in fields {
-            self.read_field(field, object);
+            self.read_field(field, fields, object);
         }
         self.write("}]");
         true

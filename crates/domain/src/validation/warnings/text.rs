@@ -1,20 +1,23 @@
 //! Warnings about a string: its characters, length, placeholders and links.
 
-use std::ops::Range;
+use std::{net::IpAddr, ops::Range};
 
 use super::{characters, limited, links};
 use crate::{
     document::text::longer_than,
     rulebook::{StringFormat, StringRule},
-    validation::{formats::is_bare_host, formatting, placeholder_context},
-    violation::{Span, TextWarning, WarningRule, pluralized, truncated},
+    validation::{
+        formats::{host, ip_address, is_bare_host, is_own_device},
+        placeholder_context,
+    },
+    violation::{Span, TextWarning, WarningRule, did_you_mean, pluralized, truncated},
 };
 
 /// WhatsApp is reported to reject bodies with more consecutive line breaks than this.
 const MAX_CONSECUTIVE_LINE_BREAKS: usize = 2;
 
-/// WhatsApp is reported to reject bodies with more emoji than this.
-const MAX_EMOJI: usize = 10;
+/// The longest name of a placeholder that WhatsApp's editor accepts.
+const MAX_NAME_CHARS: usize = 32;
 
 /// All warnings about the string of a field.
 pub(super) fn check(rule: &StringRule, text: &str) -> Vec<TextWarning> {
@@ -32,14 +35,13 @@ pub(super) fn check(rule: &StringRule, text: &str) -> Vec<TextWarning> {
         | StringFormat::WithoutPlaceholders
         | StringFormat::Headline
         | StringFormat::Message
-        | StringFormat::CardMessage
         | StringFormat::Plain
         | StringFormat::Label => "remove it, unless it is intended",
         _ => "remove it",
     };
     let mut warnings = characters::check(text, hint);
     warnings.extend(over_limit);
-    let is_body = matches!(rule.format, StringFormat::Message | StringFormat::CardMessage);
+    let is_body = rule.format == StringFormat::Message;
     if is_body || rule.format == StringFormat::WithPlaceholders {
         let placeholders = placeholder_context::placeholders(text);
         // Only bodies are multiline. Under the `whatsapp` rulebook this is a violation instead.
@@ -50,10 +52,10 @@ pub(super) fn check(rule: &StringRule, text: &str) -> Vec<TextWarning> {
     }
     if is_body || rule.format == StringFormat::Headline {
         warnings.extend(unpaired_braces(text));
+        warnings.extend(placeholder_names(text));
     }
     if is_body {
         warnings.extend(many_line_breaks(text));
-        warnings.extend(many_emoji(text));
     }
     let without_links = [
         StringFormat::Name,
@@ -69,6 +71,9 @@ pub(super) fn check(rule: &StringRule, text: &str) -> Vec<TextWarning> {
     }
     if matches!(rule.format, StringFormat::UrlWithSuffix | StringFormat::Link) {
         warnings.extend(open_host(text));
+    }
+    if rule.format == StringFormat::Link {
+        warnings.extend(private_host(text));
     }
     warnings
 }
@@ -86,7 +91,8 @@ fn over_whatsapp_limit(text: &str, max: usize) -> Option<TextWarning> {
 fn open_host(text: &str) -> Option<TextWarning> {
     let base = text.strip_suffix("}}").and_then(|rest| rest.rsplit_once("{{"));
     let (base, _) = base.filter(|(base, _)| base.contains("://") && is_bare_host(base))?;
-    let hint = format!("put a slash before it: `{}/{}`", truncated(base), &text[base.len()..]);
+    let corrected = format!("{base}/{}", &text[base.len()..]);
+    let hint = did_you_mean(&corrected).unwrap_or_else(|| "put a slash before it".to_owned());
     let message = "has a placeholder directly after the host, which would extend the host";
     let span = Span::of(text, base.len()..text.len());
     Some(TextWarning::new(WarningRule::OpenHost, message, hint).at(span))
@@ -164,14 +170,50 @@ fn many_line_breaks(text: &str) -> Option<TextWarning> {
     }
 }
 
-fn many_emoji(text: &str) -> Option<TextWarning> {
-    if text.is_ascii() {
-        return None;
-    }
-    let count = formatting::count_emoji(text);
-    let message = format!("contains {count} emoji");
-    let hint = format!("use at most {MAX_EMOJI}: WhatsApp is reported to reject more");
-    (count > MAX_EMOJI).then(|| TextWarning::new(WarningRule::ManyEmoji, message, hint))
+/// Warns of named placeholders that are long or repeated.
+fn placeholder_names(text: &str) -> Vec<TextWarning> {
+    let ranges = placeholder_context::placeholders(text);
+    let name = |range: &Range<usize>| &text[range.start + 2..range.end - 2];
+    let is_numbered = |range: &Range<usize>| name(range).bytes().all(|it| it.is_ascii_digit());
+    let named = || ranges.iter().filter(|range| !is_numbered(range));
+    let mut warnings =
+        limited(named().filter(|it| longer_than(name(it), MAX_NAME_CHARS)), |range| {
+            let length = name(range).chars().count();
+            let message = format!("contains a placeholder name with {length} characters");
+            let hint = format!("use at most {MAX_NAME_CHARS} characters");
+            let span = Span::of(text, range.clone());
+            TextWarning::new(WarningRule::PlaceholderNameLong, message, hint).at(span)
+        });
+    let is_repeated = |(index, range): &(usize, &Range<usize>)| {
+        named().take(*index).any(|other| name(other) == name(range))
+    };
+    warnings.extend(limited(named().enumerate().filter(is_repeated), |(_, range)| {
+        let message = format!("repeats the placeholder `{}`", truncated(&text[range.clone()]));
+        let hint = "use each named placeholder once in a text";
+        let span = Span::of(text, range.clone());
+        TextWarning::new(WarningRule::PlaceholderRepeated, message, hint).at(span)
+    }));
+    warnings
+}
+
+/// Warns of a button that leads to a host which recipients cannot reach. The recipient's own device
+/// and a URL without a host are violations.
+fn private_host(text: &str) -> Option<TextWarning> {
+    let host = host(text);
+    let is_private = match ip_address(host) {
+        Some(IpAddr::V4(address)) => {
+            address.is_private() || address.is_link_local() || address.is_unspecified()
+        }
+        Some(IpAddr::V6(address)) => {
+            address.is_unique_local() || address.is_unicast_link_local() || address.is_unspecified()
+        }
+        None => !host.contains('.') && host.contains(char::is_alphanumeric),
+    };
+    (is_private && text.contains("://") && !is_own_device(host)).then(|| {
+        let message = format!("leads to `{}`, which recipients cannot open", truncated(host));
+        let hint = "write the URL of a public website";
+        TextWarning::new(WarningRule::PrivateHost, message, hint)
+    })
 }
 
 #[cfg(test)]
