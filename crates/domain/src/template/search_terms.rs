@@ -36,8 +36,9 @@ pub fn terms(text: &str) -> Vec<String> {
                 term.push(letter.to_ascii_lowercase());
             } else {
                 // Through upper case, which unifies letters with several lower-case forms.
-                let folded = letter.to_uppercase().flat_map(char::to_lowercase);
-                folded.for_each(|letter| push_spelled_out(&mut term, letter));
+                for letter in letter.to_uppercase().flat_map(char::to_lowercase) {
+                    push_spelled_out(&mut term, letter);
+                }
             }
         }
         if is_term {
