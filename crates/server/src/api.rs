@@ -16,6 +16,7 @@ pub(crate) mod query;
 pub(crate) mod request_context;
 pub(crate) mod revocation;
 pub(crate) mod samples;
+pub(crate) mod search;
 pub(crate) mod v1;
 pub(crate) mod view;
 

@@ -37,8 +37,9 @@ pub use records::{
 };
 pub use records::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, Decision, DeleteOutcome, Event, EventSubject,
-    Feed, Idempotency, IdempotencyRecord, ListQuery, NameConflict, NameFilter, NewTemplate, Page,
-    StoredTemplate, TemplateChange, TranslationGroup, UpsertOutcome, Version,
+    Feed, Idempotency, IdempotencyRecord, IndexStep, ListQuery, NameConflict, NameFilter,
+    NewTemplate, Page, StoredTemplate, TemplateChange, TranslationGroup, Unindexed, UpsertOutcome,
+    Version,
 };
 pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;

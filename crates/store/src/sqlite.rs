@@ -14,6 +14,7 @@ mod deliveries;
 mod disk_space;
 mod events;
 mod idempotency;
+mod index_state;
 mod limits;
 mod list;
 mod maintenance;

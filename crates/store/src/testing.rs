@@ -20,8 +20,8 @@ use crate::{
     ClockStore, CreateAccountOutcome, CreateOutcome, CreateWebhookOutcome, Credential,
     CredentialId, CredentialKind, CredentialStore, DeleteOutcome, Delivery, DeliveryLease,
     DeliveryQuery, DeliveryStore, DueWebhooks, EventNotifier, EventStore, Feed, Finding,
-    IdempotencyRecord, IndexProgress, ListQuery, ListStore, MaintenanceStore, Media, MediaStore,
-    NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook, Page,
+    IdempotencyRecord, IndexProgress, IndexStep, ListQuery, ListStore, MaintenanceStore, Media,
+    MediaStore, NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook, Page,
     RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateCredentialOutcome,
     RotateOutcome, SecretHash, Store, StoreError, StoredSecret, StoredTemplate, TemplateChange,
     TemplateStore, Upload, UploadStore, UpsertOutcome, Version, Webhook, WebhookChange,
@@ -174,6 +174,7 @@ with_faults! {
         list(listing: ListQuery) -> Page;
         count_templates(listing: ListQuery) -> u64;
         update_search_index() -> IndexProgress;
+        index_account(account: AccountId, newest: u64) -> IndexStep;
     }
     EventStore {
         events(account: AccountId, after: Option<u64>, limit: usize) -> Feed;

@@ -307,7 +307,7 @@ fn the_local_receiver_reports_why_a_delivery_is_not_verified() {
     assert_eq!(listener.post(&signed("12")), 200);
     let stdout = listener.process.printed.wait_for("a delivery", |text| text.ends_with("\n\n"));
     for expected in
-        ["1970-01-01T00:00:12Z", "evt_1", "NOT VERIFIED: There is no secret", "\n  \"type\""]
+        ["1970-01-01T00:00:12.000Z", "evt_1", "NOT VERIFIED: There is no secret", "\n  \"type\""]
     {
         assert!(stdout.contains(expected), "{expected:?} in {stdout}");
     }

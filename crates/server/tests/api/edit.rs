@@ -172,12 +172,12 @@ async fn versions_are_listed_with_status_time_and_author() {
             "data": [
                 {
                     "version": 2, "status": "APPROVED", "category": "UTILITY",
-                    "previous_category": "MARKETING", "created_at": "2026-09-21T14:14:20Z",
+                    "previous_category": "MARKETING", "created_at": "2026-09-21T14:14:20.000Z",
                     "created_by": token,
                 },
                 {
                     "version": 1, "status": "APPROVED", "category": "MARKETING",
-                    "created_at": "2026-09-21T14:13:20Z", "created_by": token,
+                    "created_at": "2026-09-21T14:13:20.000Z", "created_by": token,
                 },
             ],
             "paging": {"cursors": {"after": "1"}},
