@@ -18,6 +18,17 @@ pub(crate) enum ResolvedSchema {
     AnyOf(&'static TaggedObject),
 }
 
+/// Whether a name is certainly a field of the object. Some fields need [`KnownFields`].
+pub(super) fn is_field(
+    name: &str,
+    tagged: Option<&'static TaggedObject>,
+    resolved: ResolvedSchema,
+) -> bool {
+    let ResolvedSchema::Object(schema) = resolved else { return false };
+    tagged.is_some_and(|tagged| tagged.tag == name)
+        || schema.fields.iter().any(|field| field.name == name)
+}
+
 /// The fields that an object may have.
 pub(super) struct KnownFields {
     root: &'static ObjectSchema,
