@@ -72,12 +72,11 @@ impl Edit {
             warn_of_ignored_fields(document.root(), template, &mut warnings);
         }
         let edit = Self::read(document, rulebook, template);
-        if let (true, Ok(Self::Replace { content, category })) = (*rulebook == V1, &edit) {
-            let edited = Template {
-                category: category.unwrap_or(template.category),
-                content: content.as_ref().unwrap_or(&template.content).clone(),
-                ..template.clone()
-            };
+        if let Ok(Self::Replace { content: Some(content), category }) = &edit
+            && *rulebook == V1
+        {
+            let category = category.unwrap_or(template.category);
+            let edited = Template { category, content: content.clone(), ..template.clone() };
             whatsapp_warnings::check_content(&edited, &mut warnings);
         }
         (edit, warnings)

@@ -71,9 +71,10 @@ fn is_templates(segment: &str) -> bool {
 
 /// Whether a segment is meant as a version: `v2`, `1.0`.
 fn is_like_version(segment: &str) -> bool {
-    let numbers = segment.strip_prefix(['v', 'V']).unwrap_or(segment);
+    let numbers = segment.trim_start_matches(['v', 'V']);
     let is_short = (1..=5).contains(&numbers.len());
-    is_short && numbers.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    let has_mark = numbers.len() < segment.len() || numbers.contains('.');
+    has_mark && is_short && numbers.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
 /// What is wrong with the segments after `/api/v1.0`.
