@@ -153,7 +153,8 @@ mod plain {
     fn is_body(text: &str) -> bool {
         let placeholders = text.matches("{{").count();
         let is_word = |it: &&str| !it.contains("{{") && it.contains(char::is_alphanumeric);
-        placeholders == 0 || text.split_whitespace().filter(is_word).count() > 2 * placeholders
+        let mut words = text.split_whitespace().filter(is_word);
+        placeholders == 0 || words.nth(2 * placeholders).is_some()
     }
 
     fn are_buttons(buttons: Option<&Json<'_>>) -> bool {

@@ -4,7 +4,8 @@ use super::characters;
 use crate::{
     document::suggest,
     rulebook::{
-        Field, FieldType, ObjectList, ObjectSchema, TaggedList, TaggedObject, VariantContent,
+        Field, FieldType, ObjectList, ObjectSchema, TaggedList, TaggedObject, Variant,
+        VariantContent,
     },
     violation::{TextWarning, WarningRule},
 };
@@ -25,8 +26,17 @@ pub(super) fn is_field(
     resolved: ResolvedSchema,
 ) -> bool {
     let ResolvedSchema::Object(schema) = resolved else { return false };
-    tagged.is_some_and(|tagged| tagged.tag == name)
-        || schema.fields.iter().any(|field| field.name == name)
+    let has_schema = |variant: &Variant| match variant.content {
+        VariantContent::Fields(fields) => std::ptr::eq(fields, schema),
+        VariantContent::Tagged(_) => false,
+    };
+    // A variant can have a tag of its own, like the format of a header.
+    let is_inner_tag = |variant: &Variant| match variant.content {
+        VariantContent::Fields(_) => false,
+        VariantContent::Tagged(inner) => inner.tag == name && inner.variants.iter().any(has_schema),
+    };
+    schema.fields.iter().any(|field| field.name == name)
+        || tagged.is_some_and(|it| it.tag == name || it.variants.iter().any(is_inner_tag))
 }
 
 /// The fields that an object may have.
