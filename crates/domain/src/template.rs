@@ -6,10 +6,11 @@ pub mod message_text;
 pub mod review;
 pub mod sample;
 pub mod search_terms;
+mod whatsapp_warnings;
 
 use crate::{
     document::{Document, Json},
-    rulebook::{Category, Field, Rulebook},
+    rulebook::{Category, Field, Rulebook, V1},
     string_enum::string_enum,
     validation::reader::Reader,
     violation::{ViolationCollector, Violations, Warnings},
@@ -51,7 +52,27 @@ impl Template {
 
     /// Reads a document like [`Template::read`] and also collects warnings.
     pub fn check(document: &Document<'_>, rulebook: &Rulebook) -> Checked {
-        Self::check_with(document, rulebook, true)
+        let mut checked = Self::check_with(document, rulebook, true);
+        if *rulebook == V1 {
+            let Checked { template, warnings } = &mut checked;
+            match template {
+                Ok(template) => {
+                    whatsapp_warnings::collect(template, Some(document.root()), warnings);
+                }
+                Err(violations) => {
+                    whatsapp_warnings::collect_identity(document.root(), violations, warnings);
+                }
+            }
+        }
+        checked
+    }
+
+    /// Where WhatsApp cannot have this template of the `v1` rulebook, so that a rendered payload
+    /// names nothing there.
+    pub fn whatsapp_warnings(&self) -> Warnings {
+        let mut warnings = Warnings::default();
+        whatsapp_warnings::collect(self, None, &mut warnings);
+        warnings
     }
 
     /// Reads a document like [`Template::read_existing`] and also collects warnings.
@@ -69,6 +90,7 @@ impl Template {
         Ok(Self::from_valid(document, content))
     }
 
+    /// Reads a document and collects the warnings that concern it as it is written.
     fn check_with(document: &Document<'_>, rulebook: &Rulebook, is_new: bool) -> Checked {
         let also = |found: &mut ViolationCollector| rulebook.check(document.root(), is_new, found);
         let (content, mut warnings) = Reader::check(document, rulebook.template, is_content, also);

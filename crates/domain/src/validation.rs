@@ -8,3 +8,4 @@ pub(crate) mod placeholders;
 pub(crate) mod reader;
 pub mod timestamp;
 pub(crate) mod warnings;
+pub(crate) mod whatsapp_name;

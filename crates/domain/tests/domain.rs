@@ -19,3 +19,4 @@ mod webhook;
 mod whatsapp;
 mod whatsapp_edit;
 mod whatsapp_properties;
+mod whatsapp_warnings;

@@ -22,6 +22,7 @@ mod stored_row;
 pub mod testing;
 
 pub use clock_guard::ClockStatus;
+pub use encoding::origin;
 pub use error::{Cause, StoreError};
 pub use event_notifier::EventNotifier;
 pub use records::{
@@ -31,7 +32,7 @@ pub use records::{
 };
 pub use records::{AppendOutcome, BeginUploadOutcome, Media, NewUpload, Upload};
 pub use records::{
-    Attempt, CreateWebhookOutcome, Delivery, DeliveryLease, DeliveryQuery, DueDelivery,
+    Attempt, CreateWebhookOutcome, Delivery, DeliveryLease, DeliveryQuery, DueDelivery, DueWebhook,
     DueWebhooks, NewWebhook, RecordAttemptOutcome, Replay, ReplayOutcome, RotateOutcome,
     StoredSecret, Webhook, WebhookChange,
 };

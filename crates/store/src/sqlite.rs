@@ -19,6 +19,7 @@ mod limits;
 mod list;
 mod maintenance;
 mod media;
+mod missing_rights;
 mod open;
 mod open_files;
 mod options;

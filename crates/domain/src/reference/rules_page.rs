@@ -71,8 +71,9 @@ fn warnings_section(page: &mut String) {
     let _ = writeln!(
         page,
         "\n## Warnings\n\nWarnings do not make a document invalid. The dry run and `galley lint` report \
-         them, for invalid documents too (at most {MAX_LISTED}, and a count of the rest). Creating a \
-         template does not report them.\n"
+         them, for invalid documents too (at most {MAX_LISTED}, and a count of the rest). The \
+         responses to a create and to an edit contain their number, in the header `Galley-Warnings`; \
+         rendering lists those about WhatsApp that concern its name, language and content.\n"
     );
     page.push_str("| id | warning |\n|---|---|\n");
     for warning in WarningRule::ALL {

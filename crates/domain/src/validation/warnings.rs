@@ -1,5 +1,5 @@
 //! Collects warnings: findings that do not prevent a template from being created but are likely
-//! to cause problems later. Creating a template does not collect them.
+//! to cause problems later.
 
 pub(crate) mod characters;
 mod fields;
@@ -68,10 +68,16 @@ impl WarningCollector {
         pointer: impl Fn(&str) -> String,
     ) {
         let Json::Object(members) = object else { return };
-        let known = fields::KnownFields::new(self.root, tagged, resolved);
+        // Creates collect warnings, and in most objects every member is a field of the schema.
+        let mut known = None;
         for member in members {
             let is_ignored = member.repeated || matches!(member.value, Json::Null);
-            if !is_ignored && !known.contains(&member.key) {
+            if is_ignored || fields::is_field(&member.key, tagged, resolved) {
+                continue;
+            }
+            let known =
+                known.get_or_insert_with(|| fields::KnownFields::new(self.root, tagged, resolved));
+            if !known.contains(&member.key) {
                 let warning = || known.warning(&member.key).into_warning(pointer(&member.key));
                 self.warnings.add(warning);
             }

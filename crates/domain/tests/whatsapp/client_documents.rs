@@ -195,6 +195,11 @@ fn features_are_accepted_as_an_object_and_as_a_list() {
         (json!([7]), vec!["/0 wrong-type"]),
         (json!([{}]), vec!["/0/key required", "/0/value required"]),
         (json!([{"key": 7, "value": on}]), vec!["/0/key wrong-type"]),
+        // An object with the same key twice is refused, too.
+        (
+            json!([{"key": "image_banner", "value": on}, {"key": "image_banner", "value": on}]),
+            vec!["/1/key duplicate-key"],
+        ),
         (
             json!([{"key": "image_touchups", "value": {"enroll_status": "MAYBE"}}]),
             vec!["/0/value/enroll_status not-a-choice"],

@@ -8,7 +8,11 @@ use axum::{
     http::{HeaderValue, header},
     response::Response,
 };
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{
+    body::{Body as _, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
 use hyper_util::rt::TokioIo;
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -23,6 +27,10 @@ use super::{
     tracked_io::TrackedIo,
 };
 use crate::{Galley, app::App, limits::Limits};
+
+/// A refused body up to this size usually arrives with its header, so that the connection can be
+/// used again. After a larger one, or one of unknown size, the connection closes.
+const MAX_DRAINED_BODY_BYTES: u64 = 8 * 1_024;
 
 /// Maximum size of a request header. It bounds the memory that an unauthenticated client can use.
 const MAX_HEADER_BYTES: usize = 96 * 1_024;
@@ -183,9 +191,13 @@ async fn respond(
         activity.set_unread_body(true);
         return galley.refuse(&request, error.detail());
     }
+    let length = request.body().size_hint().exact();
     let mut response = galley.handle(request).await;
-    if activity.framing_error(number).is_some() {
-        // The body arrived after its header and is ambiguous. What follows it is not read.
+    let is_left_unread =
+        activity.has_unread_body() && length.is_none_or(|length| length > MAX_DRAINED_BODY_BYTES);
+    if is_left_unread || activity.framing_error(number).is_some() {
+        // hyper closes the connection instead of reading the rest of a body that no handler wants.
+        // Or the body arrived after its header and is ambiguous, and what follows it is not read.
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(header::CONNECTION, close);
     }

@@ -13,7 +13,18 @@ pub(super) const OPERATORS: &str = "Operation";
 pub(super) const READERS: &str = "Documentation";
 
 pub(super) fn operations() -> Vec<Operation> {
-    vec![alive(), ready(), metrics(), description(), docs(), docs_file(), problem_page(), media()]
+    vec![
+        alive(),
+        ready(),
+        metrics(),
+        index(),
+        description(),
+        docs(),
+        docs_file(),
+        problem_list(),
+        problem_page(),
+        media(),
+    ]
 }
 
 fn alive() -> Operation {
@@ -90,18 +101,60 @@ fn docs_file() -> Operation {
     }
 }
 
+fn index() -> Operation {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "service": {"type": "string", "const": "galley"},
+            "version": {"type": "string"},
+            "api": {"type": "string"},
+            "links": {"type": "object", "additionalProperties": {"type": "string"}},
+        },
+        "required": ["service", "version", "api", "links"],
+    });
+    let mut content = texts(&["text/html"]);
+    content["application/json"] = json!({"schema": schema});
+    Operation {
+        description: "What runs here, its version, and where to go on: a page, or JSON for a client that accepts JSON and not HTML.",
+        ..public("/", "index", READERS, "What runs here", content)
+    }
+}
+
+fn problem_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "type": {"type": "string"},
+            "title": {"type": "string"},
+            "status": {"type": "integer"},
+            "remedy": {"type": "string"},
+        },
+        "required": ["type", "title", "status", "remedy"],
+    })
+}
+
+fn problem_list() -> Operation {
+    let schema = json!({
+        "type": "object",
+        "properties": {"data": {"type": "array", "items": problem_schema()}},
+        "required": ["data"],
+    });
+    let mut content = texts(&["text/html"]);
+    content["application/json"] = json!({"schema": schema});
+    Operation {
+        description: "All problems that a response can have: a page, or JSON for a client that accepts JSON and not HTML.",
+        ..public("/problems", "problemList", READERS, "All problems", content)
+    }
+}
+
 fn problem_page() -> Operation {
+    let mut content = texts(&["text/html"]);
+    content["application/json"] = json!({"schema": problem_schema()});
     Operation {
         description: "What the problem means and what can be done about it. The `type` of every problem document leads here.",
         parameters: &["Slug"],
         refusals: vec![ProblemKind::NotFound],
-        ..public(
-            "/problems/{slug}",
-            "problemPage",
-            READERS,
-            "About a problem",
-            texts(&["text/html"]),
-        )
+        ..public("/problems/{slug}", "problemPage", READERS, "About a problem", content)
     }
 }
 

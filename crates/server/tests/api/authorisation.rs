@@ -19,8 +19,18 @@ use crate::harness::{
 };
 
 /// Operations without authentication.
-const PUBLIC: [&str; 8] =
-    ["alive", "docs", "docsFile", "media", "metrics", "openApiDocument", "problemPage", "ready"];
+const PUBLIC: [&str; 10] = [
+    "alive",
+    "docs",
+    "docsFile",
+    "index",
+    "media",
+    "metrics",
+    "openApiDocument",
+    "problemList",
+    "problemPage",
+    "ready",
+];
 
 /// A phone number, a key and a token.
 type Caller = (&'static str, &'static str, &'static str);

@@ -184,3 +184,26 @@ async fn only_versioned_paths_and_supported_methods_exist() {
     }
     assert_eq!(service.get("/v23.0").await.status, 404);
 }
+
+#[tokio::test]
+async fn a_call_that_is_not_offered_says_so_and_what_to_do() {
+    let service = Service::start().await;
+    let account = service.shop;
+    for (method, path, expected) in [
+        (Method::POST, "/v23.0/15550001111/messages".to_owned(), "Galley does not send messages."),
+        (Method::POST, "/15550001111/messages".to_owned(), "Galley does not send messages."),
+        (Method::POST, "/v23.0/15550001111/media".to_owned(), "Upload the sample of a template"),
+        (Method::POST, "/v23.0/15550001111/register".to_owned(), "with Meta or your provider"),
+        (Method::GET, format!("/v23.0/{account}/phone_numbers"), "galley phone add"),
+        (Method::GET, "/v23.0/me".to_owned(), "there is no `me`"),
+        (Method::GET, "/v23.0/debug_token?input_token=x".to_owned(), "galley token list"),
+        (Method::GET, "/v23.0/oauth/access_token".to_owned(), "galley token create"),
+    ] {
+        let response = service.call(method, &path, &Value::Null).await;
+        let error = response.expect_error(400, 100, Some(33));
+        let message = error["error_user_msg"].as_str().unwrap();
+        assert!(message.contains(expected), "{path}: {message}");
+        assert_eq!(error["error_user_title"], "Galley does not offer this call", "{path}");
+        assert_eq!(error["galley_problem"], "not-found", "{path}");
+    }
+}

@@ -82,6 +82,7 @@ async fn a_sample_is_served_completely_or_in_part() {
     for (tags, status) in [(tag, 200), ("*", 200), ("\"other\"", 412)] {
         let response = read(&service, Method::GET, &name, &[(header::IF_MATCH, tags)]).await;
         assert_eq!(response.status, status, "{tags}");
+        assert_eq!(response.headers[header::ETAG], full.headers[header::ETAG], "{tags}");
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use galley_domain::{
-    id::{TemplateId, WebhookId},
+    id::TemplateId,
     template::{Status, lifecycle::EventType},
     webhook::{
         Format,
@@ -15,8 +15,9 @@ use jiff::Timestamp;
 
 use super::endpoint_health::{EndpointHealth, HealthTransition};
 use crate::{
-    Attempt, Delivery, DeliveryLease, DueWebhooks, Event, EventSubject, RecordAttemptOutcome,
-    ReplayOutcome, StoreError, Webhook, encoding::later, stored_row::StoredRow,
+    Attempt, Delivery, DeliveryLease, DueWebhook, DueWebhooks, Event, EventSubject,
+    RecordAttemptOutcome, ReplayOutcome, StoreError, Webhook, encoding::later,
+    stored_row::StoredRow,
 };
 
 /// Maximum number of events that one fan-out reads, for an endpoint that subscribes to few.
@@ -33,7 +34,7 @@ pub(crate) const DAMAGED_EVENT: &str = "the stored event is damaged";
 
 /// When an endpoint has work.
 pub(crate) struct EndpointWork {
-    pub(crate) id: WebhookId,
+    pub(crate) endpoint: DueWebhook,
     /// Whether events come after its cursor.
     pub(crate) is_behind: bool,
     /// Now, if a due delivery is not leased; if all are, the end of the first lease.
@@ -46,7 +47,10 @@ pub(crate) struct EndpointWork {
 impl EndpointWork {
     pub(crate) fn from_row(row: &impl StoredRow) -> Result<Self, StoreError> {
         Ok(Self {
-            id: row.webhook_id("id")?,
+            endpoint: DueWebhook {
+                account: row.account_id("account_id")?,
+                id: row.webhook_id("id")?,
+            },
             is_behind: row.value("behind")?,
             lease_at: row.optional_timestamp("ripe")?,
             due_at: row.optional_timestamp("later")?,
@@ -62,7 +66,7 @@ impl DueWebhooks {
         let Some(first) = times.into_iter().flatten().min() else { return };
         let first = first.max(work.resting_until.unwrap_or(first));
         if first <= now {
-            self.now.push(work.id);
+            self.now.push(work.endpoint);
         } else {
             self.next_at = Some(self.next_at.map_or(first, |next| next.min(first)));
         }

@@ -88,7 +88,7 @@ const DUE: &str = "WITH RECURSIVE sent_to (id) AS ( \
        SELECT (SELECT webhook_id FROM delivery WHERE due_at IS NOT NULL AND \
          webhook_id > sent_to.id ORDER BY webhook_id LIMIT 1) \
        FROM sent_to WHERE sent_to.id IS NOT NULL) \
-     SELECT w.id, w.resting_until, w.cursor < a.last_seq AS behind, ripe, later \
+     SELECT w.id, w.account_id, w.resting_until, w.cursor < a.last_seq AS behind, ripe, later \
      FROM webhook w JOIN account a ON a.id = w.account_id \
      LEFT JOIN (SELECT id, \
        CASE WHEN EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = sent_to.id AND \

@@ -87,7 +87,7 @@ pub(super) fn due_webhooks(
     // `ripe`: now, if a delivery is due and not leased; if all due ones are leased, the end of the
     // first lease.
     let mut query = connection.prepare_cached(
-        "SELECT w.id, w.resting_until, w.cursor < a.last_seq AS behind, \
+        "SELECT w.id, w.account_id, w.resting_until, w.cursor < a.last_seq AS behind, \
          CASE WHEN EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id \
            AND d.due_at <= ?1 AND coalesce(d.leased_until, 0) <= ?1) THEN ?1 \
          ELSE (SELECT min(d.leased_until) FROM delivery d \

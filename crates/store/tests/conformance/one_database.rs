@@ -8,7 +8,7 @@ use galley_domain::{
     template::{edit::Edit, lifecycle::Trigger},
 };
 use galley_store::{
-    DeliveryQuery, IndexProgress, IndexStep, ListQuery, MAX_SEARCH_COUNT, NameFilter, Replay,
+    DeliveryQuery, DueWebhook, IndexProgress, IndexStep, ListQuery, MAX_SEARCH_COUNT, NameFilter, Replay,
     RetentionCursor, SchemaPolicy, StoredSecret, TranslationGroup, WebhookChange,
     postgres::{PostgresOptions, PostgresStore},
 };
@@ -141,7 +141,7 @@ async fn exercise(store: &Shared, name: &str) {
     }
     assert_eq!(events(store, tenant, 0, 9).await.len(), 5);
     let due = store.due_webhooks(noon(2_000)).await.unwrap();
-    assert!(due.now.contains(&webhook), "{due:?}");
+    assert!(due.now.contains(&DueWebhook { account: tenant, id: webhook }), "{due:?}");
     let first = lease(store, webhook, 2_000).await.unwrap();
     deliver(store, &first, 2_000).await;
     deliver_all(store, webhook, 2_000).await;

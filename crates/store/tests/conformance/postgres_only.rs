@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use galley_domain::template::{edit::Edit, lifecycle::Trigger};
 use galley_store::{
-    StoreError,
+    DueWebhook, StoreError,
     postgres::{PostgresAddress, PostgresOptions, PostgresStore},
 };
 use tokio::time;
@@ -326,7 +326,8 @@ async fn an_endpoint_does_not_stay_behind_events_that_are_gone() {
     let webhook = register(&store, endpoint(account)).await.id;
     create(&store, new(account, "one")).await;
     client.execute("DELETE FROM event", &[]).await.unwrap();
-    assert_eq!(store.due_webhooks(noon(10)).await.unwrap().now, [webhook]);
+    let due = DueWebhook { account, id: webhook };
+    assert_eq!(store.due_webhooks(noon(10)).await.unwrap().now, [due]);
     assert!(lease(&store, webhook, 10).await.is_none());
     assert!(store.due_webhooks(noon(10)).await.unwrap().now.is_empty());
 }

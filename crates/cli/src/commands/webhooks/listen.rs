@@ -70,8 +70,8 @@ fn welcome(address: SocketAddr, secret: bool) {
     eprintln!("The service needs GALLEY_WEBHOOKS_ALLOW_PRIVATE=true, too.");
     if !secret {
         eprintln!(
-            "Signatures are not verified: restart with the secret that `webhook add` shows, in \
-             GALLEY_WEBHOOK_SECRET or with --secret-file."
+            "Without a secret no signature can be verified, and every delivery gets 401: restart with \
+             the secret that `webhook add` shows, in GALLEY_WEBHOOK_SECRET or with --secret-file."
         );
     }
 }

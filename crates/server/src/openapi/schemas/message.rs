@@ -11,6 +11,11 @@ pub(super) fn rendered() -> Value {
         "properties": {
             "texts": reference("schemas", "Texts"),
             "payload": reference("schemas", "Payload"),
+            "warnings": {
+                "type": "array",
+                "items": reference("schemas", "Warning"),
+                "description": "Why WhatsApp cannot take the payload; absent when nothing is known.",
+            },
         },
         "required": ["texts", "payload"],
     })
