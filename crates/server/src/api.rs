@@ -16,6 +16,8 @@ pub(crate) mod query;
 pub(crate) mod request_context;
 pub(crate) mod revocation;
 pub(crate) mod samples;
+pub(crate) mod schemas;
+pub(crate) mod static_document;
 pub(crate) mod v1;
 pub(crate) mod view;
 

@@ -15,6 +15,22 @@ use crate::rulebook::{
     Field, FieldType, ObjectSchema, Presence, Rulebook, StringFormat, StringRule,
 };
 
+/// The schema of a document that creates a template, as published at the path `id`: for editors and
+/// other tools.
+pub fn template_document(rulebook: &Rulebook, id: &str) -> Value {
+    let schema = template_schema(rulebook);
+    let mut document = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": id,
+        "title": format!("Message template, rulebook `{}`", rulebook.name),
+        "description": "A template to create, with every rule that JSON Schema can express.",
+    });
+    if let (Some(document), Value::Object(schema)) = (document.as_object_mut(), schema) {
+        document.extend(schema.into_iter().filter(|(key, _)| key != "title"));
+    }
+    document
+}
+
 /// The schema of a document that creates a template.
 pub fn template_schema(rulebook: &Rulebook) -> Value {
     any_of(object_variants(Usage::Request, rulebook.template, &Map::new()))
@@ -226,6 +242,18 @@ mod tests {
                 ("A BUTTONS component", false),
             ]
         );
+    }
+
+    #[test]
+    fn the_published_schema_has_an_id_and_the_rules_of_the_table() {
+        for rulebook in Rulebook::ALL {
+            let id = format!("/schemas/{}/template.json", rulebook.name);
+            let document = template_document(rulebook, &id);
+            assert_eq!(document["$id"], id);
+            assert!(document["title"].as_str().unwrap().contains(rulebook.name));
+            let (rules, published) = (template_schema(rulebook), document["properties"].clone());
+            assert_eq!(rules["properties"], published);
+        }
     }
 
     #[test]
