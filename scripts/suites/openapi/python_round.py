@@ -61,13 +61,13 @@ RUN = f"{time.time_ns() // 1_000_000:x}"
 AT = (os.environ["SUITE_PHONE"], os.environ["SUITE_KEY"])
 client = AuthenticatedClient(base_url=os.environ["SUITE_ADDRESS"], token=os.environ["SUITE_TOKEN"], raise_on_unexpected_status=True)
 
-passed = failed = 0
+passed, failed = {}, 0
 
 
 def check(description, condition, *details):
-    global passed, failed
+    global failed
     if condition:
-        passed += 1
+        passed[description] = passed.get(description, 0) + 1
     else:
         failed += 1
         print(f"  failed: {description}", *(f"\n    {it!r}" for it in details), file=sys.stderr)
@@ -199,5 +199,7 @@ check("events without gaps", [it.seq for it in events] == list(range(events[0].s
 types = [it.type_ for it in events if it.template_id == ids[1]]
 check("events of a template", types == [TemplateEventType.TEMPLATE_CREATED, TemplateEventType.TEMPLATE_PAUSED, TemplateEventType.TEMPLATE_DELETED], types)
 
-print(f"openapi-python-client: {failed} of {passed + failed} checks failed" if failed else f"openapi-python-client: {passed} checks passed")
+total = sum(passed.values()) + failed
+print("  " + ", ".join(f"{it} ×{count}" if count > 1 else it for it, count in passed.items()))
+print(f"openapi-python-client: {failed} of {total} checks failed" if failed else f"openapi-python-client: {total} checks passed")
 sys.exit(bool(failed))

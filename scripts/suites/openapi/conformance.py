@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import sys
 import time
 
@@ -178,9 +179,17 @@ def pages(account):
     account.v1("showHealth", 200)
     account.v1("showReadiness", 200)
     account.v1("showMetrics", 200)
-    account.v1("showOpenApiDocument", 200)
-    account.v1("showDocs", 200)
-    for file in ("swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png"):
+    for operation_id, path in (
+        ("showOpenApiDocument", {}),
+        ("showGraphDocument", {}),
+        ("showTemplateSchema", {"rulebook": "v1"}),
+        ("showTemplateSchema", {"rulebook": "whatsapp"}),
+    ):
+        tag = account.v1(operation_id, 200, path=path).headers["etag"]
+        account.v1(operation_id, 304, path=path, headers={"if-none-match": tag})
+    account.v1("showTemplateSchema", 404, path={"rulebook": "none"})
+    page = account.v1("showDocs", 200).text
+    for file in sorted(set(re.findall(r"/docs/([\w.-]+)", page))):
         account.v1("showDocsFile", 200, path={"file": file})
     account.v1("showDocsFile", 404, path={"file": "none.css"})
     slugs = v1.root["components"]["parameters"]["Slug"]["schema"]["enum"]
@@ -231,8 +240,8 @@ def whatsapp(account):
         id = account.graph("graphCreateTemplate", 200, path=me, body=document).json()["id"]
         account.graph("graphShowTemplate", 200, path={**me, "id": id})
         account.graph("graphShowNode", 200, path={"node_id": id})
-        if name == "code":
-            account.v1("renderTemplate", 200, id, body=values["code"])
+        if name in values and name not in documents(v1, "createTemplate"):
+            account.v1("renderTemplate", 200, id, body=values[name])
     for name, (category, components, render) in WHATSAPP.items():
         document = {"name": f"{name}_{RUN}", "language": "en_US", "category": category, "components": components}
         if name == "order":

@@ -1,6 +1,6 @@
 // Uses the client that @hey-api/openapi-ts generated, without changes.
 
-import { client } from './client/client.gen.js';
+import { client } from './v1/client.gen.js';
 import {
   createTemplate,
   createWebhook,
@@ -15,8 +15,8 @@ import {
   reviewTemplate,
   showTemplate,
   validateTemplate,
-} from './client/sdk.gen.js';
-import type { Component, Event, NewTemplate, TemplateEdit, Values, Violation } from './client/types.gen.js';
+} from './v1/sdk.gen.js';
+import type { Component, Event, NewTemplate, TemplateEdit, Values, Violation } from './v1/types.gen.js';
 
 function setting(name: string): string {
   const value = process.env[name];
@@ -28,12 +28,12 @@ const run = Date.now().toString(16);
 const path = { phone_number_id: setting('SUITE_PHONE'), key: setting('SUITE_KEY') };
 client.setConfig({ baseUrl: setting('SUITE_ADDRESS'), auth: () => setting('SUITE_TOKEN') });
 
-let passed = 0;
+const passed = new Map<string, number>();
 let failed = 0;
 
 function check(description: string, condition: boolean | undefined, ...details: unknown[]): void {
   if (condition) {
-    passed += 1;
+    passed.set(description, (passed.get(description) ?? 0) + 1);
   } else {
     failed += 1;
     console.error(`  failed: ${description}`, JSON.stringify(details));
@@ -201,5 +201,7 @@ check('events without gaps', events.every((it, index) => it.seq === (events[0]?.
 const types = events.flatMap((it) => (it.type !== 'webhook.disabled' && it.template_id === paused ? [it.type] : []));
 check('events of a template', types.join() === 'template.created,template.paused,template.deleted', types);
 
-console.log(failed ? `@hey-api/openapi-ts: ${failed} of ${passed + failed} checks failed` : `@hey-api/openapi-ts: ${passed} checks passed`);
+const total = [...passed.values()].reduce((sum, it) => sum + it, failed);
+console.log(`  ${[...passed].map(([it, count]) => (count > 1 ? `${it} ×${count}` : it)).join(', ')}`);
+console.log(`@hey-api/openapi-ts: ${failed ? `${failed} of ${total} checks failed` : `${total} checks passed`}`);
 process.exit(failed ? 1 : 0);
