@@ -59,7 +59,8 @@ impl WarningCollector {
         }
     }
 
-    /// Warns of the members of an object that no field reads.
+    /// Warns of the members of an object that no field reads. `$schema` of a document tells an editor
+    /// which schema to use.
     pub(crate) fn members(
         &mut self,
         object: &Json<'_>,
@@ -69,8 +70,11 @@ impl WarningCollector {
     ) {
         let Json::Object(members) = object else { return };
         let known = fields::KnownFields::new(self.root, tagged, resolved);
+        let is_root = matches!(resolved, ResolvedSchema::Object(it) if std::ptr::eq(it, self.root));
         for member in members {
-            let is_ignored = member.repeated || matches!(member.value, Json::Null);
+            let is_for_editors = is_root && member.key == "$schema";
+            let is_ignored =
+                member.repeated || matches!(member.value, Json::Null) || is_for_editors;
             if !is_ignored && !known.contains(&member.key) {
                 let warning = || known.warning(&member.key).into_warning(pointer(&member.key));
                 self.warnings.add(warning);
