@@ -239,7 +239,7 @@ def whatsapp(account):
         document = {**document, "name": f"{document['name']}_{RUN}"}
         id = account.graph("graphCreateTemplate", 200, path=me, body=document).json()["id"]
         account.graph("graphShowTemplate", 200, path={**me, "id": id})
-        account.graph("graphShowNode", 200, path={"node_id": id})
+        account.graph("graphShowNode", 200, path={"node": id})
         if name in values and name not in documents(v1, "createTemplate"):
             account.v1("renderTemplate", 200, id, body=values[name])
     for name, (category, components, render) in WHATSAPP.items():
@@ -267,10 +267,10 @@ def whatsapp(account):
     account.graph("graphListTemplates", 200, path=me, query={"limit": 1, "after": after})
     fields = "name,rejected_reason,quality_score,cta_url_link_tracking_opted_out,degrees_of_freedom_spec,display_format,sub_category"
     account.graph("graphListTemplates", 200, path=me, query={"fields": fields, "limit": 50})
-    account.graph("graphShowNode", 200, path={"node_id": me["account_id"]})
-    account.graph("graphShowNode", 400, path={"node_id": "1"})
+    account.graph("graphShowNode", 200, path={"node": me["account_id"]})
+    account.graph("graphShowNode", 400, path={"node": "1"})
     order = account.graph("graphListTemplates", 200, path=me, query={"name": f"order_shipped_{RUN}"}).json()["data"][0]["id"]
-    account.graph("graphEditTemplate", 200, path={"node_id": order}, body=documents(graph, "graphEditTemplate")["components"])
+    account.graph("graphEditTemplate", 200, path={"node": order}, body=documents(graph, "graphEditTemplate")["components"])
     account.v1("reviewTemplate", 200, order, body={"decision": "pause"})
     account.graph("graphUnpauseTemplate", 200, path={"template_id": order})
     account.graph("graphUnpauseTemplate", 400, path={"template_id": order})
@@ -287,7 +287,7 @@ def whatsapp(account):
     header = {"type": "HEADER", "format": "IMAGE", "example": {"header_handle": [handle]}}
     document = {"name": f"sample_{RUN}", "language": "en_US", "category": "UTILITY", "components": [header, BODY]}
     id = account.graph("graphCreateTemplate", 200, path=me, body=document).json()["id"]
-    url = account.graph("graphShowNode", 200, path={"node_id": id}).json()["components"][0]["example"]["header_handle"][0]
+    url = account.graph("graphShowNode", 200, path={"node": id}).json()["components"][0]["example"]["header_handle"][0]
     name = {"name": url.rsplit("/", 1)[1]}
     tag = account.graph("showMedia", 200, path=name).headers["etag"]
     account.graph("showMedia", 206, path=name, headers={"range": "bytes=0-9"})

@@ -12,9 +12,7 @@ mod patterns;
 use serde_json::{Map, Value, json};
 
 use self::fields::field_schema;
-use crate::rulebook::{
-    Field, FieldType, ObjectSchema, Presence, Rulebook, StringFormat, StringRule,
-};
+use crate::rulebook::{FieldType, ObjectSchema, Presence, Rulebook, StringFormat, StringRule};
 
 /// The schema of a document that creates a template, as published at the path `id`: for editors and
 /// other tools.

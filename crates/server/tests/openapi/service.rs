@@ -143,7 +143,7 @@ impl Service {
             let upload = upload.strip_prefix("upload:").unwrap();
             return operation.path(&[("upload", upload)]);
         }
-        let known = [("account_id", &*shop), ("node_id", id), ("template_id", id), ("id", id)];
+        let known = [("account_id", &*shop), ("node", id), ("template_id", id), ("id", id)];
         let path = operation.path(&known);
         // No parameter is required, but the call needs at least one.
         if operation.id() == "graphDeleteTemplates" { format!("{path}?name={name}") } else { path }
