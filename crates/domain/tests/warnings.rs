@@ -91,6 +91,12 @@ fn table() -> Vec<(WarningRule, Value, &'static str, Value)> {
         ),
         (
             WarningRule::UnknownField,
+            with_field("schema", &json!("/schemas/v1/template.json")),
+            "/schema unknown-field",
+            with_field("$schema", &json!("/schemas/v1/template.json")),
+        ),
+        (
+            WarningRule::UnknownField,
             with_components(&json!([{"type": "BODY", "text": "b", "txt": 1}])),
             "/components/0/txt unknown-field",
             with_components(&json!([{"type": "BODY", "text": "b"}])),

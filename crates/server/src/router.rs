@@ -13,7 +13,7 @@ use crate::{
         problem::{Problem, ProblemKind},
         problem_pages,
         request_context::{self, RequestContext},
-        v1, wrong_path,
+        schemas, v1, wrong_path,
     },
     app::App,
     openapi,
@@ -25,6 +25,8 @@ pub(crate) fn routes() -> Router<App> {
     Router::new()
         .merge(health::routes())
         .route("/openapi.json", get(openapi::show))
+        .route("/openapi-graph.json", get(openapi::show_graph))
+        .merge(schemas::routes())
         .merge(docs::routes())
         .route("/", get(index_page::show))
         .route("/problems", get(problem_pages::list))

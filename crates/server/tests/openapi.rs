@@ -1,9 +1,10 @@
-//! Compares the API description with the responses of the router, in both directions.
+//! Compares the OpenAPI documents with the responses of the router, in both directions.
 
 mod renderings;
 mod routes;
 mod schema;
 mod service;
+mod structure;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +12,11 @@ use axum::{
     http::{Method, StatusCode, header},
     response::Response,
 };
-use galley_server::openapi::document;
+use galley_domain::{reference::json_schema, rulebook::Rulebook};
 use serde_json::Value;
 
 use crate::harness::{
-    description::{Operation, operations, resolved},
+    description::{GRAPH, Operation, V1, all_operations, operations, resolved, route},
     json_of,
 };
 use schema::mismatch;
@@ -24,8 +25,7 @@ use service::{AUTO_REVIEW, MANUAL_REVIEW, SHOP, Service};
 #[tokio::test]
 async fn every_operation_responds_as_described() {
     let service = Service::start().await;
-    let document = document();
-    for operation in operations(&document) {
+    for operation in all_operations() {
         for example in operation.examples() {
             // Some decisions apply to approved templates, others to pending ones.
             let mut response = service.call(AUTO_REVIEW, &operation, &example).await;
@@ -46,8 +46,7 @@ async fn every_operation_responds_as_described() {
 #[tokio::test]
 async fn a_not_modified_response_is_described() {
     let service = Service::start().await;
-    let document = document();
-    let show = operations(&document).find(|it| it.id() == "showTemplate").unwrap();
+    let show = operations(&V1).find(|it| it.id() == "showTemplate").unwrap();
     let path = service.path(AUTO_REVIEW, &show, "").await;
     let known = Some(("if-none-match", "*"));
     let response = service.send(AUTO_REVIEW, &Method::GET, &path, None, known).await;
@@ -76,7 +75,7 @@ async fn assert_described(operation: &Operation<'_>, response: Response, place: 
     let media_type = content_type.split(';').next().unwrap();
     let content = &content[media_type];
     assert!(content.is_object(), "{place} returned {media_type}, which is not described");
-    if media_type == "application/json" && operation.pattern != "/openapi.json" {
+    if media_type == "application/json" {
         assert_eq!(mismatch(document, &content["schema"], &body), None, "{place}: {body}");
     }
 }
@@ -84,13 +83,12 @@ async fn assert_described(operation: &Operation<'_>, response: Response, place: 
 #[tokio::test]
 async fn every_path_supports_exactly_the_described_methods() {
     let service = Service::start().await;
-    let document = document();
-    let mut described: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for operation in operations(&document) {
-        described.entry(operation.pattern).or_default().insert(operation.method.to_string());
+    let mut described: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for operation in all_operations() {
+        described.entry(operation.route()).or_default().insert(operation.method.to_string());
     }
-    for operation in operations(&document) {
-        let place = operation.pattern;
+    for operation in all_operations() {
+        let place = operation.route();
         let path = service.path(AUTO_REVIEW, &operation, "").await;
         let brew = Method::from_bytes(b"BREW").unwrap();
         let response = service.send(AUTO_REVIEW, &brew, &path, None, None).await;
@@ -99,116 +97,22 @@ async fn every_path_supports_exactly_the_described_methods() {
         // Every GET route supports HEAD, as HTTP requires; the description does not list it.
         let allowed: BTreeSet<String> =
             allowed.filter(|method| *method != "HEAD").map(str::to_owned).collect();
-        assert_eq!(allowed, described[place], "{place}");
+        assert_eq!(allowed, described[&place], "{place}");
     }
 }
 
 #[test]
 fn every_route_is_described() {
-    let document = document();
-    let described: BTreeSet<&str> =
-        document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+    let described: BTreeSet<String> = all_operations().map(|it| it.route()).collect();
     let routes = routes::in_source();
     assert!(routes.contains("/healthz"), "the routes were not found: {routes:?}");
-    assert_eq!(routes.iter().map(String::as_str).collect::<BTreeSet<_>>(), described);
-}
-
-#[test]
-fn operations_have_unique_ids_and_descriptions() {
-    let document = document();
-    let tags: Vec<&Value> =
-        document["tags"].as_array().unwrap().iter().map(|tag| &tag["name"]).collect();
-    let mut ids = BTreeSet::new();
-    for operation in operations(&document) {
-        let place = operation.name();
-        let id = operation.description["operationId"].as_str().unwrap();
-        assert!(ids.insert(id), "{place}: {id} is used twice");
-        for text in ["summary", "description"] {
-            let text = operation.description[text].as_str().unwrap();
-            assert!(!text.is_empty(), "{place}");
-        }
-        assert!(tags.contains(&&operation.description["tags"][0]), "{place}");
-    }
-}
-
-#[test]
-fn every_reference_resolves_and_every_component_is_used() {
-    let document = document();
-    let mut references = BTreeSet::new();
-    collect_references(&document, &mut references);
-    for reference in &references {
-        assert!(document.pointer(&reference[1..]).is_some(), "{reference}");
-    }
-    for section in ["schemas", "parameters", "headers", "examples"] {
-        for name in document["components"][section].as_object().unwrap().keys() {
-            let reference = format!("#/components/{section}/{name}");
-            assert!(references.contains(&reference), "{reference} is not used");
-        }
-    }
-}
-
-#[test]
-fn every_example_response_matches_its_schema() {
-    let document = document();
-    let mut seen = 0;
-    for operation in operations(&document) {
-        for (status, response) in operation.description["responses"].as_object().unwrap() {
-            for content in response["content"].as_object().into_iter().flat_map(|it| it.values()) {
-                let several =
-                    content["examples"].as_object().into_iter().flat_map(|it| it.values());
-                let several = several.map(|example| &resolved(&document, example)["value"]);
-                for example in several.chain(content.get("example")) {
-                    let mismatch = mismatch(&document, &content["schema"], example);
-                    assert_eq!(mismatch, None, "{} {status}: {example}", operation.name());
-                    seen += 1;
-                }
-            }
-        }
-    }
-    assert!(seen > 100, "{seen} examples");
-}
-
-#[test]
-fn every_kind_of_rendered_message_is_described() {
-    let document = document();
-    let schema = &document["components"]["schemas"]["Rendered"];
-    for rendered in renderings::all() {
-        assert_eq!(mismatch(&document, schema, &rendered), None, "{rendered}");
-    }
-}
-
-#[test]
-fn every_link_passes_parameters_that_its_operation_accepts() {
-    let document = document();
-    let mut seen = 0;
-    for operation in operations(&document) {
-        for response in operation.description["responses"].as_object().unwrap().values() {
-            for (name, link) in response["links"].as_object().into_iter().flatten() {
-                let place = format!("{name} of {}", operation.name());
-                let target = operations(&document).find(|it| link["operationId"] == it.id());
-                let target = target.unwrap_or_else(|| panic!("{place} has no target"));
-                let accepted = target.description["parameters"].as_array().unwrap().iter();
-                let accepted: BTreeSet<String> = accepted
-                    .map(|it| resolved(&document, it))
-                    .map(|it| {
-                        format!("{}.{}", it["in"].as_str().unwrap(), it["name"].as_str().unwrap())
-                    })
-                    .collect();
-                for passed in link["parameters"].as_object().unwrap().keys() {
-                    assert!(accepted.contains(passed), "{place} passes {passed}");
-                    seen += 1;
-                }
-            }
-        }
-    }
-    assert!(seen > 50, "{seen} parameters");
+    assert_eq!(routes.iter().map(|it| route(it)).collect::<BTreeSet<_>>(), described);
 }
 
 #[tokio::test]
 async fn every_problem_has_a_page() {
     let service = Service::start().await;
-    let document = document();
-    let types = &document["components"]["schemas"]["Problem"]["properties"]["type"]["enum"];
+    let types = &V1["components"]["schemas"]["ProblemType"]["enum"];
     for page in types.as_array().unwrap() {
         let response = service.get(page.as_str().unwrap()).await;
         assert_eq!(response.status(), StatusCode::OK, "{page}");
@@ -216,18 +120,44 @@ async fn every_problem_has_a_page() {
 }
 
 #[tokio::test]
-async fn the_served_description_is_the_document() {
+async fn the_served_documents_are_the_described_ones() {
     let service = Service::start().await;
-    assert_eq!(json_of(service.get("/openapi.json").await).await, document());
+    assert_eq!(json_of(service.get("/openapi.json").await).await, *V1);
+    assert_eq!(json_of(service.get("/openapi-graph.json").await).await, *GRAPH);
 }
 
-fn collect_references(value: &Value, found: &mut BTreeSet<String>) {
-    match value {
-        Value::Object(members) => {
-            found.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
-            members.values().for_each(|member| collect_references(member, found));
-        }
-        Value::Array(items) => items.iter().for_each(|item| collect_references(item, found)),
-        _ => {}
+#[tokio::test]
+async fn a_client_that_has_a_document_gets_304() {
+    let service = Service::start().await;
+    for path in [
+        "/openapi.json",
+        "/openapi-graph.json",
+        "/schemas/v1/template.json",
+        "/schemas/whatsapp/template.json",
+    ] {
+        let response = service.get(path).await;
+        assert_eq!(response.headers()[header::CACHE_CONTROL], "no-cache", "{path}");
+        let tag = response.headers()[header::ETAG].to_str().unwrap().to_owned();
+        let known = Some(("if-none-match", &*tag));
+        let again = service.send(AUTO_REVIEW, &Method::GET, path, None, known).await;
+        assert_eq!(again.status(), StatusCode::NOT_MODIFIED, "{path}");
+        assert_eq!(again.headers()[header::ETAG], tag, "{path}");
     }
+}
+
+#[tokio::test]
+async fn the_schema_of_each_rulebook_is_served_to_every_client() {
+    let service = Service::start().await;
+    for rulebook in Rulebook::ALL {
+        let path = format!("/schemas/{}/template.json", rulebook.name);
+        let response = service.get(&path).await;
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "application/schema+json");
+        let schema = json_of(response).await;
+        assert_eq!(schema, json_schema::template_document(rulebook, &path));
+        assert_eq!(schema["$id"], path);
+    }
+    let response = service.get("/schemas/none/template.json").await;
+    assert_eq!(response.status(), StatusCode::NOT_FOUND);
+    let detail = json_of(response).await["detail"].to_string();
+    assert!(detail.contains("/schemas/v1/template.json"), "{detail}");
 }

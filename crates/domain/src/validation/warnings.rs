@@ -59,7 +59,8 @@ impl WarningCollector {
         }
     }
 
-    /// Warns of the members of an object that no field reads.
+    /// Warns of the members of an object that no field reads. `$schema` of a document tells an editor
+    /// which schema to use.
     pub(crate) fn members(
         &mut self,
         object: &Json<'_>,
@@ -70,14 +71,16 @@ impl WarningCollector {
         let Json::Object(members) = object else { return };
         // Creates collect warnings, and in most objects every member is a field of the schema.
         let mut known = None;
+        let is_root = matches!(resolved, ResolvedSchema::Object(it) if std::ptr::eq(it, self.root));
         for member in members {
             let is_ignored = member.repeated || matches!(member.value, Json::Null);
             if is_ignored || fields::is_field(&member.key, tagged, resolved) {
                 continue;
             }
+            let is_for_editors = is_root && member.key == "$schema";
             let known =
                 known.get_or_insert_with(|| fields::KnownFields::new(self.root, tagged, resolved));
-            if !known.contains(&member.key) {
+            if !is_for_editors && !known.contains(&member.key) {
                 let warning = || known.warning(&member.key).into_warning(pointer(&member.key));
                 self.warnings.add(warning);
             }

@@ -29,11 +29,11 @@ use axum::{
 
 use crate::{api::json, app::App};
 
-pub(crate) use body::invalid;
 pub(crate) use caller::is_path;
 pub(crate) use error::error_body;
 pub(crate) use not_offered::path_not_found;
-pub(crate) use uploads::TRANSFER_TIMEOUT;
+pub(crate) use parameters::MAX_PAGE_ITEMS;
+pub(crate) use uploads::{SAMPLE_TYPES, TRANSFER_TIMEOUT};
 
 pub(crate) const NODE: &str = "/{version}/{node}";
 pub(crate) const UNPAUSE: &str = "/{version}/{node}/unpause";

@@ -9,6 +9,9 @@ use galley_domain::document::suggest;
 use super::problem::{Problem, ProblemKind};
 use crate::app::App;
 
+/// Maximum number of items on a page.
+pub(crate) const MAX_PAGE_ITEMS: usize = 100;
+
 /// Maximum number of words in one search. In some scripts every character is a word.
 pub(crate) const MAX_SEARCH_WORDS: usize = 40;
 
@@ -107,7 +110,7 @@ impl CheckedParameters {
     /// The page size.
     pub(crate) fn limit(&self) -> Result<usize, Problem> {
         let limit = self.parse("limit", "a whole number from 1 to 100", |text| {
-            parse_digits(text).filter(|limit| (1..=100).contains(limit))
+            parse_digits(text).filter(|limit| (1..=MAX_PAGE_ITEMS).contains(limit))
         })?;
         Ok(limit.unwrap_or(25))
     }

@@ -19,7 +19,7 @@ fn mismatch_all(document: &Value, schemas: &[&Value], value: &Value) -> Option<S
     Some(mismatches.join("; or "))
 }
 
-/// Expands `allOf` and `anyOf`: the alternatives for matching all schemas, each a list of schemas.
+/// Expands `allOf`, `anyOf` and `oneOf`: the alternatives for matching all schemas, each a list of schemas.
 fn alternatives<'d>(document: &'d Value, schemas: &[&'d Value]) -> Vec<Vec<&'d Value>> {
     let mut found = vec![Vec::new()];
     for schema in schemas {
@@ -27,9 +27,11 @@ fn alternatives<'d>(document: &'d Value, schemas: &[&'d Value]) -> Vec<Vec<&'d V
         let parts = |keyword: &str| schema[keyword].as_array().into_iter().flatten();
         let all: Vec<&Value> = parts("allOf").collect();
         let mut expanded = alternatives(document, &all);
-        let any: Vec<_> = parts("anyOf").flat_map(|it| alternatives(document, &[it])).collect();
-        if !any.is_empty() {
-            expanded = combinations(&expanded, &any);
+        for keyword in ["anyOf", "oneOf"] {
+            let any: Vec<_> = parts(keyword).flat_map(|it| alternatives(document, &[it])).collect();
+            if !any.is_empty() {
+                expanded = combinations(&expanded, &any);
+            }
         }
         for alternative in &mut expanded {
             alternative.push(schema);

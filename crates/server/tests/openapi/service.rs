@@ -88,6 +88,9 @@ impl Service {
     ) -> Response {
         let is_for_whatsapp = description::is_for_whatsapp(&example.name);
         let account = if is_graph(operation) || is_for_whatsapp { SHOP } else { account };
+        if operation.id() == "graphSendUpload" {
+            return self.send_sample().await;
+        }
         let path = self.path(account, operation, &example.name).await;
         self.send(account, &operation.method, &path, example.body.as_ref(), None).await
     }
@@ -102,7 +105,7 @@ impl Service {
         if is_graph(operation) {
             return self.graph_path(operation).await;
         }
-        if operation.id() == "media" {
+        if operation.id() == "showMedia" {
             return self.sample().await;
         }
         let Account(own) = account;
@@ -110,7 +113,7 @@ impl Service {
         let id;
         if operation.pattern.contains("{id}") {
             // The template also creates an event, which a replay needs.
-            let template = self.template(account, operation.document, example).await;
+            let template = self.template(account, example).await;
             let endpoint = operation.pattern.contains("/webhooks/");
             id = if endpoint { self.webhook(account).await } else { template };
             known.push(("id", &id));
@@ -135,14 +138,13 @@ impl Service {
             let pause = json!({"decision": "pause"});
             self.send(SHOP, &Method::POST, &review, Some(&pause), None).await;
         }
-        if operation.id() == "graphCancelUpload" {
+        if operation.pattern.contains("{upload}") {
             let upload = self.begin_upload().await;
-            return operation.path(&[("version", "v23.0"), ("node", &upload)]);
+            let upload = upload.strip_prefix("upload:").unwrap();
+            return operation.path(&[("upload", upload)]);
         }
-        let below = ["message_templates", "subscribed_apps"];
-        let below = below.iter().any(|edge| operation.pattern.contains(edge));
-        let node = if below { &*shop } else { id };
-        let path = operation.path(&[("version", "v23.0"), ("node", node), ("id", id)]);
+        let known = [("account_id", &*shop), ("node", id), ("template_id", id), ("id", id)];
+        let path = operation.path(&known);
         // No parameter is required, but the call needs at least one.
         if operation.id() == "graphDeleteTemplates" { format!("{path}?name={name}") } else { path }
     }
@@ -154,21 +156,25 @@ impl Service {
         begun["id"].as_str().unwrap().to_owned()
     }
 
-    /// Uploads a sample and returns its path.
-    async fn sample(&self) -> String {
+    /// Sends all bytes of a sample.
+    async fn send_sample(&self) -> Response {
         let upload = format!("/v23.0/{}", self.begin_upload().await);
         let request = Request::builder().method(Method::POST).uri(upload);
         let request = request.header(header::AUTHORIZATION, format!("Bearer {}", SHOP.0));
         let picture = Body::from(&b"\x89PNG\r\n\x1a\n"[..]);
-        let sent = self.inner.handle(request.body(picture).unwrap()).await;
-        let handle = json_of(sent).await["h"].as_str().unwrap().to_owned();
+        self.inner.handle(request.body(picture).unwrap()).await
+    }
+
+    /// Uploads a sample and returns its path.
+    async fn sample(&self) -> String {
+        let handle = json_of(self.send_sample().await).await["h"].as_str().unwrap().to_owned();
         format!("/media/{}", handle.strip_prefix("4::galley.").unwrap())
     }
 
     /// Creates a template and returns its id.
-    async fn template(&self, account: Account, document: &Value, example: &str) -> String {
+    async fn template(&self, account: Account, example: &str) -> String {
         let name = format!("template_{}", self.templates.fetch_add(1, Ordering::Relaxed));
-        let template = description::template(document, example, &name);
+        let template = description::template(example, &name);
         let path = if description::is_for_whatsapp(example) {
             format!("/v23.0/{}/message_templates", self.shop)
         } else {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Usage, any_of, object_variants,
+    any_of, object_variants,
     patterns::{any_case, text, visible},
 };
 use crate::{
@@ -15,37 +15,36 @@ use crate::{
 };
 
 /// The schema of a field's value.
-pub(super) fn field_schema(usage: Usage, field: &'static Field, placeholders: bool) -> Value {
+pub(super) fn field_schema(field: &'static Field, placeholders: bool) -> Value {
     let mut schema = match &field.field_type {
-        FieldType::String(rule) if usage == Usage::Request => text(rule, placeholders),
-        FieldType::Choice(values) => choice(usage, values),
+        FieldType::String(rule) => text(rule, placeholders),
+        FieldType::Choice(values) => choice(values),
         FieldType::ChoiceList(values) => {
-            json!({"type": "array", "maxItems": values.len(), "items": choice(usage, values)})
+            json!({"type": "array", "maxItems": values.len(), "items": choice(values)})
         }
         FieldType::Bool => json!({"type": "boolean"}),
-        FieldType::ParameterFormat => choice(usage, ParameterFormat::VALUES),
+        FieldType::ParameterFormat => choice(ParameterFormat::VALUES),
         FieldType::PositiveInteger => {
             json!({"type": "integer", "minimum": 1, "maximum": MAX_SAFE_INTEGER})
         }
         FieldType::Integer(min, max) => {
             json!({"type": "integer", "minimum": min, "maximum": max})
         }
-        FieldType::Id(rule) if usage == Usage::Request => {
+        FieldType::Id(rule) => {
             let number = json!({"type": "integer", "minimum": 1, "maximum": MAX_SAFE_INTEGER});
             json!({"anyOf": [text(rule, placeholders), number]})
         }
-        FieldType::String(_) | FieldType::Id(_) => json!({"type": "string"}),
-        FieldType::SingleString(rule) => single_string(usage, rule),
-        FieldType::Object(object) => any_of(object_variants(usage, object, &Map::new())),
-        FieldType::Map(object) => map(usage, object),
+        FieldType::SingleString(rule) => single_string(rule),
+        FieldType::Object(object) => any_of(object_variants(object, &Map::new())),
+        FieldType::Map(object) => map(object),
         FieldType::AnyJson(_) => json!({}),
-        FieldType::TaggedObject(tagged) => any_of(tagged_variants(usage, tagged, &Map::new())),
-        FieldType::TaggedList(list) => tagged_list(usage, list),
-        FieldType::ObjectList(list) => object_list(usage, list),
-        FieldType::Samples(rule) => samples(usage, *rule),
+        FieldType::TaggedObject(tagged) => any_of(tagged_variants(tagged, &Map::new())),
+        FieldType::TaggedList(list) => tagged_list(list),
+        FieldType::ObjectList(list) => object_list(list),
+        FieldType::Samples(rule) => samples(*rule),
     };
     schema["description"] = match &field.field_type {
-        FieldType::Choice(values) | FieldType::ChoiceList(values) if usage == Usage::Request => {
+        FieldType::Choice(values) | FieldType::ChoiceList(values) => {
             json!(format!("{} One of {}; case-insensitive.", field.about, values.join(", ")))
         }
         _ => json!(field.about),
@@ -53,25 +52,18 @@ pub(super) fn field_schema(usage: Usage, field: &'static Field, placeholders: bo
     schema
 }
 
-/// A string, or a list with one string; stored as a list.
-fn single_string(usage: Usage, rule: &StringRule) -> Value {
-    let value = match usage {
-        Usage::Request => text(rule, false),
-        Usage::Stored => json!({"type": "string"}),
-    };
+/// A string, or a list with one string.
+fn single_string(rule: &StringRule) -> Value {
+    let value = text(rule, false);
     let list = json!({"type": "array", "items": value, "minItems": 1, "maxItems": 1});
-    if usage == Usage::Stored { list } else { json!({"anyOf": [value, list]}) }
+    json!({"anyOf": [value, list]})
 }
 
-/// An object, or a list of its members as keys and values; stored as an object.
-fn map(usage: Usage, object: &'static ObjectSchema) -> Value {
-    let as_object = any_of(object_variants(usage, object, &Map::new()));
-    if usage == Usage::Stored {
-        return as_object;
-    }
+/// An object, or a list of its members as keys and values.
+fn map(object: &'static ObjectSchema) -> Value {
+    let as_object = any_of(object_variants(object, &Map::new()));
     let known: Vec<&str> = object.fields.iter().map(|field| field.name).collect();
-    let values: Vec<Value> =
-        object.fields.iter().map(|field| field_schema(usage, field, false)).collect();
+    let values: Vec<Value> = object.fields.iter().map(|field| field_schema(field, false)).collect();
     let entry = |(name, value): (&&str, &Value)| json!({"type": "object", "properties": {"key": {"const": name}, "value": value}, "required": ["key", "value"]});
     let mut entries: Vec<Value> = known.iter().zip(&values).map(entry).collect();
     entries.push(json!({
@@ -83,46 +75,31 @@ fn map(usage: Usage, object: &'static ObjectSchema) -> Value {
     json!({"anyOf": [as_object, {"type": "array", "items": {"anyOf": entries}}]})
 }
 
-fn object_list(usage: Usage, list: &'static ObjectList) -> Value {
-    let items = any_of(object_variants(usage, list.item, &Map::new()));
-    if usage == Usage::Stored {
-        return json!({"type": "array", "items": items});
-    }
+fn object_list(list: &'static ObjectList) -> Value {
+    let items = any_of(object_variants(list.item, &Map::new()));
     json!({"type": "array", "minItems": list.min, "maxItems": list.max, "items": items})
 }
 
-fn choice(usage: Usage, values: &[&'static str]) -> Value {
-    match usage {
-        Usage::Request => {
-            json!({"type": "string", "pattern": any_case(values), "examples": values})
-        }
-        Usage::Stored => json!({"type": "string", "enum": values}),
-    }
+fn choice(values: &[&'static str]) -> Value {
+    json!({"type": "string", "pattern": any_case(values), "examples": values})
 }
 
-fn tagged_variants(
-    usage: Usage,
-    tagged: &'static TaggedObject,
-    outer_tags: &Map<String, Value>,
-) -> Vec<Value> {
+fn tagged_variants(tagged: &'static TaggedObject, outer_tags: &Map<String, Value>) -> Vec<Value> {
     let variants = tagged.variants.iter().flat_map(|variant| {
         let mut tags = outer_tags.clone();
-        let mut tag = choice(usage, &[variant.value]);
+        let mut tag = choice(&[variant.value]);
         tag["description"] = json!(tagged.about);
         tags.insert(tagged.tag.to_owned(), tag);
         match &variant.content {
-            VariantContent::Fields(object) => object_variants(usage, object, &tags),
-            VariantContent::Tagged(inner) => tagged_variants(usage, inner, &tags),
+            VariantContent::Fields(object) => object_variants(object, &tags),
+            VariantContent::Tagged(inner) => tagged_variants(inner, &tags),
         }
     });
     variants.collect()
 }
 
-fn tagged_list(usage: Usage, list: &'static TaggedList) -> Value {
-    let items = any_of(tagged_variants(usage, list.item, &Map::new()));
-    if usage == Usage::Stored {
-        return json!({"type": "array", "items": items});
-    }
+fn tagged_list(list: &'static TaggedList) -> Value {
+    let items = any_of(tagged_variants(list.item, &Map::new()));
     // If tag values are unique, there are no more items than variants.
     let max = if list.unique { list.max.min(list.item.variants.len()) } else { list.max };
     let min = list.min.max(usize::from(list.required.is_some()));
@@ -154,21 +131,14 @@ fn tag_count(list: &'static TaggedList, value: &'static str) -> Option<Value> {
     Some(schema)
 }
 
-fn samples(usage: Usage, rule: SampleRule) -> Value {
-    let value = match usage {
-        Usage::Request => {
-            json!({"type": "string", "minLength": 1, "pattern": visible(rule.multiline)})
-        }
-        Usage::Stored => json!({"type": "string"}),
-    };
+fn samples(rule: SampleRule) -> Value {
+    let value = json!({"type": "string", "minLength": 1, "pattern": visible(rule.multiline)});
     let flat = || json!({"type": "array", "items": value, "minItems": 1});
     let single = || json!({"type": "array", "items": value, "minItems": 1, "maxItems": 1});
     let nested = || json!({"type": "array", "items": flat(), "minItems": 1, "maxItems": 1});
     match rule.format {
-        SampleFormat::LenientNested if usage == Usage::Request => {
-            json!({"anyOf": [nested(), single(), value]})
-        }
-        SampleFormat::LenientFlat if usage == Usage::Request => json!({"anyOf": [flat(), value]}),
+        SampleFormat::LenientNested => json!({"anyOf": [nested(), single(), value]}),
+        SampleFormat::LenientFlat => json!({"anyOf": [flat(), value]}),
         SampleFormat::Named => {
             let named = json!({
                 "type": "object",
@@ -177,8 +147,8 @@ fn samples(usage: Usage, rule: SampleRule) -> Value {
             });
             json!({"type": "array", "items": named, "minItems": 1})
         }
-        SampleFormat::Flat | SampleFormat::LenientFlat => flat(),
-        SampleFormat::Nested | SampleFormat::LenientNested => nested(),
+        SampleFormat::Flat => flat(),
+        SampleFormat::Nested => nested(),
         SampleFormat::Single => json!({"anyOf": [value, single()]}),
     }
 }

@@ -22,7 +22,7 @@ use crate::{
 const DEFAULT_PAGE_SIZE: usize = 25;
 
 /// Maximum page size. A larger `limit` is reduced to it.
-const MAX_PAGE_SIZE: usize = 250;
+pub(crate) const MAX_PAGE_ITEMS: usize = 250;
 
 /// Maximum number of values in a list.
 const MAX_LIST_VALUES: usize = 200;
@@ -88,7 +88,7 @@ impl Query {
         let Some(text) = self.text("limit") else { return Ok(DEFAULT_PAGE_SIZE) };
         let limit: Option<usize> = text.parse().ok().filter(|limit| *limit > 0);
         let invalid = || invalid_parameter("limit", "must be a whole number, 1 or greater");
-        Ok(limit.ok_or_else(invalid)?.min(MAX_PAGE_SIZE))
+        Ok(limit.ok_or_else(invalid)?.min(MAX_PAGE_ITEMS))
     }
 
     /// A cursor.

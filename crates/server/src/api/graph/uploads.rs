@@ -43,7 +43,7 @@ use crate::{
 const PREFIX: &str = "upload:";
 
 /// The supported types of samples.
-const TYPES: [&str; 6] =
+pub(crate) const SAMPLE_TYPES: [&str; 6] =
     ["application/pdf", "image/jpeg", "image/jpg", "image/png", "video/mp4", "video/3gpp"];
 
 /// Maximum length of a file name; longer names are truncated.
@@ -120,8 +120,8 @@ impl FileDeclaration {
         };
         let length = text("file_length").and_then(|length| length.parse().ok());
         let file_type = text("file_type").unwrap_or_default().to_ascii_lowercase();
-        if !TYPES.contains(&&*file_type) {
-            let problem = format!("must be one of {}", TYPES.join(", "));
+        if !SAMPLE_TYPES.contains(&&*file_type) {
+            let problem = format!("must be one of {}", SAMPLE_TYPES.join(", "));
             return Err(invalid_parameter("file_type", &problem));
         }
         let mut name = text("file_name").unwrap_or_default();
