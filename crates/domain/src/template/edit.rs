@@ -61,7 +61,7 @@ impl Edit {
         rulebook: &Rulebook,
         template: &Template,
     ) -> (Result<Self, Violations>, Warnings) {
-        let mut warnings = Template::check_document(document, rulebook).warnings;
+        let mut warnings = Template::check_existing(document, rulebook).warnings;
         // Some fields exist only in edits.
         let is_edit_field = |pointer: &str| {
             let field = pointer.strip_prefix('/').unwrap_or_default();

@@ -6,7 +6,7 @@
 use super::{Category, Template};
 use crate::{
     document::{Document, Json},
-    rulebook::{Rulebook, WHATSAPP},
+    rulebook::WHATSAPP,
     validation::{languages::whatsapp as languages, reader::Reader, whatsapp_name},
     violation::{Rule, Span, Violation, Violations, Warning, WarningRule, Warnings, truncated},
 };
@@ -71,7 +71,7 @@ pub(super) fn check_content(template: &Template, warnings: &mut Warnings) {
     let category = template.category.as_str();
     let text = format!(r#"{{"name":"n","language":"en","category":"{category}",{fields}"#);
     let Ok(document) = Document::parse(text.as_bytes()) else { return };
-    let also = |violations: &mut _| Rulebook::run(WHATSAPP.checks, document.root(), violations);
+    let also = |violations: &mut _| WHATSAPP.check(document.root(), false, violations);
     let Err(violations) = Reader::read(&document, WHATSAPP.template, |_| false, also) else {
         return;
     };

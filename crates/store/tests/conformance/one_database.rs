@@ -8,8 +8,8 @@ use galley_domain::{
     template::{edit::Edit, lifecycle::Trigger},
 };
 use galley_store::{
-    DeliveryQuery, DueWebhook, IndexProgress, IndexStep, ListQuery, MAX_SEARCH_COUNT, NameFilter, Replay,
-    RetentionCursor, SchemaPolicy, StoredSecret, TranslationGroup, WebhookChange,
+    DeliveryQuery, DueWebhook, IndexProgress, IndexStep, ListQuery, MAX_SEARCH_COUNT, NameFilter,
+    Replay, RetentionCursor, SchemaPolicy, StoredSecret, TranslationGroup, WebhookChange,
     postgres::{PostgresOptions, PostgresStore},
 };
 use tokio_postgres::Client;
