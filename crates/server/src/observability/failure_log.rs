@@ -9,7 +9,7 @@ use std::{
 use galley_domain::id::WebhookId;
 
 /// An endpoint that fails and recovers in turn gets one warning per this time.
-const MIN_WARNING_INTERVAL: Duration = Duration::from_secs(600);
+const MIN_WARNING_INTERVAL: Duration = Duration::from_mins(10);
 
 /// The endpoints whose current outage was logged, with the time of the warning.
 #[derive(Default)]

@@ -464,7 +464,7 @@ pub(crate) async fn due_webhooks_lists_only_endpoints_with_work(store: &Shared) 
     fail(store, &due, 1_000, 5).await;
     let due = at(5_999).await.unwrap();
     assert_eq!((due.now, due.next_at), (vec![], Some(noon(6_000))));
-    assert_eq!(at(6_000).await.unwrap().now, [webhook]);
+    assert_eq!(at(6_000).await.unwrap().now, [due_webhook]);
     store.set_account_disabled(mine, Some(noon(7_000))).await.unwrap();
     assert_eq!(at(9_000).await.unwrap().now, [], "nothing is sent for a disabled account");
     assert_eq!(lease(store, webhook, 9_000).await, None);

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use galley_domain::{id::AccountId, webhook::delivery::DeliveryOutcome};
+use galley_domain::{
+    id::{AccountId, WebhookId},
+    webhook::delivery::DeliveryOutcome,
+};
 
 use super::*;
 use crate::StoredSecret;
