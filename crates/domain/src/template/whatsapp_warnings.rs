@@ -151,7 +151,7 @@ mod plain {
 
     /// Has enough words for its placeholders.
     fn is_body(text: &str) -> bool {
-        let placeholders = text.matches("{{").count();
+        let placeholders = text.bytes().filter(|byte| *byte == b'{').count().div_ceil(2);
         let is_word = |it: &&str| !it.contains("{{") && it.contains(char::is_alphanumeric);
         let mut words = text.split_whitespace().filter(is_word);
         placeholders == 0 || words.nth(2 * placeholders).is_some()
@@ -198,16 +198,19 @@ mod plain {
             host.contains('.')
                 && host.bytes().all(is_name)
                 && !host.ends_with(['.', '-'])
-                && !host.contains("wa.me")
-                && !host.contains("whatsapp")
-                && !host.contains("localhost")
+                && !["wa.me", "whatsapp.com", "localhost"].iter().any(|it| host.ends_with(it))
         }) && url.bytes().all(|it| it.is_ascii_graphic() && !b"{}".contains(&it))
     }
 
     /// Without formatting, emoji, placeholders and line breaks.
     fn is_label(text: &str) -> bool {
         !text.is_empty()
-            && text.chars().all(|it| it.is_alphanumeric() || " .,!?'-:;&%()/+".contains(it))
+            && text.chars().all(|it| match it {
+                ' ' | '.' | ',' | '!' | '?' | '\'' | '-' | ':' | ';' | '&' | '%' | '(' | ')' => {
+                    true
+                }
+                it => it.is_alphanumeric(),
+            })
     }
 
     fn text<'t>(object: &'t Json<'_>, field: &str) -> &'t str {

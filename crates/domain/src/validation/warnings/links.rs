@@ -71,13 +71,15 @@ pub(crate) fn is_whatsapp_url(url: &str) -> bool {
 }
 
 fn rejected_links(text: &str) -> impl Iterator<Item = RejectedLink> {
-    let is_host_char = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '-');
+    // All characters of a host are ASCII, so bytes can be compared.
+    let is_host_byte = |it: &u8| it.is_ascii_alphanumeric() || matches!(it, b'.' | b'-');
+    let bytes = text.as_bytes();
     let mut from = 0;
     std::iter::from_fn(move || {
         loop {
-            let start = from + text[from..].find(is_host_char)?;
-            let end =
-                text[start..].find(|it| !is_host_char(it)).map_or(text.len(), |at| start + at);
+            let start = from + bytes[from..].iter().position(is_host_byte)?;
+            let length = bytes[start..].iter().position(|it| !is_host_byte(it));
+            let end = length.map_or(text.len(), |length| start + length);
             from = end;
             let Some((reason, hint)) = rejection(&text[start..end]) else { continue };
             if let Some(link_start) = link_start(text, start..end) {

@@ -4,7 +4,7 @@ use std::{net::IpAddr, ops::Range};
 
 use super::{characters, limited, links};
 use crate::{
-    document::text::longer_than,
+    document::text::{has_byte, longer_than},
     rulebook::{StringFormat, StringRule},
     validation::{
         formats::{host, ip_address, is_bare_host, is_own_device},
@@ -21,6 +21,9 @@ const MAX_NAME_CHARS: usize = 32;
 
 /// All warnings about the string of a field.
 pub(super) fn check(rule: &StringRule, text: &str) -> Vec<TextWarning> {
+    if is_plain(rule, text) {
+        return Vec::new();
+    }
     let over_limit = rule.whatsapp_max.and_then(|max| over_whatsapp_limit(text, max));
     if longer_than(text, rule.max) {
         // Its length is a violation. Do not search a text of unlimited length for warnings.
@@ -76,6 +79,14 @@ pub(super) fn check(rule: &StringRule, text: &str) -> Vec<TextWarning> {
         warnings.extend(private_host(text));
     }
     warnings
+}
+
+/// Whether a string is obviously without warnings: short ASCII without placeholders, links and line
+/// breaks. Most strings of a create are.
+fn is_plain(rule: &StringRule, text: &str) -> bool {
+    let is_unusual =
+        |byte: u8| !byte.is_ascii() || matches!(byte, b'{' | b'}' | b'/' | b'\n' | b'\r');
+    text.len() <= rule.max.min(rule.whatsapp_max.unwrap_or(rule.max)) && !has_byte(text, is_unusual)
 }
 
 fn over_whatsapp_limit(text: &str, max: usize) -> Option<TextWarning> {
