@@ -20,11 +20,13 @@ use crate::harness::{
 };
 
 /// Operations without authentication.
-const PUBLIC: [&str; 10] = [
+const PUBLIC: [&str; 12] = [
+    "listProblems",
     "showDocs",
     "showDocsFile",
     "showGraphDocument",
     "showHealth",
+    "showIndex",
     "showMedia",
     "showMetrics",
     "showOpenApiDocument",

@@ -139,6 +139,7 @@ async fn every_page_has_a_content_security_policy() {
             continue;
         }
         let paths: Vec<String> = match path.split_once('{') {
+            None if path == "/" => vec![path.to_owned()],
             None => vec![path.to_owned(), format!("{path}/")],
             Some((base, "slug}")) => slugs.iter().map(|slug| format!("{base}{slug}")).collect(),
             Some((base, "file}")) => files.iter().map(|file| format!("{base}{file}")).collect(),
