@@ -16,7 +16,7 @@ mod serve;
 mod templates;
 mod webhooks;
 
-use std::{io::Write as _, process::ExitCode, sync::Arc, time::Duration};
+use std::{io::Write as _, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
 use galley_server::Clock as _;
@@ -152,7 +152,13 @@ impl CommandContext {
         let store = match command {
             Command::Account(AccountCommand::Create { .. }) => {
                 let schema_policy = SchemaPolicy::RefuseUnlessEmpty;
-                open(settings, SqliteOptions { schema_policy, ..SqliteOptions::default() }).await?
+                let created = file_to_create(settings);
+                let options = SqliteOptions { schema_policy, ..SqliteOptions::default() };
+                let store = open(settings, options).await?;
+                if let Some(file) = created {
+                    eprintln!("created the store {}", file.display());
+                }
+                store
             }
             _ => open_existing(settings, SchemaPolicy::Refuse).await?,
         };
@@ -191,12 +197,20 @@ fn cannot_open(settings: &Settings) -> String {
     format!("the store {} cannot be opened", settings.store)
 }
 
-/// Whether the store file exists; a database counts as existing.
+/// Whether the store file exists; a database counts as existing, and so does a file in a directory
+/// that this process may not search: opening it says so.
 fn exists(settings: &Settings) -> bool {
     match &settings.store {
-        StoreUrl::Sqlite(path) => path.exists(),
+        StoreUrl::Sqlite(path) => path.try_exists().unwrap_or(true),
         StoreUrl::Postgres(_) => true,
     }
+}
+
+/// The absolute path of the store file that opening the store creates.
+fn file_to_create(settings: &Settings) -> Option<PathBuf> {
+    let StoreUrl::Sqlite(path) = &settings.store else { return None };
+    let is_store = path.metadata().is_ok_and(|file| file.len() > 0);
+    std::path::absolute(path).ok().filter(|_| !is_store)
 }
 
 /// The files of the store that other users can read or change.

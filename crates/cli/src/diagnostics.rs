@@ -3,12 +3,14 @@
 
 use std::{
     backtrace::{Backtrace, BacktraceStatus},
+    fmt,
     io::{self, IsTerminal as _},
     panic::PanicHookInfo,
     sync::Arc,
 };
 
-use galley_server::{LogFormat, LogWriter};
+use galley_server::{Clock as _, LogFormat, LogWriter};
+use tracing_subscriber::fmt::{format::Writer, time::FormatTime};
 
 use crate::{clock::SystemClock, settings::Settings};
 
@@ -20,6 +22,7 @@ pub(crate) fn start(settings: &Settings) -> io::Result<LogWriter> {
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(settings.log_level)
         .with_target(false)
+        .with_timer(LogTimer)
         .with_ansi(io::stderr().is_terminal())
         // They would be printed to standard error directly.
         .log_internal_errors(false)
@@ -30,6 +33,15 @@ pub(crate) fn start(settings: &Settings) -> io::Result<LogWriter> {
     }
     std::panic::set_hook(Box::new(log_panic));
     Ok(log)
+}
+
+/// The time of a log line, with milliseconds as in the access log.
+struct LogTimer;
+
+impl FormatTime for LogTimer {
+    fn format_time(&self, out: &mut Writer<'_>) -> fmt::Result {
+        write!(out, "{:.3}", SystemClock::new().now())
+    }
 }
 
 /// Logs a panic. The standard library's hook would write to standard error and wait for its reader.

@@ -39,6 +39,13 @@ fn read_and_check() -> Template {
     Template::read(&document, &V1).expect("the sample is valid")
 }
 
+/// What a create does: also counts the warnings.
+#[divan::bench]
+fn read_and_check_with_warnings() -> usize {
+    let document = Document::parse(divan::black_box(SAMPLE)).expect("the sample is JSON");
+    Template::check(&document, &V1).warnings.count()
+}
+
 #[divan::bench]
 fn read_and_check_a_full_whatsapp_template() -> Template {
     let document = Document::parse(divan::black_box(FULL_WHATSAPP)).expect("the template is JSON");

@@ -149,7 +149,7 @@ const RESPONSE_FIELDS: [&str; 16] = [
 ///
 /// Fields that its own rulebook ignores are dropped; unknown fields are reported.
 pub fn convert(document: &Document<'_>, direction: Direction) -> Result<Conversion, Violations> {
-    let Checked { template, warnings } = Template::check(document, direction.from());
+    let Checked { template, warnings } = Template::check_existing(document, direction.from());
     let template = template?;
     let content = Document::parse(template.content().as_bytes()).ok();
     let content = content.as_ref().map_or(&Json::Null, Document::root);
@@ -204,6 +204,9 @@ fn report_violations(
         let pointer = report.source_pointer(&violation.pointer);
         // The conversion has reported it in more detail.
         if rule == Rule::Required && report.is_incomplete(&pointer) {
+            continue;
+        }
+        if rule == Rule::HandleForm && report.has(Issue::SampleUpload) {
             continue;
         }
         let level = Level::Incomplete;

@@ -5,6 +5,7 @@
 
 mod assembly;
 pub(crate) mod cursor;
+pub(crate) mod emoji;
 pub(crate) mod pointer;
 pub mod raw;
 pub mod suggest;

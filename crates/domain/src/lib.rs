@@ -21,3 +21,5 @@ pub mod template;
 mod validation;
 pub mod violation;
 pub mod webhook;
+
+pub use validation::timestamp;

@@ -17,7 +17,7 @@ use crate::{
 pub use category::Category;
 pub use table::{
     Field, FieldType, ObjectList, ObjectSchema, ParameterFormat, Presence, SampleFormat,
-    StringFormat, StringRule, TaggedList, TaggedObject, Variant, VariantContent,
+    SampleRule, StringFormat, StringRule, TaggedList, TaggedObject, Variant, VariantContent,
 };
 pub use v1::V1;
 pub use view::Check;
@@ -59,12 +59,15 @@ impl Rulebook {
         Self::ALL.iter().copied().find(|rulebook| rulebook.name == name)
     }
 
-    /// Adds the violations that these checks of the rulebook find. Expects that the table has been
-    /// applied already.
-    pub(crate) fn run(checks: &[Check], root: &Json<'_>, violations: &mut ViolationCollector) {
-        if matches!(root, Json::Object(_)) && !checks.is_empty() {
+    /// Adds the violations that the checks find in a template, which is new or exists already.
+    /// Expects that the table has been applied already.
+    pub(crate) fn check(&self, root: &Json<'_>, is_new: bool, violations: &mut ViolationCollector) {
+        if matches!(root, Json::Object(_)) && !self.checks.is_empty() {
             let document = DocumentView::new(root);
-            checks.iter().for_each(|check| (check.run)(&document, violations));
+            let creation_checks = if is_new { self.creation_checks } else { &[] };
+            for check in self.checks.iter().chain(creation_checks) {
+                (check.run)(&document, violations);
+            }
         }
     }
 

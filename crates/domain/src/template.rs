@@ -6,10 +6,11 @@ pub mod message_text;
 pub mod review;
 pub mod sample;
 pub mod search_terms;
+mod whatsapp_warnings;
 
 use crate::{
     document::{Document, Json},
-    rulebook::{Category, Field, Rulebook},
+    rulebook::{Category, Field, Rulebook, V1},
     string_enum::string_enum,
     validation::reader::Reader,
     violation::{ViolationCollector, Violations, Warnings},
@@ -38,26 +39,60 @@ pub struct Checked {
 impl Template {
     /// Reads a document. Returns the template or all violations.
     pub fn read(document: &Document<'_>, rulebook: &Rulebook) -> Result<Self, Violations> {
-        let also = |report: &mut ViolationCollector| creation_checks(document, rulebook, report);
-        let content = Reader::read(document, rulebook.template, is_content, also)?;
-        Ok(Self::from_valid(document, content))
+        Self::read_with(document, rulebook, true)
     }
 
-    /// Reads the document of a template that exists already, with the changes of an edit.
-    pub(crate) fn read_edited(
+    /// Reads the document of a template that exists already.
+    pub(crate) fn read_existing(
         document: &Document<'_>,
         rulebook: &Rulebook,
     ) -> Result<Self, Violations> {
-        let also = |report: &mut ViolationCollector| {
-            Rulebook::run(rulebook.checks, document.root(), report);
-        };
-        let content = Reader::read(document, rulebook.template, is_content, also)?;
-        Ok(Self::from_valid(document, content))
+        Self::read_with(document, rulebook, false)
     }
 
     /// Reads a document like [`Template::read`] and also collects warnings.
     pub fn check(document: &Document<'_>, rulebook: &Rulebook) -> Checked {
-        let also = |report: &mut ViolationCollector| creation_checks(document, rulebook, report);
+        let mut checked = Self::check_with(document, rulebook, true);
+        if *rulebook == V1 {
+            let Checked { template, warnings } = &mut checked;
+            match template {
+                Ok(template) => {
+                    whatsapp_warnings::collect(template, Some(document.root()), warnings);
+                }
+                Err(violations) => {
+                    whatsapp_warnings::collect_identity(document.root(), violations, warnings);
+                }
+            }
+        }
+        checked
+    }
+
+    /// Where WhatsApp cannot have this template of the `v1` rulebook, so that a rendered payload
+    /// names nothing there.
+    pub fn whatsapp_warnings(&self) -> Warnings {
+        let mut warnings = Warnings::default();
+        whatsapp_warnings::collect(self, None, &mut warnings);
+        warnings
+    }
+
+    /// Reads a document like [`Template::read_existing`] and also collects warnings.
+    pub(crate) fn check_existing(document: &Document<'_>, rulebook: &Rulebook) -> Checked {
+        Self::check_with(document, rulebook, false)
+    }
+
+    fn read_with(
+        document: &Document<'_>,
+        rulebook: &Rulebook,
+        is_new: bool,
+    ) -> Result<Self, Violations> {
+        let also = |found: &mut ViolationCollector| rulebook.check(document.root(), is_new, found);
+        let content = Reader::read(document, rulebook.template, is_content, also)?;
+        Ok(Self::from_valid(document, content))
+    }
+
+    /// Reads a document and collects the warnings that concern it as it is written.
+    fn check_with(document: &Document<'_>, rulebook: &Rulebook, is_new: bool) -> Checked {
+        let also = |found: &mut ViolationCollector| rulebook.check(document.root(), is_new, found);
         let (content, mut warnings) = Reader::check(document, rulebook.template, is_content, also);
         rulebook.collect_warnings(document.root(), &mut warnings);
         Checked { template: content.map(|content| Self::from_valid(document, content)), warnings }
@@ -118,17 +153,6 @@ impl Template {
     /// unchanged strings.
     pub fn content(&self) -> &str {
         &self.content
-    }
-}
-
-/// All rules for a new template that involve several fields.
-fn creation_checks(
-    document: &Document<'_>,
-    rulebook: &Rulebook,
-    violations: &mut ViolationCollector,
-) {
-    for checks in [rulebook.checks, rulebook.creation_checks] {
-        Rulebook::run(checks, document.root(), violations);
     }
 }
 

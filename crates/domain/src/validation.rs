@@ -6,5 +6,6 @@ pub(crate) mod languages;
 pub(crate) mod placeholder_context;
 pub(crate) mod placeholders;
 pub(crate) mod reader;
-pub(crate) mod timestamp;
+pub mod timestamp;
 pub(crate) mod warnings;
+pub(crate) mod whatsapp_name;

@@ -3,7 +3,7 @@
 mod text;
 mod warning;
 
-pub(crate) use text::{TextViolation, is_or_are, pluralized, truncated};
+pub(crate) use text::{TextViolation, did_you_mean, is_or_are, pluralized, truncated};
 pub(crate) use warning::TextWarning;
 pub use warning::{Warning, WarningRule, Warnings};
 
@@ -148,7 +148,7 @@ id_catalogue! {
         Empty "empty" "A string must not be empty or consist only of whitespace.";
         TooLong "too-long" "A string must not exceed its maximum length in characters (Unicode scalar values).";
         ControlCharacter "control-character"
-            "A string must not contain control characters (category Cc); body texts may contain line feeds, carriage returns and tabs. Under the `whatsapp` rulebook, header texts, footers and labels must not contain U+2028 or U+2029 either.";
+            "A string must not contain control characters (category Cc); body texts may contain line feeds, carriage returns and tabs. Under the `whatsapp` rulebook, the samples of a body may contain them, too, and header texts, footers and labels must not contain U+2028 or U+2029.";
         TooFew "too-few" "A list must have its minimum number of items.";
         TooMany "too-many" "A list must not exceed its maximum number of items; further items are not checked.";
         NotAChoice "not-a-choice" "The value must be one of those listed for the field; letter case is ignored.";
@@ -166,7 +166,8 @@ id_catalogue! {
             "Footers, labels and URLs must not contain `{{`, except for `{{1}}` at the very end of a button's `url`.";
         SamplesCount "samples-count" "There must be exactly one sample for each distinct placeholder.";
         UrlScheme "url-scheme" "A URL must begin with `http://` or `https://`.";
-        UrlHost "url-host" "A URL must have a host.";
+        UrlHost "url-host"
+            "A URL must have a host. Under the `whatsapp` rulebook, a button must not lead to the recipient's own device: to `localhost`, a host that ends in `.localhost`, or a loopback address.";
         UrlUserInfo "url-user-info" "A URL must not contain a user name or password.";
         UrlWhiteSpace "url-white-space" "A URL must not contain whitespace.";
         PhoneForm "phone-form" "A phone number consists of an optional `+` and 7 to 15 digits, and the first digit is not 0. Under the `whatsapp` rulebook it has at least 5 digits and at most 20 characters, and may contain spaces, hyphens, dots and parentheses between the digits.";

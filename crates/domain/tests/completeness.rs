@@ -100,6 +100,48 @@ fn defects_of_whatsapp() -> Vec<Defect> {
     ]
 }
 
+fn valid_named() -> Value {
+    let card = json!({"components": [
+        {"type": "HEADER", "format": "IMAGE", "example": {"header_handle": ["4::aW1h"]}},
+        {"type": "BODY", "text": "Only {{count}} left for you today",
+            "example": {"body_text_named_params": [{"param_name": "count", "example": "7"}]}},
+        {"type": "BUTTONS", "buttons": [{"type": "URL", "text": "Buy", "url": "https://shop.example/7"}]},
+    ]});
+    json!({
+        "name": "spring_sale", "language": "en_US", "category": "MARKETING", "parameter_format": "NAMED",
+        "message_send_ttl_seconds": 43_200,
+        "components": [
+            {"type": "BODY", "text": "Hi {{first}}, these are {{number}} new offers for you.", "example": {
+                "body_text_named_params": [
+                    {"param_name": "first", "example": "Ada"}, {"param_name": "number", "example": "2"}]}},
+            {"type": "CAROUSEL", "cards": [card, card]},
+        ],
+    })
+}
+
+fn defects_of_named() -> Vec<Defect> {
+    vec![
+        ("/name", json!("Spring Sale")),
+        ("/language", json!("xx_YY")),
+        ("/message_send_ttl_seconds", json!(60)),
+        ("/message_send_ttl_seconds", json!(9_999_999)),
+        ("/components/0/text", json!("{{First}}, {{2}} for you")),
+        ("/components/0/text", json!("Hi {{first}}, {{number}} and {{other name}}!")),
+        ("/components/0/example", Value::Null),
+        ("/components/0/example", json!({"comment": "to be written"})),
+        ("/components/0/example/body_text_named_params", json!(vec![7; 1_000])),
+        ("/components/0/example/body_text_named_params/0/param_name", json!(7)),
+        ("/components/0/example/body_text_named_params/1/example", json!("")),
+        ("/components/1/cards/0/components/0/example/header_handle", json!(["https://a.b/c.png"])),
+        ("/components/1/cards/1/components/0/example/header_handle", json!([])),
+        ("/components/1/cards/0/components/1/text", json!("{{count}} left")),
+        ("/components/1/cards/0/components/1/text", json!("Only {{Count}} left for you today")),
+        ("/components/1/cards/0/components/1/example", Value::Null),
+        ("/components/1/cards/1/components/2/buttons/0/url", json!("http://localhost/7")),
+        ("/components/1/cards/1/components/2/buttons/0/text", json!("Buy 😀 it 😀 *now*")),
+    ]
+}
+
 /// The violations of a document, each as its pointer and rule.
 fn violations(document: &Value, rulebook: &'static Rulebook) -> BTreeSet<String> {
     let text = document.to_string();
@@ -156,9 +198,11 @@ fn correcting_some_defects_reveals_no_other(
 
 #[test]
 fn every_defect_is_reported_and_the_documents_without_defects_are_valid() {
-    for (valid, defects, rulebook) in
-        [(valid_v1(), defects_of_v1(), &V1), (valid_whatsapp(), defects_of_whatsapp(), &WHATSAPP)]
-    {
+    for (valid, defects, rulebook) in [
+        (valid_v1(), defects_of_v1(), &V1),
+        (valid_whatsapp(), defects_of_whatsapp(), &WHATSAPP),
+        (valid_named(), defects_of_named(), &WHATSAPP),
+    ] {
         assert_eq!(violations(&valid, rulebook), BTreeSet::new());
         for defect in &defects {
             let found = violations(&with_defects(&valid, &[defect]), rulebook);
@@ -167,8 +211,88 @@ fn every_defect_is_reported_and_the_documents_without_defects_are_valid() {
     }
 }
 
+/// A string with several defects, and what is left when some of them are corrected.
+#[test]
+fn a_partly_corrected_string_breaks_no_other_rule() {
+    let (v1, whatsapp, named) = (valid_v1(), valid_whatsapp(), valid_named());
+    let link = "/components/3/buttons/0/url";
+    for (valid, rulebook, pointer, defective, corrected) in [
+        (&v1, &V1, "/language", "xx_YY", &["en_YY", "xx_US"][..]),
+        (&v1, &V1, "/name", " a\u{7}b ", &["a\u{7}b", " ab "]),
+        (
+            &v1,
+            &V1,
+            "/components/1/text",
+            "{{1}} {{x}} {{4}}\u{7}",
+            &["{{1}} {{2}} {{4}}\u{7}", "{{1}} {{x}} {{2}}\u{7}", "{{1}} {{x}} {{4}}"],
+        ),
+        (&v1, &V1, link, "ftp://me@a b/{{2}}", &["ftp://me@ab/{{2}}", "https://me@a b/{{2}}"]),
+        (
+            &whatsapp,
+            &WHATSAPP,
+            "/components/0/text",
+            "*Hi* 😀 {{1}} {{3}} {{x}}\n",
+            &["Hi 😀 {{1}} {{3}} {{x}}\n", "*Hi* {{1}} {{3}} {{x}}", "*Hi* 😀 {{1}} {{x}}\n"],
+        ),
+        (
+            &whatsapp,
+            &WHATSAPP,
+            "/components/1/text",
+            "{{1}} and {{4}} {{x}}",
+            &["See {{1}} and {{4}} {{x}}", "{{1}} and {{2}} {{x}}", "{{1}} and {{4}} you"],
+        ),
+        (
+            &whatsapp,
+            &WHATSAPP,
+            link,
+            "ftp://localhost/a b{{2}}",
+            &[
+                "https://localhost/a b{{2}}",
+                "ftp://shop.example/a b{{2}}",
+                "ftp://localhost/ab{{2}}",
+            ],
+        ),
+        (
+            &named,
+            &WHATSAPP,
+            "/components/1/cards/0/components/1/text",
+            "{{count}} {{A}}",
+            &["Only {{count}} {{A}}", "{{count}} {{a}}", "{{count}} left"],
+        ),
+    ] {
+        let with = |text: &str| {
+            let defect = (pointer, json!(text));
+            violations(&with_defects(valid, &[&defect]), rulebook)
+        };
+        let reported = with(defective);
+        for corrected in corrected {
+            let mut revealed = &with(corrected) - &reported;
+            // The number of samples depends on the number of placeholders.
+            revealed.retain(|line| line.starts_with(&format!("{pointer} ")));
+            assert!(revealed.is_empty(), "{corrected:?} reveals {revealed:?} of {defective:?}");
+        }
+    }
+}
+
+#[test]
+fn a_missing_example_is_reported_beside_the_gap_of_the_placeholders() {
+    let mut document = valid_v1();
+    document["components"][1] = json!({"type": "BODY", "text": "Hi {{1}}, {{3}} x!"});
+    document["components"][0] = json!({"type": "HEADER", "format": "TEXT", "text": "{{2}}", "example": {"header_text": [""]}});
+    document["language"] = json!("xx_YY");
+    let expected = [
+        "/components/0/example/header_text/0 empty",
+        "/components/0/text placeholder-gap",
+        "/components/1/example required",
+        "/components/1/text placeholder-gap",
+        "/language language-unknown",
+        "/language region-unknown",
+    ];
+    assert_eq!(violations(&document, &V1), expected.map(str::to_owned).into());
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
     fn correcting_defects_of_v1_reveals_no_other(
@@ -182,6 +306,14 @@ proptest! {
         chosen in prop::collection::vec(any::<prop::sample::Index>(), 2..8), left in 1..6_usize,
     ) {
         let (valid, defects) = (valid_whatsapp(), defects_of_whatsapp());
+        correcting_some_defects_reveals_no_other(&valid, &defects, &WHATSAPP, &chosen, left);
+    }
+
+    #[test]
+    fn correcting_defects_of_named_placeholders_and_cards_reveals_no_other(
+        chosen in prop::collection::vec(any::<prop::sample::Index>(), 2..8), left in 1..6_usize,
+    ) {
+        let (valid, defects) = (valid_named(), defects_of_named());
         correcting_some_defects_reveals_no_other(&valid, &defects, &WHATSAPP, &chosen, left);
     }
 }

@@ -75,7 +75,7 @@ fn an_edit_without_changes_is_rejected() {
 #[test]
 fn content_that_only_a_review_rejects_is_a_warning() {
     let document = r#"{"name":"n","language":"en","category":"UTILITY","colour":1,"components":[
-        {"type":"BODY","text":"See {{1}} {{2}} at bit.ly/x or wa.me/1 now","example":{"body_text":["a","b"]}},
+        {"type":"BODY","text":"See {{1}} {{2}} at bit.ly/x or wa.me/1 now","example":{"body_text":[["a","b"]]}},
         {"type":"BUTTONS","buttons":[
             {"type":"URL","text":"Go","url":"https://tinyurl.com/x"},
             {"type":"QUICK_REPLY","text":"Yes","url":"x"}]}]}"#;

@@ -105,7 +105,7 @@ fn body() -> impl Strategy<Value = Value> {
     let good = prop::sample::select(vec![
         json!({"type": "BODY", "text": "Hello *there* 😀\nbye"}),
         json!({"type": "body", "text": "Hello {{1}} and bye", "example": {"body_text": "Ada"}}),
-        json!({"type": "BODY", "text": "Hello {{1}} and {{2}} or so, bye", "example": {"body_text": ["a", "b"]}}),
+        json!({"type": "BODY", "text": "Hello {{1}} and {{2}} or so, bye", "example": {"body_text": [["a", "b"]]}}),
         json!({"type": "BODY", "text": "Hello {{1}} and bye", "example": {"body_text": [["Ada"]]}}),
     ]);
     prop_oneof![15 => good, 1 => string().prop_map(|text| json!({"type": "BODY", "text": text}))]

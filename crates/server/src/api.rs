@@ -8,7 +8,9 @@ pub(crate) mod docs;
 pub(crate) mod graph;
 pub(crate) mod health;
 pub(crate) mod idempotency;
+pub(crate) mod index_page;
 pub(crate) mod media_url;
+mod negotiation;
 pub(crate) mod outcomes;
 pub(crate) mod problem;
 pub(crate) mod problem_pages;
@@ -17,9 +19,11 @@ pub(crate) mod request_context;
 pub(crate) mod revocation;
 pub(crate) mod samples;
 pub(crate) mod schemas;
+pub(crate) mod search;
 pub(crate) mod static_document;
 pub(crate) mod v1;
 pub(crate) mod view;
+pub(crate) mod wrong_path;
 
 use axum::{
     body::Body,

@@ -10,7 +10,10 @@ use crate::{
     credential_cache::CredentialCache,
     delivery::WebhookContext,
     limits::Limits,
-    observability::{access_log::AccessLog, conditions::Conditions, metrics::Metrics},
+    observability::{
+        access_log::AccessLog, conditions::Conditions, failure_log::FailureLog, metrics::Metrics,
+    },
+    warning_cache::WarningCache,
 };
 
 /// The shared state of the service. Clones refer to the same state.
@@ -24,6 +27,8 @@ pub(crate) struct Inner {
     credentials: CredentialCache,
     metrics: Metrics,
     conditions: Conditions,
+    failure_log: FailureLog,
+    render_warnings: WarningCache,
     pub(crate) access: AccessLog,
     webhooks: WebhookContext,
     draining: watch::Sender<bool>,
@@ -49,6 +54,8 @@ impl App {
             credentials: CredentialCache::new(Arc::clone(&store)),
             metrics: Metrics::new(access.lost_lines()),
             conditions: Conditions::default(),
+            failure_log: FailureLog::default(),
+            render_warnings: WarningCache::default(),
             draining: watch::Sender::new(false),
             store,
             clock,
@@ -83,6 +90,16 @@ impl App {
     /// What is wrong with this instance; `/readyz` reports it.
     pub(crate) fn conditions(&self) -> &Conditions {
         &self.0.conditions
+    }
+
+    /// Where WhatsApp cannot have a template that was rendered.
+    pub(crate) fn render_warnings(&self) -> &WarningCache {
+        &self.0.render_warnings
+    }
+
+    /// The endpoints whose current outage was logged.
+    pub(crate) fn failure_log(&self) -> &FailureLog {
+        &self.0.failure_log
     }
 
     pub(crate) fn webhooks(&self) -> &WebhookContext {

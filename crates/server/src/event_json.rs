@@ -22,7 +22,7 @@ pub(crate) fn write(out: &mut String, event: &Event) {
         }
         EventSubject::Webhook { id, .. } => object.display("webhook_id", id),
     }
-    object.display("at", event.at);
+    object.timestamp("at", event.at);
     object.display("actor", event.actor);
     object.object("data", |data| {
         match &event.subject {

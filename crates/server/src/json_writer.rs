@@ -1,5 +1,7 @@
 //! Writes JSON objects directly into a response.
 
+use jiff::Timestamp;
+
 /// Writes the members of one JSON object.
 pub(crate) struct ObjectWriter<'o>(&'o mut String);
 
@@ -47,6 +49,19 @@ impl<'o> ObjectWriter<'o> {
         }
     }
 
+    /// Writes a timestamp in RFC 3339 format, always with milliseconds, so that timestamps sort as
+    /// text.
+    pub(crate) fn timestamp(&mut self, key: &str, value: Timestamp) {
+        self.display(key, format_args!("{value:.3}"));
+    }
+
+    /// Writes a timestamp, or omits the member if there is none.
+    pub(crate) fn optional_timestamp(&mut self, key: &str, value: Option<Timestamp>) {
+        if let Some(value) = value {
+            self.timestamp(key, value);
+        }
+    }
+
     pub(crate) fn number(&mut self, key: &str, value: u64) {
         self.raw(key, itoa::Buffer::new().format(value));
     }
@@ -62,5 +77,28 @@ impl<'o> ObjectWriter<'o> {
     /// Ends the object.
     pub(crate) fn close(self) {
         self.0.push('}');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timestamps_always_have_three_fractional_digits() {
+        for (at, expected) in [
+            ("2026-11-15T09:30:00.123Z", "2026-11-15T09:30:00.123Z"),
+            ("2026-11-15T09:30:00.1Z", "2026-11-15T09:30:00.100Z"),
+            ("2026-11-15T09:30:00Z", "2026-11-15T09:30:00.000Z"),
+            // As the store truncates it.
+            ("2026-11-15T09:30:00.123987654Z", "2026-11-15T09:30:00.123Z"),
+        ] {
+            let mut out = String::new();
+            let mut object = ObjectWriter::open(&mut out);
+            object.timestamp("at", at.parse().expect("a timestamp"));
+            object.optional_timestamp("until", None);
+            object.close();
+            assert_eq!(out, format!(r#"{{"at":"{expected}"}}"#));
+        }
     }
 }

@@ -17,6 +17,7 @@ mod observability;
 pub mod openapi;
 mod router;
 mod service;
+mod warning_cache;
 pub mod workers;
 
 pub use app::App;

@@ -3,5 +3,6 @@
 
 pub(crate) mod access_log;
 pub(crate) mod conditions;
+pub(crate) mod failure_log;
 pub(crate) mod log_writer;
 pub(crate) mod metrics;

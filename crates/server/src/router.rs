@@ -3,17 +3,17 @@
 use axum::{
     Router,
     extract::MatchedPath,
-    http::{Extensions, Uri},
+    http::{Extensions, Method, Uri},
     routing::get,
 };
 
 use crate::{
     api::{
-        auth, docs, graph, health,
+        auth, docs, graph, health, index_page,
         problem::{Problem, ProblemKind},
         problem_pages,
         request_context::{self, RequestContext},
-        schemas, v1,
+        schemas, v1, wrong_path,
     },
     app::App,
     openapi,
@@ -28,6 +28,8 @@ pub(crate) fn routes() -> Router<App> {
         .route("/openapi-graph.json", get(openapi::show_graph))
         .merge(schemas::routes())
         .merge(docs::routes())
+        .route("/", get(index_page::show))
+        .route("/problems", get(problem_pages::list))
         .route("/problems/{slug}", get(problem_pages::show))
         .merge(graph::public_routes())
         .layer(axum::middleware::map_request(request_context::record_route))
@@ -57,23 +59,30 @@ pub(crate) fn health_routes() -> Router<App> {
 async fn not_found(extensions: Extensions, uri: Uri) -> Problem {
     let context = RequestContext::from_extensions(&extensions);
     if !graph::is_path(uri.path()) {
-        return Problem::of(ProblemKind::NotFound);
+        return wrong_path::not_found(uri.path());
     }
     context.inspect(|context| context.mark_graph());
-    Problem::of(ProblemKind::NotFound).detail(graph::PATH_NOT_FOUND)
+    graph::path_not_found(uri.path())
 }
 
 /// Responds to unsupported methods. A path with invalid segments is not found, whatever the method.
-async fn method_not_allowed(extensions: Extensions, uri: Uri) -> Problem {
+async fn method_not_allowed(extensions: Extensions, method: Method, uri: Uri) -> Problem {
     let path = uri.path();
     let route = extensions.get::<MatchedPath>();
     let is_graph = route.is_some_and(|route| graph::is_route(route.as_str()));
     if is_graph && !graph::is_path(path) {
-        return Problem::of(ProblemKind::NotFound);
+        return wrong_path::not_found(path);
     }
     let context = RequestContext::from_extensions(&extensions);
     context.filter(|_| is_graph).inspect(|context| context.mark_graph());
     let exists =
         is_graph || !path.starts_with("/api/") || auth::PathSegments::parse(path).is_some();
-    Problem::of(if exists { ProblemKind::MethodNotAllowed } else { ProblemKind::NotFound })
+    if !exists {
+        return wrong_path::not_found(path);
+    }
+    let problem = Problem::of(ProblemKind::MethodNotAllowed);
+    match route.and_then(|route| wrong_path::method_hint(&method, route.as_str())) {
+        Some(hint) => problem.detail(hint),
+        None => problem,
+    }
 }

@@ -80,6 +80,10 @@ impl Galley {
     /// connection.
     pub(crate) fn refuse(&self, request: &Request, detail: &'static str) -> Response {
         let context = RequestContext::new(&self.app, request.headers());
+        let path = request.uri().path();
+        if graph::is_path(path) || !graph::implied_version(path).is_empty() {
+            context.mark_graph();
+        }
         let mut response = Problem::of(ProblemKind::BadRequest).detail(detail).into_response();
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         self.complete(response, &context, method_name(request.method()))

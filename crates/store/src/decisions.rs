@@ -10,6 +10,7 @@ pub(crate) mod deliveries;
 pub(crate) mod endpoint_health;
 pub(crate) mod events;
 pub(crate) mod limits;
+pub(crate) mod search_index;
 pub(crate) mod uploads;
 pub(crate) mod upsert;
 pub(crate) mod versions;

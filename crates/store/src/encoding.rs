@@ -108,7 +108,8 @@ pub(crate) fn idempotency_cutoff(at: Timestamp) -> i64 {
 
 /// Scheme and host of a URL. Events carry only these: the rest of the URL is often a secret, and
 /// more people read events than endpoint settings.
-pub(crate) fn origin(url: &str) -> String {
+#[must_use]
+pub fn origin(url: &str) -> String {
     url.split('/').take(3).collect::<Vec<_>>().join("/")
 }
 

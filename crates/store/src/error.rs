@@ -26,7 +26,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// A copy of the error for another write of the same batch.
+    /// A copy of the error for another caller that fails for the same reason.
     pub(crate) fn shared(&self) -> Self {
         match self {
             Self::Busy => Self::Busy,

@@ -70,9 +70,13 @@ impl IdRange {
         templates.truncate(limit);
         if self.backwards {
             templates.reverse();
-            return Page { templates, has_older: is_beyond_cursor, has_newer: has_next };
+            return Page {
+                has_older: is_beyond_cursor,
+                has_newer: has_next,
+                ..Page::of(templates)
+            };
         }
-        Page { templates, has_older: has_next, has_newer: is_beyond_cursor }
+        Page { has_older: has_next, has_newer: is_beyond_cursor, ..Page::of(templates) }
     }
 
     /// The lower and upper bound as SQL parameters, both excluded.

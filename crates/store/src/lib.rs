@@ -22,6 +22,7 @@ mod stored_row;
 pub mod testing;
 
 pub use clock_guard::ClockStatus;
+pub use encoding::origin;
 pub use error::{Cause, StoreError};
 pub use event_notifier::EventNotifier;
 pub use records::{
@@ -31,14 +32,15 @@ pub use records::{
 };
 pub use records::{AppendOutcome, BeginUploadOutcome, Media, NewUpload, Upload};
 pub use records::{
-    Attempt, CreateWebhookOutcome, Delivery, DeliveryLease, DeliveryQuery, DueDelivery,
+    Attempt, CreateWebhookOutcome, Delivery, DeliveryLease, DeliveryQuery, DueDelivery, DueWebhook,
     DueWebhooks, NewWebhook, RecordAttemptOutcome, Replay, ReplayOutcome, RotateOutcome,
     StoredSecret, Webhook, WebhookChange,
 };
 pub use records::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, Decision, DeleteOutcome, Event, EventSubject,
-    Feed, Idempotency, IdempotencyRecord, ListQuery, NameConflict, NameFilter, NewTemplate, Page,
-    StoredTemplate, TemplateChange, TranslationGroup, UpsertOutcome, Version,
+    Feed, Idempotency, IdempotencyRecord, IndexStep, ListQuery, NameConflict, NameFilter,
+    NewTemplate, Page, StoredTemplate, TemplateChange, TranslationGroup, Unindexed, UpsertOutcome,
+    Version,
 };
 pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;

@@ -20,8 +20,8 @@ use crate::{
     ClockStore, CreateAccountOutcome, CreateOutcome, CreateWebhookOutcome, Credential,
     CredentialId, CredentialKind, CredentialStore, DeleteOutcome, Delivery, DeliveryLease,
     DeliveryQuery, DeliveryStore, DueWebhooks, EventNotifier, EventStore, Feed, Finding,
-    IdempotencyRecord, IndexProgress, ListQuery, ListStore, MaintenanceStore, Media, MediaStore,
-    NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook, Page,
+    IdempotencyRecord, IndexProgress, IndexStep, ListQuery, ListStore, MaintenanceStore, Media,
+    MediaStore, NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook, Page,
     RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateCredentialOutcome,
     RotateOutcome, SecretHash, Store, StoreError, StoredSecret, StoredTemplate, TemplateChange,
     TemplateStore, Upload, UploadStore, UpsertOutcome, Version, Webhook, WebhookChange,
@@ -161,7 +161,7 @@ with_faults! {
     ChangeStore {
         edit_template(change: TemplateChange, edit: Edit) -> ChangeOutcome;
         review_template(change: TemplateChange, trigger: Trigger, reason: Option<String>) -> ChangeOutcome;
-        upsert_templates(news: Vec<NewTemplate>) -> UpsertOutcome;
+        upsert_templates(templates: Vec<NewTemplate>) -> UpsertOutcome;
         delete_template(change: TemplateChange) -> ChangeOutcome;
         delete_translations<'name>(
             account: AccountId, name: &'name str, review: Review, actor: Actor, at: Timestamp
@@ -174,6 +174,7 @@ with_faults! {
         list(listing: ListQuery) -> Page;
         count_templates(listing: ListQuery) -> u64;
         update_search_index() -> IndexProgress;
+        index_account(account: AccountId, newest: u64) -> IndexStep;
     }
     EventStore {
         events(account: AccountId, after: Option<u64>, limit: usize) -> Feed;

@@ -27,6 +27,7 @@ mod conformance {
     mod postgres_only;
     #[cfg(feature = "postgres-suite")]
     mod round_trips;
+    pub(crate) mod search;
     mod sqlite_only;
     mod store_files;
     pub(crate) mod templates;
@@ -118,6 +119,14 @@ macro_rules! conformance {
                 search_terms_match_word_prefixes_in_name_and_texts,
                 a_search_supports_filters_and_pages,
                 a_search_reflects_edits_transitions_and_deletions,
+                a_list_is_filtered_by_phone_number_and_last_change,
+            }
+            search {
+                a_search_reports_what_is_not_indexed_and_finds_it_after_a_step,
+                only_a_search_that_uses_the_index_reports_what_is_not_indexed,
+                an_account_is_indexed_ahead_of_the_backlog_of_others,
+                a_search_does_not_wait_for_later_writes,
+                a_search_ignores_accents,
             }
             pages {
                 a_list_reads_the_same_forwards_and_backwards,
@@ -195,6 +204,7 @@ macro_rules! conformance {
             }
             accounts {
                 an_account_is_created_completely_or_not_at_all,
+                a_phone_number_that_is_listed_twice_is_added_once,
                 the_first_account_is_created_once,
                 a_phone_number_has_one_owner,
                 a_disabled_account_has_the_time_it_was_disabled,

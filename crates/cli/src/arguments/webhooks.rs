@@ -176,7 +176,7 @@ pub(crate) struct ListenOptions {
     /// The file with the verify token; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) verify_token_file: Option<PathBuf>,
-    /// The status to respond with.
+    /// The status to respond with to verified deliveries; others get 401.
     #[arg(long, value_name = "STATUS", default_value_t = 200,
         value_parser = clap::value_parser!(u16).range(200..=599))]
     pub(crate) answer: u16,

@@ -116,10 +116,10 @@ fn report_rotation(
             (id, expires_at, old_ends_at)
         }
         RotateCredentialOutcome::Expired(at) => {
-            bail!("the {kind} {old_id} expired at {at} and cannot be rotated; {}", create())
+            bail!("the {kind} {old_id} expired at {at:.3} and cannot be rotated; {}", create())
         }
         RotateCredentialOutcome::Revoked(at) => {
-            bail!("the {kind} {old_id} was revoked at {at} and cannot be rotated; {}", create())
+            bail!("the {kind} {old_id} was revoked at {at:.3} and cannot be rotated; {}", create())
         }
         RotateCredentialOutcome::SecretTaken => bail!("this {kind} is already in use"),
         RotateCredentialOutcome::NotFound => bail!("the {kind} {old_id} no longer exists"),
@@ -134,10 +134,10 @@ fn report_rotation(
     table::print_one(context.json, &members);
     if !context.json {
         table::print_line(&format!("\nThe {kind} is shown only once."));
-        table::print_line(&format!("The old {kind} {old_id} ends at {old_ends_at}."));
+        table::print_line(&format!("The old {kind} {old_id} ends at {old_ends_at:.3}."));
         if let Some(end) = expires_at {
             table::print_line(&format!(
-                "The new {kind} expires at {end}; --expires-in chooses another time."
+                "The new {kind} expires at {end:.3}; --expires-in chooses another time."
             ));
         }
     }
@@ -174,7 +174,7 @@ async fn list(context: &CommandContext, kind: CredentialKind, account: &str) -> 
             it.id.0.into(),
             state(&it).into(),
             scopes,
-            it.created_at.to_string().into(),
+            timestamp(Some(it.created_at)),
             timestamp(it.expires_at),
             timestamp(it.revoked_at),
         ]
@@ -184,6 +184,7 @@ async fn list(context: &CommandContext, kind: CredentialKind, account: &str) -> 
     Ok(())
 }
 
+/// A timestamp in a table, always with milliseconds, as on the API.
 pub(super) fn timestamp(at: Option<Timestamp>) -> Value {
-    at.map_or(Value::Null, |at| at.to_string().into())
+    at.map_or(Value::Null, |at| format!("{at:.3}").into())
 }

@@ -68,7 +68,7 @@ fn clock(status: ClockStatus, now: Timestamp) -> Finding {
     let detail = match status {
         ClockStatus::Trusted => "trusted".to_owned(),
         ClockStatus::Unconfirmed { trusted_at, remaining } => format!(
-            "it shows {now:.0}, the last trusted time is {trusted_at:.0}: nothing is deleted by age \
+            "it shows {now:.3}, the last trusted time is {trusted_at:.3}: nothing is deleted by age \
              until the service has run for another {}. If the clock is right, confirm it with \
              --accept-clock",
             hours_and_minutes(remaining.as_mins())

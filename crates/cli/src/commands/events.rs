@@ -113,7 +113,7 @@ fn cells(event: &Event) -> [String; 8] {
     };
     [
         event.seq.to_string(),
-        event.at.to_string(),
+        format!("{:.3}", event.at),
         event.kind.as_str().to_owned(),
         subject,
         name.to_owned(),

@@ -44,7 +44,11 @@ pub(super) async fn serve(
         keeps_disk_reserve: true,
         ..SqliteOptions::default()
     };
+    let created = super::file_to_create(settings);
     let store = super::open(settings, options).await?;
+    if let Some(file) = created {
+        tracing::info!("created the store {}", file.display());
+    }
     for exposed in super::exposed_files(settings) {
         tracing::warn!("{exposed}");
     }

@@ -119,7 +119,7 @@ fn print<'a>(
             it.state.status().as_str().into(),
             it.state.version.into(),
             it.state.live_version().map_or(Value::Null, Value::from),
-            it.updated_at.to_string().into(),
+            timestamp(Some(it.updated_at)),
         ]
     });
     let columns = [

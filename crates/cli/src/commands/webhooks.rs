@@ -226,7 +226,7 @@ async fn rotate(
             plain_secrets::warn_if_plain(&secret.encrypted);
         }
         RotateOutcome::InProgress(until) => bail!(
-            "the secret was rotated recently, and the former one is valid until {until}; use --force to \
+            "the secret was rotated recently, and the former one is valid until {until:.3}; use --force to \
              end it now"
         ),
         RotateOutcome::NoWebhook => bail!(no_webhook(id)),
@@ -244,7 +244,7 @@ async fn list(context: &CommandContext, account: &str) -> anyhow::Result<()> {
             it.format.as_str().into(),
             state(&it).into(),
             it.behind.into(),
-            it.created_at.to_string().into(),
+            timestamp(Some(it.created_at)),
         ]
     });
     let columns = ["id", "url", "events", "format", "state", "behind", "created_at"];

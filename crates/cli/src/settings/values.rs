@@ -25,7 +25,11 @@ impl std::fmt::Display for StoreUrl {
 /// Parses the URL of a store.
 pub(crate) fn store_url(text: &str) -> Result<StoreUrl, String> {
     if let Some(path) = text.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
-        return Ok(StoreUrl::Sqlite(PathBuf::from(path.strip_prefix("//").unwrap_or(path))));
+        let path = path.strip_prefix("//").unwrap_or(path);
+        if is_in_memory(path) {
+            return Err(IN_MEMORY.to_owned());
+        }
+        return Ok(StoreUrl::Sqlite(PathBuf::from(path)));
     }
     match text.parse() {
         Ok(address) => Ok(StoreUrl::Postgres(Box::new(address))),
@@ -34,6 +38,17 @@ pub(crate) fn store_url(text: &str) -> Result<StoreUrl, String> {
         }
         Err(error) => Err(error.to_string()),
     }
+}
+
+const IN_MEMORY: &str = "a store in memory is not supported, because several connections and \
+    processes open it and a restart must find it: name a file, for example sqlite:galley.db, or one \
+    in a file system in memory, sqlite:/dev/shm/galley.db";
+
+/// Whether SQLite, or a program that opens URLs for it, takes this for a database in memory.
+fn is_in_memory(path: &str) -> bool {
+    let path = path.strip_prefix("file:").unwrap_or(path);
+    let (name, query) = path.split_once('?').unwrap_or((path, ""));
+    name.trim_start_matches('/') == ":memory:" || query.split('&').any(|it| it == "mode=memory")
 }
 
 /// A value without the password that a URL may contain.
@@ -83,9 +98,9 @@ mod tests {
     #[test]
     fn a_password_in_the_url_of_a_store_is_never_shown() {
         for (address, shown) in [
-            ("postgres://u:hush@h/db?sslmode=require", "postgres://h/db"),
-            ("postgresql://h/db?user=u&password=hush", "postgres://h/db"),
-            ("postgres://u:hu%40sh@a:1,b:2/db", "postgres://a,b/db"),
+            ("postgres://u:hush@h/db?sslmode=require", "postgres://u@h:5432/db"),
+            ("postgresql://h/db?user=u&password=hush", "postgres://u@h:5432/db"),
+            ("postgres://u:hu%40sh@a:1,b:2/db", "postgres://u@a:1,b:2/db"),
             ("postgres://u:hu@sh@h/db", "***"),
             ("postgres://h/db?user=u&password=hu@sh", "***"),
             ("postgres://u:hush@h/db?sslmode=sometimes", "***"),
@@ -103,7 +118,25 @@ mod tests {
             assert!(error.contains("%40") && !error.contains("sh@"), "{error}");
         }
         let store = store_url("postgresql://u:hush@a:1,b:2/db").unwrap();
-        assert_eq!(store.to_string(), "postgres://a,b/db");
+        assert_eq!(store.to_string(), "postgres://u@a:1,b:2/db");
         assert!(!format!("{store:?}").contains("hush"), "{store:?}");
+    }
+
+    #[test]
+    fn a_store_in_memory_is_refused_in_every_spelling() {
+        for text in [
+            "sqlite::memory:",
+            "sqlite://:memory:",
+            "sqlite:///:memory:",
+            "sqlite::memory:?cache=shared",
+            "sqlite:file::memory:",
+            "sqlite:file:galley.db?mode=memory&cache=shared",
+        ] {
+            let error = store_url(text).unwrap_err();
+            assert!(error.contains("name a file"), "{text}: {error}");
+        }
+        for text in ["sqlite:./:memory:", "sqlite:memory", "sqlite:/srv/:memory:.db"] {
+            assert!(matches!(store_url(text), Ok(StoreUrl::Sqlite(_))), "{text}");
+        }
     }
 }

@@ -124,9 +124,43 @@ fn a_client_that_sends_everything_before_reading_gets_the_refusal() {
             for _ in 0..64 {
                 connection.send(&chunk).unwrap();
             }
-            assert_eq!(connection.read_response().unwrap().status, status);
+            let response = connection.read_response().unwrap();
+            assert_eq!(response.status, status);
+            assert_eq!(response.header("connection"), Some("close"), "{response:?}");
             assert_eq!(connection.read_until_closed().unwrap(), b"");
         }
+    }
+}
+
+#[test]
+fn a_response_says_whether_the_connection_closes_after_an_unread_body() {
+    let (_dir, service) = started();
+    let gzip = || raw_post("").header("Content-Encoding", "gzip");
+    let unknown = || Request::new("POST", collection()).header("Authorization", "Bearer unknown");
+    let large = format!("Content-Length: {}\r\n", MAX_BODY_BYTES + 1);
+    let chunked = "Transfer-Encoding: chunked\r\n".to_owned();
+    for (request, framing, status) in [
+        (raw_post(""), &large, 413),
+        (gzip(), &large, 415),
+        (unknown(), &large, 401),
+        (unknown(), &chunked, 401),
+        (authorized(Request::new("POST", "/nowhere")), &large, 404),
+    ] {
+        let mut connection = Connection::open(service.address).unwrap();
+        connection.send(&request.head(framing)).unwrap();
+        let response = connection.read_response().unwrap();
+        assert_eq!(
+            (response.status, response.header("connection")),
+            (status, Some("close")),
+            "{framing}: {response:?}"
+        );
+    }
+    // A small body that arrives with its header is no reason to close.
+    let mut connection = Connection::open(service.address).unwrap();
+    for _ in 0..3 {
+        connection.send(&unknown().body("{}").bytes()).unwrap();
+        let response = connection.read_response().unwrap();
+        assert_eq!((response.status, response.header("connection")), (401, None));
     }
 }
 

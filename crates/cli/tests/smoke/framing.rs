@@ -99,6 +99,17 @@ fn a_transfer_encoding_is_chunked_and_alone() {
 }
 
 #[test]
+fn an_ambiguous_request_to_the_graph_surface_is_refused_in_its_format() {
+    let (_dir, service) = started();
+    for path in ["/v23.0/123/message_templates", "/123/message_templates"] {
+        let bytes = format!("GET {path} HTTP/1.1\r\nHost: a\nX: b\r\n\r\n");
+        let response = service.try_send(bytes.as_bytes()).unwrap();
+        assert_eq!(response.status, 400);
+        assert!(response.json()["error"]["code"].is_u64(), "{response:?}");
+    }
+}
+
+#[test]
 fn every_line_of_a_request_ends_with_crlf() {
     let (_dir, service) = started();
     let hidden = post(&document("hidden", "Hello!")).bytes();

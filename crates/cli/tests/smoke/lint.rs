@@ -73,6 +73,14 @@ error[not-a-choice]: /category: `MARKETTING` is not one of MARKETING, UTILITY, A
   |
   = help: did you mean `MARKETING`?
 
+error[required]: /components/0/example: is required
+ --> small.json:6:5
+  |
+6 |     { "type": "BODY", "text": "日本 \ud83d\ude00\n{{name}} b\u200b", "colour": 1 }
+  |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  |
+  = help: Sample values for the placeholders.
+
 error[placeholder-syntax]: /components/0/text: `{{name}}` is not a placeholder
  --> small.json:6:49
   |
@@ -97,7 +105,7 @@ warning[unknown-field]: /components/0/colour: is not a field of a BODY component
   |
   = help: leave it out; the fields are `type`, `text`, `example`
 
-1 file: 3 errors, 2 warnings
+1 file: 4 errors, 2 warnings
 "#;
 
 #[test]
@@ -111,7 +119,7 @@ fn json_output_is_one_document_with_all_positions() {
     let dir = directory_with(&[("small.json", SMALL), ("good.json", &valid("good"))]);
     let (code, report) = lint_json(dir.path(), &["good.json", "small.json"]);
     assert_eq!(code, 1);
-    assert_eq!((&report["violations"], &report["warnings"]), (&json!(3), &json!(2)));
+    assert_eq!((&report["violations"], &report["warnings"]), (&json!(4), &json!(2)));
     assert_eq!(
         report["files"][0],
         json!({"file": "good.json", "valid": true, "violations": [], "warnings": []})
@@ -119,7 +127,7 @@ fn json_output_is_one_document_with_all_positions() {
     let small = &report["files"][1];
     assert_eq!((&small["file"], &small["valid"]), (&json!("small.json"), &json!(false)));
     assert_eq!(
-        small["violations"][2],
+        small["violations"][3],
         json!({
             "pointer": "/components/0/text", "rule": "placeholder-syntax",
             "message": "`{{name}}` is not a placeholder",
@@ -148,9 +156,9 @@ fn github_output_contains_annotations() {
         ]
     );
     assert!(
-        lines[3].starts_with("::warning file=a%2Cb.json,line=6,endLine=6,col=59,endColumn=65,")
+        lines[4].starts_with("::warning file=a%2Cb.json,line=6,endLine=6,col=59,endColumn=65,")
     );
-    assert_eq!(lines[5..], ["1 file: 3 errors, 2 warnings"]);
+    assert_eq!(lines[6..], ["1 file: 4 errors, 2 warnings"]);
     let (code, _, stderr) = lint(dir.path(), &["a,b.json", "--github", "--json"]);
     assert!(code == 2 && stderr.contains("--json"), "{stderr}");
 }
@@ -351,7 +359,7 @@ fn long_lines_spans_and_lists_of_findings_are_shortened() {
     let shown = "error[required]: /0/name: is required\n --> lines.json:1:2\n  |\n1 | [{\"x\":[\"a\",\n  |  ^\n";
     assert!(stdout.starts_with(shown), "{}", &stdout[..400]);
     let (_, stdout, _) = lint(dir.path(), &["many.json"]);
-    let end = "\nnote: many.json: 50 more errors are not shown\n\n1 file: 150 errors, 3 warnings\n";
+    let end = "\nnote: many.json: 51 more errors are not shown\n\n1 file: 151 errors, 3 warnings\n";
     assert!(stdout.ends_with(end), "{}", &stdout[stdout.len() - 400..]);
 }
 

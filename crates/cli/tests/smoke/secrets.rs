@@ -52,7 +52,8 @@ fn keys_and_tokens_are_read_from_a_file_or_standard_input() {
     let output = galley_reading(dir.path(), &format!("{TOKEN}\r\n"), &create);
     let account = json_of(&output);
     assert_eq!([&account["key"], &account["token"]], [KEY, TOKEN]);
-    assert_eq!(stderr(&output), "");
+    let created = format!("created the store {}\n", dir.path().join("galley.db").display());
+    assert_eq!(stderr(&output), created, "and no warning");
 
     for kind in ["key", "token"] {
         let (first, second) = (format!("{kind}-1-{KEY}"), format!("{kind}-2-{KEY}"));

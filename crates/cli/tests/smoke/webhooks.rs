@@ -141,6 +141,7 @@ fn both_secrets_sign_after_a_rotation_until_the_next_rotation() {
     let delivery = &listener.received(2)[1];
     assert_eq!(delivery["verified"], false, "{delivery}");
     assert!(text(delivery, "reason").contains("No signature matches"), "{delivery}");
+    until_delivery(dir.path(), &id, "it is refused", |it| it["response_status"] == 401);
 }
 
 #[test]
@@ -158,6 +159,17 @@ fn failed_deliveries_are_retried_on_the_configured_schedule() {
     );
     assert_eq!(listener.received(3).len(), 3);
     assert_eq!(webhook(dir.path(), &["show", "default", &id])["state"], "failing");
+    // The log names the account and the endpoint, once for the whole outage.
+    create(&service, "unwanted_too");
+    until_delivery(dir.path(), &id, "the second has failed", |it| it["status"] == "failed");
+    let log = service.log.text();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("a delivery failed")).collect();
+    let [line] = lines[..] else { panic!("{log}") };
+    let account = text(&galley_json(dir.path(), &["account", "show", "default"]), "id").to_owned();
+    let origin = listener.url.trim_end_matches('/');
+    for expected in [&*account, &id, origin, "it responded with 500", "WARN"] {
+        assert!(line.contains(expected), "no {expected:?} in {line}");
+    }
 }
 
 #[test]
@@ -285,9 +297,9 @@ fn the_local_receiver_reports_why_a_delivery_is_not_verified() {
     };
     assert_eq!(listener.post(&Request::get("/")), 405);
     assert_eq!(listener.post(&Request::new("POST", "/").body(vec![b' '; 256 * 1_024 + 1])), 413);
-    assert_eq!(listener.post(&Request::new("POST", "/").body("not JSON")), 204);
-    assert_eq!(listener.post(&signed("12")), 204);
-    assert_eq!(listener.post(&signed("yesterday")), 204);
+    assert_eq!(listener.post(&Request::new("POST", "/").body("not JSON")), 401);
+    assert_eq!(listener.post(&signed("12")), 401);
+    assert_eq!(listener.post(&signed("yesterday")), 401);
     let deliveries = listener.received(3);
     assert_eq!(deliveries[0]["body"], "not JSON");
     for (delivery, expected) in
@@ -301,13 +313,15 @@ fn the_local_receiver_reports_why_a_delivery_is_not_verified() {
 
     // Human output, without a secret.
     let listener = Listener::start(dir.path(), &[]);
-    let stderr =
-        listener.process.log.wait_for("the instructions", |text| text.contains("not verified"));
+    let stderr = listener
+        .process
+        .log
+        .wait_for("the instructions", |text| text.contains("no signature can be verified"));
     assert!(stderr.contains("GALLEY_WEBHOOKS_ALLOW_PRIVATE=true galley webhook add"), "{stderr}");
-    assert_eq!(listener.post(&signed("12")), 200);
+    assert_eq!(listener.post(&signed("12")), 401, "there is no secret");
     let stdout = listener.process.printed.wait_for("a delivery", |text| text.ends_with("\n\n"));
     for expected in
-        ["1970-01-01T00:00:12Z", "evt_1", "NOT VERIFIED: There is no secret", "\n  \"type\""]
+        ["1970-01-01T00:00:12.000Z", "evt_1", "NOT VERIFIED: There is no secret", "\n  \"type\""]
     {
         assert!(stdout.contains(expected), "{expected:?} in {stdout}");
     }

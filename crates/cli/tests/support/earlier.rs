@@ -205,7 +205,13 @@ fn contains(then: &Value, now: &Value, pointer: &str) -> Result<(), String> {
                 contains(then, now, &format!("{pointer}/{number}"))
             })
         }
-        _ if then == now => Ok(()),
+        _ if then == now || is_same_timestamp(then, now) => Ok(()),
         _ => Err(format!("{pointer} was {then} and is now {now}")),
     }
+}
+
+/// Whether both are the same timestamp. Earlier programs left out trailing zeros.
+fn is_same_timestamp(then: &Value, now: &Value) -> bool {
+    let timestamp = |value: &Value| value.as_str()?.parse::<jiff::Timestamp>().ok();
+    timestamp(then).is_some_and(|then| timestamp(now) == Some(then))
 }

@@ -9,69 +9,21 @@ use super::{
 use crate::{
     render::media::{self, Kind},
     rulebook::Category,
-    validation::languages::whatsapp,
+    validation::{languages::whatsapp, whatsapp_name},
     violation::truncated,
 };
-
-/// Latin letters with diacritics, and their replacements.
-const LETTERS: &[(&str, &str)] = &[
-    ("àáâãäåāăą", "a"),
-    ("æ", "ae"),
-    ("çćĉċč", "c"),
-    ("ďđð", "d"),
-    ("èéêëēĕėęě", "e"),
-    ("ĝğġģ", "g"),
-    ("ĥħ", "h"),
-    ("ìíîïĩīĭįı", "i"),
-    ("ĵ", "j"),
-    ("ķ", "k"),
-    ("ĺļľŀł", "l"),
-    ("ñńņňŋ", "n"),
-    ("òóôõöøōŏőơ", "o"),
-    ("œ", "oe"),
-    ("ŕŗř", "r"),
-    ("śŝşšș", "s"),
-    ("ß", "ss"),
-    ("ţťŧț", "t"),
-    ("þ", "th"),
-    ("ùúûüũūŭůűųư", "u"),
-    ("ŵ", "w"),
-    ("ýÿŷ", "y"),
-    ("źżž", "z"),
-];
 
 const OTP_HINT: &str = "use ONE_TAP or ZERO_TAP if your app reads the code";
 
 /// A name that WhatsApp accepts. A name without any usable character is returned unchanged, and the
 /// rulebook reports it.
 pub(super) fn name(name: &str, report: &mut ConversionReport) -> String {
-    let is_allowed = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
-    if name.chars().all(is_allowed) {
-        return name.to_owned();
-    }
-    let lower = without_diacritics(&name.to_lowercase());
-    let words = lower.split(|it: char| !is_allowed(it)).filter(|word| !word.is_empty());
-    let changed = words.collect::<Vec<_>>().join("_");
-    if changed.is_empty() {
-        return name.to_owned();
-    }
+    let Some(changed) = whatsapp_name::adapted(name) else { return name.to_owned() };
     let message = format!("becomes `{}`", truncated(&changed));
     let hint =
         "use this name to send it, and make sure that no other template in this language has it";
     report.add(Issue::NameChanged, "/name", message, hint);
     changed
-}
-
-/// Replaces letters with diacritics by plain letters in a lower-case name.
-fn without_diacritics(lower: &str) -> String {
-    let mut plain = String::with_capacity(lower.len());
-    for letter in lower.chars().filter(|it| !matches!(it, '\u{300}'..='\u{36f}')) {
-        match LETTERS.iter().find(|(marked, _)| marked.contains(letter)) {
-            Some((_, without)) => plain.push_str(without),
-            None => plain.push(letter),
-        }
-    }
-    plain
 }
 
 /// The closest language code of WhatsApp; unchanged if there is none.

@@ -76,7 +76,6 @@ fn may_contain_placeholders(field_type: &FieldType) -> bool {
             | StringFormat::UrlWithSuffix
             | StringFormat::Headline
             | StringFormat::Message
-            | StringFormat::CardMessage
             | StringFormat::Link
     )
 }

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use crate::{
     rulebook::{
         Field, FieldType, ObjectList, ObjectSchema, ParameterFormat, Presence, Rulebook,
-        SampleFormat, StringFormat, StringRule, TaggedList, TaggedObject, VariantContent,
-        graph_codes,
+        SampleFormat, SampleRule, StringFormat, StringRule, TaggedList, TaggedObject,
+        VariantContent, graph_codes,
     },
     violation::{MAX_LISTED, Rule, WarningRule},
 };
@@ -71,8 +71,9 @@ fn warnings_section(page: &mut String) {
     let _ = writeln!(
         page,
         "\n## Warnings\n\nWarnings do not make a document invalid. The dry run and `galley lint` report \
-         them, for invalid documents too (at most {MAX_LISTED}, and a count of the rest). Creating a \
-         template does not report them.\n"
+         them, for invalid documents too (at most {MAX_LISTED}, and a count of the rest). The \
+         responses to a create and to an edit contain their number, in the header `Galley-Warnings`; \
+         rendering lists those about WhatsApp that concern its name, language and content.\n"
     );
     page.push_str("| id | warning |\n|---|---|\n");
     for warning in WarningRule::ALL {
@@ -198,17 +199,22 @@ fn type_description(field_type: &'static FieldType) -> String {
         FieldType::ObjectList(list) => {
             format!("list of {} to {} {}s", list.min, list.max, list.title)
         }
-        FieldType::Samples(SampleFormat::LenientNested) => {
-            "list with one list of strings, list of strings, or string".to_owned()
-        }
-        FieldType::Samples(SampleFormat::LenientFlat) => "list of strings, or string".to_owned(),
-        FieldType::Samples(SampleFormat::Named) => {
-            "list of objects with `param_name` and `example`, both strings".to_owned()
-        }
-        FieldType::Samples(SampleFormat::Nested) => "list with one list of strings".to_owned(),
-        FieldType::Samples(SampleFormat::Flat) => "list of strings".to_owned(),
-        FieldType::Samples(SampleFormat::Single) => "string, or list with one string".to_owned(),
+        FieldType::Samples(rule) => samples(*rule),
     }
+}
+
+fn samples(rule: SampleRule) -> String {
+    let format = match rule.format {
+        SampleFormat::LenientNested => {
+            "list with one list of strings, list with one string, or string"
+        }
+        SampleFormat::LenientFlat => "list of strings, or string",
+        SampleFormat::Named => "list of objects with `param_name` and `example`, both strings",
+        SampleFormat::Nested => "list with one list of strings",
+        SampleFormat::Flat => "list of strings",
+        SampleFormat::Single => "string, or list with one string",
+    };
+    format!("{format}{}", lines(rule.multiline))
 }
 
 fn text(rule: &StringRule) -> String {
@@ -236,18 +242,21 @@ fn text(rule: &StringRule) -> String {
         StringFormat::Message => {
             ", placeholders allowed, with words before, between and after them"
         }
-        StringFormat::CardMessage => ", placeholders allowed, with words before and after them",
         StringFormat::Plain => ", no placeholders, no formatting, no emoji",
         StringFormat::Label => ", no placeholders, no `*`, `~` or `` ` ``, no formatting, no emoji",
         StringFormat::Link => {
-            ", an `http://` or `https://` URL that may end in a placeholder and does not point to WhatsApp"
+            ", an `http://` or `https://` URL that may end in a placeholder and does not point to WhatsApp or `localhost`"
         }
         StringFormat::AndroidPackage => ", an Android package name",
         StringFormat::UrlWithSuffix => ", an `http://` or `https://` URL that may end in `{{1}}`",
     };
-    let lines = if rule.multiline { ", line breaks and tabs allowed" } else { "" };
+    let lines = lines(rule.multiline);
     let whatsapp = rule.whatsapp_max.map_or(String::new(), |max| format!(" ({max} on WhatsApp)"));
     format!("string of 1 to {} characters{whatsapp}{format}{lines}", rule.max)
+}
+
+fn lines(multiline: bool) -> &'static str {
+    if multiline { ", line breaks and tabs allowed" } else { "" }
 }
 
 fn capitalized(title: &str) -> String {

@@ -93,7 +93,7 @@ pub enum FieldType {
     /// A list of objects of one type.
     ObjectList(ObjectList),
     /// Sample values, one for each placeholder of the preceding text or URL field.
-    Samples(SampleFormat),
+    Samples(SampleRule),
 }
 
 /// The constraints of a string.
@@ -140,8 +140,6 @@ pub enum StringFormat {
     Headline,
     /// A body text: no placeholder at either end, and a minimum number of words per placeholder.
     Message,
-    /// The body text of a card: the same rules as for a body.
-    CardMessage,
     /// A text without placeholders, formatting and emoji.
     Plain,
     /// A button label: as [`StringFormat::Plain`], and without any `*`, `~` and `` ` ``.
@@ -225,6 +223,15 @@ pub enum VariantContent {
     Tagged(&'static TaggedObject),
 }
 
+/// The sample values of a text or URL.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleRule {
+    /// How they are written.
+    pub format: SampleFormat,
+    /// Whether a value may contain line feed, carriage return and tab.
+    pub multiline: bool,
+}
+
 /// How sample values are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampleFormat {
@@ -241,6 +248,18 @@ pub enum SampleFormat {
     LenientFlat,
     /// A list of objects, each with the name of a placeholder and a value.
     Named,
+}
+
+impl SampleRule {
+    /// Values on one line.
+    pub(crate) const fn one_line(format: SampleFormat) -> Self {
+        Self { format, multiline: false }
+    }
+
+    /// Values with any number of lines.
+    pub(crate) const fn multiline(format: SampleFormat) -> Self {
+        Self { format, multiline: true }
+    }
 }
 
 impl TaggedObject {

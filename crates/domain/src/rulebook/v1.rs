@@ -3,8 +3,8 @@
 use super::{
     Field, FieldType, ObjectSchema,
     Presence::{Optional, OptionalWithPlaceholders, Required, RequiredWithPlaceholders},
-    Rulebook, SampleFormat, StringFormat, StringRule, TaggedList, TaggedObject, Variant,
-    VariantContent,
+    Rulebook, SampleFormat, SampleRule, StringFormat, StringRule, TaggedList, TaggedObject,
+    Variant, VariantContent,
 };
 use crate::{rulebook::Category, violation::Rule};
 
@@ -149,7 +149,7 @@ static TEXT_HEADER_EXAMPLE: ObjectSchema = ObjectSchema {
     fields: &[Field {
         name: "header_text",
         presence: OptionalWithPlaceholders,
-        field_type: FieldType::Samples(SampleFormat::Flat),
+        field_type: FieldType::Samples(SampleRule::one_line(SampleFormat::Flat)),
         about: "One sample value for each distinct placeholder, in numerical order.",
     }],
 };
@@ -202,7 +202,7 @@ static BODY_EXAMPLE: ObjectSchema = ObjectSchema {
     fields: &[Field {
         name: "body_text",
         presence: RequiredWithPlaceholders,
-        field_type: FieldType::Samples(SampleFormat::Nested),
+        field_type: FieldType::Samples(SampleRule::one_line(SampleFormat::Nested)),
         about: "A list that contains one list with one sample value for each distinct placeholder, in numerical order.",
     }],
 };
@@ -267,7 +267,7 @@ static URL: ObjectSchema = ObjectSchema {
         Field {
             name: "example",
             presence: OptionalWithPlaceholders,
-            field_type: FieldType::Samples(SampleFormat::Single),
+            field_type: FieldType::Samples(SampleRule::one_line(SampleFormat::Single)),
             about: "A sample value for `{{1}}`: a string, or a list with one string.",
         },
     ],

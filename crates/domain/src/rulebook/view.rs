@@ -6,7 +6,7 @@ use std::fmt;
 use crate::{
     document::{Json, cursor::Cursor, pointer},
     rulebook::Category,
-    violation::{TextViolation, TextWarning, ViolationCollector, Warnings},
+    violation::{Rule, TextViolation, TextWarning, ViolationCollector, Warnings},
 };
 
 /// A named rule about several fields.
@@ -127,6 +127,13 @@ impl<'d> ObjectView<'d> {
         matches!(object.value(), Some(Json::Object(_))).then(|| Self::at(object))
     }
 
+    /// The string in a field, or the strings of the list in it, each with its position.
+    pub(crate) fn strings(&self, field: &'static str) -> impl Iterator<Item = (&'d str, Self)> {
+        let field = self.cursor.field(field);
+        let positions = std::iter::once(field).chain(field.items());
+        positions.filter_map(|it| Some((it.value()?.as_str()?, Self::at(it))))
+    }
+
     pub(crate) fn has(&self, field: &str) -> bool {
         self.get(field).is_some()
     }
@@ -168,6 +175,17 @@ impl<'d> ObjectView<'d> {
     pub(crate) fn retract_field(&self, field: &str, violations: &mut ViolationCollector) {
         let ancestor = self.cursor.field(field).pointer();
         violations.retract(|it| pointer::is_within(&it.pointer, &ancestor));
+    }
+
+    /// Removes the violations of one rule from one of its fields.
+    pub(crate) fn retract_rule(
+        &self,
+        field: &str,
+        rule: Rule,
+        violations: &mut ViolationCollector,
+    ) {
+        let ancestor = self.cursor.field(field).pointer();
+        violations.retract(|it| it.rule == rule && pointer::is_within(&it.pointer, &ancestor));
     }
 
     /// Adds a warning about one of its fields.

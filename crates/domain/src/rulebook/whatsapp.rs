@@ -16,8 +16,8 @@ use super::{
     Presence::{
         DefaultsTo, Forbidden, OnlyWithPlaceholders, Optional, Required, RequiredOrInlined,
     },
-    Rulebook, SampleFormat, StringFormat, StringRule, TaggedList, TaggedObject, Variant,
-    VariantContent,
+    Rulebook, SampleFormat, SampleRule, StringFormat, StringRule, TaggedList, TaggedObject,
+    Variant, VariantContent,
     view::{MAX_BUTTONS, MAX_CARDS, MAX_COMPONENTS},
 };
 use crate::{rulebook::Category, violation::Rule};
@@ -258,10 +258,10 @@ static TEXT_HEADER_EXAMPLE: ObjectSchema = ObjectSchema {
         Field {
             name: "header_text",
             presence: OnlyWithPlaceholders,
-            field_type: FieldType::Samples(SampleFormat::LenientFlat),
+            field_type: FieldType::Samples(SampleRule::one_line(SampleFormat::LenientFlat)),
             about: "With POSITIONAL: the sample value of `{{1}}`.",
         },
-        named_samples("header_text_named_params"),
+        named_samples("header_text_named_params", false),
     ],
 };
 
@@ -275,11 +275,11 @@ const fn samples(schema: &'static ObjectSchema) -> Field {
     }
 }
 
-const fn named_samples(name: &'static str) -> Field {
+const fn named_samples(name: &'static str, multiline: bool) -> Field {
     Field {
         name,
         presence: OnlyWithPlaceholders,
-        field_type: FieldType::Samples(SampleFormat::Named),
+        field_type: FieldType::Samples(SampleRule { format: SampleFormat::Named, multiline }),
         about: "With NAMED: an object with `param_name` and `example` for each placeholder.",
     }
 }
@@ -333,10 +333,10 @@ static BODY_EXAMPLE: ObjectSchema = ObjectSchema {
         Field {
             name: "body_text",
             presence: OnlyWithPlaceholders,
-            field_type: FieldType::Samples(SampleFormat::LenientNested),
+            field_type: FieldType::Samples(SampleRule::multiline(SampleFormat::LenientNested)),
             about: "With POSITIONAL: a list that contains one list with one sample value for each distinct placeholder, in numerical order. For a single placeholder, a list with one string and a string are accepted too.",
         },
-        named_samples("body_text_named_params"),
+        named_samples("body_text_named_params", true),
     ],
 };
 

@@ -2,8 +2,8 @@
 
 use crate::{
     document::{Document, Json, Member},
-    rulebook::{Category, Rulebook},
-    template::{Template, is_content},
+    rulebook::{Category, Rulebook, V1},
+    template::{Template, is_content, whatsapp_warnings},
     validation::reader::Reader,
     violation::{
         Rule, TextWarning, Violation, ViolationCollector, Violations, WarningRule, Warnings,
@@ -61,7 +61,7 @@ impl Edit {
         rulebook: &Rulebook,
         template: &Template,
     ) -> (Result<Self, Violations>, Warnings) {
-        let mut warnings = Template::check(document, rulebook).warnings;
+        let mut warnings = Template::check_document(document, rulebook).warnings;
         // Some fields exist only in edits.
         let is_edit_field = |pointer: &str| {
             let field = pointer.strip_prefix('/').unwrap_or_default();
@@ -71,7 +71,15 @@ impl Edit {
         if !rulebook.checks.is_empty() {
             warn_of_ignored_fields(document.root(), template, &mut warnings);
         }
-        (Self::read(document, rulebook, template), warnings)
+        let edit = Self::read(document, rulebook, template);
+        if let Ok(Self::Replace { content: Some(content), category }) = &edit
+            && *rulebook == V1
+        {
+            let category = category.unwrap_or(template.category);
+            let edited = Template { category, content: content.clone(), ..template.clone() };
+            whatsapp_warnings::check_content(&edited, &mut warnings);
+        }
+        (edit, warnings)
     }
 }
 
@@ -131,7 +139,7 @@ fn read_merged(
     let repeated = sent.iter().filter(|member| member.repeated).cloned();
     let merged =
         Document::from_members(members.chain(repeated).collect(), document.has_duplicates());
-    let edited = Template::read_edited(&merged, rulebook)?;
+    let edited = Template::read_existing(&merged, rulebook)?;
     let changes_content = fields.iter().any(|it| is_content(it) && sent_value(it.name).is_some());
     Ok(Edit::Replace {
         content: changes_content.then(|| edited.content().to_owned()),

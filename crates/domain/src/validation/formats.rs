@@ -2,7 +2,7 @@
 
 mod address;
 
-pub(crate) use address::{host, is_bare_host};
+pub(crate) use address::{host, ip_address, is_bare_host, is_own_device};
 
 use crate::{
     document::text::{has_byte, is_separator, longer_than},
@@ -14,11 +14,8 @@ use crate::{
         placeholders::{self, PlaceholderCount},
         timestamp,
     },
-    violation::{Rule, Span, TextViolation, is_or_are, pluralized, truncated},
+    violation::{Rule, Span, TextViolation, did_you_mean, is_or_are, pluralized, truncated},
 };
-
-/// How many characters of one text are reported for the same reason. No response lists more.
-const MAX_FINDINGS: usize = 100;
 
 /// Checks a string against its rule. Returns what is known about its placeholders.
 pub(crate) fn check(
@@ -41,7 +38,7 @@ pub(crate) fn check_in(
             TextViolation::new(Rule::Empty, "must not be empty or consist only of whitespace")
                 .hint("write something visible"),
         );
-        return PlaceholderCount::NONE;
+        return PlaceholderCount::Unknown;
     }
     // These formats imply a length, and their messages state it.
     let has_own_length = matches!(
@@ -86,7 +83,7 @@ fn check_format(
             placeholder_context::at_most_one(text, count, violations);
             return count;
         }
-        StringFormat::Message | StringFormat::CardMessage => {
+        StringFormat::Message => {
             let count = placeholders::scan(text, format, violations);
             placeholder_context::edges(text, violations);
             placeholder_context::enough_words(text, count, violations);
@@ -98,10 +95,7 @@ fn check_format(
         StringFormat::WithoutPlaceholders => {
             placeholders::forbid(text, "placeholders are not allowed here", violations);
         }
-        StringFormat::Url => {
-            address::check_url(text, violations);
-            placeholders::forbid(text, "placeholders are not allowed in this URL", violations);
-        }
+        StringFormat::Url => address::check_url(text, violations),
         StringFormat::Phone => address::check_phone(text, violations),
         StringFormat::DialledPhone => address::check_whatsapp_phone(text, violations),
         StringFormat::Timestamp => timestamp::check(text, violations),
@@ -138,25 +132,33 @@ fn check_control_characters(text: &str, rule: &StringRule, violations: &mut Vec<
     if !has_byte(text, is_suspect) {
         return;
     }
-    let forbidden = text.chars().enumerate().filter(|(_, found)| is_forbidden(*found));
-    for (at, found) in forbidden.take(MAX_FINDINGS) {
-        let code = u32::from(found);
-        let what = if found.is_control() { "control character" } else { "line break" };
-        let message = format!("contains the {what} U+{code:04X}");
-        let span = Span { start: at, end: at + 1 };
-        let hint = if multiline || !(matches!(found, '\n' | '\r' | '\t') || is_separator(found)) {
-            "remove it"
-        } else {
-            "write it on one line: line breaks and tabs are only allowed in body texts"
-        };
-        violations.push(TextViolation::new(Rule::ControlCharacter, message).hint(hint).at(span));
-    }
+    let mut forbidden = text.chars().enumerate().filter(|(_, found)| is_forbidden(*found));
+    let Some((at, found)) = forbidden.next() else { return };
+    let code = u32::from(found);
+    let what = if found.is_control() { "control character" } else { "line break" };
+    let (message, them) = match forbidden.count() {
+        0 => (format!("contains the {what} U+{code:04X}"), "it"),
+        others => {
+            let others = pluralized(others, "other such character");
+            (format!("contains the {what} U+{code:04X} and {others}"), "them")
+        }
+    };
+    let is_line_break = matches!(found, '\n' | '\r' | '\t') || is_separator(found);
+    let hint = if multiline || !is_line_break {
+        format!("remove {them}")
+    } else {
+        "write it on one line: line breaks and tabs are only allowed in body texts".to_owned()
+    };
+    let span = Span { start: at, end: at + 1 };
+    violations.push(TextViolation::new(Rule::ControlCharacter, message).hint(hint).at(span));
 }
 
 fn check_name(text: &str, violations: &mut Vec<TextViolation>) {
     let trimmed = text.trim();
     if trimmed.len() != text.len() {
-        let hint = format!("did you mean `{}`?", truncated(trimmed));
+        let suggestion = Some(trimmed).filter(|it| !it.contains(char::is_control));
+        let hint = suggestion.and_then(did_you_mean);
+        let hint = hint.unwrap_or_else(|| "remove the whitespace at both ends".to_owned());
         violations
             .push(TextViolation::new(Rule::NameEdges, "begins or ends with whitespace").hint(hint));
     }
@@ -168,11 +170,9 @@ fn check_identifier(text: &str, violations: &mut Vec<TextViolation>) {
     let span = Span::of(text, at..at + found.len_utf8());
     let message = "contains characters other than lower-case letters, digits and `_`";
     let corrected = text.trim().to_lowercase().replace([' ', '-', '.'], "_");
-    let hint = if corrected.chars().all(is_allowed) && !corrected.is_empty() {
-        format!("did you mean `{}`?", truncated(&corrected))
-    } else {
-        "write a name such as `order_update_2`".to_owned()
-    };
+    let is_valid = corrected.chars().all(is_allowed) && !corrected.is_empty();
+    let hint = is_valid.then(|| did_you_mean(&corrected)).flatten();
+    let hint = hint.unwrap_or_else(|| "write a name such as `order_update_2`".to_owned());
     violations.push(TextViolation::new(Rule::NameForm, message).hint(hint).at(span));
 }
 
@@ -247,6 +247,37 @@ mod tests {
         let mut found = Vec::new();
         check(&body, "a\r\n\tb", &mut found);
         assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn one_violation_counts_all_control_characters() {
+        let rule = StringRule {
+            max: 60,
+            whatsapp_max: None,
+            multiline: false,
+            format: StringFormat::Free,
+        };
+        for (text, message, hint) in [
+            ("a\u{7}", "contains the control character U+0007", "remove it"),
+            (
+                "a\u{7}\u{8}b\n",
+                "contains the control character U+0007 and 2 other such characters",
+                "remove them",
+            ),
+            (
+                "a\nb\u{7}",
+                "contains the control character U+000A and 1 other such character",
+                "write it on one line: line breaks and tabs are only allowed in body texts",
+            ),
+        ] {
+            let mut violations = Vec::new();
+            check(&rule, text, &mut violations);
+            let [TextViolation { message: found, hint: Some(found_hint), .. }] = &violations[..]
+            else {
+                panic!("{violations:?}")
+            };
+            assert_eq!((&**found, &**found_hint), (message, hint));
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::{
     document::text::has_pair,
     rulebook::ParameterFormat,
-    violation::{Rule, Span, TextViolation, truncated},
+    violation::{Rule, Span, TextViolation, did_you_mean, truncated},
 };
 
 /// The highest number of a placeholder.
@@ -177,16 +177,19 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_')
 }
 
+/// Suggests a placeholder with this name, if it is valid.
+fn suggested_name(name: &str) -> Option<String> {
+    is_name(name).then(|| did_you_mean(&format!("{{{{{name}}}}}"))).flatten()
+}
+
 fn invalid_name(text: &str, bytes: Range<usize>) -> TextViolation {
     let written = &text[bytes.clone()];
     let inner = written.trim_matches(['{', '}']).trim();
     let corrected = inner.to_lowercase().replace([' ', '-', '.'], "_");
-    let hint = if is_name(&corrected) {
-        format!("did you mean `{{{{{}}}}}`?", truncated(&corrected))
-    } else {
+    let hint = suggested_name(&corrected).unwrap_or_else(|| {
         "use names such as `{{first_name}}`; numbers require `parameter_format` POSITIONAL"
             .to_owned()
-    };
+    });
     let message = format!("`{}` is not a named placeholder", truncated(written));
     TextViolation::new(Rule::PlaceholderName, message).hint(hint).at(Span::of(text, bytes))
 }
@@ -239,8 +242,10 @@ pub(crate) fn only_at_end(
         "move it to the very end, or remove it".to_owned()
     } else if base(&text[start..], format).is_some() {
         "keep only the last one".to_owned()
-    } else if format == ParameterFormat::Named && is_name(&corrected) {
-        format!("did you mean `{{{{{}}}}}`?", truncated(&corrected))
+    } else if let Some(hint) =
+        suggested_name(&corrected).filter(|_| format == ParameterFormat::Named)
+    {
+        hint
     } else if is_name(name) {
         "write `{{1}}`, or add `\"parameter_format\": \"NAMED\"`".to_owned()
     } else {
@@ -308,7 +313,7 @@ fn check_gaps(
                 .at(Span::of(text, bytes.clone())),
         );
     }
-    (present.into_iter().filter(|it| *it).count(), highest)
+    (present[..=highest].iter().filter(|it| **it).count(), highest)
 }
 
 #[cfg(test)]

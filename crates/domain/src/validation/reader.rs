@@ -14,7 +14,7 @@ use crate::{
     },
     rulebook::{
         Field, FieldType, ObjectList, ObjectSchema, ParameterFormat, Presence, SampleFormat,
-        StringFormat, StringRule, TaggedList, TaggedObject, VariantContent,
+        SampleRule, StringFormat, StringRule, TaggedList, TaggedObject, VariantContent,
     },
     validation::{
         formats,
@@ -35,8 +35,6 @@ pub(crate) struct Reader<'d> {
     placeholder_count: PlaceholderCount,
     /// The names of these placeholders, if the document uses named ones.
     placeholder_names: Vec<&'d str>,
-    /// The rule for the samples of these placeholders.
-    sample_rule: &'static StringRule,
     /// How placeholders are written in this document.
     parameter_format: ParameterFormat,
     canonical: Vec<u8>,
@@ -80,7 +78,6 @@ impl<'d> Reader<'d> {
             violations: ViolationCollector::default(),
             placeholder_count: PlaceholderCount::Unknown,
             placeholder_names: Vec::new(),
-            sample_rule: &samples::SAMPLE,
             parameter_format: ParameterFormat::Positional,
             canonical: Vec::with_capacity(1_024),
             warnings,
@@ -102,7 +99,7 @@ impl<'d> Reader<'d> {
         self.write("{");
         for field in schema.fields {
             let start = self.canonical.len();
-            self.read_field(field, document.root());
+            self.read_field(field, schema.fields, document.root());
             if !is_stored(field) {
                 self.canonical.truncate(start);
             }
@@ -116,7 +113,13 @@ impl<'d> Reader<'d> {
         (self.violations.into_result(canonical), self.warnings)
     }
 
-    fn read_field(&mut self, field: &'static Field, object: &'d Json<'d>) {
+    /// Reads one field of an object that has these `fields`.
+    fn read_field(
+        &mut self,
+        field: &'static Field,
+        fields: &'static [Field],
+        object: &'d Json<'d>,
+    ) {
         let has_placeholders = self.placeholder_count.is_any();
         let (used, required) = match field.presence {
             Presence::Required | Presence::RequiredOrInlined => (true, true),
@@ -125,8 +128,8 @@ impl<'d> Reader<'d> {
             Presence::RequiredWithPlaceholders => (has_placeholders, true),
             Presence::OptionalWithPlaceholders => (has_placeholders, false),
             Presence::OnlyWithPlaceholders => {
-                let is_required = !self.has_samples_of_other_format(field, object);
-                (has_placeholders && self.has_sample_format(field), is_required)
+                let is_used = has_placeholders && self.has_sample_format(field);
+                (is_used, is_used && !self.may_have_other_format(fields, object))
             }
         };
         match object.get(field.name) {
@@ -157,13 +160,7 @@ impl<'d> Reader<'d> {
 
     fn read_value(&mut self, field_type: &'static FieldType, value: &'d Json<'d>) {
         match field_type {
-            FieldType::String(rule) => {
-                self.placeholder_count = self.read_text(rule, value);
-                self.sample_rule = match rule.format {
-                    StringFormat::Message | StringFormat::CardMessage => &samples::MULTILINE_SAMPLE,
-                    _ => &samples::SAMPLE,
-                };
-            }
+            FieldType::String(rule) => self.placeholder_count = self.read_text(rule, value),
             FieldType::Choice(choices) => {
                 self.read_choice(choices.iter().copied(), value);
             }
@@ -188,7 +185,7 @@ impl<'d> Reader<'d> {
             FieldType::TaggedObject(tagged) => self.read_tagged(tagged, value),
             FieldType::TaggedList(list) => self.read_tagged_list(list, value),
             FieldType::ObjectList(list) => self.read_object_list(list, value),
-            FieldType::Samples(format) => self.read_samples(*format, value),
+            FieldType::Samples(rule) => self.read_samples(*rule, value),
         }
     }
 
@@ -271,7 +268,7 @@ impl<'d> Reader<'d> {
         let Json::Object(_) = value else { return self.report_wrong_type("an object", value) };
         self.write("{");
         for field in schema.fields {
-            self.read_field(field, value);
+            self.read_field(field, schema.fields, value);
         }
         self.write("}");
         self.warn_of_unread(value, None, ResolvedSchema::Object(schema));
@@ -304,7 +301,9 @@ impl<'d> Reader<'d> {
         let variant = tagged.variants.iter().find(|variant| Some(variant.value) == choice);
         match variant.map(|variant| &variant.content) {
             Some(VariantContent::Fields(schema)) => {
-                schema.fields.iter().for_each(|field| self.read_field(field, object));
+                for field in schema.fields {
+                    self.read_field(field, schema.fields, object);
+                }
                 ResolvedSchema::Object(schema)
             }
             Some(VariantContent::Tagged(inner)) => self.read_variant(inner, object),

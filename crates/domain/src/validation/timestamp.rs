@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use crate::violation::{Rule, TextViolation, truncated};
 
 /// Parses a timestamp.
-pub(crate) fn parse(text: &str) -> Option<Timestamp> {
+pub fn parse(text: &str) -> Option<Timestamp> {
     // `jiff` accepts more than RFC 3339: missing seconds, other separators, named time zones.
     is_rfc_3339(text).then(|| text.parse().ok()).flatten()
 }

@@ -1,5 +1,5 @@
 //! Collects warnings: findings that do not prevent a template from being created but are likely
-//! to cause problems later. Creating a template does not collect them.
+//! to cause problems later.
 
 pub(crate) mod characters;
 mod fields;
@@ -69,13 +69,18 @@ impl WarningCollector {
         pointer: impl Fn(&str) -> String,
     ) {
         let Json::Object(members) = object else { return };
-        let known = fields::KnownFields::new(self.root, tagged, resolved);
+        // Creates collect warnings, and in most objects every member is a field of the schema.
+        let mut known = None;
         let is_root = matches!(resolved, ResolvedSchema::Object(it) if std::ptr::eq(it, self.root));
         for member in members {
+            let is_ignored = member.repeated || matches!(member.value, Json::Null);
+            if is_ignored || fields::is_field(&member.key, tagged, resolved) {
+                continue;
+            }
             let is_for_editors = is_root && member.key == "$schema";
-            let is_ignored =
-                member.repeated || matches!(member.value, Json::Null) || is_for_editors;
-            if !is_ignored && !known.contains(&member.key) {
+            let known =
+                known.get_or_insert_with(|| fields::KnownFields::new(self.root, tagged, resolved));
+            if !is_for_editors && !known.contains(&member.key) {
                 let warning = || known.warning(&member.key).into_warning(pointer(&member.key));
                 self.warnings.add(warning);
             }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Rule, Span};
+use crate::document::text::longer_than;
 
 /// A violation found in a string; the reader adds the pointer.
 #[derive(Debug)]
@@ -29,9 +30,17 @@ impl TextViolation {
     }
 }
 
+/// The longest text that a message quotes whole.
+const MAX_QUOTED_CHARS: usize = 40;
+
+/// The hint that suggests a valid value or placeholder; `None` if it is too long to be quoted whole.
+pub(crate) fn did_you_mean(suggestion: &str) -> Option<String> {
+    let is_quotable = !longer_than(suggestion, MAX_QUOTED_CHARS);
+    is_quotable.then(|| format!("did you mean `{suggestion}`?"))
+}
+
 /// Text from the document, truncated so that it can be quoted in a message.
 pub(crate) fn truncated(text: &str) -> Cow<'_, str> {
-    const MAX_QUOTED_CHARS: usize = 40;
     match text.char_indices().nth(MAX_QUOTED_CHARS) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
         None => Cow::Borrowed(text),

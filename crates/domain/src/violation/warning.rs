@@ -40,6 +40,11 @@ impl Warnings {
         self.omitted
     }
 
+    /// Number of all warnings.
+    pub fn count(&self) -> usize {
+        self.listed.len() + self.omitted
+    }
+
     /// Adds a warning that cannot be derived from the document alone.
     pub fn push(&mut self, warning: Warning) {
         self.add(|| warning);
@@ -102,6 +107,12 @@ id_catalogue! {
         "WhatsApp displays its own label on `COPY_CODE`, CATALOG, MPM and SPM buttons and ignores `text`. Only under the `whatsapp` rulebook.";
     ProductCards "product-cards"
         "A product carousel is defined with two cards and sent with two to ten. Only under the `whatsapp` rulebook.";
+    WhatsappName "whatsapp-name"
+        "A template cannot have this name at WhatsApp, so its rendered payload names a template that does not exist there. Only under the `v1` rulebook.";
+    WhatsappLanguage "whatsapp-language"
+        "WhatsApp does not have this language code, so the rendered payload names a template that does not exist there. Only under the `v1` rulebook.";
+    WhatsappContent "whatsapp-content"
+        "WhatsApp refuses a template with this content: the `whatsapp` rulebook reports a violation that no other warning covers. Only under the `v1` rulebook.";
     SameContent "same-content"
         "WhatsApp rejects a template whose body and footer are identical to those of another template of the account. Only under the `whatsapp` rulebook; AUTHENTICATION templates are not compared.";
 }

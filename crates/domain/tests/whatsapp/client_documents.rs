@@ -195,6 +195,11 @@ fn features_are_accepted_as_an_object_and_as_a_list() {
         (json!([7]), vec!["/0 wrong-type"]),
         (json!([{}]), vec!["/0/key required", "/0/value required"]),
         (json!([{"key": 7, "value": on}]), vec!["/0/key wrong-type"]),
+        // An object with the same key twice is refused, too.
+        (
+            json!([{"key": "image_banner", "value": on}, {"key": "image_banner", "value": on}]),
+            vec!["/1/key duplicate-key"],
+        ),
         (
             json!([{"key": "image_touchups", "value": {"enroll_status": "MAYBE"}}]),
             vec!["/0/value/enroll_status not-a-choice"],
@@ -236,13 +241,6 @@ fn a_text_in_an_authentication_template_is_one_violation() {
     let mut document = authentication(&json!([{"type": "OTP", "otp_type": "COPY_CODE"}]));
     document["components"][0]["text"] = json!("{{1}} is your code");
     assert_eq!(violations_of(&document.to_string()), ["/components/0/text authentication-text"]);
-}
-
-#[test]
-fn a_card_body_has_no_minimum_number_of_words() {
-    let text = json!({"type": "BODY", "text": "Only {{1}} today", "example": {"body_text": "7"}});
-    let card = card(&json!([image(), text, {"type": "BUTTONS", "buttons": [link()]}]));
-    assert_eq!(violations_of(&carousel(&json!([card, card]))), [""; 0]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use galley_domain::{
 };
 use serde_json::{Value, json};
 
-use super::{fixture::*, placement};
+use super::{fixture::*, placement, recorded};
 
 /// A rule, a document that breaks it, the reported violation, the code and subcode (or 0) of the Graph
 /// API, and a similar document that does not break it.
@@ -117,8 +117,8 @@ fn shared_text_rules() -> Vec<Row> {
         ),
         (
             Rule::SamplesCount,
-            body("Hi {{1}} and bye", &json!(["a", "b"])),
-            "/components/0/example/body_text samples-count",
+            body("Hi {{1}} and bye", &json!([["a", "b"]])),
+            "/components/0/example/body_text/0 samples-count",
             (100, 2_388_043),
             body("Hi {{1}} and bye", &json!(["a"])),
         ),
@@ -461,7 +461,7 @@ fn component_rules() -> Vec<Row> {
 
 fn table() -> Vec<Row> {
     let parts = [shared_rules(), shared_text_rules(), field_rules(), text_rules()];
-    let more = [button_rules(), component_rules(), placement::rows()];
+    let more = [button_rules(), component_rules(), placement::rows(), recorded::rows()];
     parts.into_iter().chain(more).flatten().collect()
 }
 

@@ -18,23 +18,16 @@ fn with_body(text: &str) -> String {
     with_components(&json!([{"type": "BODY", "text": text}]))
 }
 
-fn table() -> Vec<(WarningRule, String, &'static str, String)> {
-    let labelled = |kind: &str, label: &str| match kind {
-        "COPY_CODE" => button(&json!({"type": kind, "text": label, "example": "A"})),
-        "SPM" => with_components(&json!([{"type": "HEADER", "format": "PRODUCT"},
-            {"type": "BODY", "text": "b"},
-            {"type": "BUTTONS", "buttons": [{"type": kind, "text": label}]}])),
-        "MPM" => with_components(&json!([{"type": "HEADER", "format": "TEXT", "text": "h"},
-            {"type": "BODY", "text": "b"},
-            {"type": "BUTTONS", "buttons": [{"type": kind, "text": label}]}])),
-        _ => button(&json!({"type": kind, "text": label})),
-    };
-    let products = |count: usize| {
-        let card = card(&json!([{"type": "HEADER", "format": "PRODUCT"},
-            {"type": "BUTTONS", "buttons": [{"type": "SPM"}]}]));
-        carousel(&vec![card; count].into())
-    };
+/// A warning, a document that causes it, its pointer and id, and a similar document without it.
+type Row = (WarningRule, String, &'static str, String);
+
+fn table() -> Vec<Row> {
+    [texts(), placeholders(), buttons_and_cards()].into_iter().flatten().collect()
+}
+
+fn texts() -> Vec<Row> {
     let emoji = |count: usize| with_body(&format!("Hi {}", "👍🏽".repeat(count)));
+    let in_utility = |document: String| document.replace("MARKETING", "UTILITY");
     vec![
         (
             WarningRule::BracesUnpaired,
@@ -61,6 +54,74 @@ fn table() -> Vec<(WarningRule, String, &'static str, String)> {
             with_body("a\r\n\r\nb\n\nc"),
         ),
         (WarningRule::ManyEmoji, emoji(11), "/components/0/text many-emoji", emoji(10)),
+        (
+            WarningRule::ManyEmoji,
+            in_utility(emoji(7)),
+            "/components/0/text many-emoji",
+            in_utility(emoji(6)),
+        ),
+    ]
+}
+
+fn placeholders() -> Vec<Row> {
+    let long_name = |length: usize| {
+        let name = "n".repeat(length);
+        let samples = json!([{"param_name": name, "example": "x"}]);
+        named(&format!("one {{{{{name}}}}} two three"), &samples)
+    };
+    let two_names = |other: &str| {
+        let text = format!("one {{{{name}}}} two three {{{{{other}}}}} four five");
+        let mut samples = vec![json!({"param_name": "name", "example": "x"})];
+        if other != "name" {
+            samples.push(json!({"param_name": other, "example": "y"}));
+        }
+        named(&text, &samples.into())
+    };
+    vec![
+        (
+            WarningRule::PlaceholderNameLong,
+            long_name(33),
+            "/components/0/text placeholder-name-long",
+            long_name(32),
+        ),
+        (
+            WarningRule::PlaceholderRepeated,
+            two_names("name"),
+            "/components/0/text placeholder-repeated",
+            two_names("other"),
+        ),
+        (
+            WarningRule::PlaceholdersSideBySide,
+            body("one two {{1}} {{2}} three four five", &json!([["a", "b"]])),
+            "/components/0/text placeholders-side-by-side",
+            body("one two {{1}} and {{2}} three four five", &json!([["a", "b"]])),
+        ),
+    ]
+}
+
+fn buttons_and_cards() -> Vec<Row> {
+    let labelled = |kind: &str, label: &str| match kind {
+        "COPY_CODE" => button(&json!({"type": kind, "text": label, "example": "A"})),
+        "SPM" => with_components(&json!([{"type": "HEADER", "format": "PRODUCT"},
+            {"type": "BODY", "text": "b"},
+            {"type": "BUTTONS", "buttons": [{"type": kind, "text": label}]}])),
+        "MPM" => with_components(&json!([{"type": "HEADER", "format": "TEXT", "text": "h"},
+            {"type": "BODY", "text": "b"},
+            {"type": "BUTTONS", "buttons": [{"type": kind, "text": label}]}])),
+        _ => button(&json!({"type": kind, "text": label})),
+    };
+    let products = |count: usize| {
+        let card = card(&json!([{"type": "HEADER", "format": "PRODUCT"},
+            {"type": "BUTTONS", "buttons": [{"type": "SPM"}]}]));
+        carousel(&vec![card; count].into())
+    };
+    vec![
+        (
+            WarningRule::PrivateHost,
+            url("https://intranet/cart"),
+            "/components/1/buttons/0/url private-host",
+            url("https://intranet.example/cart"),
+        ),
         (
             WarningRule::LabelNotShown,
             labelled("COPY_CODE", "Grab it"),
@@ -116,6 +177,39 @@ fn every_warning_is_reported_only_where_it_applies() {
     for (link, count) in links {
         assert_eq!(warnings_of(&url(link)).len(), count, "{link}");
     }
+}
+
+#[test]
+fn a_button_to_a_private_address_is_a_warning() {
+    let private = "/components/1/buttons/0/url private-host";
+    for host in [
+        "10.0.0.1",
+        "172.16.0.1:8080",
+        "192.168.1.20",
+        "169.254.1.1",
+        "0.0.0.0",
+        "[fd00::1]:443",
+        "[fe80::1]",
+        "shop",
+        "shop:8080",
+    ] {
+        assert_eq!(warnings_of(&url(&format!("http://{host}/cart"))), [private], "{host}");
+    }
+    for host in ["172.32.0.1", "8.8.8.8", "[2001:4860:4860::8888]", "shop.example.", "a.b:8080"] {
+        assert_eq!(warnings_of(&url(&format!("http://{host}/cart"))), [""; 0], "{host}");
+    }
+    // What is a violation is not a warning as well.
+    for invalid in ["http://localhost/", "shop", "tel:1", "https:///", "mailto:me"] {
+        let document = url(invalid);
+        let checked = Template::check(&Document::parse(document.as_bytes()).unwrap(), &WHATSAPP);
+        assert_eq!((checked.template.is_err(), checked.warnings.listed()), (true, &[][..]));
+    }
+}
+
+#[test]
+fn numbered_placeholders_may_be_repeated_without_a_warning() {
+    let text = "one {{1}} two three {{1}} four five six";
+    assert_eq!(warnings_of(&body(text, &json!([["x"]]))), [""; 0]);
 }
 
 #[test]

@@ -19,6 +19,7 @@ use super::{
     problem::{Problem, ProblemKind},
     request_context::RequestContext,
     revocation::UsedCredentials,
+    wrong_path,
 };
 use crate::{app::App, credential_cache::CachedCredential};
 
@@ -122,8 +123,8 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let context = RequestContext::from_extensions(&parts.extensions)
             .ok_or(Problem::of(ProblemKind::Internal))?;
-        let path =
-            PathSegments::parse(parts.uri.path()).ok_or(Problem::of(ProblemKind::NotFound))?;
+        let path = parts.uri.path();
+        let path = PathSegments::parse(path).ok_or_else(|| wrong_path::not_found(path))?;
         let now = context.received_at();
 
         let token = bearer_token(&parts.headers).ok_or(Problem::of(ProblemKind::TokenMissing))?;

@@ -1,21 +1,20 @@
-//! `/docs`: the API reference in Swagger UI, whose files are embedded in the binary.
+//! `/docs`: the API reference. The page is Galley's own; Swagger UI, which shows the documents in it,
+//! is embedded in the binary.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use axum::{
     Router,
-    extract::{Path, rejection::PathRejection},
+    extract::{Path, Request, rejection::PathRejection},
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
     routing::get,
 };
-use utoipa_swagger_ui::Config;
+use swagger_ui_dist::{ApiDefinition, OpenApiSource};
+use tower::ServiceExt;
 
 use super::problem::{Problem, ProblemKind};
 use crate::app::App;
-
-static CONFIG: LazyLock<Arc<Config<'static>>> =
-    LazyLock::new(|| Arc::new(Config::from("/openapi.json")));
 
 /// The page loads only its own files and the API description, and calls only this service. Swagger UI
 /// has inline styles and images.
@@ -24,31 +23,46 @@ const POLICY: HeaderValue = HeaderValue::from_static(
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
 
+/// The files of Swagger UI, as the crate offers them: routes below `/docs`.
+static SWAGGER_UI: LazyLock<Router> = LazyLock::new(|| {
+    swagger_ui_dist::generate_routes(ApiDefinition {
+        uri_prefix: "/docs",
+        api_definition: OpenApiSource::Uri("/openapi.json"),
+        title: None,
+    })
+});
+
 pub(crate) fn routes() -> Router<App> {
-    Router::new().route("/docs", get(async || file("index.html"))).route("/docs/{file}", get(asset))
+    Router::new()
+        .route("/docs", get(async || own_file("text/html", include_str!("docs/index.html"))))
+        .route("/docs/{file}", get(file))
 }
 
-async fn asset(name: Result<Path<String>, PathRejection>) -> Result<Response, Problem> {
-    file(&name.map_err(|_| Problem::of(ProblemKind::NotFound))?)
-}
-
-fn file(name: &str) -> Result<Response, Problem> {
-    let file = utoipa_swagger_ui::serve(name, Arc::clone(&CONFIG)).ok().flatten();
-    let file = file.ok_or(Problem::of(ProblemKind::NotFound))?;
-    let mut bytes = file.bytes.into_owned();
-    if name == "index.html" {
-        // The page's links are relative to a directory, but `/docs` has no trailing slash.
-        let page = String::from_utf8_lossy(&bytes)
-            .replace("\"./", "\"/docs/")
-            .replace("href=\"index.css\"", "href=\"/docs/index.css\"");
-        bytes = page.into_bytes();
+async fn file(
+    name: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let Ok(Path(name)) = name else { return Err(Problem::of(ProblemKind::NotFound)) };
+    match name.as_str() {
+        "index.html" => Ok(own_file("text/html", include_str!("docs/index.html"))),
+        "docs.css" => Ok(own_file("text/css", include_str!("docs/docs.css"))),
+        "docs.js" => Ok(own_file("text/javascript", include_str!("docs/docs.js"))),
+        "swagger-ui.css" | "swagger-ui-bundle.js" => {
+            let Ok(response) = SWAGGER_UI.clone().oneshot(request).await;
+            Ok(with_headers(response))
+        }
+        _ => Err(Problem::of(ProblemKind::NotFound)),
     }
-    let content_type = HeaderValue::from_str(&file.content_type)
-        .map_err(|_| Problem::of(ProblemKind::Internal))?;
-    let headers = [
-        (header::CONTENT_TYPE, content_type),
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600")),
-    ];
-    Ok((headers, bytes).into_response())
+}
+
+fn own_file(content_type: &'static str, content: &'static str) -> Response {
+    let content_type = HeaderValue::from_static(content_type);
+    with_headers(([(header::CONTENT_TYPE, content_type)], content).into_response())
+}
+
+fn with_headers(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
+    response
 }

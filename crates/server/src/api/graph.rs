@@ -10,6 +10,7 @@ mod error;
 mod list;
 mod media;
 mod node;
+mod not_offered;
 mod outcomes;
 mod parameters;
 mod samples;
@@ -30,6 +31,7 @@ use crate::{api::json, app::App};
 
 pub(crate) use caller::is_path;
 pub(crate) use error::error_body;
+pub(crate) use not_offered::path_not_found;
 pub(crate) use parameters::MAX_PAGE_ITEMS;
 pub(crate) use uploads::{SAMPLE_TYPES, TRANSFER_TIMEOUT};
 
@@ -43,9 +45,6 @@ pub(crate) const UPLOADS: &str = "/{version}/{node}/uploads";
 pub(crate) const MEDIA: &str = "/media/{name}";
 pub(crate) const SUBSCRIBED_APPS: &str = "/{version}/{node}/subscribed_apps";
 pub(crate) const UPSERT: &str = "/{version}/{node}/upsert_message_templates";
-
-/// The detail for an unknown path that begins with a version.
-pub(crate) const PATH_NOT_FOUND: &str = "The path does not exist. After the version, use the id of a template, the id of the account, or the id of the account followed by `message_templates`, `upsert_message_templates` or `subscribed_apps`. Upload samples to `uploads`.";
 
 /// Whether the pattern of a route belongs to this surface.
 pub(crate) fn is_route(pattern: &str) -> bool {

@@ -1,4 +1,5 @@
-//! Query parameters of API v1.0. Unknown and repeated parameters are rejected.
+//! Query parameters of API v1.0. Unknown parameters are rejected, and repeated ones that do not take
+//! several values.
 
 use std::{fmt::Display, str::FromStr};
 
@@ -13,6 +14,12 @@ pub(crate) const MAX_PAGE_ITEMS: usize = 100;
 
 /// Maximum number of words in one search. In some scripts every character is a word.
 pub(crate) const MAX_SEARCH_WORDS: usize = 40;
+
+/// How much of a text a message repeats.
+const MAX_SHOWN_CHARS: usize = 40;
+
+/// Maximum number of values of one parameter.
+const MAX_LIST_VALUES: usize = 100;
 
 /// The unchecked query of a request. [`Parameters::only`] checks it, after the checks that take
 /// precedence.
@@ -30,6 +37,15 @@ impl FromRequestParts<App> for Parameters {
 impl Parameters {
     /// Rejects unknown and repeated parameters.
     pub(crate) fn only(self, known: &'static [&'static str]) -> Result<CheckedParameters, Problem> {
+        self.only_with_lists(known, &[])
+    }
+
+    /// Rejects unknown parameters, and repeated ones other than `lists`.
+    pub(crate) fn only_with_lists(
+        self,
+        known: &'static [&'static str],
+        lists: &[&str],
+    ) -> Result<CheckedParameters, Problem> {
         let Self(pairs) = self;
         for (index, (name, _)) in pairs.iter().enumerate() {
             if !known.contains(&&**name) {
@@ -38,10 +54,11 @@ impl Parameters {
                     None if known.is_empty() => "This call takes no query parameters.".to_owned(),
                     None => format!("Supported parameters: {}.", known.join(", ")),
                 };
-                let name: String = name.chars().take(40).collect();
+                let name = shown(name);
                 return Err(bad_request(format!("Unknown query parameter `{name}`. {remedy}")));
             }
-            if pairs[..index].iter().any(|(other, _)| other == name) {
+            let may_repeat = lists.contains(&&**name);
+            if !may_repeat && pairs[..index].iter().any(|(other, _)| other == name) {
                 let detail =
                     format!("The query parameter `{name}` is repeated. Send it only once.");
                 return Err(bad_request(detail));
@@ -51,7 +68,7 @@ impl Parameters {
     }
 }
 
-/// Parameters that the call supports, each at most once.
+/// Parameters that the call supports.
 pub(crate) struct CheckedParameters(Vec<(String, String)>);
 
 impl CheckedParameters {
@@ -67,8 +84,27 @@ impl CheckedParameters {
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<Option<T>, Problem> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        let invalid = || bad_request(format!("The query parameter `{name}` must be {expected}."));
-        parse(text).ok_or_else(invalid).map(Some)
+        parse(text).ok_or_else(|| invalid_value(name, expected, text)).map(Some)
+    }
+
+    /// Parses a parameter with several values: separated by commas, repeated, or both.
+    pub(crate) fn parse_list<T>(
+        &self,
+        name: &str,
+        expected: impl Display,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<Vec<T>, Problem> {
+        let mut found = Vec::new();
+        let values = self.0.iter().filter(|(key, _)| key == name);
+        for text in values.flat_map(|(_, value)| value.split(',')).map(str::trim) {
+            found.push(parse(text).ok_or_else(|| invalid_value(name, &expected, text))?);
+            if found.len() > MAX_LIST_VALUES {
+                return Err(bad_request(format!(
+                    "The query parameter `{name}` must have at most {MAX_LIST_VALUES} values."
+                )));
+            }
+        }
+        Ok(found)
     }
 
     /// The page size.
@@ -91,6 +127,16 @@ impl CheckedParameters {
 /// Parses a number that consists only of digits.
 pub(crate) fn parse_digits<T: FromStr>(text: &str) -> Option<T> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+fn invalid_value(name: &str, expected: impl Display, value: &str) -> Problem {
+    let value = shown(value);
+    bad_request(format!("The query parameter `{name}` must be {expected}, not `{value}`."))
+}
+
+/// The beginning of a text that a message repeats.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().take(MAX_SHOWN_CHARS).collect()
 }
 
 pub(crate) fn bad_request(detail: impl Into<String>) -> Problem {

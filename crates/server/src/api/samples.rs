@@ -1,6 +1,7 @@
-//! Checks the media samples to which a document refers.
+//! The media samples to which a document refers: their URLs and handles, and whether they fit.
 
 use galley_domain::{
+    document::Json,
     id::AccountId,
     template::sample::{self, SampleReference},
     violation::{MAX_LISTED, Rule, Violation},
@@ -9,6 +10,41 @@ use galley_store::UNUSED_MEDIA_DAYS;
 
 use super::{media_url, problem::Problem};
 use crate::app::App;
+
+/// The member of a header's example that contains handles.
+const HANDLES: &str = "header_handle";
+
+/// Replaces the URLs under which Galley serves samples with their handles.
+pub(crate) fn replace_urls(app: &App, value: &mut Json<'_>) {
+    match value {
+        Json::Array(items) => {
+            for item in items {
+                replace_urls(app, item);
+            }
+        }
+        Json::Object(members) => {
+            for member in members {
+                match &mut member.value {
+                    Json::Array(handles) if member.key == HANDLES => {
+                        for handle in handles {
+                            replace_url(app, handle);
+                        }
+                    }
+                    handle @ Json::String(_) if member.key == HANDLES => replace_url(app, handle),
+                    other => replace_urls(app, other),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn replace_url(app: &App, value: &mut Json<'_>) {
+    let name = value.as_str().and_then(|url| media_url::sample_name(app, url));
+    if let Some(handle) = name.map(sample::handle) {
+        *value = Json::String(handle.into());
+    }
+}
 
 /// The violations of a document's media samples, checking at most as many as a response lists.
 /// Handles that Galley did not issue are accepted unchecked, because Galley cannot resolve them.
@@ -20,7 +56,7 @@ pub(crate) async fn violations(
     let mut found = Vec::new();
     for mention in mentions.iter().take(MAX_LISTED) {
         let SampleReference { pointer, handle, format } = mention;
-        let name = sample::name(handle).or_else(|| media_url::sample_name(app, handle));
+        let name = sample::name(handle);
         if name.is_none() && !sample::is_galley_handle(handle) {
             continue;
         }

@@ -40,8 +40,8 @@ fn write_template(out: &mut String, stored: &StoredTemplate) {
     if let Some(category) = stored.previous_category {
         object.unescaped("previous_category", category.as_str());
     }
-    object.display("created_at", stored.created_at);
-    object.display("updated_at", stored.updated_at);
+    object.timestamp("created_at", stored.created_at);
+    object.timestamp("updated_at", stored.updated_at);
     let content = template.content();
     out.push(',');
     out.push_str(content.strip_prefix('{').unwrap_or(content));
@@ -56,10 +56,10 @@ fn write_version(out: &mut String, version: &Version) {
     if let Some(category) = version.previous_category {
         object.unescaped("previous_category", category.as_str());
     }
-    object.display("created_at", version.created_at);
+    object.timestamp("created_at", version.created_at);
     object.display("created_by", version.created_by);
     if let Some(decision) = &version.decision {
-        object.display("decided_at", decision.at);
+        object.timestamp("decided_at", decision.at);
         object.display("decided_by", decision.by);
         if let Some(reason) = &decision.reason {
             object.string("reason", reason);

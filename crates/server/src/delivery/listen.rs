@@ -43,7 +43,7 @@ pub struct WebhookReceiver {
     pub secret: Option<Secret>,
     /// The token that a verification request must contain.
     pub verify_token: Option<String>,
-    /// The status with which the receiver responds to every delivery.
+    /// The status with which the receiver responds to a verified delivery; to any other, 401.
     pub response_status: StatusCode,
     /// Determines the age of a delivery.
     pub clock: Arc<dyn Clock>,
@@ -148,6 +148,8 @@ impl WebhookReceiver {
             body,
         };
         match self.deliveries.send(received).await {
+            // The sender repeats what was refused, so nothing is lost that a corrected secret accepts.
+            Ok(()) if signature != SignatureCheck::Verified => StatusCode::UNAUTHORIZED,
             Ok(()) => self.response_status,
             Err(_) => StatusCode::SERVICE_UNAVAILABLE,
         }

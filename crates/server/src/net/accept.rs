@@ -8,7 +8,11 @@ use axum::{
     http::{HeaderValue, header},
     response::Response,
 };
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{
+    body::{Body as _, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
 use hyper_util::rt::TokioIo;
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -22,7 +26,11 @@ use super::{
     lingering_close::{TrackedBody, discard_request_body},
     tracked_io::TrackedIo,
 };
-use crate::{Galley, limits::Limits};
+use crate::{Galley, app::App, limits::Limits};
+
+/// A refused body up to this size usually arrives with its header, so that the connection can be
+/// used again. After a larger one, or one of unknown size, the connection closes.
+const MAX_DRAINED_BODY_BYTES: u64 = 8 * 1_024;
 
 /// Maximum size of a request header. It bounds the memory that an unauthenticated client can use.
 const MAX_HEADER_BYTES: usize = 96 * 1_024;
@@ -106,12 +114,17 @@ async fn serve_listener(
             next = next => next,
             () = &mut ending => break,
         };
-        let Ok((stream, connection)) = accepted else {
-            // Most likely the process is out of file descriptors: close an idle connection.
-            tracing::warn!("a connection could not be accepted");
-            connections.evict_longest_idle();
-            tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
-            continue;
+        let (stream, connection) = match accepted {
+            Ok(accepted) => accepted,
+            // The client left before its connection was accepted.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+            Err(error) => {
+                // Most likely the process is out of file descriptors: close an idle connection.
+                tracing::warn!(%error, "cannot accept a connection; raise the limit of open files");
+                connections.evict_longest_idle();
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
+                continue;
+            }
         };
         tokio::spawn(handle_connection(galley.clone(), stream, connection));
     }
@@ -126,7 +139,7 @@ async fn serve_listener(
 /// rest is read and discarded, unless the server is shutting down.
 async fn handle_connection(galley: Galley, stream: TcpStream, connection: OpenConnection) {
     let app = galley.app().clone();
-    app.metrics().connections.inc();
+    let _counted = CountedConnection::new(&app);
     let _ = stream.set_nodelay(true);
     let mut stream = TokioIo::new(stream);
     let activity = &connection.activity;
@@ -138,14 +151,32 @@ async fn handle_connection(galley: Galley, stream: TcpStream, connection: OpenCo
             // The response was sent: the connection can be evicted like an idle one.
             activity.enter(Phase::Idle);
             activity.set_writing(false);
-            tokio::select! {
-                () = discard => {}
-                () = poll_until_closed(activity, app.limits()) => {}
+            let closed = tokio::select! {
+                () = discard => None,
+                request = poll_until_closed(activity, app.limits()) => Some(request),
+            };
+            if closed == Some(CloseRequest::Evict) {
+                app.metrics().record_closed_connection(CloseReason::Evicted.as_str());
             }
         }
         None => {}
     }
-    app.metrics().connections.dec();
+}
+
+/// An open connection in the metrics. Dropping it counts the connection out, even after a panic.
+struct CountedConnection<'a>(&'a App);
+
+impl<'a> CountedConnection<'a> {
+    fn new(app: &'a App) -> Self {
+        app.metrics().connections.inc();
+        Self(app)
+    }
+}
+
+impl Drop for CountedConnection<'_> {
+    fn drop(&mut self) {
+        self.0.metrics().connections.dec();
+    }
 }
 
 /// Processes a request, or refuses it if its end is ambiguous.
@@ -160,9 +191,13 @@ async fn respond(
         activity.set_unread_body(true);
         return galley.refuse(&request, error.detail());
     }
+    let length = request.body().size_hint().exact();
     let mut response = galley.handle(request).await;
-    if activity.framing_error(number).is_some() {
-        // The body arrived after its header and is ambiguous. What follows it is not read.
+    let is_left_unread =
+        activity.has_unread_body() && length.is_none_or(|length| length > MAX_DRAINED_BODY_BYTES);
+    if is_left_unread || activity.framing_error(number).is_some() {
+        // hyper closes the connection instead of reading the rest of a body that no handler wants.
+        // Or the body arrived after its header and is ambiguous, and what follows it is not read.
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(header::CONNECTION, close);
     }
@@ -170,12 +205,12 @@ async fn respond(
 }
 
 /// Counts how long a connection has been idle, until it is asked to close.
-async fn poll_until_closed(activity: &ConnectionActivity, limits: &Limits) {
+async fn poll_until_closed(activity: &ConnectionActivity, limits: &Limits) -> CloseRequest {
     let mut close = pin!(activity.close_requested());
     let mut poll = tokio::time::interval(poll_interval(limits));
     loop {
         tokio::select! {
-            _ = &mut close => return,
+            request = &mut close => return request,
             _ = poll.tick() => { activity.poll_deadlines(limits); }
         }
     }

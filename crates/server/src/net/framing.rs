@@ -77,10 +77,10 @@ enum Expected {
     #[default]
     RequestLine,
     HeaderField,
-    /// So many bytes of a body with `Content-Length`.
+    /// The remaining bytes of a body with `Content-Length`.
     Content(u64),
     ChunkSize,
-    /// So many bytes of a chunk.
+    /// The remaining bytes of a chunk.
     ChunkData(u64),
     /// The empty line after the bytes of a chunk.
     ChunkEnd,

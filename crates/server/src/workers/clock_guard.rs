@@ -28,7 +28,7 @@ pub async fn observe_clock(app: &App) -> Option<Timestamp> {
     match app.store().observe_clock(now).await {
         Ok(ClockStatus::Trusted) => {
             if app.conditions().clear(CONDITION) {
-                tracing::info!("the clock is trusted again at {now:.0}: retention continues");
+                tracing::info!("the clock is trusted again at {now:.3}: retention continues");
             }
             Some(now)
         }
@@ -48,7 +48,7 @@ pub async fn observe_clock(app: &App) -> Option<Timestamp> {
 
 fn report_jump(app: &App, trusted_at: Timestamp, now: Timestamp) {
     let detail = format!(
-        "The clock shows {now:.0}, more than an hour after the last trusted time {trusted_at:.0}. \
+        "The clock shows {now:.3}, more than an hour after the last trusted time {trusted_at:.3}. \
          Events, media samples and idempotency records are not deleted until the new time has \
          lasted for a day. If it is right, confirm it with `galley doctor --accept-clock`; \
          otherwise correct the clock."

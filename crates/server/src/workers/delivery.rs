@@ -15,6 +15,7 @@ use galley_domain::{
 };
 use galley_store::{
     Attempt, DeliveryLease, DueDelivery, RecordAttemptOutcome, StoreError, StoredSecret, Webhook,
+    origin,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -75,7 +76,8 @@ pub(super) async fn attempt_delivery(
         Ok(request) => request,
         Err(error) => {
             // The endpoint did not cause this, so it does not count as an attempt.
-            tracing::error!(webhook = %due.webhook.id, %error, "an event cannot be signed");
+            let Webhook { account, id: webhook, .. } = &due.webhook;
+            tracing::error!(%account, %webhook, %error, "an event cannot be signed");
             app.metrics().record_delivery_attempt(
                 DeliveryStepOutcome::SigningFailed.as_str(),
                 Duration::ZERO,
@@ -89,20 +91,18 @@ pub(super) async fn attempt_delivery(
     }
     let response = app.webhooks().client.post(request).await;
     let at = app.clock().now();
-    let (outcome, response_status, failure) = match response {
+    let (outcome, response_status, failure) = match &response {
         PostOutcome::Responded { status, retry_after } => (
-            DeliveryOutcome::from_status(status, retry_after.map(|it| retry_delay(it, at))),
-            Some(status),
+            DeliveryOutcome::from_status(*status, retry_after.map(|it| retry_delay(it, at))),
+            Some(*status),
             None,
         ),
         PostOutcome::Failed(failure) => {
-            if let Some(cause) = failure.hidden_cause {
-                tracing::warn!(webhook = %due.webhook.id, %cause, "an endpoint cannot be used");
-            }
             (DeliveryOutcome::NoResponse, None, Some(failure.to_string()))
         }
     };
     let decision = app.webhooks().schedule.decide(due.attempts + 1, outcome, jitter(app));
+    log_outcome(app, due, &response, decision);
     let attempt = Attempt {
         webhook: due.webhook.id,
         seq: due.event.seq,
@@ -123,8 +123,9 @@ pub(super) async fn attempt_delivery(
             RetryDecision::Failed => DeliveryStepOutcome::GaveUp,
         },
         RecordAttemptOutcome::Disabled(reason) => {
-            let (webhook, because) = (due.webhook.id, reason.as_str());
-            tracing::warn!(%webhook, because, "an endpoint was disabled");
+            let (Webhook { account, id: webhook, .. }, because) = (&due.webhook, reason.as_str());
+            tracing::warn!(%account, %webhook, because, "an endpoint was disabled");
+            app.failure_log().remove(*webhook);
             DeliveryStepOutcome::Disabled(reason)
         }
         RecordAttemptOutcome::LeaseLost => DeliveryStepOutcome::LeaseLost,
@@ -132,6 +133,32 @@ pub(super) async fn attempt_delivery(
     let took = app.clock().monotonic().saturating_sub(started);
     app.metrics().record_delivery_attempt(step.as_str(), took);
     Ok(step)
+}
+
+/// Logs a failed attempt: the first of an outage as a warning, the others for debugging.
+fn log_outcome(app: &App, due: &DueDelivery, response: &PostOutcome, decision: RetryDecision) {
+    let Webhook { account, id: webhook, url, .. } = &due.webhook;
+    let now = app.clock().monotonic();
+    if decision == RetryDecision::Delivered {
+        return app.failure_log().end_outage(*webhook, now);
+    }
+    let (reason, cause) = match response {
+        PostOutcome::Responded { status, .. } => (format!("it responded with {status}"), None),
+        PostOutcome::Failed(failure) => (failure.to_string(), failure.hidden_cause),
+    };
+    // The rest of a URL is often a secret.
+    let (origin, seq) = (origin(url), due.event.seq);
+    if !app.failure_log().is_first(*webhook, now) {
+        tracing::debug!(%account, %webhook, origin, seq, reason, "a delivery failed");
+        return;
+    }
+    if let Some(cause) = cause {
+        tracing::warn!(%account, %webhook, %cause, "an endpoint cannot be used");
+    }
+    tracing::warn!(
+        %account, %webhook, origin, seq, reason,
+        "a delivery failed; further failures of this outage are logged at the level debug"
+    );
 }
 
 /// Records an attempt. Retries while the store is unavailable and the lease is valid: if the

@@ -3,8 +3,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use galley_domain::id::WebhookId;
-use galley_store::{DeliveryLease, DueWebhooks};
+use galley_store::{DeliveryLease, DueWebhook, DueWebhooks};
 use tokio::{
     sync::Semaphore,
     task::{self, JoinError, JoinSet},
@@ -61,17 +60,17 @@ pub async fn run_delivery_scheduler(app: App) {
             tracing::warn!(%error, "due deliveries could not be queried");
             DueWebhooks::default()
         });
-        for webhook in due.now {
-            if scheduler.rate_limiters.get(&webhook).is_some_and(RateLimiter::is_paused) {
+        for endpoint in due.now {
+            if scheduler.rate_limiters.get(&endpoint).is_some_and(RateLimiter::is_paused) {
                 continue;
             }
-            scheduler.active.entry(webhook).or_insert_with(|| {
+            scheduler.active.entry(endpoint).or_insert_with(|| {
                 let limiter = scheduler
                     .rate_limiters
-                    .remove(&webhook)
+                    .remove(&endpoint)
                     .unwrap_or_else(|| RateLimiter::new(per_second));
                 deliveries
-                    .spawn(deliver_to(app.clone(), webhook, limiter, Arc::clone(&permits)))
+                    .spawn(deliver_to(app.clone(), endpoint, limiter, Arc::clone(&permits)))
                     .id()
             });
         }
@@ -102,46 +101,49 @@ pub async fn run_delivery_scheduler(app: App) {
 /// The endpoints that are being delivered to, and the rate limiters of the others.
 #[derive(Default)]
 struct Scheduler {
-    active: HashMap<WebhookId, task::Id>,
-    rate_limiters: HashMap<WebhookId, RateLimiter>,
+    active: HashMap<DueWebhook, task::Id>,
+    rate_limiters: HashMap<DueWebhook, RateLimiter>,
 }
 
 impl Scheduler {
     /// Handles the end of an endpoint's delivery task.
     fn finish_endpoint(
         &mut self,
-        ended: Result<(task::Id, (WebhookId, RateLimiter)), JoinError>,
+        ended: Result<(task::Id, (DueWebhook, RateLimiter)), JoinError>,
         per_second: u32,
         metrics: &Metrics,
     ) {
-        let (webhook, limiter) = match ended {
+        let (endpoint, limiter) = match ended {
             Ok((_, finished)) => finished,
             // The task panicked. Free the endpoint so that a new task can serve it, but not at once:
             // that task may panic as well.
             Err(error) => {
-                tracing::error!(%error, "the delivery task of an endpoint failed");
                 metrics.worker_restarts(DELIVERY_TASK).inc();
                 let mut active = self.active.iter();
-                let Some((webhook, _)) = active.find(|(_, task)| **task == error.id()) else {
+                let endpoint = active.find(|(_, task)| **task == error.id());
+                let Some((DueWebhook { account, id: webhook }, _)) = endpoint else {
+                    tracing::error!(%error, "the delivery task of an endpoint failed");
                     return;
                 };
+                tracing::error!(%account, %webhook, %error, "the delivery task of an endpoint failed");
                 let mut limiter = RateLimiter::new(per_second);
                 limiter.pause(ERROR_PAUSE);
-                (*webhook, limiter)
+                (DueWebhook { account: *account, id: *webhook }, limiter)
             }
         };
-        self.active.remove(&webhook);
-        self.rate_limiters.insert(webhook, limiter);
+        self.active.remove(&endpoint);
+        self.rate_limiters.insert(endpoint, limiter);
     }
 }
 
 /// Delivers to one endpoint as long as it has due events.
 async fn deliver_to(
     app: App,
-    webhook: WebhookId,
+    endpoint: DueWebhook,
     mut limiter: RateLimiter,
     permits: Arc<Semaphore>,
-) -> (WebhookId, RateLimiter) {
+) -> (DueWebhook, RateLimiter) {
+    let DueWebhook { account, id: webhook } = endpoint;
     let mut running = JoinSet::new();
     let mut has_more = true;
     loop {
@@ -166,7 +168,7 @@ async fn deliver_to(
                     has_more = false;
                 }
                 Err(error) => {
-                    tracing::warn!(%webhook, %error, "a delivery could not be leased");
+                    tracing::warn!(%account, %webhook, %error, "a delivery could not be leased");
                     limiter.pause(ERROR_PAUSE);
                 }
             }
@@ -185,15 +187,15 @@ async fn deliver_to(
             // The next event of the same template may be due now.
             Some(Ok(Ok(_))) => has_more = true,
             Some(Ok(Err(error))) => {
-                tracing::warn!(%webhook, %error, "a delivery attempt could not be recorded");
+                tracing::warn!(%account, %webhook, %error, "a delivery attempt could not be recorded");
                 limiter.pause(ERROR_PAUSE);
             }
             // The event is leased again when the lease of this attempt ends.
             Some(Err(error)) => {
-                tracing::error!(%webhook, %error, "a delivery attempt panicked");
+                tracing::error!(%account, %webhook, %error, "a delivery attempt panicked");
                 app.metrics().worker_restarts(DELIVERY_TASK).inc();
             }
-            None => return (webhook, limiter),
+            None => return (endpoint, limiter),
         }
     }
 }
@@ -238,13 +240,16 @@ impl RateLimiter {
 
 #[cfg(test)]
 mod tests {
+    use galley_domain::id::{AccountId, WebhookId};
+
     use super::*;
     use crate::observability::log_writer::LostLines;
 
     #[tokio::test]
     async fn an_endpoint_whose_task_panics_is_freed_paused_and_counted() {
-        let webhook = WebhookId::new(7).unwrap();
-        let mut deliveries = JoinSet::<(WebhookId, RateLimiter)>::new();
+        let (account, id) = (AccountId::new(1).unwrap(), WebhookId::new(7).unwrap());
+        let webhook = DueWebhook { account, id };
+        let mut deliveries = JoinSet::<(DueWebhook, RateLimiter)>::new();
         let task = deliveries.spawn(async { panic!("a bug in the delivery task") });
         let mut scheduler = Scheduler::default();
         scheduler.active.insert(webhook, task.id());

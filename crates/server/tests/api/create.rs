@@ -124,7 +124,7 @@ async fn a_rejection_lists_every_violation_with_its_pointer_and_hint() {
     document["components"][0]["text"] = json!("Hi {{name}}");
     let problem = app.create(&document).await.problem(422, "invalid-template");
     let expected = json!({
-      "detail": "3 rules are broken",
+      "detail": "4 rules are broken",
       "request_id": problem["request_id"],
       "status": 422,
       "title": "The template is invalid",
@@ -147,6 +147,12 @@ async fn a_rejection_lists_every_violation_with_its_pointer_and_hint() {
           }
         },
         {
+          "hint": "Sample values for the placeholders.",
+          "message": "is required",
+          "pointer": "/components/0/example",
+          "rule": "required"
+        },
+        {
           "hint": "write one of QUICK_REPLY, URL, PHONE_NUMBER, COPY_CODE",
           "message": "`CALL` is not one of QUICK_REPLY, URL, PHONE_NUMBER, COPY_CODE",
           "pointer": "/components/1/buttons/0/type",
@@ -166,7 +172,8 @@ async fn many_violations_do_not_make_a_large_response() {
     let problem = problem.problem(422, "invalid-template");
     assert_eq!(
         (problem["violations"].as_array().unwrap().len(), &problem["more"]),
-        (100, &json!(700))
+        (100, &json!(701)),
+        "800 placeholders, and the missing samples"
     );
 }
 

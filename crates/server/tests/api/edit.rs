@@ -42,7 +42,7 @@ async fn an_invalid_edit_is_rejected_and_changes_nothing() {
         .iter()
         .map(|violation| violation["rule"].as_str().unwrap())
         .collect();
-    assert_eq!(rules, ["not-a-choice", "placeholder-gap", "unchangeable"]);
+    assert_eq!(rules, ["not-a-choice", "placeholder-gap", "required", "unchangeable"]);
     patch(&app, &id, &json!({})).await.problem(422, "invalid-template");
     let text = app.send(request(Method::PATCH, &format!("{}/{id}", path(PHONE, KEY)), TOKEN, "{"));
     text.await.problem(400, "malformed-json");
@@ -172,12 +172,12 @@ async fn versions_are_listed_with_status_time_and_author() {
             "data": [
                 {
                     "version": 2, "status": "APPROVED", "category": "UTILITY",
-                    "previous_category": "MARKETING", "created_at": "2026-09-21T14:14:20Z",
+                    "previous_category": "MARKETING", "created_at": "2026-09-21T14:14:20.000Z",
                     "created_by": token,
                 },
                 {
                     "version": 1, "status": "APPROVED", "category": "MARKETING",
-                    "created_at": "2026-09-21T14:13:20Z", "created_by": token,
+                    "created_at": "2026-09-21T14:13:20.000Z", "created_by": token,
                 },
             ],
             "paging": {"cursors": {"after": "1"}},

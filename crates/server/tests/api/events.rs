@@ -68,7 +68,7 @@ async fn every_change_is_one_event_with_the_state_at_that_time() {
         rejected,
         json!({
             "seq": 2, "type": "template.rejected", "template_id": id, "version": 1, "actor": null,
-            "at": app.clock.now().to_string(),
+            "at": format!("{:.3}", app.clock.now()),
             "data": {"name": "welcome", "language": "en_US", "category": "MARKETING",
                 "status": "REJECTED", "reason": "Too \"loud\""},
         })

@@ -1,9 +1,17 @@
 //! `GET {base}/message_templates`.
 
-use axum::http::Method;
-use serde_json::{Value, json};
+use std::time::Duration;
 
-use super::app::{TestApp, hello, path, request};
+use axum::http::Method;
+use galley_server::Limits;
+use galley_store::{StoreError, testing::Fault};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{
+    app::{KEY, TOKEN, TestApp, hello, path, request},
+    failures,
+};
 use crate::harness::TestResponse;
 
 async fn list(app: &TestApp, query: &str) -> TestResponse {
@@ -99,14 +107,114 @@ async fn a_search_finds_indexed_words_by_prefix() {
     let mut german = hello("bestellung");
     german["components"][0]["text"] = json!("Grüße, {{1}}: Ihre ORDER ist da");
     app.create(&german).await;
-    while app.store.update_search_index().await.unwrap().has_more {}
     assert_eq!(names(&list(&app, "?q=ord").await), ["bestellung", "order_shipped"]);
     assert_eq!(names(&list(&app, "?q=GR%C3%9C").await), ["bestellung"]);
+    assert_eq!(names(&list(&app, "?q=grusse").await), ["bestellung"]);
     assert_eq!(names(&list(&app, "?q=ship+hel").await), ["order_shipped"]);
     assert_eq!(names(&list(&app, "?q=ord&name=bestellung").await), ["bestellung"]);
     assert_eq!(names(&list(&app, "?q=ord&limit=1").await), ["bestellung"]);
     app.call(Method::DELETE, &format!("/{id}"), &Value::Null).await;
     assert_eq!(names(&list(&app, "?q=ship").await), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_search_finds_what_was_acknowledged_before_it() {
+    let app = TestApp::start().await;
+    let id = app.create_named("order_shipped").await;
+    let response = list(&app, "?q=ship").await;
+    assert_eq!(
+        (names(&response), response.header("galley-search-lag")),
+        (vec!["order_shipped".to_owned()], None)
+    );
+    let components = json!([{"type": "BODY", "text": "It has arrived"}]);
+    app.call(Method::PATCH, &format!("/{id}"), &json!({"components": components})).await;
+    assert_eq!(names(&list(&app, "?q=arrived").await), ["order_shipped"]);
+    assert_eq!(names(&list(&app, "?q=hello").await), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_search_reports_its_lag_if_the_index_does_not_catch_up() {
+    let (app, faults) = failures::start(Limits::default()).await;
+    app.create_named("order_shipped").await;
+    for (fault, lag) in [
+        (Fault::Hangs, "1234"),
+        (Fault::Fails(|| StoreError::Busy), "2468"),
+        (Fault::Panics, "3702"),
+    ] {
+        faults.set("index_account", fault);
+        app.clock.advance(Duration::from_millis(1_234));
+        // Only the search waits from here on, at most 250 ms.
+        tokio::time::pause();
+        let started = Instant::now();
+        let response = list(&app, "?q=ship").await;
+        assert!(started.elapsed() <= Duration::from_millis(251), "{:?}", started.elapsed());
+        tokio::time::resume();
+        assert_eq!((response.status.as_u16(), names(&response)), (200, Vec::new()));
+        assert_eq!(response.header("galley-search-lag"), Some(lag));
+        // Neither a list nor a search for a name uses the index.
+        for query in ["", "?q=ship&name=order_shipped"] {
+            let response = list(&app, query).await;
+            assert_eq!((names(&response).len(), response.header("galley-search-lag")), (1, None));
+        }
+    }
+    faults.clear();
+    let response = list(&app, "?q=ship").await;
+    assert_eq!((names(&response).len(), response.header("galley-search-lag")), (1, None));
+}
+
+#[tokio::test]
+async fn a_filter_takes_several_values() {
+    let app = TestApp::start_reviewed().await;
+    for (name, category) in [("one", "MARKETING"), ("two", "UTILITY"), ("three", "AUTHENTICATION")]
+    {
+        let mut document = hello(name);
+        document["category"] = json!(category);
+        document["language"] = json!(if name == "one" { "en_US" } else { "pt_BR" });
+        let id = app.create(&document).await.json()["id"].as_str().unwrap().to_owned();
+        if name == "two" {
+            let approve = json!({"decision": "approve"});
+            app.call(Method::POST, &format!("/{id}/review"), &approve).await;
+        }
+    }
+    for (query, expected) in [
+        ("?status=APPROVED,PENDING", &["three", "two", "one"][..]),
+        ("?status=APPROVED&status=rejected", &["two"]),
+        ("?category=UTILITY,%20marketing", &["two", "one"]),
+        ("?category=UTILITY&category=MARKETING,AUTHENTICATION", &["three", "two", "one"]),
+        ("?language=pt_BR,de_DE&status=PENDING", &["three"]),
+        ("?q=h&category=UTILITY,MARKETING", &["two", "one"]),
+    ] {
+        assert_eq!(names(&list(&app, query).await), expected, "{query}");
+    }
+    let mut query = "?category=UTILITY&category=MARKETING&limit=1".to_owned();
+    let first = list(&app, &query).await;
+    assert_eq!(names(&first), ["two"]);
+    query = first.json()["paging"]["next"].as_str().unwrap().to_owned();
+    assert!(query.starts_with("?category=UTILITY&category=MARKETING&limit=1&after="), "{query}");
+    assert_eq!(names(&list(&app, &query).await), ["one"]);
+}
+
+#[tokio::test]
+async fn a_list_is_filtered_by_last_change_and_phone_number() {
+    let app = TestApp::start().await;
+    let other = path("15552223333", KEY);
+    app.create_named("one").await;
+    app.clock.advance(Duration::from_mins(1));
+    app.send(request(Method::POST, &other, TOKEN, hello("two").to_string())).await;
+    for (query, expected) in [
+        // 14:13:20 and 14:14:20. The start is included, the end is not.
+        ("?updated_after=2026-09-21T14:13:20Z", &["two", "one"][..]),
+        ("?updated_after=2026-09-21T14:13:20.001Z", &["two"]),
+        ("?updated_after=2026-09-21T16:14:20%2B02:00", &["two"]),
+        ("?updated_before=2026-09-21T14:14:20Z", &["one"]),
+        ("?updated_after=2026-09-21T14:13:20Z&updated_before=2026-09-21T14:13:20Z", &[]),
+        ("?phone_number_id=15550001111", &["one"]),
+        ("?phone_number_id=15552223333", &["two"]),
+        ("?phone_number_id=15550001111,15552223333", &["two", "one"]),
+        ("?q=h&phone_number_id=15552223333&updated_after=2026-01-01T00:00:00Z", &["two"]),
+    ] {
+        assert_eq!(names(&list(&app, query).await), expected, "{query}");
+    }
 }
 
 #[tokio::test]
@@ -120,7 +228,18 @@ async fn an_invalid_parameter_is_400_with_the_accepted_values() {
         ("?after=x", "cursor"),
         ("?after=0", "cursor"),
         ("?status=LIVE", "PENDING, APPROVED"),
+        ("?status=LIVE", "not `LIVE`"),
+        ("?status=PENDING,LIVE", "not `LIVE`"),
+        ("?status=PENDING,", "not ``"),
         ("?category=news", "MARKETING"),
+        ("?category=UTILITY&category=news", "not `news`"),
+        ("?updated_after=yesterday", "not `yesterday`"),
+        ("?updated_before=2026-11-15", "a timestamp such as"),
+        ("?updated_before=2026-11-15T09:30:00+01:00", "%2B"),
+        ("?updated_after=2026-11-15T09:30:00Z&updated_after=2026-11-15T09:30:00Z", "only once"),
+        ("?phone_number_id=15559999999", "phone numbers of this account, not `15559999999`"),
+        ("?phone_number_id=", "not ``"),
+        (&*format!("?language={}", "x,".repeat(100)), "at most 100 values"),
         ("?staus=PENDING", "Did you mean `status`?"),
         ("?colour=red", "Supported parameters: name, status"),
         ("?limit=1&limit=2", "only once"),

@@ -5,6 +5,7 @@ use galley_server::workers::{Worker, run_supervised};
 use serde_json::Value;
 
 use super::app::{TestApp, hello, post, request};
+use crate::harness::TestResponse;
 use crate::harness::description::{V1, operations};
 
 #[tokio::test]
@@ -64,6 +65,83 @@ async fn the_type_of_a_problem_leads_to_its_page() {
     }
 }
 
+/// A GET request that accepts this type.
+async fn get_as(app: &TestApp, path: &str, accept: &str) -> TestResponse {
+    let mut request = request(Method::GET, path, "", "");
+    request.headers_mut().insert("accept", accept.parse().unwrap());
+    app.send(request).await
+}
+
+#[tokio::test]
+async fn the_root_says_what_runs_here_as_a_page_or_as_json() {
+    let app = TestApp::start().await;
+    let page = get_as(&app, "/", "text/html,*/*").await;
+    assert_eq!(page.status.as_u16(), 200);
+    assert!(page.header("content-type").unwrap().starts_with("text/html"), "{page:?}");
+    assert!(page.header("content-security-policy").unwrap().starts_with("default-src 'none'"));
+    assert_eq!(page.header("vary"), Some("accept"));
+    let document = get_as(&app, "/", "application/json").await;
+    assert_eq!(document.header("content-type"), Some("application/json"));
+    let document = document.json();
+    assert_eq!(
+        (&document["service"], &document["version"]),
+        (&Value::from("galley"), &Value::from(env!("CARGO_PKG_VERSION")))
+    );
+    let links = document["links"].as_object().unwrap();
+    for name in ["docs", "openapi", "problems", "healthz"] {
+        assert!(links.contains_key(name), "{name}");
+    }
+    for link in links.values().map(|it| it.as_str().unwrap()) {
+        assert_eq!(app.send(request(Method::GET, link, "", "")).await.status, 200, "{link}");
+        assert!(page.text().contains(&format!("href=\"{link}\"")), "{link}");
+    }
+}
+
+#[tokio::test]
+async fn the_index_of_problems_lists_every_problem_and_its_page() {
+    let app = TestApp::start().await;
+    let (page, list) = (
+        get_as(&app, "/problems", "*/*").await,
+        get_as(&app, "/problems", "application/json").await,
+    );
+    let list = list.json();
+    let problems = list["data"].as_array().unwrap();
+    assert!(problems.len() > 40, "{} problems", problems.len());
+    for problem in problems {
+        let path = problem["type"].as_str().unwrap();
+        assert!(page.text().contains(&format!("href=\"{path}\"")), "{path}");
+        assert_eq!(&get_as(&app, path, "application/json").await.json(), problem);
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_path_or_method_is_told_what_is_wrong() {
+    let app = TestApp::start().await;
+    for (method, path, status, expected) in [
+        (Method::GET, "/nothing", 404, "`/` lists what this service offers"),
+        (Method::POST, "/message_templates", 404, "The path lacks its beginning"),
+        (
+            Method::POST,
+            "/api/v2/1555/key/message_templates",
+            404,
+            "begin the path with `/api/v1.0/`",
+        ),
+        (Method::GET, "/api/v1.0/1555/key/message_template", 404, "called `message_templates`"),
+        (Method::GET, "/api/v1.0/key/message_templates", 404, "both come before the collection"),
+        (Method::GET, "/api/v1.0/15 55/key/message_templates", 404, "The phone number id"),
+        (Method::GET, "/shop/key/message_templates", 404, "The path lacks its beginning"),
+        (Method::PUT, "/shop/key/message_templates", 404, "The path lacks its beginning"),
+        (Method::PUT, "/api/v1.0/1555/key/message_templates/7", 405, "PATCH edits it"),
+        (Method::POST, "/healthz", 405, "Allow header"),
+    ] {
+        let path = path.replace(' ', "%20");
+        let slug = if status == 404 { "not-found" } else { "method-not-allowed" };
+        let response = app.send(request(method, &path, "", "")).await.problem(status, slug);
+        let detail = response["detail"].as_str().unwrap();
+        assert!(detail.contains(expected), "{path}: {detail}");
+    }
+}
+
 #[tokio::test]
 async fn a_valid_request_id_of_the_client_is_used() {
     let app = TestApp::start().await;
@@ -109,6 +187,9 @@ async fn the_api_reference_is_served_from_the_binary() {
     for (path, kind) in [
         ("/docs", "text/html"),
         ("/docs/", "text/html"),
+        ("/docs/index.html", "text/html"),
+        ("/docs/docs.css", "text/css"),
+        ("/docs/docs.js", "text/javascript"),
         ("/docs/swagger-ui.css", "text/css"),
         ("/docs/swagger-ui-bundle.js", "text/javascript"),
     ] {
@@ -131,7 +212,7 @@ async fn every_page_has_a_content_security_policy() {
     let slugs = &V1["components"]["parameters"]["Slug"]["schema"]["enum"];
     let slugs: Vec<&str> =
         slugs.as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
-    let files = ["index.html", "oauth2-redirect.html", "swagger-ui.css", "swagger-initializer.js"];
+    let files = ["index.html", "docs.css", "docs.js", "swagger-ui.css", "swagger-ui-bundle.js"];
     let mut pages = 0;
     for operation in operations(&V1) {
         let path = operation.pattern;
@@ -156,7 +237,7 @@ async fn every_page_has_a_content_security_policy() {
             assert_eq!(page.header("x-content-type-options"), Some("nosniff"), "{path}");
             assert_eq!(page.header("referrer-policy"), Some("no-referrer"), "{path}");
             let inline = page.text().contains("<script>") || page.text().contains("<style");
-            assert!(!is_html || !inline || path.ends_with("oauth2-redirect.html"), "{path}");
+            assert!(!is_html || !inline, "{path}");
         }
     }
     assert!(pages > 40, "{pages} pages");

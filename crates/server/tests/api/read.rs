@@ -17,7 +17,7 @@ async fn a_created_template_is_read_back_completely() {
             "id": created["id"], "name": "welcome", "language": "en_US", "category": "MARKETING",
             "allow_category_change": false, "status": "APPROVED", "phone_number_id": PHONE,
             "version": 1, "live_version": 1,
-            "created_at": "2026-09-21T14:13:20Z", "updated_at": "2026-09-21T14:13:20Z",
+            "created_at": "2026-09-21T14:13:20.000Z", "updated_at": "2026-09-21T14:13:20.000Z",
             "components": [{"type": "BODY", "text": "Hello {{1}}", "example": {"body_text": [["Ada"]]}}],
         })
     );

@@ -125,3 +125,59 @@ async fn malformed_json_is_400_in_validation() {
     let response = app.call(Method::POST, "/validate", &json!([])).await.json();
     assert_eq!(response["violations"][0]["rule"], "wrong-type");
 }
+
+/// A template that WhatsApp can have.
+fn plain() -> Value {
+    json!({
+        "name": "plain", "language": "en_US", "category": "UTILITY", "allow_category_change": true,
+        "components": [{"type": "BODY", "text": "We are open."}],
+    })
+}
+
+/// A template that WhatsApp cannot have by this name and in this language.
+fn spring() -> Value {
+    let mut document = plain();
+    document["name"] = json!("Spring Sale! 2026");
+    document["language"] = json!("de_DE");
+    document
+}
+
+#[tokio::test]
+async fn a_create_and_an_edit_tell_how_many_warnings_a_validation_lists() {
+    let app = TestApp::start().await;
+    let listed = validate(&app, &spring()).await;
+    let rules: Vec<&Value> =
+        listed["warnings"].as_array().unwrap().iter().map(|it| &it["rule"]).collect();
+    assert_eq!(rules, ["whatsapp-name", "whatsapp-language"], "{listed}");
+    let key = "spring";
+    for _ in 0..2 {
+        let created = app.create_with_key(&spring(), key).await;
+        assert_eq!((created.status.as_u16(), created.header("galley-warnings")), (201, Some("2")));
+    }
+    let plain = app.create(&plain()).await;
+    assert_eq!((plain.status.as_u16(), plain.header("galley-warnings")), (201, None));
+    let id = plain.json()["id"].as_str().unwrap().to_owned();
+    let edit = json!({"components": [{"type": "BODY", "text": "Hi", "colour": 1}]});
+    let edited = app.call(Method::PATCH, &format!("/{id}"), &edit).await;
+    assert_eq!((edited.status.as_u16(), edited.header("galley-warnings")), (200, Some("1")));
+    let refused = app.create(&json!({"name": "A b"})).await;
+    assert_eq!((refused.status.as_u16(), refused.header("galley-warnings")), (422, None));
+}
+
+#[tokio::test]
+async fn a_payload_that_whatsapp_cannot_take_is_rendered_with_warnings() {
+    let app = TestApp::start().await;
+    let id = app.create(&spring()).await.json()["id"].as_str().unwrap().to_owned();
+    for _ in 0..2 {
+        let rendered = app.call(Method::POST, &format!("/{id}/render"), &json!({})).await.json();
+        assert_eq!(rendered["payload"]["template"]["name"], "Spring Sale! 2026");
+        let warnings = &rendered["warnings"];
+        assert_eq!(warnings[0]["pointer"], "/name");
+        assert_eq!(warnings[0]["rule"], "whatsapp-name");
+        assert_eq!(warnings[0]["hint"], "for WhatsApp, name it `spring_sale_2026`");
+        assert_eq!(warnings[1]["hint"], "WhatsApp's code is `de`", "{warnings}");
+    }
+    let id = app.create(&plain()).await.json()["id"].as_str().unwrap().to_owned();
+    let rendered = app.call(Method::POST, &format!("/{id}/render"), &json!({})).await.json();
+    assert_eq!(rendered.get("warnings"), None, "{rendered}");
+}

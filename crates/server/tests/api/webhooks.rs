@@ -38,7 +38,7 @@ async fn register_id(app: &TestApp) -> String {
 }
 
 fn later(app: &TestApp, hours: i64) -> String {
-    (app.clock.now() + SignedDuration::from_hours(hours)).to_string()
+    format!("{:.3}", app.clock.now() + SignedDuration::from_hours(hours))
 }
 
 #[tokio::test]
@@ -54,7 +54,7 @@ async fn the_secret_of_an_endpoint_is_shown_only_once() {
     let secret = secret.as_str().unwrap();
     let key = secret.strip_prefix("whsec_").unwrap();
     assert!((32..=88).contains(&key.len()), "{secret}");
-    let now = app.clock.now().to_string();
+    let now = format!("{:.3}", app.clock.now());
     assert_eq!(
         endpoint,
         json!({"id": id, "url": URL, "events": events, "format": "galley", "behind": 0,
@@ -199,7 +199,7 @@ async fn an_edit_changes_only_the_given_fields_of_an_endpoint() {
     let endpoint = change(json!({"events": events})).await;
     assert_eq!((&endpoint["url"], &endpoint["events"]), (&json!(URL), &events));
     assert_eq!(endpoint["created_at"], created_at);
-    assert_eq!(endpoint["updated_at"], app.clock.now().to_string());
+    assert_eq!(endpoint["updated_at"], format!("{:.3}", app.clock.now()));
     let other = "https://hooks.example/v2";
     let endpoint = change(json!({"url": other})).await;
     assert_eq!((&endpoint["url"], &endpoint["events"]), (&json!(other), &events));
@@ -212,7 +212,7 @@ async fn an_endpoint_can_be_disabled_and_enabled_again() {
     let id = register_id(&app).await;
     let item = format!("/{id}");
     let off = call(&app, Method::PATCH, &item, &json!({"disabled": true})).await.json();
-    let since = app.clock.now().to_string();
+    let since = format!("{:.3}", app.clock.now());
     assert_eq!(off["disabled_at"], since);
     assert_eq!(off["disabled_because"], "switched_off");
     app.create_named("while disabled").await;
@@ -312,7 +312,7 @@ async fn after_a_rotation_the_former_secret_is_valid_for_a_day() {
     assert_ne!(second["secret"], first["secret"]);
     let until = later(&app, 24);
     assert_eq!(second["former_secret_until"], until);
-    assert_eq!(second["updated_at"], app.clock.now().to_string());
+    assert_eq!(second["updated_at"], format!("{:.3}", app.clock.now()));
     let shown = get(&app, &item).await.json();
     assert_eq!((&shown["former_secret_until"], shown.get("secret")), (&json!(until), None));
 
@@ -392,14 +392,14 @@ async fn deliveries_show_the_result_of_each_event() {
     let (id, templates) = with_deliveries(&app).await;
     let now = app.clock.now();
     let next = now + SignedDuration::from_secs(5);
-    let now = now.to_string();
+    let now = format!("{now:.3}");
     let delivered = json!({
         "seq": 1, "type": "template.created", "template_id": templates[0], "status": "delivered",
         "attempts": 1, "last_attempt_at": now, "response_status": 204,
     });
     let waiting = json!({
         "seq": 2, "type": "template.created", "template_id": templates[1], "status": "waiting",
-        "attempts": 1, "last_attempt_at": now, "next_attempt_at": next.to_string(),
+        "attempts": 1, "last_attempt_at": now, "next_attempt_at": format!("{next:.3}"),
         "failure": "no \"response\"",
     });
     let failed = json!({

@@ -27,6 +27,58 @@ async fn an_invalid_document_reports_the_first_violation_and_lists_all() {
 }
 
 #[tokio::test]
+async fn refusals_that_meta_was_seen_to_make_have_its_codes() {
+    let service = Service::start().await;
+    let body = json!({"type": "BODY", "text": "Have a look at what is new."});
+    let image = |handle: &str| json!({"type": "HEADER", "format": "IMAGE", "example": {"header_handle": [handle]}});
+    let buttons = |url: &str| json!({"type": "BUTTONS", "buttons": [{"type": "URL", "text": "Go", "url": url}]});
+    let text = |text: &str, samples: &Value| json!({"type": "BODY", "text": text, "example": {"body_text": samples}});
+    let carousel = |card_text: &str| {
+        let components = json!([
+            image("4::aW1h"),
+            text(card_text, &json!([["7"]])),
+            buttons("https://shop.example")
+        ]);
+        let card = json!({"components": components});
+        json!([body, {"type": "CAROUSEL", "cards": [card, card]}])
+    };
+    let two = "Hi {{1}}, your order {{2}} is on its way.";
+    for (name, subcode, refused, accepted) in [
+        (
+            "handle",
+            2_388_273,
+            json!([image("https://cdn.example/a.png"), body]),
+            json!([image("4::aW1h"), body]),
+        ),
+        (
+            "samples",
+            2_388_043,
+            json!([text(two, &json!(["Ada", "7"]))]),
+            json!([text(two, &json!([["Ada", "7"]]))]),
+        ),
+        ("card", 2_388_293, carousel("Only {{1}} today"), carousel("Only {{1}} left today")),
+        (
+            "link",
+            2_388_052,
+            json!([body, buttons("http://localhost:3000/")]),
+            json!([body, buttons("https://shop.example/")]),
+        ),
+        (
+            "lines",
+            2_388_043,
+            json!([text("Hi {{1}} and bye", &json!("first\u{0}second"))]),
+            json!([text("Hi {{1}} and bye", &json!("first\nsecond"))]),
+        ),
+    ] {
+        let mut document = hello(name);
+        document["components"] = refused;
+        service.create(&document).await.expect_error(400, 100, Some(subcode));
+        document["components"] = accepted;
+        service.create(&document).await.expect_success();
+    }
+}
+
+#[tokio::test]
 async fn an_edit_has_the_same_rules_as_a_create() {
     let service = Service::start().await;
     let id = service.create_named("hello", "en_US").await;
@@ -131,4 +183,27 @@ async fn only_versioned_paths_and_supported_methods_exist() {
         service.get(unknown).await.expect_error(400, 100, Some(33));
     }
     assert_eq!(service.get("/v23.0").await.status, 404);
+}
+
+#[tokio::test]
+async fn a_call_that_is_not_offered_says_so_and_what_to_do() {
+    let service = Service::start().await;
+    let account = service.shop;
+    for (method, path, expected) in [
+        (Method::POST, "/v23.0/15550001111/messages".to_owned(), "Galley does not send messages."),
+        (Method::POST, "/15550001111/messages".to_owned(), "Galley does not send messages."),
+        (Method::POST, "/v23.0/15550001111/media".to_owned(), "Upload the sample of a template"),
+        (Method::POST, "/v23.0/15550001111/register".to_owned(), "with Meta or your provider"),
+        (Method::GET, format!("/v23.0/{account}/phone_numbers"), "galley phone add"),
+        (Method::GET, "/v23.0/me".to_owned(), "there is no `me`"),
+        (Method::GET, "/v23.0/debug_token?input_token=x".to_owned(), "galley token list"),
+        (Method::GET, "/v23.0/oauth/access_token".to_owned(), "galley token create"),
+    ] {
+        let response = service.call(method, &path, &Value::Null).await;
+        let error = response.expect_error(400, 100, Some(33));
+        let message = error["error_user_msg"].as_str().unwrap();
+        assert!(message.contains(expected), "{path}: {message}");
+        assert_eq!(error["error_user_title"], "Galley does not offer this call", "{path}");
+        assert_eq!(error["galley_problem"], "not-found", "{path}");
+    }
 }

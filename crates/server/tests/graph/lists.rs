@@ -23,7 +23,6 @@ async fn with_templates() -> Service {
         }
         service.create(&document).await.expect_success();
     }
-    while service.store.update_search_index().await.unwrap().has_more {}
     service
 }
 

@@ -82,6 +82,7 @@ async fn a_sample_is_served_completely_or_in_part() {
     for (tags, status) in [(tag, 200), ("*", 200), ("\"other\"", 412)] {
         let response = read(&service, Method::GET, &name, &[(header::IF_MATCH, tags)]).await;
         assert_eq!(response.status, status, "{tags}");
+        assert_eq!(response.headers[header::ETAG], full.headers[header::ETAG], "{tags}");
     }
 }
 
@@ -238,11 +239,33 @@ async fn a_document_with_sample_urls_can_be_sent_back() {
         let stored = service.store.template(service.shop, id).await.unwrap().unwrap();
         assert!(stored.template.content().contains(&handle), "{}", stored.template.content());
     }
-    // A URL of another service is not replaced.
-    let elsewhere = format!("https://elsewhere.example/media/{name}");
-    let created = service.create(&with_header("third", "IMAGE", &elsewhere)).await.expect_success();
-    let read =
-        service.get(&format!("/v23.0/{}", created["id"].as_str().unwrap())).await.expect_success();
-    assert_eq!(read["components"][0]["example"]["header_handle"], json!([elsewhere]));
+    let dry = format!("/api/v1.0/15550001111/{TOKEN}/message_templates/validate");
+    let third = with_header("third", "IMAGE", &address);
+    let result = service.call(Method::POST, &dry, &third).await.expect_success();
+    assert_eq!(result["valid"], true, "{result}");
     assert_eq!(fetch(&service, &address).await.bytes, PNG);
+}
+
+#[tokio::test]
+async fn the_url_of_another_service_is_not_a_handle_except_in_an_edit() {
+    let service = Service::start().await;
+    let elsewhere = format!("https://elsewhere.example/media/{}", "x".repeat(32));
+    let document = with_header("hello", "IMAGE", &elsewhere);
+    let error = service.create(&document).await.expect_error(400, 100, Some(2_388_273));
+    let violation = &error["galley_violations"][0];
+    assert_eq!(violation["rule"], "handle-form", "{error}");
+    assert_eq!(violation["pointer"], "/components/0/example/header_handle/0", "{error}");
+    let dry = format!("/api/v1.0/15550001111/{TOKEN}/message_templates/validate");
+    let result = service.call(Method::POST, &dry, &document).await.expect_success();
+    assert_eq!(result["violations"][0]["rule"], "handle-form", "{result}");
+
+    // A client may send back what it has read from Meta.
+    let id = service.create_named("hello", "en_US").await;
+    let edit = json!({"components": document["components"]});
+    let result = service.call(Method::POST, &format!("{dry}?template={id}"), &edit).await;
+    assert_eq!(result.expect_success()["valid"], true);
+    let path = format!("/v23.0/{id}");
+    service.call(Method::POST, &path, &edit).await.expect_success();
+    let read = service.get(&path).await.expect_success();
+    assert_eq!(read["components"][0]["example"]["header_handle"], json!([elsewhere]));
 }

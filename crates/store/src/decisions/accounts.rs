@@ -1,5 +1,7 @@
 //! Accounts: whether a new one conflicts with those that exist, and how their rows are decoded.
 
+use std::collections::BTreeSet;
+
 use galley_domain::{id::AccountId, template::Review};
 
 use crate::{
@@ -43,6 +45,11 @@ pub(crate) fn refusal(
     };
     let taken = (0..new.credentials.len()).find(|index| is_taken(*index))?;
     Some(CreateAccountOutcome::SecretTaken(new.credentials[taken].kind))
+}
+
+/// The phone numbers of a new account, each once, in the order in which they are locked.
+pub(crate) fn distinct_phones(new: &NewAccount) -> BTreeSet<&str> {
+    new.phones.iter().map(String::as_str).collect()
 }
 
 /// The outcome once an account that was not refused has its credentials.

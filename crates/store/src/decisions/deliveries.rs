@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use galley_domain::{
-    id::{TemplateId, WebhookId},
+    id::TemplateId,
     template::{Status, lifecycle::EventType},
     webhook::{
         Format,
@@ -15,8 +15,9 @@ use jiff::Timestamp;
 
 use super::endpoint_health::{EndpointHealth, HealthTransition};
 use crate::{
-    Attempt, Delivery, DeliveryLease, DueWebhooks, Event, EventSubject, RecordAttemptOutcome,
-    ReplayOutcome, StoreError, Webhook, encoding::later, stored_row::StoredRow,
+    Attempt, Delivery, DeliveryLease, DueWebhook, DueWebhooks, Event, EventSubject,
+    RecordAttemptOutcome, ReplayOutcome, StoreError, Webhook, encoding::later,
+    stored_row::StoredRow,
 };
 
 /// Maximum number of events that one fan-out reads, for an endpoint that subscribes to few.
@@ -26,11 +27,14 @@ pub(crate) const MAX_FAN_OUT_EVENTS: u32 = 2_048;
 pub(crate) const MAX_FAN_OUT_DELIVERIES: usize = 256;
 
 /// The failure count from which an endpoint is probed, as both databases store it.
-pub(crate) const PROBED_FROM: i32 = DOWN_AFTER_FAILURES.cast_signed();
+pub(crate) const MIN_FAILURES_TO_PROBE: i32 = DOWN_AFTER_FAILURES.cast_signed();
+
+/// Why the delivery of a damaged event failed.
+pub(crate) const DAMAGED_EVENT: &str = "the stored event is damaged";
 
 /// When an endpoint has work.
 pub(crate) struct EndpointWork {
-    pub(crate) id: WebhookId,
+    pub(crate) endpoint: DueWebhook,
     /// Whether events come after its cursor.
     pub(crate) is_behind: bool,
     /// Now, if a due delivery is not leased; if all are, the end of the first lease.
@@ -43,7 +47,10 @@ pub(crate) struct EndpointWork {
 impl EndpointWork {
     pub(crate) fn from_row(row: &impl StoredRow) -> Result<Self, StoreError> {
         Ok(Self {
-            id: row.webhook_id("id")?,
+            endpoint: DueWebhook {
+                account: row.account_id("account_id")?,
+                id: row.webhook_id("id")?,
+            },
             is_behind: row.value("behind")?,
             lease_at: row.optional_timestamp("ripe")?,
             due_at: row.optional_timestamp("later")?,
@@ -59,7 +66,7 @@ impl DueWebhooks {
         let Some(first) = times.into_iter().flatten().min() else { return };
         let first = first.max(work.resting_until.unwrap_or(first));
         if first <= now {
-            self.now.push(work.id);
+            self.now.push(work.endpoint);
         } else {
             self.next_at = Some(self.next_at.map_or(first, |next| next.min(first)));
         }
@@ -69,7 +76,7 @@ impl DueWebhooks {
 /// Why nothing of an endpoint is leased now: it or its account is disabled, it rests, or it is down
 /// and another delivery probes it. Only one delivery probes at a time: further ones would fail in
 /// the same way.
-pub(crate) fn refuse_lease(
+pub(crate) fn lease_refusal(
     webhook: &Webhook,
     is_account_disabled: bool,
     probed_until: Option<Timestamp>,
@@ -86,7 +93,8 @@ pub(crate) fn refuse_lease(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PendingEvent {
     pub(crate) seq: u64,
-    pub(crate) kind: EventType,
+    /// `None` if the stored event is damaged.
+    pub(crate) kind: Option<EventType>,
     /// The template's id; 0 for an event that is not about a template.
     pub(crate) template: u64,
     pub(crate) status: Option<Status>,
@@ -98,8 +106,8 @@ impl PendingEvent {
     pub(crate) fn from_row(row: &impl StoredRow) -> Result<Self, StoreError> {
         Ok(Self {
             seq: row.number("seq")?,
-            kind: row.parsed("type", EventType::parse)?,
-            template: row.number("template_id")?,
+            kind: row.parsed("type", EventType::parse).ok(),
+            template: row.number("template_id").unwrap_or_default(),
             // Empty for an event that is not about a template.
             status: row.status("status").ok(),
             is_blocked: row.value("is_blocked")?,
@@ -142,13 +150,17 @@ impl<'a> FanOut<'a> {
         self.events >= MAX_FAN_OUT_EVENTS || self.deliveries.len() >= MAX_FAN_OUT_DELIVERIES
     }
 
-    /// Adds the next event.
+    /// Adds the next event. A damaged one is queued too: its delivery fails when it is leased, which
+    /// is logged and shown, and does not hold up the later ones.
     pub(crate) fn add(&mut self, event: PendingEvent) {
         self.events += 1;
         self.cursor = event.seq;
-        let types = &self.webhook.events;
-        let is_subscribed = types.is_empty() || types.contains(&event.kind);
-        if !is_subscribed || !self.webhook.format.includes(event.kind, event.status) {
+        let webhook = self.webhook;
+        let is_wanted = |kind| {
+            (webhook.events.is_empty() || webhook.events.contains(&kind))
+                && webhook.format.includes(kind, event.status)
+        };
+        if !event.kind.is_none_or(is_wanted) {
             return;
         }
         let is_due = self.templates.insert(event.template) && !event.is_blocked;
@@ -272,7 +284,7 @@ pub(crate) fn replayed_template(webhook: &Webhook, event: &Event) -> Option<u64>
 }
 
 /// Why an event that is not stored cannot be replayed. `oldest` is the oldest stored event.
-pub(crate) fn refuse_replay(seq: u64, oldest: u64) -> ReplayOutcome {
+pub(crate) fn replay_refusal(seq: u64, oldest: u64) -> ReplayOutcome {
     if (1..oldest).contains(&seq) { ReplayOutcome::Expired(oldest) } else { ReplayOutcome::NoEvent }
 }
 

@@ -78,7 +78,8 @@ pub(crate) struct RemainingQuota {
 }
 
 impl RemainingQuota {
-    /// The quota of an account that has this many templates and created so many in the last hour.
+    /// The quota of an account with `templates` templates, `this_hour` of them created in the last
+    /// hour.
     pub(crate) fn new(limits: AccountLimits, this_hour: i64, templates: i64) -> Self {
         Self {
             this_hour: sql_count(MAX_CREATES_PER_HOUR) - this_hour,
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_at_both_limits_is_told_the_one_that_frees_up_sooner() {
+    fn both_limits_reached_reports_the_one_that_frees_up_sooner() {
         let limits = AccountLimits { templates: 250 };
         assert_eq!(RemainingQuota::new(limits, 100, 250).take(), Some(Limit::CreationsPerHour));
         assert_eq!(RemainingQuota::new(limits, 99, 250).take(), Some(Limit::Templates));
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_monthly_limit_is_told_before_the_daily_one() {
+    fn the_monthly_limit_is_reported_before_the_daily_one() {
         let edits: Vec<i64> = (0..10).map(|index| hours(1_000 - index)).collect();
         assert_eq!(reached_by_edit(&edits, at(1_001)), Some(Limit::EditsPerMonth));
         let (first, month) = (991, 30 * 24);

@@ -15,7 +15,7 @@ use crate::{
 
 /// Why an account with these endpoints may not register another one. Each endpoint comes with
 /// whether it is the account's Graph API subscription.
-pub(crate) fn refuse_registration(
+pub(crate) fn registration_refusal(
     new: &NewWebhook,
     existing: &[(WebhookId, bool)],
 ) -> Option<CreateWebhookOutcome> {
@@ -181,14 +181,14 @@ mod tests {
     #[test]
     fn an_account_has_a_maximum_of_endpoints_and_one_subscription() {
         let some = [(id(1), true), (id(2), false)];
-        assert_eq!(refuse_registration(&new_webhook(false), &some), None);
-        assert_eq!(refuse_registration(&new_webhook(true), &some[1..]), None);
+        assert_eq!(registration_refusal(&new_webhook(false), &some), None);
+        assert_eq!(registration_refusal(&new_webhook(true), &some[1..]), None);
         let subscribed = Some(CreateWebhookOutcome::Subscribed(id(1)));
-        assert_eq!(refuse_registration(&new_webhook(true), &some), subscribed);
+        assert_eq!(registration_refusal(&new_webhook(true), &some), subscribed);
         let full = [(id(1), false); MAX_WEBHOOKS];
         let too_many = Some(CreateWebhookOutcome::TooMany);
-        assert_eq!(refuse_registration(&new_webhook(true), &full), too_many);
-        assert_eq!(refuse_registration(&new_webhook(true), &full[1..]), None);
+        assert_eq!(registration_refusal(&new_webhook(true), &full), too_many);
+        assert_eq!(registration_refusal(&new_webhook(true), &full[1..]), None);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::{
     StoreError,
     decisions::{
         self,
-        accounts::{COLUMNS, ExistingAccounts, created, owned_phone, refusal},
+        accounts::{COLUMNS, ExistingAccounts, created, distinct_phones, owned_phone, refusal},
     },
 };
 
@@ -106,7 +106,7 @@ pub(super) async fn create(
             values,
         )
         .await?;
-    for phone in &new.phones {
+    for phone in distinct_phones(new) {
         insert_phone(transaction, id, phone, new.at).await?;
     }
     let mut added = Vec::with_capacity(new.credentials.len());

@@ -4,10 +4,13 @@ use std::{path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 use tokio_postgres::{
     Config,
-    config::{LoadBalanceHosts, SslMode, TargetSessionAttrs},
+    config::{Host, LoadBalanceHosts, SslMode, TargetSessionAttrs},
 };
 
 use crate::StoreError;
+
+/// The port of an address that names none.
+const DEFAULT_PORT: &str = "5432";
 
 /// Connect timeout for one host.
 const HOST_CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -214,19 +217,58 @@ impl PostgresAddress {
         self.config.clone()
     }
 
-    /// The address for display, without secrets.
+    /// The address for display: user, hosts, ports and database, never the password.
     pub fn shown(&self) -> String {
-        let hosts: Vec<String> = self.config.get_hosts().iter().map(display_host).collect();
-        let name = self.config.get_dbname().or(self.config.get_user()).unwrap_or_default();
-        format!("postgres://{}/{name}", hosts.join(","))
+        let config = &self.config;
+        let user = config.get_user().map(|user| escaped(user) + "@").unwrap_or_default();
+        let name = escaped(config.get_dbname().or(config.get_user()).unwrap_or_default());
+        let ports: Vec<String> = config.get_ports().iter().map(ToString::to_string).collect();
+        if let Some(sockets) = socket_directories(config) {
+            let port =
+                if ports.is_empty() { String::new() } else { format!("&port={}", ports.join(",")) };
+            return format!("postgres://{user}/{name}?host={}{port}", sockets.join(","));
+        }
+        // One port applies to all hosts.
+        let port =
+            |index: usize| ports.get(index).or(ports.first()).map_or(DEFAULT_PORT, String::as_str);
+        let hosts = host_names(config).into_iter().enumerate();
+        let hosts: Vec<String> =
+            hosts.map(|(index, host)| format!("{host}:{}", port(index))).collect();
+        format!("postgres://{user}{}/{name}", hosts.join(","))
     }
 }
 
-fn display_host(host: &tokio_postgres::config::Host) -> String {
+/// Encodes the characters that separate the parts of an address.
+fn escaped(text: &str) -> String {
+    let escape = |it: char| match it {
+        '%' | '/' | ':' | '?' | '@' | '#' | ' ' => format!("%{:02X}", u32::from(it)),
+        it if it.is_control() => " ".to_owned(),
+        it => it.to_string(),
+    };
+    text.chars().map(escape).collect()
+}
+
+/// The directories of the Unix sockets, if the address has any; other hosts keep their names.
+fn socket_directories(config: &Config) -> Option<Vec<String>> {
+    let is_socket = |host: &Host| !matches!(host, Host::Tcp(_));
+    let hosts = config.get_hosts();
+    hosts.iter().any(is_socket).then(|| hosts.iter().map(display_host).collect())
+}
+
+/// The hosts, or their addresses if the address has no names.
+fn host_names(config: &Config) -> Vec<String> {
+    let bracketed = |host: String| if host.contains(':') { format!("[{host}]") } else { host };
+    if config.get_hosts().is_empty() {
+        return config.get_hostaddrs().iter().map(ToString::to_string).map(bracketed).collect();
+    }
+    config.get_hosts().iter().map(display_host).map(bracketed).collect()
+}
+
+fn display_host(host: &Host) -> String {
     match host {
-        tokio_postgres::config::Host::Tcp(name) => name.clone(),
+        Host::Tcp(name) => name.clone(),
         #[cfg(unix)]
-        tokio_postgres::config::Host::Unix(path) => path.display().to_string(),
+        Host::Unix(path) => path.display().to_string(),
     }
 }
 
@@ -285,7 +327,7 @@ mod tests {
             assert!(refusal.contains("%40") && !refusal.contains("hush"), "{text}: {refusal}");
         }
         let address = parse("postgres://u%40a:p%40%3F/,@b:1,c:2/d%40e?password=p%40").unwrap();
-        assert_eq!(address.shown(), "postgres://b,c/d@e");
+        assert_eq!(address.shown(), "postgres://u%40a@b:1,c:2/d%40e");
     }
 
     #[test]
@@ -294,7 +336,25 @@ mod tests {
         let required = address.config.get_target_session_attrs();
         assert_eq!(required, TargetSessionAttrs::ReadWrite);
         assert_eq!(address.config.get_ports(), [1, 2, 3]);
-        assert_eq!(address.shown(), "postgres://a,b,c/db", "without the password");
+    }
+
+    #[test]
+    fn an_address_is_shown_with_user_and_port_and_without_password() {
+        for (text, shown) in [
+            ("postgres://u:hush@a/db", "postgres://u@a:5432/db"),
+            ("postgres://u:hush@a:1,b:2,c:3/db", "postgres://u@a:1,b:2,c:3/db"),
+            ("postgres:///db?host=a&user=u&password=hush&port=6432", "postgres://u@a:6432/db"),
+            ("postgres://u:hush@a:6000", "postgres://u@a:6000/u"),
+            ("postgres://a/db", "postgres://a:5432/db"),
+            ("postgres:///db?host=/run/pg&user=u&password=hush", "postgres://u@/db?host=/run/pg"),
+            ("postgres://u@/db?host=/run/pg&port=5433", "postgres://u@/db?host=/run/pg&port=5433"),
+            ("postgres://u@/db?hostaddr=::1", "postgres://u@[::1]:5432/db"),
+            ("postgres://a%3Ab%2F:hush@h/d%3Fe", "postgres://a%3Ab%2F@h:5432/d%3Fe"),
+        ] {
+            let address = parse(text).unwrap();
+            assert_eq!(address.shown(), shown);
+            assert_eq!(parse(shown).unwrap().shown(), shown, "what is shown is an address again");
+        }
     }
 
     #[test]

@@ -154,15 +154,15 @@ impl Batch<'_> {
             account.has_new_events = true;
             let id = TemplateId::new(account.last_template).ok_or_else(ids_exhausted)?;
             let state = State::initial(new.review);
-            let receipt = created(new, id, &state);
+            let template = created(new, id, &state);
             existing
                 .key_owners
                 .insert(lookup_keys.unique_key, KeyOwner { id, account: new.account });
             if let Some((key, idempotency)) = record {
                 let payload = idempotency.payload;
-                existing.records.insert(key, IdempotencyRecord { payload, created: receipt });
+                existing.records.insert(key, IdempotencyRecord { payload, created: template });
             }
-            *outcome = Some(CreateOutcome::Created(receipt));
+            *outcome = Some(CreateOutcome::Created(template));
             self.created.push(CreatedRow { index, id, seq: account.last_seq, state });
         }
         Ok(())

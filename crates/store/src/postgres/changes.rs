@@ -52,9 +52,13 @@ impl ChangeStore for PostgresStore {
         transact!(self, tx => review(tx, &change, trigger, reason.as_deref()))
     }
 
-    async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<UpsertOutcome, StoreError> {
-        let news: Vec<_> = news.into_iter().map(|new| (LookupKeys::of(&new), new)).collect();
-        transact!(self, tx => upsert::all(tx, &self.ids, &news))
+    async fn upsert_templates(
+        &self,
+        templates: Vec<NewTemplate>,
+    ) -> Result<UpsertOutcome, StoreError> {
+        let templates: Vec<_> =
+            templates.into_iter().map(|new| (LookupKeys::of(&new), new)).collect();
+        transact!(self, tx => upsert::all(tx, &self.ids, &templates))
     }
 
     async fn delete_template(&self, change: TemplateChange) -> Result<ChangeOutcome, StoreError> {

@@ -18,8 +18,8 @@ use crate::{
 pub(super) use crate::encoding::{actor_key, key, millis};
 
 /// A lookup text without U+0000, which PostgreSQL neither stores nor accepts as a parameter. A
-/// space replaces it: ids, handles, languages and phone numbers contain no spaces, so nothing is
-/// found, as it should be.
+/// space replaces it: ids, handles, languages and phone numbers contain no spaces, so the lookup
+/// finds nothing.
 pub(super) fn without_nul(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', " ")) } else { Cow::Borrowed(text) }
 }

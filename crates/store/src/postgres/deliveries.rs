@@ -26,7 +26,7 @@ use super::{
 use crate::{
     Attempt, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore, DueWebhooks,
     RecordAttemptOutcome, Replay, ReplayOutcome, StoreError,
-    decisions::deliveries::{EndpointWork, MAX_FAN_OUT_EVENTS, PROBED_FROM, delivery},
+    decisions::deliveries::{EndpointWork, MAX_FAN_OUT_EVENTS, MIN_FAILURES_TO_PROBE, delivery},
 };
 
 #[async_trait]
@@ -63,7 +63,7 @@ impl DeliveryStore for PostgresStore {
         let (webhook, now, limit) = (key(id.get()), millis(at), i64::from(MAX_FAN_OUT_EVENTS));
         let reads: &[Query<'_>] = &[
             (webhooks::LOCK, &[&webhook]),
-            (leases::ENDPOINT, &[&webhook, &now, &PROBED_FROM]),
+            (leases::ENDPOINT, &[&webhook, &now, &MIN_FAILURES_TO_PROBE]),
             (&leases::FIRST_DUE, &[&webhook, &now]),
             (leases::PENDING, &[&webhook, &now, &limit]),
         ];
@@ -88,7 +88,7 @@ const DUE: &str = "WITH RECURSIVE sent_to (id) AS ( \
        SELECT (SELECT webhook_id FROM delivery WHERE due_at IS NOT NULL AND \
          webhook_id > sent_to.id ORDER BY webhook_id LIMIT 1) \
        FROM sent_to WHERE sent_to.id IS NOT NULL) \
-     SELECT w.id, w.resting_until, w.cursor < a.last_seq AS behind, ripe, later \
+     SELECT w.id, w.account_id, w.resting_until, w.cursor < a.last_seq AS behind, ripe, later \
      FROM webhook w JOIN account a ON a.id = w.account_id \
      LEFT JOIN (SELECT id, \
        CASE WHEN EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = sent_to.id AND \

@@ -3,20 +3,22 @@
 //! the number of templates.
 
 use async_trait::async_trait;
-use galley_domain::id::TemplateId;
-use tokio_postgres::Row;
+use futures_util::future::try_join;
+use galley_domain::id::{AccountId, TemplateId};
+use tokio_postgres::{Row, types::ToSql};
 
 use super::{
     PostgresStore,
     columns::{key, number, without_nul},
-    pool::{PgConnection, PgPools, Values},
-    search::{self, SearchQuery},
-    templates,
+    index_state,
+    pool::{PgConnection, PgPools},
+    search::SearchQuery,
+    search_indexer, templates,
     transaction::transact,
 };
 use crate::{
-    IndexProgress, ListQuery, ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page,
-    StoreError, StoredTemplate, encoding::unique_key_hash, id_range::IdRange,
+    IndexProgress, IndexStep, ListQuery, ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter,
+    Page, StoreError, StoredTemplate, Unindexed, encoding::unique_key_hash, id_range::IdRange,
 };
 
 #[async_trait]
@@ -30,7 +32,15 @@ impl ListStore for PostgresStore {
     }
 
     async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
-        transact!(self, tx => search::update_index(tx))
+        transact!(self, tx => search_indexer::update_index(tx))
+    }
+
+    async fn index_account(
+        &self,
+        account: AccountId,
+        newest: u64,
+    ) -> Result<IndexStep, StoreError> {
+        transact!(self, tx => search_indexer::catch_up(tx, account, newest))
     }
 }
 
@@ -65,32 +75,78 @@ const BUCKETS: &str = concat!(
 /// all templates of a large one instead of checking a few rows.
 const OWNED: &str = "account_id + 0 = $1";
 
-/// The filters of a list on the template row: statuses, categories and languages. An empty array
-/// matches all.
+/// The filters of a list on the template row: statuses, categories, languages, phone numbers and
+/// time of the last change. An empty array matches all.
 const FILTERS: &str = "(cardinality($2::text[]) = 0 OR coalesce(hold, status) = ANY($2)) AND \
      (cardinality($3::text[]) = 0 OR category = ANY($3)) AND \
-     (cardinality($4::text[]) = 0 OR language = ANY($4))";
+     (cardinality($4::text[]) = 0 OR language = ANY($4)) AND \
+     (cardinality($5::text[]) = 0 OR phone_id = ANY($5)) AND updated_at >= $6 AND updated_at < $7";
 
 /// The filters of a list on the name of a bucket.
 const BUCKET_FILTERS: &str = "(cardinality($2::text[]) = 0 OR split_part(name, ' ', 1) = ANY($2)) \
      AND (cardinality($3::text[]) = 0 OR split_part(name, ' ', 2) = ANY($3)) AND \
      (cardinality($4::text[]) = 0 OR split_part(name, ' ', 3) = ANY($4))";
 
-/// The filters of a list as parameters.
+/// The filters of a list within a bucket. They require its rows.
+const ROW_FILTERS: &str = "(cardinality($5::text[]) = 0 OR phone_id = ANY($5)) AND \
+     updated_at >= $6 AND updated_at < $7";
+
+/// The same parameters for a list without these filters, which is read from the index alone. Does
+/// not depend on the row, so that the server evaluates it once.
+const NO_ROW_FILTERS: &str = "$5::text[] IS NOT NULL AND $6::int8 IS NOT NULL AND $7::int8 IS NOT \
+     NULL";
+
+/// The account and the filters of a list, as the first seven parameters of a statement.
 struct Filters {
+    account: i64,
     statuses: Vec<&'static str>,
     categories: Vec<&'static str>,
     languages: Vec<String>,
+    phones: Vec<String>,
+    updated_from: i64,
+    updated_before: i64,
 }
 
 impl Filters {
     fn new(query: &ListQuery) -> Self {
+        let (updated_from, updated_before) = query.updated_range();
+        let without_nul = |values: &[String]| -> Vec<String> {
+            values.iter().map(|it| without_nul(it).into_owned()).collect()
+        };
         Self {
+            account: key(query.account.get()),
+            phones: without_nul(&query.phones),
+            updated_from,
+            updated_before,
             statuses: query.statuses.iter().map(|it| it.as_str()).collect(),
             categories: query.categories.iter().map(|it| it.as_str()).collect(),
-            languages: query.languages.iter().map(|it| without_nul(it).into_owned()).collect(),
+            languages: without_nul(&query.languages),
         }
     }
+
+    /// Whether every bucket matches.
+    fn are_empty(&self) -> bool {
+        self.statuses.is_empty() && self.categories.is_empty() && self.languages.is_empty()
+    }
+
+    /// All parameters of a statement; `others` are those after the filters.
+    fn followed_by<'a>(&'a self, others: &[&'a (dyn ToSql + Sync)]) -> Vec<&'a (dyn ToSql + Sync)> {
+        let filters: [&'a (dyn ToSql + Sync); 7] = [
+            &self.account,
+            &self.statuses,
+            &self.categories,
+            &self.languages,
+            &self.phones,
+            &self.updated_from,
+            &self.updated_before,
+        ];
+        [&filters, others].concat()
+    }
+}
+
+/// The filters of a list within a bucket.
+fn row_filters(query: &ListQuery) -> &'static str {
+    if query.has_row_filters() { ROW_FILTERS } else { NO_ROW_FILTERS }
 }
 
 /// Reads one page from a snapshot.
@@ -104,12 +160,26 @@ pub(super) async fn page(pools: &PgPools, query: &ListQuery) -> Result<Page, Sto
 
 async fn read_page(connection: &PgConnection, query: &ListQuery) -> Result<Page, StoreError> {
     let range = IdRange::of(query);
-    let templates = find(connection, query, range, query.limit + 1).await?;
+    // Sent together with the first statement of the search.
+    let (unindexed, templates) =
+        try_join(unindexed(connection, query), find(connection, query, range, query.limit + 1))
+            .await?;
     let is_beyond_cursor = match IdRange::beyond_cursor(query) {
         Some(beyond) => !find(connection, query, beyond, 1).await?.is_empty(),
         None => false,
     };
-    Ok(range.page(templates, query.limit, is_beyond_cursor))
+    Ok(Page { unindexed, ..range.page(templates, query.limit, is_beyond_cursor) })
+}
+
+/// What the search index lacks, if the list uses it.
+async fn unindexed(
+    connection: &PgConnection,
+    query: &ListQuery,
+) -> Result<Option<Unindexed>, StoreError> {
+    if !query.uses_search_index() {
+        return Ok(None);
+    }
+    Ok(index_state::load(connection, query.account).await?.unindexed())
 }
 
 /// The first templates in an id range that match the list query.
@@ -147,23 +217,18 @@ async fn by_name(
         None => return Ok(Vec::new()),
     };
     let statement = format!(
-        "SELECT {} FROM template WHERE {column} = $5 AND {OWNED} AND claim IS NOT NULL \
-         AND {FILTERS} AND id > $6 AND id < $7 ORDER BY id {}",
+        "SELECT {} FROM template WHERE {column} = $8 AND {OWNED} AND claim IS NOT NULL \
+         AND {FILTERS} AND id > $9 AND id < $10 ORDER BY id {}",
         templates::COLUMNS,
         range.order()
     );
-    let Filters { statuses, categories, languages } = Filters::new(query);
-    let ((above, below), account) = (range.bounds(), key(query.account.get()));
-    connection
-        .query(
-            &statement,
-            &[&account, &statuses, &categories, &languages, &&hash[..], &above, &below],
-        )
-        .await
+    let (above, below) = range.bounds();
+    let filters = Filters::new(query);
+    connection.query(&statement, &filters.followed_by(&[&&hash[..], &above, &below])).await
 }
 
 /// The nearest ids in each matching bucket, merged.
-async fn from_buckets(
+pub(super) async fn from_buckets(
     connection: &PgConnection,
     query: &ListQuery,
     range: IdRange,
@@ -173,17 +238,16 @@ async fn from_buckets(
     let statement = format!(
         "{BUCKETS} SELECT {} FROM template WHERE id = ANY(ARRAY(SELECT near.id FROM bucket \
          CROSS JOIN LATERAL (SELECT id FROM template WHERE account_id = $1 AND \
-         {BUCKET} = bucket.name AND claim IS NOT NULL AND id > $5 AND id < $6 \
-         ORDER BY id {order} LIMIT $7) AS near WHERE bucket.name IS NOT NULL AND {BUCKET_FILTERS} \
-         ORDER BY near.id {order} LIMIT $7)) ORDER BY id {order}",
-        templates::COLUMNS
+         {BUCKET} = bucket.name AND claim IS NOT NULL AND id > $8 AND id < $9 AND {} \
+         ORDER BY id {order} LIMIT $10) AS near WHERE bucket.name IS NOT NULL AND {BUCKET_FILTERS} \
+         ORDER BY near.id {order} LIMIT $10)) ORDER BY id {order}",
+        templates::COLUMNS,
+        row_filters(query)
     );
-    let Filters { statuses, categories, languages } = Filters::new(query);
-    let ((above, below), account) = (range.bounds(), key(query.account.get()));
+    let (above, below) = range.bounds();
     let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
-    connection
-        .query(&statement, &[&account, &statuses, &categories, &languages, &above, &below, &wanted])
-        .await
+    let filters = Filters::new(query);
+    connection.query(&statement, &filters.followed_by(&[&above, &below, &wanted])).await
 }
 
 /// The search index finds candidates; their rows are checked against the filters.
@@ -217,16 +281,14 @@ async fn fetch(
     ids: &[TemplateId],
 ) -> Result<Vec<StoredTemplate>, StoreError> {
     let statement = format!(
-        "SELECT {} FROM template WHERE id = ANY($5) AND {OWNED} AND claim IS NOT NULL \
+        "SELECT {} FROM template WHERE id = ANY($8) AND {OWNED} AND claim IS NOT NULL \
          AND {FILTERS} ORDER BY id {}",
         templates::COLUMNS,
         range.order()
     );
-    let Filters { statuses, categories, languages } = Filters::new(query);
     let ids: Vec<i64> = ids.iter().map(|id| key(id.get())).collect();
-    let account = key(query.account.get());
-    let values: Values<'_> = &[&account, &statuses, &categories, &languages, &ids];
-    decode_all(&connection.query(&statement, values).await?)
+    let filters = Filters::new(query);
+    decode_all(&connection.query(&statement, &filters.followed_by(&[&ids])).await?)
 }
 
 /// Counts the templates of a list, up to the maximum.
@@ -242,13 +304,14 @@ pub(super) async fn count(pools: &PgPools, query: &ListQuery) -> Result<u64, Sto
     // If at least half of the newest templates match, the maximum is reached among them. The index
     // would collect all matches of such a common word first.
     let newest = "SELECT template_id FROM (SELECT template_id, words FROM found_by \
-                  ORDER BY template_id DESC LIMIT $7) AS newest \
-                  WHERE words @@ (SELECT $6::text::tsquery)";
+                  ORDER BY template_id DESC LIMIT $10) AS newest \
+                  WHERE words @@ (SELECT $9::text::tsquery)";
     let count = count_hits(&connection, query, newest).await?;
     if count == MAX_SEARCH_COUNT {
         return Ok(count);
     }
-    let all = "SELECT template_id FROM found_by WHERE words @@ (SELECT $6::text::tsquery) LIMIT $7";
+    let all =
+        "SELECT template_id FROM found_by WHERE words @@ (SELECT $9::text::tsquery) LIMIT $10";
     count_hits(&connection, query, all).await
 }
 
@@ -261,34 +324,33 @@ async fn count_hits(
     let statement = format!(
         "WITH found AS MATERIALIZED ({hits}) SELECT count(*) FROM (SELECT 1 FROM found \
          JOIN template ON id = template_id WHERE {OWNED} AND claim IS NOT NULL AND {FILTERS} \
-         LIMIT $5) AS counted"
+         LIMIT $8) AS counted"
     );
-    let Filters { statuses, categories, languages } = Filters::new(query);
-    let (account, max) = (key(query.account.get()), key(MAX_SEARCH_COUNT));
+    let max = key(MAX_SEARCH_COUNT);
     // Some hits may be deleted since they were indexed, but not half of them.
     let (search, max_hits) = (SearchQuery::new(query), key(2 * MAX_SEARCH_COUNT));
-    let values: Values<'_> =
-        &[&account, &statuses, &categories, &languages, &max, &search.text(), &max_hits];
-    let rows = connection.query(&statement, values).await?;
+    let (filters, search) = (Filters::new(query), search.text());
+    let values = filters.followed_by(&[&max, &search, &max_hits]);
+    let rows = connection.query(&statement, &values).await?;
     rows.first().map_or(Ok(0), |row| number(row, 0))
 }
 
 /// Counts with the account's index alone if there are no filters, else in the matching buckets.
 async fn count_in_buckets(connection: &PgConnection, query: &ListQuery) -> Result<u64, StoreError> {
-    let Filters { statuses, categories, languages } = Filters::new(query);
-    let (account, max) = (key(query.account.get()), key(MAX_LIST_COUNT));
-    let rows = if statuses.is_empty() && categories.is_empty() && languages.is_empty() {
+    let (filters, max) = (Filters::new(query), key(MAX_LIST_COUNT));
+    let rows = if filters.are_empty() && !query.has_row_filters() {
         let statement = "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND \
                          claim IS NOT NULL LIMIT $2) AS counted";
-        connection.query(statement, &[&account, &max]).await?
+        connection.query(statement, &[&filters.account, &max]).await?
     } else {
         let statement = format!(
             "{BUCKETS} SELECT count(*) FROM (SELECT 1 FROM bucket CROSS JOIN LATERAL (SELECT 1 \
              FROM template WHERE account_id = $1 AND {BUCKET} = bucket.name AND claim IS NOT NULL \
-             OFFSET 0) AS there WHERE bucket.name IS NOT NULL AND {BUCKET_FILTERS} LIMIT $5) \
-             AS counted"
+             AND {} OFFSET 0) AS there WHERE bucket.name IS NOT NULL AND {BUCKET_FILTERS} LIMIT $8) \
+             AS counted",
+            row_filters(query)
         );
-        connection.query(&statement, &[&account, &statuses, &categories, &languages, &max]).await?
+        connection.query(&statement, &filters.followed_by(&[&max])).await?
     };
     rows.first().map_or(Ok(0), |row| number(row, 0))
 }

@@ -9,7 +9,7 @@ use super::{
     columns::{account_id, get, key, millis, number, without_nul},
     pool::{PgConnection, PgPools, Values},
     transaction::{Transaction, transact},
-    uploads::update_usage,
+    uploads::update_used_bytes,
 };
 use crate::{
     Media, MediaStore, StoreError,
@@ -115,6 +115,6 @@ pub(super) async fn delete(
     transaction.execute("DELETE FROM upload_chunk WHERE upload = $1", &[&upload]).await?;
     transaction.execute("DELETE FROM upload WHERE number = $1", &[&upload]).await?;
     let quota = QuotaChange::new(&name, Some(received), None);
-    update_usage(transaction, key(account.get()), quota).await?;
+    update_used_bytes(transaction, key(account.get()), quota).await?;
     Ok(true)
 }

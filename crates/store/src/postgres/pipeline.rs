@@ -33,6 +33,10 @@ impl DeferredWrite {
     }
 }
 
+/// Maximum number of statements in a pipeline: up to this many futures, `join_all` polls each in
+/// order, so the driver queues the statements in order and a `COMMIT` comes last.
+const MAX_STATEMENTS: usize = 30;
+
 /// Statements that are prepared and can be sent together. Preparing waits for a response, so all
 /// are prepared before the first is sent.
 pub(super) struct PreparedPipeline<'a> {
@@ -45,6 +49,7 @@ impl<'a> PreparedPipeline<'a> {
         connection: &'a PgConnection,
         queries: &[Query<'a>],
     ) -> Result<Self, StoreError> {
+        assert!(queries.len() <= MAX_STATEMENTS, "join_all may poll longer lists out of order");
         let mut statements = Vec::with_capacity(queries.len());
         for (query, values) in queries {
             statements.push((connection.prepare(query).await?, *values));

@@ -15,7 +15,7 @@ use super::{
 use crate::StoreError;
 
 /// Maximum number of rows deleted in one transaction: few enough that no write waits long.
-const MAX_STEP_ROWS: i64 = 2_000;
+const MAX_PURGE_ROWS: i64 = 2_000;
 
 /// The outcome of deleting events of an account.
 enum Deletion {
@@ -84,7 +84,7 @@ async fn delete_orphans(transaction: &Transaction) -> Result<usize, StoreError> 
     let webhook: i64 = get(&row, 0)?;
     let delete = "DELETE FROM delivery WHERE webhook_id = $1 AND seq <= (SELECT max(seq) FROM \
                   (SELECT seq FROM delivery WHERE webhook_id = $1 ORDER BY seq LIMIT $2) AS few)";
-    let deleted = transaction.execute(delete, &[&webhook, &MAX_STEP_ROWS]).await?;
+    let deleted = transaction.execute(delete, &[&webhook, &MAX_PURGE_ROWS]).await?;
     let finish = "DELETE FROM former_webhook WHERE id = $1 AND \
                 NOT EXISTS (SELECT 1 FROM delivery WHERE webhook_id = $1)";
     let finished = transaction.execute(finish, &[&webhook]).await?;
@@ -99,7 +99,7 @@ async fn delete_expired(
     lock_mode: &str,
 ) -> Result<Deletion, StoreError> {
     // Usually there is nothing to delete: check that without a lock.
-    if last_deletable(transaction, account, since).await?.is_none() {
+    if last_expired_event(transaction, account, since).await?.is_none() {
         return Ok(Deletion::Deleted(0));
     }
     let account_key = key(account.get());
@@ -116,7 +116,7 @@ async fn delete_expired(
     if !transaction.lock(account).await? {
         return Ok(Deletion::Deleted(0));
     }
-    let Some(last) = last_deletable(transaction, account, since).await? else {
+    let Some(last) = last_expired_event(transaction, account, since).await? else {
         return Ok(Deletion::Deleted(0));
     };
     delete_deliveries(transaction, account, last, since).await?;
@@ -127,7 +127,7 @@ async fn delete_expired(
 
 /// The last event that can be deleted. Events are deleted in order: the first one that has not
 /// expired, or that an endpoint still needs, keeps all later ones.
-async fn last_deletable(
+async fn last_expired_event(
     transaction: &Transaction,
     account: AccountId,
     since: Timestamp,
@@ -138,7 +138,7 @@ async fn last_deletable(
          seq <= coalesce((SELECT min(least(w.cursor, coalesce((SELECT min(d.seq) - 1 \
          FROM delivery d WHERE d.webhook_id = w.id AND d.status = 'waiting'), w.cursor))) \
          FROM webhook w WHERE w.account_id = $1 AND w.disabled_at IS NULL), seq)";
-    let values: Values<'_> = &[&key(account.get()), &millis(since), &MAX_STEP_ROWS];
+    let values: Values<'_> = &[&key(account.get()), &millis(since), &MAX_PURGE_ROWS];
     let row = transaction.query_one(find, values).await?;
     row.map_or(Ok(None), |row| get(&row, "last"))
 }

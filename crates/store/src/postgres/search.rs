@@ -1,27 +1,16 @@
-//! Full-text search: queries, and the index, which follows the events. Any instance can update the
-//! index of an account; a lock keeps it to one at a time.
+//! Full-text search: queries of the index.
 
-use std::collections::HashSet;
-
-use galley_domain::id::{AccountId, TemplateId};
+use galley_domain::id::TemplateId;
 
 use super::{
-    columns::{account_id, get, key, number, optional, without_nul},
-    pool::{PgConnection, Values},
-    templates,
-    transaction::Transaction,
+    columns::{get, optional, without_nul},
+    pool::PgConnection,
 };
 use crate::{
-    IndexProgress, ListQuery, StoreError, StoredTemplate,
-    encoding::{account_prefix, filter_term, index_terms},
+    ListQuery, StoreError,
+    encoding::{account_prefix, filter_term},
     id_range::IdRange,
 };
-
-/// Number of events or templates that one step indexes.
-const STEP_ROWS: i64 = 256;
-
-/// Number of candidate accounts that one step selects.
-const CANDIDATE_ACCOUNTS: i64 = 16;
 
 /// Scan steps before the GIN index is used: the number of templates to scan from the cursor on, and
 /// the number of hits that earlier steps must have found to make the scan worthwhile. Common words
@@ -170,149 +159,6 @@ fn ids(stored: Option<Vec<i64>>) -> Vec<TemplateId> {
 }
 
 /// A word quoted for a `tsvector` or `tsquery`.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     format!("'{}'", without_nul(word).replace('\\', "\\\\").replace('\'', "''"))
-}
-
-/// Indexes new events of one account, or continues to rebuild the index of one.
-pub(super) async fn update_index(
-    transaction: &mut Transaction,
-) -> Result<IndexProgress, StoreError> {
-    let behind = transaction
-        .query(
-            "SELECT a.id FROM account a LEFT JOIN followed f ON f.account_id = a.id \
-             WHERE a.last_seq > coalesce(f.seq, 0) OR f.walked IS NOT NULL \
-             ORDER BY random() LIMIT $1",
-            &[&CANDIDATE_ACCOUNTS],
-        )
-        .await?;
-    for row in &behind {
-        let account = account_id(row, 0)?;
-        if let Some(seen) = index_account(transaction, account).await? {
-            return Ok(IndexProgress { processed: seen, has_more: true });
-        }
-    }
-    Ok(IndexProgress { processed: 0, has_more: false })
-}
-
-/// One step for one account; `None` if another instance is working on it, or has just done so.
-async fn index_account(
-    transaction: &Transaction,
-    account: AccountId,
-) -> Result<Option<usize>, StoreError> {
-    let account_key = key(account.get());
-    transaction
-        .execute("INSERT INTO followed VALUES ($1, 0) ON CONFLICT DO NOTHING", &[&account_key])
-        .await?;
-    let lock = "SELECT f.seq, f.walked, a.last_seq FROM followed f JOIN account a ON \
-                a.id = f.account_id WHERE f.account_id = $1 FOR UPDATE OF f SKIP LOCKED";
-    let Some(row) = transaction.query_one(lock, &[&account_key]).await? else { return Ok(None) };
-    let (from, walked): (i64, Option<i64>) = (get(&row, "seq")?, get(&row, "walked")?);
-    if let Some(walked) = walked {
-        return rebuild(transaction, account, walked).await.map(Some);
-    }
-    let events = transaction
-        .query(
-            "SELECT seq, template_id FROM event WHERE account_id = $1 AND seq > $2 AND seq <= $3 \
-             ORDER BY seq",
-            &[&account_key, &from, &(from + STEP_ROWS)],
-        )
-        .await?;
-    let first: Option<i64> = events.first().map(|row| get(row, "seq")).transpose()?;
-    let Some(last) = events.last() else {
-        // Either another instance has indexed the events, or retention has deleted them before
-        // they were indexed.
-        let is_behind = get::<i64>(&row, "last_seq")? > from;
-        return if is_behind {
-            begin_rebuild(transaction, account).await.map(Some)
-        } else {
-            Ok(None)
-        };
-    };
-    if first != Some(from + 1) {
-        return begin_rebuild(transaction, account).await.map(Some);
-    }
-    let to: i64 = get(last, "seq")?;
-    let mut ids = HashSet::new();
-    for row in &events {
-        // Some events have no template.
-        ids.extend(TemplateId::new(number(row, "template_id")?));
-    }
-    write_entries(transaction, account, &ids.into_iter().collect::<Vec<_>>()).await?;
-    let update = "UPDATE followed SET seq = $2 WHERE account_id = $1";
-    transaction.execute(update, &[&account_key, &to]).await?;
-    Ok(Some(events.len()))
-}
-
-/// Starts to index all templates of the account. Changes made meanwhile are indexed afterwards.
-async fn begin_rebuild(transaction: &Transaction, account: AccountId) -> Result<usize, StoreError> {
-    let update = "UPDATE followed SET walked = 0, seq = (SELECT last_seq FROM account WHERE id = $1) \
-                WHERE account_id = $1";
-    transaction.execute(update, &[&key(account.get())]).await?;
-    Ok(0)
-}
-
-/// Indexes the next templates of an account whose index is being rebuilt.
-async fn rebuild(
-    transaction: &Transaction,
-    account: AccountId,
-    from: i64,
-) -> Result<usize, StoreError> {
-    let rows = transaction
-        .query(
-            "SELECT id FROM template WHERE account_id = $1 AND id > $2 AND claim IS NOT NULL \
-             ORDER BY id LIMIT $3",
-            &[&key(account.get()), &from, &STEP_ROWS],
-        )
-        .await?;
-    let ids: Result<Vec<TemplateId>, StoreError> =
-        rows.iter().map(|row| super::columns::template_id(row, 0)).collect();
-    let ids = ids?;
-    write_entries(transaction, account, &ids).await?;
-    let walked = ids.last().map(|id| key(id.get()));
-    let update = "UPDATE followed SET walked = $2 WHERE account_id = $1";
-    transaction.execute(update, &[&key(account.get()), &walked]).await?;
-    Ok(ids.len())
-}
-
-/// Replaces the index entries of these templates.
-async fn write_entries(
-    transaction: &Transaction,
-    account: AccountId,
-    ids: &[TemplateId],
-) -> Result<(), StoreError> {
-    let keys: Vec<i64> = ids.iter().map(|id| key(id.get())).collect();
-    // The addition keeps the planner from scanning all templates of the account for a few ids.
-    let statement = format!(
-        "SELECT {} FROM template WHERE id = ANY($1) AND account_id + 0 = $2 AND claim IS NOT NULL",
-        templates::COLUMNS
-    );
-    let rows = transaction.query(&statement, &[&keys, &key(account.get())]).await?;
-    let (mut found, mut vectors) = (Vec::new(), Vec::new());
-    for row in &rows {
-        match templates::stored(row) {
-            Ok(template) => {
-                found.push(key(template.id.get()));
-                vectors.push(vector(account, &template));
-            }
-            // One corrupt row must not keep the others from being indexed.
-            Err(error) => {
-                tracing::warn!(%error, "cannot read a template: searches will not find it");
-            }
-        }
-    }
-    let delete = "DELETE FROM found_by WHERE template_id = ANY($1) AND template_id <> ALL($2)";
-    let values: Values<'_> = &[&keys, &found];
-    transaction.execute(delete, values).await?;
-    let insert = "INSERT INTO found_by SELECT id, words::tsvector \
-                  FROM unnest($1::int8[], $2::text[]) AS new (id, words) \
-                  ON CONFLICT (template_id) DO UPDATE SET words = excluded.words";
-    transaction.execute(insert, &[&found, &vectors]).await.map(drop)
-}
-
-/// The `tsvector` of a template.
-fn vector(account: AccountId, template: &StoredTemplate) -> String {
-    let words: Vec<String> =
-        index_terms(account, template).iter().map(|word| quoted(word)).collect();
-    words.join(" ")
 }

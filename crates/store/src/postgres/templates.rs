@@ -254,7 +254,7 @@ impl PostgresStore {
 
 pub(super) fn record_of(row: &Row) -> Result<IdempotencyRecord, StoreError> {
     let code = |number: i16| u8::try_from(number).ok();
-    let receipt = CreatedTemplate {
+    let created = CreatedTemplate {
         id: template_id(row, "template_id")?,
         status: decode(row, "status", |it| {
             code(it).and_then(galley_domain::template::Status::from_code)
@@ -263,7 +263,7 @@ pub(super) fn record_of(row: &Row) -> Result<IdempotencyRecord, StoreError> {
     };
     Ok(IdempotencyRecord {
         payload: decode(row, "payload", |it: Vec<u8>| it.try_into().ok())?,
-        created: receipt,
+        created,
     })
 }
 

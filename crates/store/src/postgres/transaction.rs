@@ -1,5 +1,6 @@
-//! Transactions. A transaction that changes an account locks its row first, and several accounts in
-//! the order of their ids: so each account's events are numbered in sequence, without deadlocks.
+//! Transactions. They lock in one order, so that they never wait for each other in a circle: the
+//! credential epoch, endpoints by id, accounts by id. A transaction that changes an account locks its
+//! row, so that the account's events are numbered in sequence.
 
 use std::collections::HashMap;
 
@@ -136,7 +137,7 @@ impl Transaction {
     }
 
     /// Locks an account until the transaction ends; `false` if it does not exist. A transaction
-    /// locks all its accounts before anything else, in the order of their ids.
+    /// locks its accounts in the order of their ids.
     pub(super) async fn lock(&mut self, account: AccountId) -> Result<bool, StoreError> {
         if self.accounts.contains_key(&account) {
             return Ok(true);

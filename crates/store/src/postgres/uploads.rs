@@ -85,14 +85,14 @@ impl PostgresStore {
 }
 
 /// Media usage of an account, in bytes.
-async fn usage(transaction: &Transaction, account: AccountId) -> Result<u64, StoreError> {
+async fn used_bytes(transaction: &Transaction, account: AccountId) -> Result<u64, StoreError> {
     let statement = "SELECT media_bytes FROM account WHERE id = $1";
     let row = transaction.query_one(statement, &[&key(account.get())]).await?;
     row.map_or(Ok(0), |row| number(&row, 0))
 }
 
 /// Updates the media usage of an account after one file changed its share.
-pub(super) async fn update_usage(
+pub(super) async fn update_used_bytes(
     transaction: &Transaction,
     account: i64,
     change: QuotaChange,
@@ -115,7 +115,7 @@ async fn begin(
     let cutoff = uploads::unfinished_cutoff(new.at);
     let row = transaction.query_one(unfinished, &[&account, &cutoff]).await?;
     let unfinished = row.map_or(Ok(0), |row| number(&row, 0))?;
-    let used = usage(transaction, new.account).await?;
+    let used = used_bytes(transaction, new.account).await?;
     let quota = match uploads::begin(new, unfinished, used) {
         Ok(quota) => quota,
         Err(refusal) => return Ok(refusal),
@@ -134,7 +134,7 @@ async fn begin(
     if transaction.execute(insert, values).await? == 0 {
         return Ok(BeginUploadOutcome::DuplicateId);
     }
-    update_usage(transaction, account, quota).await?;
+    update_used_bytes(transaction, account, quota).await?;
     Ok(BeginUploadOutcome::Begun)
 }
 
@@ -158,7 +158,7 @@ async fn append(
     let found = transaction.query_one(&find_statement(), values).await?;
     let Some(row) = found else { return Ok(AppendOutcome::NoUpload) };
     let stored = StoredUpload::read(&row)?;
-    let mut plan = match AppendPlan::new(&stored, part, usage(transaction, account).await?) {
+    let mut plan = match AppendPlan::new(&stored, part, used_bytes(transaction, account).await?) {
         Ok(plan) => plan,
         Err(outcome) => return Ok(outcome),
     };
@@ -174,7 +174,7 @@ async fn append(
     let finished_at = plan.is_complete.then_some(millis(at));
     let values: Values<'_> = &[&stored.number, &key(plan.received), &plan.sniffed, &finished_at];
     transaction.execute(update, values).await?;
-    update_usage(transaction, key(account.get()), plan.quota).await?;
+    update_used_bytes(transaction, key(account.get()), plan.quota).await?;
     Ok(plan.outcome(&stored))
 }
 

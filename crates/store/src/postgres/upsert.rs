@@ -30,10 +30,10 @@ use crate::{
 pub(super) async fn all(
     transaction: &mut Transaction,
     ids: &IdGenerator,
-    news: &[(LookupKeys, NewTemplate)],
+    templates: &[(LookupKeys, NewTemplate)],
 ) -> Result<UpsertOutcome, StoreError> {
-    let mut done = Vec::with_capacity(news.len());
-    for (lookup_keys, new) in news {
+    let mut done = Vec::with_capacity(templates.len());
+    for (lookup_keys, new) in templates {
         match one(transaction, ids, lookup_keys, new).await? {
             Ok(template) => done.push(template),
             Err(refusal) => {
@@ -81,15 +81,15 @@ async fn create(
     let Some(id) = insert(transaction, ids, lookup_keys, new, &state).await? else {
         return Ok(CreateOutcome::NameInUse(NameConflict { existing_id: None }));
     };
-    let receipt = created(new, id, &state);
-    events::append(transaction, &created_event(new, &receipt)).await?;
+    let template = created(new, id, &state);
+    events::append(transaction, &created_event(new, &template)).await?;
     if quota.is_some() {
         let seq = key(transaction.newest_seq(new.account));
         limits::count_create(transaction.connection(), new.account, seq, new.at).await?;
     }
     let samples = sample::referenced_names(new.template.content());
     media::mark_used(transaction.connection(), new.account, samples, new.at).await?;
-    Ok(CreateOutcome::Created(receipt))
+    Ok(CreateOutcome::Created(template))
 }
 
 async fn group_category(

@@ -20,7 +20,7 @@ use crate::{
     decisions::{
         self,
         webhooks::{
-            ChangedWebhook, NewSecret, apply_change, enables, event_list, refuse_registration,
+            ChangedWebhook, NewSecret, apply_change, enables, event_list, registration_refusal,
             webhook,
         },
     },
@@ -108,7 +108,7 @@ pub(super) async fn create(
     for row in transaction.query(statement, &[&account]).await? {
         existing.push((webhook_id(&row, "id")?, get(&row, "subscribed")?));
     }
-    if let Some(refusal) = refuse_registration(new, &existing) {
+    if let Some(refusal) = registration_refusal(new, &existing) {
         return Ok(refusal);
     }
     let newest = key(transaction.newest_seq(new.account));

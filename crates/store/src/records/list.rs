@@ -5,6 +5,7 @@ use galley_domain::{
     rulebook::{Category, Rulebook},
     template::{Status, search_terms},
 };
+use jiff::Timestamp;
 
 use super::{StoredTemplate, TranslationGroup};
 
@@ -22,6 +23,12 @@ pub struct ListQuery {
     pub categories: Vec<Category>,
     /// Matches these languages.
     pub languages: Vec<String>,
+    /// Matches templates created for these phone numbers.
+    pub phones: Vec<String>,
+    /// Matches templates whose last change was at this time or later.
+    pub updated_from: Option<Timestamp>,
+    /// Matches templates whose last change was before this time.
+    pub updated_before: Option<Timestamp>,
     /// Search terms: for each of them, a word of the template must start with it. Normalised as
     /// [`search_terms::terms`] does.
     pub words: Vec<String>,
@@ -64,6 +71,9 @@ impl ListQuery {
             statuses: Vec::new(),
             categories: Vec::new(),
             languages: Vec::new(),
+            phones: Vec::new(),
+            updated_from: None,
+            updated_before: None,
             words: Vec::new(),
             after: None,
             before: None,
@@ -72,11 +82,52 @@ impl ListQuery {
         }
     }
 
+    /// Whether the list has filters that no index contains, so that each row has to be read.
+    pub(crate) fn has_row_filters(&self) -> bool {
+        !self.phones.is_empty() || self.updated_from.is_some() || self.updated_before.is_some()
+    }
+
+    /// When a template was changed last, in milliseconds: the first that matches, and the first
+    /// after it that does not.
+    pub(crate) fn updated_range(&self) -> (i64, i64) {
+        let first = |at: Timestamp| {
+            let is_later = at.subsec_nanosecond().rem_euclid(1_000_000) != 0;
+            at.as_millisecond() + i64::from(is_later && at.as_nanosecond() > 0)
+        };
+        (self.updated_from.map_or(i64::MIN, first), self.updated_before.map_or(i64::MAX, first))
+    }
+
+    /// Whether the list is read from the search index. The few templates of a name are searched
+    /// without it.
+    pub(crate) fn uses_search_index(&self) -> bool {
+        !self.words.is_empty() && self.name.is_none()
+    }
+
     /// Whether a template matches every search term.
     pub(crate) fn matches_words(&self, stored: &StoredTemplate) -> bool {
         let words = search_terms::template_terms(&stored.template);
         self.words.iter().all(|term| words.iter().any(|word| word.starts_with(&**term)))
     }
+}
+
+/// The committed writes of an account that the search index does not contain yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unindexed {
+    /// The number of the account's newest event.
+    pub newest: u64,
+    /// The time of the oldest write that is not indexed.
+    pub since: Timestamp,
+}
+
+/// The result of one [`index_account`](crate::ListStore::index_account) step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexStep {
+    /// The search index contains the account's events up to the requested one.
+    CaughtUp,
+    /// The step has indexed something; more is left.
+    Advanced,
+    /// Nothing was indexed: another instance is indexing the account, or the disk is full.
+    Blocked,
 }
 
 /// A page of a list.
@@ -89,4 +140,14 @@ pub struct Page {
     /// Whether newer templates precede the page. Always `false` for a forward page without
     /// [`ListQuery::check_newer`].
     pub has_newer: bool,
+    /// What the search that found the page could not consider; `None` if nothing, or if the list
+    /// does not use the search index.
+    pub unindexed: Option<Unindexed>,
+}
+
+impl Page {
+    /// A page with these templates, and none before or after it.
+    pub fn of(templates: Vec<StoredTemplate>) -> Self {
+        Self { templates, has_older: false, has_newer: false, unindexed: None }
+    }
 }

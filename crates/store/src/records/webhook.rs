@@ -167,11 +167,20 @@ pub enum ReplayOutcome {
     NoWebhook,
 }
 
+/// An endpoint that has work to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DueWebhook {
+    /// The account that owns it.
+    pub account: AccountId,
+    /// The endpoint's id.
+    pub id: WebhookId,
+}
+
 /// The endpoints that have work to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DueWebhooks {
     /// Endpoints with work now.
-    pub now: Vec<WebhookId>,
+    pub now: Vec<DueWebhook>,
     /// The earliest time at which another endpoint has work.
     pub next_at: Option<Timestamp>,
 }

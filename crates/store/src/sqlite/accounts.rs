@@ -16,7 +16,7 @@ use crate::{
     StoreError,
     decisions::{
         self,
-        accounts::{COLUMNS, ExistingAccounts, created, owned_phone, refusal},
+        accounts::{COLUMNS, ExistingAccounts, created, distinct_phones, owned_phone, refusal},
     },
 };
 
@@ -99,7 +99,7 @@ pub(super) fn create(
             millis(new.at),
         ],
     )?;
-    for phone in &new.phones {
+    for phone in distinct_phones(new) {
         add_phone(batch, id, phone, new.at)?;
     }
     let mut added = Vec::with_capacity(new.credentials.len());

@@ -49,9 +49,13 @@ impl ChangeStore for SqliteStore {
         self.writer.write(move |batch| review(batch, &change, trigger, reason.as_deref())).await
     }
 
-    async fn upsert_templates(&self, news: Vec<NewTemplate>) -> Result<UpsertOutcome, StoreError> {
-        let news: Vec<_> = news.into_iter().map(|new| (LookupKeys::of(&new), new)).collect();
-        self.writer.write(move |batch| upsert::all(batch, &news)).await
+    async fn upsert_templates(
+        &self,
+        templates: Vec<NewTemplate>,
+    ) -> Result<UpsertOutcome, StoreError> {
+        let templates: Vec<_> =
+            templates.into_iter().map(|new| (LookupKeys::of(&new), new)).collect();
+        self.writer.write(move |batch| upsert::all(batch, &templates)).await
     }
 
     async fn delete_template(&self, change: TemplateChange) -> Result<ChangeOutcome, StoreError> {

@@ -9,7 +9,7 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{checksum, schema, store_files::SEARCH_INDEX_SUFFIX};
+use super::{checksum, missing_rights, schema, store_files::SEARCH_INDEX_SUFFIX};
 use crate::{SchemaPolicy, StoreError, partial_file::with_suffix};
 
 /// Older SQLite versions can corrupt a database in WAL mode (a race between a checkpoint and a
@@ -159,6 +159,10 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
 
 /// Opens a store of this or an older schema, to inspect and copy it.
 pub(crate) fn open_to_copy(path: &Path) -> Result<Connection, StoreError> {
+    try_open_to_copy(path).map_err(|error| missing_rights::explained(path, error))
+}
+
+fn try_open_to_copy(path: &Path) -> Result<Connection, StoreError> {
     // SQLite falls back to read-only if the file is not writable.
     let connection = open_read_write(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
@@ -169,6 +173,10 @@ pub(crate) fn open_to_copy(path: &Path) -> Result<Connection, StoreError> {
 /// Opens a store of the current schema exclusively, inside a transaction that stays open, so that
 /// all reads see one state of the store.
 pub(crate) fn open_exclusive(path: &Path) -> Result<Connection, StoreError> {
+    try_open_exclusive(path).map_err(|error| missing_rights::explained(path, error))
+}
+
+fn try_open_exclusive(path: &Path) -> Result<Connection, StoreError> {
     let connection = open_read_write(path)?;
     // Every process with an open connection in WAL mode holds a lock, even when it is idle.
     connection.busy_timeout(Duration::ZERO)?;

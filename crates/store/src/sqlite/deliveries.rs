@@ -16,7 +16,7 @@ pub(super) use self::attempts::schedule_next;
 use self::{
     attempts::record,
     leases::lease,
-    replays::{first_to_replay, replay},
+    replays::{first_since, replay_event, replay_from},
 };
 use super::{
     SqliteStore,
@@ -44,14 +44,21 @@ impl DeliveryStore for SqliteStore {
         &self,
         account: AccountId,
         id: WebhookId,
-        what: Replay,
+        replay: Replay,
         at: Timestamp,
     ) -> Result<ReplayOutcome, StoreError> {
-        // Finding the first event since a timestamp can be slow, so the writer does not do it.
-        let first = self
-            .read_blocking(move |connection| first_to_replay(connection, account, what))
-            .await?;
-        self.writer.write(move |batch| replay(batch, account, id, what, first, at)).await
+        match replay {
+            Replay::One(seq) => {
+                self.writer.write(move |batch| replay_event(batch, account, id, seq, at)).await
+            }
+            Replay::Since(since) => {
+                // This search can be slow, so the writer does not do it.
+                let first = self
+                    .read_blocking(move |connection| first_since(connection, account, since))
+                    .await?;
+                self.writer.write(move |batch| replay_from(batch, account, id, first)).await
+            }
+        }
     }
 
     async fn due_webhooks(&self, at: Timestamp) -> Result<DueWebhooks, StoreError> {
@@ -80,7 +87,7 @@ pub(super) fn due_webhooks(
     // `ripe`: now, if a delivery is due and not leased; if all due ones are leased, the end of the
     // first lease.
     let mut query = connection.prepare_cached(
-        "SELECT w.id, w.resting_until, w.cursor < a.last_seq AS behind, \
+        "SELECT w.id, w.account_id, w.resting_until, w.cursor < a.last_seq AS behind, \
          CASE WHEN EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id \
            AND d.due_at <= ?1 AND coalesce(d.leased_until, 0) <= ?1) THEN ?1 \
          ELSE (SELECT min(d.leased_until) FROM delivery d \

@@ -34,27 +34,27 @@ pub(super) fn find(
 ) -> Result<Option<IdempotencyRecord>, StoreError> {
     let mut rows = find.query(params![idempotency_hash, idempotency_cutoff(at)])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    let receipt = CreatedTemplate {
+    let created = CreatedTemplate {
         id: template_id(row, "template_id")?,
         status: column(row, "status", Status::from_code)?,
         category: column(row, "category", Category::from_code)?,
     };
-    Ok(Some(IdempotencyRecord { payload: row.get("payload")?, created: receipt }))
+    Ok(Some(IdempotencyRecord { payload: row.get("payload")?, created }))
 }
 
 pub(super) fn insert(
     insert: &mut CachedStatement<'_>,
     idempotency_hash: [u8; 16],
     idempotency: &Idempotency,
-    receipt: &CreatedTemplate,
+    created: &CreatedTemplate,
     at: Timestamp,
 ) -> Result<(), StoreError> {
     insert.execute(params![
         idempotency_hash,
         idempotency.payload,
-        key(receipt.id.get()),
-        receipt.category.code(),
-        receipt.status.code(),
+        key(created.id.get()),
+        created.category.code(),
+        created.status.code(),
         millis(at),
     ])?;
     Ok(())

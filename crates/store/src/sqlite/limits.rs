@@ -106,7 +106,7 @@ pub(super) fn count_edit(batch: &mut Batch<'_>, change: &TemplateChange) -> Resu
 }
 
 /// Deletes the edit counter of a deleted template.
-pub(super) fn delete_edit_counter(
+pub(super) fn delete_edit_counts(
     batch: &Batch<'_>,
     change: &TemplateChange,
 ) -> Result<(), StoreError> {

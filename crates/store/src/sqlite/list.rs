@@ -14,13 +14,14 @@ use rusqlite::{Connection, params};
 
 use super::{
     SqliteStore,
-    columns::{key, template_id},
+    columns::{key, millis, template_id},
+    index_state,
     reader_pool::{self, ReaderPool},
     search, templates, translations,
 };
 use crate::{
-    IndexProgress, ListQuery, ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page,
-    StoreError, StoredTemplate, encoding::unique_key_hash, id_range::IdRange,
+    IndexProgress, IndexStep, ListQuery, ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter,
+    Page, StoreError, StoredTemplate, encoding::unique_key_hash, id_range::IdRange,
 };
 
 #[async_trait]
@@ -38,7 +39,19 @@ impl ListStore for SqliteStore {
         if self.space.check().is_err() {
             return Ok(IndexProgress::default());
         }
-        reader_pool::run_blocking(&self.readers, ReaderPool::update_search_index).await
+        reader_pool::run_indexing(&self.readers, ReaderPool::update_search_index).await
+    }
+
+    async fn index_account(
+        &self,
+        account: AccountId,
+        newest: u64,
+    ) -> Result<IndexStep, StoreError> {
+        if self.space.check().is_err() {
+            return Ok(IndexStep::Blocked);
+        }
+        let work = move |readers: &ReaderPool| readers.index_account(account, newest);
+        reader_pool::run_indexing(&self.readers, work).await
     }
 }
 
@@ -58,12 +71,18 @@ pub(super) fn page(
     // All statements read from one snapshot.
     let snapshot = connection.unchecked_transaction()?;
     let range = IdRange::of(listing);
+    // Before the search: what is indexed meanwhile is found, but reported as missing at worst.
+    let unindexed = if listing.uses_search_index() {
+        index_state::load(&snapshot, index, listing.account)?.unindexed()
+    } else {
+        None
+    };
     let templates = find(&snapshot, index, listing, range, listing.limit + 1)?;
     let is_beyond_cursor = match IdRange::beyond_cursor(listing) {
         Some(beyond) => !find(&snapshot, index, listing, beyond, 1)?.is_empty(),
         None => false,
     };
-    Ok(range.page(templates, listing.limit, is_beyond_cursor))
+    Ok(Page { unindexed, ..range.page(templates, listing.limit, is_beyond_cursor) })
 }
 
 /// The first templates in the range that match the list.
@@ -174,15 +193,19 @@ pub(super) fn count(
 
 /// Counts list buckets in the database index, without reading rows.
 fn count_buckets(connection: &Connection, listing: &ListQuery) -> Result<u64, StoreError> {
-    let mut query = connection.prepare_cached(
+    let mut query = connection.prepare_cached(&format!(
         "SELECT count(*) FROM (SELECT 1 FROM template INDEXED BY template_on_shelf \
-         WHERE account_id = ?1 AND shelf = ?2 AND claim IS NOT NULL LIMIT ?3)",
-    )?;
+         WHERE account_id = ?1 AND shelf = ?2 AND claim IS NOT NULL AND {} LIMIT ?3)",
+        RowFilters::sql(4)
+    ))?;
+    let RowFilters { is_set, from, before, phones } = RowFilters::new(listing);
     let mut count = 0;
     for bucket in
         buckets(connection, listing.account)?.iter().filter(|it| listing.includes_bucket(it))
     {
-        let values = params![key(listing.account.get()), bucket, key(MAX_LIST_COUNT - count)];
+        let rest = key(MAX_LIST_COUNT - count);
+        let account = key(listing.account.get());
+        let values = params![account, bucket, rest, is_set, from, before, phones];
         let in_bucket: i64 = query.query_row(values, |row| row.get(0))?;
         count += u64::try_from(in_bucket).unwrap_or(0);
     }
@@ -195,15 +218,18 @@ fn count_found(
     index: &Connection,
     listing: &ListQuery,
 ) -> Result<u64, StoreError> {
-    let mut bucket = connection.prepare_cached(
-        "SELECT shelf FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL",
-    )?;
+    let mut bucket = connection.prepare_cached(&format!(
+        "SELECT shelf FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL AND {}",
+        RowFilters::sql(3)
+    ))?;
+    let RowFilters { is_set, from, before, phones } = RowFilters::new(listing);
     let query = search::Query::new(index, listing)?;
     let (mut range, mut count) = (IdRange::ALL, 0);
     loop {
         let ids = query.ids(index, range, COUNT_BATCH)?;
         for id in &ids {
-            let mut rows = bucket.query([key(id.get()), key(listing.account.get())])?;
+            let (id, account) = (key(id.get()), key(listing.account.get()));
+            let mut rows = bucket.query(params![id, account, is_set, from, before, phones])?;
             if let Some(row) = rows.next()?
                 && listing.includes_bucket(&row.get::<_, String>(0)?)
             {
@@ -221,10 +247,13 @@ fn count_found(
 }
 
 impl ListQuery {
-    /// Whether a template matches the filters for status, category and language.
+    /// Whether a template matches the filters other than name and search terms.
     fn passes_filters(&self, stored: &StoredTemplate) -> bool {
         let template = &stored.template;
-        matches_any(&self.statuses, |status| *status == stored.state.status())
+        let (from, before) = self.updated_range();
+        (from..before).contains(&millis(stored.updated_at))
+            && matches_any(&self.phones, |phone| Some(phone) == stored.phone.as_ref())
+            && matches_any(&self.statuses, |status| *status == stored.state.status())
             && matches_any(&self.categories, |category| *category == template.category())
             && matches_any(&self.languages, |language| language == template.language())
     }
@@ -240,25 +269,53 @@ impl ListQuery {
     }
 }
 
+/// The filters that no index contains, as SQL parameters. SQLite reads the row of an index entry
+/// only if one of them is set.
+struct RowFilters {
+    is_set: bool,
+    from: i64,
+    before: i64,
+    /// Each in a line, between line breaks; `None` matches all.
+    phones: Option<String>,
+}
+
+impl RowFilters {
+    fn new(listing: &ListQuery) -> Self {
+        let ((from, before), is_set) = (listing.updated_range(), listing.has_row_filters());
+        let phones =
+            (!listing.phones.is_empty()).then(|| format!("\n{}\n", listing.phones.join("\n")));
+        Self { is_set, from, before, phones }
+    }
+
+    /// The condition, with its four parameters from number `first` on.
+    fn sql(first: usize) -> String {
+        let (from, before, phones) = (first + 1, first + 2, first + 3);
+        format!(
+            "(NOT ?{first} OR updated_at >= ?{from} AND updated_at < ?{before} AND \
+             (?{phones} IS NULL OR instr(?{phones}, char(10) || phone_id || char(10))))"
+        )
+    }
+}
+
 /// Whether one of the filter's values matches; an empty filter matches everything.
 fn matches_any<T>(filter: &[T], is_match: impl Fn(&T) -> bool) -> bool {
     filter.is_empty() || filter.iter().any(is_match)
 }
 
 /// The first ids in the range, merged from all buckets that match the list.
-fn nearest(
+pub(super) fn nearest(
     connection: &Connection,
     listing: &ListQuery,
     range: IdRange,
     wanted: usize,
 ) -> Result<Vec<TemplateId>, StoreError> {
-    let mut query = connection.prepare_cached(if range.backwards {
+    let mut query = connection.prepare_cached(&format!(
         "SELECT id FROM template INDEXED BY template_on_shelf WHERE account_id = ?1 AND \
-         shelf = ?2 AND id < ?3 AND id > ?4 AND claim IS NOT NULL ORDER BY id LIMIT ?5"
-    } else {
-        "SELECT id FROM template INDEXED BY template_on_shelf WHERE account_id = ?1 AND \
-         shelf = ?2 AND id < ?3 AND id > ?4 AND claim IS NOT NULL ORDER BY id DESC LIMIT ?5"
-    })?;
+         shelf = ?2 AND id < ?3 AND id > ?4 AND claim IS NOT NULL AND {} ORDER BY id {} LIMIT ?5",
+        RowFilters::sql(6),
+        range.order()
+    ))?;
+    let RowFilters { is_set, from, before, phones } = RowFilters::new(listing);
     let mut ids: Vec<TemplateId> = Vec::new();
     let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
     for bucket in
@@ -267,8 +324,9 @@ fn nearest(
         // Ids beyond the last one found so far cannot be on the page.
         let near = ids.get(wanted - 1).map_or(range, |last| range.stopping_before(*last));
         let (above, below) = near.bounds();
-        let mut rows =
-            query.query(params![key(listing.account.get()), bucket, below, above, limit])?;
+        let account = key(listing.account.get());
+        let mut rows = query
+            .query(params![account, bucket, below, above, limit, is_set, from, before, phones])?;
         while let Some(row) = rows.next()? {
             ids.push(template_id(row, 0)?);
         }

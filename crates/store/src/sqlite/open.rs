@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 use super::{
     SqliteOptions, connection,
     disk_space::DiskSpace,
+    missing_rights,
     open_files::OpenFiles,
     point_readers::PointReaders,
     reader_pool::{self, ReaderPool},
@@ -36,6 +37,10 @@ impl SqliteStore {
     /// Opens the file. Creates and migrates it as the options allow. Refuses to run with a SQLite
     /// version that can corrupt a database, and refuses a schema newer than this program.
     pub fn open(path: &Path, options: &SqliteOptions) -> Result<Self, StoreError> {
+        Self::try_open(path, options).map_err(|error| missing_rights::explained(path, error))
+    }
+
+    fn try_open(path: &Path, options: &SqliteOptions) -> Result<Self, StoreError> {
         let space =
             Arc::new(DiskSpace::of(path, options.min_free_bytes, options.keeps_disk_reserve));
         connection::create_if_missing(path, options.new_store)?;

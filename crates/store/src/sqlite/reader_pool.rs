@@ -9,6 +9,7 @@ use std::{
     },
 };
 
+use galley_domain::id::AccountId;
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::Semaphore;
 
@@ -16,7 +17,7 @@ use super::{
     connection, list, open_files::OpenFiles, search, search_indexer::SearchIndexer,
     store_files::SEARCH_INDEX_SUFFIX,
 };
-use crate::{IndexProgress, ListQuery, Page, StoreError, partial_file::with_suffix};
+use crate::{IndexProgress, IndexStep, ListQuery, Page, StoreError, partial_file::with_suffix};
 
 /// Maximum number of concurrent longer reads, and of idle connections per file. More reads would
 /// only wait for the disk and hold memory.
@@ -34,6 +35,8 @@ pub(super) struct ReaderPool {
     index_path: PathBuf,
     read_permits: Arc<Semaphore>,
     media_permits: Arc<Semaphore>,
+    /// One permit: steps of the indexer wait for it and not for the mutex, on no thread.
+    index_permits: Arc<Semaphore>,
     indexer: Mutex<Option<SearchIndexer>>,
     /// Set when a read finds the search index corrupt; the next indexer run rebuilds it.
     index_is_corrupt: AtomicBool,
@@ -48,6 +51,7 @@ impl ReaderPool {
             index_path: with_suffix(store, SEARCH_INDEX_SUFFIX),
             read_permits: Arc::new(Semaphore::new(MAX_READS)),
             media_permits: Arc::new(Semaphore::new(MAX_MEDIA_READS)),
+            index_permits: Arc::new(Semaphore::new(1)),
             indexer: Mutex::default(),
             index_is_corrupt: AtomicBool::new(false),
         }
@@ -95,29 +99,45 @@ impl ReaderPool {
 
     /// Runs the search indexer on the next batch of changes.
     pub(super) fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
+        self.run_indexer(SearchIndexer::run)
+    }
+
+    /// Runs the search indexer on the next changes of one account.
+    pub(super) fn index_account(
+        &self,
+        account: AccountId,
+        newest: u64,
+    ) -> Result<IndexStep, StoreError> {
+        self.run_indexer(|indexer| indexer.run_for(account, newest))
+    }
+
+    fn run_indexer<T>(
+        &self,
+        step: impl FnOnce(&mut SearchIndexer) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let mut indexer = lock(&self.indexer);
         if self.index_is_corrupt.swap(false, Ordering::Relaxed) {
             tracing::warn!("the search index is corrupt and will be rebuilt");
             *indexer = None;
             self.index.remove(&self.index_path)?;
         }
-        let progress = self.run_indexer(&mut indexer);
-        self.note_corruption(&progress);
-        progress
+        let outcome = self.indexer(&mut indexer).and_then(step);
+        self.note_corruption(&outcome);
+        outcome
     }
 
-    fn run_indexer(
+    /// The search indexer, which the first step opens.
+    fn indexer<'i>(
         &self,
-        indexer: &mut Option<SearchIndexer>,
-    ) -> Result<IndexProgress, StoreError> {
-        let indexer = match indexer {
-            Some(indexer) => indexer,
-            none => none.insert(SearchIndexer::new(
+        indexer: &'i mut Option<SearchIndexer>,
+    ) -> Result<&'i mut SearchIndexer, StoreError> {
+        match indexer {
+            Some(indexer) => Ok(indexer),
+            none => Ok(none.insert(SearchIndexer::new(
                 connection::open_search_index(&self.index_path)?,
                 self.files.open_for_reading()?,
-            )?),
-        };
-        indexer.run()
+            )?)),
+        }
     }
 
     fn note_corruption<T>(&self, outcome: &Result<T, StoreError>) {
@@ -147,6 +167,14 @@ pub(super) async fn run_blocking_media<T: Send + 'static>(
     work: impl FnOnce(&ReaderPool) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     run_with_permit(readers, &readers.media_permits, work).await
+}
+
+/// Runs a step of the search indexer on a blocking thread. Takes no permit from other reads.
+pub(super) async fn run_indexing<T: Send + 'static>(
+    readers: &Arc<ReaderPool>,
+    work: impl FnOnce(&ReaderPool) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    run_with_permit(readers, &readers.index_permits, work).await
 }
 
 async fn run_with_permit<T: Send + 'static>(

@@ -14,8 +14,9 @@ use crate::{
     id_range::IdRange,
 };
 
-/// The version of the index layout. A file with another version is rebuilt.
-pub(super) const LAYOUT: i64 = 3;
+/// The version of the index layout and of the terms in it. A file with another version is rebuilt
+/// in the background.
+pub(super) const LAYOUT: i64 = 4;
 
 /// Maximum number of words that a prefix is expanded to.
 const MAX_EXPANSIONS: usize = 64;

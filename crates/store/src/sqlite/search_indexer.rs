@@ -7,9 +7,9 @@ use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use super::{
     columns::{key, number, template_id},
-    search, templates,
+    index_state, search, templates,
 };
-use crate::{IndexProgress, StoreError, encoding::index_terms};
+use crate::{IndexProgress, IndexStep, StoreError, encoding::index_terms};
 
 /// Number of templates or events that one run reads: few enough to be brief.
 const BATCH_SIZE: usize = 256;
@@ -60,7 +60,37 @@ impl SearchIndexer {
         }
         // Until the batch succeeds: a failed batch is retried.
         self.has_more = true;
-        let outcome = self.run_batch();
+        let progress = self.run_batch(None)?;
+        self.has_more = progress.has_more;
+        Ok(progress)
+    }
+
+    /// Indexes the next batch of one account, unless its events up to `newest` are indexed.
+    pub(super) fn run_for(
+        &mut self,
+        account: AccountId,
+        newest: u64,
+    ) -> Result<IndexStep, StoreError> {
+        if self.has_indexed(account, newest)? {
+            return Ok(IndexStep::CaughtUp);
+        }
+        // The next run looks at all accounts again.
+        self.has_more = true;
+        self.run_batch(Some(account))?;
+        Ok(if self.has_indexed(account, newest)? {
+            IndexStep::CaughtUp
+        } else {
+            IndexStep::Advanced
+        })
+    }
+
+    fn has_indexed(&self, account: AccountId, newest: u64) -> Result<bool, StoreError> {
+        Ok(index_state::load(&self.store, Some(&self.index), account)?.contains(newest))
+    }
+
+    /// Indexes a batch, of all accounts or of one.
+    fn run_batch(&mut self, only: Option<AccountId>) -> Result<IndexProgress, StoreError> {
+        let outcome = self.index_batch(only);
         if outcome.is_err() {
             // The transaction that inserted some of these words was rolled back.
             self.cached_words.clear();
@@ -68,7 +98,7 @@ impl SearchIndexer {
         outcome
     }
 
-    fn run_batch(&mut self) -> Result<IndexProgress, StoreError> {
+    fn index_batch(&mut self, only: Option<AccountId>) -> Result<IndexProgress, StoreError> {
         let snapshot = self.store.unchecked_transaction()?;
         let index = self.index.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let scanned: Option<i64> =
@@ -81,10 +111,9 @@ impl SearchIndexer {
         };
         let (seen, more) = match scanned {
             Some(from) => (batch.scan(from)?, true),
-            None => batch.follow_events()?,
+            None => batch.follow_events(only)?,
         };
         index.commit()?;
-        self.has_more = more;
         Ok(IndexProgress { processed: seen, has_more: more })
     }
 }
@@ -167,12 +196,15 @@ impl IndexBatch<'_> {
         Ok(count)
     }
 
-    /// Indexes new events. The batch is divided evenly among the accounts that have some.
-    fn follow_events(&mut self) -> Result<(usize, bool), StoreError> {
-        let mut accounts =
-            self.store.prepare_cached("SELECT id, last_seq FROM account ORDER BY id")?;
+    /// Indexes new events, of all accounts or of one. The batch is divided evenly among the
+    /// accounts that have some.
+    fn follow_events(&mut self, only: Option<AccountId>) -> Result<(usize, bool), StoreError> {
+        let mut accounts = self.store.prepare_cached(
+            "SELECT id, last_seq FROM account WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
+        )?;
         let mut behind: Vec<(i64, i64, i64)> = Vec::new();
-        let mut rows = accounts.query([])?;
+        let (first, last) = only.map_or((0, i64::MAX), |it| (key(it.get()), key(it.get())));
+        let mut rows = accounts.query([first, last])?;
         while let Some(row) = rows.next()? {
             let (account, last): (i64, i64) = (row.get(0)?, row.get(1)?);
             let followed: Option<i64> = self

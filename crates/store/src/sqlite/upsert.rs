@@ -13,17 +13,17 @@ use crate::{
 /// Creates or edits all of the templates, or none if one is refused.
 pub(super) fn all(
     batch: &mut Batch<'_>,
-    news: &[(LookupKeys, NewTemplate)],
+    templates: &[(LookupKeys, NewTemplate)],
 ) -> Result<UpsertOutcome, StoreError> {
     let outcome = batch.with_savepoint(|batch| {
-        let mut receipts = Vec::with_capacity(news.len());
-        for (lookup_keys, new) in news {
+        let mut created = Vec::with_capacity(templates.len());
+        for (lookup_keys, new) in templates {
             match one(batch, lookup_keys, new)? {
-                Ok(receipt) => receipts.push(receipt),
+                Ok(template) => created.push(template),
                 Err(refusal) => return Ok(Err(refusal)),
             }
         }
-        Ok(Ok(receipts))
+        Ok(Ok(created))
     })?;
     Ok(outcome.map_or_else(|refusal| *refusal, UpsertOutcome::Done))
 }

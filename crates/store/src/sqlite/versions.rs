@@ -38,7 +38,7 @@ pub(super) fn one(
 }
 
 /// One version, even if the template was deleted since.
-pub(super) fn even_if_deleted(
+pub(super) fn of_event(
     connection: &Connection,
     id: TemplateId,
     version: u64,

@@ -21,7 +21,7 @@ use crate::{
         self,
         endpoint_health::EndpointHealth,
         webhooks::{
-            ChangedWebhook, NewSecret, apply_change, enables, event_list, refuse_registration,
+            ChangedWebhook, NewSecret, apply_change, enables, event_list, registration_refusal,
             webhook,
         },
     },
@@ -84,7 +84,7 @@ pub(super) fn create(
     let account = key(new.account.get());
     let existing = of_account(batch.connection(), new.account)?;
     let existing: Vec<_> = existing.iter().map(|other| (other.id, other.subscribed)).collect();
-    if let Some(refusal) = refuse_registration(new, &existing) {
+    if let Some(refusal) = registration_refusal(new, &existing) {
         return Ok(refusal);
     }
     // The account's row does not contain the events of this transaction yet.

@@ -8,8 +8,8 @@ use crate::{ClockStatus, StoreError};
 /// Remembers the time, so that a clock that jumps deletes nothing.
 #[async_trait]
 pub trait ClockStore: Send + Sync {
-    /// Records the present time. Returns whether rows may be deleted by age, which is to be asked
-    /// before each deletion.
+    /// Records the present time. Returns whether rows may be deleted by age. Call it before each
+    /// deletion.
     async fn observe_clock(&self, now: Timestamp) -> Result<ClockStatus, StoreError>;
 
     /// Like [`ClockStore::observe_clock`], but records nothing; `None` if the schema has no clock guard.

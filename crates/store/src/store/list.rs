@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 
-use crate::{IndexProgress, ListQuery, Page, StoreError};
+use galley_domain::id::AccountId;
+
+use crate::{IndexProgress, IndexStep, ListQuery, Page, StoreError};
 
 /// Upper bound for list counts.
 pub const MAX_LIST_COUNT: u64 = 1_000_000;
@@ -14,7 +16,7 @@ pub const MAX_SEARCH_COUNT: u64 = 10_000;
 #[async_trait]
 pub trait ListStore: Send + Sync {
     /// A page of an account's templates. It reflects every committed change, except that search
-    /// terms match the state of the last [`ListStore::update_search_index`].
+    /// terms match what is indexed; [`Page::unindexed`] says what is not.
     async fn list(&self, query: ListQuery) -> Result<Page, StoreError>;
 
     /// The number of templates on all pages of a list, up to [`MAX_LIST_COUNT`], or up to
@@ -23,4 +25,9 @@ pub trait ListStore: Send + Sync {
 
     /// Advances the search index by one step towards the newest events.
     async fn update_search_index(&self) -> Result<IndexProgress, StoreError>;
+
+    /// Advances the search index by one step for one account, ahead of all other accounts, unless
+    /// it contains the account's events up to number `newest`.
+    async fn index_account(&self, account: AccountId, newest: u64)
+    -> Result<IndexStep, StoreError>;
 }

@@ -45,6 +45,14 @@ pub(crate) async fn an_account_is_created_completely_or_not_at_all(store: &Share
     assert_eq!(store.phone_owner("333").await.unwrap(), None);
 }
 
+pub(crate) async fn a_phone_number_that_is_listed_twice_is_added_once(store: &Shared) {
+    let phones = ["222", "111", "222"].map(str::to_owned).to_vec();
+    let new = NewAccount { phones, ..new_account("a") };
+    let created = store.create_account(new).await.unwrap();
+    let CreateAccountOutcome::Created(id, _) = created else { panic!("{created:?}") };
+    assert_eq!(store.phones(id).await.unwrap(), ["111", "222"]);
+}
+
 pub(crate) async fn the_first_account_is_created_once(store: &Shared) {
     let first = |name: &str| NewAccount { only_if_first: true, ..new_account(name) };
     assert!(matches!(

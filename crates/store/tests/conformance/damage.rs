@@ -170,3 +170,17 @@ async fn a_damaged_event_fails_its_delivery_and_the_later_ones_are_delivered() {
     let outcomes: Vec<_> = statuses(&store, account, webhook).await.into_iter().collect();
     assert_eq!(outcomes, [(1, "failed"), (2, "delivered")]);
 }
+
+#[tokio::test]
+async fn an_event_damaged_before_it_is_queued_fails_its_delivery_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("galley.db");
+    let store = open(&path).unwrap();
+    let account = account(&store, "a").await;
+    let webhook = register(&store, endpoint(account)).await.id;
+    let id = create(&store, new(account, "one")).await;
+    done(store.review_template(change(account, id), Trigger::Pause, None).await.unwrap());
+    damage(&path, "UPDATE event SET type = 'template.creatfd' WHERE seq = 1");
+    assert!(lease(&store, webhook, 10).await.is_none(), "the first one ends without a lease");
+    assert_eq!(deliver_all(&store, webhook, 10).await, [2]);
+}

@@ -8,8 +8,8 @@ use galley_domain::{
     webhook::delivery::{DeliveryOutcome, DeliveryStatus, DisableReason, RetryDecision},
 };
 use galley_store::{
-    Actor, Attempt, DeliveryLease, DeliveryQuery, DueDelivery, EventSubject, NewTemplate,
-    NewWebhook, RecordAttemptOutcome, Replay, ReplayOutcome, WebhookChange,
+    Actor, Attempt, DeliveryLease, DeliveryQuery, DueDelivery, DueWebhook, EventSubject,
+    NewTemplate, NewWebhook, RecordAttemptOutcome, Replay, ReplayOutcome, WebhookChange,
 };
 
 use super::{
@@ -451,15 +451,16 @@ pub(crate) async fn deliveries_are_listed_newest_first_by_status_and_page(store:
 pub(crate) async fn due_webhooks_lists_only_endpoints_with_work(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let webhook = register(store, endpoint(mine)).await.id;
+    let due_webhook = DueWebhook { account: mine, id: webhook };
     register(store, endpoint(theirs)).await;
     assert_eq!(store.due_webhooks(noon(0)).await.unwrap().now, []);
     create(store, new(mine, "one")).await;
-    assert_eq!(store.due_webhooks(noon(1)).await.unwrap().now, [webhook]);
+    assert_eq!(store.due_webhooks(noon(1)).await.unwrap().now, [due_webhook]);
     let due = lease(store, webhook, 1_000).await.unwrap();
     let at = |at| store.due_webhooks(noon(at));
     assert_eq!(at(1_000).await.unwrap().now, [], "the event is leased");
     assert_eq!(at(1_000).await.unwrap().next_at, Some(noon(1_000 + LEASE)));
-    assert_eq!(at(1_000 + LEASE).await.unwrap().now, [webhook], "the lease has ended");
+    assert_eq!(at(1_000 + LEASE).await.unwrap().now, [due_webhook], "the lease has ended");
     fail(store, &due, 1_000, 5).await;
     let due = at(5_999).await.unwrap();
     assert_eq!((due.now, due.next_at), (vec![], Some(noon(6_000))));

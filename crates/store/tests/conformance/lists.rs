@@ -6,9 +6,9 @@ use galley_domain::{
     rulebook::{Category, V1},
     template::{Review, Status, Template, edit::Edit, lifecycle::Trigger, search_terms},
 };
-use galley_store::{ListQuery, NameFilter, NewTemplate};
+use galley_store::{ListQuery, NameFilter, NewTemplate, TemplateChange};
 
-use super::fixture::{Shared, account, change, create, done, new};
+use super::fixture::{Shared, account, change, create, done, new, noon};
 
 pub(crate) fn all(account: AccountId) -> ListQuery {
     ListQuery::new(account, 100)
@@ -157,6 +157,70 @@ pub(crate) async fn pages_stay_consistent_during_creations_and_deletions(store: 
     let rest = read_all(store, ListQuery { limit: 10, after, ..all(account) }).await;
     let expected: Vec<TemplateId> = ids[10..].iter().copied().filter(|id| *id != ids[15]).collect();
     assert_eq!(rest, expected);
+}
+
+pub(crate) async fn a_list_is_filtered_by_phone_number_and_last_change(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    let phones = [Some("111"), Some("222"), None];
+    for index in 0..12 {
+        let (name, at) = (format!("t{index}"), noon(1_000 * i64::try_from(index).unwrap()));
+        let phone = phones[index % 3].map(str::to_owned);
+        create(store, NewTemplate { phone: phone.clone(), at, ..new(mine, &name) }).await;
+        create(store, NewTemplate { phone, at, ..new(theirs, &format!("{name}_theirs")) }).await;
+    }
+    // A change moves the oldest one to the end.
+    let oldest = store.list(all(mine)).await.unwrap().templates.last().unwrap().id;
+    let change = TemplateChange { at: noon(60_000), ..change(mine, oldest) };
+    done(store.review_template(change, Trigger::Pause, None).await.unwrap());
+    update_index(store).await;
+    let everything = store.list(all(mine)).await.unwrap().templates;
+    let microsecond = jiff::SignedDuration::from_micros(1);
+    let from = |at| (Some(at), None);
+    let before = |at| (None, Some(at));
+    for (updated_from, updated_before) in [
+        (None, None),
+        from(noon(5_000)),
+        from(noon(5_000) + microsecond),
+        before(noon(5_000)),
+        before(noon(5_000) + microsecond),
+        (Some(noon(3_000)), Some(noon(9_000))),
+        from(noon(11_001)),
+        from(noon(60_001)),
+        (Some(noon(9_000)), Some(noon(3_000))),
+    ] {
+        for phones in [&[][..], &["111"], &["222", "111"], &["333"], &["11"]] {
+            let expected: Vec<TemplateId> = everything
+                .iter()
+                .filter(|it| updated_from.is_none_or(|from| from <= it.updated_at))
+                .filter(|it| updated_before.is_none_or(|before| it.updated_at < before))
+                .filter(|it| {
+                    phones.is_empty() || it.phone.as_ref().is_some_and(|it| phones.contains(&&**it))
+                })
+                .map(|it| it.id)
+                .collect();
+            let query = ListQuery {
+                phones: phones.iter().map(|it| (*it).to_owned()).collect(),
+                updated_from,
+                updated_before,
+                limit: 2,
+                ..all(mine)
+            };
+            let searched = ListQuery { words: search_terms::terms("t"), ..query.clone() };
+            let approved = ListQuery { statuses: vec![Status::Approved], ..query.clone() };
+            for query in [query, searched] {
+                assert_eq!(read_all(store, query.clone()).await, expected, "{query:?}");
+                let count = store.count_templates(query.clone()).await.unwrap();
+                assert_eq!(count, expected.len() as u64, "{query:?}");
+            }
+            let expected: Vec<_> = expected.into_iter().filter(|id| *id != oldest).collect();
+            assert_eq!(read_all(store, approved.clone()).await, expected, "{approved:?}");
+        }
+    }
+    let name = Some(NameFilter::UniqueKey("t1".to_owned()));
+    let named =
+        |phone: &str| ListQuery { name: name.clone(), phones: vec![phone.to_owned()], ..all(mine) };
+    assert_eq!(names(store, named("222")).await, ["t1"]);
+    assert_eq!(names(store, named("111")).await, [""; 0]);
 }
 
 /// Updates the search index completely.

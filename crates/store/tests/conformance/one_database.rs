@@ -8,8 +8,8 @@ use galley_domain::{
     template::{edit::Edit, lifecycle::Trigger},
 };
 use galley_store::{
-    DeliveryQuery, IndexProgress, ListQuery, MAX_SEARCH_COUNT, NameFilter, Replay, RetentionCursor,
-    SchemaPolicy, StoredSecret, TranslationGroup, WebhookChange,
+    DeliveryQuery, DueWebhook, IndexProgress, IndexStep, ListQuery, MAX_SEARCH_COUNT, NameFilter, Replay,
+    RetentionCursor, SchemaPolicy, StoredSecret, TranslationGroup, WebhookChange,
     postgres::{PostgresOptions, PostgresStore},
 };
 use tokio_postgres::Client;
@@ -20,7 +20,7 @@ use super::{
         Shared, account, change, client, create, done, events, fresh_database, new, noon,
         open_postgres, translation, with_key,
     },
-    lists::{all, read_all, search, update_index},
+    lists::{all, names, read_all, search, update_index},
     uploads::{append, begin, upload},
     webhooks::{endpoint, register},
 };
@@ -51,7 +51,7 @@ async fn an_account_that_another_instance_has_just_indexed_is_not_rescanned() {
     // Another instance has indexed all three and is about to commit.
     let (mut other, observer) = (client(&address).await, client(&address).await);
     let open = other.transaction().await.unwrap();
-    let followed = format!("INSERT INTO followed VALUES ({account}, 3)");
+    let followed = format!("INSERT INTO followed VALUES ({account}, 3, NULL, 3, NULL)");
     open.batch_execute(&followed).await.unwrap();
     let indexing = tokio::spawn({
         let store = Arc::clone(&store);
@@ -60,13 +60,58 @@ async fn an_account_that_another_instance_has_just_indexed_is_not_rescanned() {
     wait_for_blocked_statement(&observer).await;
     open.commit().await.unwrap();
     assert_eq!(indexing.await.unwrap(), IndexProgress { processed: 0, has_more: false });
-    let scans = "SELECT count(*) FROM followed WHERE walked IS NOT NULL";
+    let scans = "SELECT count(*) FROM followed WHERE scanned IS NOT NULL";
     assert_eq!(query_number(&observer, scans).await, 0);
     // If events are deleted before they are indexed, all templates are scanned again.
-    let delete_events = "UPDATE followed SET seq = 0; DELETE FROM event";
+    let delete_events = "UPDATE followed SET indexed = 0; DELETE FROM event";
     observer.batch_execute(delete_events).await.unwrap();
     update_index(&store).await;
     assert_eq!(query_number(&observer, "SELECT count(*) FROM found_by").await, 3);
+}
+
+#[tokio::test]
+async fn a_search_waits_while_another_instance_indexes_its_account() {
+    let address = fresh_database().await;
+    let store = open_postgres(&address).await;
+    let account = account(&store, "a").await;
+    create(&store, new(account, "first")).await;
+    update_index(&store).await;
+    create(&store, new(account, "second")).await;
+    let mut other = client(&address).await;
+    let open = other.transaction().await.unwrap();
+    open.batch_execute("SELECT FROM followed FOR UPDATE").await.unwrap();
+    assert_eq!(store.index_account(account, 2).await.unwrap(), IndexStep::Blocked);
+    open.batch_execute("UPDATE followed SET indexed = 2").await.unwrap();
+    open.commit().await.unwrap();
+    assert_eq!(store.index_account(account, 2).await.unwrap(), IndexStep::CaughtUp);
+}
+
+#[tokio::test]
+async fn entries_that_an_older_program_wrote_are_replaced() {
+    let address = fresh_database().await;
+    let (store, database) = (open_postgres(&address).await, client(&address).await);
+    let account = account(&store, "a").await;
+    create(&store, new(account, "Pâques")).await;
+    update_index(&store).await;
+    assert_eq!(names(&store, search(account, "paques")).await, ["Pâques"]);
+    // Before the migration, the index had accents and one cursor.
+    let accents = "UPDATE found_by SET words = replace(words::text, 'paques', 'pâques')::tsvector";
+    let before = "ALTER TABLE followed DROP indexed, DROP scanned; \
+                  DELETE FROM galley_schema WHERE version = 3";
+    drop(store);
+    database.batch_execute(&format!("{accents}; {before}")).await.unwrap();
+    let store = open_postgres(&address).await;
+    let behind = store.list(search(account, "paques")).await.unwrap();
+    assert!(behind.templates.is_empty() && behind.unindexed.is_some(), "{behind:?}");
+    update_index(&store).await;
+    assert_eq!(names(&store, search(account, "paques")).await, ["Pâques"]);
+    // During the upgrade, an older instance has indexed a write.
+    create(&store, new(account, "Frühling")).await;
+    let older = "INSERT INTO found_by SELECT id, ''::tsvector FROM template WHERE name = 'Frühling'; \
+                 UPDATE followed SET seq = 2";
+    database.batch_execute(older).await.unwrap();
+    update_index(&store).await;
+    assert_eq!(names(&store, search(account, "fruhling")).await, ["Frühling"]);
 }
 
 /// Calls nearly every method of a store.
@@ -96,7 +141,7 @@ async fn exercise(store: &Shared, name: &str) {
     }
     assert_eq!(events(store, tenant, 0, 9).await.len(), 5);
     let due = store.due_webhooks(noon(2_000)).await.unwrap();
-    assert!(due.now.contains(&webhook), "{due:?}");
+    assert!(due.now.contains(&DueWebhook { account: tenant, id: webhook }), "{due:?}");
     let first = lease(store, webhook, 2_000).await.unwrap();
     deliver(store, &first, 2_000).await;
     deliver_all(store, webhook, 2_000).await;

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use galley_domain::template::edit::Edit;
+use galley_domain::template::{edit::Edit, lifecycle::Trigger};
 use galley_store::{
-    StoreError,
+    DueWebhook, StoreError,
     postgres::{PostgresAddress, PostgresOptions, PostgresStore},
 };
 use tokio::time;
 use tokio_postgres::Client;
 
 use super::{
-    deliveries::lease,
+    deliveries::{deliver_all, lease},
     fixture::{
         account, change, client, create, done, fresh_database, new, noon, open_postgres_with,
         with_key,
@@ -326,7 +326,58 @@ async fn an_endpoint_does_not_stay_behind_events_that_are_gone() {
     let webhook = register(&store, endpoint(account)).await.id;
     create(&store, new(account, "one")).await;
     client.execute("DELETE FROM event", &[]).await.unwrap();
-    assert_eq!(store.due_webhooks(noon(10)).await.unwrap().now, [webhook]);
+    let due = DueWebhook { account, id: webhook };
+    assert_eq!(store.due_webhooks(noon(10)).await.unwrap().now, [due]);
     assert!(lease(&store, webhook, 10).await.is_none());
     assert!(store.due_webhooks(noon(10)).await.unwrap().now.is_empty());
+}
+
+#[tokio::test]
+async fn a_damaged_event_fails_its_delivery_and_the_later_ones_are_delivered() {
+    let address = fresh_database().await;
+    let (store, client) = (open_postgres_with(&address, 2).await, client(&address).await);
+    let account = account(&store, "a").await;
+    let webhook = register(&store, endpoint(account)).await.id;
+    let id = create(&store, new(account, "one")).await;
+    let pause = store.review_template(change(account, id), Trigger::Pause, None);
+    done(pause.await.unwrap());
+    client.batch_execute("UPDATE event SET type = 'unknown' WHERE seq = 1").await.unwrap();
+    assert!(lease(&store, webhook, 10).await.is_none(), "the first one ends without a lease");
+    assert_eq!(deliver_all(&store, webhook, 10).await, [2]);
+    // The same for an event that is damaged after it was queued.
+    done(store.review_template(change(account, id), Trigger::Resume, None).await.unwrap());
+    done(store.review_template(change(account, id), Trigger::Pause, None).await.unwrap());
+    assert_eq!(lease(&store, webhook, 10).await.unwrap().event.seq, 3);
+    client.batch_execute("UPDATE event SET type = 'unknown' WHERE seq = 3").await.unwrap();
+    let expired = 60_000;
+    assert!(lease(&store, webhook, expired).await.is_none(), "the third one ends without a lease");
+    assert_eq!(deliver_all(&store, webhook, expired).await, [4]);
+}
+
+#[tokio::test]
+async fn a_lock_timeout_in_a_pipeline_keeps_the_connection() {
+    let address = fresh_database().await;
+    let (store, client) = (open_postgres_with(&address, 1).await, client(&address).await);
+    let account = account(&store, "a").await;
+    let webhook = register(&store, endpoint(account)).await.id;
+    let pids = async || {
+        let rows = client
+            .query(
+                "SELECT pid FROM pg_stat_activity WHERE datname = current_database() \
+                 AND pid <> pg_backend_pid() AND backend_type = 'client backend' ORDER BY pid",
+                &[],
+            )
+            .await
+            .unwrap();
+        rows.iter().map(|row| row.get::<_, i32>(0)).collect::<Vec<_>>()
+    };
+    assert!(lease(&store, webhook, 10).await.is_none());
+    let before = pids().await;
+    client.batch_execute("BEGIN; LOCK TABLE webhook IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let refused = store.lease_delivery(webhook, noon(10), noon(20)).await;
+    assert!(refused.is_err(), "{refused:?}");
+    client.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(pids().await, before, "no connection was closed");
+    assert!(lease(&store, webhook, 10).await.is_none());
+    assert_eq!(pids().await, before, "no connection was opened");
 }

@@ -31,6 +31,7 @@ use super::{
     fixture::{
         Shared, account, change, client, create, done, fresh_database, new, noon, open_postgres,
     },
+    lists::{names, search, update_index},
     webhooks::{endpoint, register},
 };
 
@@ -215,6 +216,22 @@ async fn recording_an_attempt_that_disables_the_endpoint_takes_few_round_trips()
         assert!(matches!(outcome, RecordAttemptOutcome::Disabled(_)));
     }
     assert!(counts[1] <= MAX_ROUND_TRIPS, "{counts:?}");
+}
+
+#[tokio::test]
+async fn a_search_takes_no_round_trip_to_learn_what_is_indexed() {
+    let (store, proxy, account) = counted_store().await;
+    create(&store, new(account, "one")).await;
+    update_index(&store).await;
+    let mut counts = Vec::new();
+    // The first search prepares the statements.
+    for _ in 0..2 {
+        proxy.take();
+        assert_eq!(names(&store, search(account, "one")).await, ["one"]);
+        counts.push(proxy.take());
+    }
+    // The beginning of the snapshot, the search, the rows, and the end.
+    assert_eq!(counts[1], 4, "{counts:?}");
 }
 
 #[tokio::test]

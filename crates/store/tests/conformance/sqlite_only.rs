@@ -245,6 +245,35 @@ async fn a_corrupt_search_index_is_rebuilt() {
 }
 
 #[tokio::test]
+async fn a_search_index_with_former_terms_is_rebuilt_and_reports_what_is_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("galley.db");
+    let store = open(&path);
+    let account = account(&store, "a").await;
+    for index in 0..300 {
+        let at = noon(1_000 + i64::from(index));
+        create(&store, NewTemplate { at, ..new(account, &format!("t{index}")) }).await;
+    }
+    update_index(&store).await;
+    drop(store);
+    let index = rusqlite::Connection::open(dir.path().join("galley.db-search")).unwrap();
+    index.pragma_update(None, "user_version", 3).unwrap();
+    drop(index);
+    let store = open(&path);
+    let since = async |store: &Shared| {
+        let page = store.list(search(account, "t")).await.unwrap();
+        page.unindexed.map(|it| it.since)
+    };
+    assert_eq!(since(&store).await, Some(noon(1_000)));
+    // One step scans 256 templates.
+    assert!(store.update_search_index().await.unwrap().has_more);
+    assert_eq!(since(&store).await, Some(noon(1_256)));
+    update_index(&store).await;
+    assert_eq!(since(&store).await, None);
+    assert_eq!(names(&store, search(account, "t299")).await, ["t299"]);
+}
+
+#[tokio::test]
 async fn a_search_index_that_is_ahead_of_a_restored_store_is_rebuilt() {
     let (store, dir) = fresh_sqlite();
     let account = account(&store, "a").await;

@@ -70,8 +70,8 @@ fn welcome(address: SocketAddr, secret: bool) {
     eprintln!("The service needs GALLEY_WEBHOOKS_ALLOW_PRIVATE=true, too.");
     if !secret {
         eprintln!(
-            "Signatures are not verified: restart with the secret that `webhook add` shows, in \
-             GALLEY_WEBHOOK_SECRET or with --secret-file."
+            "Without a secret no signature can be verified, and every delivery gets 401: restart with \
+             the secret that `webhook add` shows, in GALLEY_WEBHOOK_SECRET or with --secret-file."
         );
     }
 }
@@ -85,7 +85,7 @@ fn paragraph(received: &ReceivedDelivery) -> String {
     };
     let text = String::from_utf8_lossy(&received.body);
     let pretty = if body.is_object() { indented(&text) } else { text.into_owned() };
-    let at = received.sent_at.map_or_else(|| "-".to_owned(), |at| at.to_string());
+    let at = received.sent_at.map_or_else(|| "-".to_owned(), |at| format!("{at:.3}"));
     let id = received.id.as_deref().unwrap_or("-");
     let kind = kind(&body).as_str().unwrap_or("-").to_owned();
     let plain = |text: &str| text.replace(|it: char| it.is_control() && it != '\n', " ");
@@ -135,7 +135,7 @@ fn line(received: &ReceivedDelivery) -> String {
     let mut object = json!({
         "id": received.id,
         "type": kind(&body),
-        "sent_at": received.sent_at.map(|at| at.to_string()),
+        "sent_at": received.sent_at.map(|at| format!("{at:.3}")),
         "verified": received.signature == SignatureCheck::Verified,
         "reason": rejection_reason(received.signature),
         "body": body,

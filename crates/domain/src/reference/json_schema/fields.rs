@@ -9,8 +9,8 @@ use super::{
 use crate::{
     document::MAX_SAFE_INTEGER,
     rulebook::{
-        Field, FieldType, ObjectList, ObjectSchema, ParameterFormat, SampleFormat, StringRule,
-        TaggedList, TaggedObject, VariantContent,
+        Field, FieldType, ObjectList, ObjectSchema, ParameterFormat, SampleFormat, SampleRule,
+        StringRule, TaggedList, TaggedObject, VariantContent,
     },
 };
 
@@ -41,7 +41,7 @@ pub(super) fn field_schema(field: &'static Field, placeholders: bool) -> Value {
         FieldType::TaggedObject(tagged) => any_of(tagged_variants(tagged, &Map::new())),
         FieldType::TaggedList(list) => tagged_list(list),
         FieldType::ObjectList(list) => object_list(list),
-        FieldType::Samples(format) => samples(*format),
+        FieldType::Samples(rule) => samples(*rule),
     };
     schema["description"] = match &field.field_type {
         FieldType::Choice(values) | FieldType::ChoiceList(values) => {
@@ -131,13 +131,14 @@ fn tag_count(list: &'static TaggedList, value: &'static str) -> Option<Value> {
     Some(schema)
 }
 
-fn samples(format: SampleFormat) -> Value {
-    let value = json!({"type": "string", "minLength": 1, "pattern": visible(false)});
-    let flat = |min: usize| json!({"type": "array", "items": value, "minItems": min});
-    let nested = || json!({"type": "array", "items": flat(1), "minItems": 1, "maxItems": 1});
-    match format {
-        SampleFormat::LenientNested => json!({"anyOf": [nested(), flat(1), value]}),
-        SampleFormat::LenientFlat => json!({"anyOf": [flat(1), value]}),
+fn samples(rule: SampleRule) -> Value {
+    let value = json!({"type": "string", "minLength": 1, "pattern": visible(rule.multiline)});
+    let flat = || json!({"type": "array", "items": value, "minItems": 1});
+    let single = || json!({"type": "array", "items": value, "minItems": 1, "maxItems": 1});
+    let nested = || json!({"type": "array", "items": flat(), "minItems": 1, "maxItems": 1});
+    match rule.format {
+        SampleFormat::LenientNested => json!({"anyOf": [nested(), single(), value]}),
+        SampleFormat::LenientFlat => json!({"anyOf": [flat(), value]}),
         SampleFormat::Named => {
             let named = json!({
                 "type": "object",
@@ -146,11 +147,8 @@ fn samples(format: SampleFormat) -> Value {
             });
             json!({"type": "array", "items": named, "minItems": 1})
         }
-        SampleFormat::Flat => flat(1),
+        SampleFormat::Flat => flat(),
         SampleFormat::Nested => nested(),
-        SampleFormat::Single => {
-            let list = json!({"type": "array", "items": value, "minItems": 1, "maxItems": 1});
-            json!({"anyOf": [value, list]})
-        }
+        SampleFormat::Single => json!({"anyOf": [value, single()]}),
     }
 }

@@ -45,6 +45,12 @@ const TIMESTAMP: &str = concat!(
 const PORT: &str =
     "0*(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])";
 
+/// A URL that leads to the recipient's own device. Other notations of IPv6 addresses are left out.
+const OWN_DEVICE: &str = concat!(
+    r"^[A-Za-z]+://(?:(?:[^/?#\\\[\]:{]*\.)?[Ll][Oo][Cc][Aa][Ll][Hh][Oo][Ss][Tt]\.*",
+    r"|127(?:\.(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])){3}\.*|\[::1\])(?:[:/?#\\{][^\u0000]*)?$"
+);
+
 /// The schema of a string. `placeholders` selects the alternative with or without placeholders, for
 /// formats that allow them.
 pub(super) fn text(rule: &StringRule, placeholders: bool) -> Value {
@@ -82,15 +88,15 @@ pub(super) fn text(rule: &StringRule, placeholders: bool) -> Value {
             r"^[A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_]*)+$".to_owned()
         }
         // A pattern cannot express the rules about formatting, emoji and words around placeholders.
-        StringFormat::Headline | StringFormat::Message | StringFormat::CardMessage
-            if placeholders =>
-        {
+        StringFormat::Headline | StringFormat::Message if placeholders => {
             let unit = unit(control(rule), control(rule));
             format!(r"^(?:{unit})*{ANY_PLACEHOLDER}(?:{unit}|{ANY_PLACEHOLDER})*\{{?$")
         }
         StringFormat::Link => {
             let suffix = if placeholders { ANY_PLACEHOLDER } else { "" };
-            return url(rule.max, "[Hh][Tt][Tt][Pp][Ss]?", suffix);
+            let mut schema = url(rule.max, "[Hh][Tt][Tt][Pp][Ss]?", suffix);
+            schema["not"] = json!({"pattern": OWN_DEVICE});
+            return schema;
         }
         StringFormat::Url => return url(rule.max, "https?", ""),
         StringFormat::UrlWithSuffix => {
@@ -107,7 +113,6 @@ pub(super) fn text(rule: &StringRule, placeholders: bool) -> Value {
         | StringFormat::WithoutPlaceholders
         | StringFormat::Headline
         | StringFormat::Message
-        | StringFormat::CardMessage
         | StringFormat::Plain
         | StringFormat::Label => {
             let control = control(rule);
@@ -211,6 +216,25 @@ mod tests {
         let own = schema.get("pattern").and_then(Value::as_str);
         let alternatives = schema.get("anyOf").and_then(Value::as_array).into_iter().flatten();
         own.into_iter().chain(alternatives.flat_map(patterns)).collect()
+    }
+
+    #[test]
+    fn only_links_that_the_rule_rejects_are_excluded() {
+        let rule = StringRule {
+            max: 2_000,
+            whatsapp_max: None,
+            multiline: false,
+            format: StringFormat::Link,
+        };
+        assert_eq!(text(&rule, true)["not"]["pattern"], OWN_DEVICE);
+        let links = string_regex(OWN_DEVICE.trim_matches(['^', '$'])).unwrap();
+        let mut runner = TestRunner::deterministic();
+        for _ in 0..300 {
+            let link = links.new_tree(&mut runner).unwrap().current();
+            let mut violations = Vec::new();
+            formats::check(&rule, &link, &mut violations);
+            assert!(violations.iter().any(|it| it.rule == Rule::UrlHost), "{link}: {violations:?}");
+        }
     }
 
     #[test]

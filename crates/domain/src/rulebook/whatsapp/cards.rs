@@ -70,7 +70,7 @@ static CARD_BODY: ObjectSchema = ObjectSchema {
         Field {
             name: "text",
             presence: Required,
-            field_type: FieldType::String(string(160, true, StringFormat::CardMessage)),
+            field_type: FieldType::String(string(160, true, StringFormat::Message)),
             about: "The text of the card. May contain placeholders.",
         },
         samples(&super::BODY_EXAMPLE),
@@ -117,9 +117,11 @@ pub(super) fn check(document: &DocumentView<'_>, violations: &mut ViolationColle
             first = Some(layout);
             continue;
         };
-        if let Some(difference) = difference(first, &layout) {
+        let differences = differences(first, &layout);
+        if !differences.is_empty() {
             card.report(violations, || {
-                let message = format!("differs from the first card in {difference}");
+                let differences = differences.join(" and ");
+                let message = format!("differs from the first card in {differences}");
                 TextViolation::new(Rule::CardsDiffer, message)
                     .hint("use the same layout for all cards")
             });
@@ -137,14 +139,14 @@ fn layout(card: ObjectView<'_>) -> CardLayout {
     }
 }
 
-/// How a card differs from the first one. A missing component is violationsed separately.
-fn difference(first: &CardLayout, other: &CardLayout) -> Option<&'static str> {
-    if first.header.is_some() && other.header.is_some() && first.header != other.header {
-        return Some("the format of its header");
-    }
+/// How a card differs from the first one. A missing component is reported separately.
+fn differences(first: &CardLayout, other: &CardLayout) -> Vec<&'static str> {
+    let have_header = first.header.is_some() && other.header.is_some();
     let have_buttons = !first.buttons.is_empty() && !other.buttons.is_empty();
-    if have_buttons && first.buttons != other.buttons {
-        return Some("the types or the order of its buttons");
-    }
-    (first.body != other.body).then_some("whether it has a body")
+    let differences = [
+        (have_header && first.header != other.header, "the format of its header"),
+        (have_buttons && first.buttons != other.buttons, "the types or the order of its buttons"),
+        (first.body != other.body, "whether it has a body"),
+    ];
+    differences.into_iter().filter(|(differs, _)| *differs).map(|(_, what)| what).collect()
 }

@@ -1,8 +1,8 @@
 //! Checks that involve several fields, which the table cannot express.
 
 use super::{
-    Category, MAX_COUPON_CHARS, MAX_OFFER_COUPON_CHARS, MAX_TTL_SECONDS, Rule, authentication,
-    buttons, cards, placement,
+    Category, MAX_OFFER_COUPON_CHARS, MAX_TTL_SECONDS, Rule, authentication, buttons, cards,
+    placement,
 };
 use crate::{
     document::{Json, text::longer_than},
@@ -29,20 +29,18 @@ pub(super) const CREATION: &[Check] = &[Check { name: "sample handles", run: che
 
 /// Reports URLs instead of handles. A template that was read contains URLs, so an edit may, too.
 fn check_handles(document: &DocumentView<'_>, violations: &mut ViolationCollector) {
-    for header in document.component_owners().filter_map(|it| it.component("HEADER")) {
-        let Some(example) = header.object("example") else { continue };
-        let handle = match example.get("header_handle") {
-            Some(Json::Array(handles)) => handles.first().and_then(Json::as_str),
-            handle => handle.and_then(Json::as_str),
+    let is_url = |handle: &str| {
+        let begins_with = |scheme: &str| {
+            handle.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme))
         };
-        let is_url = |handle: &str| {
-            let start = handle.get(..8).unwrap_or(handle).to_ascii_lowercase();
-            start.starts_with("http://") || start.starts_with("https://")
-        };
-        if handle.is_some_and(is_url) {
-            example.report_field("header_handle", violations, || {
+        begins_with("http://") || begins_with("https://")
+    };
+    let headers = document.component_owners().filter_map(|it| it.component("HEADER"));
+    for example in headers.filter_map(|it| it.object("example")) {
+        for (_, url) in example.strings("header_handle").filter(|(handle, _)| is_url(handle)) {
+            url.report(violations, || {
                 let message = "is a URL; WhatsApp requires the handle of an uploaded file";
-                let hint = "upload the file with the Resumable Upload API and send the handle that it returns";
+                let hint = "upload the file and use the `h` of the response";
                 TextViolation::new(Rule::HandleForm, message).hint(hint)
             });
         }
@@ -58,13 +56,15 @@ const TTL_RANGES: &[(Category, i64, i64, bool)] = &[
 
 fn check_ttl(document: &DocumentView<'_>, violations: &mut ViolationCollector) {
     let seconds = document.root.get("message_send_ttl_seconds").and_then(Json::as_i64);
-    // The table has reported values outside of all ranges.
-    let Some(seconds) = seconds.filter(|it| (-1..=MAX_TTL_SECONDS).contains(it)) else { return };
     let row = TTL_RANGES.iter().find(|(category, ..)| Some(*category) == document.category);
-    let Some((category, min, max, allows_default)) = row else { return };
+    let (Some(seconds), Some((category, min, max, allows_default))) = (seconds, row) else {
+        return;
+    };
     if (*min..=*max).contains(&seconds) || (seconds == -1 && *allows_default) {
         return;
     }
+    // Replaces the violation of the table, whose range is that of all categories.
+    document.root.retract_rule("message_send_ttl_seconds", Rule::NumberRange, violations);
     document.root.report_field("message_send_ttl_seconds", violations, || {
         let category = category.as_str();
         let message = format!("is {seconds}; {category} templates allow {min} to {max} seconds");
@@ -79,7 +79,7 @@ fn check_button_counts(document: &DocumentView<'_>, violations: &mut ViolationCo
         // Collected once, because the loop below iterates over them for each type.
         let present: Vec<ObjectView<'_>> = component.buttons().collect();
         for (button_type, max) in buttons::MAX_PER_TYPE {
-            if let Some(extra) = present.iter().filter(|it| it.is(button_type)).nth(*max) {
+            for extra in present.iter().filter(|it| it.is(button_type)).skip(*max) {
                 extra.report(violations, || {
                     let message = format!("exceeds the limit of {max} for {button_type} buttons");
                     TextViolation::new(Rule::ButtonCount, message).hint("remove it")
@@ -159,9 +159,8 @@ fn check_offer(document: &DocumentView<'_>, violations: &mut ViolationCollector)
     if url_buttons().next().is_none() {
         add(buttons, "has no URL button, which an offer requires", "add a URL button");
     }
-    // `button-count` reports a third URL button.
-    if let Some(second) = url_buttons().nth(1) {
-        add(second, "is a second URL button in an offer", "keep one URL button");
+    for other in url_buttons().skip(1) {
+        add(other, "is a second URL button in an offer", "keep one URL button");
     }
     let is_allowed =
         |it: &ObjectView<'_>| it.text("type").is_none() || it.is("URL") || it.is("COPY_CODE");
@@ -190,10 +189,10 @@ fn check_offer_coupon(button: ObjectView<'_>, violations: &mut ViolationCollecto
         Some(Json::Array(codes)) => codes.first().and_then(Json::as_str),
         code => code.and_then(Json::as_str),
     };
-    let too_long = |code: &&str| {
-        longer_than(code, MAX_OFFER_COUPON_CHARS) && !longer_than(code, MAX_COUPON_CHARS)
-    };
+    let too_long = |code: &&str| longer_than(code, MAX_OFFER_COUPON_CHARS);
     let Some(code) = code.filter(too_long) else { return };
+    // Replaces the violation of the table, which allows longer codes.
+    button.retract_rule("example", Rule::TooLong, violations);
     button.report_field("example", violations, || {
         let length = code.chars().count();
         let message = format!(

@@ -2,10 +2,11 @@
 
 use super::buttons;
 use crate::{
-    document::Json,
-    rulebook::Category,
-    rulebook::view::{DocumentView, ObjectView},
-    validation::formatting,
+    document::{Json, emoji::count_emoji},
+    rulebook::{
+        Category,
+        view::{DocumentView, ObjectView},
+    },
     violation::{TextWarning, WarningRule, Warnings},
 };
 
@@ -22,7 +23,9 @@ pub(super) fn collect(document: &DocumentView<'_>, warnings: &mut Warnings) {
     let is_utility = document.category == Some(Category::Utility);
     let max_emoji = if is_utility { MAX_UTILITY_EMOJI } else { MAX_EMOJI };
     for holder in document.component_owners() {
-        holder.component("BODY").inspect(|body| check_emoji(*body, max_emoji, warnings));
+        if let Some(body) = holder.component("BODY") {
+            check_emoji(body, max_emoji, warnings);
+        }
         for button in holder.component("BUTTONS").into_iter().flat_map(ObjectView::buttons) {
             check_label(button, warnings);
             check_coupon_sample(button, warnings);
@@ -34,7 +37,7 @@ pub(super) fn collect(document: &DocumentView<'_>, warnings: &mut Warnings) {
 /// Warns about a body with many emoji.
 fn check_emoji(body: ObjectView<'_>, max: usize, warnings: &mut Warnings) {
     let text = body.text("text").filter(|text| !text.is_ascii()).unwrap_or_default();
-    let count = formatting::count_emoji(text);
+    let count = count_emoji(text);
     if count > max {
         let message = format!("contains {count} emoji");
         let hint = format!("use at most {max}: WhatsApp is reported to reject more");

@@ -1,6 +1,7 @@
 //! Checks URLs and phone numbers.
 
-use super::MAX_FINDINGS;
+use std::net::IpAddr;
+
 use crate::{
     document::text::has_byte,
     rulebook::ParameterFormat,
@@ -8,7 +9,7 @@ use crate::{
         placeholders::{self, PlaceholderCount},
         warnings::links,
     },
-    violation::{Rule, Span, TextViolation, truncated},
+    violation::{Rule, Span, TextViolation, did_you_mean, truncated},
 };
 
 /// Maximum length of a phone number under the `whatsapp` rulebook, in characters.
@@ -17,19 +18,46 @@ const MAX_PHONE_CHARS: usize = 20;
 /// Minimum number of digits of a phone number under the `whatsapp` rulebook.
 const MIN_PHONE_DIGITS: usize = 5;
 
-/// Checks a URL whose scheme must be in lower case.
+const ONLY_HTTP: &str = "only http and https URLs are accepted";
+
+/// Checks a URL whose scheme must be in lower case and that must not contain placeholders.
 pub(super) fn check_url(text: &str, violations: &mut Vec<TextViolation>) {
+    check_base(text, "", violations);
+    placeholders::forbid(text, "placeholders are not allowed in this URL", violations);
+}
+
+/// Checks a URL that may end in `{{1}}`.
+pub(super) fn check_url_with_suffix(
+    text: &str,
+    violations: &mut Vec<TextViolation>,
+) -> PlaceholderCount {
+    let base = text.strip_suffix("{{1}}");
+    let fixed = base.unwrap_or(text);
+    check_base(fixed, &text[fixed.len()..], violations);
+    let message = "a URL may contain a placeholder only as `{{1}}` at its very end";
+    placeholders::forbid(fixed, message, violations);
+    placeholders::of_url(base, text)
+}
+
+/// Checks the part of a URL before `suffix`, except for placeholders.
+fn check_base(text: &str, suffix: &str, violations: &mut Vec<TextViolation>) {
     check_whitespace(text, violations);
-    let Some(rest) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) else {
-        let hint = match text.split_once("://") {
-            Some((scheme, rest)) if scheme.to_lowercase().starts_with("http") => suggestion(rest),
-            Some(_) => "only http and https URLs are accepted".to_owned(),
-            None => suggestion(text.trim_start_matches('/')),
-        };
-        violations.push(invalid_scheme(hint));
-        return;
+    if let Some(rest) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) {
+        return check_host(rest, violations);
+    }
+    let rest = match split_scheme(text) {
+        Some((scheme, rest)) if scheme.to_lowercase().starts_with("http") => rest,
+        Some((_, rest)) => {
+            violations.push(invalid_scheme(ONLY_HTTP.to_owned()));
+            return check_host(rest, violations);
+        }
+        None => text.trim_start_matches('/'),
     };
-    check_host(rest, violations);
+    let mut remaining = Vec::new();
+    check_whitespace(rest, &mut remaining);
+    check_host(rest, &mut remaining);
+    placeholders::forbid(rest, "", &mut remaining);
+    violations.push(invalid_scheme(suggestion(&format!("https://{rest}{suffix}"), &remaining)));
 }
 
 /// Checks the URL of a button, which may end in a placeholder. The placeholder of each URL is
@@ -43,16 +71,17 @@ pub(super) fn check_link(
     let fixed = base.unwrap_or(text);
     // Whitespace between braces is reported as an invalid placeholder.
     check_whitespace(fixed.split("{{").next().unwrap_or_default(), violations);
-    match scheme(fixed) {
-        Some("http" | "https") => {
-            check_host(&fixed[fixed.find("://").map_or(0, |at| at + 3)..], violations);
-        }
-        other => violations.push(invalid_scheme(scheme_hint(other, fixed))),
+    let scheme = scheme(fixed);
+    if !matches!(scheme, Some("http" | "https")) {
+        violations.push(invalid_scheme(scheme_hint(scheme, text, format)));
+    }
+    if let Some((_, rest)) = split_scheme(fixed) {
+        check_host(rest, violations);
     }
     placeholders::only_at_end(fixed, format, violations);
-    if is_localhost(fixed) {
+    if is_own_device(host(fixed)) {
         let hint = "write the URL of a website that recipients can open";
-        let message = "leads to `localhost`, which is the recipient's own device";
+        let message = "leads to the recipient's own device";
         violations.push(TextViolation::new(Rule::UrlHost, message).hint(hint));
     }
     if links::is_whatsapp_url(fixed) {
@@ -63,16 +92,10 @@ pub(super) fn check_link(
     placeholders::of_url(base, text)
 }
 
-/// Checks a URL that may end in `{{1}}`.
-pub(super) fn check_url_with_suffix(
-    text: &str,
-    violations: &mut Vec<TextViolation>,
-) -> PlaceholderCount {
-    let base = text.strip_suffix("{{1}}");
-    check_url(base.unwrap_or(text), violations);
-    let message = "a URL may contain a placeholder only as `{{1}}` at its very end";
-    placeholders::forbid(base.unwrap_or(text), message, violations);
-    placeholders::of_url(base, text)
+/// The scheme of a URL, known or not, and the part after it.
+fn split_scheme(url: &str) -> Option<(&str, &str)> {
+    let is_scheme = |it: &str| it.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    url.split_once("://").filter(|(scheme, _)| is_scheme(scheme))
 }
 
 /// The known scheme that a URL begins with.
@@ -93,27 +116,29 @@ fn scheme(text: &str) -> Option<&'static str> {
 }
 
 /// The hint for a URL without an accepted scheme.
-fn scheme_hint(scheme: Option<&str>, text: &str) -> String {
+fn scheme_hint(scheme: Option<&str>, text: &str, format: ParameterFormat) -> String {
     let plain = text.trim_start_matches('/');
     match scheme {
         Some("tel") => "use a PHONE_NUMBER button to call a number".to_owned(),
-        Some(_) => "only http and https URLs are accepted".to_owned(),
-        None if text.contains("://") => "only http and https URLs are accepted".to_owned(),
+        Some(_) => ONLY_HTTP.to_owned(),
+        None if split_scheme(text).is_some() => ONLY_HTTP.to_owned(),
         None if plain.is_empty() || plain.starts_with("{{") => {
             "begin with a fixed URL and put the placeholder after it: `https://shop.example/{{1}}`"
                 .to_owned()
         }
-        None => suggestion(plain),
+        None => {
+            let url = format!("https://{plain}");
+            let mut remaining = Vec::new();
+            check_link(&url, format, &mut remaining);
+            suggestion(&url, &remaining)
+        }
     }
 }
 
-/// Suggests the URL with this part after the scheme, if it is valid.
-fn suggestion(rest: &str) -> String {
-    let mut violations = Vec::new();
-    check_whitespace(rest, &mut violations);
-    check_host(rest, &mut violations);
-    if violations.is_empty() {
-        format!("did you mean `https://{}`?", truncated(rest))
+/// Suggests a URL unless it has violations.
+fn suggestion(url: &str, violations: &[TextViolation]) -> String {
+    if violations.is_empty() && !url.contains(char::is_control) {
+        did_you_mean(url).unwrap_or_else(|| "begin it with `https://`".to_owned())
     } else {
         "write a URL such as `https://shop.example/path`".to_owned()
     }
@@ -128,13 +153,15 @@ fn check_whitespace(text: &str, violations: &mut Vec<TextViolation>) {
     if is_graphic {
         return;
     }
-    let whitespace = text.chars().enumerate().filter(|(_, found)| found.is_whitespace());
-    for (at, _) in whitespace.take(MAX_FINDINGS) {
-        let span = Span { start: at, end: at + 1 };
+    let mut whitespace = text.chars().enumerate().filter(|(_, found)| found.is_whitespace());
+    if let Some((at, _)) = whitespace.next() {
+        let message = match whitespace.count() {
+            0 => "contains whitespace".to_owned(),
+            others => format!("contains {} whitespace characters", others + 1),
+        };
         let hint = "remove it, or write it as `%20`";
-        violations.push(
-            TextViolation::new(Rule::UrlWhiteSpace, "contains whitespace").hint(hint).at(span),
-        );
+        let span = Span { start: at, end: at + 1 };
+        violations.push(TextViolation::new(Rule::UrlWhiteSpace, message).hint(hint).at(span));
     }
 }
 
@@ -158,10 +185,11 @@ fn check_host(rest: &str, violations: &mut Vec<TextViolation>) {
     }
 }
 
-/// The host of a URL, without user name, port and a final dot.
+/// The host of a URL, without user name, port, final dot and placeholders.
 pub(crate) fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let authority = authority.split("{{").next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
     let host = match host.rsplit_once(':') {
         Some((name, port)) if !port.ends_with(']') => name,
@@ -170,9 +198,17 @@ pub(crate) fn host(url: &str) -> &str {
     host.trim_end_matches('.')
 }
 
-fn is_localhost(url: &str) -> bool {
-    let host = host(url).to_ascii_lowercase();
-    host == "localhost" || host.ends_with(".localhost")
+/// The IP address that a host is.
+pub(crate) fn ip_address(host: &str) -> Option<IpAddr> {
+    let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
+    address.map(|it| it.to_canonical())
+}
+
+/// Whether a host is the device that opens its URL.
+pub(crate) fn is_own_device(host: &str) -> bool {
+    let top_level = host.rsplit('.').next().unwrap_or_default();
+    let is_loopback = ip_address(host).is_some_and(|address| address.is_loopback());
+    is_loopback || top_level.eq_ignore_ascii_case("localhost")
 }
 
 /// Whether a URL ends with its host or port, so that appended text would extend it. A backslash

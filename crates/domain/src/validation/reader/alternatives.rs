@@ -19,7 +19,7 @@ impl<'d> Reader<'d> {
         self.write_key(field.name);
         self.write("[{");
         for field in fields {
-            self.read_field(field, object);
+            self.read_field(field, fields, object);
         }
         self.write("}]");
         true
@@ -30,7 +30,18 @@ impl<'d> Reader<'d> {
         let Json::Array(items) = value else { return self.read_object(schema, value) };
         let key_of = |item: &'d Json<'d>| item.get("key").and_then(Json::as_str);
         for (index, item) in items.iter().enumerate() {
-            self.at(Segment::Index(index), |reader| reader.read_map_entry(schema, item));
+            let key = key_of(item);
+            let is_repeated = key.is_some() && items[..index].iter().any(|it| key_of(it) == key);
+            self.at(Segment::Index(index), |reader| {
+                reader.read_map_entry(schema, item);
+                if is_repeated {
+                    reader.at(Segment::Key("key"), |reader| {
+                        let message = "appears twice in this list";
+                        let violation = TextViolation::new(Rule::DuplicateKey, message);
+                        reader.report(violation.hint("keep only one of them"));
+                    });
+                }
+            });
         }
         self.write("{");
         for field in schema.fields {

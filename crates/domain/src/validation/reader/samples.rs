@@ -1,17 +1,11 @@
 //! Samples: example values for placeholders, in all accepted notations.
 
 use super::{
-    Field, FieldType, Json, ParameterFormat, PlaceholderCount, Reader, Rule, SampleFormat, Segment,
-    StringFormat, StringRule, TextViolation, pluralized, truncated,
+    Field, FieldType, Json, ParameterFormat, PlaceholderCount, Reader, Rule, SampleFormat,
+    SampleRule, Segment, StringFormat, StringRule, TextViolation, pluralized, truncated,
 };
 
 /// The rule for a sample value.
-pub(super) const SAMPLE: StringRule = sample(false);
-
-/// The rule for a sample value of a body on WhatsApp. A message may not have line breaks there, but
-/// a sample may.
-pub(super) const MULTILINE_SAMPLE: StringRule = sample(true);
-
 const fn sample(multiline: bool) -> StringRule {
     StringRule { max: usize::MAX, whatsapp_max: None, multiline, format: StringFormat::Free }
 }
@@ -20,7 +14,7 @@ impl<'d> Reader<'d> {
     /// Whether the samples of this field have the document's `parameter_format`.
     pub(super) fn has_sample_format(&self, field: &Field) -> bool {
         match &field.field_type {
-            FieldType::Samples(SampleFormat::Named) => {
+            FieldType::Samples(SampleRule { format: SampleFormat::Named, .. }) => {
                 self.parameter_format == ParameterFormat::Named
             }
             FieldType::Samples(_) => self.parameter_format == ParameterFormat::Positional,
@@ -28,13 +22,13 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Whether the samples of the other `parameter_format` are given for placeholders that are not
-    /// valid in this one. Then the document probably has the wrong format, and nothing is known
-    /// about its samples.
-    pub(super) fn has_samples_of_other_format(&self, field: &Field, object: &Json<'_>) -> bool {
-        let is_samples = matches!(field.field_type, FieldType::Samples(_));
-        let Json::Object(members) = object else { return false };
-        is_samples && !self.placeholder_count.is_exact() && !members.is_empty()
+    /// Whether the document may be meant to have the other `parameter_format`: its placeholders are
+    /// not valid in this one, and one of the `fields` has samples for the other one. Then it is not
+    /// known which samples are missing.
+    pub(super) fn may_have_other_format(&self, fields: &[Field], object: &Json<'_>) -> bool {
+        let is_of_other_format =
+            |field: &&Field| !self.has_sample_format(field) && object.get(field.name).is_some();
+        !self.placeholder_count.is_exact() && fields.iter().any(|it| is_of_other_format(&it))
     }
 
     /// Reports samples that are not allowed, unless the text they belong to is missing or invalid.
@@ -76,14 +70,16 @@ impl<'d> Reader<'d> {
         self.write("]");
     }
 
-    pub(super) fn read_samples(&mut self, format: SampleFormat, value: &'d Json<'d>) {
-        match (format, value) {
+    pub(super) fn read_samples(&mut self, rule: SampleRule, value: &'d Json<'d>) {
+        let as_format = |format: SampleFormat| SampleRule { format, ..rule };
+        let text_rule = &sample(rule.multiline);
+        match (rule.format, value) {
             (SampleFormat::Nested, Json::Array(outer)) => {
                 self.write("[");
                 match outer.as_slice() {
                     [inner @ Json::Array(_)] => {
                         self.at(Segment::Index(0), |reader| {
-                            reader.read_samples(SampleFormat::Flat, inner);
+                            reader.read_samples(as_format(SampleFormat::Flat), inner);
                         });
                     }
                     [other] => {
@@ -96,36 +92,41 @@ impl<'d> Reader<'d> {
                         let message = format!("has {count}; exactly 1 list is required");
                         let hint = "write `[[\"first sample\", \"second sample\"]]`";
                         self.report(TextViolation::new(Rule::SamplesCount, message).hint(hint));
+                        self.read_surplus_lists(text_rule, outer);
                     }
                 }
                 self.write("]");
             }
             (SampleFormat::Single, Json::String(_)) => {
-                self.read_text(self.sample_rule, value);
+                self.read_text(text_rule, value);
             }
             (SampleFormat::LenientNested, Json::Array(items))
                 if items.iter().any(|item| item.as_str().is_none()) =>
             {
-                self.read_samples(SampleFormat::Nested, value);
+                self.read_samples(as_format(SampleFormat::Nested), value);
             }
             (SampleFormat::LenientNested, Json::Array(items)) if items.len() > 1 => {
                 let message = format!("is a flat list with {}", pluralized(items.len(), "sample"));
                 let hint = "put the samples into a list of their own: `[[\"first\", \"second\"]]`";
                 self.report(TextViolation::new(Rule::SamplesFlat, message).hint(hint));
-                self.read_sample_list(items);
+                self.read_sample_list(text_rule, items);
             }
             (SampleFormat::LenientNested, _) => {
                 self.write("[");
-                self.read_samples(SampleFormat::LenientFlat, value);
+                self.read_samples(as_format(SampleFormat::LenientFlat), value);
                 self.write("]");
             }
-            (SampleFormat::LenientFlat, Json::String(_)) => self.read_single_sample(value),
-            (SampleFormat::Named, Json::Array(values)) => self.read_named_samples(values),
+            (SampleFormat::LenientFlat, Json::String(_)) => {
+                self.read_single_sample(text_rule, value);
+            }
+            (SampleFormat::Named, Json::Array(values)) => {
+                self.read_named_samples(text_rule, values);
+            }
             (
                 SampleFormat::Single | SampleFormat::Flat | SampleFormat::LenientFlat,
                 Json::Array(values),
             ) => {
-                self.read_sample_list(values);
+                self.read_sample_list(text_rule, values);
             }
             (SampleFormat::Single | SampleFormat::LenientFlat, other) => {
                 self.report_wrong_type("a string or a list", other);
@@ -134,12 +135,24 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn read_sample_list(&mut self, values: &'d [Json<'d>]) {
+    /// Reads the values of several lists where one is expected, whichever is going to be kept.
+    fn read_surplus_lists(&mut self, rule: &StringRule, lists: &'d [Json<'d>]) {
+        for (index, list) in lists.iter().enumerate() {
+            let Json::Array(values) = list else { continue };
+            self.at(Segment::Index(index), |reader| {
+                for (index, value) in values.iter().enumerate() {
+                    reader.at(Segment::Index(index), |reader| reader.read_text(rule, value));
+                }
+            });
+        }
+    }
+
+    fn read_sample_list(&mut self, rule: &StringRule, values: &'d [Json<'d>]) {
         let expected = self.check_sample_count(values.len());
         self.write("[");
         for (index, value) in values.iter().take(expected).enumerate() {
             self.write_comma();
-            self.at(Segment::Index(index), |reader| reader.read_text(reader.sample_rule, value));
+            self.at(Segment::Index(index), |reader| reader.read_text(rule, value));
         }
         self.write("]");
     }
@@ -168,15 +181,15 @@ impl<'d> Reader<'d> {
     }
 
     /// Reads a single sample and writes it as a list.
-    fn read_single_sample(&mut self, value: &'d Json<'d>) {
+    fn read_single_sample(&mut self, rule: &StringRule, value: &'d Json<'d>) {
         self.check_sample_count(1);
         self.write("[");
-        self.read_text(self.sample_rule, value);
+        self.read_text(rule, value);
         self.write("]");
     }
 
     /// Reads samples that name their placeholder, in any order.
-    fn read_named_samples(&mut self, values: &'d [Json<'d>]) {
+    fn read_named_samples(&mut self, rule: &StringRule, values: &'d [Json<'d>]) {
         const NAME: &str = "param_name";
         const ABOUT: &str = "the name of the placeholder";
         let expected = self.check_sample_count(values.len());
@@ -217,9 +230,7 @@ impl<'d> Reader<'d> {
                 match value.get("example") {
                     Some(sample) => {
                         reader.write_key("example");
-                        reader.at(Segment::Key("example"), |reader| {
-                            reader.read_text(reader.sample_rule, sample)
-                        });
+                        reader.at(Segment::Key("example"), |reader| reader.read_text(rule, sample));
                     }
                     None => reader.report_missing("example", "the sample value", value),
                 }

@@ -4,7 +4,8 @@ use super::characters;
 use crate::{
     document::suggest,
     rulebook::{
-        Field, FieldType, ObjectList, ObjectSchema, TaggedList, TaggedObject, VariantContent,
+        Field, FieldType, ObjectList, ObjectSchema, TaggedList, TaggedObject, Variant,
+        VariantContent,
     },
     violation::{TextWarning, WarningRule},
 };
@@ -16,6 +17,26 @@ pub(crate) enum ResolvedSchema {
     Object(&'static ObjectSchema),
     /// The object may have any of these schemas: its tag is missing or invalid.
     AnyOf(&'static TaggedObject),
+}
+
+/// Whether a name is certainly a field of the object. Some fields need [`KnownFields`].
+pub(super) fn is_field(
+    name: &str,
+    tagged: Option<&'static TaggedObject>,
+    resolved: ResolvedSchema,
+) -> bool {
+    let ResolvedSchema::Object(schema) = resolved else { return false };
+    let has_schema = |variant: &Variant| match variant.content {
+        VariantContent::Fields(fields) => std::ptr::eq(fields, schema),
+        VariantContent::Tagged(_) => false,
+    };
+    // A variant can have a tag of its own, like the format of a header.
+    let is_inner_tag = |variant: &Variant| match variant.content {
+        VariantContent::Fields(_) => false,
+        VariantContent::Tagged(inner) => inner.tag == name && inner.variants.iter().any(has_schema),
+    };
+    schema.fields.iter().any(|field| field.name == name)
+        || tagged.is_some_and(|it| it.tag == name || it.variants.iter().any(is_inner_tag))
 }
 
 /// The fields that an object may have.

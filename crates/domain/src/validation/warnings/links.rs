@@ -3,7 +3,10 @@
 use std::ops::Range;
 
 use super::{characters, limited};
-use crate::violation::{Span, TextWarning, WarningRule, truncated};
+use crate::{
+    document::text::has_byte,
+    violation::{Span, TextWarning, WarningRule, truncated},
+};
 
 /// Hosts of URL shorteners.
 const SHORTENERS: &[&str] = &[
@@ -43,6 +46,10 @@ struct RejectedLink {
 
 /// Warns of the links in a string that WhatsApp rejects.
 pub(super) fn check(text: &str) -> Vec<TextWarning> {
+    // A host follows `://` or is followed by a path.
+    if !has_byte(text, |byte| byte == b'/') {
+        return Vec::new();
+    }
     limited(rejected_links(text), |RejectedLink { range, reason, hint }| {
         let message = format!("`{}` {reason}", truncated(&text[range.clone()]));
         TextWarning::new(WarningRule::LinkShortener, message, hint).at(Span::of(text, range))
@@ -83,6 +90,9 @@ fn rejected_links(text: &str) -> impl Iterator<Item = RejectedLink> {
 
 /// The reason and hint if WhatsApp rejects links to a host.
 fn rejection(host: &str) -> Option<(&'static str, &'static str)> {
+    if !host.contains('.') {
+        return None;
+    }
     let name = host.trim_end_matches('.');
     let bare = match name.get(..4) {
         Some(www) if www.eq_ignore_ascii_case("www.") => &name[4..],

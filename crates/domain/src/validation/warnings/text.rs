@@ -7,10 +7,10 @@ use crate::{
     document::text::longer_than,
     rulebook::{StringFormat, StringRule},
     validation::{
-        formats::{host, is_bare_host},
+        formats::{host, ip_address, is_bare_host, is_own_device},
         placeholder_context,
     },
-    violation::{Span, TextWarning, WarningRule, pluralized, truncated},
+    violation::{Span, TextWarning, WarningRule, did_you_mean, pluralized, truncated},
 };
 
 /// WhatsApp is reported to reject bodies with more consecutive line breaks than this.
@@ -35,14 +35,13 @@ pub(super) fn check(rule: &StringRule, text: &str) -> Vec<TextWarning> {
         | StringFormat::WithoutPlaceholders
         | StringFormat::Headline
         | StringFormat::Message
-        | StringFormat::CardMessage
         | StringFormat::Plain
         | StringFormat::Label => "remove it, unless it is intended",
         _ => "remove it",
     };
     let mut warnings = characters::check(text, hint);
     warnings.extend(over_limit);
-    let is_body = matches!(rule.format, StringFormat::Message | StringFormat::CardMessage);
+    let is_body = rule.format == StringFormat::Message;
     if is_body || rule.format == StringFormat::WithPlaceholders {
         let placeholders = placeholder_context::placeholders(text);
         // Only bodies are multiline. Under the `whatsapp` rulebook this is a violation instead.
@@ -92,7 +91,8 @@ fn over_whatsapp_limit(text: &str, max: usize) -> Option<TextWarning> {
 fn open_host(text: &str) -> Option<TextWarning> {
     let base = text.strip_suffix("}}").and_then(|rest| rest.rsplit_once("{{"));
     let (base, _) = base.filter(|(base, _)| base.contains("://") && is_bare_host(base))?;
-    let hint = format!("put a slash before it: `{}/{}`", truncated(base), &text[base.len()..]);
+    let corrected = format!("{base}/{}", &text[base.len()..]);
+    let hint = did_you_mean(&corrected).unwrap_or_else(|| "put a slash before it".to_owned());
     let message = "has a placeholder directly after the host, which would extend the host";
     let span = Span::of(text, base.len()..text.len());
     Some(TextWarning::new(WarningRule::OpenHost, message, hint).at(span))
@@ -196,21 +196,20 @@ fn placeholder_names(text: &str) -> Vec<TextWarning> {
     warnings
 }
 
-/// Warns of a button that leads to a host which recipients cannot reach.
+/// Warns of a button that leads to a host which recipients cannot reach. The recipient's own device
+/// and a URL without a host are violations.
 fn private_host(text: &str) -> Option<TextWarning> {
-    let host = host(text.split("{{").next().unwrap_or_default());
-    let is_private = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
-        Ok(IpAddr::V4(address)) => {
-            address.is_private() || address.is_loopback() || address.is_link_local()
+    let host = host(text);
+    let is_private = match ip_address(host) {
+        Some(IpAddr::V4(address)) => {
+            address.is_private() || address.is_link_local() || address.is_unspecified()
         }
-        Ok(IpAddr::V6(address)) => {
-            address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local()
+        Some(IpAddr::V6(address)) => {
+            address.is_unique_local() || address.is_unicast_link_local() || address.is_unspecified()
         }
-        Err(_) => !host.contains('.'),
+        None => !host.contains('.') && host.contains(char::is_alphanumeric),
     };
-    // `localhost` is a violation.
-    let is_reported = host.is_empty() || host.eq_ignore_ascii_case("localhost");
-    (is_private && !is_reported).then(|| {
+    (is_private && text.contains("://") && !is_own_device(host)).then(|| {
         let message = format!("leads to `{}`, which recipients cannot open", truncated(host));
         let hint = "write the URL of a public website";
         TextWarning::new(WarningRule::PrivateHost, message, hint)

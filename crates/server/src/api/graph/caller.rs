@@ -13,13 +13,14 @@ use galley_domain::{
 };
 use galley_store::{Account, Actor, CredentialId, SecretHash, TemplateChange};
 
-use super::parameters::Query;
+use super::{not_offered::node_problem, parameters::Query};
 use crate::{
     api::{
         auth::{RequiredScope, TOKEN_PROBLEMS, ensure_active, scope_missing},
         problem::{Problem, ProblemKind},
         request_context::RequestContext,
         revocation::UsedCredentials,
+        wrong_path,
     },
     app::App,
 };
@@ -106,8 +107,8 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         // The router sends every path of two segments here. Only paths with a version are recorded
         // as calls of this surface.
-        let path =
-            PathSegments::parse(parts.uri.path()).ok_or(Problem::of(ProblemKind::NotFound))?;
+        let path = parts.uri.path();
+        let path = PathSegments::parse(path).ok_or_else(|| wrong_path::not_found(path))?;
         let context = RequestContext::from_extensions(&parts.extensions)
             .ok_or(Problem::of(ProblemKind::Internal))?;
         context.mark_graph();
@@ -164,6 +165,9 @@ fn header_token(headers: &HeaderMap) -> Option<&str> {
 
 /// The object does not exist, or the caller may not access it. The response does not say which.
 pub(super) fn unknown(id: &str) -> Problem {
+    if let Some(problem) = node_problem(id) {
+        return problem;
+    }
     let id: String = id.chars().take(40).collect();
     let detail = format!(
         "The id `{id}` does not exist, or the account of the token has no access to it. After the version, use the id of the account or of one of its templates."

@@ -15,7 +15,13 @@ use super::{
     view::{self, Fields},
 };
 use crate::{
-    api::{auth::Read, json, problem::Problem, query::MAX_SEARCH_WORDS},
+    api::{
+        auth::Read,
+        json,
+        problem::Problem,
+        query::MAX_SEARCH_WORDS,
+        search::{self, Listing},
+    },
     app::App,
     json_writer::ObjectWriter,
 };
@@ -34,10 +40,11 @@ pub(super) async fn list(
 ) -> Result<Response, Problem> {
     let fields = Fields::of(&query)?;
     let list_query = list_query(&caller, &query)?;
-    let found = match list_query.clone() {
-        Some(list_query) => app.store().list(list_query).await?,
-        None => Page { templates: Vec::new(), has_older: false, has_newer: false },
+    let listing = match list_query.clone() {
+        Some(list_query) => search::list(&app, list_query).await?,
+        None => Listing::empty(),
     };
+    let found = &listing.page;
     let mut out = String::with_capacity(1_024 * found.templates.len() + 512);
     out.push_str("{\"data\":[");
     for (index, template) in found.templates.iter().enumerate() {
@@ -47,7 +54,7 @@ pub(super) async fn list(
         view::write_template(&mut out, &app, template, &fields);
     }
     out.push_str("],\"paging\":");
-    write_paging(&mut out, &app, &caller, &query, &found);
+    write_paging(&mut out, &app, &caller, &query, found);
     if query.text("summary").is_some_and(|summary| summary != "false") {
         let total = match list_query {
             Some(list_query) => app.store().count_templates(list_query).await?,
@@ -60,7 +67,9 @@ pub(super) async fn list(
         write_summary(&mut out, total, all, limits.templates);
     }
     out.push('}');
-    Ok(json(StatusCode::OK, out))
+    let mut response = json(StatusCode::OK, out);
+    listing.report_lag(&mut response);
+    Ok(response)
 }
 
 /// The cursors of an empty page, adjacent to the requested cursor, so that its links lead to a page

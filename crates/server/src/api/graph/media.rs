@@ -61,7 +61,8 @@ pub(super) async fn show(
     match FilePrecondition::evaluate(&headers, &name) {
         FilePrecondition::Failed => {
             let detail = "The tags in If-Match do not contain the tag of the file, which never changes. Omit If-Match.";
-            return Err(Problem::of(ProblemKind::RevisionOutdated).detail(detail));
+            let problem = Problem::of(ProblemKind::RevisionOutdated).detail(detail);
+            return Ok(with_tag(problem.into_response(), &name));
         }
         FilePrecondition::NotModified => {
             return Ok(with_headers(StatusCode::NOT_MODIFIED.into_response(), &name));
@@ -115,7 +116,7 @@ fn disposition(media: &Media) -> String {
     format!("{disposition}; filename*=UTF-8''{name}{extension}")
 }
 
-/// Adds the headers of a file, which 304 responses carry, too. Its name is its tag.
+/// Adds the headers of a file, which 304 responses carry, too.
 fn with_headers(mut response: Response, name: &str) -> Response {
     const POLICY: HeaderValue = HeaderValue::from_static("default-src 'none'; sandbox");
     // A file never changes, but its deletion should soon take effect.
@@ -125,8 +126,13 @@ fn with_headers(mut response: Response, name: &str) -> Response {
     headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
     headers.insert(header::CACHE_CONTROL, SHORT_CACHE);
     headers.insert(header::ACCEPT_RANGES, BYTES);
+    with_tag(response, name)
+}
+
+/// Adds the tag of a file, which is its name.
+fn with_tag(mut response: Response, name: &str) -> Response {
     let tag = HeaderValue::try_from(format!("\"{name}\""));
-    headers.extend(tag.map(|tag| (header::ETAG, tag)).ok());
+    response.headers_mut().extend(tag.map(|tag| (header::ETAG, tag)).ok());
     response
 }
 

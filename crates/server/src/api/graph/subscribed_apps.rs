@@ -83,7 +83,7 @@ pub(super) async fn list(
     if let Some(webhook) = webhook {
         object.string("override_callback_uri", &webhook.url);
         if let Some((at, reason)) = webhook.disabled {
-            object.display("galley_disabled_at", at);
+            object.timestamp("galley_disabled_at", at);
             object.unescaped("galley_disabled_because", reason.as_str());
         }
     }

@@ -31,7 +31,7 @@ impl Problem {
             }
             Extra::Possible(possible) => document.possible = Some(possible),
             Extra::Oldest(oldest) => document.oldest = Some(*oldest),
-            Extra::Until(until) => document.until = Some(until.to_string()),
+            Extra::Until(until) => document.until = Some(format!("{until:.3}")),
         }
         serde_json::to_string(&document).unwrap_or_default()
     }

@@ -46,16 +46,16 @@ fn write_webhook(out: &mut String, webhook: &Webhook, secret: Option<&str>, now:
         object.string("secret", secret);
     }
     let former_until = webhook.former_secret.as_ref().map(|(_, until)| *until);
-    object.optional_display("former_secret_until", future(former_until));
+    object.optional_timestamp("former_secret_until", future(former_until));
     object.number("behind", webhook.behind);
-    object.optional_display("failing_since", webhook.failing_since);
-    object.optional_display("resting_until", future(webhook.resting_until));
+    object.optional_timestamp("failing_since", webhook.failing_since);
+    object.optional_timestamp("resting_until", future(webhook.resting_until));
     if let Some((at, reason)) = webhook.disabled {
-        object.display("disabled_at", at);
+        object.timestamp("disabled_at", at);
         object.unescaped("disabled_because", reason.as_str());
     }
-    object.display("created_at", webhook.created_at);
-    object.display("updated_at", webhook.updated_at);
+    object.timestamp("created_at", webhook.created_at);
+    object.timestamp("updated_at", webhook.updated_at);
     object.close();
 }
 
@@ -66,8 +66,8 @@ fn write_delivery(out: &mut String, delivery: &Delivery) {
     object.optional_display("template_id", delivery.template);
     object.unescaped("status", delivery.status.as_str());
     object.number("attempts", delivery.attempts.into());
-    object.optional_display("last_attempt_at", delivery.attempted_at);
-    object.optional_display("next_attempt_at", delivery.due_at);
+    object.optional_timestamp("last_attempt_at", delivery.attempted_at);
+    object.optional_timestamp("next_attempt_at", delivery.due_at);
     if let Some(status) = delivery.response_status {
         object.number("response_status", status.into());
     }

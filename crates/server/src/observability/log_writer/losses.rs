@@ -19,11 +19,11 @@ impl LossCounts {
         let message = "log lines were lost: the reader of standard error was too slow or away";
         match format {
             LogFormat::Human => format!(
-                "{now:.6}  WARN {message} buffer_full={buffer_full} write_failed={write_failed}\n"
+                "{now:.3}  WARN {message} buffer_full={buffer_full} write_failed={write_failed}\n"
             ),
             LogFormat::Json => {
                 format!(
-                    r#"{{"timestamp":"{now:.6}","level":"WARN","message":"{message}","buffer_full":{buffer_full},"write_failed":{write_failed}}}"#
+                    r#"{{"timestamp":"{now:.3}","level":"WARN","message":"{message}","buffer_full":{buffer_full},"write_failed":{write_failed}}}"#
                 ) + "\n"
             }
         }

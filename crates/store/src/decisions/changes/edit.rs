@@ -24,9 +24,9 @@ pub(crate) enum Siblings {
     /// The template has no translation group: its name has only one language.
     NoGroup,
     /// The template is the only one in its group.
-    None,
+    Absent,
     /// The group contains other templates.
-    Others,
+    Present,
 }
 
 impl Siblings {
@@ -34,8 +34,8 @@ impl Siblings {
     pub(crate) fn new(has_group: bool, has_others: bool) -> Self {
         match (has_group, has_others) {
             (false, _) => Self::NoGroup,
-            (true, false) => Self::None,
-            (true, true) => Self::Others,
+            (true, false) => Self::Absent,
+            (true, true) => Self::Present,
         }
     }
 }
@@ -77,8 +77,8 @@ impl PlannedEdit<'_> {
         let old = self.planned.previous_category()?;
         match siblings {
             Siblings::NoGroup => None,
-            Siblings::Others => Some(ChangeOutcome::GroupCategory(old)),
-            Siblings::None => {
+            Siblings::Present => Some(ChangeOutcome::GroupCategory(old)),
+            Siblings::Absent => {
                 let live_version = self.planned.before.state.live_version();
                 live_version.map(|_| ChangeOutcome::LiveCategory(old))
             }

@@ -109,10 +109,10 @@ fn a_category_changes_unless_its_group_or_a_live_version_keeps_it() {
         plan_edit(planned(stored), &edit, None).ok().unwrap().category_refusal(siblings)
     };
     assert_eq!(refusal(Siblings::NoGroup, None), None);
-    assert_eq!(refusal(Siblings::None, None), Some(ChangeOutcome::LiveCategory(Utility)));
-    assert_eq!(refusal(Siblings::None, Some(Hold::Paused)), None, "no version is live");
+    assert_eq!(refusal(Siblings::Absent, None), Some(ChangeOutcome::LiveCategory(Utility)));
+    assert_eq!(refusal(Siblings::Absent, Some(Hold::Paused)), None, "no version is live");
     let paused = Some(Hold::Paused);
-    assert_eq!(refusal(Siblings::Others, paused), Some(ChangeOutcome::GroupCategory(Utility)));
+    assert_eq!(refusal(Siblings::Present, paused), Some(ChangeOutcome::GroupCategory(Utility)));
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_locked_category_is_refused_and_may_be_named_again() {
     assert_eq!(refusal, Some(ChangeOutcome::CategoryLocked(Utility)));
     let edit = plan_edit(planned(stored(1, false)), &same, None).ok().unwrap();
     assert!(!edit.changes_category());
-    assert_eq!(edit.category_refusal(Siblings::Others), None);
+    assert_eq!(edit.category_refusal(Siblings::Present), None);
 }
 
 #[test]

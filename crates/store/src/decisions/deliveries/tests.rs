@@ -33,7 +33,7 @@ fn webhook() -> Webhook {
 
 fn event(seq: u64, template: u64) -> PendingEvent {
     let status = Some(Status::Approved);
-    PendingEvent { seq, kind: EventType::Created, template, status, is_blocked: false }
+    PendingEvent { seq, kind: Some(EventType::Created), template, status, is_blocked: false }
 }
 
 fn attempt(outcome: DeliveryOutcome, decision: RetryDecision) -> Attempt {
@@ -99,12 +99,12 @@ fn a_lease_waits_for_a_pause_and_for_the_probe_of_an_endpoint_that_is_down() {
         resting_until: Some(at(9)),
         ..webhook()
     };
-    assert_eq!(refuse_lease(&disabled, false, None, at(0)), nothing_until(None));
-    assert_eq!(refuse_lease(&webhook(), true, None, at(0)), nothing_until(None));
+    assert_eq!(lease_refusal(&disabled, false, None, at(0)), nothing_until(None));
+    assert_eq!(lease_refusal(&webhook(), true, None, at(0)), nothing_until(None));
     let resting = Webhook { resting_until: Some(at(9)), ..webhook() };
-    assert_eq!(refuse_lease(&resting, false, Some(at(5)), at(8)), nothing_until(Some(at(9))));
-    assert_eq!(refuse_lease(&resting, false, Some(at(12)), at(9)), nothing_until(Some(at(12))));
-    assert_eq!(refuse_lease(&resting, false, None, at(9)), None);
+    assert_eq!(lease_refusal(&resting, false, Some(at(5)), at(8)), nothing_until(Some(at(9))));
+    assert_eq!(lease_refusal(&resting, false, Some(at(12)), at(9)), nothing_until(Some(at(12))));
+    assert_eq!(lease_refusal(&resting, false, None, at(9)), None);
 }
 
 #[test]
@@ -139,8 +139,8 @@ fn an_endpoint_is_disabled_once_and_only_for_results_from_its_url() {
 fn a_replay_moves_the_cursor_back_but_never_ahead() {
     assert_eq!(rewind(&webhook(), 4, 12), (3, 9));
     assert_eq!(rewind(&webhook(), 12, 12), (10, 2));
-    assert_eq!(refuse_replay(4, 5), ReplayOutcome::Expired(5));
+    assert_eq!(replay_refusal(4, 5), ReplayOutcome::Expired(5));
     for unknown in [0, 5, 6] {
-        assert_eq!(refuse_replay(unknown, 5), ReplayOutcome::NoEvent);
+        assert_eq!(replay_refusal(unknown, 5), ReplayOutcome::NoEvent);
     }
 }

@@ -12,8 +12,8 @@ use crate::{
     DeliveryLease, DueDelivery, Event, StoreError, Version, Webhook,
     decisions::{
         deliveries::{
-            FanOut, NewDelivery, PendingEvent, attempt_count, included_version, includes_version,
-            refuse_lease,
+            DAMAGED_EVENT, FanOut, NewDelivery, PendingEvent, attempt_count, included_version,
+            includes_version, lease_refusal,
         },
         events::event,
         webhooks::webhook,
@@ -73,6 +73,10 @@ const LEASE: &str = "UPDATE delivery SET leased_until = $3 WHERE webhook_id = $1
 
 const DELETE: &str = "DELETE FROM delivery WHERE webhook_id = $1 AND seq = $2";
 
+/// Ends a delivery whose event is damaged. A replay can repeat it after a restore.
+const FAIL_DAMAGED: &str = "UPDATE delivery SET status = 'failed', due_at = NULL, \
+     leased_until = NULL, failure = $3 WHERE webhook_id = $1 AND seq = $2";
+
 const MOVE_CURSOR: &str = "UPDATE webhook SET cursor = $2 WHERE id = $1";
 
 /// Creates a delivery per event. A delivery that already completed is reset and sent again.
@@ -88,12 +92,15 @@ struct Candidate {
     seq: u64,
     attempts: u32,
     template: i64,
-    /// `None` if the event or its version was deleted.
-    payload: Option<(Event, Option<Version>)>,
+    payload: Result<Payload, StoreError>,
 }
 
+/// The event to deliver, with the version that its payload includes; `None` if one of them was
+/// deleted.
+type Payload = Option<(Event, Option<Version>)>;
+
 /// Leases the next due delivery of an endpoint. `rows` are those of [`webhooks::LOCK`],
-/// [`ENDPOINT`], [`first_due`] and [`PENDING`].
+/// [`ENDPOINT`], [`FIRST_DUE`] and [`PENDING`].
 pub(in crate::postgres) async fn lease(
     transaction: &mut Transaction,
     rows: Vec<Vec<Row>>,
@@ -120,7 +127,7 @@ async fn lease_next(
     let (webhook, newest) = (webhook(row)?, number(row, "last_seq")?);
     let probed_until = optional_timestamp(row, "probed_until")?;
     let is_account_disabled = get(row, "is_account_disabled")?;
-    if let Some(refusal) = refuse_lease(&webhook, is_account_disabled, probed_until, now) {
+    if let Some(refusal) = lease_refusal(&webhook, is_account_disabled, probed_until, now) {
         return Ok(refusal);
     }
     let mut cursor = webhook.cursor;
@@ -144,10 +151,21 @@ async fn lease_next(
         return Ok(DeliveryLease::NothingDue(next));
     };
     let id = key(webhook.id.get());
-    let Some((event, version)) = payload else {
-        transaction.defer(DELETE, owned![id, key(seq)]);
-        transaction.defer(SCHEDULE_NEXT, owned![id, template, millis(now)]);
-        return Ok(DeliveryLease::NothingDue(Some(now)));
+    let (event, version) = match payload {
+        Ok(Some(payload)) => payload,
+        Ok(None) => {
+            transaction.defer(DELETE, owned![id, key(seq)]);
+            transaction.defer(SCHEDULE_NEXT, owned![id, template, millis(now)]);
+            return Ok(DeliveryLease::NothingDue(Some(now)));
+        }
+        // A damaged event must not hold up the later ones.
+        Err(StoreError::Damaged(cause)) => {
+            tracing::error!(webhook = %webhook.id, event = seq, %cause, "an event cannot be delivered");
+            transaction.defer(FAIL_DAMAGED, owned![id, key(seq), DAMAGED_EVENT]);
+            transaction.defer(SCHEDULE_NEXT, owned![id, template, millis(now)]);
+            return Ok(DeliveryLease::NothingDue(Some(now)));
+        }
+        Err(error) => return Err(error),
     };
     transaction.defer(LEASE, owned![id, key(seq), millis(lease_until)]);
     let due = DueDelivery { webhook, event, version, attempts, lease_until };
@@ -176,26 +194,29 @@ async fn due_candidate(
     webhook: &Webhook,
     row: &Row,
 ) -> Result<Candidate, StoreError> {
-    let is_stored = get::<Option<i64>>(row, "seq")?.is_some();
-    let payload = if is_stored {
-        let event = event(row)?;
-        match included_version(webhook.format, &event) {
-            None => Some((event, None)),
-            Some((id, number)) => {
-                let version = versions::of_event(transaction, id, number).await?;
-                version.map(|version| (event, Some(version)))
-            }
-        }
-    } else {
-        None
-    };
-    let seq = number(row, "due_seq")?;
     Ok(Candidate {
-        seq,
+        seq: number(row, "due_seq")?,
         attempts: attempt_count(row)?,
         template: get(row, "due_template")?,
-        payload,
+        payload: due_payload(transaction, webhook, row).await,
     })
+}
+
+async fn due_payload(
+    transaction: &Transaction,
+    webhook: &Webhook,
+    row: &Row,
+) -> Result<Payload, StoreError> {
+    let is_stored = get::<Option<i64>>(row, "seq")?.is_some();
+    if !is_stored {
+        return Ok(None);
+    }
+    let event = event(row)?;
+    let Some((id, number)) = included_version(webhook.format, &event) else {
+        return Ok(Some((event, None)));
+    };
+    let version = versions::of_event(transaction, id, number).await?;
+    Ok(version.map(|version| (event, Some(version))))
 }
 
 /// The event of the first due delivery of a fan-out.
@@ -212,13 +233,13 @@ async fn new_candidate(
 ) -> Result<Candidate, StoreError> {
     let PendingEvent { seq, kind, template, .. } = PendingEvent::from_row(row)?;
     let event = events::one_in(transaction, webhook.account, seq);
-    let versioned = TemplateId::new(template).filter(|_| includes_version(webhook.format, kind));
-    let payload = match versioned {
-        None => event.await?.map(|event| (event, None)),
+    let is_versioned = kind.is_some_and(|kind| includes_version(webhook.format, kind));
+    let payload = match TemplateId::new(template).filter(|_| is_versioned) {
+        None => event.await.map(|event| event.map(|event| (event, None))),
         Some(id) => {
             let version = versions::of_event(transaction, id, number(row, "version")?);
-            let (event, version) = tokio::try_join!(biased; event, version)?;
-            event.zip(version.map(Some))
+            let read = tokio::try_join!(biased; event, version);
+            read.map(|(event, version)| event.zip(version.map(Some)))
         }
     };
     Ok(Candidate { seq, attempts: 0, template: key(template), payload })

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     Replay, ReplayOutcome, StoreError, Webhook,
-    decisions::deliveries::{refuse_replay, replayed_template, rewind},
+    decisions::deliveries::{replay_refusal, replayed_template, rewind},
     postgres::{
         columns::{key, millis, number, optional},
         events,
@@ -48,7 +48,7 @@ pub(in crate::postgres) async fn replay(
         Replay::Since(since) => replay_since(transaction, &webhook, since).await,
         Replay::One(seq) => {
             let Some(event) = events::one_in(transaction, account, seq).await? else {
-                return Ok(refuse_replay(seq, events::oldest(transaction, account).await?));
+                return Ok(replay_refusal(seq, events::oldest(transaction, account).await?));
             };
             let Some(template) = replayed_template(&webhook, &event) else {
                 return Ok(ReplayOutcome::Queued(0));

@@ -42,7 +42,8 @@ struct PoolState {
     idle: Vec<PgClient>,
     /// Number of connections that are being opened.
     opening: usize,
-    backs_off_until: Option<Instant>,
+    /// The last failure to connect, and how long calls that need a new connection fail with it.
+    backoff: Option<(Instant, StoreError)>,
 }
 
 impl PgPool {
@@ -59,12 +60,12 @@ impl PgPool {
     /// An idle connection, or a new one. Waits up to [`ACQUIRE_TIMEOUT`]; fails with
     /// [`StoreError::Busy`] if all connections are in use.
     pub(super) async fn get(self: &Arc<Self>) -> Result<PgConnection, StoreError> {
-        if self.is_backing_off() {
-            return Err(connect_timeout());
+        if let Some(failure) = self.backoff_failure() {
+            return Err(failure);
         }
         let acquired = self.get_until(Instant::now() + ACQUIRE_TIMEOUT).await;
-        if let Err(StoreError::Unavailable(_)) = &acquired {
-            self.back_off();
+        if let Err(failure @ StoreError::Unavailable(_)) = &acquired {
+            self.back_off(failure);
         }
         acquired
     }
@@ -117,14 +118,15 @@ impl PgPool {
     }
 
     /// Makes calls that need a new connection fail at once for a short time.
-    pub(super) fn back_off(&self) {
-        self.state().backs_off_until = Some(Instant::now() + CONNECT_BACKOFF);
+    pub(super) fn back_off(&self, failure: &StoreError) {
+        self.state().backoff = Some((Instant::now() + CONNECT_BACKOFF, failure.shared()));
     }
 
-    /// Whether calls fail at once. Idle connections are used nevertheless.
-    fn is_backing_off(&self) -> bool {
+    /// What calls fail with at once, while they do. Idle connections are used nevertheless.
+    fn backoff_failure(&self) -> Option<StoreError> {
         let state = self.state();
-        state.idle.is_empty() && state.backs_off_until.is_some_and(|until| Instant::now() < until)
+        let (until, failure) = state.backoff.as_ref()?;
+        (state.idle.is_empty() && Instant::now() < *until).then(|| failure.shared())
     }
 
     fn state(&self) -> MutexGuard<'_, PoolState> {

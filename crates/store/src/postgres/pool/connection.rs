@@ -13,7 +13,7 @@ use tokio::{
     sync::{Notify, OwnedSemaphorePermit},
     time::timeout,
 };
-use tokio_postgres::{CopyInSink, Error, Row, Statement};
+use tokio_postgres::{CopyInSink, Error, Row, Statement, error::SqlState};
 
 use super::{ACQUIRE_TIMEOUT, Values, bounded_pool::PgPool, client::PgClient};
 use crate::{StoreError, postgres::errors};
@@ -207,7 +207,11 @@ impl PgConnection {
         };
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
         done.map_err(|error| {
-            if errors::breaks_connection(&error) {
+            // After one statement of a pipeline has failed, the server refuses the others: the
+            // transaction is rolled back, and the connection stays usable.
+            let is_aborted = error.code() == Some(&SqlState::IN_FAILED_SQL_TRANSACTION)
+                && self.in_transaction.load(Ordering::Relaxed);
+            if errors::breaks_connection(&error) && !is_aborted {
                 self.discard();
             }
             error.into()

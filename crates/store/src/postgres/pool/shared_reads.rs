@@ -65,8 +65,9 @@ impl PgPools {
         let failure = match opened {
             Ok(Ok(connection)) => return Ok(connection),
             Ok(Err(StoreError::Busy)) | Err(_) => {
-                self.reads.back_off();
-                connect_timeout()
+                let failure = connect_timeout();
+                self.reads.back_off(&failure);
+                failure
             }
             Ok(Err(failure)) => failure,
         };

@@ -47,7 +47,7 @@ fn delete_planned(
     for event in planned.events(change, None) {
         events::append(batch, &event)?;
     }
-    limits::delete_edit_counter(batch, change)
+    limits::delete_edit_counts(batch, change)
 }
 
 /// Deletes all languages of a name.

@@ -8,8 +8,8 @@ use super::schedule_next;
 use crate::{
     DeliveryLease, DueDelivery, Event, StoreError, Version, Webhook,
     decisions::deliveries::{
-        FanOut, MAX_FAN_OUT_EVENTS, NewDelivery, PROBED_FROM, PendingEvent, included_version,
-        refuse_lease,
+        DAMAGED_EVENT, FanOut, MAX_FAN_OUT_EVENTS, MIN_FAILURES_TO_PROBE, NewDelivery,
+        PendingEvent, included_version, lease_refusal,
     },
     sqlite::{
         columns::{key, millis, number, optional_timestamp},
@@ -30,7 +30,7 @@ pub(in crate::sqlite) fn lease(
     };
     let is_account_disabled = is_account_disabled(batch.connection(), &webhook)?;
     let probed_until = probe_lease(batch.connection(), id, at)?;
-    if let Some(refusal) = refuse_lease(&webhook, is_account_disabled, probed_until, at) {
+    if let Some(refusal) = lease_refusal(&webhook, is_account_disabled, probed_until, at) {
         return Ok(refusal);
     }
     let newest = batch.newest_seq(webhook.account)?;
@@ -86,7 +86,7 @@ fn payload(
     let Some((id, number)) = included_version(webhook.format, &event) else {
         return Ok(Some((event, None)));
     };
-    let version = versions::even_if_deleted(connection, id, number)?;
+    let version = versions::of_event(connection, id, number)?;
     Ok(version.map(|version| (event, Some(version))))
 }
 
@@ -101,7 +101,7 @@ fn probe_lease(
         "SELECT max(d.leased_until) AS until FROM webhook w JOIN delivery d ON d.webhook_id = w.id \
          WHERE w.id = ?1 AND w.failures >= ?3 AND d.due_at <= ?2 AND d.leased_until > ?2",
     )?;
-    let mut rows = query.query(params![key(id.get()), millis(at), PROBED_FROM])?;
+    let mut rows = query.query(params![key(id.get()), millis(at), MIN_FAILURES_TO_PROBE])?;
     rows.next()?.map_or(Ok(None), |row| optional_timestamp(row, "until"))
 }
 
@@ -210,12 +210,7 @@ fn fail_damaged(
              WHERE webhook_id = ?1 AND seq = ?2 RETURNING template_id",
         )?
         .query_row(
-            params![
-                key(id.get()),
-                key(seq),
-                DeliveryStatus::Failed.as_str(),
-                "the stored event is damaged"
-            ],
+            params![key(id.get()), key(seq), DeliveryStatus::Failed.as_str(), DAMAGED_EVENT],
             |row| row.get(0),
         )?;
     schedule_next(connection, id, template, at)

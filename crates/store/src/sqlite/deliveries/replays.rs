@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
 use crate::{
-    Replay, ReplayOutcome, StoreError,
-    decisions::deliveries::{refuse_replay, replayed_template, rewind},
+    ReplayOutcome, StoreError,
+    decisions::deliveries::{replay_refusal, replayed_template, rewind},
     sqlite::{
         columns::{key, millis, optional},
         events, webhooks,
@@ -37,60 +37,55 @@ fn replay_one(
     Ok(())
 }
 
-/// The sequence number of the first event to replay, if it is still stored.
-pub(in crate::sqlite) fn first_to_replay(
+/// The sequence number of the account's first event since a time, if there is one.
+pub(in crate::sqlite) fn first_since(
     connection: &Connection,
     account: AccountId,
-    what: Replay,
+    since: Timestamp,
 ) -> Result<Option<u64>, StoreError> {
-    match what {
-        Replay::One(seq) => Ok(events::one(connection, account, seq)?.map(|event| event.seq)),
-        Replay::Since(since) => {
-            let mut query = connection.prepare_cached(
-                "SELECT min(seq) AS first FROM event WHERE account_id = ?1 AND at >= ?2",
-            )?;
-            let mut rows = query.query([key(account.get()), millis(since)])?;
-            let Some(row) = rows.next()? else { return Ok(None) };
-            optional(row, "first", |seq: i64| u64::try_from(seq).ok())
-        }
-    }
+    let mut query = connection
+        .prepare_cached("SELECT min(seq) AS first FROM event WHERE account_id = ?1 AND at >= ?2")?;
+    let mut rows = query.query([key(account.get()), millis(since)])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    optional(row, "first", |seq: i64| u64::try_from(seq).ok())
 }
 
-/// Queues events for redelivery: a single event by its delivery row, several by moving the cursor
-/// back.
-pub(in crate::sqlite) fn replay(
+/// Queues the events from `first` on for redelivery, by moving the cursor back.
+pub(in crate::sqlite) fn replay_from(
     batch: &mut Batch<'_>,
     account: AccountId,
     id: WebhookId,
-    what: Replay,
     first: Option<u64>,
+) -> Result<ReplayOutcome, StoreError> {
+    let Some(webhook) = webhooks::one(batch.connection(), account, id)? else {
+        return Ok(ReplayOutcome::NoWebhook);
+    };
+    let Some(first) = first else { return Ok(ReplayOutcome::Queued(0)) };
+    let (cursor, count) = rewind(&webhook, first, batch.newest_seq(account)?);
+    batch
+        .connection()
+        .prepare_cached("UPDATE webhook SET cursor = ?2 WHERE id = ?1")?
+        .execute([key(id.get()), key(cursor)])?;
+    Ok(ReplayOutcome::Queued(count))
+}
+
+/// Queues a single event for redelivery, by its row.
+pub(in crate::sqlite) fn replay_event(
+    batch: &mut Batch<'_>,
+    account: AccountId,
+    id: WebhookId,
+    seq: u64,
     at: Timestamp,
 ) -> Result<ReplayOutcome, StoreError> {
     let Some(webhook) = webhooks::one(batch.connection(), account, id)? else {
         return Ok(ReplayOutcome::NoWebhook);
     };
-    match (what, first) {
-        (Replay::Since(_), None) => Ok(ReplayOutcome::Queued(0)),
-        (Replay::Since(_), Some(first)) => {
-            let (cursor, count) = rewind(&webhook, first, batch.newest_seq(account)?);
-            batch
-                .connection()
-                .prepare_cached("UPDATE webhook SET cursor = ?2 WHERE id = ?1")?
-                .execute([key(id.get()), key(cursor)])?;
-            Ok(ReplayOutcome::Queued(count))
-        }
-        (Replay::One(_), Some(seq)) => {
-            let Some(event) = events::one(batch.connection(), account, seq)? else {
-                return Ok(ReplayOutcome::NoEvent);
-            };
-            let Some(template) = replayed_template(&webhook, &event) else {
-                return Ok(ReplayOutcome::Queued(0));
-            };
-            replay_one(batch.connection(), id, seq, template, at)?;
-            Ok(ReplayOutcome::Queued(1))
-        }
-        (Replay::One(seq), None) => {
-            Ok(refuse_replay(seq, events::oldest(batch.connection(), account)?))
-        }
-    }
+    let Some(event) = events::one(batch.connection(), account, seq)? else {
+        return Ok(replay_refusal(seq, events::oldest(batch.connection(), account)?));
+    };
+    let Some(template) = replayed_template(&webhook, &event) else {
+        return Ok(ReplayOutcome::Queued(0));
+    };
+    replay_one(batch.connection(), id, seq, template, at)?;
+    Ok(ReplayOutcome::Queued(1))
 }

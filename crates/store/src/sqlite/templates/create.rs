@@ -48,8 +48,8 @@ impl<'c> Statements<'c> {
 
 /// The checksum of a new template, in the order of the columns in `template_columns`. Computed here,
 /// because an SQL function would copy each value again.
-fn checksum(id: TemplateId, new: &NewTemplate) -> Checksum {
-    let (template, state) = (&new.template, State::initial(new.review));
+fn checksum(id: TemplateId, new: &NewTemplate, state: &State) -> Checksum {
+    let template = &new.template;
     Checksum::of([
         ValueRef::Integer(key(id.get())),
         ValueRef::Integer(key(new.account.get())),
@@ -110,7 +110,7 @@ pub(in crate::sqlite) fn create(
         actor_key(new.actor),
         new.translation_group.map(|group| group.0),
         lookup_keys.text,
-        checksum(id, new).stored(),
+        checksum(id, new, &state).stored(),
     ])?;
     if inserted == 0 {
         let conflict = name_conflict(batch.connection(), new.account, &lookup_keys.unique_key)?;
@@ -122,8 +122,8 @@ pub(in crate::sqlite) fn create(
         let handles = sample::referenced_names(template.content());
         media::mark_used(batch.connection(), new.account, handles, new.at)?;
     }
-    let receipt = created(new, id, &state);
-    events::append(batch, &created_event(new, &receipt))?;
+    let template = created(new, id, &state);
+    events::append(batch, &created_event(new, &template))?;
     if limits.is_some() {
         limits::count_create(batch, new.account, new.at)?;
     }
@@ -132,11 +132,11 @@ pub(in crate::sqlite) fn create(
             &mut batch.templates.insert_record,
             key,
             idempotency,
-            &receipt,
+            &template,
             new.at,
         )?;
     }
-    Ok(CreateOutcome::Created(receipt))
+    Ok(CreateOutcome::Created(template))
 }
 
 /// Why a template cannot be created. The insert itself detects a name in use; it is checked here

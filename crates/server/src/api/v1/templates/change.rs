@@ -11,7 +11,7 @@ use galley_domain::{
 };
 use galley_store::{Actor, TemplateChange};
 
-use super::template_response;
+use super::{add_warning_count, template_response};
 use crate::{
     api::{
         auth::{Caller, Review, Write},
@@ -30,16 +30,19 @@ pub(super) async fn edit(
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
     caller.require_v1_rulebook()?;
-    let edit = {
+    let (edit, warnings) = {
         let document = Document::parse(&body)?;
         // The fields that an edit cannot change never change, so the transaction need not compare
         // them.
         let stored = app.store().template(caller.account.id, caller.template_id()?).await?;
         let stored = stored.ok_or(Problem::of(ProblemKind::TemplateUnknown))?;
-        Edit::read(&document, caller.rulebook()?, &stored.template)?
+        let (edit, warnings) = Edit::check(&document, caller.rulebook()?, &stored.template);
+        (edit?, warnings.count())
     };
     let changed = app.store().edit_template(change(&app, &caller, expected)?, edit).await?;
-    Ok(template_response(&outcomes::changed(changed, "edit")?))
+    let mut response = template_response(&outcomes::changed(changed, "edit")?);
+    add_warning_count(&mut response, warnings);
+    Ok(response)
 }
 
 pub(super) async fn review(

@@ -6,9 +6,14 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::Response,
 };
-use galley_domain::{document::Document, template::Template, violation::Violations};
+use galley_domain::{
+    document::Document,
+    template::{Checked, Template},
+    violation::Violations,
+};
 use galley_store::{Actor, CreatedTemplate, NewTemplate};
 
+use super::add_warning_count;
 use crate::{
     api::{
         auth::{Caller, Write},
@@ -30,7 +35,7 @@ pub(super) async fn create(
     caller.require_v1_rulebook()?;
     let idempotency =
         key.for_request(&["POST", &caller.phone_number_id, "message_templates"], &body);
-    let read = read(&caller, &body)?;
+    let CheckedBody { read, warnings } = read(&caller, &body)?;
     drop(body);
     let idempotency = idempotency?;
     let account = caller.account.id;
@@ -51,22 +56,31 @@ pub(super) async fn create(
         }
         Err(violations) => replay_or_reject(&app, account, idempotency, violations.into()).await?,
     };
-    Ok(create_response(&outcomes::created(outcome)?))
+    let mut response = create_response(&outcomes::created(outcome)?);
+    add_warning_count(&mut response, warnings);
+    Ok(response)
+}
+
+/// What is kept of a body while the request waits for the store.
+struct CheckedBody {
+    /// The template with its unique key.
+    read: Result<(Template, String), Violations>,
+    /// Number of warnings.
+    warnings: usize,
 }
 
 /// Reads a body as a template with its unique key. The parsed document is dropped here, so that it
 /// takes no memory while the request waits for the store.
-fn read(
-    caller: &Caller<Write>,
-    body: &Bytes,
-) -> Result<Result<(Template, String), Violations>, Problem> {
+fn read(caller: &Caller<Write>, body: &Bytes) -> Result<CheckedBody, Problem> {
     let document = Document::parse(body)?;
     let rulebook = caller.rulebook()?;
-    Ok(Template::read(&document, rulebook).map(|template| {
+    let Checked { template, warnings } = Template::check(&document, rulebook);
+    let read = template.map(|template| {
         let unique_key =
             (rulebook.unique_key)(caller.account.id, template.name(), template.language());
         (template, unique_key)
-    }))
+    });
+    Ok(CheckedBody { read, warnings: warnings.count() })
 }
 
 /// The response to a create, new or replayed.

@@ -1,7 +1,13 @@
 //! Rendering a template with values into texts and the payload of a message.
 
 use axum::{extract::State, http::StatusCode, response::Response};
-use galley_domain::{document::Document, render};
+use galley_domain::{
+    document::Document,
+    render::{self, Message, Rendered, Texts},
+    rulebook::V1,
+    violation::{Warning, Warnings},
+};
+use serde::Serialize;
 
 use super::read::at_version;
 use crate::{
@@ -23,14 +29,31 @@ pub(super) async fn render(
     let stored = app.store().template(caller.account.id, caller.template_id()?).await?;
     let stored = stored.ok_or(Problem::of(ProblemKind::TemplateUnknown))?;
     let status = stored.state.status().as_str();
-    let live = stored.state.live_version().ok_or_else(|| {
+    let number = stored.state.live_version().ok_or_else(|| {
         let detail = format!("The template is {status} and has no live version. Wait until a version is approved, or until the hold ends.");
         Problem::of(ProblemKind::NotLive).detail(detail)
     })?;
     // A template keeps all its versions: if this one is missing, the template has just been deleted.
-    let live = at_version(&app, &caller, stored, live).await?;
+    let live = at_version(&app, &caller, stored, number).await?;
     let live = live.ok_or(Problem::of(ProblemKind::TemplateUnknown))?;
-    let rendered = render::render(&live.template, caller.rulebook()?, &values)
-        .map_err(Problem::invalid_values)?;
-    Ok(json(StatusCode::OK, serde_json::to_string(&rendered).unwrap_or_default()))
+    let rulebook = caller.rulebook()?;
+    let Rendered { texts, payload } =
+        render::render(&live.template, rulebook, &values).map_err(Problem::invalid_values)?;
+    // A template of the rulebook `whatsapp` has met WhatsApp's rules.
+    let warnings = (*rulebook == V1).then(|| {
+        let key = (live.id, number);
+        app.render_warnings().get_or_insert(key, || live.template.whatsapp_warnings())
+    });
+    let warnings = warnings.as_deref().map_or(&[][..], Warnings::listed);
+    let response = RenderResponse { texts, payload, warnings };
+    Ok(json(StatusCode::OK, serde_json::to_string(&response).unwrap_or_default()))
+}
+
+/// The rendered texts and the payload, and why WhatsApp cannot take it.
+#[derive(Serialize)]
+struct RenderResponse<'a> {
+    texts: Texts<'a>,
+    payload: Message<'a>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    warnings: &'a [Warning],
 }

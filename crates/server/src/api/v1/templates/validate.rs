@@ -53,7 +53,10 @@ pub(super) async fn validate(
     let rulebook = caller.rulebook()?;
     let checks = ConflictChecks { app: &app, account: &caller.account, rulebook, edited };
     let stored = checks.edited_template().await?;
-    let document = Document::parse(&body)?;
+    let mut document = Document::parse(&body)?;
+    if rulebook.supports_translations {
+        samples::replace_urls(&app, document.root_mut());
+    }
     let CheckResult { mut violations, more, mut warnings, text } = match &stored {
         None => checks.create(&document).await?,
         Some(stored) => checks.edit(stored, &document).await?,

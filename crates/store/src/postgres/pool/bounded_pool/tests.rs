@@ -1,4 +1,4 @@
-//! The pool, with a server that only completes the handshake, when it is told to.
+//! The pool, with a server that only completes the handshake, once the test allows it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -30,13 +30,13 @@ impl Server {
         let tls = Tls::new(&address.parse::<PostgresAddress>().unwrap()).unwrap();
         let deadline = Duration::from_secs(5);
         let pool = Arc::new(PgPool::new(&address.parse().unwrap(), &tls, deadline, max_size));
-        let (responds, is_told) = watch::channel(responds);
+        let (responds, may_respond) = watch::channel(responds);
         let accepted = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&accepted);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 count.fetch_add(1, Ordering::Relaxed);
-                tokio::spawn(respond(client, is_told.clone()));
+                tokio::spawn(respond(client, may_respond.clone()));
             }
         });
         Self { pool, accepted, responds }
@@ -57,10 +57,10 @@ impl Server {
     }
 }
 
-async fn respond(mut client: TcpStream, mut is_told: watch::Receiver<bool>) {
+async fn respond(mut client: TcpStream, mut may_respond: watch::Receiver<bool>) {
     let mut buffer = [0; 1_024];
     assert!(client.read(&mut buffer).await.unwrap() > 0);
-    is_told.wait_for(|it| *it).await.unwrap();
+    may_respond.wait_for(|it| *it).await.unwrap();
     client.write_all(READY).await.unwrap();
     while client.read(&mut buffer).await.is_ok_and(|read| read > 0) {}
 }
@@ -90,6 +90,21 @@ async fn a_call_beyond_the_maximum_waits_for_a_connection_and_then_fails_as_busy
     let (waiting, ()) = tokio::join!(server.pool.get(), async { drop(connection) });
     assert!(waiting.is_ok());
     assert_eq!(server.accepted(), 1);
+}
+
+#[tokio::test]
+async fn calls_during_the_pause_after_a_failed_connect_report_its_cause() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("postgresql://u@{}/d?sslmode=disable", listener.local_addr().unwrap());
+    drop(listener);
+    let tls = Tls::new(&address.parse::<PostgresAddress>().unwrap()).unwrap();
+    let deadline = Duration::from_secs(5);
+    let pool = Arc::new(PgPool::new(&address.parse().unwrap(), &tls, deadline, 1));
+    for _ in 0..2 {
+        let Err(StoreError::Unavailable(cause)) = pool.get().await else { panic!("connected") };
+        let cause = format!("{cause:?}");
+        assert!(cause.contains("Connect") && cause.contains("refused"), "{cause}");
+    }
 }
 
 #[tokio::test]

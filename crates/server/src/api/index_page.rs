@@ -1,0 +1,50 @@
+//! `/`: what runs here, and where to go on.
+
+use axum::{http::HeaderMap, response::Response};
+use serde::Serialize;
+
+use super::negotiation::{html, page_or_json};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Path, name in JSON, and what is there.
+const LINKS: [(&str, &str, &str); 6] = [
+    ("/docs", "docs", "the API, browsable"),
+    ("/openapi.json", "openapi", "the API as an OpenAPI document"),
+    ("/problems", "problems", "all problems that a response can have"),
+    ("/healthz", "healthz", "is the process alive?"),
+    ("/readyz", "readyz", "does this instance take requests?"),
+    ("/metrics", "metrics", "metrics for Prometheus"),
+];
+
+pub(crate) async fn show(headers: HeaderMap) -> Response {
+    page_or_json(&headers, page, &document())
+}
+
+#[derive(Serialize)]
+struct Index {
+    service: &'static str,
+    version: &'static str,
+    api: &'static str,
+    links: serde_json::Map<String, serde_json::Value>,
+}
+
+fn document() -> Index {
+    let links = LINKS.iter().map(|(path, name, _)| ((*name).to_owned(), (*path).into()));
+    Index { service: "galley", version: VERSION, api: API, links: links.collect() }
+}
+
+const API: &str = "/api/v1.0/{phone_number_id}/{key}/message_templates";
+
+fn page() -> String {
+    use std::fmt::Write as _;
+    let mut body = format!(
+        "<h1>Galley {VERSION}</h1>\n<p>A message template service. Templates are at\n\
+         <code>{API}</code>.</p>\n<ul>\n"
+    );
+    for (path, _, about) in LINKS {
+        let _ = writeln!(body, "<li><a href=\"{path}\">{path}</a>: {about}</li>");
+    }
+    body.push_str("</ul>\n");
+    html("Galley", &body)
+}

@@ -1,0 +1,67 @@
+//! How far the search index is behind the writes of an account.
+
+use jiff::Timestamp;
+
+use crate::Unindexed;
+
+/// The progress of the search index for one account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct IndexState {
+    /// The account's newest event.
+    pub(crate) newest: u64,
+    /// The last event that is indexed.
+    pub(crate) indexed: u64,
+    /// The time of the first event that is not indexed; `None` if there is none, or if retention
+    /// has deleted it.
+    pub(crate) next_event_at: Option<Timestamp>,
+    /// While all templates are scanned: when the first one changed that is not scanned yet.
+    pub(crate) unscanned_since: Option<Timestamp>,
+}
+
+impl IndexState {
+    /// Whether the index contains the account's events up to number `seq`.
+    pub(crate) fn contains(self, seq: u64) -> bool {
+        self.indexed >= seq && self.unscanned_since.is_none()
+    }
+
+    /// What is not indexed, if anything.
+    pub(crate) fn unindexed(self) -> Option<Unindexed> {
+        let Self { newest, .. } = self;
+        if self.contains(newest) {
+            return None;
+        }
+        let since = self.unscanned_since.into_iter().chain(self.next_event_at).min()?;
+        Some(Unindexed { newest, since })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn the_oldest_write_that_is_not_indexed_counts() {
+        let current =
+            IndexState { newest: 7, indexed: 7, next_event_at: None, unscanned_since: None };
+        let behind = IndexState { indexed: 5, next_event_at: Some(at(50)), ..current };
+        let scanning = IndexState { unscanned_since: Some(at(30)), ..current };
+        let both = IndexState { unscanned_since: Some(at(60)), ..behind };
+        for (state, since) in [
+            (current, None),
+            (IndexState { newest: 0, indexed: 0, ..current }, None),
+            (behind, Some(50)),
+            (scanning, Some(30)),
+            (both, Some(50)),
+        ] {
+            let expected = since.map(|since| Unindexed { newest: state.newest, since: at(since) });
+            assert_eq!(state.unindexed(), expected, "{state:?}");
+            assert_eq!(state.contains(state.newest), since.is_none(), "{state:?}");
+        }
+        assert!(behind.contains(5) && !behind.contains(6), "only what is indexed");
+        assert!(!scanning.contains(1), "templates that are not scanned may be missing");
+    }
+}

@@ -1,0 +1,45 @@
+//! Loads how far the search index is behind the writes of an account.
+
+use galley_domain::id::{AccountId, TemplateId};
+use jiff::Timestamp;
+
+use super::{
+    columns::{get, key, number, optional_timestamp, timestamp},
+    list,
+    pool::PgConnection,
+};
+use crate::{ListQuery, StoreError, decisions::search_index::IndexState, id_range::IdRange};
+
+/// The state of an account in the search index.
+pub(super) async fn load(
+    connection: &PgConnection,
+    account: AccountId,
+) -> Result<IndexState, StoreError> {
+    let statement = "SELECT a.last_seq, coalesce(f.indexed, 0) AS indexed, f.scanned, (SELECT at FROM event \
+                     WHERE account_id = $1 AND seq = coalesce(f.indexed, 0) + 1) AS next_event_at \
+                     FROM account a LEFT JOIN followed f ON f.account_id = a.id WHERE a.id = $1";
+    let rows = connection.query(statement, &[&key(account.get())]).await?;
+    let Some(row) = rows.first() else { return Ok(IndexState::default()) };
+    let (newest, indexed) = (number(row, "last_seq")?, number(row, "indexed")?);
+    let next_event_at = optional_timestamp(row, "next_event_at")?;
+    // If retention has deleted the next event, the indexer is about to scan all templates.
+    let is_gap = indexed < newest && next_event_at.is_none();
+    let scanned = get::<Option<i64>>(row, "scanned")?.or(is_gap.then_some(0));
+    let unscanned_since = match scanned {
+        Some(scanned) => first_unscanned(connection, account, scanned).await?,
+        None => None,
+    };
+    Ok(IndexState { newest, indexed, next_event_at, unscanned_since })
+}
+
+/// When the account's first template after `scanned` changed.
+async fn first_unscanned(
+    connection: &PgConnection,
+    account: AccountId,
+    scanned: i64,
+) -> Result<Option<Timestamp>, StoreError> {
+    let newer_than = u64::try_from(scanned).ok().and_then(TemplateId::new);
+    let range = IdRange { newer_than, backwards: true, ..IdRange::ALL };
+    let rows = list::from_buckets(connection, &ListQuery::new(account, 1), range, 1).await?;
+    rows.first().map(|row| timestamp(row, "updated_at")).transpose()
+}

@@ -1,0 +1,187 @@
+//! Keeps the search index up to date with the events. Any instance can update the index of an
+//! account; a lock keeps it to one at a time.
+//!
+//! `followed` has two cursors for each account. This program uses `indexed` and `scanned`; an older
+//! one, whose terms have accents, uses `seq` and `walked`. So entries that an older instance wrote
+//! during an upgrade are replaced.
+
+use std::collections::HashSet;
+
+use galley_domain::id::{AccountId, TemplateId};
+
+use super::{
+    columns::{account_id, get, key, number},
+    index_state,
+    pool::Values,
+    search::quoted,
+    templates,
+    transaction::Transaction,
+};
+use crate::{IndexProgress, IndexStep, StoreError, StoredTemplate, encoding::index_terms};
+
+/// Number of events or templates that one step indexes.
+const STEP_ROWS: i64 = 256;
+
+/// Number of candidate accounts that one step selects.
+const CANDIDATE_ACCOUNTS: i64 = 16;
+
+/// Indexes new events of one account, or continues to rebuild the index of one.
+pub(super) async fn update_index(
+    transaction: &mut Transaction,
+) -> Result<IndexProgress, StoreError> {
+    let behind = transaction
+        .query(
+            "SELECT a.id FROM account a LEFT JOIN followed f ON f.account_id = a.id \
+             WHERE a.last_seq > coalesce(f.indexed, 0) OR f.scanned IS NOT NULL \
+             ORDER BY random() LIMIT $1",
+            &[&CANDIDATE_ACCOUNTS],
+        )
+        .await?;
+    for row in &behind {
+        let account = account_id(row, 0)?;
+        if let Some(seen) = index_account(transaction, account).await? {
+            return Ok(IndexProgress { processed: seen, has_more: true });
+        }
+    }
+    Ok(IndexProgress { processed: 0, has_more: false })
+}
+
+/// One step for one account, unless its events up to `newest` are indexed.
+pub(super) async fn catch_up(
+    transaction: &mut Transaction,
+    account: AccountId,
+    newest: u64,
+) -> Result<IndexStep, StoreError> {
+    let step = index_account(transaction, account).await?;
+    let state = index_state::load(transaction.connection(), account).await?;
+    Ok(match step {
+        _ if state.contains(newest) => IndexStep::CaughtUp,
+        Some(_) => IndexStep::Advanced,
+        None => IndexStep::Blocked,
+    })
+}
+
+/// One step for one account; `None` if another instance is working on it, or has just done so.
+async fn index_account(
+    transaction: &Transaction,
+    account: AccountId,
+) -> Result<Option<usize>, StoreError> {
+    let account_key = key(account.get());
+    transaction
+        .execute(
+            "INSERT INTO followed VALUES ($1, 0, NULL, 0, NULL) ON CONFLICT DO NOTHING",
+            &[&account_key],
+        )
+        .await?;
+    let lock = "SELECT f.indexed, f.scanned, a.last_seq FROM followed f JOIN account a ON \
+                a.id = f.account_id WHERE f.account_id = $1 FOR UPDATE OF f SKIP LOCKED";
+    let Some(row) = transaction.query_one(lock, &[&account_key]).await? else { return Ok(None) };
+    let (from, scanned): (i64, Option<i64>) = (get(&row, "indexed")?, get(&row, "scanned")?);
+    if let Some(scanned) = scanned {
+        return rebuild(transaction, account, scanned).await.map(Some);
+    }
+    let events = transaction
+        .query(
+            "SELECT seq, template_id FROM event WHERE account_id = $1 AND seq > $2 AND seq <= $3 \
+             ORDER BY seq",
+            &[&account_key, &from, &(from + STEP_ROWS)],
+        )
+        .await?;
+    let first: Option<i64> = events.first().map(|row| get(row, "seq")).transpose()?;
+    let Some(last) = events.last() else {
+        // Either another instance has indexed the events, or retention has deleted them before
+        // they were indexed.
+        let is_behind = get::<i64>(&row, "last_seq")? > from;
+        return if is_behind {
+            begin_rebuild(transaction, account).await.map(Some)
+        } else {
+            Ok(None)
+        };
+    };
+    if first != Some(from + 1) {
+        return begin_rebuild(transaction, account).await.map(Some);
+    }
+    let to: i64 = get(last, "seq")?;
+    let mut ids = HashSet::new();
+    for row in &events {
+        // Some events have no template.
+        ids.extend(TemplateId::new(number(row, "template_id")?));
+    }
+    write_entries(transaction, account, &ids.into_iter().collect::<Vec<_>>()).await?;
+    let update = "UPDATE followed SET indexed = $2, seq = $2 WHERE account_id = $1";
+    transaction.execute(update, &[&account_key, &to]).await?;
+    Ok(Some(events.len()))
+}
+
+/// Starts to index all templates of the account. Changes made meanwhile are indexed afterwards.
+async fn begin_rebuild(transaction: &Transaction, account: AccountId) -> Result<usize, StoreError> {
+    let update = "UPDATE followed SET scanned = 0, indexed = (SELECT last_seq FROM account WHERE \
+                  id = $1) WHERE account_id = $1";
+    transaction.execute(update, &[&key(account.get())]).await?;
+    Ok(0)
+}
+
+/// Indexes the next templates of an account whose index is being rebuilt.
+async fn rebuild(
+    transaction: &Transaction,
+    account: AccountId,
+    from: i64,
+) -> Result<usize, StoreError> {
+    let rows = transaction
+        .query(
+            "SELECT id FROM template WHERE account_id = $1 AND id > $2 AND claim IS NOT NULL \
+             ORDER BY id LIMIT $3",
+            &[&key(account.get()), &from, &STEP_ROWS],
+        )
+        .await?;
+    let ids: Result<Vec<TemplateId>, StoreError> =
+        rows.iter().map(|row| super::columns::template_id(row, 0)).collect();
+    let ids = ids?;
+    write_entries(transaction, account, &ids).await?;
+    let scanned = ids.last().map(|id| key(id.get()));
+    let update = "UPDATE followed SET scanned = $2 WHERE account_id = $1";
+    transaction.execute(update, &[&key(account.get()), &scanned]).await?;
+    Ok(ids.len())
+}
+
+/// Replaces the index entries of these templates.
+async fn write_entries(
+    transaction: &Transaction,
+    account: AccountId,
+    ids: &[TemplateId],
+) -> Result<(), StoreError> {
+    let keys: Vec<i64> = ids.iter().map(|id| key(id.get())).collect();
+    // The addition keeps the planner from scanning all templates of the account for a few ids.
+    let statement = format!(
+        "SELECT {} FROM template WHERE id = ANY($1) AND account_id + 0 = $2 AND claim IS NOT NULL",
+        templates::COLUMNS
+    );
+    let rows = transaction.query(&statement, &[&keys, &key(account.get())]).await?;
+    let (mut found, mut vectors) = (Vec::new(), Vec::new());
+    for row in &rows {
+        match templates::stored(row) {
+            Ok(template) => {
+                found.push(key(template.id.get()));
+                vectors.push(vector(account, &template));
+            }
+            // One corrupt row must not keep the others from being indexed.
+            Err(error) => {
+                tracing::warn!(%error, "cannot read a template: searches will not find it");
+            }
+        }
+    }
+    let delete = "DELETE FROM found_by WHERE template_id = ANY($1) AND template_id <> ALL($2)";
+    let values: Values<'_> = &[&keys, &found];
+    transaction.execute(delete, values).await?;
+    let insert = "INSERT INTO found_by SELECT id, words::tsvector \
+                  FROM unnest($1::int8[], $2::text[]) AS new (id, words) \
+                  ON CONFLICT (template_id) DO UPDATE SET words = excluded.words";
+    transaction.execute(insert, &[&found, &vectors]).await.map(drop)
+}
+
+/// The `tsvector` of a template.
+fn vector(account: AccountId, template: &StoredTemplate) -> String {
+    let words: Vec<String> =
+        index_terms(account, template).iter().map(|word| quoted(word)).collect();
+    words.join(" ")
+}
