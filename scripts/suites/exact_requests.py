@@ -96,8 +96,13 @@ def parameters(schemas):
     letter, other = "[A-Za-z0-9]", r"[\u0000-/:-@\[-`{-\u007f]"
     words = f"^{other}*{letter}+(?:{other}+{letter}+){{0,39}}{other}*$"
     return {
-        "StatusFilter": any_case(schemas["TemplateStatus"]["enum"]),
-        "CategoryFilter": any_case(schemas["Category"]["enum"]),
+        "StatusFilter": some(any_case(schemas["TemplateStatus"]["enum"])),
+        "CategoryFilter": some(any_case(schemas["Category"]["enum"])),
+        # A comma separates values.
+        "LanguageFilter": some({"type": "string", "pattern": "^[^,]*$"}),
+        "PhoneFilter": some({"type": "string", "pattern": "^[^,]*$"}),
+        "UpdatedAfter": timestamp(),
+        "UpdatedBefore": timestamp(),
         "DeliveryStatusFilter": any_case(schemas["DeliveryStatus"]["enum"]),
         # Which non-ASCII characters are letters: no pattern says it that all common engines read.
         "Query": {"type": "string", "anyOf": [{"pattern": words}, {"pattern": r"[^\u0000-\u007f]"}]},
@@ -201,6 +206,10 @@ def closed(properties):
 
 def complete(properties):
     return {**closed(properties), "required": list(properties)}
+
+
+def some(item):
+    return {"type": "array", "items": item, "minItems": 1, "maxItems": 100}
 
 
 def no_items():

@@ -110,7 +110,7 @@ def templates(account):
     account.v1("reviewTemplate", 422, id, body={"decision": "maybe"})
     account.v1("reviewTemplate", 412, id, body={"decision": "pause"}, headers={"if-match": '"99"'})
     account.v1("renderTemplate", 422, id, body={"body": ["Ada"], "buttons": {"0": "x"}, "colour": ["red"]})
-    for query in ({}, {"limit": 1}, {"limit": 2, "status": "APPROVED", "category": "UTILITY"}, {"q": "order ship"}, {"name": "none"}, {"language": "pt_BR"}):
+    for query in ({}, {"limit": 1}, {"limit": 2, "status": "APPROVED", "category": "UTILITY"}, {"q": "order ship"}, {"name": "none"}, {"language": ["pt_BR", "de_DE"]}, {"phone_number_id": account.phone, "updated_after": "2026-01-01T00:00:00Z"}):
         page = account.v1("listTemplates", 200, query=query).json()
         if after := page["paging"]["cursors"].get("after"):
             account.v1("listTemplates", 200, query={**query, "after": after})
@@ -188,6 +188,10 @@ def pages(account):
         tag = account.v1(operation_id, 200, path=path).headers["etag"]
         account.v1(operation_id, 304, path=path, headers={"if-none-match": tag})
     account.v1("showTemplateSchema", 404, path={"rulebook": "none"})
+    for accept in ("text/html", "application/json"):
+        account.v1("showIndex", 200, headers={"accept": accept})
+        account.v1("listProblems", 200, headers={"accept": accept})
+        account.v1("showProblem", 200, path={"slug": "invalid-template"}, headers={"accept": accept})
     page = account.v1("showDocs", 200).text
     for file in sorted(set(re.findall(r"/docs/([\w.-]+)", page))):
         account.v1("showDocsFile", 200, path={"file": file})

@@ -127,7 +127,7 @@ check("unknown template", isinstance(missing, Problem) and missing.type_ == Prob
 # List all pages
 found, after, pages = [], UNSET, 0
 while True:
-    page = list_templates.sync(*AT, client=client, limit=2, status=TemplateStatus.APPROVED, category=Category.UTILITY, after=after)
+    page = list_templates.sync(*AT, client=client, limit=2, status=[TemplateStatus.APPROVED], category=[Category.UTILITY, Category.MARKETING], after=after)
     check("page", isinstance(page, TemplatePage), page)
     found += [it.id for it in page.data]
     pages += 1

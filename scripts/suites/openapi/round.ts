@@ -16,7 +16,7 @@ import {
   showTemplate,
   validateTemplate,
 } from './v1/sdk.gen.js';
-import type { Component, Event, NewTemplate, TemplateEdit, Values, Violation } from './v1/types.gen.js';
+import type { Component, Event, ListTemplatesData, NewTemplate, TemplateEdit, Values, Violation } from './v1/types.gen.js';
 
 function setting(name: string): string {
   const value = process.env[name];
@@ -122,7 +122,8 @@ check('unknown template', missing.error?.type === '/problems/template-unknown', 
 const found: string[] = [];
 let pages = 0;
 for (let after: string | undefined, more = true; more; ) {
-  const query = { limit: 2, status: 'APPROVED', category: 'UTILITY', ...(after ? { after } : {}) } as const;
+  const filters: ListTemplatesData['query'] = { status: ['APPROVED'], category: ['UTILITY', 'MARKETING'] };
+  const query = { ...filters, limit: 2, ...(after ? { after } : {}) };
   const { data } = await ok('page', listTemplates({ path, query }));
   found.push(...data.data.map((it) => it.id));
   pages += 1;
