@@ -8,9 +8,10 @@ use super::negotiation::{html, page_or_json};
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Path, name in JSON, and what is there.
-const LINKS: [(&str, &str, &str); 6] = [
+const LINKS: [(&str, &str, &str); 7] = [
     ("/docs", "docs", "the API, browsable"),
     ("/openapi.json", "openapi", "the API as an OpenAPI document"),
+    ("/openapi-graph.json", "openapi_graph", "the WhatsApp-compatible API as an OpenAPI document"),
     ("/problems", "problems", "all problems that a response can have"),
     ("/healthz", "healthz", "is the process alive?"),
     ("/readyz", "readyz", "does this instance take requests?"),
