@@ -187,23 +187,24 @@ fn placeholder_names(text: &str) -> Vec<TextWarning> {
     let name = |range: &Range<usize>| &text[range.start + 2..range.end - 2];
     let is_numbered = |range: &Range<usize>| name(range).bytes().all(|it| it.is_ascii_digit());
     let named = || ranges.iter().filter(|range| !is_numbered(range));
-    let long = limited(named().filter(|it| longer_than(name(it), MAX_NAME_CHARS)), |range| {
-        let length = name(range).chars().count();
-        let message = format!("contains a placeholder name with {length} characters");
-        let hint = format!("use at most {MAX_NAME_CHARS} characters");
-        let span = Span::of(text, range.clone());
-        TextWarning::new(WarningRule::PlaceholderNameLong, message, hint).at(span)
-    });
+    let mut warnings =
+        limited(named().filter(|it| longer_than(name(it), MAX_NAME_CHARS)), |range| {
+            let length = name(range).chars().count();
+            let message = format!("contains a placeholder name with {length} characters");
+            let hint = format!("use at most {MAX_NAME_CHARS} characters");
+            let span = Span::of(text, range.clone());
+            TextWarning::new(WarningRule::PlaceholderNameLong, message, hint).at(span)
+        });
     let is_repeated = |(index, range): &(usize, &Range<usize>)| {
         named().take(*index).any(|other| name(other) == name(range))
     };
-    let repeated = limited(named().enumerate().filter(is_repeated), |(_, range)| {
+    warnings.extend(limited(named().enumerate().filter(is_repeated), |(_, range)| {
         let message = format!("repeats the placeholder `{}`", truncated(&text[range.clone()]));
         let hint = "use each named placeholder once in a text";
         let span = Span::of(text, range.clone());
         TextWarning::new(WarningRule::PlaceholderRepeated, message, hint).at(span)
-    });
-    long.into_iter().chain(repeated).collect()
+    }));
+    warnings
 }
 
 /// Warns of a button that leads to a host which recipients cannot reach.
