@@ -8,10 +8,16 @@ use super::negotiation::{html, page_or_json};
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Path, name in JSON, and what is there.
-const LINKS: [(&str, &str, &str); 7] = [
+const LINKS: [(&str, &str, &str); 9] = [
     ("/docs", "docs", "the API, browsable"),
     ("/openapi.json", "openapi", "the API as an OpenAPI document"),
-    ("/openapi-graph.json", "openapi_graph", "the WhatsApp-compatible API as an OpenAPI document"),
+    ("/openapi-graph.json", "openapi_graph", "the Graph surface as an OpenAPI document"),
+    ("/schemas/v1/template.json", "schema_v1", "the rules for templates as a JSON Schema"),
+    (
+        "/schemas/whatsapp/template.json",
+        "schema_whatsapp",
+        "the rules of the rulebook `whatsapp` as a JSON Schema",
+    ),
     ("/problems", "problems", "all problems that a response can have"),
     ("/healthz", "healthz", "is the process alive?"),
     ("/readyz", "readyz", "does this instance take requests?"),

@@ -102,8 +102,12 @@ fn object_mismatch(document: &Value, alternative: &[&Value], value: &Value) -> O
         return Some(format!("`{missing}` is missing"));
     }
     for (name, member) in value.as_object().unwrap() {
-        let schemas: Vec<&Value> =
+        let mut schemas: Vec<&Value> =
             alternative.iter().filter_map(|schema| schema["properties"].get(name)).collect();
+        if schemas.is_empty() {
+            let others = alternative.iter().filter_map(|schema| schema.get("additionalProperties"));
+            schemas.extend(others.filter(|schema| schema.is_object()));
+        }
         if schemas.is_empty() {
             if alternative.iter().any(|schema| schema["additionalProperties"] == true) {
                 continue;
