@@ -7,15 +7,22 @@ use std::{
 
 use galley_domain::{id::TemplateId, violation::Warnings};
 
-/// Maximum number of entries. A full cache starts again.
-const MAX_ENTRIES: usize = 10_000;
+/// Maximum weight of all entries: their number and that of their warnings, a few megabytes. A full
+/// cache starts again.
+const MAX_WEIGHT: usize = 20_000;
 
 /// The content of a version never changes.
 type Key = (TemplateId, u64);
 
 /// The warnings of versions that were rendered.
 #[derive(Default)]
-pub(crate) struct WarningCache(Mutex<HashMap<Key, Arc<Warnings>>>);
+pub(crate) struct WarningCache(Mutex<Entries>);
+
+#[derive(Default)]
+struct Entries {
+    warnings: HashMap<Key, Arc<Warnings>>,
+    weight: usize,
+}
 
 impl WarningCache {
     /// The cached warnings, or those that `check` finds.
@@ -24,17 +31,25 @@ impl WarningCache {
         key: Key,
         check: impl FnOnce() -> Warnings,
     ) -> Arc<Warnings> {
-        let cached = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = cached().get(&key) {
+        let entries = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = entries().warnings.get(&key) {
             return Arc::clone(found);
         }
         let found = Arc::new(check());
-        let mut entries = cached();
-        if entries.len() >= MAX_ENTRIES {
-            entries.clear();
-        }
-        entries.insert(key, Arc::clone(&found));
+        entries().insert(key, Arc::clone(&found));
         found
+    }
+}
+
+impl Entries {
+    fn insert(&mut self, key: Key, warnings: Arc<Warnings>) {
+        let weight = 1 + warnings.listed().len();
+        if self.weight + weight > MAX_WEIGHT {
+            *self = Self::default();
+        }
+        if self.warnings.insert(key, warnings).is_none() {
+            self.weight += weight;
+        }
     }
 }
 
@@ -53,9 +68,11 @@ mod tests {
             });
         }
         assert_eq!(checks, 2);
-        for version in 0..=MAX_ENTRIES as u64 {
+        for version in 0..=MAX_WEIGHT as u64 {
             cache.get_or_insert((id, version), Warnings::default);
         }
-        assert!(cache.0.lock().unwrap().len() <= MAX_ENTRIES);
+        let entries = cache.0.lock().unwrap();
+        assert!(entries.weight <= MAX_WEIGHT);
+        assert_eq!(entries.weight, entries.warnings.len());
     }
 }
