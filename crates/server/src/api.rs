@@ -27,7 +27,7 @@ pub(crate) mod wrong_path;
 
 use axum::{
     body::Body,
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderName, HeaderValue, StatusCode, header},
     response::Response,
 };
 
@@ -38,4 +38,13 @@ pub(crate) fn json(status: StatusCode, text: String) -> Response {
     let content_type = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     response
+}
+
+/// The number of warnings that a validation of the same document lists; absent if there are none.
+const WARNINGS: HeaderName = HeaderName::from_static("galley-warnings");
+
+pub(crate) fn add_warning_count(response: &mut Response, count: usize) {
+    if count > 0 {
+        response.headers_mut().insert(WARNINGS, HeaderValue::from(count));
+    }
 }

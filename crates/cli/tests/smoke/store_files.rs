@@ -123,7 +123,8 @@ fn a_store_without_permission_is_reported_with_owner_and_mode() {
         let user = format!("galley runs as user {user} and may not");
         let facts =
             format!("{}, which belongs to user {owner} and has mode {mode}", named.display());
-        for fact in ["permission denied", &user, &facts, "Run galley as user"] {
+        let remedy = if is_root() { "Run galley as user" } else { "Run chmod u+" };
+        for fact in ["permission denied", &user, &facts, remedy] {
             assert!(message.contains(fact), "no {fact:?} in {message}");
         }
     };
@@ -144,6 +145,11 @@ fn a_store_without_permission_is_reported_with_owner_and_mode() {
             assert_refusal(&refused_without_root(dir.path(), &store, arguments), &path, shown);
         }
     }
+
+    // The same in a directory in which the user may create files.
+    set_mode(dir.path(), 0o777);
+    set_mode(&path, 0o444);
+    assert_refusal(&refused_without_root(dir.path(), &store, &serve), &path, "0444");
 
     // A directory that cannot be entered hides the store; it is not reported as missing.
     let inner = dir.path().join("inner");

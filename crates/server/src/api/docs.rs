@@ -13,7 +13,7 @@ use axum::{
 use swagger_ui_dist::{ApiDefinition, OpenApiSource};
 use tower::ServiceExt;
 
-use super::problem::{Problem, ProblemKind};
+use super::{problem::Problem, wrong_path};
 use crate::app::App;
 
 /// The page loads only its own files and the API description, and calls only this service. Swagger UI
@@ -42,8 +42,7 @@ async fn file(
     name: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let Ok(Path(name)) = name else { return Err(Problem::of(ProblemKind::NotFound)) };
-    match name.as_str() {
+    match name.as_deref().map_or("", String::as_str) {
         "index.html" => Ok(own_file("text/html", include_str!("docs/index.html"))),
         "docs.css" => Ok(own_file("text/css", include_str!("docs/docs.css"))),
         "docs.js" => Ok(own_file("text/javascript", include_str!("docs/docs.js"))),
@@ -51,7 +50,7 @@ async fn file(
             let Ok(response) = SWAGGER_UI.clone().oneshot(request).await;
             Ok(with_headers(response))
         }
-        _ => Err(Problem::of(ProblemKind::NotFound)),
+        _ => Err(wrong_path::not_found(request.uri().path())),
     }
 }
 

@@ -16,7 +16,7 @@ const LINKS: [(&str, &str, &str); 9] = [
     (
         "/schemas/whatsapp/template.json",
         "schema_whatsapp",
-        "the rules of the rulebook `whatsapp` as a JSON Schema",
+        "the rules for WhatsApp templates as a JSON Schema",
     ),
     ("/problems", "problems", "all problems that a response can have"),
     ("/healthz", "healthz", "is the process alive?"),

@@ -37,7 +37,7 @@ async fn show(
     rulebook: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let rulebook = rulebook.map_err(|_| Problem::of(ProblemKind::NotFound))?;
+    let rulebook = rulebook.map_err(|_| not_found())?;
     let schema = SCHEMAS.iter().find(|(name, _)| *name == *rulebook);
     schema.map(|(_, schema)| schema.respond(&headers)).ok_or_else(not_found)
 }

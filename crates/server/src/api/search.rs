@@ -9,7 +9,10 @@ use axum::{
 };
 use galley_domain::id::AccountId;
 use galley_store::{IndexStep, ListQuery, Page};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep, timeout_at},
+};
 
 use super::problem::Problem;
 use crate::app::App;
@@ -62,9 +65,11 @@ pub(crate) async fn list(app: &App, query: ListQuery) -> Result<Listing, Problem
 /// Waits until the account's events up to `newest` are indexed; `false` if that takes too long.
 async fn wait_for_index(app: &App, account: AccountId, newest: u64) -> bool {
     let deadline = Instant::now() + MAX_INDEX_WAIT;
-    // A task of its own, so that a step that has begun is completed.
-    let indexing = tokio::spawn(index_account(app.clone(), account, newest, deadline));
-    matches!(timeout_at(deadline, indexing).await, Ok(Ok(true)))
+    // A task of its own, so that a panic is not that of the search. Dropping the set ends the task;
+    // the store completes a step that has begun.
+    let mut indexing = JoinSet::new();
+    indexing.spawn(index_account(app.clone(), account, newest, deadline));
+    matches!(timeout_at(deadline, indexing.join_next()).await, Ok(Some(Ok(true))))
 }
 
 /// Indexes the account's events up to `newest`, ahead of those of other accounts.

@@ -16,7 +16,8 @@ const OTHER_NAMES: [&str; 4] = ["templates", "template", "message-templates", "m
 const MAX_SEGMENTS: usize = 8;
 
 /// The paths of the service that have one segment.
-const PAGES: [&str; 6] = ["docs", "openapi.json", "problems", "healthz", "readyz", "metrics"];
+const PAGES: [&str; 7] =
+    ["docs", "openapi.json", "openapi-graph.json", "problems", "healthz", "readyz", "metrics"];
 
 const TEMPLATES: &str = "`/api/v1.0/{phone_number_id}/{key}/message_templates`";
 
@@ -42,6 +43,11 @@ fn explain(path: &str) -> String {
             "The path lacks its beginning: API v1.0 is at {TEMPLATES}, and the Graph surface at `/{{version}}/{{account_id}}/message_templates` with a version such as `v23.0`."
         ),
         [page] => near_page(page),
+        ["docs", ..] => "There is no such file. The API reference is at `/docs`.".to_owned(),
+        ["schemas", ..] => {
+            "The schemas are at `/schemas/v1/template.json` and `/schemas/whatsapp/template.json`."
+                .to_owned()
+        }
         ["problem", _] => {
             "The pages of problems are at `/problems/{slug}`, and `/problems` lists them."
                 .to_owned()

@@ -140,7 +140,7 @@ fn log_outcome(app: &App, due: &DueDelivery, response: &PostOutcome, decision: R
     let Webhook { account, id: webhook, url, .. } = &due.webhook;
     let now = app.clock().monotonic();
     if decision == RetryDecision::Delivered {
-        return app.failure_log().end_outage(*webhook, now);
+        return app.failure_log().end_outage(*webhook);
     }
     let (reason, cause) = match response {
         PostOutcome::Responded { status, .. } => (format!("it responded with {status}"), None),

@@ -40,7 +40,7 @@ impl ListStore for PostgresStore {
         account: AccountId,
         newest: u64,
     ) -> Result<IndexStep, StoreError> {
-        transact!(self, tx => search_indexer::catch_up(tx, account, newest))
+        self.search_indexer.catch_up(account, newest).await
     }
 }
 

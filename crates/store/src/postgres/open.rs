@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     address::PostgresAddress, create_queue::CreateQueue, ids::IdGenerator, maintenance::Readiness,
-    pool::PgPools, reader::TemplateReader, schema,
+    pool::PgPools, reader::TemplateReader, schema, search_indexer::SearchIndexer,
 };
 use crate::{EventNotifier, SchemaPolicy, StoreError};
 
@@ -34,6 +34,7 @@ pub struct PostgresStore {
     pub(super) reader: TemplateReader,
     pub(super) ids: Arc<IdGenerator>,
     pub(super) readiness: Readiness,
+    pub(super) search_indexer: SearchIndexer,
 }
 
 impl PostgresStore {
@@ -51,7 +52,17 @@ impl PostgresStore {
             CreateQueue::start(&pools, &event_notifier, &ids, options.queue_capacity)?;
         let reader = TemplateReader::start(&pools);
         let readiness = Readiness::default();
+        let search_indexer = SearchIndexer::new(&pools, &event_notifier);
         let address = address.clone();
-        Ok(Self { address, pools, event_notifier, create_queue, reader, ids, readiness })
+        Ok(Self {
+            address,
+            pools,
+            event_notifier,
+            create_queue,
+            reader,
+            ids,
+            readiness,
+            search_indexer,
+        })
     }
 }

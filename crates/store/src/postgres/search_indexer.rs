@@ -5,25 +5,64 @@
 //! one, whose terms have accents, uses `seq` and `walked`. So entries that an older instance wrote
 //! during an upgrade are replaced.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use galley_domain::id::{AccountId, TemplateId};
+use tokio::sync::Semaphore;
 
 use super::{
     columns::{account_id, get, key, number},
     index_state,
-    pool::Values,
+    pool::{PgPools, Values},
     search::quoted,
     templates,
-    transaction::Transaction,
+    transaction::{Transaction, transact},
 };
-use crate::{IndexProgress, IndexStep, StoreError, StoredTemplate, encoding::index_terms};
+use crate::{
+    EventNotifier, IndexProgress, IndexStep, StoreError, StoredTemplate, encoding::index_terms,
+};
 
 /// Number of events or templates that one step indexes.
 const STEP_ROWS: i64 = 256;
 
 /// Number of candidate accounts that one step selects.
 const CANDIDATE_ACCOUNTS: i64 = 16;
+
+/// Indexes accounts for searches that wait, one at a time: the connections are needed for changes.
+pub(super) struct SearchIndexer {
+    connections: Connections,
+    permit: Arc<Semaphore>,
+}
+
+#[derive(Clone)]
+struct Connections {
+    pools: Arc<PgPools>,
+    event_notifier: Arc<EventNotifier>,
+}
+
+impl SearchIndexer {
+    pub(super) fn new(pools: &Arc<PgPools>, event_notifier: &Arc<EventNotifier>) -> Self {
+        let (pools, event_notifier) = (Arc::clone(pools), Arc::clone(event_notifier));
+        let connections = Connections { pools, event_notifier };
+        Self { connections, permit: Arc::new(Semaphore::new(1)) }
+    }
+
+    /// One step for one account, unless its events up to `newest` are indexed. A step that has begun
+    /// is completed, even if the caller is cancelled.
+    pub(super) async fn catch_up(
+        &self,
+        account: AccountId,
+        newest: u64,
+    ) -> Result<IndexStep, StoreError> {
+        let permit = Arc::clone(&self.permit).acquire_owned().await;
+        let connections = self.connections.clone();
+        let step = tokio::spawn(async move {
+            let _permit = permit;
+            transact!(connections, tx => catch_up(tx, account, newest))
+        });
+        step.await.map_err(|error| StoreError::Failed(Arc::new(error)))?
+    }
+}
 
 /// Indexes new events of one account, or continues to rebuild the index of one.
 pub(super) async fn update_index(
@@ -46,8 +85,7 @@ pub(super) async fn update_index(
     Ok(IndexProgress { processed: 0, has_more: false })
 }
 
-/// One step for one account, unless its events up to `newest` are indexed.
-pub(super) async fn catch_up(
+async fn catch_up(
     transaction: &mut Transaction,
     account: AccountId,
     newest: u64,

@@ -60,8 +60,13 @@ impl fmt::Display for MissingRights {
         write!(
             f,
             "permission denied: galley runs as user {process} and may not {needs} {path}, which \
-             belongs to user {owner} and has mode {mode:04o}. Run galley as user {owner}, or "
+             belongs to user {owner} and has mode {mode:04o}. "
         )?;
+        if owner == process {
+            let missing = if *needed == Needed::ReadAndWriteFile { "u+rw" } else { "u+wx" };
+            return write!(f, "Run chmod {missing} {path}");
+        }
+        write!(f, "Run galley as user {owner}, or ")?;
         match needed {
             Needed::EnterDirectory => f.write_str("choose another directory with --store"),
             _ => write!(f, "run chown {process} {path}"),

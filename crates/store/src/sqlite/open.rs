@@ -1,6 +1,6 @@
 //! Opens a store, and runs its longer reads on blocking threads.
 
-use std::{path::Path, sync::Arc};
+use std::{io, path::Path, sync::Arc};
 
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
@@ -53,6 +53,11 @@ impl SqliteStore {
             opened = connection::open_for_writing(path, options.schema_policy);
         }
         let connection = opened?;
+        // SQLite opens a file that it cannot write for reading only.
+        if connection.is_readonly("main")? {
+            let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+            return Err(StoreError::Unavailable(Arc::new(denied)));
+        }
         space.restore_reserve();
         let files = Arc::new(OpenFiles::of(path)?);
         let point_readers = Arc::new(PointReaders::of(Arc::clone(&files)));

@@ -5,12 +5,17 @@ use axum::{
     http::{HeaderValue, StatusCode},
     response::Response,
 };
-use galley_domain::{id::AccountId, rulebook::WHATSAPP, template::Template};
+use galley_domain::{
+    id::AccountId,
+    rulebook::WHATSAPP,
+    template::{Checked, Template},
+};
 use galley_store::{Actor, CreatedTemplate, Idempotency, NewTemplate, TranslationGroup};
 
 use super::{body::GraphBody, caller::Caller, outcomes, samples};
 use crate::{
     api::{
+        add_warning_count,
         auth::Write,
         idempotency::{IdempotencyKey, REPLAYED, replay_or_reject},
         json,
@@ -28,7 +33,8 @@ pub(super) async fn create(
 ) -> Result<Response, Problem> {
     let idempotency = key.for_request(&["POST", "message_templates"], body.text())?;
     let account = caller.account.id;
-    let outcome = match read(&app, account, body).await {
+    let mut warnings = 0;
+    let outcome = match read(&app, account, body, &mut warnings).await {
         Ok(template) => {
             let new = new_template(&app, &caller, template, idempotency);
             app.store().create_template(new).await?
@@ -43,14 +49,21 @@ pub(super) async fn create(
     if replayed {
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     }
+    add_warning_count(&mut response, warnings);
     Ok(response)
 }
 
-/// Reads a body as a template and checks its samples. Body and document are dropped here, so that
-/// they take no memory while the request waits for the store.
-async fn read(app: &App, account: AccountId, mut body: GraphBody) -> Result<Template, Problem> {
+/// Reads a body as a template, counts its warnings and checks its samples. Body and document are
+/// dropped here, so that they take no memory while the request waits for the store.
+async fn read(
+    app: &App,
+    account: AccountId,
+    mut body: GraphBody,
+    warning_count: &mut usize,
+) -> Result<Template, Problem> {
     let document = samples::document_with_handles(app, &mut body)?;
-    let template = Template::read(&document, &WHATSAPP);
+    let Checked { template, warnings } = Template::check(&document, &WHATSAPP);
+    *warning_count = warnings.count();
     samples::checked(app, account, &document, template).await
 }
 

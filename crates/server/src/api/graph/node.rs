@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     api::{
+        add_warning_count,
         auth::{Read, Review, Write},
         json,
         problem::{Problem, ProblemKind},
@@ -89,7 +90,7 @@ async fn edit(app: &App, caller: &Caller<Write>, request: Request) -> Result<Res
         let stored = app.store().template(caller.account.id, id).await?;
         let stored = stored.ok_or_else(|| unknown(&caller.node))?;
         let document = document.as_ref().map_err(Problem::clone)?;
-        let edit = Edit::read(document, &WHATSAPP, &stored.template);
+        let (edit, warnings) = Edit::check(document, &WHATSAPP, &stored.template);
         let edit = samples::checked(app, caller.account.id, document, edit).await?;
         let expected = Some(vec![stored.revision]);
         let change = TemplateChange { expected, ..caller.change(app, id) };
@@ -97,7 +98,9 @@ async fn edit(app: &App, caller: &Caller<Write>, request: Request) -> Result<Res
             ChangeOutcome::RevisionMismatch(_) => {}
             outcome => {
                 let template = outcomes::changed(outcome, id, "edit")?;
-                return Ok(json(StatusCode::OK, view::edited(&template)));
+                let mut response = json(StatusCode::OK, view::edited(&template));
+                add_warning_count(&mut response, warnings.count());
+                return Ok(response);
             }
         }
     }

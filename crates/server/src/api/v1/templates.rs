@@ -9,7 +9,7 @@ mod validate;
 
 use axum::{
     Router,
-    http::{HeaderName, HeaderValue, StatusCode, header},
+    http::{StatusCode, header},
     response::Response,
     routing::{get, post},
 };
@@ -34,15 +34,6 @@ pub(crate) fn routes() -> Router<App> {
         .route(VERSIONS, get(read::versions))
         .route(REVIEW, post(change::review))
         .route(RENDER, post(render::render))
-}
-
-/// The number of warnings that a validation of the same document lists; absent if there are none.
-const WARNINGS: HeaderName = HeaderName::from_static("galley-warnings");
-
-fn add_warning_count(response: &mut Response, count: usize) {
-    if count > 0 {
-        response.headers_mut().insert(WARNINGS, HeaderValue::from(count));
-    }
 }
 
 /// The response with one template and its `ETag`.

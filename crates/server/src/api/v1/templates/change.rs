@@ -11,9 +11,10 @@ use galley_domain::{
 };
 use galley_store::{Actor, TemplateChange};
 
-use super::{add_warning_count, template_response};
+use super::template_response;
 use crate::{
     api::{
+        add_warning_count,
         auth::{Caller, Review, Write},
         body::JsonBody,
         conditional::IfMatch,

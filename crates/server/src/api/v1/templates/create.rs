@@ -13,9 +13,9 @@ use galley_domain::{
 };
 use galley_store::{Actor, CreatedTemplate, NewTemplate};
 
-use super::add_warning_count;
 use crate::{
     api::{
+        add_warning_count,
         auth::{Caller, Write},
         body::JsonBody,
         idempotency::{IdempotencyKey, REPLAYED, replay_or_reject},
