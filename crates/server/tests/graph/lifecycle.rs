@@ -21,6 +21,21 @@ async fn a_create_returns_200_with_id_status_and_category() {
 }
 
 #[tokio::test]
+async fn a_create_and_an_edit_report_the_number_of_warnings() {
+    let service = Service::start().await;
+    let plain = service.create(&hello("plain")).await;
+    assert_eq!(plain.header("galley-warnings"), None);
+    let mut document = hello("spaced");
+    document["components"][0]["text"] = json!("Good morning,\n\n\n\nall of you");
+    let created = service.create(&document).await;
+    assert_eq!(created.header("galley-warnings"), Some("1"));
+    let id = created.expect_success()["id"].as_str().unwrap().to_owned();
+    let edit = json!({"components": document["components"]});
+    let edited = service.call(Method::POST, &format!("/v23.0/{id}"), &edit).await;
+    assert_eq!(edited.header("galley-warnings"), Some("1"));
+}
+
+#[tokio::test]
 async fn a_template_has_default_fields_or_the_requested_ones() {
     let service = Service::start().await;
     let id = service.create_named("hello", "en_US").await;
