@@ -18,22 +18,21 @@ impl Reader<'_> {
 
     /// Writes a string that needs no escaping.
     pub(super) fn write_plain(&mut self, text: &str) {
-        self.canonical.reserve(text.len() + 2);
-        self.write("\"");
+        self.canonical.push(b'"');
         self.write(text);
-        self.write("\"");
+        self.canonical.push(b'"');
     }
 
     pub(super) fn write_key(&mut self, key: &'static str) {
         self.write_comma();
         self.write_plain(key);
-        self.write(":");
+        self.canonical.push(b':');
     }
 
     /// Writes a comma unless the object or list is still empty.
     pub(super) fn write_comma(&mut self) {
         if !matches!(self.canonical.last(), Some(b'{' | b'[')) {
-            self.write(",");
+            self.canonical.push(b',');
         }
     }
 }
