@@ -127,6 +127,7 @@ fn add(
 /// the ends of a body, have warnings of their own.
 mod plain {
     use super::{Category, Json};
+    use crate::document::byte_classes::{ByteClasses, NON_ASCII, SYMBOL};
 
     const MAX_BUTTONS: usize = 10;
 
@@ -214,16 +215,11 @@ mod plain {
 
     /// Without formatting, emoji, placeholders and line breaks.
     fn is_label(text: &str) -> bool {
-        let is_plain = |it: u8| {
-            it.is_ascii_alphanumeric()
-                || matches!(it, b' ' | b'.' | b',' | b'!' | b'?' | b'\'' | b'-' | b':' | b';')
-                || matches!(it, b'&' | b'%' | b'(' | b')')
-        };
-        let is_allowed = |it: char| match u8::try_from(it) {
-            Ok(byte) if byte.is_ascii() => is_plain(byte),
-            _ => it.is_alphanumeric(),
-        };
-        !text.is_empty() && (text.bytes().all(is_plain) || text.chars().all(is_allowed))
+        let classes = ByteClasses::of(text);
+        let is_allowed = |it: char| it.is_ascii() || it.is_alphanumeric();
+        !text.is_empty()
+            && !classes.has(SYMBOL)
+            && (!classes.has(NON_ASCII) || text.chars().all(is_allowed))
     }
 
     fn text<'t>(object: &'t Json<'_>, field: &str) -> &'t str {

@@ -9,6 +9,7 @@ mod samples;
 use crate::{
     document::{
         Document, Json,
+        byte_classes::ByteClasses,
         pointer::{Segment, pointer},
         suggest,
     },
@@ -163,7 +164,7 @@ impl<'d> Reader<'d> {
             None => {
                 if let Presence::DefaultsTo(default) = field.presence {
                     self.write_key(field.name);
-                    self.write_string(default);
+                    self.write_plain(default);
                 }
             }
         }
@@ -206,8 +207,10 @@ impl<'d> Reader<'d> {
             self.report_wrong_type("a string", value);
             return PlaceholderCount::Unknown;
         };
+        let classes = ByteClasses::of(text);
         let mut violations = Vec::new();
-        let placeholders = formats::check_in(self.parameter_format, rule, text, &mut violations);
+        let placeholders =
+            formats::check_in(self.parameter_format, rule, text, classes, &mut violations);
         if self.parameter_format == ParameterFormat::Named
             && placeholders.is_exact()
             && rule.format != StringFormat::Link
@@ -218,15 +221,15 @@ impl<'d> Reader<'d> {
             self.report(violation);
         }
         if let Some(warnings) = &mut self.warnings {
-            warnings.text(rule, text, || pointer(&self.path));
+            warnings.text(rule, text, classes, || pointer(&self.path));
         }
-        self.write_string(text);
+        self.write_string(text, classes);
         placeholders
     }
 
     fn read_id(&mut self, rule: &StringRule, value: &'d Json<'d>) {
         match value.as_positive_integer() {
-            Some(number) => self.write_string(itoa::Buffer::new().format(number)),
+            Some(number) => self.write_plain(itoa::Buffer::new().format(number)),
             None => self.placeholder_count = self.read_text(rule, value),
         }
     }
@@ -259,7 +262,7 @@ impl<'d> Reader<'d> {
             self.report_wrong_type("a string", value);
             return None;
         };
-        if let Some(choice) = choices.clone().find(|choice| choice.eq_ignore_ascii_case(text)) {
+        if let Some(choice) = find_choice(choices.clone(), text) {
             self.write_plain(choice);
             return Some(choice);
         }
@@ -402,4 +405,14 @@ impl<'d> Reader<'d> {
         self.path.pop();
         value
     }
+}
+
+/// The choice with this name, ignoring case. Most names are written like the choice, and comparing
+/// them exactly is faster.
+fn find_choice(
+    mut choices: impl Iterator<Item = &'static str> + Clone,
+    name: &str,
+) -> Option<&'static str> {
+    let exact = choices.clone().find(|choice| *choice == name);
+    exact.or_else(|| choices.find(|choice| choice.eq_ignore_ascii_case(name)))
 }

@@ -9,7 +9,11 @@ mod text;
 use std::fmt::Write as _;
 
 use crate::{
-    document::{Json, text::has_pair},
+    document::{
+        Json,
+        byte_classes::{BRACE, ByteClasses},
+        text::has_pair,
+    },
     rulebook::{ObjectSchema, StringFormat, StringRule, TaggedObject},
     violation::{TextWarning, Warnings, pluralized},
 };
@@ -39,12 +43,20 @@ impl WarningCollector {
         self.lacks_placeholders = false;
     }
 
-    /// Checks the string of a field.
-    pub(crate) fn text(&mut self, rule: &StringRule, text: &str, pointer: impl Fn() -> String) {
+    /// Checks the string of a field, which has these `classes` of bytes.
+    pub(crate) fn text(
+        &mut self,
+        rule: &StringRule,
+        text: &str,
+        classes: ByteClasses,
+        pointer: impl Fn() -> String,
+    ) {
         if matches!(rule.format, StringFormat::WithPlaceholders | StringFormat::UrlWithSuffix) {
-            self.lacks_placeholders = !has_pair(text, b'{');
+            self.lacks_placeholders = !(classes.has(BRACE) && has_pair(text, b'{'));
         }
-        self.add(text::check(rule, text), pointer);
+        if !text::is_plain(rule, text, classes) {
+            self.add(text::check(rule, text), pointer);
+        }
     }
 
     /// Checks a string that is none of the choices of its field.
@@ -88,10 +100,6 @@ impl WarningCollector {
     }
 
     fn add(&mut self, warnings: Vec<TextWarning>, pointer: impl Fn() -> String) {
-        // Even iterating over nothing costs something, and most texts have no warnings.
-        if warnings.is_empty() {
-            return;
-        }
         for warning in warnings {
             self.warnings.add(|| warning.into_warning(pointer()));
         }

@@ -1,15 +1,16 @@
 //! Writes the canonical JSON of the values that are read.
 
 use super::Reader;
-use crate::document::text::has_byte;
+use crate::document::byte_classes::{ByteClasses, ESCAPED};
 
 impl Reader<'_> {
     pub(super) fn write(&mut self, text: &str) {
         self.canonical.extend_from_slice(text.as_bytes());
     }
 
-    pub(super) fn write_string(&mut self, text: &str) {
-        if has_byte(text, |byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+    /// Writes a string that has these `classes` of bytes.
+    pub(super) fn write_string(&mut self, text: &str, classes: ByteClasses) {
+        if classes.has(ESCAPED) {
             serde_json::to_writer(&mut self.canonical, text).expect("a string is JSON");
         } else {
             self.write_plain(text);

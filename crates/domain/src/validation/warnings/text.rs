@@ -4,7 +4,10 @@ use std::{net::IpAddr, ops::Range};
 
 use super::{characters, limited, links};
 use crate::{
-    document::text::longer_than,
+    document::{
+        byte_classes::{BRACE, ByteClasses, LINE_BREAK, NON_ASCII, SLASH},
+        text::longer_than,
+    },
     rulebook::{StringFormat, StringRule},
     validation::{
         formats::{host, ip_address, is_bare_host, is_own_device},
@@ -19,36 +22,15 @@ const MAX_CONSECUTIVE_LINE_BREAKS: usize = 2;
 /// The longest name of a placeholder that WhatsApp's editor accepts.
 const MAX_NAME_CHARS: usize = 32;
 
-// Classes of bytes that a warning needs. Most strings of a document contain none of them.
-const NON_ASCII: u8 = 1;
-const BRACE: u8 = 2;
-const SLASH: u8 = 4;
-const LINE_BREAK: u8 = 8;
-
-/// The class of each byte.
-const CLASSES: [u8; 256] = {
-    let mut classes = [0; 256];
-    let mut byte = 0;
-    while byte < classes.len() {
-        classes[byte] = if byte < 128 { 0 } else { NON_ASCII };
-        byte += 1;
-    }
-    classes[b'{' as usize] = BRACE;
-    classes[b'}' as usize] = BRACE;
-    classes[b'/' as usize] = SLASH;
-    classes[b'\n' as usize] = LINE_BREAK;
-    classes[b'\r' as usize] = LINE_BREAK;
-    classes
-};
+/// Whether a string is obviously without warnings: short, and without bytes that a warning needs.
+pub(super) fn is_plain(rule: &StringRule, text: &str, classes: ByteClasses) -> bool {
+    text.len() <= rule.max.min(rule.whatsapp_max.unwrap_or(rule.max))
+        && !classes.has(NON_ASCII | BRACE | SLASH | LINE_BREAK)
+}
 
 /// All warnings about the string of a field.
 pub(super) fn check(rule: &StringRule, text: &str) -> Vec<TextWarning> {
-    let classes = text.bytes().fold(0, |found, byte| found | CLASSES[usize::from(byte)]);
-    let is_short = text.len() <= rule.max.min(rule.whatsapp_max.unwrap_or(rule.max));
-    if classes == 0 && is_short {
-        return Vec::new();
-    }
-    let has = |class| classes & class != 0;
+    let classes = ByteClasses::of(text);
     let over_limit = rule.whatsapp_max.and_then(|max| over_whatsapp_limit(text, max));
     if longer_than(text, rule.max) {
         // Its length is a violation. Do not search a text of unlimited length for warnings.
@@ -67,10 +49,11 @@ pub(super) fn check(rule: &StringRule, text: &str) -> Vec<TextWarning> {
         | StringFormat::Label => "remove it, unless it is intended",
         _ => "remove it",
     };
-    let mut warnings = if has(NON_ASCII) { characters::check(text, hint) } else { Vec::new() };
+    let mut warnings =
+        if classes.has(NON_ASCII) { characters::check(text, hint) } else { Vec::new() };
     warnings.extend(over_limit);
     let is_body = rule.format == StringFormat::Message;
-    if has(BRACE) && (is_body || rule.format == StringFormat::WithPlaceholders) {
+    if classes.has(BRACE) && (is_body || rule.format == StringFormat::WithPlaceholders) {
         let placeholders = placeholder_context::placeholders(text);
         // Only bodies are multiline. Under the `whatsapp` rulebook this is a violation instead.
         if rule.multiline && !is_body {
@@ -78,11 +61,11 @@ pub(super) fn check(rule: &StringRule, text: &str) -> Vec<TextWarning> {
         }
         warnings.extend(side_by_side(text, &placeholders));
     }
-    if has(BRACE) && (is_body || rule.format == StringFormat::Headline) {
+    if classes.has(BRACE) && (is_body || rule.format == StringFormat::Headline) {
         warnings.extend(unpaired_braces(text));
         warnings.extend(placeholder_names(text));
     }
-    if has(LINE_BREAK) && is_body {
+    if classes.has(LINE_BREAK) && is_body {
         warnings.extend(many_line_breaks(text));
     }
     let without_links = [
@@ -93,15 +76,16 @@ pub(super) fn check(rule: &StringRule, text: &str) -> Vec<TextWarning> {
         StringFormat::Timestamp,
     ];
     // A host follows `://` or is followed by a path.
-    if has(SLASH) && !without_links.contains(&rule.format) {
+    if classes.has(SLASH) && !without_links.contains(&rule.format) {
         // A button that leads back to WhatsApp is a violation and needs no warning.
         let is_violation = rule.format == StringFormat::Link && links::is_whatsapp_url(text);
         warnings.extend(links::check(text).into_iter().filter(|_| !is_violation));
     }
-    if has(BRACE) && matches!(rule.format, StringFormat::UrlWithSuffix | StringFormat::Link) {
+    if classes.has(BRACE) && matches!(rule.format, StringFormat::UrlWithSuffix | StringFormat::Link)
+    {
         warnings.extend(open_host(text));
     }
-    if has(SLASH) && rule.format == StringFormat::Link {
+    if classes.has(SLASH) && rule.format == StringFormat::Link {
         warnings.extend(private_host(text));
     }
     warnings
