@@ -4,6 +4,7 @@
 //! `serde_json` does the lexing; the visitors in this module build the tree.
 
 mod assembly;
+pub(crate) mod byte_classes;
 pub(crate) mod cursor;
 pub(crate) mod emoji;
 pub(crate) mod pointer;

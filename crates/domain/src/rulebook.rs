@@ -38,8 +38,8 @@ pub struct Rulebook {
     pub checks: &'static [Check],
     /// Further rules for the document that creates a template. An edit may repeat what was stored.
     pub creation_checks: &'static [Check],
-    /// Adds the warnings that involve several fields.
-    pub(crate) collect_warnings: fn(&DocumentView<'_>, &mut Warnings),
+    /// Adds the warnings that involve several fields, if the rulebook has such warnings.
+    pub(crate) collect_warnings: Option<fn(&DocumentView<'_>, &mut Warnings)>,
     /// Every rule that a template document can break under this rulebook.
     pub rules: &'static [Rule],
     /// The unique key of a template, from its account, name and language.
@@ -73,8 +73,8 @@ impl Rulebook {
 
     /// Adds the warnings about the document as a whole.
     pub(crate) fn collect_warnings(&self, root: &Json<'_>, warnings: &mut Warnings) {
-        if matches!(root, Json::Object(_)) {
-            (self.collect_warnings)(&DocumentView::new(root), warnings);
+        if let (Some(collect), Json::Object(_)) = (self.collect_warnings, root) {
+            collect(&DocumentView::new(root), warnings);
         }
     }
 }

@@ -1,8 +1,13 @@
 //! JSON pointers (RFC 6901): the segments of a path and how they are written.
 
+use super::text::has_byte;
+
 /// The most bytes that [`pointer`] writes, counted as in a JSON string, where one character can
 /// take six bytes.
 const MAX_POINTER_BYTES: usize = 300;
+
+/// A pointer with at most so many bytes cannot be too long, whatever its characters.
+const MAX_SHORT_BYTES: usize = MAX_POINTER_BYTES / 6;
 
 /// One step of a path.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +24,10 @@ impl Segment<'_> {
         pointer.push('/');
         match self {
             Self::Key(key) => {
+                // Few keys need escaping, and copying the whole key is fast.
+                if !has_byte(key, |byte| matches!(byte, b'~' | b'/')) {
+                    return pointer.push_str(key);
+                }
                 for character in key.chars() {
                     match character {
                         '~' => pointer.push_str("~0"),
@@ -35,18 +44,22 @@ impl Segment<'_> {
 /// The JSON pointer of a path. A pointer that would get too long ends at the last segment that
 /// fits, so that a document with huge keys cannot cause a huge response.
 pub(crate) fn pointer<'s>(path: impl IntoIterator<Item = &'s Segment<'s>>) -> String {
-    let mut pointer = String::new();
-    let mut bytes = 0;
+    let mut pointer = String::with_capacity(MAX_SHORT_BYTES);
     for segment in path {
         let end = pointer.len();
         segment.append_to(&mut pointer);
-        bytes += pointer[end..].chars().map(width_in_json).sum::<usize>();
-        if bytes > MAX_POINTER_BYTES {
+        if is_too_long(&pointer) {
             pointer.truncate(end);
             break;
         }
     }
     pointer
+}
+
+/// Counts bytes only if the length does not decide it.
+fn is_too_long(pointer: &str) -> bool {
+    pointer.len() > MAX_SHORT_BYTES
+        && pointer.chars().map(width_in_json).sum::<usize>() > MAX_POINTER_BYTES
 }
 
 /// Whether `pointer` names the value at `ancestor` or one inside it.

@@ -15,7 +15,7 @@ pub static V1: Rulebook = Rulebook {
     edit: &EDIT,
     checks: &[],
     creation_checks: &[],
-    collect_warnings: |_, _| {},
+    collect_warnings: None,
     rules: Rule::DOCUMENT,
     // Names are unique across the whole service, regardless of account and language.
     unique_key: |_, name, _| name.to_owned(),

@@ -29,7 +29,7 @@ pub static WHATSAPP: Rulebook = Rulebook {
     edit: &EDIT,
     checks: checks::ALL,
     creation_checks: checks::CREATION,
-    collect_warnings: warnings::collect,
+    collect_warnings: Some(warnings::collect),
     rules: RULES,
     // Names are unique per account and language. The key starts with a control character, which no
     // name contains, so it never equals a `v1` key.

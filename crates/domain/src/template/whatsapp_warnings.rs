@@ -127,6 +127,7 @@ fn add(
 /// the ends of a body, have warnings of their own.
 mod plain {
     use super::{Category, Json};
+    use crate::document::byte_classes::{ByteClasses, NON_ASCII, SYMBOL};
 
     const MAX_BUTTONS: usize = 10;
 
@@ -137,11 +138,8 @@ mod plain {
 
     fn is_component(component: &Json<'_>) -> bool {
         match text(component, "type") {
-            "HEADER" => match text(component, "format") {
-                "MEDIA" => true,
-                "TEXT" => is_label(text(component, "text")),
-                _ => false,
-            },
+            "HEADER" if text(component, "format") == "MEDIA" => true,
+            "HEADER" => text(component, "format") == "TEXT" && is_header(text(component, "text")),
             "BODY" => is_body(text(component, "text")),
             "FOOTER" => is_label(text(component, "text")),
             "BUTTONS" => are_buttons(component.get("buttons")),
@@ -149,11 +147,20 @@ mod plain {
         }
     }
 
+    /// Has at most one placeholder.
+    fn is_header(text: &str) -> bool {
+        match text.split_once("{{1}}") {
+            Some((before, after)) => is_label(before) && (after.is_empty() || is_label(after)),
+            None => is_label(text),
+        }
+    }
+
     /// Has enough words for its placeholders.
     fn is_body(text: &str) -> bool {
         let placeholders = text.bytes().filter(|byte| *byte == b'{').count().div_ceil(2);
-        let is_word = |it: &&str| !it.contains("{{") && it.contains(char::is_alphanumeric);
-        let mut words = text.split_whitespace().filter(is_word);
+        let is_word =
+            |it: &&str| it.contains(char::is_alphanumeric) && it.bytes().all(|byte| byte != b'{');
+        let mut words = text.split_ascii_whitespace().filter(is_word);
         placeholders == 0 || words.nth(2 * placeholders).is_some()
     }
 
@@ -161,14 +168,11 @@ mod plain {
         let Some(Json::Array(buttons)) = buttons else { return false };
         let (mut urls, mut phones, mut codes, mut changes) = (0, 0, 0, 0);
         let mut was_reply = None;
-        let mut replies: Vec<&str> = Vec::new();
-        for button in buttons {
+        for (index, button) in buttons.iter().enumerate() {
             let label = text(button, "text");
+            let is_repeated = || buttons[..index].iter().any(|it| text(it, "text") == label);
             let is_reply = match text(button, "type") {
-                "QUICK_REPLY" if is_label(label) && !replies.contains(&label) => {
-                    replies.push(label);
-                    true
-                }
+                "QUICK_REPLY" if is_label(label) && !is_repeated() => true,
                 "URL" if is_label(label) && is_link(button) => {
                     urls += 1;
                     false
@@ -189,28 +193,33 @@ mod plain {
         buttons.len() <= MAX_BUTTONS && urls <= 2 && phones <= 1 && codes <= 1 && changes <= 1
     }
 
-    /// A fixed URL with a domain, which is not WhatsApp's.
+    /// A URL with a domain, which is not WhatsApp's. It may end in a placeholder after a path.
     fn is_link(button: &Json<'_>) -> bool {
         let url = text(button, "url");
-        let host = url.strip_prefix("https://").and_then(|rest| rest.split('/').next());
-        host.is_some_and(|host| {
-            let is_name = |it: u8| it.is_ascii_lowercase() || b".-".contains(&it);
-            host.contains('.')
-                && host.bytes().all(is_name)
-                && !host.ends_with(['.', '-'])
-                && !["wa.me", "whatsapp.com", "localhost"].iter().any(|it| host.ends_with(it))
-        }) && url.bytes().all(|it| it.is_ascii_graphic() && !b"{}".contains(&it))
+        let base = url.strip_suffix("{{1}}").unwrap_or(url);
+        let Some((host, path)) = base.strip_prefix("https://").map(|it| match it.split_once('/') {
+            Some((host, path)) => (host, Some(path)),
+            None => (it, None),
+        }) else {
+            return false;
+        };
+        let is_name = |it: u8| matches!(it, b'a'..=b'z' | b'.' | b'-');
+        let is_path = |it: u8| it.is_ascii_graphic() && !matches!(it, b'{' | b'}');
+        host.contains('.')
+            && host.bytes().all(is_name)
+            && !host.ends_with(['.', '-'])
+            && !["wa.me", "whatsapp.com", "localhost"].iter().any(|it| host.ends_with(it))
+            && (path.is_some() || base.len() == url.len())
+            && path.is_none_or(|it| it.bytes().all(is_path))
     }
 
     /// Without formatting, emoji, placeholders and line breaks.
     fn is_label(text: &str) -> bool {
+        let classes = ByteClasses::of(text);
+        let is_allowed = |it: char| it.is_ascii() || it.is_alphanumeric();
         !text.is_empty()
-            && text.chars().all(|it| match it {
-                ' ' | '.' | ',' | '!' | '?' | '\'' | '-' | ':' | ';' | '&' | '%' | '(' | ')' => {
-                    true
-                }
-                it => it.is_alphanumeric(),
-            })
+            && !classes.has(SYMBOL)
+            && (!classes.has(NON_ASCII) || text.chars().all(is_allowed))
     }
 
     fn text<'t>(object: &'t Json<'_>, field: &str) -> &'t str {

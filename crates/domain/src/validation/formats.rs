@@ -5,7 +5,10 @@ mod address;
 pub(crate) use address::{host, ip_address, is_bare_host, is_own_device};
 
 use crate::{
-    document::text::{has_byte, is_separator, longer_than},
+    document::{
+        byte_classes::{ByteClasses, CONTROL},
+        text::{is_separator, longer_than},
+    },
     rulebook::{ParameterFormat, StringFormat, StringRule},
     validation::{
         formatting, languages,
@@ -23,14 +26,16 @@ pub(crate) fn check(
     text: &str,
     violations: &mut Vec<TextViolation>,
 ) -> PlaceholderCount {
-    check_in(ParameterFormat::Positional, rule, text, violations)
+    check_in(ParameterFormat::Positional, rule, text, ByteClasses::of(text), violations)
 }
 
-/// Checks a string like [`check`], in a document with the given placeholder format.
+/// Checks a string with these `classes` of bytes like [`check`], in a document with the given
+/// placeholder format.
 pub(crate) fn check_in(
     format: ParameterFormat,
     rule: &StringRule,
     text: &str,
+    classes: ByteClasses,
     violations: &mut Vec<TextViolation>,
 ) -> PlaceholderCount {
     if text.trim_start().is_empty() {
@@ -62,7 +67,9 @@ pub(crate) fn check_in(
         // depends on how it is shortened.
         return placeholders::unchecked(text);
     }
-    check_control_characters(text, rule, violations);
+    if classes.has(CONTROL) {
+        check_control_characters(text, rule, violations);
+    }
     check_format(rule.format, format, text, violations)
 }
 
@@ -126,12 +133,6 @@ fn check_control_characters(text: &str, rule: &StringRule, violations: &mut Vec<
         (found.is_control() && !(multiline && matches!(found, '\n' | '\r' | '\t')))
             || (one_line && is_separator(found))
     };
-    // Few texts contain one, and a scan of the bytes is fast. 0xC2 starts U+0080 to U+00BF, and
-    // 0xE2 starts the separators.
-    let is_suspect = |byte: u8| byte < 0x20 || byte == 0x7f || byte == 0xc2 || byte == 0xe2;
-    if !has_byte(text, is_suspect) {
-        return;
-    }
     let mut forbidden = text.chars().enumerate().filter(|(_, found)| is_forbidden(*found));
     let Some((at, found)) = forbidden.next() else { return };
     let code = u32::from(found);

@@ -6,7 +6,10 @@ use icu_properties::props::{EnumeratedProperty, GeneralCategory, GeneralCategory
 
 use crate::{
     document::text::is_unspaced_letter,
-    validation::{placeholders::PlaceholderCount, warnings::characters::is_blank},
+    validation::{
+        placeholders::{PlaceholderCount, find_pair},
+        warnings::characters::is_blank,
+    },
     violation::{Rule, Span, TextViolation, pluralized, truncated},
 };
 
@@ -72,7 +75,7 @@ pub(crate) fn at_most_one(
 pub(crate) fn placeholders(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut from = 0;
-    while let Some(start) = text[from..].find("{{").map(|at| from + at) {
+    while let Some(start) = find_pair(&text[from..], b'{').map(|at| from + at) {
         let inside = start + 2;
         let end = text[inside..].find(['{', '}', '\n']).map_or(text.len(), |at| inside + at);
         if text[end..].starts_with("}}") {

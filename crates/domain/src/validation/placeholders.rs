@@ -91,7 +91,7 @@ fn first_open(text: &str) -> Option<usize> {
 
 /// The position of the first pair of `brace`. Texts are short: comparing every byte is faster than
 /// preparing a substring search.
-fn find_pair(text: &str, brace: u8) -> Option<usize> {
+pub(crate) fn find_pair(text: &str, brace: u8) -> Option<usize> {
     text.as_bytes().windows(2).position(|pair| pair == [brace, brace])
 }
 

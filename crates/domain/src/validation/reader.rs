@@ -9,6 +9,7 @@ mod samples;
 use crate::{
     document::{
         Document, Json,
+        byte_classes::ByteClasses,
         pointer::{Segment, pointer},
         suggest,
     },
@@ -97,15 +98,16 @@ impl<'d> Reader<'d> {
             return self.report_wrong_type("an object", document.root());
         }
         self.write("{");
+        let mut known = 0;
         for field in schema.fields {
             let start = self.canonical.len();
-            self.read_field(field, schema.fields, document.root());
+            known += usize::from(self.read_field(field, schema.fields, document.root()));
             if !is_stored(field) {
                 self.canonical.truncate(start);
             }
         }
         self.write("}");
-        self.warn_of_unread(document.root(), None, ResolvedSchema::Object(schema));
+        self.warn_of_unread(document.root(), known, None, ResolvedSchema::Object(schema));
     }
 
     fn finish(self) -> (Result<String, Violations>, Option<WarningCollector>) {
@@ -113,13 +115,22 @@ impl<'d> Reader<'d> {
         (self.violations.into_result(canonical), self.warnings)
     }
 
-    /// Reads one field of an object that has these `fields`.
+    /// Reads all fields of an object. Returns how many of them it has.
+    fn read_fields(&mut self, fields: &'static [Field], object: &'d Json<'d>) -> usize {
+        let mut known = 0;
+        for field in fields {
+            known += usize::from(self.read_field(field, fields, object));
+        }
+        known
+    }
+
+    /// Reads one field of an object that has these `fields`. Returns whether the object has it.
     fn read_field(
         &mut self,
         field: &'static Field,
         fields: &'static [Field],
         object: &'d Json<'d>,
-    ) {
+    ) -> bool {
         let has_placeholders = self.placeholder_count.is_any();
         let (used, required) = match field.presence {
             Presence::Required | Presence::RequiredOrInlined => (true, true),
@@ -132,7 +143,8 @@ impl<'d> Reader<'d> {
                 (is_used, is_used && !self.may_have_other_format(fields, object))
             }
         };
-        match object.get(field.name) {
+        let value = object.get(field.name);
+        match value {
             Some(value) if used => {
                 self.write_key(field.name);
                 self.at(Segment::Key(field.name), |reader| {
@@ -152,10 +164,11 @@ impl<'d> Reader<'d> {
             None => {
                 if let Presence::DefaultsTo(default) = field.presence {
                     self.write_key(field.name);
-                    self.write_string(default);
+                    self.write_plain(default);
                 }
             }
         }
+        value.is_some()
     }
 
     fn read_value(&mut self, field_type: &'static FieldType, value: &'d Json<'d>) {
@@ -194,8 +207,10 @@ impl<'d> Reader<'d> {
             self.report_wrong_type("a string", value);
             return PlaceholderCount::Unknown;
         };
+        let classes = ByteClasses::of(text);
         let mut violations = Vec::new();
-        let placeholders = formats::check_in(self.parameter_format, rule, text, &mut violations);
+        let placeholders =
+            formats::check_in(self.parameter_format, rule, text, classes, &mut violations);
         if self.parameter_format == ParameterFormat::Named
             && placeholders.is_exact()
             && rule.format != StringFormat::Link
@@ -206,15 +221,15 @@ impl<'d> Reader<'d> {
             self.report(violation);
         }
         if let Some(warnings) = &mut self.warnings {
-            warnings.text(rule, text, || pointer(&self.path));
+            warnings.text(rule, text, classes, || pointer(&self.path));
         }
-        self.write_string(text);
+        self.write_string(text, classes);
         placeholders
     }
 
     fn read_id(&mut self, rule: &StringRule, value: &'d Json<'d>) {
         match value.as_positive_integer() {
-            Some(number) => self.write_string(itoa::Buffer::new().format(number)),
+            Some(number) => self.write_plain(itoa::Buffer::new().format(number)),
             None => self.placeholder_count = self.read_text(rule, value),
         }
     }
@@ -247,7 +262,7 @@ impl<'d> Reader<'d> {
             self.report_wrong_type("a string", value);
             return None;
         };
-        if let Some(choice) = choices.clone().find(|choice| choice.eq_ignore_ascii_case(text)) {
+        if let Some(choice) = find_choice(choices.clone(), text) {
             self.write_plain(choice);
             return Some(choice);
         }
@@ -267,11 +282,9 @@ impl<'d> Reader<'d> {
     fn read_object(&mut self, schema: &'static ObjectSchema, value: &'d Json<'d>) {
         let Json::Object(_) = value else { return self.report_wrong_type("an object", value) };
         self.write("{");
-        for field in schema.fields {
-            self.read_field(field, schema.fields, value);
-        }
+        let known = self.read_fields(schema.fields, value);
         self.write("}");
-        self.warn_of_unread(value, None, ResolvedSchema::Object(schema));
+        self.warn_of_unread(value, known, None, ResolvedSchema::Object(schema));
     }
 
     fn read_tagged(&mut self, tagged: &'static TaggedObject, value: &'d Json<'d>) {
@@ -281,19 +294,21 @@ impl<'d> Reader<'d> {
             warnings.begin_object();
         }
         self.write("{");
-        let resolved = self.read_variant(tagged, value);
+        let (known, resolved) = self.read_variant(tagged, value);
         self.write("}");
-        self.warn_of_unread(value, Some(tagged), resolved);
+        self.warn_of_unread(value, known, Some(tagged), resolved);
     }
 
+    /// Reads the tag and the fields that it selects. Returns how many of them the object has, and
+    /// their schema.
     fn read_variant(
         &mut self,
         tagged: &'static TaggedObject,
         object: &'d Json<'d>,
-    ) -> ResolvedSchema {
+    ) -> (usize, ResolvedSchema) {
         let Some(tag) = object.get(tagged.tag) else {
             self.report_missing(tagged.tag, tagged.about, object);
-            return ResolvedSchema::AnyOf(tagged);
+            return (0, ResolvedSchema::AnyOf(tagged));
         };
         self.write_key(tagged.tag);
         let choice = self
@@ -301,13 +316,14 @@ impl<'d> Reader<'d> {
         let variant = tagged.variants.iter().find(|variant| Some(variant.value) == choice);
         match variant.map(|variant| &variant.content) {
             Some(VariantContent::Fields(schema)) => {
-                for field in schema.fields {
-                    self.read_field(field, schema.fields, object);
-                }
-                ResolvedSchema::Object(schema)
+                let known = self.read_fields(schema.fields, object);
+                (1 + known, ResolvedSchema::Object(schema))
             }
-            Some(VariantContent::Tagged(inner)) => self.read_variant(inner, object),
-            None => ResolvedSchema::AnyOf(tagged),
+            Some(VariantContent::Tagged(inner)) => {
+                let (known, resolved) = self.read_variant(inner, object);
+                (1 + known, resolved)
+            }
+            None => (1, ResolvedSchema::AnyOf(tagged)),
         }
     }
 
@@ -342,14 +358,17 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Warns of every member of an object that no field reads.
+    /// Warns of every member of an object that no field reads. `known` of the members are fields.
     fn warn_of_unread(
         &mut self,
         object: &'d Json<'d>,
+        known: usize,
         tagged: Option<&'static TaggedObject>,
         resolved: ResolvedSchema,
     ) {
-        if let Some(warnings) = &mut self.warnings {
+        // In most objects every member is a field.
+        let is_known = matches!(object, Json::Object(members) if members.len() == known);
+        if let Some(warnings) = self.warnings.as_mut().filter(|_| !is_known) {
             let member = |key: &str| pointer(self.path.iter().chain([&Segment::Key(key)]));
             warnings.members(object, tagged, resolved, member);
         }
@@ -386,4 +405,14 @@ impl<'d> Reader<'d> {
         self.path.pop();
         value
     }
+}
+
+/// The choice with this name, ignoring case. Most names are written like the choice, and comparing
+/// them exactly is faster.
+fn find_choice(
+    mut choices: impl Iterator<Item = &'static str> + Clone,
+    name: &str,
+) -> Option<&'static str> {
+    let exact = choices.clone().find(|choice| *choice == name);
+    exact.or_else(|| choices.find(|choice| choice.eq_ignore_ascii_case(name)))
 }

@@ -9,7 +9,11 @@ mod text;
 use std::fmt::Write as _;
 
 use crate::{
-    document::Json,
+    document::{
+        Json,
+        byte_classes::{BRACE, ByteClasses},
+        text::has_pair,
+    },
     rulebook::{ObjectSchema, StringFormat, StringRule, TaggedObject},
     violation::{TextWarning, Warnings, pluralized},
 };
@@ -39,12 +43,20 @@ impl WarningCollector {
         self.lacks_placeholders = false;
     }
 
-    /// Checks the string of a field.
-    pub(crate) fn text(&mut self, rule: &StringRule, text: &str, pointer: impl Fn() -> String) {
+    /// Checks the string of a field, which has these `classes` of bytes.
+    pub(crate) fn text(
+        &mut self,
+        rule: &StringRule,
+        text: &str,
+        classes: ByteClasses,
+        pointer: impl Fn() -> String,
+    ) {
         if matches!(rule.format, StringFormat::WithPlaceholders | StringFormat::UrlWithSuffix) {
-            self.lacks_placeholders = !text.contains("{{");
+            self.lacks_placeholders = !(classes.has(BRACE) && has_pair(text, b'{'));
         }
-        self.add(text::check(rule, text), pointer);
+        if !text::is_plain(rule, text, classes) {
+            self.add(text::check(rule, text), pointer);
+        }
     }
 
     /// Checks a string that is none of the choices of its field.
@@ -69,18 +81,12 @@ impl WarningCollector {
         pointer: impl Fn(&str) -> String,
     ) {
         let Json::Object(members) = object else { return };
-        // Creates collect warnings, and in most objects every member is a field of the schema.
-        let mut known = None;
+        let known = fields::KnownFields::new(self.root, tagged, resolved);
         let is_root = matches!(resolved, ResolvedSchema::Object(it) if std::ptr::eq(it, self.root));
         for member in members {
             let is_ignored = member.repeated || matches!(member.value, Json::Null);
-            if is_ignored || fields::is_field(&member.key, tagged, resolved) {
-                continue;
-            }
             let is_for_editors = is_root && member.key == "$schema";
-            let known =
-                known.get_or_insert_with(|| fields::KnownFields::new(self.root, tagged, resolved));
-            if !is_for_editors && !known.contains(&member.key) {
+            if !is_ignored && !is_for_editors && !known.contains(&member.key) {
                 let warning = || known.warning(&member.key).into_warning(pointer(&member.key));
                 self.warnings.add(warning);
             }

@@ -1,5 +1,4 @@
-//! Warnings: findings that do not prevent a template from being created. Only dry runs, lint and
-//! conversion collect them.
+//! Warnings: findings that do not prevent a template from being created.
 
 use serde::Serialize;
 

@@ -18,9 +18,7 @@ impl<'d> Reader<'d> {
         }
         self.write_key(field.name);
         self.write("[{");
-        for field in fields {
-            self.read_field(field, fields, object);
-        }
+        self.read_fields(fields, object);
         self.write("}]");
         true
     }

@@ -1,15 +1,16 @@
 //! Writes the canonical JSON of the values that are read.
 
 use super::Reader;
-use crate::document::text::has_byte;
+use crate::document::byte_classes::{ByteClasses, ESCAPED};
 
 impl Reader<'_> {
     pub(super) fn write(&mut self, text: &str) {
         self.canonical.extend_from_slice(text.as_bytes());
     }
 
-    pub(super) fn write_string(&mut self, text: &str) {
-        if has_byte(text, |byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+    /// Writes a string that has these `classes` of bytes.
+    pub(super) fn write_string(&mut self, text: &str, classes: ByteClasses) {
+        if classes.has(ESCAPED) {
             serde_json::to_writer(&mut self.canonical, text).expect("a string is JSON");
         } else {
             self.write_plain(text);
@@ -18,22 +19,21 @@ impl Reader<'_> {
 
     /// Writes a string that needs no escaping.
     pub(super) fn write_plain(&mut self, text: &str) {
-        self.canonical.reserve(text.len() + 2);
-        self.write("\"");
+        self.canonical.push(b'"');
         self.write(text);
-        self.write("\"");
+        self.canonical.push(b'"');
     }
 
     pub(super) fn write_key(&mut self, key: &'static str) {
         self.write_comma();
         self.write_plain(key);
-        self.write(":");
+        self.canonical.push(b':');
     }
 
     /// Writes a comma unless the object or list is still empty.
     pub(super) fn write_comma(&mut self) {
         if !matches!(self.canonical.last(), Some(b'{' | b'[')) {
-            self.write(",");
+            self.canonical.push(b',');
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Reads lists: their items, their length and their required tags.
 
 use super::{
-    Json, ObjectList, Reader, Rule, Segment, TaggedList, TextViolation, is_or_are, pluralized,
+    Json, ObjectList, Reader, Rule, Segment, TaggedList, TextViolation, find_choice, is_or_are,
+    pluralized,
 };
 
 impl<'d> Reader<'d> {
@@ -70,7 +71,7 @@ impl<'d> Reader<'d> {
     fn check_tags(&mut self, list: &'static TaggedList, items: &'d [Json<'d>]) {
         let tag_of = |item: &'d Json<'d>| {
             let tag = item.get(list.item.tag)?.as_str()?;
-            list.item.tag_values().find(|word| word.eq_ignore_ascii_case(tag))
+            find_choice(list.item.tag_values(), tag)
         };
         let tags: Vec<Option<&str>> = items.iter().map(tag_of).collect();
         if list.unique {

@@ -4,6 +4,7 @@ use super::{
     Field, FieldType, Json, ParameterFormat, PlaceholderCount, Reader, Rule, SampleFormat,
     SampleRule, Segment, StringFormat, StringRule, TextViolation, pluralized, truncated,
 };
+use crate::document::byte_classes::ByteClasses;
 
 /// The rule for a sample value.
 const fn sample(multiline: bool) -> StringRule {
@@ -218,7 +219,7 @@ impl<'d> Reader<'d> {
                             }
                         }
                         reader.write_key(NAME);
-                        reader.write_string(name);
+                        reader.write_string(name, ByteClasses::of(name));
                     }
                     Some(other) => {
                         reader.at(Segment::Key(NAME), |reader| {

@@ -14,7 +14,8 @@ use crate::violation::{Span, TextWarning, WarningRule, pluralized};
 
 /// Warns of each run of invisible characters in a string.
 pub(super) fn check(text: &str, hint: &str) -> Vec<TextWarning> {
-    if text.is_ascii() {
+    // Most texts contain no such character, not even one that is accepted where it is.
+    if !text.chars().any(is_hidden) {
         return Vec::new();
     }
     let text: Vec<char> = text.chars().collect();
@@ -94,15 +95,18 @@ fn is_directional(character: char) -> bool {
 
 /// Whether a character is invisible without being whitespace, directional or a variation selector.
 fn is_invisible(character: char) -> bool {
+    is_hidden(character) && !is_directional(character) && !is_selector(character)
+}
+
+/// Whether a character is invisible, directional or a variation selector.
+fn is_hidden(character: char) -> bool {
     match character {
+        // The soft hyphen is the first of them.
+        ..'\u{ad}' => false,
         // The blank braille pattern and the interlinear annotation characters display nothing,
         // but are not default ignorable.
         '\u{2800}' | '\u{fff9}'..='\u{fffb}' => true,
-        _ => {
-            DefaultIgnorableCodePoint::for_char(character)
-                && !is_directional(character)
-                && !is_selector(character)
-        }
+        _ => DefaultIgnorableCodePoint::for_char(character),
     }
 }
 

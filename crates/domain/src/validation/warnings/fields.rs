@@ -4,8 +4,7 @@ use super::characters;
 use crate::{
     document::suggest,
     rulebook::{
-        Field, FieldType, ObjectList, ObjectSchema, TaggedList, TaggedObject, Variant,
-        VariantContent,
+        Field, FieldType, ObjectList, ObjectSchema, TaggedList, TaggedObject, VariantContent,
     },
     violation::{TextWarning, WarningRule},
 };
@@ -17,26 +16,6 @@ pub(crate) enum ResolvedSchema {
     Object(&'static ObjectSchema),
     /// The object may have any of these schemas: its tag is missing or invalid.
     AnyOf(&'static TaggedObject),
-}
-
-/// Whether a name is certainly a field of the object. Some fields need [`KnownFields`].
-pub(super) fn is_field(
-    name: &str,
-    tagged: Option<&'static TaggedObject>,
-    resolved: ResolvedSchema,
-) -> bool {
-    let ResolvedSchema::Object(schema) = resolved else { return false };
-    let has_schema = |variant: &Variant| match variant.content {
-        VariantContent::Fields(fields) => std::ptr::eq(fields, schema),
-        VariantContent::Tagged(_) => false,
-    };
-    // A variant can have a tag of its own, like the format of a header.
-    let is_inner_tag = |variant: &Variant| match variant.content {
-        VariantContent::Fields(_) => false,
-        VariantContent::Tagged(inner) => inner.tag == name && inner.variants.iter().any(has_schema),
-    };
-    schema.fields.iter().any(|field| field.name == name)
-        || tagged.is_some_and(|it| it.tag == name || it.variants.iter().any(is_inner_tag))
 }
 
 /// The fields that an object may have.
@@ -196,4 +175,24 @@ fn join_titles(titles: &[&str]) -> String {
     const MAX_TITLES: usize = 3;
     let ellipsis = if titles.len() > MAX_TITLES { " …" } else { "" };
     format!("{}{ellipsis}", titles[..titles.len().min(MAX_TITLES)].join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rulebook::Rulebook;
+
+    /// The reader counts the fields of an object to see whether it has other members.
+    #[test]
+    fn no_object_has_two_fields_of_the_same_name() {
+        for rulebook in Rulebook::ALL {
+            visit_objects(rulebook.template, &[], &mut |tags, schema| {
+                let tags = tags.iter().map(|tag| tag.tag);
+                let names: Vec<&str> = tags.chain(schema.fields.iter().map(|it| it.name)).collect();
+                for (index, name) in names.iter().enumerate() {
+                    assert!(!names[..index].contains(name), "{name} of {}", schema.title);
+                }
+            });
+        }
+    }
 }

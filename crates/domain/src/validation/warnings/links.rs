@@ -3,10 +3,7 @@
 use std::ops::Range;
 
 use super::{characters, limited};
-use crate::{
-    document::text::has_byte,
-    violation::{Span, TextWarning, WarningRule, truncated},
-};
+use crate::violation::{Span, TextWarning, WarningRule, truncated};
 
 /// Hosts of URL shorteners.
 const SHORTENERS: &[&str] = &[
@@ -46,10 +43,6 @@ struct RejectedLink {
 
 /// Warns of the links in a string that WhatsApp rejects.
 pub(super) fn check(text: &str) -> Vec<TextWarning> {
-    // A host follows `://` or is followed by a path.
-    if !has_byte(text, |byte| byte == b'/') {
-        return Vec::new();
-    }
     limited(rejected_links(text), |RejectedLink { range, reason, hint }| {
         let message = format!("`{}` {reason}", truncated(&text[range.clone()]));
         TextWarning::new(WarningRule::LinkShortener, message, hint).at(Span::of(text, range))
@@ -77,12 +70,14 @@ fn rejected_links(text: &str) -> impl Iterator<Item = RejectedLink> {
     let mut from = 0;
     std::iter::from_fn(move || {
         loop {
-            let start = from + bytes[from..].iter().position(is_host_byte)?;
-            let length = bytes[start..].iter().position(|it| !is_host_byte(it));
-            let end = length.map_or(text.len(), |length| start + length);
+            let dot = from + text[from..].find('.')?;
+            let before = bytes[from..dot].iter().rposition(|it| !is_host_byte(it));
+            let start = before.map_or(from, |before| from + before + 1);
+            let length = bytes[dot..].iter().position(|it| !is_host_byte(it));
+            let end = length.map_or(text.len(), |length| dot + length);
             from = end;
-            let Some((reason, hint)) = rejection(&text[start..end]) else { continue };
-            if let Some(link_start) = link_start(text, start..end) {
+            let Some(link_start) = link_start(text, start..end) else { continue };
+            if let Some((reason, hint)) = rejection(&text[start..end]) {
                 from = link_end(text, end);
                 return Some(RejectedLink { range: link_start..from, reason, hint });
             }
@@ -92,9 +87,6 @@ fn rejected_links(text: &str) -> impl Iterator<Item = RejectedLink> {
 
 /// The reason and hint if WhatsApp rejects links to a host.
 fn rejection(host: &str) -> Option<(&'static str, &'static str)> {
-    if !host.contains('.') {
-        return None;
-    }
     let name = host.trim_end_matches('.');
     let bare = match name.get(..4) {
         Some(www) if www.eq_ignore_ascii_case("www.") => &name[4..],
@@ -121,7 +113,7 @@ fn link_start(text: &str, host: Range<usize>) -> Option<usize> {
         return Some(scheme.len());
     }
     let is_word_char = |it: char| it.is_alphanumeric() || matches!(it, '/' | '@' | '_');
-    (!before.ends_with(is_word_char) && after.starts_with('/')).then_some(host.start)
+    (after.starts_with('/') && !before.ends_with(is_word_char)).then_some(host.start)
 }
 
 /// The end of a link: before whitespace, quotes, brackets and trailing punctuation.

@@ -4,7 +4,10 @@ use std::{net::IpAddr, ops::Range};
 
 use super::{characters, limited, links};
 use crate::{
-    document::text::{has_byte, longer_than},
+    document::{
+        byte_classes::{BRACE, ByteClasses, LINE_BREAK, NON_ASCII, SLASH},
+        text::longer_than,
+    },
     rulebook::{StringFormat, StringRule},
     validation::{
         formats::{host, ip_address, is_bare_host, is_own_device},
@@ -19,11 +22,15 @@ const MAX_CONSECUTIVE_LINE_BREAKS: usize = 2;
 /// The longest name of a placeholder that WhatsApp's editor accepts.
 const MAX_NAME_CHARS: usize = 32;
 
+/// Whether a string is obviously without warnings: short, and without bytes that a warning needs.
+pub(super) fn is_plain(rule: &StringRule, text: &str, classes: ByteClasses) -> bool {
+    text.len() <= rule.max.min(rule.whatsapp_max.unwrap_or(rule.max))
+        && !classes.has(NON_ASCII | BRACE | SLASH | LINE_BREAK)
+}
+
 /// All warnings about the string of a field.
 pub(super) fn check(rule: &StringRule, text: &str) -> Vec<TextWarning> {
-    if is_plain(rule, text) {
-        return Vec::new();
-    }
+    let classes = ByteClasses::of(text);
     let over_limit = rule.whatsapp_max.and_then(|max| over_whatsapp_limit(text, max));
     if longer_than(text, rule.max) {
         // Its length is a violation. Do not search a text of unlimited length for warnings.
@@ -42,10 +49,11 @@ pub(super) fn check(rule: &StringRule, text: &str) -> Vec<TextWarning> {
         | StringFormat::Label => "remove it, unless it is intended",
         _ => "remove it",
     };
-    let mut warnings = characters::check(text, hint);
+    let mut warnings =
+        if classes.has(NON_ASCII) { characters::check(text, hint) } else { Vec::new() };
     warnings.extend(over_limit);
     let is_body = rule.format == StringFormat::Message;
-    if is_body || rule.format == StringFormat::WithPlaceholders {
+    if classes.has(BRACE) && (is_body || rule.format == StringFormat::WithPlaceholders) {
         let placeholders = placeholder_context::placeholders(text);
         // Only bodies are multiline. Under the `whatsapp` rulebook this is a violation instead.
         if rule.multiline && !is_body {
@@ -53,11 +61,11 @@ pub(super) fn check(rule: &StringRule, text: &str) -> Vec<TextWarning> {
         }
         warnings.extend(side_by_side(text, &placeholders));
     }
-    if is_body || rule.format == StringFormat::Headline {
+    if classes.has(BRACE) && (is_body || rule.format == StringFormat::Headline) {
         warnings.extend(unpaired_braces(text));
         warnings.extend(placeholder_names(text));
     }
-    if is_body {
+    if classes.has(LINE_BREAK) && is_body {
         warnings.extend(many_line_breaks(text));
     }
     let without_links = [
@@ -67,26 +75,20 @@ pub(super) fn check(rule: &StringRule, text: &str) -> Vec<TextWarning> {
         StringFormat::DialledPhone,
         StringFormat::Timestamp,
     ];
-    if !without_links.contains(&rule.format) {
+    // A host follows `://` or is followed by a path.
+    if classes.has(SLASH) && !without_links.contains(&rule.format) {
         // A button that leads back to WhatsApp is a violation and needs no warning.
         let is_violation = rule.format == StringFormat::Link && links::is_whatsapp_url(text);
         warnings.extend(links::check(text).into_iter().filter(|_| !is_violation));
     }
-    if matches!(rule.format, StringFormat::UrlWithSuffix | StringFormat::Link) {
+    if classes.has(BRACE) && matches!(rule.format, StringFormat::UrlWithSuffix | StringFormat::Link)
+    {
         warnings.extend(open_host(text));
     }
-    if rule.format == StringFormat::Link {
+    if classes.has(SLASH) && rule.format == StringFormat::Link {
         warnings.extend(private_host(text));
     }
     warnings
-}
-
-/// Whether a string is obviously without warnings: short ASCII without placeholders, links and line
-/// breaks. Most strings of a create are.
-fn is_plain(rule: &StringRule, text: &str) -> bool {
-    let is_unusual =
-        |byte: u8| !byte.is_ascii() || matches!(byte, b'{' | b'}' | b'/' | b'\n' | b'\r');
-    text.len() <= rule.max.min(rule.whatsapp_max.unwrap_or(rule.max)) && !has_byte(text, is_unusual)
 }
 
 fn over_whatsapp_limit(text: &str, max: usize) -> Option<TextWarning> {
@@ -116,8 +118,8 @@ fn at_edges(text: &str, placeholders: &[Range<usize>]) -> Vec<TextWarning> {
         let Some(range) = range else { return };
         let placeholder = truncated(&text[range.clone()]);
         let suffix = if beyond.trim().is_empty() { "" } else { "; punctuation does not count" };
-        let message = format!("{verb} with a placeholder{suffix}");
-        let hint = format!("put a word {side} `{placeholder}`, or WhatsApp rejects it");
+        let message = [verb, " with a placeholder", suffix].concat();
+        let hint = ["put a word ", side, " `", &placeholder, "`, or WhatsApp rejects it"].concat();
         warnings.push(TextWarning::new(rule, message, hint).at(Span::of(text, range.clone())));
     };
     let (first, last) = (
