@@ -120,7 +120,7 @@ fn check_format(
             placeholder_context::enough_words(text, count, violations);
             return count;
         }
-        StringFormat::Free => {}
+        StringFormat::Free | StringFormat::Handle => {}
         StringFormat::Name => check_name(text, violations),
         StringFormat::Language => languages::check(text, violations),
         StringFormat::WithoutPlaceholders => {
