@@ -215,7 +215,11 @@ fn every_defect_is_reported_and_the_documents_without_defects_are_valid() {
 #[test]
 fn a_partly_corrected_string_breaks_no_other_rule() {
     let (v1, whatsapp, named) = (valid_v1(), valid_whatsapp(), valid_named());
-    let link = "/components/3/buttons/0/url";
+    let (body, link) = ("/components/1/text", "/components/3/buttons/0/url");
+    let long_body = format!("Hi {{{{name}}}}\u{7} {}", "word ".repeat(900));
+    let long_header = format!("*Hi* 😀 {{{{1}}}} {{{{x}}}} {}", "word ".repeat(20));
+    let long_url = format!("ftp://u@h/a b{}", "a".repeat(2_000));
+    let long_local_url = format!("http://localhost/{}", "a".repeat(2_000));
     for (valid, rulebook, pointer, defective, corrected) in [
         (&v1, &V1, "/language", "xx_YY", &["en_YY", "xx_US"][..]),
         (&v1, &V1, "/name", " a\u{7}b ", &["a\u{7}b", " ab "]),
@@ -252,6 +256,20 @@ fn a_partly_corrected_string_breaks_no_other_rule() {
                 "ftp://localhost/ab{{2}}",
             ],
         ),
+        (&v1, &V1, "/name", &*format!(" a\u{7} {}", "x".repeat(600)), &[" a\u{7}"]),
+        (&v1, &V1, body, &*long_body, &["Hi {{name}}\u{7}", "Hi \u{7}", "Hi {{name}}"]),
+        (&v1, &V1, link, &*long_url, &["ftp://u@h/a b", "https://u@h/"]),
+        (
+            &whatsapp,
+            &WHATSAPP,
+            "/components/3/buttons/0/text",
+            "*Track* the whole order now",
+            &["*Track* the order now"],
+        ),
+        (&whatsapp, &WHATSAPP, "/components/0/text", &*long_header, &["*Hi* 😀 {{1}} {{x}}"]),
+        (&whatsapp, &WHATSAPP, body, &*long_body, &["Hi {{name}}\u{7} you", "Hi \u{7} you"]),
+        (&whatsapp, &WHATSAPP, link, &*long_url, &["ftp://u@h/a b", "https://u@h/"]),
+        (&whatsapp, &WHATSAPP, link, &*long_local_url, &["http://localhost/"]),
         (
             &named,
             &WHATSAPP,

@@ -46,8 +46,23 @@ fn violations_at(pointer: &str, document: &Value, rulebook: &'static Rulebook) -
     violations.into_iter().filter(|it| it.pointer == pointer).collect()
 }
 
+/// The values that warnings about the value at a pointer suggest.
+fn suggested_by_warnings(
+    pointer: &str,
+    document: &Value,
+    rulebook: &'static Rulebook,
+) -> Vec<String> {
+    let text = document.to_string();
+    let warnings = Template::check(&Document::parse(text.as_bytes()).unwrap(), rulebook).warnings;
+    let here = warnings.listed().iter().filter(|it| it.pointer == pointer);
+    here.filter_map(|it| suggested(&it.hint)).collect()
+}
+
 fn suggestion(violation: &Violation) -> Option<String> {
-    let hint = violation.hint.as_deref()?;
+    suggested(violation.hint.as_deref()?)
+}
+
+fn suggested(hint: &str) -> Option<String> {
     Some(hint.strip_prefix("did you mean `")?.strip_suffix("`?").unwrap().to_owned())
 }
 
@@ -56,6 +71,12 @@ fn check(pointer: &str, value: &str, format: &str, rulebook: &'static Rulebook) 
     let at = |value: &str| violations_at(pointer, &with_value(pointer, value, format), rulebook);
     let violations = at(value);
     let mut count = 0;
+    let document = with_value(pointer, value, format);
+    for suggested in suggested_by_warnings(pointer, &document, rulebook) {
+        count += 1;
+        let left = at(&suggested);
+        assert!(left.is_empty(), "{value:?}: {suggested:?} is not valid: {left:?}");
+    }
     for (violation, suggested) in violations.iter().filter_map(|it| Some((it, suggestion(it)?))) {
         count += 1;
         if let Some(span) = violation.span.filter(|_| suggested.starts_with("{{")) {
@@ -183,4 +204,19 @@ fn a_text_that_no_scheme_turns_into_a_url_gets_an_example_instead_of_a_suggestio
     }
     assert_eq!(hint("localhost/cart", &WHATSAPP), example);
     assert_eq!(hint("wa.me/1", &WHATSAPP), example);
+}
+
+#[test]
+fn a_warning_suggests_a_url_only_if_it_is_valid() {
+    let pointer = "/components/1/buttons/0/url";
+    let suggested = |url: &str, rulebook| {
+        suggested_by_warnings(pointer, &with_value(pointer, url, "POSITIONAL"), rulebook)
+    };
+    for rulebook in [&V1, &WHATSAPP] {
+        assert_eq!(suggested("https://a.example{{1}}", rulebook), ["https://a.example/{{1}}"]);
+        assert_eq!(suggested("https://a@b.example{{1}}", rulebook), [""; 0]);
+    }
+    for url in ["https://localhost{{1}}", "https://wa.me{{1}}"] {
+        assert_eq!(suggested(url, &WHATSAPP), [""; 0], "{url}");
+    }
 }

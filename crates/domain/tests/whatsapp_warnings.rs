@@ -45,7 +45,7 @@ fn a_name_and_a_language_that_whatsapp_does_not_have_are_reported_with_those_it_
     spring["language"] = json!("de_DE");
     let expected = [
         ("/name", "whatsapp-name", "for WhatsApp, name it `spring_sale_2026`"),
-        ("/language", "whatsapp-language", "WhatsApp's code is `de`"),
+        ("/language", "whatsapp-language", "the closest code of WhatsApp is `de`"),
     ];
     let (template, warnings) = check(&spring);
     assert_eq!(found(&warnings), expected);
@@ -88,7 +88,7 @@ fn content_that_whatsapp_refuses_is_reported_at_its_place() {
         (buttons(&json!([reply("a"), url("u"), reply("b")])), "/components/1/buttons/2"),
         (buttons(&json!([url("a"), url("b"), url("c")])), "/components/1/buttons/2"),
         (
-            buttons(&json!([{"type": "URL", "text": "t", "url": "https://wa.me/1"}])),
+            buttons(&json!([{"type": "URL", "text": "t", "url": "https://localhost/1"}])),
             "/components/1/buttons/0/url",
         ),
     ] {
@@ -114,9 +114,12 @@ fn content_that_whatsapp_refuses_is_reported_at_its_place() {
 #[test]
 fn what_another_warning_says_is_said_once() {
     let long = "word ".repeat(300);
-    for text in ["Hello to all of you, dear {{1}}.", "{{1}}, hello to all of you", long.trim()] {
-        let (template, warnings) = check(&document(&json!([body(text)])));
-        assert_eq!((warnings.count(), found(&warnings).len()), (1, 0), "{text}");
+    let texts = ["Hello to all of you, dear {{1}}.", "{{1}}, hello to all of you", long.trim()];
+    let to_whatsapp = json!({"type": "URL", "text": "t", "url": "https://wa.me/1555"});
+    let button = json!([body("b"), {"type": "BUTTONS", "buttons": [to_whatsapp]}]);
+    for components in texts.map(|text| json!([body(text)])).into_iter().chain([button]) {
+        let (template, warnings) = check(&document(&components));
+        assert_eq!((warnings.count(), found(&warnings).len()), (1, 0), "{components}");
         assert_eq!(template.whatsapp_warnings().count(), 1, "a render has no other warnings");
     }
 }
@@ -128,6 +131,36 @@ fn an_edit_gets_the_warnings_about_its_content() {
     let (edit, warnings) = Edit::check(&Document::parse(edit.as_bytes()).unwrap(), &V1, &template);
     assert!(edit.is_ok());
     assert_eq!(found(&warnings).len(), 1, "{warnings:?}");
+}
+
+#[test]
+fn an_authentication_template_is_to_be_converted() {
+    let mut login = document(&json!([body("{{1}} is your code, valid until {{2}}")]));
+    login["category"] = json!("AUTHENTICATION");
+    let (template, warnings) = check(&login);
+    let hint = "for WhatsApp, convert it: `galley convert --from v1 --to whatsapp`";
+    assert_eq!(found(&warnings), [("/category", "whatsapp-content", hint)]);
+    assert_eq!(warnings.count(), 1, "words in the body change nothing: {warnings:?}");
+    assert_eq!(template.whatsapp_warnings().listed(), warnings.listed());
+}
+
+#[test]
+fn an_edit_of_only_the_category_gets_one_warning_about_the_content() {
+    let edited = |text: &str, category: &str| {
+        let (template, _) = check(&document(&json!([body(text)])));
+        let edit = json!({"category": category}).to_string();
+        let (edit, warnings) =
+            Edit::check(&Document::parse(edit.as_bytes()).unwrap(), &V1, &template);
+        assert!(edit.is_ok());
+        warnings.listed().to_vec()
+    };
+    let warnings = edited("We are open.", "AUTHENTICATION");
+    assert!(warnings.len() == 1 && warnings[0].pointer == "/category", "{warnings:?}");
+    // Three rules of WhatsApp refuse this body in every category.
+    let warnings = edited("{{1}} {{2}}", "UTILITY");
+    assert!(warnings.len() == 1 && warnings[0].pointer == "/category", "{warnings:?}");
+    assert!(warnings[0].message.contains("`/components/0/text`"), "{warnings:?}");
+    assert_eq!(edited("We are open.", "UTILITY"), []);
 }
 
 /// Texts at the edges of WhatsApp's rules.
@@ -192,7 +225,8 @@ fn any_document() -> impl Strategy<Value = Value> {
 }
 
 /// The warnings that stand for a violation of WhatsApp's rules.
-const COVERING: [WarningRule; 3] = [
+const COVERING: [WarningRule; 4] = [
+    WarningRule::LinkShortener,
     WarningRule::OverWhatsappLimit,
     WarningRule::BodyBeginsWithPlaceholder,
     WarningRule::BodyEndsWithPlaceholder,

@@ -211,7 +211,7 @@ n=$(date +%s); curl -i http://{address}/api/v1.0/15550001111/{key}/message_templ
   -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' \
   -H "Idempotency-Key: hello-$n" \
   -d '{{"name":"hello_'$n'","language":"en_US","category":"MARKETING","allow_category_change":true,
-       "components":[{{"type":"BODY","text":"Hello {{{{1}}}}!","example":{{"body_text":[["Ada"]]}}}}]}}'
+       "components":[{{"type":"BODY","text":"Hello {{{{1}}}}, welcome to our shop!","example":{{"body_text":[["Ada"]]}}}}]}}'
 
 "#
     )

@@ -52,6 +52,7 @@ fn the_printed_command_returns_201_each_time_it_is_pasted_into_a_shell() {
             service.send(&request_of_curl(&arguments_of_curl(pasted, dir.path()), &base));
         assert_eq!(response.status, 201, "{response:?}");
         assert_eq!(response.json()["status"], "APPROVED");
+        assert_eq!(response.header("galley-warnings"), None, "{response:?}");
     }
 }
 

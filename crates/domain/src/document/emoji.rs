@@ -13,20 +13,26 @@ const KEYCAP: char = '\u{20e3}';
 /// Joins two emoji into one.
 const ZERO_WIDTH_JOINER: char = '\u{200d}';
 
-/// Counts the emoji that a text displays. A sequence of joined emoji, an emoji with a skin tone
-/// and a flag made of two letters count once.
+/// Counts the emoji that a text displays. A sequence of joined emoji, an emoji with a skin
+/// tone, a keycap and a flag made of two letters count once.
 pub(crate) fn count_emoji(text: &str) -> usize {
     let mut count = 0;
     let mut previous = ' ';
     let mut is_half_flag = false;
+    // Whether the sequence that the previous character belongs to has been counted.
+    let mut is_counted = false;
     for character in text.chars() {
         let is_flag_letter = RegionalIndicator::for_char(character);
-        let is_modifier = character == EMOJI_SELECTOR || EmojiModifier::for_char(character);
-        let continues = is_modifier && is_emoji(previous)
+        let extends = matches!(character, EMOJI_SELECTOR | KEYCAP | ZERO_WIDTH_JOINER)
+            || EmojiModifier::for_char(character)
             || previous == ZERO_WIDTH_JOINER
             || (is_flag_letter && is_half_flag);
         is_half_flag = is_flag_letter && !is_half_flag;
-        count += usize::from(is_emoji(character) && !continues);
+        is_counted &= extends;
+        if is_emoji(character) && !is_counted {
+            count += 1;
+            is_counted = true;
+        }
         previous = character;
     }
     count
@@ -58,6 +64,12 @@ mod tests {
             ("🇩🇪🇫🇷", 2),
             ("❤\u{fe0f}❤", 1),
             ("🏳\u{fe0f}\u{200d}🌈", 1),
+            ("1\u{fe0f}\u{20e3} 2\u{fe0f}\u{20e3}", 2),
+            ("1\u{fe0f}\u{20e3}2\u{fe0f}\u{20e3}", 2),
+            ("1\u{20e3}", 1),
+            ("🤷\u{200d}♂\u{fe0f}", 1),
+            ("🤷🏽\u{200d}♂\u{fe0f}🤷\u{200d}♀\u{fe0f}", 2),
+            ("❤\u{fe0f}\u{200d}🔥", 1),
         ] {
             assert_eq!(count_emoji(text), count, "{text}");
         }

@@ -2,9 +2,9 @@
 //! rulebook.
 //!
 //! Galley rejects every document that violates the schema. It accepts every document that satisfies
-//! the schema, except for rules that JSON Schema cannot express: the checks of a rulebook,
-//! consecutive placeholder numbers, one sample per placeholder, IPv6 and non-ASCII hosts, the number
-//! of days in a month, and the uniqueness of the name.
+//! the schema, except for the checks of a rulebook, the uniqueness of the name, and what a pattern
+//! does not express: consecutive placeholder numbers, one sample per placeholder, formatting, emoji
+//! and words, some notations of hosts, and the number of days in a month.
 
 mod fields;
 mod patterns;
@@ -22,7 +22,7 @@ pub fn template_document(rulebook: &Rulebook, id: &str) -> Value {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": id,
         "title": format!("Message template, rulebook `{}`", rulebook.name),
-        "description": "A template to create, with every rule that JSON Schema can express.",
+        "description": "A template to create, with the rules of the rulebook's table. `galley lint` knows all rules.",
     });
     if let (Some(document), Value::Object(schema)) = (document.as_object_mut(), schema) {
         document.extend(schema.into_iter().filter(|(key, _)| key != "title"));
@@ -208,6 +208,17 @@ mod tests {
         assert_eq!(without["properties"]["example"], json!({"type": "null"}));
         let with = variant("A BODY component with placeholders");
         assert!(with["required"].as_array().unwrap().contains(&json!("example")));
+    }
+
+    #[test]
+    fn the_handle_of_a_new_template_is_not_a_url() {
+        let schema = template_schema(&WHATSAPP);
+        let variants = schema["properties"]["components"]["items"]["anyOf"].as_array().unwrap();
+        let image = variants.iter().find(|it| it["title"] == "A HEADER of format IMAGE").unwrap();
+        let handle = &image["properties"]["example"]["properties"]["header_handle"];
+        let not = json!({"pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"});
+        assert_eq!(handle["anyOf"][0]["not"], not);
+        assert_eq!(handle["anyOf"][1]["items"]["not"], not);
     }
 
     #[test]

@@ -229,7 +229,7 @@ fn text(rule: &StringRule) -> String {
         StringFormat::Timestamp => {
             return "RFC 3339 timestamp, such as `2026-11-15T09:30:00Z`".to_owned();
         }
-        StringFormat::Free => "",
+        StringFormat::Free | StringFormat::Handle => "",
         StringFormat::Secret => ", at least 16, printable ASCII without spaces",
         StringFormat::Name => ", no leading or trailing whitespace",
         StringFormat::WithPlaceholders => ", placeholders `{{1}}` to `{{999}}` allowed",

@@ -114,6 +114,9 @@ pub struct StringRule {
 pub enum StringFormat {
     /// Any text.
     Free,
+    /// The handle of an uploaded file. A check of creations rejects URLs; a template that was read
+    /// contains URLs, so edits may contain them.
+    Handle,
     /// No leading or trailing whitespace.
     Name,
     /// `language_REGION`.

@@ -292,7 +292,7 @@ static ATTACHMENT_EXAMPLE: ObjectSchema = ObjectSchema {
     fields: &[required(
         "header_handle",
         // The handle of a file that was uploaded in several chunks has several lines.
-        FieldType::SingleString(string(8_192, true, StringFormat::Free)),
+        FieldType::SingleString(string(8_192, true, StringFormat::Handle)),
         "The handle that the upload of the sample returned.",
     )],
 };

@@ -72,12 +72,17 @@ impl Edit {
             warn_of_ignored_fields(document.root(), template, &mut warnings);
         }
         let edit = Self::read(document, rulebook, template);
-        if let Ok(Self::Replace { content: Some(content), category }) = &edit
+        if let Ok(Self::Replace { content, category }) = &edit
             && *rulebook == V1
         {
-            let category = category.unwrap_or(template.category);
-            let edited = Template { category, content: content.clone(), ..template.clone() };
-            whatsapp_warnings::check_content(&edited, &mut warnings);
+            let mut edited = template.clone();
+            edited.category = category.unwrap_or(template.category);
+            if let Some(content) = content {
+                edited.content.clone_from(content);
+                whatsapp_warnings::check_content(&edited, &mut warnings);
+            } else {
+                whatsapp_warnings::check_unchanged_content(&edited, &mut warnings);
+            }
         }
         (edit, warnings)
     }

@@ -8,11 +8,14 @@ use crate::{
     document::{Document, Json},
     rulebook::WHATSAPP,
     validation::{languages::whatsapp as languages, reader::Reader, whatsapp_name},
-    violation::{Rule, Span, Violation, Violations, Warning, WarningRule, Warnings, truncated},
+    violation::{
+        Rule, Span, Violation, Violations, Warning, WarningRule, Warnings, pluralized, truncated,
+    },
 };
 
 /// Rules that warnings of the `v1` rulebook cover, and these warnings.
-const COVERED: [(Rule, &[WarningRule]); 3] = [
+const COVERED: [(Rule, &[WarningRule]); 4] = [
+    (Rule::WhatsappLink, &[WarningRule::LinkShortener]),
     (Rule::TooLong, &[WarningRule::OverWhatsappLimit]),
     (Rule::PlaceholderAtStart, &[WarningRule::BodyBeginsWithPlaceholder]),
     (Rule::PlaceholderAtEnd, &[WarningRule::BodyEndsWithPlaceholder]),
@@ -59,14 +62,36 @@ fn check_language(code: &str, warnings: &mut Warnings) {
     }
     let message = format!("WhatsApp does not have the language `{}`", truncated(code));
     let hint = match languages::suggestion(code) {
-        Some(nearest) => format!("WhatsApp's code is `{nearest}`"),
+        Some(nearest) => format!("the closest code of WhatsApp is `{nearest}`"),
         None => "WhatsApp does not support this language".to_owned(),
     };
     add("/language", WarningRule::WhatsappLanguage, message, hint, None, warnings);
 }
 
+/// Warns once, at the category, of content that an edit of the category leaves unchanged: the
+/// edit has no other place.
+pub(super) fn check_unchanged_content(template: &Template, warnings: &mut Warnings) {
+    const PLACE: &str = "/category";
+    let mut found = Warnings::default();
+    check_content(template, &mut found);
+    let Some(first) = found.listed().first() else { return };
+    let Warning { pointer, rule, message, hint, .. } = first;
+    if pointer == PLACE {
+        return add(PLACE, *rule, message, hint.clone(), None, warnings);
+    }
+    let others = match found.count() - 1 {
+        0 => String::new(),
+        others => format!(", and {}", pluralized(others, "other violation")),
+    };
+    let message = format!("the edit leaves `{pointer}` unchanged. {message}{others}");
+    add(PLACE, *rule, message, format!("edit the components, too: {hint}"), None, warnings);
+}
+
 /// Reads the stored content with WhatsApp's rules.
 pub(super) fn check_content(template: &Template, warnings: &mut Warnings) {
+    if template.category == Category::Authentication {
+        return check_authentication(warnings);
+    }
     let Some(fields) = template.content.strip_prefix('{').filter(|it| it.len() > 1) else { return };
     let category = template.category.as_str();
     let text = format!(r#"{{"name":"n","language":"en","category":"{category}",{fields}"#);
@@ -84,6 +109,15 @@ pub(super) fn check_content(template: &Template, warnings: &mut Warnings) {
         let message = format!("WhatsApp refuses this: {message}");
         add(pointer, WarningRule::WhatsappContent, message, hint, *span, warnings);
     }
+}
+
+/// Warns of a template whose text WhatsApp generates: no change of the text makes it acceptable.
+fn check_authentication(warnings: &mut Warnings) {
+    use WarningRule::{BodyBeginsWithPlaceholder, BodyEndsWithPlaceholder, WhatsappContent};
+    warnings.retract(|it| matches!(it.rule, BodyBeginsWithPlaceholder | BodyEndsWithPlaceholder));
+    let message = "WhatsApp generates the text of AUTHENTICATION templates";
+    let hint = "for WhatsApp, convert it: `galley convert --from v1 --to whatsapp`".to_owned();
+    add("/category", WhatsappContent, message, hint, None, warnings);
 }
 
 /// Whether a violation is no reason for WhatsApp not to have the template: it concerns a sample, which

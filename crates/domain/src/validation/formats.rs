@@ -63,14 +63,45 @@ pub(crate) fn check_in(
         let hint = format!("shorten it by {}", pluralized(length - max, "character"));
         let span = Span { start: max, end: length };
         violations.push(TextViolation::new(Rule::TooLong, message).hint(hint).at(span));
-        // Do not search a text of unlimited length for further violations: which of them remain
-        // depends on how it is shortened.
-        return placeholders::unchecked(text);
+        check_prefix(rule, format, text, violations);
+        let count = placeholders::unchecked(text);
+        let has_one = matches!(
+            rule.format,
+            StringFormat::Headline | StringFormat::UrlWithSuffix | StringFormat::Link
+        );
+        return if has_one { count.at_most_one() } else { count };
     }
     if classes.has(CONTROL) {
         check_control_characters(text, rule, violations);
     }
     check_format(rule.format, format, text, violations)
+}
+
+/// Checks the part of a string that remains if it is cut at its maximum length, so that the work is
+/// limited however long the string is. Reports nothing that depends on where the string ends.
+fn check_prefix(
+    rule: &StringRule,
+    format: ParameterFormat,
+    text: &str,
+    violations: &mut Vec<TextViolation>,
+) {
+    let end = text.char_indices().nth(rule.max).map_or(text.len(), |(at, _)| at);
+    check_control_characters(&text[..end], rule, violations);
+    let prefix = &text[..placeholders::straddling(text, end).unwrap_or(end)];
+    if prefix.trim_start().is_empty() {
+        return;
+    }
+    let mut found = Vec::new();
+    check_format(rule.format, format, prefix, &mut found);
+    let depends_on_end = |violation: &TextViolation| match violation.rule {
+        Rule::PlaceholderAtEnd | Rule::PlaceholderGap | Rule::TooFewWords | Rule::PackageForm => {
+            true
+        }
+        Rule::NameEdges => !text.starts_with(char::is_whitespace),
+        Rule::UrlHost | Rule::WhatsappLink => is_bare_host(prefix),
+        _ => false,
+    };
+    violations.extend(found.into_iter().filter(|it| !depends_on_end(it)));
 }
 
 /// Checks the format of a string and counts its placeholders.
@@ -88,7 +119,7 @@ fn check_format(
             formatting::forbid(text, formatting::FORBIDDEN_IN_HEADERS, violations);
             let count = placeholders::scan(text, format, violations);
             placeholder_context::at_most_one(text, count, violations);
-            return count;
+            return count.at_most_one();
         }
         StringFormat::Message => {
             let count = placeholders::scan(text, format, violations);
@@ -96,7 +127,7 @@ fn check_format(
             placeholder_context::enough_words(text, count, violations);
             return count;
         }
-        StringFormat::Free => {}
+        StringFormat::Free | StringFormat::Handle => {}
         StringFormat::Name => check_name(text, violations),
         StringFormat::Language => languages::check(text, violations),
         StringFormat::WithoutPlaceholders => {
@@ -248,6 +279,39 @@ mod tests {
         let mut found = Vec::new();
         check(&body, "a\r\n\tb", &mut found);
         assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_checked_up_to_its_maximum_length() {
+        let tail = "x".repeat(60);
+        for (form, text, found) in [
+            (StringFormat::Label, format!("*a* {tail}"), &["too-long", "formatting"][..]),
+            (
+                StringFormat::Message,
+                format!("{{{{1}}}} {{{{x}}}}\u{7} {tail}"),
+                &["too-long", "control-character", "placeholder-syntax", "placeholder-at-start"],
+            ),
+            (
+                StringFormat::Link,
+                format!("ftp://u@localhost/ {tail}"),
+                &["too-long", "url-white-space", "url-scheme", "url-user-info", "url-host"],
+            ),
+            (
+                StringFormat::Message,
+                format!("a {{{{ {tail} b"),
+                &["too-long", "placeholder-syntax"],
+            ),
+            // What depends on where the text is cut is not reported.
+            (StringFormat::Message, format!("a {{{{2}}}} {}{tail}", ".".repeat(52)), &["too-long"]),
+            (StringFormat::Message, format!("{tail}{{{{1}}}}\u{7}"), &["too-long"]),
+            (StringFormat::Message, format!("{} {{{{1}}}} a", &tail[..55]), &["too-long"]),
+            (StringFormat::Name, format!("a{}b", " ".repeat(60)), &["too-long"]),
+            (StringFormat::Name, format!(" a{tail}"), &["too-long", "name-edges"]),
+            (StringFormat::Link, format!("https://{}[", tail), &["too-long"]),
+            (StringFormat::AndroidPackage, tail.clone() + ".a", &["too-long"]),
+        ] {
+            assert_eq!(rules(form, &text), found, "{form:?} {text}");
+        }
     }
 
     #[test]

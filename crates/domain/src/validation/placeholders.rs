@@ -41,6 +41,15 @@ impl PlaceholderCount {
         matches!(self, Self::Exact(_))
     }
 
+    /// What is known about a text that may have one placeholder, once it has no more.
+    pub(crate) fn at_most_one(self) -> Self {
+        match self {
+            Self::Unknown => self,
+            Self::Exact(count) => Self::Exact(count.min(1)),
+            Self::Between { min, max } => Self::Between { min: min.min(1), max: max.min(1) },
+        }
+    }
+
     /// The smallest possible number.
     pub(crate) fn min(self) -> usize {
         match self {
@@ -207,6 +216,14 @@ pub(crate) fn forbid(text: &str, message: &str, violations: &mut Vec<TextViolati
                 .at(Span::of(text, start..from)),
         );
     }
+}
+
+/// The start of the placeholder, valid or not, that begins before `end` and ends after it.
+pub(crate) fn straddling(text: &str, end: usize) -> Option<usize> {
+    let start = text[..end].rfind("{{")?;
+    let inside = start + 2;
+    let close = inside + find_pair(&text[inside..], b'}')?;
+    (close + 2 > end && !text[inside..close].contains(['\n', '{'])).then_some(start)
 }
 
 /// What is known about the placeholders of a text that is not searched for them.

@@ -60,7 +60,8 @@ fn names_and_languages_are_adapted_to_the_target_rulebook() {
     };
     let there = |code: &str| language(v1(&json!([body()])), code, ToWhatsapp);
     let back = |code: &str| language(whatsapp(&json!([body()])), code, ToV1);
-    assert_eq!(there("pt_AO").0, "pt_BR");
+    assert_eq!(there("pt_AO").0, "pt_PT");
+    assert_eq!(there("tl_PH").0, "fil");
     assert_eq!(there("hi_IN").0, "hi");
     assert_eq!(
         there("kw_GB"),

@@ -88,6 +88,35 @@ fn the_values_of_superfluous_lists_of_samples_are_checked() {
 }
 
 #[test]
+fn the_values_of_a_flat_list_of_samples_are_checked() {
+    let text = "Hi {{1}} and {{2}} or so, dear friend, bye";
+    let flat = "/components/0/example/body_text samples-flat";
+    for (samples, value) in [(json!(["a", 2]), "wrong-type"), (json!(["a", ""]), "empty")] {
+        let value = format!("/components/0/example/body_text/1 {value}");
+        assert_eq!(violations_of(&body(text, &samples)), [flat.to_owned(), value]);
+    }
+}
+
+#[test]
+fn surplus_samples_of_a_header_are_reported_beside_its_placeholders() {
+    let header = |text: &str| {
+        let example = json!({"header_text": ["a", "b"]});
+        let header = json!({"type": "HEADER", "format": "TEXT", "text": text, "example": example});
+        violations_of(&with_component(&header))
+    };
+    let surplus = "/components/1/example/header_text samples-count".to_owned();
+    let long = format!("Hi {{{{1}}}} {}", "x".repeat(60));
+    for (text, rule) in [
+        ("Hi {{2}}", "placeholder-gap"),
+        ("Hi {{1}} {{2}}", "placeholder-count"),
+        ("Hi {{x}}", "placeholder-syntax"),
+        (&*long, "too-long"),
+    ] {
+        assert_eq!(header(text), [format!("/components/1/text {rule}"), surplus.clone()], "{text}");
+    }
+}
+
+#[test]
 fn all_emoji_are_counted_in_one_violation() {
     assert_eq!(
         messages_of(&footer("😀 and 👍🏽")),

@@ -189,7 +189,7 @@ fn field_rules() -> Vec<Row> {
         (
             Rule::PlaceholderCount,
             with_component(
-                &json!({"type": "HEADER", "format": "TEXT", "text": "{{1}} {{2}}", "example": {"header_text": ["a", "b"]}}),
+                &json!({"type": "HEADER", "format": "TEXT", "text": "{{1}} {{2}}", "example": {"header_text": ["a"]}}),
             ),
             "/components/1/text placeholder-count",
             (100, 2_388_047),

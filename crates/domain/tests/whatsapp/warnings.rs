@@ -192,18 +192,51 @@ fn a_button_to_a_private_address_is_a_warning() {
         "[fe80::1]",
         "shop",
         "shop:8080",
+        "100.64.0.1",
+        "100.127.255.254",
+        "printer.local",
+        "Printer.LOCAL.:8080",
+        "10.1",
+        "0xa.1",
+        "3232235777",
     ] {
         assert_eq!(warnings_of(&url(&format!("http://{host}/cart"))), [private], "{host}");
     }
-    for host in ["172.32.0.1", "8.8.8.8", "[2001:4860:4860::8888]", "shop.example.", "a.b:8080"] {
+    for host in [
+        "172.32.0.1",
+        "8.8.8.8",
+        "8.8",
+        "134744072",
+        "[2001:4860:4860::8888]",
+        "shop.example.",
+        "a.b:8080",
+        "100.63.0.1",
+        "100.128.0.1",
+        "local.example",
+        "10.1.example",
+    ] {
         assert_eq!(warnings_of(&url(&format!("http://{host}/cart"))), [""; 0], "{host}");
     }
     // What is a violation is not a warning as well.
-    for invalid in ["http://localhost/", "shop", "tel:1", "https:///", "mailto:me"] {
+    for invalid in [
+        "http://localhost/",
+        "http://127.1/",
+        "http://2130706433/",
+        "http://0x7f.1/",
+        "http://017700000001/",
+        "shop",
+        "tel:1",
+        "https:///",
+        "mailto:me",
+    ] {
         let document = url(invalid);
         let checked = Template::check(&Document::parse(document.as_bytes()).unwrap(), &WHATSAPP);
         assert_eq!((checked.template.is_err(), checked.warnings.listed()), (true, &[][..]));
     }
+    let document = url("https://wa.me{{1}}");
+    let checked = Template::check(&Document::parse(document.as_bytes()).unwrap(), &WHATSAPP);
+    let rules: Vec<&str> = checked.warnings.listed().iter().map(|it| it.rule.id()).collect();
+    assert_eq!((checked.template.is_err(), rules), (true, vec!["open-host"]));
 }
 
 #[test]

@@ -175,7 +175,7 @@ async fn a_payload_that_whatsapp_cannot_take_is_rendered_with_warnings() {
         assert_eq!(warnings[0]["pointer"], "/name");
         assert_eq!(warnings[0]["rule"], "whatsapp-name");
         assert_eq!(warnings[0]["hint"], "for WhatsApp, name it `spring_sale_2026`");
-        assert_eq!(warnings[1]["hint"], "WhatsApp's code is `de`", "{warnings}");
+        assert_eq!(warnings[1]["hint"], "the closest code of WhatsApp is `de`", "{warnings}");
     }
     let id = app.create(&plain()).await.json()["id"].as_str().unwrap().to_owned();
     let rendered = app.call(Method::POST, &format!("/{id}/render"), &json!({})).await.json();

@@ -104,7 +104,7 @@ pub(super) fn text(rule: &StringRule, placeholders: bool) -> Value {
             return url(rule.max, "https?", suffix);
         }
         StringFormat::Name => format!("^[^{CONTROL}{SPACE}](?:[^{CONTROL}]*[^{CONTROL}{SPACE}])?$"),
-        StringFormat::Free => visible(rule.multiline),
+        StringFormat::Free | StringFormat::Handle => visible(rule.multiline),
         StringFormat::WithPlaceholders if placeholders => {
             let unit = unit(control(rule), control(rule));
             format!(r"^(?:{unit})*{PLACEHOLDER}(?:{unit}|{PLACEHOLDER})*\{{?$")
@@ -123,7 +123,13 @@ pub(super) fn text(rule: &StringRule, placeholders: bool) -> Value {
             format!(r"^{space}(?:(?:{first})(?:{unit})*\{{?|\{{)$")
         }
     };
-    json!({"type": "string", "minLength": 1, "maxLength": rule.max, "pattern": pattern})
+    let mut schema =
+        json!({"type": "string", "minLength": 1, "maxLength": rule.max, "pattern": pattern});
+    if rule.format == StringFormat::Handle {
+        // The schema is that of a creation.
+        schema["not"] = json!({"pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"});
+    }
+    schema
 }
 
 /// An `http` or `https` URL that ends in `suffix`.

@@ -1,6 +1,6 @@
 //! Checks URLs and phone numbers.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use crate::{
     document::text::has_byte,
@@ -201,7 +201,33 @@ pub(crate) fn host(url: &str) -> &str {
 /// The IP address that a host is.
 pub(crate) fn ip_address(host: &str) -> Option<IpAddr> {
     let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
-    address.map(|it| it.to_canonical())
+    address.or_else(|| ipv4_address(host).map(IpAddr::V4)).map(|it| it.to_canonical())
+}
+
+/// The IPv4 address in one of the forms that browsers also accept: with fewer than four numbers, of
+/// which the last fills the rest of the address, and with octal and hexadecimal numbers.
+fn ipv4_address(host: &str) -> Option<Ipv4Addr> {
+    let number = |part: &str| {
+        let is_number = !part.is_empty() && part.bytes().all(|it| it.is_ascii_alphanumeric());
+        let hexadecimal = part.strip_prefix("0x").or_else(|| part.strip_prefix("0X"));
+        let (digits, radix) = match hexadecimal {
+            Some(digits) => (digits, 16),
+            None if part.len() > 1 && part.starts_with('0') => (part, 8),
+            None => (part, 10),
+        };
+        u32::from_str_radix(digits, radix).ok().filter(|_| is_number)
+    };
+    let mut address: u32 = 0;
+    let mut unused_bytes: u32 = 4;
+    let mut parts = host.split('.').peekable();
+    while let Some(part) = parts.next() {
+        let number = number(part)?;
+        let bytes = if parts.peek().is_some() { 1 } else { unused_bytes };
+        unused_bytes = unused_bytes.checked_sub(bytes)?;
+        let fits = bytes == 4 || bytes > 0 && number >> (8 * bytes) == 0;
+        address |= fits.then_some(number)?.checked_shl(8 * unused_bytes)?;
+    }
+    Some(address.into())
 }
 
 /// Whether a host is the device that opens its URL.

@@ -34,7 +34,9 @@ pub(crate) fn check(text: &str, violations: &mut Vec<TextViolation>) {
 }
 
 /// The code that was probably meant: the same in another letter case, the language without its
-/// region or with its likely region, or any code of the language.
+/// region or with its likely region, or any code of the language. WhatsApp has Tagalog as Filipino,
+/// Norwegian as Bokmål, and of Portuguese only that of Brazil and that of Portugal, which the other
+/// countries write.
 pub(crate) fn suggestion(text: &str) -> Option<&'static str> {
     if text.len() > languages::MAX_SUGGESTION_BYTES {
         return None;
@@ -42,12 +44,18 @@ pub(crate) fn suggestion(text: &str) -> Option<&'static str> {
     let folded = text.trim().to_lowercase().replace(['-', ' '], "_");
     let mut words = folded.split('_').filter(|word| !word.is_empty());
     let first = words.next()?;
-    let language = languages::find_language(first).unwrap_or(first);
+    let language = match languages::find_language(first).unwrap_or(first) {
+        "tl" => "fil",
+        "no" => "nb",
+        language => language,
+    };
+    let region = words.filter_map(languages::find_region).next_back();
     let known = |code: String| CODES.iter().find(|it| it.eq_ignore_ascii_case(&code)).copied();
     let in_region = |region: String| known(format!("{language}_{region}"));
     known(folded.clone())
-        .or_else(|| words.filter_map(languages::find_region).next_back().and_then(in_region))
+        .or_else(|| region.clone().and_then(in_region))
         .or_else(|| known(language.to_owned()))
+        .or_else(|| (language == "pt" && region.is_some()).then_some("pt_PT"))
         .or_else(|| languages::likely_region(language).and_then(in_region))
         .or_else(|| {
             let has_language = |code: &&&str| code.split('_').next() == Some(language);
@@ -110,6 +118,13 @@ mod tests {
             ("si", "si_LK"),
             ("FIL", "fil"),
             ("rw", "rw_RW"),
+            ("tl_PH", "fil"),
+            ("tagalog", "fil"),
+            ("no_NO", "nb"),
+            ("nb_NO", "nb"),
+            ("pt_AO", "pt_PT"),
+            ("pt_MZ", "pt_PT"),
+            ("pt-br", "pt_BR"),
         ] {
             assert_eq!(hint(text), Some(format!("did you mean `{suggested}`?")), "{text}");
         }

@@ -102,7 +102,7 @@ impl<'d> Reader<'d> {
                 self.read_text(text_rule, value);
             }
             (SampleFormat::LenientNested, Json::Array(items))
-                if items.iter().any(|item| item.as_str().is_none()) =>
+                if items.iter().any(|item| matches!(item, Json::Array(_))) =>
             {
                 self.read_samples(as_format(SampleFormat::Nested), value);
             }

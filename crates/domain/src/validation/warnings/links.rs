@@ -54,13 +54,16 @@ pub(crate) fn is_whatsapp_url(url: &str) -> bool {
     let host = url.split_once("://").map_or(url, |(_, rest)| rest);
     let host = host.split(['/', '?', '#', ':', '\\']).next().unwrap_or_default();
     let host = host.rsplit('@').next().unwrap_or_default().trim_end_matches('.');
-    let is_or_is_below = |known: &&str| {
+    // A placeholder may extend the host.
+    let fixed = host.split("{{").next().unwrap_or_default();
+    let is_or_is_below = |host: &str, known: &str| {
         let rest = host.len().checked_sub(known.len()).and_then(|at| host.split_at_checked(at));
         rest.is_some_and(|(sub, end)| {
             end.eq_ignore_ascii_case(known) && (sub.is_empty() || sub.ends_with('.'))
         })
     };
-    WHATSAPP_HOSTS.iter().any(is_or_is_below)
+    let is_below = |known: &&str| is_or_is_below(host, known) || is_or_is_below(fixed, known);
+    WHATSAPP_HOSTS.iter().any(is_below)
 }
 
 fn rejected_links(text: &str) -> impl Iterator<Item = RejectedLink> {
@@ -94,8 +97,8 @@ fn rejection(host: &str) -> Option<(&'static str, &'static str)> {
     };
     let is_one_of = |hosts: &[&str]| hosts.iter().any(|known| known.eq_ignore_ascii_case(bare));
     if is_one_of(SHORTENERS) {
-        let hint = "write the full URL: WhatsApp rejects truncated links";
-        return Some(("is a truncated link", hint));
+        let hint = "write the full URL: WhatsApp rejects shortened links";
+        return Some(("is a shortened link", hint));
     }
     let hint = "remove it: WhatsApp rejects links to WhatsApp";
     is_one_of(WHATSAPP_HOSTS).then_some(("leads back to WhatsApp", hint))
@@ -145,6 +148,7 @@ mod tests {
             assert_eq!(found(text), [link], "{text}");
         }
         assert_eq!(found("bit.ly/a bit.ly/b"), ["bit.ly/a", "bit.ly/b"]);
+        assert_eq!(check("bit.ly/a")[0].message, "`bit.ly/a` is a shortened link");
     }
 
     #[test]
@@ -154,6 +158,8 @@ mod tests {
             "http://WA.ME",
             "https://chat.whatsapp.com/x",
             "https://api.whatsapp.com:443/send",
+            "https://wa.me{{1}}",
+            "https://{{1}}.wa.me/",
         ] {
             assert!(is_whatsapp_url(url), "{url}");
         }

@@ -10,7 +10,7 @@ use crate::{
     },
     rulebook::{StringFormat, StringRule},
     validation::{
-        formats::{host, ip_address, is_bare_host, is_own_device},
+        formats::{self, host, ip_address, is_bare_host, is_own_device},
         placeholder_context,
     },
     violation::{Span, TextWarning, WarningRule, did_you_mean, pluralized, truncated},
@@ -83,7 +83,7 @@ pub(super) fn check(rule: &StringRule, text: &str) -> Vec<TextWarning> {
     }
     if classes.has(BRACE) && matches!(rule.format, StringFormat::UrlWithSuffix | StringFormat::Link)
     {
-        warnings.extend(open_host(text));
+        warnings.extend(open_host(rule, text));
     }
     if classes.has(SLASH) && rule.format == StringFormat::Link {
         warnings.extend(private_host(text));
@@ -101,11 +101,14 @@ fn over_whatsapp_limit(text: &str, max: usize) -> Option<TextWarning> {
 }
 
 /// Warns of a placeholder directly after the host of a URL.
-fn open_host(text: &str) -> Option<TextWarning> {
+fn open_host(rule: &StringRule, text: &str) -> Option<TextWarning> {
     let base = text.strip_suffix("}}").and_then(|rest| rest.rsplit_once("{{"));
     let (base, _) = base.filter(|(base, _)| base.contains("://") && is_bare_host(base))?;
     let corrected = format!("{base}/{}", &text[base.len()..]);
-    let hint = did_you_mean(&corrected).unwrap_or_else(|| "put a slash before it".to_owned());
+    let mut violations = Vec::new();
+    formats::check(rule, &corrected, &mut violations);
+    let suggestion = if violations.is_empty() { did_you_mean(&corrected) } else { None };
+    let hint = suggestion.unwrap_or_else(|| "put a slash before it".to_owned());
     let message = "has a placeholder directly after the host, which would extend the host";
     let span = Span::of(text, base.len()..text.len());
     Some(TextWarning::new(WarningRule::OpenHost, message, hint).at(span))
@@ -215,12 +218,18 @@ fn private_host(text: &str) -> Option<TextWarning> {
     let host = host(text);
     let is_private = match ip_address(host) {
         Some(IpAddr::V4(address)) => {
-            address.is_private() || address.is_link_local() || address.is_unspecified()
+            let [first, second, ..] = address.octets();
+            // Addresses behind the address translation of a carrier.
+            let is_shared = first == 100 && second & 0xc0 == 64;
+            address.is_private() || address.is_link_local() || address.is_unspecified() || is_shared
         }
         Some(IpAddr::V6(address)) => {
             address.is_unique_local() || address.is_unicast_link_local() || address.is_unspecified()
         }
-        None => !host.contains('.') && host.contains(char::is_alphanumeric),
+        None => match host.rsplit_once('.') {
+            Some((_, top_level)) => top_level.eq_ignore_ascii_case("local"),
+            None => host.contains(char::is_alphanumeric),
+        },
     };
     (is_private && text.contains("://") && !is_own_device(host)).then(|| {
         let message = format!("leads to `{}`, which recipients cannot open", truncated(host));
