@@ -306,7 +306,7 @@ mod tests {
             (StringFormat::Message, format!("{} {{{{1}}}} a", &tail[..55]), &["too-long"]),
             (StringFormat::Name, format!("a{}b", " ".repeat(60)), &["too-long"]),
             (StringFormat::Name, format!(" a{tail}"), &["too-long", "name-edges"]),
-            (StringFormat::Link, format!("https://{}[", tail), &["too-long"]),
+            (StringFormat::Link, format!("https://{tail}["), &["too-long"]),
             (StringFormat::AndroidPackage, tail.clone() + ".a", &["too-long"]),
         ] {
             assert_eq!(rules(form, &text), found, "{form:?} {text}");
