@@ -75,6 +75,7 @@ async fn validation_and_edit_reject_for_the_same_reasons() {
     let app = TestApp::start().await;
     let mut document = hello("locked");
     document["allow_category_change"] = json!(false);
+    document["components"] = json!([{"type": "BODY", "text": "Good morning."}]);
     let created = app.create(&document).await.json();
     let item = format!("/{}", created["id"].as_str().unwrap());
     let dry = format!("/validate?template={}", &item[1..]);
