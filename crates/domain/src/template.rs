@@ -67,11 +67,25 @@ impl Template {
         checked
     }
 
-    /// Where WhatsApp cannot have this template of the `v1` rulebook, so that a rendered payload
-    /// names nothing there.
+    /// What WhatsApp does not accept of this template of the `v1` rulebook: its name, its language
+    /// and its content.
     pub fn whatsapp_warnings(&self) -> Warnings {
         let mut warnings = Warnings::default();
         whatsapp_warnings::collect(self, None, &mut warnings);
+        warnings
+    }
+
+    /// The part of [`Template::whatsapp_warnings`] about name and language.
+    pub fn whatsapp_identity_warnings(&self) -> Warnings {
+        let mut warnings = Warnings::default();
+        whatsapp_warnings::check_identity(self, &mut warnings);
+        warnings
+    }
+
+    /// The part of [`Template::whatsapp_warnings`] about category and content.
+    pub fn whatsapp_content_warnings(&self) -> Warnings {
+        let mut warnings = Warnings::default();
+        whatsapp_warnings::check_content(self, &mut warnings);
         warnings
     }
 

@@ -24,12 +24,17 @@ const COVERED: [(Rule, &[WarningRule]); 4] = [
 /// Adds the warnings about a valid template. `document` is its document, if other warnings about
 /// it have been collected already.
 pub(super) fn collect(template: &Template, document: Option<&Json<'_>>, warnings: &mut Warnings) {
-    check_name(&template.name, warnings);
-    check_language(&template.language, warnings);
+    check_identity(template, warnings);
     let is_plain = |root: &Json<'_>| plain::is_accepted(root, template.category);
     if !document.is_some_and(is_plain) {
         check_content(template, warnings);
     }
+}
+
+/// Adds the warnings about name and language.
+pub(super) fn check_identity(template: &Template, warnings: &mut Warnings) {
+    check_name(&template.name, warnings);
+    check_language(&template.language, warnings);
 }
 
 /// Adds the warnings about name and language of an invalid document, unless they are invalid.

@@ -5,7 +5,7 @@ use galley_domain::{
     document::Document,
     render::{self, Message, Rendered, Texts},
     rulebook::V1,
-    violation::{Warning, Warnings},
+    violation::Warning,
 };
 use serde::Serialize;
 
@@ -40,11 +40,13 @@ pub(super) async fn render(
     let Rendered { texts, payload } =
         render::render(&live.template, rulebook, &values).map_err(Problem::invalid_values)?;
     // A template of the rulebook `whatsapp` has met WhatsApp's rules.
-    let warnings = (*rulebook == V1).then(|| {
-        let key = (live.id, number);
-        app.render_warnings().get_or_insert(key, || live.template.whatsapp_warnings())
+    let found = (*rulebook == V1).then(|| {
+        (live.template.whatsapp_identity_warnings(), app.render_warnings().of(&live.template))
     });
-    let warnings = warnings.as_deref().map_or(&[][..], Warnings::listed);
+    let warnings = found
+        .iter()
+        .flat_map(|(identity, content)| identity.listed().iter().chain(content.listed()));
+    let warnings = warnings.collect();
     let response = RenderResponse { texts, payload, warnings };
     Ok(json(StatusCode::OK, serde_json::to_string(&response).unwrap_or_default()))
 }
@@ -54,6 +56,6 @@ pub(super) async fn render(
 struct RenderResponse<'a> {
     texts: Texts<'a>,
     payload: Message<'a>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    warnings: &'a [Warning],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<&'a Warning>,
 }
