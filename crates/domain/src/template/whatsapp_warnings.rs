@@ -1,4 +1,4 @@
-//! Warns where WhatsApp cannot have a template of the `v1` rulebook: its name, language or content.
+//! Warns if WhatsApp does not accept a template of the `v1` rulebook: its name, language or content.
 //!
 //! The `whatsapp` rulebook decides about the content. Every create collects these warnings, so a
 //! template whose content is obviously acceptable is recognised without a second pass.
