@@ -57,7 +57,7 @@ impl Template {
             let Checked { template, warnings } = &mut checked;
             match template {
                 Ok(template) => {
-                    whatsapp_warnings::collect(template, Some(document.root()), warnings);
+                    whatsapp_warnings::collect(template, document.root(), warnings);
                 }
                 Err(violations) => {
                     whatsapp_warnings::collect_identity(document.root(), violations, warnings);
@@ -67,22 +67,14 @@ impl Template {
         checked
     }
 
-    /// What WhatsApp does not accept of this template of the `v1` rulebook: its name, its language
-    /// and its content.
-    pub fn whatsapp_warnings(&self) -> Warnings {
-        let mut warnings = Warnings::default();
-        whatsapp_warnings::collect(self, None, &mut warnings);
-        warnings
-    }
-
-    /// The part of [`Template::whatsapp_warnings`] about name and language.
+    /// Warns if WhatsApp does not accept name or language of this template of the `v1` rulebook.
     pub fn whatsapp_identity_warnings(&self) -> Warnings {
         let mut warnings = Warnings::default();
         whatsapp_warnings::check_identity(self, &mut warnings);
         warnings
     }
 
-    /// The part of [`Template::whatsapp_warnings`] about category and content.
+    /// Warns if WhatsApp does not accept the content of this template of the `v1` rulebook.
     pub fn whatsapp_content_warnings(&self) -> Warnings {
         let mut warnings = Warnings::default();
         whatsapp_warnings::check_content(self, &mut warnings);

@@ -167,6 +167,13 @@ proptest! {
 }
 
 #[test]
+fn a_second_placeholder_of_a_url_gets_no_suggestion() {
+    let pointer = "/components/1/buttons/0/url";
+    check(pointer, "https://shop.example/{{Name}}{{name}}", "NAMED", &WHATSAPP);
+    check(pointer, "{{Name}}{{1}}", "NAMED", &WHATSAPP);
+}
+
+#[test]
 fn suggestions_are_given_for_every_kind_of_value() {
     let mut runner = TestRunner::deterministic();
     let values: Vec<String> =

@@ -49,7 +49,11 @@ fn a_name_and_a_language_that_whatsapp_does_not_have_are_reported_with_those_it_
     ];
     let (template, warnings) = check(&spring);
     assert_eq!(found(&warnings), expected);
-    assert_eq!(found(&template.whatsapp_warnings()), expected, "a render reports the same");
+    assert_eq!(
+        found(&template.whatsapp_identity_warnings()),
+        expected,
+        "a render reports the same"
+    );
     // The suggestions are valid.
     spring["name"] = json!("spring_sale_2026");
     spring["language"] = json!("en_US");
@@ -98,7 +102,7 @@ fn content_that_whatsapp_refuses_is_reported_at_its_place() {
             reported.len() == 1 && reported[0].0 == pointer && reported[0].1 == "whatsapp-content",
             "{components}: {reported:?}"
         );
-        assert_eq!(found(&template.whatsapp_warnings()), reported, "{components}");
+        assert_eq!(found(&template.whatsapp_content_warnings()), reported, "{components}");
     }
     for components in [
         json!([body("Hi {{1}}, this is for you")]),
@@ -120,7 +124,11 @@ fn what_another_warning_says_is_said_once() {
     for components in texts.map(|text| json!([body(text)])).into_iter().chain([button]) {
         let (template, warnings) = check(&document(&components));
         assert_eq!((warnings.count(), found(&warnings).len()), (1, 0), "{components}");
-        assert_eq!(template.whatsapp_warnings().count(), 1, "a render has no other warnings");
+        assert_eq!(
+            template.whatsapp_content_warnings().count(),
+            1,
+            "a render has no other warnings"
+        );
     }
 }
 
@@ -141,7 +149,7 @@ fn an_authentication_template_is_to_be_converted() {
     let hint = "for WhatsApp, convert it: `galley convert --from v1 --to whatsapp`";
     assert_eq!(found(&warnings), [("/category", "whatsapp-content", hint)]);
     assert_eq!(warnings.count(), 1, "words in the body change nothing: {warnings:?}");
-    assert_eq!(template.whatsapp_warnings().listed(), warnings.listed());
+    assert_eq!(template.whatsapp_content_warnings().listed(), warnings.listed());
 }
 
 #[test]
@@ -241,7 +249,7 @@ proptest! {
         let text = document.to_string();
         let checked = Template::check(&Document::parse(text.as_bytes()).unwrap(), &V1);
         if let Ok(template) = &checked.template {
-            for refused in template.whatsapp_warnings().listed() {
+            for refused in template.whatsapp_content_warnings().listed() {
                 let is_reported = checked.warnings.listed().iter().any(|it| {
                     it == refused || it.pointer == refused.pointer && COVERING.contains(&it.rule)
                 });

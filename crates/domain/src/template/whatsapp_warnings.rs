@@ -21,12 +21,11 @@ const COVERED: [(Rule, &[WarningRule]); 4] = [
     (Rule::PlaceholderAtEnd, &[WarningRule::BodyEndsWithPlaceholder]),
 ];
 
-/// Adds the warnings about a valid template. `document` is its document, if other warnings about
-/// it have been collected already.
-pub(super) fn collect(template: &Template, document: Option<&Json<'_>>, warnings: &mut Warnings) {
+/// Adds the warnings about a valid template. Other warnings about its document have been collected
+/// already.
+pub(super) fn collect(template: &Template, root: &Json<'_>, warnings: &mut Warnings) {
     check_identity(template, warnings);
-    let is_plain = |root: &Json<'_>| plain::is_accepted(root, template.category);
-    if !document.is_some_and(is_plain) {
+    if !plain::is_accepted(root, template.category) {
         check_content(template, warnings);
     }
 }

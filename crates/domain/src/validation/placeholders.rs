@@ -243,9 +243,11 @@ pub(crate) fn of_url(base: Option<&str>, url: &str) -> PlaceholderCount {
     }
 }
 
-/// Reports the first `{{` in `text`, which is a URL without the placeholder at its end.
+/// Reports the first `{{` in `text`, which is a URL without the placeholder at its end, if it
+/// `has_end`.
 pub(crate) fn only_at_end(
     text: &str,
+    has_end: bool,
     format: ParameterFormat,
     violations: &mut Vec<TextViolation>,
 ) {
@@ -257,7 +259,7 @@ pub(crate) fn only_at_end(
         "write `{{1}}` at the very end, or remove the `{{`".to_owned()
     } else if end < text.len() {
         "move it to the very end, or remove it".to_owned()
-    } else if base(&text[start..], format).is_some() {
+    } else if has_end || base(&text[start..], format).is_some() {
         "keep only the last one".to_owned()
     } else if let Some(hint) =
         suggested_name(&corrected).filter(|_| format == ParameterFormat::Named)

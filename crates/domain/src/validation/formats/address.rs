@@ -78,7 +78,7 @@ pub(super) fn check_link(
     if let Some((_, rest)) = split_scheme(fixed) {
         check_host(rest, violations);
     }
-    placeholders::only_at_end(fixed, format, violations);
+    placeholders::only_at_end(fixed, base.is_some(), format, violations);
     if is_own_device(host(fixed)) {
         let hint = "write the URL of a website that recipients can open";
         let message = "leads to the recipient's own device";
