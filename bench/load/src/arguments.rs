@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 
-/// Sends one kind of request over keep-alive connections, as fast as the server responds.
+/// Sends one kind of request over keep-alive connections, as fast as the server responds or at a
+/// fixed rate.
 #[derive(Debug, Parser)]
 #[command(args_override_self = true)]
 pub struct Arguments {
@@ -27,6 +28,11 @@ pub struct Arguments {
     /// Send this number of requests and measure all of them, instead of sending for a fixed time.
     #[arg(long, value_name = "COUNT")]
     pub requests: Option<u64>,
+    /// Send this number of requests per second, whatever the server does, instead of one on each
+    /// connection as soon as the response before has arrived. A latency then begins at the time at
+    /// which the request was due, even if no connection was free.
+    #[arg(long, value_name = "PER_SECOND", conflicts_with = "requests")]
+    pub rate: Option<f64>,
     /// Warm-up seconds before the measurement; ignored with --requests.
     #[arg(long, default_value_t = 1.0)]
     pub warmup: f64,
@@ -102,5 +108,11 @@ impl Arguments {
     pub fn loop_count(&self) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.unwrap_or(cores / 2).clamp(1, self.connections.max(1))
+    }
+
+    /// Requests per second of each event loop, if the rate is fixed.
+    pub fn rate_per_loop(&self) -> Option<f64> {
+        let loops = u32::try_from(self.loop_count()).unwrap_or(u32::MAX);
+        self.rate.map(|rate| rate / f64::from(loops))
     }
 }

@@ -6,6 +6,8 @@ pub mod growth;
 pub mod request;
 pub mod response;
 pub mod results;
+pub mod schedule;
 pub mod summary;
+pub mod tail;
 pub mod webhooks;
 pub mod worker;

@@ -50,6 +50,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         record_names: arguments.names_out.is_some(),
         requests: arguments.requests,
         sent: &AtomicU64::new(0),
+        rate: arguments.rate_per_loop(),
         from,
         until: from + arguments.duration(),
     };

@@ -20,6 +20,8 @@ enum Line {
     Deliveries { deliveries: String, per_second: f64 },
     /// Resident memory of a server with this number of undelivered events.
     Undelivered { undelivered: u64, kib: f64 },
+    /// Memory of a server in the tail benchmark.
+    TailMemory { tail_anon_kib: f64, tail_file_kib: f64 },
     /// Resources of a server in the growth benchmark.
     Footprint(Footprint),
 }
@@ -71,6 +73,8 @@ pub struct Results {
     pub deliveries: BTreeMap<String, Vec<f64>>,
     /// Resident memory in MiB by number of undelivered events.
     pub undelivered: BTreeMap<u64, f64>,
+    /// Anonymous and file-backed memory in the tail benchmark in MiB, the maximum of all rounds.
+    pub tail_memory: Option<(f64, f64)>,
     /// Resources by number of templates.
     pub footprints: BTreeMap<u64, Footprint>,
 }
@@ -96,6 +100,11 @@ impl Results {
                 }
                 Line::Undelivered { undelivered, kib } => {
                     results.undelivered.insert(undelivered, kib / 1024.0);
+                }
+                Line::TailMemory { tail_anon_kib, tail_file_kib } => {
+                    let (anon, file) = results.tail_memory.unwrap_or_default();
+                    results.tail_memory =
+                        Some((anon.max(tail_anon_kib / 1024.0), file.max(tail_file_kib / 1024.0)));
                 }
                 Line::Footprint(it) => drop(results.footprints.insert(it.templates, it)),
             }

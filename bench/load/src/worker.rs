@@ -1,4 +1,5 @@
-//! The event loop: a thread that keeps one request in flight on each of its connections.
+//! The event loop: a thread that keeps one request in flight on each of its connections, or sends
+//! requests at a fixed rate on those that are free.
 //!
 //! It uses sockets directly, without a runtime or an HTTP client: on a machine with few cores, the
 //! load generator takes its CPU time from the server under test.
@@ -14,6 +15,7 @@ use mio::{Events, Interest, Poll, Token};
 
 use crate::request::{Plan, Request};
 use crate::response::{self, Response};
+use crate::schedule::Schedule;
 use crate::summary::Tally;
 
 /// How long to wait for responses in flight after the measured time.
@@ -39,6 +41,8 @@ pub struct Task<'a> {
     pub requests: Option<u64>,
     /// Number of requests that all loops have sent.
     pub sent: &'a AtomicU64,
+    /// Requests per second of this loop; `None` for as many as the server allows.
+    pub rate: Option<f64>,
     /// Start of the measured time.
     pub from: Instant,
     /// End of the measured time.
@@ -51,6 +55,7 @@ struct Connection {
     written: usize,
     input: Vec<u8>,
     filled: usize,
+    /// When the request was sent, or was due.
     sent: Instant,
     idle: bool,
 }
@@ -68,24 +73,44 @@ pub fn run(task: Task<'_>, streams: Vec<net::TcpStream>) -> io::Result<Tally> {
     let mut poll = Poll::new()?;
     let mut tally = Tally::default();
     let mut random = fastrand::Rng::new();
-    let mut busy = streams.len();
-    let mut events = Events::with_capacity(busy.max(16));
-    let mut open = Vec::with_capacity(busy);
+    let mut events = Events::with_capacity(streams.len().max(16));
+    let mut open = Vec::with_capacity(streams.len());
     for (index, stream) in streams.into_iter().enumerate() {
         open.push(Connection::new(stream, &task, &poll, Token(index))?);
     }
-    for connection in &mut open {
-        connection.send(&task, &mut random)?;
-        busy -= usize::from(connection.idle);
+    let mut schedule = task.rate.map(|rate| Schedule::new(rate, Instant::now(), task.until));
+    let mut idle: Vec<usize> = (0..open.len()).collect();
+    if schedule.is_none() {
+        idle.clear();
+        for (index, connection) in open.iter_mut().enumerate() {
+            connection.send(&task, Instant::now(), &mut random)?;
+            idle.extend(connection.idle.then_some(index));
+        }
     }
-    while busy > 0 && tally.errors < MAX_ERRORS {
-        let left = (task.until + DRAIN_TIMEOUT).saturating_duration_since(Instant::now());
+    while tally.errors < MAX_ERRORS {
+        let now = Instant::now();
+        if let Some(schedule) = &mut schedule {
+            while let Some(&index) = idle.last()
+                && let Some(due) = schedule.take_due(now)
+            {
+                idle.pop();
+                open[index].send(&task, due, &mut random)?;
+            }
+        }
+        let busy = open.len() - idle.len();
+        let next = schedule.as_ref().and_then(|schedule| schedule.wait(now));
+        if busy == 0 && next.is_none() {
+            break;
+        }
+        let left = (task.until + DRAIN_TIMEOUT).saturating_duration_since(now);
         if left.is_zero() {
             tally.errors += busy as u64;
             tally.first_error.get_or_insert_with(|| format!("{busy} requests got no response"));
             break;
         }
-        match poll.poll(&mut events, Some(left)) {
+        // Without an idle connection, the next event is a response.
+        let next = next.filter(|_| !idle.is_empty());
+        match poll.poll(&mut events, Some(next.map_or(left, |next| next.min(left)))) {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             other => other?,
         }
@@ -99,9 +124,9 @@ pub fn run(task: Task<'_>, streams: Vec<net::TcpStream>) -> io::Result<Tally> {
                 tally.first_error.get_or_insert_with(|| format!("connection: {error}"));
                 let stream = connect(task.address)?;
                 *connection = Connection::new(stream, &task, &poll, event.token())?;
-                connection.send(&task, &mut random)?;
+                connection.send(&task, Instant::now(), &mut random)?;
             }
-            busy -= usize::from(connection.idle);
+            idle.extend(connection.idle.then_some(event.token().0));
         }
     }
     Ok(tally)
@@ -118,21 +143,21 @@ impl Connection {
             input: vec![0; 8192],
             filled: 0,
             sent: Instant::now(),
-            idle: false,
+            idle: true,
         })
     }
 
     /// Sends the next request, if any is left.
-    fn send(&mut self, task: &Task<'_>, random: &mut fastrand::Rng) -> io::Result<()> {
+    fn send(&mut self, task: &Task<'_>, at: Instant, random: &mut fastrand::Rng) -> io::Result<()> {
         let number = task.sent.fetch_add(1, Ordering::Relaxed);
-        if task.requests.is_some_and(|requests| number >= requests) {
-            self.idle = true;
+        self.idle = task.requests.is_some_and(|requests| number >= requests);
+        if self.idle {
             return Ok(());
         }
         self.request.prepare(task.plan, number, random);
         self.written = 0;
         self.filled = 0;
-        self.sent = Instant::now();
+        self.sent = at;
         self.flush()
     }
 
@@ -185,8 +210,8 @@ impl Connection {
             }
             let now = Instant::now();
             record(task, &self.request, &response, now, self.sent, tally);
-            if now < task.until {
-                return self.send(task, random);
+            if now < task.until && task.rate.is_none() {
+                return self.send(task, now, random);
             }
             self.idle = true;
             return Ok(());
@@ -221,7 +246,12 @@ fn record(
             format!("status {}: {}", response.status, String::from_utf8_lossy(body))
         });
     }
-    if now >= task.from && now < task.until {
+    // At a fixed rate, a late response counts: to leave it out would hide the worst latencies.
+    let is_measured = match task.rate {
+        Some(_) => sent >= task.from,
+        None => now >= task.from && now < task.until,
+    };
+    if is_measured {
         tally.latencies.push(u32::try_from((now - sent).as_micros()).unwrap_or(u32::MAX));
     }
 }
@@ -263,31 +293,59 @@ mod tests {
         (address, thread::spawn(accept))
     }
 
+    fn task<'a>(address: SocketAddr, plan: &'a Plan, sent: &'a AtomicU64) -> Task<'a> {
+        let now = Instant::now();
+        Task {
+            address,
+            plan,
+            expected_status: 200,
+            record_ids: true,
+            record_names: false,
+            requests: None,
+            sent,
+            rate: None,
+            from: now,
+            until: now + Duration::from_mins(1),
+        }
+    }
+
+    fn plan() -> Plan {
+        let line = ["load", "--url", "h:1", "--path", "/p", "--mode", "get"];
+        Plan::new(&Arguments::parse_from(line)).unwrap()
+    }
+
+    fn connect_all(address: SocketAddr, count: usize) -> Vec<net::TcpStream> {
+        (0..count).map(|_| connect(address).unwrap()).collect()
+    }
+
     #[test]
     fn a_counted_run_sends_exactly_the_given_number_of_requests() {
         for requests in [1, 3, 1_000] {
             let (address, server) = start_server(8);
-            let line = ["load", "--url", "h:1", "--path", "/p", "--mode", "get"];
-            let plan = Plan::new(&Arguments::parse_from(line)).unwrap();
-            let now = Instant::now();
-            let task = Task {
-                address,
-                plan: &plan,
-                expected_status: 200,
-                record_ids: true,
-                record_names: false,
-                requests: Some(requests),
-                sent: &AtomicU64::new(0),
-                from: now,
-                until: now + Duration::from_mins(1),
-            };
-            let streams = (0..8).map(|_| connect(address).unwrap()).collect();
-            let tally = run(task, streams).unwrap();
+            let (plan, sent) = (plan(), AtomicU64::new(0));
+            let task = Task { requests: Some(requests), ..task(address, &plan, &sent) };
+            let tally = run(task, connect_all(address, 8)).unwrap();
             assert_eq!((tally.errors, tally.first_error), (0, None));
             assert_eq!(tally.statuses.get(&200), Some(&requests));
             assert_eq!(tally.latencies.len() as u64, requests);
             assert_eq!(tally.ids.split(|&byte| byte == b'\n').count() as u64, requests + 1);
             assert_eq!(server.join().unwrap() as u64, requests);
         }
+    }
+
+    #[test]
+    fn a_paced_run_sends_what_its_schedule_says_with_latencies_from_the_due_times() {
+        let (address, server) = start_server(1);
+        let (plan, sent) = (plan(), AtomicU64::new(0));
+        // One connection cannot serve a million requests per second: later ones have waited longer.
+        let task = Task { rate: Some(1e6), ..task(address, &plan, &sent) };
+        let until = Instant::now() + Duration::from_millis(5);
+        let tally = run(Task { until, ..task }, connect_all(address, 1)).unwrap();
+        let responses = tally.statuses[&200];
+        assert!((4_000..=5_000).contains(&responses), "{responses}");
+        assert_eq!(server.join().unwrap() as u64, responses);
+        assert_eq!(tally.latencies.len() as u64, responses);
+        // A response takes longer than the 2 µs that would keep the last one below this.
+        assert!(tally.latencies.last() > Some(&5_000), "{:?}", tally.latencies.last());
     }
 }

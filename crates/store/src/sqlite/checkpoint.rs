@@ -1,10 +1,11 @@
 //! Background WAL checkpoints.
 //!
 //! SQLite's automatic checkpoint runs inside a commit, and all writers would wait for thousands of
-//! pages. Here a separate thread copies them while commits continue. The writer itself checkpoints
-//! the few pages written meanwhile, so that the WAL restarts and stays small. When the writer is
-//! idle, smaller amounts are checkpointed too, because reads from the database file are faster than
-//! reads from the WAL.
+//! pages. Here a separate thread copies them while commits continue, a part of the WAL at a time, and
+//! syncs the database file, which SQLite does only once nothing is left in the WAL. When the WAL is
+//! large, the writer itself copies the few pages that are left after a pass of the thread, so that
+//! the WAL restarts. When the writer is idle, smaller amounts are checkpointed too, because reads
+//! from the database file are faster than reads from the WAL.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -19,29 +20,89 @@ use std::{
 
 use rusqlite::Connection;
 
-use super::connection;
+use super::{connection, open_files::OpenFiles};
 use crate::StoreError;
 
-/// WAL pages that trigger a checkpoint: 64 MiB. With more pages, more of them are versions of the
-/// same page, of which only the last is copied.
+/// WAL pages after which the WAL restarts: 64 MiB.
 pub(super) const DEFAULT_CHECKPOINT_PAGES: u32 = 16_000;
+
+/// A pass of the thread begins after this part of these pages. With more pages, more of them are
+/// versions of the same page, of which only the last is copied; with fewer, commits wait less for
+/// the disk.
+const PASSES: i64 = 4;
 
 /// WAL pages that trigger a checkpoint while the writer is idle.
 const IDLE_CHECKPOINT_PAGES: i64 = 100;
 
-/// A handle to the checkpoint thread. When it is dropped, the thread finishes its checkpoint and
-/// exits.
+/// WAL pages that the writer copies itself: a few milliseconds during which no write commits.
+const MAX_WRITER_PAGES: i64 = 400;
+
+/// A handle to the checkpoint thread. When it is dropped, the thread finishes its pass and exits.
 pub(super) struct Checkpointer {
     start: Option<SyncSender<()>>,
-    /// Set when the thread has finished, so that the writer checkpoints the remaining pages.
+    /// Set when the thread has finished a pass.
     finished: Arc<AtomicBool>,
     is_running: bool,
-    min_pages: i64,
+    schedule: Schedule,
     thread: Option<JoinHandle<()>>,
 }
 
+/// Decides what to do after a commit.
+#[derive(Debug)]
+struct Schedule {
+    min_pages: i64,
+    /// The WAL should restart from this number of pages on.
+    restart_at: i64,
+    /// Pages that were copied when the last pass began.
+    copied_before: Option<i64>,
+    /// Pages in the WAL after the last commit.
+    pages: i64,
+}
+
+/// What to do after a commit.
+#[derive(Debug, PartialEq, Eq)]
+enum Action {
+    Nothing,
+    /// Let the thread copy pages.
+    BeginPass,
+    /// Copy the last pages now: the next commit restarts the WAL if no reader needs it.
+    FinishNow,
+}
+
+impl Schedule {
+    fn new(min_pages: u32) -> Self {
+        let min_pages = i64::from(min_pages);
+        Self { min_pages, restart_at: min_pages, copied_before: None, pages: 0 }
+    }
+
+    /// The next action while the thread is waiting, with the number of pages in the WAL, and how many
+    /// of them have been copied.
+    fn next(&mut self, pages: i64, copied: i64) -> Action {
+        if pages < self.pages {
+            (self.restart_at, self.copied_before) = (self.min_pages, None);
+        }
+        self.pages = pages;
+        let (uncopied, step) = (pages - copied, (self.min_pages / PASSES).max(1));
+        let is_stuck = self.copied_before.take() == Some(copied);
+        if pages >= self.restart_at && (uncopied <= MAX_WRITER_PAGES || is_stuck) {
+            // A reader may still need the WAL; then try again later, not after every commit.
+            self.restart_at = pages + step;
+            return if is_stuck { Action::Nothing } else { Action::FinishNow };
+        }
+        if pages < self.restart_at && uncopied < step {
+            return Action::Nothing;
+        }
+        self.copied_before = Some(copied);
+        Action::BeginPass
+    }
+}
+
 impl Checkpointer {
-    pub(super) fn start(path: &Path, min_pages: u32) -> Result<Self, StoreError> {
+    pub(super) fn start(
+        path: &Path,
+        files: Arc<OpenFiles>,
+        min_pages: u32,
+    ) -> Result<Self, StoreError> {
         let connection = connection::open_for_checkpoints(path)?;
         let (start, requests) = sync_channel(1);
         let finished = Arc::new(AtomicBool::new(false));
@@ -49,7 +110,8 @@ impl Checkpointer {
         let work = move || {
             while let Ok(()) = requests.recv() {
                 // A panic must not end the thread, or the WAL would grow without bounds.
-                match catch_unwind(AssertUnwindSafe(|| checkpoint(&connection))) {
+                let pass = || checkpoint(&connection).and_then(|()| files.sync_database());
+                match catch_unwind(AssertUnwindSafe(pass)) {
                     Ok(Ok(())) => {}
                     Ok(Err(error)) => tracing::warn!(%error, "WAL checkpoint failed"),
                     Err(_) => tracing::error!("WAL checkpoint panicked"),
@@ -59,43 +121,44 @@ impl Checkpointer {
         };
         let thread = std::thread::Builder::new().name("galley-wal-ckpt".to_owned()).spawn(work);
         let thread = thread.map_err(|error| StoreError::Unavailable(Arc::new(error)))?;
-        let min_pages = i64::from(min_pages);
         Ok(Self {
             start: Some(start),
             finished,
             is_running: false,
-            min_pages,
+            schedule: Schedule::new(min_pages),
             thread: Some(thread),
         })
     }
 
     /// Called by the writer after each commit.
     pub(super) fn after_commit(&mut self, writer: &Connection) -> Result<(), StoreError> {
-        if self.is_running {
-            if self.finished.swap(false, Ordering::Acquire) {
-                self.is_running = false;
-                checkpoint(writer)?;
-            }
+        if self.is_busy() {
             return Ok(());
         }
-        let (pages, checkpointed) = wal_pages(writer)?;
-        if pages - checkpointed >= self.min_pages {
-            self.begin();
-        } else if pages >= 2 * self.min_pages {
-            // Everything is checkpointed, but whenever the WAL could have restarted, a reader was
-            // still using it.
-            checkpoint(writer)?;
+        let (pages, copied) = wal_pages(writer)?;
+        match self.schedule.next(pages, copied) {
+            Action::Nothing => {}
+            Action::BeginPass => self.begin(),
+            Action::FinishNow => checkpoint(writer)?,
         }
         Ok(())
     }
 
     /// Called by the writer when it becomes idle.
     pub(super) fn when_idle(&mut self, writer: &Connection) -> Result<(), StoreError> {
-        let (pages, checkpointed) = wal_pages(writer)?;
-        if !self.is_running && pages - checkpointed >= IDLE_CHECKPOINT_PAGES {
+        let (pages, copied) = wal_pages(writer)?;
+        if !self.is_busy() && pages - copied >= IDLE_CHECKPOINT_PAGES {
             self.begin();
         }
         Ok(())
+    }
+
+    /// Whether the thread is in a pass.
+    fn is_busy(&mut self) -> bool {
+        if self.is_running && self.finished.swap(false, Ordering::Acquire) {
+            self.is_running = false;
+        }
+        self.is_running
     }
 
     fn begin(&mut self) {
@@ -122,4 +185,36 @@ fn checkpoint(connection: &Connection) -> Result<(), StoreError> {
 fn wal_pages(connection: &Connection) -> Result<(i64, i64), StoreError> {
     let mut query = connection.prepare_cached("PRAGMA wal_checkpoint(NOOP)")?;
     Ok(query.query_row([], |row| Ok((row.get(1)?, row.get(2)?)))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wal_is_copied_in_parts_and_restarts_when_little_is_left() {
+        let mut schedule = Schedule::new(16_000);
+        assert_eq!(schedule.next(3_999, 0), Action::Nothing);
+        assert_eq!(schedule.next(4_000, 0), Action::BeginPass);
+        assert_eq!(schedule.next(5_000, 4_000), Action::Nothing);
+        assert_eq!(schedule.next(8_100, 4_000), Action::BeginPass);
+        // From here on the passes follow each other, each with less to copy.
+        assert_eq!(schedule.next(16_100, 12_000), Action::BeginPass);
+        assert_eq!(schedule.next(17_200, 16_100), Action::BeginPass);
+        assert_eq!(schedule.next(17_500, 17_200), Action::FinishNow);
+        // Restarted.
+        assert_eq!(schedule.next(30, 0), Action::Nothing);
+        assert_eq!(schedule.next(4_000, 0), Action::BeginPass);
+    }
+
+    #[test]
+    fn while_a_reader_needs_the_wal_the_restart_is_tried_after_every_part() {
+        let mut schedule = Schedule::new(16_000);
+        assert_eq!(schedule.next(16_000, 0), Action::BeginPass);
+        assert_eq!(schedule.next(16_100, 0), Action::Nothing);
+        assert_eq!(schedule.next(16_200, 0), Action::BeginPass);
+        assert_eq!(schedule.next(20_200, 20_000), Action::FinishNow);
+        assert_eq!(schedule.next(20_300, 20_200), Action::Nothing);
+        assert_eq!(schedule.next(24_200, 24_100), Action::FinishNow);
+    }
 }

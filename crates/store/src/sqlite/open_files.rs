@@ -6,6 +6,7 @@
 //! files that were opened.
 
 use std::{
+    fs::File,
     io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
@@ -30,6 +31,9 @@ const SUFFIXES: [&str; 3] = ["", "-wal", "-shm"];
 pub(super) struct OpenFiles {
     path: PathBuf,
     files: Vec<(PathBuf, FileId)>,
+    /// The database file, open to be synced. Closing it releases the locks that SQLite holds on it in
+    /// this process, so whatever has connections keeps an `Arc` of this value until they are closed.
+    database: File,
     /// Whether the last check found another file at one of the paths.
     are_gone: AtomicBool,
 }
@@ -59,7 +63,14 @@ impl OpenFiles {
                 files.push((file, id));
             }
         }
-        Ok(Self { path: path.to_owned(), files, are_gone: AtomicBool::new(false) })
+        let database =
+            File::open(path).map_err(|error| StoreError::Unavailable(Arc::new(error)))?;
+        Ok(Self { path: path.to_owned(), files, database, are_gone: AtomicBool::new(false) })
+    }
+
+    /// Waits until all that was written to the database file is on the disk.
+    pub(super) fn sync_database(&self) -> Result<(), StoreError> {
+        self.database.sync_data().map_err(|error| StoreError::Unavailable(Arc::new(error)))
     }
 
     /// Checks that the paths lead to the open files. Logs when this changes.

@@ -28,12 +28,13 @@ const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The connections of point reads, and the cache of what they read.
 pub(super) struct PointReaders {
-    files: Arc<OpenFiles>,
     idle: Mutex<Vec<Reader>>,
     /// Twice the number of known commits, plus one while a commit is in progress.
     commits: AtomicU64,
     other_processes: Mutex<CommitPoller>,
     cache: TemplateCache,
+    /// Declared last: closed after all connections.
+    files: Arc<OpenFiles>,
 }
 
 struct Reader {

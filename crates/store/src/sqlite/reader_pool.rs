@@ -29,7 +29,6 @@ const MAX_MEDIA_READS: usize = 4;
 
 /// Read connections to a store and to its search index.
 pub(super) struct ReaderPool {
-    files: Arc<OpenFiles>,
     store: ConnectionPool,
     index: ConnectionPool,
     index_path: PathBuf,
@@ -40,6 +39,8 @@ pub(super) struct ReaderPool {
     indexer: Mutex<Option<SearchIndexer>>,
     /// Set when a read finds the search index corrupt; the next indexer run rebuilds it.
     index_is_corrupt: AtomicBool,
+    /// Declared last: closed after all connections.
+    files: Arc<OpenFiles>,
 }
 
 impl ReaderPool {

@@ -49,6 +49,8 @@ pub(super) struct WriterLoop {
     shared: WriterShared,
     path: PathBuf,
     connection: Option<Connection>,
+    /// Declared after `connection`, which must be closed first.
+    files: Arc<OpenFiles>,
     acknowledge: Acknowledge,
     schema_policy: SchemaPolicy,
 }
@@ -82,7 +84,12 @@ impl WriterLoop {
         options: &SqliteOptions,
     ) -> Result<Self, StoreError> {
         Ok(Self {
-            checkpointer: Checkpointer::start(&path, options.checkpoint_pages)?,
+            checkpointer: Checkpointer::start(
+                &path,
+                Arc::clone(&shared.files),
+                options.checkpoint_pages,
+            )?,
+            files: Arc::clone(&shared.files),
             shared,
             connection: Some(connection),
             acknowledge: options.acknowledge,
@@ -195,7 +202,7 @@ impl WriterLoop {
         writes: &mut Vec<Box<dyn QueuedWrite>>,
     ) -> Result<NewestSeqs, BatchError> {
         self.shared.point_readers.end_idle_transactions();
-        let begun = self.shared.files.check().and_then(|()| begin(self.connection()?));
+        let begun = self.files.check().and_then(|()| begin(self.connection()?));
         begun.map_err(BatchError::NotBegun)?;
         let run = self.connection().and_then(|connection| run_all(connection, writes));
         let newest_seqs = run.map_err(|error| {
@@ -223,7 +230,7 @@ impl WriterLoop {
         // Checked again after the commit: a write is acknowledged only if it is in the file that
         // the next start opens.
         let committed = committed.map_err(StoreError::from);
-        committed.and_then(|_| self.shared.files.check()).map_err(|error| match error {
+        committed.and_then(|_| self.files.check()).map_err(|error| match error {
             StoreError::Unavailable(cause)
             | StoreError::Damaged(cause)
             | StoreError::Failed(cause) => StoreError::OutcomeUnknown(cause),
@@ -234,7 +241,7 @@ impl WriterLoop {
 
     fn connection(&mut self) -> Result<&mut Connection, StoreError> {
         if self.connection.is_none() {
-            self.shared.files.check()?;
+            self.files.check()?;
             self.connection = Some(connection::open_for_writing(&self.path, self.schema_policy)?);
         }
         Ok(self.connection.as_mut().expect("just opened"))
