@@ -29,7 +29,7 @@ pub(super) const DEFAULT_CHECKPOINT_PAGES: u32 = 16_000;
 /// A pass of the thread begins after this part of these pages. With more pages, more of them are
 /// versions of the same page, of which only the last is copied; with fewer, commits wait less for
 /// the disk.
-const PASSES: i64 = 4;
+const PASSES: i64 = 2;
 
 /// WAL pages that trigger a checkpoint while the writer is idle.
 const IDLE_CHECKPOINT_PAGES: i64 = 100;
@@ -194,17 +194,16 @@ mod tests {
     #[test]
     fn the_wal_is_copied_in_parts_and_restarts_when_little_is_left() {
         let mut schedule = Schedule::new(16_000);
-        assert_eq!(schedule.next(3_999, 0), Action::Nothing);
-        assert_eq!(schedule.next(4_000, 0), Action::BeginPass);
-        assert_eq!(schedule.next(5_000, 4_000), Action::Nothing);
-        assert_eq!(schedule.next(8_100, 4_000), Action::BeginPass);
+        assert_eq!(schedule.next(7_999, 0), Action::Nothing);
+        assert_eq!(schedule.next(8_000, 0), Action::BeginPass);
+        assert_eq!(schedule.next(9_000, 8_000), Action::Nothing);
         // From here on the passes follow each other, each with less to copy.
-        assert_eq!(schedule.next(16_100, 12_000), Action::BeginPass);
+        assert_eq!(schedule.next(16_100, 8_000), Action::BeginPass);
         assert_eq!(schedule.next(17_200, 16_100), Action::BeginPass);
         assert_eq!(schedule.next(17_500, 17_200), Action::FinishNow);
         // Restarted.
         assert_eq!(schedule.next(30, 0), Action::Nothing);
-        assert_eq!(schedule.next(4_000, 0), Action::BeginPass);
+        assert_eq!(schedule.next(8_000, 0), Action::BeginPass);
     }
 
     #[test]
@@ -213,8 +212,8 @@ mod tests {
         assert_eq!(schedule.next(16_000, 0), Action::BeginPass);
         assert_eq!(schedule.next(16_100, 0), Action::Nothing);
         assert_eq!(schedule.next(16_200, 0), Action::BeginPass);
-        assert_eq!(schedule.next(20_200, 20_000), Action::FinishNow);
-        assert_eq!(schedule.next(20_300, 20_200), Action::Nothing);
-        assert_eq!(schedule.next(24_200, 24_100), Action::FinishNow);
+        assert_eq!(schedule.next(24_200, 24_000), Action::FinishNow);
+        assert_eq!(schedule.next(24_300, 24_200), Action::Nothing);
+        assert_eq!(schedule.next(32_200, 32_100), Action::FinishNow);
     }
 }
