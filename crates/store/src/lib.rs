@@ -7,6 +7,7 @@ mod decisions;
 mod encoding;
 mod error;
 mod event_notifier;
+mod fair_slots;
 mod id_range;
 mod media_type;
 pub mod migrate;
@@ -25,6 +26,7 @@ pub use clock_guard::ClockStatus;
 pub use encoding::origin;
 pub use error::{Cause, StoreError};
 pub use event_notifier::EventNotifier;
+pub use fair_slots::{FairSlot, FairSlots};
 pub use records::{
     Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, CreateAccountOutcome,
     Credential, CredentialId, CredentialKind, Finding, IndexProgress, Limit, NewAccount,
