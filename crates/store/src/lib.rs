@@ -13,6 +13,7 @@ mod media_type;
 pub mod migrate;
 mod partial_file;
 pub mod postgres;
+mod read_slots;
 mod records;
 pub mod restore;
 mod schema_policy;
@@ -24,7 +25,7 @@ pub mod testing;
 
 pub use clock_guard::ClockStatus;
 pub use encoding::origin;
-pub use error::{Cause, StoreError};
+pub use error::{Cause, ReadKind, StoreError};
 pub use event_notifier::EventNotifier;
 pub use fair_slots::{FairSlot, FairSlots};
 pub use records::{
@@ -42,7 +43,7 @@ pub use records::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, Decision, DeleteOutcome, Event, EventSubject,
     Feed, Idempotency, IdempotencyRecord, IndexStep, ListQuery, NameConflict, NameFilter,
     NewTemplate, Page, StoredTemplate, TemplateChange, TranslationGroup, Unindexed, UpsertOutcome,
-    Version,
+    Version, VersionPage,
 };
 pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;

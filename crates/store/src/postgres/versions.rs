@@ -8,7 +8,13 @@ use super::{
     pool::{PgPools, Values},
     transaction::Transaction,
 };
-use crate::{StoreError, Version, decisions::versions::version};
+use crate::{
+    StoreError, Version, VersionPage,
+    decisions::{
+        page_size::{MAX_PAGE_BYTES, PageBudget},
+        versions::version,
+    },
+};
 
 /// All versions of one template.
 macro_rules! versions {
@@ -33,19 +39,42 @@ const VERSIONS: &str = concat!(
 /// One version, even if the template has been deleted.
 const OF_EVENT: &str = concat!(versions!(), " WHERE version = $2");
 
+/// A page of versions. Rows after the maximum content of a page come without content, so that the
+/// page takes little memory.
+fn page_statement() -> String {
+    let content = format!(
+        "CASE WHEN sum(octet_length(content)) OVER (ORDER BY version DESC) - \
+         octet_length(content) < {MAX_PAGE_BYTES} THEN content END AS content"
+    );
+    format!(
+        "SELECT version, status, category, previous_category, {content}, created_at, actor, reason, \
+         decided_at, decided_by FROM ({VERSIONS}) AS page ORDER BY version DESC"
+    )
+}
+
 pub(super) async fn page(
     pools: &PgPools,
     account: AccountId,
     id: TemplateId,
     before: Option<u64>,
     limit: usize,
-) -> Result<Vec<Version>, StoreError> {
+) -> Result<VersionPage, StoreError> {
     let before = before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let values: Values<'_> = &[&key(id.get()), &key(account.get()), &before, &limit];
-    // There may be many long documents.
-    let rows = pools.acquire_slow().await?.query(VERSIONS, values).await?;
-    rows.iter().map(version).collect()
+    // One more than the limit shows whether there are older versions.
+    let max_rows = i64::try_from(limit.saturating_add(1)).unwrap_or(i64::MAX);
+    let values: Values<'_> = &[&key(id.get()), &key(account.get()), &before, &max_rows];
+    let rows = pools.acquire_slow().await?.query(&page_statement(), values).await?;
+    let mut page = VersionPage { versions: Vec::new(), has_older: false };
+    let mut budget = PageBudget::new(limit);
+    for row in &rows {
+        let content: Option<&str> = row.try_get("content")?;
+        if !content.is_some_and(|content| budget.admits(content.len())) {
+            page.has_older = true;
+            break;
+        }
+        page.versions.push(version(row)?);
+    }
+    Ok(page)
 }
 
 pub(super) async fn one(

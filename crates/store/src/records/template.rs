@@ -168,6 +168,15 @@ pub struct Version {
     pub decision: Option<Decision>,
 }
 
+/// A page of a template's versions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionPage {
+    /// The versions, newest first.
+    pub versions: Vec<Version>,
+    /// Whether older versions follow the page.
+    pub has_older: bool,
+}
+
 /// The approval or rejection of a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {

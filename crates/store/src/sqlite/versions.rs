@@ -8,7 +8,10 @@ use super::{
     checksum::{self, former_version_checksum, template_checksum},
     columns::key,
 };
-use crate::{StoreError, Version, decisions::versions::version};
+use crate::{
+    StoreError, Version, VersionPage,
+    decisions::{page_size::PageBudget, versions::version},
+};
 
 /// The versions of one template, newest first.
 const VERSIONS: &str = concat!(
@@ -33,8 +36,7 @@ pub(super) fn one(
     id: TemplateId,
     version: u64,
 ) -> Result<Option<Version>, StoreError> {
-    let found = page(connection, account, id, Some(version.saturating_add(1)), 1)?;
-    Ok(found.and_then(|found| found.into_iter().find(|it| it.number == version)))
+    if exists(connection, account, id)? { of_event(connection, id, version) } else { Ok(None) }
 }
 
 /// One version, even if the template was deleted since.
@@ -43,8 +45,8 @@ pub(super) fn of_event(
     id: TemplateId,
     version: u64,
 ) -> Result<Option<Version>, StoreError> {
-    let found = before(connection, id, Some(version.saturating_add(1)), 1)?;
-    Ok(found.into_iter().find(|it| it.number == version))
+    let found = before(connection, id, Some(version.saturating_add(1)), 1, 1)?;
+    Ok(found.versions.into_iter().find(|it| it.number == version))
 }
 
 pub(super) fn page(
@@ -53,28 +55,36 @@ pub(super) fn page(
     id: TemplateId,
     before: Option<u64>,
     limit: usize,
-) -> Result<Option<Vec<Version>>, StoreError> {
+) -> Result<Option<VersionPage>, StoreError> {
+    if !exists(connection, account, id)? {
+        return Ok(None);
+    }
+    // One more than the limit shows whether there are older versions.
+    self::before(connection, id, before, limit, limit.saturating_add(1)).map(Some)
+}
+
+/// Whether the account has the template.
+fn exists(connection: &Connection, account: AccountId, id: TemplateId) -> Result<bool, StoreError> {
     let mut exists = connection.prepare_cached(
         "SELECT 1 FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL",
     )?;
-    if !exists.exists(params![key(id.get()), key(account.get())])? {
-        return Ok(None);
-    }
-    self::before(connection, id, before, limit).map(Some)
+    Ok(exists.exists(params![key(id.get()), key(account.get())])?)
 }
 
-/// Up to `limit` versions before this one, newest first.
+/// A page of the versions before this one, newest first, from up to `max_rows` rows.
 fn before(
     connection: &Connection,
     id: TemplateId,
     before: Option<u64>,
     limit: usize,
-) -> Result<Vec<Version>, StoreError> {
+    max_rows: usize,
+) -> Result<VersionPage, StoreError> {
     let mut query = connection.prepare_cached(VERSIONS)?;
     let before = before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut rows = query.query(params![key(id.get()), before, limit])?;
-    let mut versions = Vec::new();
+    let max_rows = i64::try_from(max_rows).unwrap_or(i64::MAX);
+    let mut rows = query.query(params![key(id.get()), before, max_rows])?;
+    let mut page = VersionPage { versions: Vec::new(), has_older: false };
+    let mut budget = PageBudget::new(limit);
     while let Some(row) = rows.next()? {
         if !row.get::<_, bool>("is_intact")? {
             let number: i64 = row.get("version")?;
@@ -84,7 +94,12 @@ fn before(
                 checksum::damaged("template", id)
             });
         }
-        versions.push(version(row)?);
+        let version = version(row)?;
+        if !budget.admits(version.content.len()) {
+            page.has_older = true;
+            break;
+        }
+        page.versions.push(version);
     }
-    Ok(versions)
+    Ok(page)
 }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use crate::{
     CreateOutcome, IdempotencyRecord, NameConflict, NewTemplate, StoreError, StoredTemplate,
-    Version,
+    Version, VersionPage,
 };
 
 /// How long an idempotency record is valid.
@@ -43,14 +43,14 @@ pub trait TemplateStore: Send + Sync {
     ) -> Result<Option<Version>, StoreError>;
 
     /// The versions of a template with numbers below `before`, newest first; `None` if the
-    /// template does not exist.
+    /// template does not exist. A page with much content ends before its limit.
     async fn versions(
         &self,
         account: AccountId,
         id: TemplateId,
         before: Option<u64>,
         limit: usize,
-    ) -> Result<Option<Vec<Version>>, StoreError>;
+    ) -> Result<Option<VersionPage>, StoreError>;
 
     /// All languages of a name, oldest first. Finds only templates that were created with a
     /// [`TranslationGroup`](crate::TranslationGroup).
