@@ -43,7 +43,7 @@ pub use records::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, Decision, DeleteOutcome, Event, EventSubject,
     Feed, Idempotency, IdempotencyRecord, IndexStep, ListQuery, NameConflict, NameFilter,
     NewTemplate, Page, StoredTemplate, TemplateChange, TranslationGroup, Unindexed, UpsertOutcome,
-    Version, VersionPage,
+    Version, VersionSummary,
 };
 pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;

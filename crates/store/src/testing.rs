@@ -24,7 +24,7 @@ use crate::{
     MediaStore, NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook, Page,
     RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateCredentialOutcome,
     RotateOutcome, SecretHash, Store, StoreError, StoredSecret, StoredTemplate, TemplateChange,
-    TemplateStore, Upload, UploadStore, UpsertOutcome, Version, VersionPage, Webhook,
+    TemplateStore, Upload, UploadStore, UpsertOutcome, Version, VersionSummary, Webhook,
     WebhookChange, WebhookStore,
 };
 
@@ -177,7 +177,7 @@ with_faults! {
         version(account: AccountId, id: TemplateId, number: u64) -> Option<Version>;
         versions(
             account: AccountId, id: TemplateId, before: Option<u64>, limit: usize
-        ) -> Option<VersionPage>;
+        ) -> Option<Vec<VersionSummary>>;
         translations<'name>(account: AccountId, name: &'name str) -> Vec<StoredTemplate>;
         name_conflict<'key>(account: AccountId, unique_key: &'key str) -> Option<NameConflict>;
         template_with_text<'words>(

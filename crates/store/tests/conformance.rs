@@ -141,7 +141,6 @@ macro_rules! conformance {
             page_size {
                 a_page_of_large_templates_ends_before_its_content_exceeds_a_mebibyte,
                 templates_that_do_not_match_take_no_space_on_a_page,
-                a_page_of_large_versions_ends_before_its_content_exceeds_a_mebibyte,
             }
             feed {
                 a_reader_gets_every_event_once_in_order_during_concurrent_writes,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use galley_domain::{
     document::{Document, raw},
-    id::{AccountId, TemplateId},
+    id::TemplateId,
     rulebook::{Category, Rulebook},
     template::{Status, lifecycle::Trigger, review::Decision},
 };
@@ -138,7 +138,8 @@ fn print<'a>(
 
 async fn show(context: &CommandContext, id: &str, version: Option<u64>) -> anyhow::Result<()> {
     let (account, stored) = find(context, id).await?;
-    let numbers = version_numbers(context, account.id, stored.id).await?;
+    let versions = context.store.versions(account.id, stored.id, None, DEFAULT_LIMIT).await?;
+    let numbers: Vec<u64> = versions.iter().flatten().map(|version| version.number).collect();
     let stored = match version {
         Some(number) => {
             let version = context.store.version(account.id, stored.id, number).await?;
@@ -181,26 +182,6 @@ async fn show(context: &CommandContext, id: &str, version: Option<u64>) -> anyho
         ],
     );
     Ok(())
-}
-
-/// The numbers of a template's versions, newest first, up to the default limit. A page with much
-/// content has fewer versions than its limit.
-async fn version_numbers(
-    context: &CommandContext,
-    account: AccountId,
-    id: TemplateId,
-) -> anyhow::Result<Vec<u64>> {
-    let mut numbers: Vec<u64> = Vec::new();
-    while numbers.len() < DEFAULT_LIMIT {
-        let before = numbers.last().copied();
-        let limit = PAGE_SIZE.min(DEFAULT_LIMIT - numbers.len());
-        let Some(page) = context.store.versions(account, id, before, limit).await? else { break };
-        numbers.extend(page.versions.iter().map(|version| version.number));
-        if !page.has_older {
-            break;
-        }
-    }
-    Ok(numbers)
 }
 
 async fn decide(

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     CreateOutcome, CreatedTemplate, IdempotencyRecord, NameConflict, NewTemplate, ReadKind,
-    StoreError, StoredTemplate, TemplateStore, TranslationGroup, Version, VersionPage,
+    StoreError, StoredTemplate, TemplateStore, TranslationGroup, Version, VersionSummary,
     decisions::{create::KeyOwner, page_size::MAX_PAGE_BYTES},
     encoding::{idempotency_cutoff, idempotency_hash, text_hash, unique_key_hash},
 };
@@ -58,10 +58,10 @@ impl TemplateStore for PostgresStore {
         id: TemplateId,
         before: Option<u64>,
         limit: usize,
-    ) -> Result<Option<VersionPage>, StoreError> {
+    ) -> Result<Option<Vec<VersionSummary>>, StoreError> {
         let _slot = self.read_slots.acquire(ReadKind::List, account).await?;
         let page = versions::page(&self.pools, account, id, before, limit).await?;
-        let exists = !page.versions.is_empty() || self.reader.one(account, id).await?.is_some();
+        let exists = !page.is_empty() || self.reader.one(account, id).await?.is_some();
         Ok(exists.then_some(page))
     }
 

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     CreateOutcome, IdempotencyRecord, NameConflict, NewTemplate, ReadKind, StoreError,
-    StoredTemplate, TemplateStore, TranslationGroup, Version, VersionPage,
+    StoredTemplate, TemplateStore, TranslationGroup, Version, VersionSummary,
     decisions::create::KeyOwner,
     encoding::{LookupKeys, text_hash, unique_key_hash},
 };
@@ -62,7 +62,7 @@ impl TemplateStore for SqliteStore {
         id: TemplateId,
         before: Option<u64>,
         limit: usize,
-    ) -> Result<Option<VersionPage>, StoreError> {
+    ) -> Result<Option<Vec<VersionSummary>>, StoreError> {
         let read =
             move |connection: &Connection| versions::page(connection, account, id, before, limit);
         self.read_blocking(ReadKind::List, account, read).await

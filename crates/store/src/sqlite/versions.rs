@@ -2,33 +2,36 @@
 //! `former_version`.
 
 use galley_domain::id::{AccountId, TemplateId};
-use rusqlite::{Connection, params};
+use rusqlite::{CachedStatement, Connection, Row, params};
 
 use super::{
     checksum::{self, former_version_checksum, template_checksum},
     columns::key,
 };
-use crate::{
-    StoreError, Version, VersionPage,
-    decisions::{page_size::PageBudget, versions::version},
-};
+use crate::{StoreError, Version, VersionSummary, decisions::versions as decode};
 
-/// The versions of one template, newest first.
-const VERSIONS: &str = concat!(
-    "SELECT version, status, category, previous_category, content, created_at, actor, reason, \
-     decided_at, decided_by, is_former, is_intact FROM (\
-     SELECT version, status, category, previous_category, content, \
-     coalesce(version_at, created_at) AS created_at, actor, reason, decided_at, decided_by, \
-     0 AS is_former, checksum IS ",
-    template_checksum!(),
-    " AS is_intact FROM template WHERE id = ?1 AND version < ?2 \
-     UNION ALL \
-     SELECT version, status, category, previous_category, content, created_at, actor, reason, \
-     decided_at, decided_by, 1, checksum IS ",
-    former_version_checksum!(),
-    " FROM former_version WHERE template_id = ?1 AND version < ?2) \
-     ORDER BY version DESC LIMIT ?3",
-);
+/// The versions of one template, newest first. `$content` is `content, ` or nothing: a list of
+/// versions does not read content that no client sees.
+macro_rules! versions {
+    ($content:literal) => {
+        concat!(
+            "SELECT version, status, category, previous_category, ",
+            $content,
+            "created_at, actor, reason, decided_at, decided_by, is_former, is_intact FROM (\
+             SELECT version, status, category, previous_category, content, \
+             coalesce(version_at, created_at) AS created_at, actor, reason, decided_at, \
+             decided_by, 0 AS is_former, checksum IS ",
+            template_checksum!(),
+            " AS is_intact FROM template WHERE id = ?1 AND version < ?2 \
+             UNION ALL \
+             SELECT version, status, category, previous_category, content, created_at, actor, \
+             reason, decided_at, decided_by, 1, checksum IS ",
+            former_version_checksum!(),
+            " FROM former_version WHERE template_id = ?1 AND version < ?2) \
+             ORDER BY version DESC LIMIT ?3",
+        )
+    };
+}
 
 pub(super) fn one(
     connection: &Connection,
@@ -45,22 +48,25 @@ pub(super) fn of_event(
     id: TemplateId,
     version: u64,
 ) -> Result<Option<Version>, StoreError> {
-    let found = before(connection, id, Some(version.saturating_add(1)), 1, 1)?;
-    Ok(found.versions.into_iter().find(|it| it.number == version))
+    let before = Some(version.saturating_add(1));
+    let query = connection.prepare_cached(versions!("content, "))?;
+    let found = read(query, id, before, 1, |row| decode::version(row))?;
+    Ok(found.into_iter().find(|it| it.number == version))
 }
 
+/// Up to `limit` versions before this one, newest first; `None` if the template does not exist.
 pub(super) fn page(
     connection: &Connection,
     account: AccountId,
     id: TemplateId,
     before: Option<u64>,
     limit: usize,
-) -> Result<Option<VersionPage>, StoreError> {
+) -> Result<Option<Vec<VersionSummary>>, StoreError> {
     if !exists(connection, account, id)? {
         return Ok(None);
     }
-    // One more than the limit shows whether there are older versions.
-    self::before(connection, id, before, limit, limit.saturating_add(1)).map(Some)
+    let query = connection.prepare_cached(versions!(""))?;
+    read(query, id, before, limit, |row| decode::summary(row)).map(Some)
 }
 
 /// Whether the account has the template.
@@ -71,20 +77,18 @@ fn exists(connection: &Connection, account: AccountId, id: TemplateId) -> Result
     Ok(exists.exists(params![key(id.get()), key(account.get())])?)
 }
 
-/// A page of the versions before this one, newest first, from up to `max_rows` rows.
-fn before(
-    connection: &Connection,
+/// Runs a query for versions.
+fn read<V>(
+    mut query: CachedStatement<'_>,
     id: TemplateId,
     before: Option<u64>,
     limit: usize,
-    max_rows: usize,
-) -> Result<VersionPage, StoreError> {
-    let mut query = connection.prepare_cached(VERSIONS)?;
+    decode: impl Fn(&Row<'_>) -> Result<V, StoreError>,
+) -> Result<Vec<V>, StoreError> {
     let before = before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
-    let max_rows = i64::try_from(max_rows).unwrap_or(i64::MAX);
-    let mut rows = query.query(params![key(id.get()), before, max_rows])?;
-    let mut page = VersionPage { versions: Vec::new(), has_older: false };
-    let mut budget = PageBudget::new(limit);
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut rows = query.query(params![key(id.get()), before, limit])?;
+    let mut versions = Vec::new();
     while let Some(row) = rows.next()? {
         if !row.get::<_, bool>("is_intact")? {
             let number: i64 = row.get("version")?;
@@ -94,12 +98,7 @@ fn before(
                 checksum::damaged("template", id)
             });
         }
-        let version = version(row)?;
-        if !budget.admits(version.content.len()) {
-            page.has_older = true;
-            break;
-        }
-        page.versions.push(version);
+        versions.push(decode(row)?);
     }
-    Ok(page)
+    Ok(versions)
 }

@@ -250,9 +250,7 @@ pub(crate) async fn versions_are_paged_newest_first(store: &Shared) {
     }
     let numbers = async |before, limit| -> Vec<u64> {
         let page = store.versions(account, id, before, limit).await.unwrap().unwrap();
-        let numbers: Vec<u64> = page.versions.iter().map(|it| it.number).collect();
-        assert_eq!(page.has_older, numbers.last().is_some_and(|last| *last > 1), "{numbers:?}");
-        numbers
+        page.iter().map(|it| it.number).collect()
     };
     assert_eq!(numbers(None, 3).await, [5, 4, 3]);
     assert_eq!(numbers(Some(3), 3).await, [2, 1]);

@@ -125,7 +125,7 @@ async fn exercise(store: &Shared, name: &str) {
     let approved = store.review_template(change(tenant, id), Trigger::Approve, None).await.unwrap();
     assert_eq!(done(approved).state.version, 2);
     assert_eq!(store.template(tenant, id).await.unwrap().unwrap().state.version, 2);
-    assert_eq!(store.versions(tenant, id, None, 9).await.unwrap().unwrap().versions.len(), 2);
+    assert_eq!(store.versions(tenant, id, None, 9).await.unwrap().unwrap().len(), 2);
     assert_eq!(store.version(tenant, id, 1).await.unwrap().unwrap().number, 1);
     assert_eq!(store.translations(tenant, &format!("{name}_two")).await.unwrap().len(), 1);
     update_index(store).await;

@@ -121,23 +121,3 @@ pub(crate) async fn templates_that_do_not_match_take_no_space_on_a_page(store: &
     assert_eq!(page.templates.iter().map(|it| it.id).collect::<Vec<_>>(), [ids[4], ids[0]]);
     assert!(!page.has_older);
 }
-
-pub(crate) async fn a_page_of_large_versions_ends_before_its_content_exceeds_a_mebibyte(
-    store: &Shared,
-) {
-    let account = account(store, "a").await;
-    let id = with_sizes(store, account, &[400 * 1_024]).await[0];
-    for bytes in [600 * 1_024, 3 * MAX_BYTES, 500 * 1_024] {
-        edit(store, account, id, bytes).await;
-    }
-    let (mut pages, mut before) = (Vec::new(), None);
-    loop {
-        let page = store.versions(account, id, before, 100).await.unwrap().unwrap();
-        pages.push(page.versions.iter().map(|it| it.number).collect::<Vec<_>>());
-        if !page.has_older {
-            break;
-        }
-        before = page.versions.last().map(|it| it.number);
-    }
-    assert_eq!(pages, [vec![5], vec![4], vec![3, 2, 1]]);
-}

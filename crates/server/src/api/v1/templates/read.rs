@@ -70,11 +70,13 @@ pub(super) async fn versions(
     let limit = parameters.limit()?;
     let after = parameters.parse("after", VERSION_NUMBER, version_number)?;
     let id = caller.template_id()?;
-    let page = app.store().versions(caller.account.id, id, after, limit).await?;
-    let page = page.ok_or(Problem::of(ProblemKind::TemplateUnknown))?;
-    let after = page.versions.last().map(|version| version.number.to_string());
-    let next = after.as_deref().filter(|_| page.has_older).map(|after| parameters.next_page(after));
-    Ok(json(StatusCode::OK, view::versions(&page.versions, &Paging { after, next })))
+    let versions = app.store().versions(caller.account.id, id, after, limit + 1).await?;
+    let mut versions = versions.ok_or(Problem::of(ProblemKind::TemplateUnknown))?;
+    let more = versions.len() > limit;
+    versions.truncate(limit);
+    let after = versions.last().map(|version| version.number.to_string());
+    let next = after.as_deref().filter(|_| more).map(|after| parameters.next_page(after));
+    Ok(json(StatusCode::OK, view::versions(&versions, &Paging { after, next })))
 }
 
 /// What [`version_number`] accepts, for messages.
