@@ -9,6 +9,7 @@ use crate::{
     clock::Clock,
     credential_cache::CredentialCache,
     delivery::WebhookContext,
+    index_pacer::IndexPacer,
     limits::Limits,
     observability::{
         access_log::AccessLog, conditions::Conditions, failure_log::FailureLog, metrics::Metrics,
@@ -29,6 +30,7 @@ pub(crate) struct Inner {
     conditions: Conditions,
     failure_log: FailureLog,
     render_warnings: WarningCache,
+    index_pacer: IndexPacer,
     pub(crate) access: AccessLog,
     webhooks: WebhookContext,
     draining: watch::Sender<bool>,
@@ -56,6 +58,7 @@ impl App {
             conditions: Conditions::default(),
             failure_log: FailureLog::default(),
             render_warnings: WarningCache::default(),
+            index_pacer: IndexPacer::default(),
             draining: watch::Sender::new(false),
             store,
             clock,
@@ -95,6 +98,11 @@ impl App {
     /// Where WhatsApp cannot have a template that was rendered.
     pub(crate) fn render_warnings(&self) -> &WarningCache {
         &self.0.render_warnings
+    }
+
+    /// Paces index steps for searches that wait.
+    pub(crate) fn index_pacer(&self) -> &IndexPacer {
+        &self.0.index_pacer
     }
 
     /// The endpoints whose current outage was logged.

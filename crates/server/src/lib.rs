@@ -10,6 +10,7 @@ mod clock;
 mod credential_cache;
 pub mod delivery;
 mod event_json;
+mod index_pacer;
 mod json_writer;
 mod limits;
 mod net;

@@ -4,6 +4,7 @@ pub(crate) mod app;
 mod authorisation;
 mod create;
 mod credentials;
+mod disconnects;
 mod edit;
 mod events;
 mod failures;

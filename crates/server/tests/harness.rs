@@ -94,7 +94,7 @@ pub(crate) struct TestService {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<TestClock>,
     pub(crate) app: App,
-    galley: Galley,
+    pub(crate) galley: Galley,
     log: Log,
     _dir: tempfile::TempDir,
 }

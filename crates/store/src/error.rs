@@ -8,6 +8,9 @@ pub enum StoreError {
     /// The write queue is full; nothing was written.
     #[error("too many writes are queued")]
     Busy,
+    /// Too many reads of this kind run already, most likely of the same account.
+    #[error("too many reads of the same kind are running: {0:?}")]
+    TooManyReads(ReadKind),
     /// The storage has no space left; nothing was written.
     #[error("the storage is full")]
     Full(#[source] Cause),
@@ -30,6 +33,7 @@ impl StoreError {
     pub(crate) fn shared(&self) -> Self {
         match self {
             Self::Busy => Self::Busy,
+            Self::TooManyReads(kind) => Self::TooManyReads(*kind),
             Self::Full(cause) => Self::Full(Arc::clone(cause)),
             Self::Unavailable(cause) => Self::Unavailable(Arc::clone(cause)),
             Self::OutcomeUnknown(cause) => Self::OutcomeUnknown(Arc::clone(cause)),
@@ -37,6 +41,17 @@ impl StoreError {
             Self::Failed(cause) => Self::Failed(Arc::clone(cause)),
         }
     }
+}
+
+/// A kind of longer reads. Each has a limit of its own, and a share of it for each account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadKind {
+    /// Lists that an index contains in their order, and other pages.
+    List,
+    /// Searches, counts, and lists with filters that no index contains.
+    Search,
+    /// Event feeds.
+    Feed,
 }
 
 /// The cause of a [`StoreError`]. Shared, because one cause can fail an entire batch.

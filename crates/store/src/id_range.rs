@@ -2,7 +2,7 @@
 
 use galley_domain::id::TemplateId;
 
-use crate::{ListQuery, Page, StoredTemplate, encoding::key};
+use crate::{ListQuery, Page, decisions::page_size::PageBuilder, encoding::key};
 
 /// A range of template ids, bounds excluded, iterated from newest to oldest or backwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,16 +58,10 @@ impl IdRange {
             && self.older_than.is_none_or(|other| id < other)
     }
 
-    /// The page of a list, from one template more than its limit, in iteration order, and from
-    /// whether there are templates beyond the cursor.
-    pub(crate) fn page(
-        self,
-        mut templates: Vec<StoredTemplate>,
-        limit: usize,
-        is_beyond_cursor: bool,
-    ) -> Page {
-        let has_next = templates.len() > limit;
-        templates.truncate(limit);
+    /// The page of a list, from its templates in iteration order, and from whether there are
+    /// templates beyond the cursor.
+    pub(crate) fn page(self, page: PageBuilder, is_beyond_cursor: bool) -> Page {
+        let PageBuilder { mut templates, has_more: has_next, .. } = page;
         if self.backwards {
             templates.reverse();
             return Page {

@@ -7,11 +7,13 @@ mod decisions;
 mod encoding;
 mod error;
 mod event_notifier;
+mod fair_slots;
 mod id_range;
 mod media_type;
 pub mod migrate;
 mod partial_file;
 pub mod postgres;
+mod read_slots;
 mod records;
 pub mod restore;
 mod schema_policy;
@@ -23,8 +25,9 @@ pub mod testing;
 
 pub use clock_guard::ClockStatus;
 pub use encoding::origin;
-pub use error::{Cause, StoreError};
+pub use error::{Cause, ReadKind, StoreError};
 pub use event_notifier::EventNotifier;
+pub use fair_slots::{FairSlot, FairSlots};
 pub use records::{
     Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, CreateAccountOutcome,
     Credential, CredentialId, CredentialKind, Finding, IndexProgress, Limit, NewAccount,
@@ -40,7 +43,7 @@ pub use records::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, Decision, DeleteOutcome, Event, EventSubject,
     Feed, Idempotency, IdempotencyRecord, IndexStep, ListQuery, NameConflict, NameFilter,
     NewTemplate, Page, StoredTemplate, TemplateChange, TranslationGroup, Unindexed, UpsertOutcome,
-    Version,
+    Version, VersionSummary,
 };
 pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;

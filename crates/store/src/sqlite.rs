@@ -3,6 +3,7 @@
 
 mod accounts;
 pub(crate) mod backup;
+mod cancellation;
 mod changes;
 mod checkpoint;
 pub(crate) mod checksum;

@@ -12,7 +12,7 @@ use galley_domain::{
     template::{Review, edit::Edit, lifecycle::Trigger, message_text::MessageText},
 };
 use jiff::Timestamp;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::{
     Account, AccountLimits, AccountStore, Actor, AddCredentialOutcome, AddPhoneOutcome,
@@ -24,8 +24,8 @@ use crate::{
     MediaStore, NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook, Page,
     RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateCredentialOutcome,
     RotateOutcome, SecretHash, Store, StoreError, StoredSecret, StoredTemplate, TemplateChange,
-    TemplateStore, Upload, UploadStore, UpsertOutcome, Version, Webhook, WebhookChange,
-    WebhookStore,
+    TemplateStore, Upload, UploadStore, UpsertOutcome, Version, VersionSummary, Webhook,
+    WebhookChange, WebhookStore,
 };
 
 /// A fault in a method of the store.
@@ -60,6 +60,24 @@ pub struct Faults {
     active: Mutex<Vec<(&'static str, Fault)>>,
     held: Notify,
     released: Notify,
+    /// Number of calls that hang.
+    hanging: watch::Sender<usize>,
+}
+
+/// A call that hangs.
+struct HangingCall<'f>(&'f Faults);
+
+impl<'f> HangingCall<'f> {
+    fn begin(faults: &'f Faults) -> Self {
+        faults.hanging.send_modify(|count| *count += 1);
+        Self(faults)
+    }
+}
+
+impl Drop for HangingCall<'_> {
+    fn drop(&mut self) {
+        self.0.hanging.send_modify(|count| *count -= 1);
+    }
 }
 
 impl Faults {
@@ -89,6 +107,12 @@ impl Faults {
         self.released.notify_one();
     }
 
+    /// Waits until this many calls hang. A call that was dropped does not.
+    pub async fn hanging(&self, count: usize) {
+        let mut hanging = self.hanging.subscribe();
+        let _ = hanging.wait_for(|hanging| *hanging == count).await;
+    }
+
     fn of(&self, method: &str) -> Option<Fault> {
         let faults = self.active();
         faults.iter().find(|(name, _)| *name == method).map(|(_, fault)| *fault)
@@ -98,7 +122,10 @@ impl Faults {
         match self.of(method) {
             None | Some(Fault::Held) => Ok(()),
             Some(Fault::Fails(error)) => Err(error()),
-            Some(Fault::Hangs) => pending().await,
+            Some(Fault::Hangs) => {
+                let _hanging = HangingCall::begin(self);
+                pending().await
+            }
             Some(Fault::Panics) => panic!("a fault was injected into {method}"),
         }
     }
@@ -150,7 +177,7 @@ with_faults! {
         version(account: AccountId, id: TemplateId, number: u64) -> Option<Version>;
         versions(
             account: AccountId, id: TemplateId, before: Option<u64>, limit: usize
-        ) -> Option<Vec<Version>>;
+        ) -> Option<Vec<VersionSummary>>;
         translations<'name>(account: AccountId, name: &'name str) -> Vec<StoredTemplate>;
         name_conflict<'key>(account: AccountId, unique_key: &'key str) -> Option<NameConflict>;
         template_with_text<'words>(

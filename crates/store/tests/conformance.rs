@@ -22,6 +22,7 @@ mod conformance {
     pub(crate) mod media;
     #[cfg(feature = "postgres-suite")]
     mod one_database;
+    pub(crate) mod page_size;
     pub(crate) mod pages;
     #[cfg(feature = "postgres-suite")]
     mod postgres_only;
@@ -29,6 +30,7 @@ mod conformance {
     mod round_trips;
     pub(crate) mod search;
     mod sqlite_only;
+    mod sqlite_search;
     mod store_files;
     pub(crate) mod templates;
     pub(crate) mod translations;
@@ -135,6 +137,10 @@ macro_rules! conformance {
                 a_translation_group_is_listed_only_in_its_account,
                 a_count_does_not_depend_on_the_cursor,
                 impossible_values_match_nothing_and_cause_no_error,
+            }
+            page_size {
+                a_page_of_large_templates_ends_before_its_content_exceeds_a_mebibyte,
+                templates_that_do_not_match_take_no_space_on_a_page,
             }
             feed {
                 a_reader_gets_every_event_once_in_order_during_concurrent_writes,

@@ -139,11 +139,10 @@ fn print<'a>(
 async fn show(context: &CommandContext, id: &str, version: Option<u64>) -> anyhow::Result<()> {
     let (account, stored) = find(context, id).await?;
     let versions = context.store.versions(account.id, stored.id, None, DEFAULT_LIMIT).await?;
-    let versions = versions.unwrap_or_default();
-    let numbers: Vec<u64> = versions.iter().map(|version| version.number).collect();
+    let numbers: Vec<u64> = versions.iter().flatten().map(|version| version.number).collect();
     let stored = match version {
         Some(number) => {
-            let version = versions.into_iter().find(|version| version.number == number);
+            let version = context.store.version(account.id, stored.id, number).await?;
             let version = version.with_context(|| format!("there is no version {number}"))?;
             Arc::new(stored.at_version(version))
         }

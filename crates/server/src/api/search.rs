@@ -14,7 +14,7 @@ use tokio::{
     time::{Instant, sleep, timeout_at},
 };
 
-use super::problem::Problem;
+use super::{problem::Problem, request_context::request_count};
 use crate::app::App;
 
 /// How long a search waits for the index.
@@ -54,34 +54,36 @@ impl Listing {
 pub(crate) async fn list(app: &App, query: ListQuery) -> Result<Listing, Problem> {
     let page = app.store().list(query.clone()).await?;
     let Some(unindexed) = page.unindexed else { return Ok(Listing { page, lag: None }) };
-    let is_complete = wait_for_index(app, query.account, unindexed.newest).await;
+    wait_for_index(app, query.account, unindexed.newest).await;
     let page = app.store().list(query).await?;
-    // A search that has waited to the end does not consider what was committed meanwhile.
-    let behind = page.unindexed.filter(|_| !is_complete);
+    // What was committed after the first read does not count. The last step may have ended after
+    // the wait, so only the second read knows what is indexed.
+    let behind = page.unindexed.filter(|behind| behind.indexed < unindexed.newest);
     let lag = behind.map(|behind| app.clock().now().duration_since(behind.since));
     Ok(Listing { page, lag: lag.map(|lag| lag.try_into().unwrap_or_default()) })
 }
 
-/// Waits until the account's events up to `newest` are indexed; `false` if that takes too long.
-async fn wait_for_index(app: &App, account: AccountId, newest: u64) -> bool {
+/// Waits until the account's events up to `newest` are indexed, unless that takes too long.
+async fn wait_for_index(app: &App, account: AccountId, newest: u64) {
     let deadline = Instant::now() + MAX_INDEX_WAIT;
     // A task of its own, so that a panic is not that of the search. Dropping the set ends the task;
     // the store completes a step that has begun.
     let mut indexing = JoinSet::new();
     indexing.spawn(index_account(app.clone(), account, newest, deadline));
-    matches!(timeout_at(deadline, indexing.join_next()).await, Ok(Some(Ok(true))))
+    let _ = timeout_at(deadline, indexing.join_next()).await;
 }
 
 /// Indexes the account's events up to `newest`, ahead of those of other accounts.
-async fn index_account(app: App, account: AccountId, newest: u64, deadline: Instant) -> bool {
+async fn index_account(app: App, account: AccountId, newest: u64, deadline: Instant) {
     while Instant::now() < deadline {
-        match app.store().index_account(account, newest).await {
-            Ok(IndexStep::CaughtUp) => return true,
+        let turn = app.index_pacer().turn(account, request_count).await;
+        let step = app.store().index_account(account, newest).await;
+        drop(turn);
+        match step {
             Ok(IndexStep::Advanced) => {}
             Ok(IndexStep::Blocked) => sleep(BLOCKED_PAUSE).await,
             // The search indexer meets the same failure and logs it.
-            Err(_) => return false,
+            Ok(IndexStep::CaughtUp) | Err(_) => return,
         }
     }
-    false
 }

@@ -3,7 +3,7 @@
 mod webhooks;
 
 use galley_domain::template::Status;
-use galley_store::{Event, StoredTemplate, Version};
+use galley_store::{Event, StoredTemplate, VersionSummary};
 
 use crate::{event_json, json_writer::ObjectWriter};
 
@@ -48,7 +48,7 @@ fn write_template(out: &mut String, stored: &StoredTemplate) {
 }
 
 /// One entry in the list of a template's versions.
-fn write_version(out: &mut String, version: &Version) {
+fn write_version(out: &mut String, version: &VersionSummary) {
     let mut object = ObjectWriter::open(out);
     object.number("version", version.number);
     object.unescaped("status", version.status.as_str());
@@ -80,7 +80,7 @@ pub(crate) fn templates(templates: &[StoredTemplate], paging: &Paging) -> String
     page(templates, paging, write_template)
 }
 
-pub(crate) fn versions(versions: &[Version], paging: &Paging) -> String {
+pub(crate) fn versions(versions: &[VersionSummary], paging: &Paging) -> String {
     page(versions, paging, write_version)
 }
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use axum::http::Method;
 use galley_server::Limits;
 use galley_store::{
-    Store, StoreError,
+    ReadKind, Store, StoreError,
     testing::{Fault, Faults, FaultyStore},
 };
 
@@ -27,8 +27,9 @@ fn cause() -> galley_store::Cause {
 }
 
 /// Every error of a store, with the expected status and problem.
-const FAILURES: [(Fault, u16, &str); 5] = [
+const FAILURES: [(Fault, u16, &str); 6] = [
     (Fault::Fails(|| StoreError::Busy), 503, "busy"),
+    (Fault::Fails(|| StoreError::TooManyReads(ReadKind::Search)), 503, "busy"),
     (Fault::Fails(|| StoreError::Full(cause())), 503, "storage-full"),
     (Fault::Fails(|| StoreError::Unavailable(cause())), 503, "unavailable"),
     (Fault::Fails(|| StoreError::OutcomeUnknown(cause())), 503, "outcome-unknown"),

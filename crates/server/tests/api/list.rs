@@ -163,6 +163,22 @@ async fn a_search_reports_its_lag_if_the_index_does_not_catch_up() {
 }
 
 #[tokio::test]
+async fn a_search_whose_last_step_ended_late_reports_no_lag() {
+    let (app, faults) = failures::start(Limits::default()).await;
+    app.create_named("order_shipped").await;
+    // The step ends, but the search does not learn it in time. Another write follows.
+    faults.set("index_account", Fault::Held);
+    let write = async {
+        faults.held().await;
+        app.create_named("order_arrived").await;
+        tokio::time::pause();
+    };
+    let (response, ()) = tokio::join!(list(&app, "?q=order"), write);
+    assert_eq!(names(&response), ["order_shipped"]);
+    assert_eq!(response.header("galley-search-lag"), None);
+}
+
+#[tokio::test]
 async fn a_filter_takes_several_values() {
     let app = TestApp::start_reviewed().await;
     for (name, category) in [("one", "MARKETING"), ("two", "UTILITY"), ("three", "AUTHENTICATION")]

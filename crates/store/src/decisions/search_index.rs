@@ -31,7 +31,9 @@ impl IndexState {
             return None;
         }
         let since = self.unscanned_since.into_iter().chain(self.next_event_at).min()?;
-        Some(Unindexed { newest, since })
+        // A scan may not have come to templates of earlier events.
+        let indexed = if self.unscanned_since.is_none() { self.indexed } else { 0 };
+        Some(Unindexed { newest, indexed, since })
     }
 }
 
@@ -57,7 +59,9 @@ mod tests {
             (scanning, Some(30)),
             (both, Some(50)),
         ] {
-            let expected = since.map(|since| Unindexed { newest: state.newest, since: at(since) });
+            let indexed = if state.unscanned_since.is_none() { state.indexed } else { 0 };
+            let since = since.map(at);
+            let expected = since.map(|since| Unindexed { newest: state.newest, indexed, since });
             assert_eq!(state.unindexed(), expected, "{state:?}");
             assert_eq!(state.contains(state.newest), since.is_none(), "{state:?}");
         }

@@ -141,7 +141,7 @@ pub(super) fn beside_commit(error: StoreError) -> StoreError {
                     && !is_connection_error(error.code())
             })
         }
-        StoreError::Busy | StoreError::OutcomeUnknown(_) => true,
+        StoreError::Busy | StoreError::TooManyReads(_) | StoreError::OutcomeUnknown(_) => true,
     };
     if is_refused { error } else { at_commit(error) }
 }

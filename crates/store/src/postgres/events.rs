@@ -14,7 +14,7 @@ use super::{
 };
 pub(super) use crate::decisions::events::NewEvent;
 use crate::{
-    Actor, Event, EventNotifier, EventStore, Feed, StoreError, Webhook,
+    Actor, Event, EventNotifier, EventStore, Feed, ReadKind, StoreError, Webhook,
     decisions::events::{event, feed},
     encoding::origin,
 };
@@ -27,6 +27,7 @@ impl EventStore for PostgresStore {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Feed, StoreError> {
+        let _slot = self.read_slots.acquire(ReadKind::Feed, account).await?;
         // One statement reads the account's row and the events, and therefore a consistent state.
         let statement = format!(
             "SELECT a.last_seq, found.* FROM (SELECT coalesce((SELECT last_seq FROM account \

@@ -1,6 +1,7 @@
 //! Lists, as SQL. A list bucket has the templates of an account with the same status, category and
-//! language. Lists are read bucket by bucket, so that any filter costs a few index seeks, whatever
-//! the number of templates.
+//! language. Lists are read bucket by bucket, so that a filter by these costs a few index seeks,
+//! whatever the number of templates. Filters by phone number and time have no index: they read the
+//! row of each template, without its content, until the page is full.
 
 use async_trait::async_trait;
 use futures_util::future::try_join;
@@ -9,7 +10,7 @@ use tokio_postgres::{Row, types::ToSql};
 
 use super::{
     PostgresStore,
-    columns::{key, number, without_nul},
+    columns::{key, number, template_id, without_nul},
     index_state,
     pool::{PgConnection, PgPools},
     search::SearchQuery,
@@ -18,16 +19,19 @@ use super::{
 };
 use crate::{
     IndexProgress, IndexStep, ListQuery, ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter,
-    Page, StoreError, StoredTemplate, Unindexed, encoding::unique_key_hash, id_range::IdRange,
+    Page, ReadKind, StoreError, StoredTemplate, Unindexed, decisions::page_size::PageBuilder,
+    encoding::unique_key_hash, id_range::IdRange,
 };
 
 #[async_trait]
 impl ListStore for PostgresStore {
     async fn list(&self, query: ListQuery) -> Result<Page, StoreError> {
+        let _slot = self.read_slots.acquire(query.read_kind(), query.account).await?;
         page(&self.pools, &query).await
     }
 
     async fn count_templates(&self, query: ListQuery) -> Result<u64, StoreError> {
+        let _slot = self.read_slots.acquire(ReadKind::Search, query.account).await?;
         count(&self.pools, &query).await
     }
 
@@ -46,6 +50,12 @@ impl ListStore for PostgresStore {
 
 /// Minimum number of search hits to fetch: some may be deleted since they were indexed.
 const MIN_FETCHED_HITS: usize = 16;
+
+/// Maximum number of search hits to fetch at once.
+const MAX_FETCHED_HITS: usize = 4_096;
+
+/// Takes the templates of a list in its order, until it returns `false`.
+type Visit<'v> = &'v mut (dyn FnMut(StoredTemplate) -> bool + Send);
 
 /// The bucket of a template. Must be the exact expression of its index.
 macro_rules! bucket {
@@ -160,15 +170,20 @@ pub(super) async fn page(pools: &PgPools, query: &ListQuery) -> Result<Page, Sto
 
 async fn read_page(connection: &PgConnection, query: &ListQuery) -> Result<Page, StoreError> {
     let range = IdRange::of(query);
+    let mut page = PageBuilder::new(query.limit);
+    let mut add = |template| page.add(template);
     // Sent together with the first statement of the search.
-    let (unindexed, templates) =
-        try_join(unindexed(connection, query), find(connection, query, range, query.limit + 1))
-            .await?;
-    let is_beyond_cursor = match IdRange::beyond_cursor(query) {
-        Some(beyond) => !find(connection, query, beyond, 1).await?.is_empty(),
-        None => false,
-    };
-    Ok(Page { unindexed, ..range.page(templates, query.limit, is_beyond_cursor) })
+    let found = find(connection, query, range, query.limit + 1, &mut add);
+    let (unindexed, ()) = try_join(unindexed(connection, query), found).await?;
+    let mut is_beyond_cursor = false;
+    if let Some(beyond) = IdRange::beyond_cursor(query) {
+        let mut visit = |_| {
+            is_beyond_cursor = true;
+            false
+        };
+        find(connection, query, beyond, 1, &mut visit).await?;
+    }
+    Ok(Page { unindexed, ..range.page(page, is_beyond_cursor) })
 }
 
 /// What the search index lacks, if the list uses it.
@@ -182,27 +197,51 @@ async fn unindexed(
     Ok(index_state::load(connection, query.account).await?.unindexed())
 }
 
-/// The first templates in an id range that match the list query.
+/// Visits the templates in an id range that match the list query, of which at most `wanted` are
+/// needed.
 async fn find(
     connection: &PgConnection,
     query: &ListQuery,
     range: IdRange,
     wanted: usize,
-) -> Result<Vec<StoredTemplate>, StoreError> {
+    visit: Visit<'_>,
+) -> Result<(), StoreError> {
     if query.name.is_some() {
-        let mut found = decode_all(&by_name(connection, query, range).await?)?;
-        found.retain(|template| query.matches_words(template));
-        found.truncate(wanted);
-        return Ok(found);
+        let rows = by_name(connection, query, range).await?;
+        let mut visit = |template| !query.matches_words(&template) || visit(template);
+        return visit_rows(connection, query, range, rows, &mut visit).await.map(drop);
     }
     if query.words.is_empty() {
-        return decode_all(&from_buckets(connection, query, range, wanted).await?);
+        let rows = from_buckets(connection, query, range, wanted).await?;
+        return visit_rows(connection, query, range, rows, visit).await.map(drop);
     }
-    by_words(connection, query, range, wanted).await
+    by_words(connection, query, range, wanted, visit).await
 }
 
-fn decode_all(rows: &[Row]) -> Result<Vec<StoredTemplate>, StoreError> {
-    rows.iter().map(templates::stored).collect()
+/// Visits the templates in these rows, and reads again those that came without content. Returns
+/// whether the visitor wants more.
+async fn visit_rows(
+    connection: &PgConnection,
+    query: &ListQuery,
+    range: IdRange,
+    mut rows: Vec<Row>,
+    visit: Visit<'_>,
+) -> Result<bool, StoreError> {
+    loop {
+        let mut without_content = Vec::new();
+        for row in &rows {
+            if !templates::has_content(row)? {
+                without_content.push(template_id(row, "id")?);
+            } else if !visit(templates::stored(row)?) {
+                return Ok(false);
+            }
+        }
+        if without_content.is_empty() {
+            return Ok(true);
+        }
+        drop(rows);
+        rows = fetch(connection, query, range, &without_content).await?;
+    }
 }
 
 /// The templates with the name; there are few.
@@ -219,7 +258,7 @@ async fn by_name(
     let statement = format!(
         "SELECT {} FROM template WHERE {column} = $8 AND {OWNED} AND claim IS NOT NULL \
          AND {FILTERS} AND id > $9 AND id < $10 ORDER BY id {}",
-        templates::COLUMNS,
+        templates::page_columns(range.order()),
         range.order()
     );
     let (above, below) = range.bounds();
@@ -241,7 +280,7 @@ pub(super) async fn from_buckets(
          {BUCKET} = bucket.name AND claim IS NOT NULL AND id > $8 AND id < $9 AND {} \
          ORDER BY id {order} LIMIT $10) AS near WHERE bucket.name IS NOT NULL AND {BUCKET_FILTERS} \
          ORDER BY near.id {order} LIMIT $10)) ORDER BY id {order}",
-        templates::COLUMNS,
+        templates::page_columns(order),
         row_filters(query)
     );
     let (above, below) = range.bounds();
@@ -256,47 +295,52 @@ async fn by_words(
     query: &ListQuery,
     mut range: IdRange,
     wanted: usize,
-) -> Result<Vec<StoredTemplate>, StoreError> {
-    let (search, step) = (SearchQuery::new(query), wanted.max(MIN_FETCHED_HITS));
-    let mut found = Vec::new();
+    visit: Visit<'_>,
+) -> Result<(), StoreError> {
+    let (search, mut step) = (SearchQuery::new(query), wanted.max(MIN_FETCHED_HITS));
     loop {
         let ids = search.ids(connection, range, step).await?;
-        found.extend(fetch(connection, query, range, &ids).await?);
-        match ids.last() {
-            Some(last) if ids.len() == step && found.len() < wanted => {
-                range = range.resuming_after(*last);
-            }
-            _ => break,
+        let next = ids.last().copied().filter(|_| ids.len() == step);
+        let rows = fetch(connection, query, range, &ids).await?;
+        if !visit_rows(connection, query, range, rows, visit).await? {
+            return Ok(());
         }
+        let Some(last) = next else { return Ok(()) };
+        range = range.resuming_after(last);
+        // The filters match few of the hits, and every search begins anew.
+        step = (4 * step).min(MAX_FETCHED_HITS);
     }
-    found.truncate(wanted);
-    Ok(found)
 }
 
-/// The templates with these ids that match the list query, in list order.
+/// The rows of the templates with these ids that match the list query, in list order.
 async fn fetch(
     connection: &PgConnection,
     query: &ListQuery,
     range: IdRange,
     ids: &[TemplateId],
-) -> Result<Vec<StoredTemplate>, StoreError> {
+) -> Result<Vec<Row>, StoreError> {
     let statement = format!(
         "SELECT {} FROM template WHERE id = ANY($8) AND {OWNED} AND claim IS NOT NULL \
          AND {FILTERS} ORDER BY id {}",
-        templates::COLUMNS,
+        templates::page_columns(range.order()),
         range.order()
     );
     let ids: Vec<i64> = ids.iter().map(|id| key(id.get())).collect();
     let filters = Filters::new(query);
-    decode_all(&connection.query(&statement, &filters.followed_by(&[&ids])).await?)
+    connection.query(&statement, &filters.followed_by(&[&ids])).await
 }
 
 /// Counts the templates of a list, up to the maximum.
 pub(super) async fn count(pools: &PgPools, query: &ListQuery) -> Result<u64, StoreError> {
     let connection = pools.acquire_slow().await?;
     if query.name.is_some() {
-        let found = find(&connection, query, IdRange::ALL, usize::MAX).await?;
-        return Ok(found.len() as u64);
+        let mut count = 0;
+        let mut visit = |_| {
+            count += 1;
+            true
+        };
+        find(&connection, query, IdRange::ALL, usize::MAX, &mut visit).await?;
+        return Ok(count);
     }
     if query.words.is_empty() {
         return count_in_buckets(&connection, query).await;

@@ -6,7 +6,7 @@ use super::{
     address::PostgresAddress, create_queue::CreateQueue, ids::IdGenerator, maintenance::Readiness,
     pool::PgPools, reader::TemplateReader, schema, search_indexer::SearchIndexer,
 };
-use crate::{EventNotifier, SchemaPolicy, StoreError};
+use crate::{EventNotifier, SchemaPolicy, StoreError, read_slots::ReadSlots};
 
 /// Options of a PostgreSQL store.
 #[derive(Clone, Debug)]
@@ -35,6 +35,7 @@ pub struct PostgresStore {
     pub(super) ids: Arc<IdGenerator>,
     pub(super) readiness: Readiness,
     pub(super) search_indexer: SearchIndexer,
+    pub(super) read_slots: ReadSlots,
 }
 
 impl PostgresStore {
@@ -63,6 +64,7 @@ impl PostgresStore {
             ids,
             readiness,
             search_indexer,
+            read_slots: ReadSlots::for_connections(options.connections),
         })
     }
 }

@@ -23,9 +23,9 @@ use super::{
     translations, versions,
 };
 use crate::{
-    CreateOutcome, CreatedTemplate, IdempotencyRecord, NameConflict, NewTemplate, StoreError,
-    StoredTemplate, TemplateStore, TranslationGroup, Version,
-    decisions::create::KeyOwner,
+    CreateOutcome, CreatedTemplate, IdempotencyRecord, NameConflict, NewTemplate, ReadKind,
+    StoreError, StoredTemplate, TemplateStore, TranslationGroup, Version, VersionSummary,
+    decisions::{create::KeyOwner, page_size::MAX_PAGE_BYTES},
     encoding::{idempotency_cutoff, idempotency_hash, text_hash, unique_key_hash},
 };
 
@@ -58,7 +58,8 @@ impl TemplateStore for PostgresStore {
         id: TemplateId,
         before: Option<u64>,
         limit: usize,
-    ) -> Result<Option<Vec<Version>>, StoreError> {
+    ) -> Result<Option<Vec<VersionSummary>>, StoreError> {
+        let _slot = self.read_slots.acquire(ReadKind::List, account).await?;
         let page = versions::page(&self.pools, account, id, before, limit).await?;
         let exists = !page.is_empty() || self.reader.one(account, id).await?.is_some();
         Ok(exists.then_some(page))
@@ -114,6 +115,21 @@ pub(super) use columns;
 
 /// All columns of a template's newest version.
 pub(super) const COLUMNS: &str = columns!();
+
+/// The columns of a page in this order of ids. Rows after the maximum content of a page come without
+/// content, so that the page takes little memory; see [`has_content`].
+pub(super) fn page_columns(order: &str) -> String {
+    let content = format!(
+        "CASE WHEN sum(octet_length(content)) OVER (ORDER BY id {order}) - octet_length(content) \
+         < {MAX_PAGE_BYTES} THEN content END AS content"
+    );
+    COLUMNS.replace("content", &content)
+}
+
+/// Whether a row of a page came with its content.
+pub(super) fn has_content(row: &Row) -> Result<bool, StoreError> {
+    Ok(row.try_get::<_, Option<&str>>("content")?.is_some())
+}
 
 /// One template, unless it is deleted.
 const ONE: &str = concat!(

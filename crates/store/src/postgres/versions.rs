@@ -8,30 +8,45 @@ use super::{
     pool::{PgPools, Values},
     transaction::Transaction,
 };
-use crate::{StoreError, Version, decisions::versions::version};
+use crate::{
+    StoreError, Version, VersionSummary,
+    decisions::versions::{summary, version},
+};
 
-/// All versions of one template.
+/// All versions of one template. `$content` is `content, ` or nothing: a list of versions does not
+/// read content that no client sees.
 macro_rules! versions {
-    () => {
-        "SELECT version, status, category, previous_category, content, created_at, actor, reason, \
-         decided_at, decided_by FROM (\
-         SELECT version, status, category, previous_category, content, \
-         coalesce(version_at, created_at) AS created_at, actor, reason, decided_at, decided_by \
-         FROM template WHERE id = $1 UNION ALL \
-         SELECT version, status, category, previous_category, content, created_at, actor, reason, \
-         decided_at, decided_by FROM former_version WHERE template_id = $1) AS version_of"
+    ($content:literal) => {
+        concat!(
+            "SELECT version, status, category, previous_category, ",
+            $content,
+            "created_at, actor, reason, decided_at, decided_by FROM (\
+             SELECT version, status, category, previous_category, content, \
+             coalesce(version_at, created_at) AS created_at, actor, reason, decided_at, \
+             decided_by FROM template WHERE id = $1 UNION ALL \
+             SELECT version, status, category, previous_category, content, created_at, actor, \
+             reason, decided_at, decided_by FROM former_version WHERE template_id = $1) AS version_of"
+        )
     };
 }
 
 /// The versions below `$3`, newest first, unless the template is deleted or another account's.
-const VERSIONS: &str = concat!(
-    versions!(),
-    " WHERE version < $3 AND EXISTS (SELECT 1 FROM template WHERE id = $1 AND account_id = $2 AND \
-     claim IS NOT NULL) ORDER BY version DESC LIMIT $4"
-);
+macro_rules! versions_before {
+    ($content:literal) => {
+        concat!(
+            versions!($content),
+            " WHERE version < $3 AND EXISTS (SELECT 1 FROM template WHERE id = $1 AND \
+             account_id = $2 AND claim IS NOT NULL) ORDER BY version DESC LIMIT $4"
+        )
+    };
+}
+
+const VERSIONS: &str = versions_before!("content, ");
+
+const SUMMARIES: &str = versions_before!("");
 
 /// One version, even if the template has been deleted.
-const OF_EVENT: &str = concat!(versions!(), " WHERE version = $2");
+const OF_EVENT: &str = concat!(versions!("content, "), " WHERE version = $2");
 
 pub(super) async fn page(
     pools: &PgPools,
@@ -39,13 +54,12 @@ pub(super) async fn page(
     id: TemplateId,
     before: Option<u64>,
     limit: usize,
-) -> Result<Vec<Version>, StoreError> {
+) -> Result<Vec<VersionSummary>, StoreError> {
     let before = before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let values: Values<'_> = &[&key(id.get()), &key(account.get()), &before, &limit];
-    // There may be many long documents.
-    let rows = pools.acquire_slow().await?.query(VERSIONS, values).await?;
-    rows.iter().map(version).collect()
+    let rows = pools.acquire_slow().await?.query(SUMMARIES, values).await?;
+    rows.iter().map(summary).collect()
 }
 
 pub(super) async fn one(

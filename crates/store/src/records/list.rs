@@ -8,6 +8,7 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use super::{StoredTemplate, TranslationGroup};
+use crate::ReadKind;
 
 /// A query for templates of an account, newest first. A filter with several values matches any of
 /// them; an empty filter matches all templates.
@@ -38,7 +39,7 @@ pub struct ListQuery {
     pub before: Option<TemplateId>,
     /// Whether a forward page sets [`Page::has_newer`], which costs one more query.
     pub check_newer: bool,
-    /// The maximum number of templates.
+    /// The maximum number of templates. A page with much content has fewer.
     pub limit: usize,
 }
 
@@ -97,6 +98,12 @@ impl ListQuery {
         (self.updated_from.map_or(i64::MIN, first), self.updated_before.map_or(i64::MAX, first))
     }
 
+    /// The limit that applies to reading the list.
+    pub(crate) fn read_kind(&self) -> ReadKind {
+        let is_search = self.uses_search_index() || self.has_row_filters();
+        if is_search { ReadKind::Search } else { ReadKind::List }
+    }
+
     /// Whether the list is read from the search index. The few templates of a name are searched
     /// without it.
     pub(crate) fn uses_search_index(&self) -> bool {
@@ -115,6 +122,8 @@ impl ListQuery {
 pub struct Unindexed {
     /// The number of the account's newest event.
     pub newest: u64,
+    /// The number of the last event that is indexed; 0 while templates before it may be missing.
+    pub indexed: u64,
     /// The time of the oldest write that is not indexed.
     pub since: Timestamp,
 }

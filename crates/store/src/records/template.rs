@@ -168,6 +168,25 @@ pub struct Version {
     pub decision: Option<Decision>,
 }
 
+/// A version without its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionSummary {
+    /// The version number, starting at 1.
+    pub number: u64,
+    /// Its review status: PENDING, APPROVED or REJECTED.
+    pub status: Status,
+    /// Its category.
+    pub category: Category,
+    /// The category of the version before, if this version changed it.
+    pub previous_category: Option<Category>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// Who created it.
+    pub created_by: Actor,
+    /// The reviewer's decision, once there is one.
+    pub decision: Option<Decision>,
+}
+
 /// The approval or rejection of a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {

@@ -24,7 +24,7 @@ use super::{
     webhooks,
 };
 use crate::{
-    Attempt, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore, DueWebhooks,
+    Attempt, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore, DueWebhooks, ReadKind,
     RecordAttemptOutcome, Replay, ReplayOutcome, StoreError,
     decisions::deliveries::{EndpointWork, delivery},
 };
@@ -37,7 +37,8 @@ impl DeliveryStore for SqliteStore {
         id: WebhookId,
         wanted: DeliveryQuery,
     ) -> Result<Option<Vec<Delivery>>, StoreError> {
-        self.read_blocking(move |connection| page(connection, account, id, &wanted)).await
+        let read = move |connection: &Connection| page(connection, account, id, &wanted);
+        self.read_blocking(ReadKind::List, account, read).await
     }
 
     async fn replay(
@@ -53,9 +54,8 @@ impl DeliveryStore for SqliteStore {
             }
             Replay::Since(since) => {
                 // This search can be slow, so the writer does not do it.
-                let first = self
-                    .read_blocking(move |connection| first_since(connection, account, since))
-                    .await?;
+                let find = move |connection: &Connection| first_since(connection, account, since);
+                let first = self.read_blocking(ReadKind::Feed, account, find).await?;
                 self.writer.write(move |batch| replay_from(batch, account, id, first)).await
             }
         }

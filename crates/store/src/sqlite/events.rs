@@ -11,14 +11,16 @@ use rusqlite::{
 
 use super::{
     SqliteStore,
+    cancellation::Cancellation,
     checksum::{self, Checksum, event_checksum, template_checksum},
     columns::{actor_key, key, millis, number},
+    reader_pool::{self, ReaderPool},
     retention,
     writer::Batch,
 };
 pub(super) use crate::decisions::events::NewEvent;
 use crate::{
-    Actor, Event, EventNotifier, EventStore, Feed, StoreError, Webhook,
+    Actor, Event, EventNotifier, EventStore, Feed, ReadKind, StoreError, Webhook,
     decisions::events::{self, feed},
     encoding::origin,
 };
@@ -31,7 +33,8 @@ impl EventStore for SqliteStore {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Feed, StoreError> {
-        self.read_blocking(move |connection| page(connection, account, after, limit)).await
+        let read = move |connection: &Connection| page(connection, account, after, limit);
+        self.read_blocking(ReadKind::Feed, account, read).await
     }
 
     async fn newest_event(&self, account: AccountId) -> Result<u64, StoreError> {
@@ -56,9 +59,11 @@ impl EventStore for SqliteStore {
     }
 
     async fn delete_expired_events(&self, since: Timestamp) -> Result<usize, StoreError> {
-        let target = self
-            .read_blocking(move |connection| retention::find_purge_target(connection, since))
-            .await?;
+        let find = move |readers: &ReaderPool, cancellation: &Cancellation| {
+            readers
+                .cancellable_read(cancellation, |store| retention::find_purge_target(store, since))
+        };
+        let target = reader_pool::run_blocking_in_background(&self.readers, find).await?;
         let Some(target) = target else { return Ok(0) };
         self.writer.write(move |batch| retention::purge(batch, &target, since)).await
     }

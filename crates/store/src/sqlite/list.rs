@@ -1,8 +1,9 @@
 //! SQL for lists and counts of templates.
 //!
 //! A list is read bucket by bucket. A list bucket (the column `shelf`) contains the templates of an
-//! account with the same status, category and language, so a filter costs a few index seeks,
-//! regardless of the number of templates.
+//! account with the same status, category and language, so a filter by these costs a few index
+//! seeks, regardless of the number of templates. Filters by phone number and time have no index:
+//! they read the row of each template, without its content, until the page is full.
 
 use async_trait::async_trait;
 use galley_domain::{
@@ -10,10 +11,11 @@ use galley_domain::{
     rulebook::Category,
     template::Status,
 };
-use rusqlite::{Connection, params};
+use rusqlite::{CachedStatement, Connection, params};
 
 use super::{
     SqliteStore,
+    cancellation::Cancellation,
     columns::{key, millis, template_id},
     index_state,
     reader_pool::{self, ReaderPool},
@@ -21,17 +23,26 @@ use super::{
 };
 use crate::{
     IndexProgress, IndexStep, ListQuery, ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter,
-    Page, StoreError, StoredTemplate, encoding::unique_key_hash, id_range::IdRange,
+    Page, ReadKind, StoreError, StoredTemplate, decisions::page_size::PageBuilder,
+    encoding::unique_key_hash, id_range::IdRange,
 };
 
 #[async_trait]
 impl ListStore for SqliteStore {
     async fn list(&self, listing: ListQuery) -> Result<Page, StoreError> {
-        reader_pool::run_blocking(&self.readers, move |readers| readers.list(&listing)).await
+        let (kind, account) = (listing.read_kind(), listing.account);
+        let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
+            readers.list(cancellation, &listing)
+        };
+        reader_pool::run_blocking(&self.readers, kind, account, read).await
     }
 
     async fn count_templates(&self, listing: ListQuery) -> Result<u64, StoreError> {
-        reader_pool::run_blocking(&self.readers, move |readers| readers.count(&listing)).await
+        let account = listing.account;
+        let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
+            readers.count(cancellation, &listing)
+        };
+        reader_pool::run_blocking(&self.readers, ReadKind::Search, account, read).await
     }
 
     async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
@@ -62,6 +73,12 @@ const COUNT_BATCH: usize = 1_000;
 /// since they were indexed.
 const MIN_SEARCH_BATCH: usize = 16;
 
+/// Maximum number of search results to read at once.
+const MAX_SEARCH_BATCH: usize = 4_096;
+
+/// Takes the templates of a list in its order, until it returns `false`.
+type Visit<'v> = &'v mut dyn FnMut(StoredTemplate) -> bool;
+
 /// One page. `index` is the search index, if it is built.
 pub(super) fn page(
     connection: &Connection,
@@ -77,37 +94,41 @@ pub(super) fn page(
     } else {
         None
     };
-    let templates = find(&snapshot, index, listing, range, listing.limit + 1)?;
-    let is_beyond_cursor = match IdRange::beyond_cursor(listing) {
-        Some(beyond) => !find(&snapshot, index, listing, beyond, 1)?.is_empty(),
-        None => false,
-    };
-    Ok(Page { unindexed, ..range.page(templates, listing.limit, is_beyond_cursor) })
+    let mut page = PageBuilder::new(listing.limit);
+    let wanted = listing.limit + 1;
+    find(&snapshot, index, listing, range, wanted, &mut |template| page.add(template))?;
+    let mut is_beyond_cursor = false;
+    if let Some(beyond) = IdRange::beyond_cursor(listing) {
+        find(&snapshot, index, listing, beyond, 1, &mut |_| {
+            is_beyond_cursor = true;
+            false
+        })?;
+    }
+    Ok(Page { unindexed, ..range.page(page, is_beyond_cursor) })
 }
 
-/// The first templates in the range that match the list.
+/// Visits the templates in the range that match the list, of which at most `wanted` are needed.
 fn find(
     connection: &Connection,
     index: Option<&Connection>,
     listing: &ListQuery,
     range: IdRange,
     wanted: usize,
-) -> Result<Vec<StoredTemplate>, StoreError> {
+    visit: Visit<'_>,
+) -> Result<(), StoreError> {
     if let Some(mut ids) = ids_of_name(connection, listing)? {
         ids.retain(|id| range.contains(*id));
         range.sort(&mut ids);
-        let mut found = fetch(connection, listing, ids)?;
-        found.retain(|template| listing.matches_words(template));
-        found.truncate(wanted);
-        return Ok(found);
+        let mut visit = |template| !listing.matches_words(&template) || visit(template);
+        return fetch(connection, listing, ids, &mut visit).map(drop);
     }
     if listing.words.is_empty() {
         let ids = nearest(connection, listing, range, wanted)?;
-        return fetch(connection, listing, ids);
+        return fetch(connection, listing, ids, visit).map(drop);
     }
     match index {
-        Some(index) => search(connection, index, listing, range, wanted),
-        None => Ok(Vec::new()),
+        Some(index) => search(connection, index, listing, range, wanted, visit),
+        None => Ok(()),
     }
 }
 
@@ -129,18 +150,28 @@ fn ids_of_name(
     })
 }
 
-/// The templates with these ids that match the filters of the list.
+/// Visits the templates with these ids that match the filters of the list. Returns whether the
+/// visitor wants more.
 fn fetch(
     connection: &Connection,
     listing: &ListQuery,
     ids: impl IntoIterator<Item = TemplateId>,
-) -> Result<Vec<StoredTemplate>, StoreError> {
-    let mut found = Vec::new();
+    visit: Visit<'_>,
+) -> Result<bool, StoreError> {
+    let mut rows = RowReader::new(connection, listing)?;
     for id in ids {
+        // Content is long: it is read and decoded only if the rest of the row matches.
+        if listing.has_row_filters() && !rows.matches(id)? {
+            continue;
+        }
         let template = templates::one(connection, listing.account, id)?;
-        found.extend(template.filter(|template| listing.passes_filters(template)));
+        if let Some(template) = template.filter(|template| listing.passes_filters(template))
+            && !visit(template)
+        {
+            return Ok(false);
+        }
     }
-    Ok(found)
+    Ok(true)
 }
 
 /// Reads candidates from the search index and filters them by their current rows.
@@ -150,24 +181,20 @@ fn search(
     listing: &ListQuery,
     mut range: IdRange,
     wanted: usize,
-) -> Result<Vec<StoredTemplate>, StoreError> {
-    let mut found = Vec::new();
+    visit: Visit<'_>,
+) -> Result<(), StoreError> {
     let query = search::Query::new(index, listing)?;
-    let batch = wanted.max(MIN_SEARCH_BATCH);
+    let mut batch = wanted.max(MIN_SEARCH_BATCH);
     loop {
         let ids = query.ids(index, range, batch)?;
-        let last = ids.last().copied();
-        let is_last = ids.len() < batch;
-        for template in fetch(connection, listing, ids)? {
-            found.push(template);
-            if found.len() == wanted {
-                return Ok(found);
-            }
+        let next = ids.last().copied().filter(|_| ids.len() == batch);
+        if !fetch(connection, listing, ids, visit)? {
+            return Ok(());
         }
-        match last {
-            Some(last) if !is_last => range = range.resuming_after(last),
-            _ => return Ok(found),
-        }
+        let Some(last) = next else { return Ok(()) };
+        range = range.resuming_after(last);
+        // The filters match few of the results, and every query looks the words up again.
+        batch = (4 * batch).min(MAX_SEARCH_BATCH);
     }
 }
 
@@ -179,8 +206,12 @@ pub(super) fn count(
 ) -> Result<u64, StoreError> {
     let snapshot = connection.unchecked_transaction()?;
     if listing.name.is_some() {
-        let found = find(&snapshot, index, listing, IdRange::ALL, usize::MAX)?;
-        return Ok(found.len() as u64);
+        let mut count = 0;
+        find(&snapshot, index, listing, IdRange::ALL, usize::MAX, &mut |_| {
+            count += 1;
+            true
+        })?;
+        return Ok(count);
     }
     if listing.words.is_empty() {
         return count_buckets(&snapshot, listing);
@@ -212,29 +243,19 @@ fn count_buckets(connection: &Connection, listing: &ListQuery) -> Result<u64, St
     Ok(count)
 }
 
-/// Counts the search results that match the filters. Reads only the list bucket of each row.
+/// Counts the search results that match the filters.
 fn count_found(
     connection: &Connection,
     index: &Connection,
     listing: &ListQuery,
 ) -> Result<u64, StoreError> {
-    let mut bucket = connection.prepare_cached(&format!(
-        "SELECT shelf FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL AND {}",
-        RowFilters::sql(3)
-    ))?;
-    let RowFilters { is_set, from, before, phones } = RowFilters::new(listing);
+    let mut rows = RowReader::new(connection, listing)?;
     let query = search::Query::new(index, listing)?;
     let (mut range, mut count) = (IdRange::ALL, 0);
     loop {
         let ids = query.ids(index, range, COUNT_BATCH)?;
         for id in &ids {
-            let (id, account) = (key(id.get()), key(listing.account.get()));
-            let mut rows = bucket.query(params![id, account, is_set, from, before, phones])?;
-            if let Some(row) = rows.next()?
-                && listing.includes_bucket(&row.get::<_, String>(0)?)
-            {
-                count += 1;
-            }
+            count += u64::from(rows.matches(*id)?);
             if count == MAX_SEARCH_COUNT {
                 return Ok(count);
             }
@@ -243,6 +264,33 @@ fn count_found(
             Some(last) if ids.len() == COUNT_BATCH => range = range.resuming_after(*last),
             _ => return Ok(count),
         }
+    }
+}
+
+/// Checks rows against the filters of a list. Reads the columns before the content only.
+struct RowReader<'a> {
+    query: CachedStatement<'a>,
+    listing: &'a ListQuery,
+    filters: RowFilters,
+}
+
+impl<'a> RowReader<'a> {
+    fn new(connection: &'a Connection, listing: &'a ListQuery) -> Result<Self, StoreError> {
+        let query = connection.prepare_cached(&format!(
+            "SELECT shelf FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL \
+             AND {}",
+            RowFilters::sql(3)
+        ))?;
+        Ok(Self { query, listing, filters: RowFilters::new(listing) })
+    }
+
+    /// Whether the template exists and matches the filters other than name and search terms.
+    fn matches(&mut self, id: TemplateId) -> Result<bool, StoreError> {
+        let RowFilters { is_set, from, before, phones } = &self.filters;
+        let (id, account) = (key(id.get()), key(self.listing.account.get()));
+        let mut rows = self.query.query(params![id, account, is_set, from, before, phones])?;
+        let Some(row) = rows.next()? else { return Ok(false) };
+        Ok(self.listing.includes_bucket(&row.get::<_, String>(0)?))
     }
 }
 

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
     SqliteStore,
+    cancellation::Cancellation,
     checksum::{self, upload_chunk_checksum},
     columns::{key, millis},
     reader_pool::{self, ReaderPool},
@@ -35,8 +36,8 @@ impl MediaStore for SqliteStore {
 
     async fn media_chunk(&self, handle: &str, offset: u64) -> Result<Vec<u8>, StoreError> {
         let handle = handle.to_owned();
-        let read = move |readers: &ReaderPool| {
-            readers.read(|connection| chunk(connection, &handle, offset))
+        let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
+            readers.cancellable_read(cancellation, |connection| chunk(connection, &handle, offset))
         };
         reader_pool::run_blocking_media(&self.readers, read).await
     }

@@ -2,11 +2,14 @@
 
 use std::{io, path::Path, sync::Arc};
 
+use galley_domain::id::AccountId;
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
 use super::{
-    SqliteOptions, connection,
+    SqliteOptions,
+    cancellation::Cancellation,
+    connection,
     disk_space::DiskSpace,
     missing_rights,
     open_files::OpenFiles,
@@ -16,7 +19,7 @@ use super::{
     write_health::WriteHealth,
     writer::{Writer, WriterShared},
 };
-use crate::{EventNotifier, StoreError};
+use crate::{EventNotifier, ReadKind, StoreError};
 
 /// A store in one SQLite file, with its search index in a second file beside it.
 pub struct SqliteStore {
@@ -85,11 +88,16 @@ impl SqliteStore {
         })
     }
 
-    /// Runs a longer read on a blocking thread, with a connection of the pool.
+    /// Runs a longer read of an account on a blocking thread, with a connection of the pool.
     pub(super) async fn read_blocking<T: Send + 'static>(
         &self,
+        kind: ReadKind,
+        account: AccountId,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        reader_pool::run_blocking(&self.readers, move |readers| readers.read(work)).await
+        let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
+            readers.cancellable_read(cancellation, work)
+        };
+        reader_pool::run_blocking(&self.readers, kind, account, read).await
     }
 }

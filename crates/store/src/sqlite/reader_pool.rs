@@ -14,14 +14,19 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::Semaphore;
 
 use super::{
-    connection, list, open_files::OpenFiles, search, search_indexer::SearchIndexer,
-    store_files::SEARCH_INDEX_SUFFIX,
+    cancellation::Cancellation, connection, list, open_files::OpenFiles, search,
+    search_indexer::SearchIndexer, store_files::SEARCH_INDEX_SUFFIX,
 };
-use crate::{IndexProgress, IndexStep, ListQuery, Page, StoreError, partial_file::with_suffix};
+use crate::{
+    IndexProgress, IndexStep, ListQuery, Page, ReadKind, StoreError, partial_file::with_suffix,
+    read_slots::ReadSlots,
+};
 
-/// Maximum number of concurrent longer reads, and of idle connections per file. More reads would
-/// only wait for the disk and hold memory.
-const MAX_READS: usize = 8;
+/// Maximum number of idle connections per file.
+const MAX_IDLE_CONNECTIONS: usize = 8;
+
+/// Maximum number of concurrent reads of background work, which belong to no account.
+const MAX_BACKGROUND_READS: usize = 1;
 
 /// Maximum number of concurrent reads of media chunks. Their own limit keeps unauthenticated media
 /// downloads from delaying other reads.
@@ -32,7 +37,8 @@ pub(super) struct ReaderPool {
     store: ConnectionPool,
     index: ConnectionPool,
     index_path: PathBuf,
-    read_permits: Arc<Semaphore>,
+    slots: ReadSlots,
+    background_permits: Arc<Semaphore>,
     media_permits: Arc<Semaphore>,
     /// One permit: steps of the indexer wait for it and not for the mutex, on no thread.
     index_permits: Arc<Semaphore>,
@@ -50,7 +56,8 @@ impl ReaderPool {
             store: ConnectionPool::default(),
             index: ConnectionPool::default(),
             index_path: with_suffix(store, SEARCH_INDEX_SUFFIX),
-            read_permits: Arc::new(Semaphore::new(MAX_READS)),
+            slots: ReadSlots::in_process(),
+            background_permits: Arc::new(Semaphore::new(MAX_BACKGROUND_READS)),
             media_permits: Arc::new(Semaphore::new(MAX_MEDIA_READS)),
             index_permits: Arc::new(Semaphore::new(1)),
             indexer: Mutex::default(),
@@ -63,33 +70,51 @@ impl ReaderPool {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        self.cancellable_read(&Cancellation::default(), work)
+    }
+
+    /// Runs a read on a pooled connection to the store, until it is cancelled.
+    pub(super) fn cancellable_read<T>(
+        &self,
+        cancellation: &Cancellation,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         self.files.ensure_present()?;
-        self.store.with_connection(|| self.files.open_for_reading(), work)
+        self.store.with_connection(|| self.files.open_for_reading(), cancellation, work)
     }
 
     /// Reads one page of a list.
-    pub(super) fn list(&self, listing: &ListQuery) -> Result<Page, StoreError> {
-        self.search(listing, |store, index| list::page(store, index, listing))
+    pub(super) fn list(
+        &self,
+        cancellation: &Cancellation,
+        listing: &ListQuery,
+    ) -> Result<Page, StoreError> {
+        self.search(cancellation, listing, |store, index| list::page(store, index, listing))
     }
 
     /// Counts the templates of a list.
-    pub(super) fn count(&self, listing: &ListQuery) -> Result<u64, StoreError> {
-        self.search(listing, |store, index| list::count(store, index, listing))
+    pub(super) fn count(
+        &self,
+        cancellation: &Cancellation,
+        listing: &ListQuery,
+    ) -> Result<u64, StoreError> {
+        self.search(cancellation, listing, |store, index| list::count(store, index, listing))
     }
 
     /// Runs a list read, with the search index if the list needs it and the index is built. A
     /// search without an index finds nothing.
     fn search<T>(
         &self,
+        cancellation: &Cancellation,
         listing: &ListQuery,
         work: impl FnOnce(&Connection, Option<&Connection>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.read(|store| {
+        self.cancellable_read(cancellation, |store| {
             if listing.words.is_empty() || !self.index_path.exists() {
                 return work(store, None);
             }
             let open = || connection::open_for_reading(&self.index_path);
-            let found = self.index.with_connection(open, |index| {
+            let found = self.index.with_connection(open, cancellation, |index| {
                 let is_built = search::layout(index)? == search::LAYOUT;
                 work(store, is_built.then_some(index))
             });
@@ -154,41 +179,57 @@ impl ReaderPool {
     }
 }
 
-/// Runs a longer read on a blocking thread.
+/// Runs a longer read of an account on a blocking thread. Dropping the future cancels the read.
 pub(super) async fn run_blocking<T: Send + 'static>(
     readers: &Arc<ReaderPool>,
-    work: impl FnOnce(&ReaderPool) -> Result<T, StoreError> + Send + 'static,
+    kind: ReadKind,
+    account: AccountId,
+    work: impl FnOnce(&ReaderPool, &Cancellation) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    run_with_permit(readers, &readers.read_permits, work).await
+    let slot = readers.slots.acquire(kind, account).await?;
+    run_with_slot(readers, slot, work).await
+}
+
+/// Runs a read of background work on a blocking thread, with a limit of its own.
+pub(super) async fn run_blocking_in_background<T: Send + 'static>(
+    readers: &Arc<ReaderPool>,
+    work: impl FnOnce(&ReaderPool, &Cancellation) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let permit = Arc::clone(&readers.background_permits).acquire_owned().await;
+    run_with_slot(readers, permit, work).await
 }
 
 /// Runs a read of media on a blocking thread, with a limit of its own.
 pub(super) async fn run_blocking_media<T: Send + 'static>(
     readers: &Arc<ReaderPool>,
-    work: impl FnOnce(&ReaderPool) -> Result<T, StoreError> + Send + 'static,
+    work: impl FnOnce(&ReaderPool, &Cancellation) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    run_with_permit(readers, &readers.media_permits, work).await
+    let permit = Arc::clone(&readers.media_permits).acquire_owned().await;
+    run_with_slot(readers, permit, work).await
 }
 
-/// Runs a step of the search indexer on a blocking thread. Takes no permit from other reads.
+/// Runs a step of the search indexer on a blocking thread. Takes no slot from other reads. A step
+/// that has begun is completed, even if the caller is gone.
 pub(super) async fn run_indexing<T: Send + 'static>(
     readers: &Arc<ReaderPool>,
     work: impl FnOnce(&ReaderPool) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    run_with_permit(readers, &readers.index_permits, work).await
+    let permit = Arc::clone(&readers.index_permits).acquire_owned().await;
+    run_with_slot(readers, permit, |readers, _| work(readers)).await
 }
 
-async fn run_with_permit<T: Send + 'static>(
+async fn run_with_slot<T: Send + 'static>(
     readers: &Arc<ReaderPool>,
-    permits: &Arc<Semaphore>,
-    work: impl FnOnce(&ReaderPool) -> Result<T, StoreError> + Send + 'static,
+    slot: impl Send + 'static,
+    work: impl FnOnce(&ReaderPool, &Cancellation) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let permit = Arc::clone(permits).acquire_owned().await;
-    let readers = Arc::clone(readers);
+    let (readers, cancellation) = (Arc::clone(readers), Cancellation::default());
+    let _cancel_on_drop = cancellation.on_drop();
     let work = move || {
-        // Held until the work is done, even if the caller has been cancelled.
-        let _permit = permit;
-        work(&readers)
+        // Held until the work is done, even if the caller is gone.
+        let _slot = slot;
+        cancellation.check()?;
+        work(&readers, &cancellation)
     };
     match tokio::task::spawn_blocking(work).await {
         Ok(outcome) => outcome,
@@ -213,19 +254,20 @@ impl ConnectionPool {
     fn with_connection<T>(
         &self,
         open: impl FnOnce() -> Result<Connection, StoreError>,
+        cancellation: &Cancellation,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let (connection, generation) = {
             let mut idle = lock(&self.idle);
             (idle.connections.pop(), idle.generation)
         };
-        let connection = match connection {
+        let mut connection = match connection {
             Some(connection) => connection,
             None => open()?,
         };
-        let outcome = work(&connection);
+        let outcome = cancellation.run(&mut connection, work);
         let mut idle = lock(&self.idle);
-        if idle.generation == generation && idle.connections.len() < MAX_READS {
+        if idle.generation == generation && idle.connections.len() < MAX_IDLE_CONNECTIONS {
             idle.connections.push(connection);
         }
         outcome
@@ -251,3 +293,6 @@ impl ConnectionPool {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ use rusqlite::{Connection, params};
 use super::columns::{column, key};
 use crate::{
     ListQuery, StoreError,
+    decisions::search_terms::{is_short, max_expansion},
     encoding::{account_prefix, filter_term},
     id_range::IdRange,
 };
@@ -17,9 +18,6 @@ use crate::{
 /// The version of the index layout and of the terms in it. A file with another version is rebuilt
 /// in the background.
 pub(super) const LAYOUT: i64 = 4;
-
-/// Maximum number of words that a prefix is expanded to.
-const MAX_EXPANSIONS: usize = 64;
 
 /// One index contains the terms of all accounts, each prefixed with eleven characters for its
 /// account. FTS5 indexes prefixes of up to three letters of a word; `vocabulary` lists all terms,
@@ -57,9 +55,16 @@ pub(super) struct Query(String);
 impl Query {
     pub(super) fn new(index: &Connection, listing: &ListQuery) -> Result<Self, StoreError> {
         let owner = account_prefix(listing.account);
+        let max_words = max_expansion(&listing.words);
         let mut terms = Vec::new();
         for word in &listing.words {
-            terms.push(prefix_query(index, &format!("{owner}{word}"), word.chars().count())?);
+            let prefix = format!("{owner}{word}");
+            terms.push(if is_short(word) {
+                // FTS5 has an index of short prefixes.
+                format!("\"{prefix}\"*")
+            } else {
+                any_word(index, &prefix, max_words)?
+            });
         }
         let any_of = |kind, values: Vec<&str>| {
             let terms =
@@ -102,26 +107,23 @@ impl Query {
     }
 }
 
-/// A query for all words with this prefix. For a prefix, FTS5 collects the templates of all
-/// matching words before it returns the first; for a list of words, it returns them one by one.
-/// Short prefixes are indexed, and prefixes of too many words are left to FTS5.
-fn prefix_query(index: &Connection, prefix: &str, letters: usize) -> Result<String, StoreError> {
-    let unexpanded = || format!("\"{prefix}\"*");
-    if letters <= 3 {
-        return Ok(unexpanded());
-    }
+/// A query for the first words with this prefix. For a prefix that has no index, FTS5 collects the
+/// templates of all matching words before it returns the first, and cannot be interrupted; for a
+/// list of words, it returns them one by one.
+fn any_word(index: &Connection, prefix: &str, max_words: usize) -> Result<String, StoreError> {
     let mut query = index.prepare_cached(
         "SELECT word FROM vocabulary WHERE word >= ?1 AND word < ?2 ORDER BY word LIMIT ?3",
     )?;
     let end = format!("{prefix}{}", char::MAX);
-    let limit = i64::try_from(MAX_EXPANSIONS + 1).unwrap_or(i64::MAX);
+    let limit = i64::try_from(max_words).unwrap_or(i64::MAX);
     let mut rows = query.query(params![prefix, end, limit])?;
     let mut words: Vec<String> = Vec::new();
     while let Some(row) = rows.next()? {
         words.push(format!("\"{}\"", row.get::<_, String>(0)?));
     }
-    if words.is_empty() || words.len() > MAX_EXPANSIONS {
-        return Ok(unexpanded());
+    if words.is_empty() {
+        // Matches nothing.
+        return Ok(format!("\"{prefix}\""));
     }
     Ok(format!("({})", words.join(" OR ")))
 }

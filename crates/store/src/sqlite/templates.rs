@@ -25,8 +25,8 @@ use super::{
     idempotency, translations, versions,
 };
 use crate::{
-    CreateOutcome, IdempotencyRecord, NameConflict, NewTemplate, StoreError, StoredTemplate,
-    TemplateStore, TranslationGroup, Version,
+    CreateOutcome, IdempotencyRecord, NameConflict, NewTemplate, ReadKind, StoreError,
+    StoredTemplate, TemplateStore, TranslationGroup, Version, VersionSummary,
     decisions::create::KeyOwner,
     encoding::{LookupKeys, text_hash, unique_key_hash},
 };
@@ -62,9 +62,10 @@ impl TemplateStore for SqliteStore {
         id: TemplateId,
         before: Option<u64>,
         limit: usize,
-    ) -> Result<Option<Vec<Version>>, StoreError> {
-        self.read_blocking(move |connection| versions::page(connection, account, id, before, limit))
-            .await
+    ) -> Result<Option<Vec<VersionSummary>>, StoreError> {
+        let read =
+            move |connection: &Connection| versions::page(connection, account, id, before, limit);
+        self.read_blocking(ReadKind::List, account, read).await
     }
 
     async fn translations(
@@ -73,8 +74,8 @@ impl TemplateStore for SqliteStore {
         name: &str,
     ) -> Result<Vec<StoredTemplate>, StoreError> {
         let group = TranslationGroup::of(account, name);
-        self.read_blocking(move |connection| translations::members(connection, account, group))
-            .await
+        let read = move |connection: &Connection| translations::members(connection, account, group);
+        self.read_blocking(ReadKind::List, account, read).await
     }
 
     async fn name_conflict(

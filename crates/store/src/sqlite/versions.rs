@@ -2,30 +2,36 @@
 //! `former_version`.
 
 use galley_domain::id::{AccountId, TemplateId};
-use rusqlite::{Connection, params};
+use rusqlite::{CachedStatement, Connection, Row, params};
 
 use super::{
     checksum::{self, former_version_checksum, template_checksum},
     columns::key,
 };
-use crate::{StoreError, Version, decisions::versions::version};
+use crate::{StoreError, Version, VersionSummary, decisions::versions as decode};
 
-/// The versions of one template, newest first.
-const VERSIONS: &str = concat!(
-    "SELECT version, status, category, previous_category, content, created_at, actor, reason, \
-     decided_at, decided_by, is_former, is_intact FROM (\
-     SELECT version, status, category, previous_category, content, \
-     coalesce(version_at, created_at) AS created_at, actor, reason, decided_at, decided_by, \
-     0 AS is_former, checksum IS ",
-    template_checksum!(),
-    " AS is_intact FROM template WHERE id = ?1 AND version < ?2 \
-     UNION ALL \
-     SELECT version, status, category, previous_category, content, created_at, actor, reason, \
-     decided_at, decided_by, 1, checksum IS ",
-    former_version_checksum!(),
-    " FROM former_version WHERE template_id = ?1 AND version < ?2) \
-     ORDER BY version DESC LIMIT ?3",
-);
+/// The versions of one template, newest first. `$content` is `content, ` or nothing: a list of
+/// versions does not read content that no client sees.
+macro_rules! versions {
+    ($content:literal) => {
+        concat!(
+            "SELECT version, status, category, previous_category, ",
+            $content,
+            "created_at, actor, reason, decided_at, decided_by, is_former, is_intact FROM (\
+             SELECT version, status, category, previous_category, content, \
+             coalesce(version_at, created_at) AS created_at, actor, reason, decided_at, \
+             decided_by, 0 AS is_former, checksum IS ",
+            template_checksum!(),
+            " AS is_intact FROM template WHERE id = ?1 AND version < ?2 \
+             UNION ALL \
+             SELECT version, status, category, previous_category, content, created_at, actor, \
+             reason, decided_at, decided_by, 1, checksum IS ",
+            former_version_checksum!(),
+            " FROM former_version WHERE template_id = ?1 AND version < ?2) \
+             ORDER BY version DESC LIMIT ?3",
+        )
+    };
+}
 
 pub(super) fn one(
     connection: &Connection,
@@ -33,8 +39,7 @@ pub(super) fn one(
     id: TemplateId,
     version: u64,
 ) -> Result<Option<Version>, StoreError> {
-    let found = page(connection, account, id, Some(version.saturating_add(1)), 1)?;
-    Ok(found.and_then(|found| found.into_iter().find(|it| it.number == version)))
+    if exists(connection, account, id)? { of_event(connection, id, version) } else { Ok(None) }
 }
 
 /// One version, even if the template was deleted since.
@@ -43,34 +48,43 @@ pub(super) fn of_event(
     id: TemplateId,
     version: u64,
 ) -> Result<Option<Version>, StoreError> {
-    let found = before(connection, id, Some(version.saturating_add(1)), 1)?;
+    let before = Some(version.saturating_add(1));
+    let query = connection.prepare_cached(versions!("content, "))?;
+    let found = read(query, id, before, 1, |row| decode::version(row))?;
     Ok(found.into_iter().find(|it| it.number == version))
 }
 
+/// Up to `limit` versions before this one, newest first; `None` if the template does not exist.
 pub(super) fn page(
     connection: &Connection,
     account: AccountId,
     id: TemplateId,
     before: Option<u64>,
     limit: usize,
-) -> Result<Option<Vec<Version>>, StoreError> {
+) -> Result<Option<Vec<VersionSummary>>, StoreError> {
+    if !exists(connection, account, id)? {
+        return Ok(None);
+    }
+    let query = connection.prepare_cached(versions!(""))?;
+    read(query, id, before, limit, |row| decode::summary(row)).map(Some)
+}
+
+/// Whether the account has the template.
+fn exists(connection: &Connection, account: AccountId, id: TemplateId) -> Result<bool, StoreError> {
     let mut exists = connection.prepare_cached(
         "SELECT 1 FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL",
     )?;
-    if !exists.exists(params![key(id.get()), key(account.get())])? {
-        return Ok(None);
-    }
-    self::before(connection, id, before, limit).map(Some)
+    Ok(exists.exists(params![key(id.get()), key(account.get())])?)
 }
 
-/// Up to `limit` versions before this one, newest first.
-fn before(
-    connection: &Connection,
+/// Runs a query for versions.
+fn read<V>(
+    mut query: CachedStatement<'_>,
     id: TemplateId,
     before: Option<u64>,
     limit: usize,
-) -> Result<Vec<Version>, StoreError> {
-    let mut query = connection.prepare_cached(VERSIONS)?;
+    decode: impl Fn(&Row<'_>) -> Result<V, StoreError>,
+) -> Result<Vec<V>, StoreError> {
     let before = before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut rows = query.query(params![key(id.get()), before, limit])?;
@@ -84,7 +98,7 @@ fn before(
                 checksum::damaged("template", id)
             });
         }
-        versions.push(version(row)?);
+        versions.push(decode(row)?);
     }
     Ok(versions)
 }

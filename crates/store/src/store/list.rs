@@ -15,7 +15,7 @@ pub const MAX_SEARCH_COUNT: u64 = 10_000;
 /// Lists and searches templates.
 #[async_trait]
 pub trait ListStore: Send + Sync {
-    /// A page of an account's templates. It reflects every committed change, except that search
+    /// A page of an account's templates, which ends before its limit if it has much content. It reflects every committed change, except that search
     /// terms match what is indexed; [`Page::unindexed`] says what is not.
     async fn list(&self, query: ListQuery) -> Result<Page, StoreError>;
 

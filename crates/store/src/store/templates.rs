@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use crate::{
     CreateOutcome, IdempotencyRecord, NameConflict, NewTemplate, StoreError, StoredTemplate,
-    Version,
+    Version, VersionSummary,
 };
 
 /// How long an idempotency record is valid.
@@ -42,15 +42,15 @@ pub trait TemplateStore: Send + Sync {
         number: u64,
     ) -> Result<Option<Version>, StoreError>;
 
-    /// The versions of a template with numbers below `before`, newest first; `None` if the
-    /// template does not exist.
+    /// The versions of a template with numbers below `before`, newest first and without their
+    /// content; `None` if the template does not exist.
     async fn versions(
         &self,
         account: AccountId,
         id: TemplateId,
         before: Option<u64>,
         limit: usize,
-    ) -> Result<Option<Vec<Version>>, StoreError>;
+    ) -> Result<Option<Vec<VersionSummary>>, StoreError>;
 
     /// All languages of a name, oldest first. Finds only templates that were created with a
     /// [`TranslationGroup`](crate::TranslationGroup).

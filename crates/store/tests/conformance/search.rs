@@ -35,7 +35,7 @@ pub(crate) async fn a_search_reports_what_is_not_indexed_and_finds_it_after_a_st
     let written =
         NewTemplate { at: noon(5), ..template_with(mine, "one", "en_US", "UTILITY", "before") };
     let id = create(store, written).await;
-    let behind = Some(Unindexed { newest: 1, since: noon(5) });
+    let behind = Some(Unindexed { newest: 1, indexed: 0, since: noon(5) });
     assert_eq!(unindexed(store, search(mine, "before")).await, behind);
     catch_up(store, mine).await;
     assert_eq!(names(store, search(mine, "before")).await, ["one"]);

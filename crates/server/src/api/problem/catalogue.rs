@@ -120,7 +120,7 @@ catalogue! {
         "Nothing was done. Delete an endpoint that you no longer need, or change its URL.";
     RotationOpen CONFLICT "rotation-open" "The previous rotation has not ended"
         "Nothing was done. Both secrets are valid until `until`. Wait until then, or send `force` if no receiver uses the oldest secret any more.";
-    Busy SERVICE_UNAVAILABLE "busy" "Too many writes are queued"
+    Busy SERVICE_UNAVAILABLE "busy" "Too many requests are queued"
         "Nothing was done. Try again after the time in Retry-After.";
     StorageFull SERVICE_UNAVAILABLE "storage-full" "The storage is full"
         "Nothing was done. The operator has to free space; after that, writes work again.";

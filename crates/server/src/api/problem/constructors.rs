@@ -7,7 +7,7 @@ use galley_domain::{
     document::JsonError, id::TemplateId, rulebook::Category,
     template::lifecycle::InvalidTransition, violation::Violations,
 };
-use galley_store::{Limit, StoreError};
+use galley_store::{Limit, ReadKind, StoreError};
 use jiff::Timestamp;
 
 use super::{Extra, Problem, ProblemKind};
@@ -123,6 +123,18 @@ impl Problem {
         Self { extra: Extra::Violations(violations), ..problem }
     }
 
+    /// No slot for a read became free in time.
+    fn too_many_reads(kind: ReadKind) -> Self {
+        let reads = match kind {
+            ReadKind::List => "lists",
+            ReadKind::Search => "searches",
+            ReadKind::Feed => "reads of the event feed",
+        };
+        Self::of(ProblemKind::Busy).detail(format!(
+            "Nothing was done. Too many {reads} of this account run at the same time. Send fewer at a time, and try again after the time in Retry-After."
+        ))
+    }
+
     /// The store fails, so this instance should receive no requests: 503, never 500.
     pub(crate) fn not_ready(error: StoreError) -> Self {
         let problem = Self::from(error);
@@ -152,6 +164,7 @@ impl From<StoreError> for Problem {
         let kind = match error {
             // Not a failure, and logging each of them would not help under load.
             StoreError::Busy => return Self::of(ProblemKind::Busy),
+            StoreError::TooManyReads(kind) => return Self::too_many_reads(kind),
             StoreError::Full(_) => ProblemKind::StorageFull,
             StoreError::Unavailable(_) => ProblemKind::Unavailable,
             StoreError::OutcomeUnknown(_) => ProblemKind::OutcomeUnknown,

@@ -1,0 +1,110 @@
+//! Tests of the slots: limits, turns and cancellation. Futures are polled by hand, so no test
+//! depends on a scheduler.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, Waker},
+};
+
+use super::*;
+
+type Wait<'a> = Pin<Box<dyn Future<Output = FairSlot<char>> + 'a>>;
+
+/// Starts to wait for a slot that is not free.
+fn wait(slots: &FairSlots<char>, key: char) -> Wait<'_> {
+    let mut waiting: Wait<'_> = Box::pin(slots.acquire(key));
+    assert!(poll(&mut waiting).is_none(), "no slot is free for {key}");
+    waiting
+}
+
+fn poll(waiting: &mut Wait<'_>) -> Option<FairSlot<char>> {
+    match waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(slot) => Some(slot),
+        Poll::Pending => None,
+    }
+}
+
+#[test]
+fn a_key_that_waits_for_its_own_limit_delays_no_other_key() {
+    let slots = FairSlots::new(3, 2);
+    let first = slots.try_acquire('a').unwrap();
+    let _second = slots.try_acquire('a').unwrap();
+    let mut third = wait(&slots, 'a');
+    let other = slots.try_acquire('b').expect("the third slot is free");
+    drop(other);
+    assert!(poll(&mut third).is_none(), "a free slot is not for a key at its limit");
+    drop(first);
+    assert!(poll(&mut third).is_some());
+}
+
+#[test]
+fn keys_that_wait_take_turns() {
+    let slots = FairSlots::new(1, 1);
+    let mut in_use = slots.try_acquire('x').unwrap();
+    let mut queue: Vec<(char, Wait<'_>)> =
+        ['a', 'a', 'a', 'b', 'c', 'b'].map(|key| (key, wait(&slots, key))).into();
+    let mut order = String::new();
+    while !queue.is_empty() {
+        drop(in_use);
+        let (index, slot) = queue
+            .iter_mut()
+            .enumerate()
+            .find_map(|(index, (_, waiting))| Some((index, poll(waiting)?)))
+            .expect("the next caller has the slot");
+        order.push(queue.remove(index).0);
+        in_use = slot;
+    }
+    assert_eq!(order, "abcaba");
+    drop(in_use);
+    assert_eq!((slots.in_use(), slots.waiting()), (0, 0));
+}
+
+#[test]
+fn a_caller_that_leaves_frees_its_place_and_its_slot() {
+    let slots = FairSlots::new(1, 1);
+    let in_use = slots.try_acquire('a').unwrap();
+    let (leaves, granted, mut stays) = (wait(&slots, 'b'), wait(&slots, 'b'), wait(&slots, 'c'));
+    drop(leaves);
+    assert_eq!(slots.waiting(), 2);
+    drop(in_use);
+    assert_eq!((slots.in_use(), slots.waiting()), (1, 1), "the second caller has the slot");
+    drop(granted);
+    let last = poll(&mut stays).expect("it left without looking");
+    drop((stays, last));
+    assert_eq!(slots.in_use(), 0);
+    assert!(slots.state().keys.is_empty() && slots.state().turns.is_empty(), "nothing is left");
+}
+
+#[test]
+fn a_key_whose_callers_all_left_loses_its_turn() {
+    let slots = FairSlots::new(1, 1);
+    let in_use = slots.try_acquire('a').unwrap();
+    let (leaves, mut stays) = (wait(&slots, 'b'), wait(&slots, 'c'));
+    drop(leaves);
+    drop(in_use);
+    assert!(poll(&mut stays).is_some());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_slot_is_lost_when_many_callers_come_and_leave() {
+    let slots = FairSlots::new(3, 2);
+    let mut tasks = tokio::task::JoinSet::new();
+    for index in 0..400_u64 {
+        let slots = slots.clone();
+        tasks.spawn(async move {
+            let acquire = slots.acquire(index % 5);
+            if index.is_multiple_of(3) {
+                // Polled once, then dropped.
+                let _ = futures_util::future::poll_immediate(acquire).await;
+            } else {
+                let _slot = acquire.await;
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.unwrap();
+    }
+    assert_eq!((slots.in_use(), slots.waiting()), (0, 0));
+}

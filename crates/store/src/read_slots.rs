@@ -1,0 +1,108 @@
+//! Limits of concurrent longer reads: one for each kind, and within it a share for each account. An
+//! account that lists or searches without pause delays itself, and not others.
+
+use std::time::Duration;
+
+use galley_domain::id::AccountId;
+use tokio::time::timeout;
+
+use crate::{FairSlot, FairSlots, ReadKind, StoreError};
+
+/// How long a read waits for a slot: as long as the slowest read that may be ahead of it.
+pub(crate) const MAX_SLOT_WAIT: Duration = Duration::from_secs(10);
+
+/// The right to run a read.
+pub(crate) type ReadSlot = FairSlot<AccountId>;
+
+/// The slots of a store.
+pub(crate) struct ReadSlots {
+    lists: FairSlots<AccountId>,
+    searches: FairSlots<AccountId>,
+    feeds: FairSlots<AccountId>,
+}
+
+impl ReadSlots {
+    /// Slots for a database in this process. Lists and feeds take a millisecond; four of an account
+    /// keep two processors busy. A search can use a processor for seconds: an account gets two.
+    pub(crate) fn in_process() -> Self {
+        Self {
+            lists: FairSlots::new(8, 4),
+            searches: FairSlots::new(8, 2),
+            feeds: FairSlots::new(8, 4),
+        }
+    }
+
+    /// Slots for a database server with this many connections for lists and searches. Together,
+    /// they leave one connection to background work. Feeds share other connections.
+    pub(crate) fn for_connections(connections: usize) -> Self {
+        let (searches, lists) = (connections / 2, (connections / 2).saturating_sub(1));
+        let half = |total: usize| total.div_ceil(2);
+        Self {
+            lists: FairSlots::new(lists, half(lists)),
+            searches: FairSlots::new(searches, half(searches)),
+            feeds: FairSlots::new(16, 4),
+        }
+    }
+
+    /// Waits for a slot, up to [`MAX_SLOT_WAIT`].
+    pub(crate) async fn acquire(
+        &self,
+        kind: ReadKind,
+        account: AccountId,
+    ) -> Result<ReadSlot, StoreError> {
+        let slots = match kind {
+            ReadKind::List => &self.lists,
+            ReadKind::Search => &self.searches,
+            ReadKind::Feed => &self.feeds,
+        };
+        let acquired = timeout(MAX_SLOT_WAIT, slots.acquire(account)).await;
+        acquired.map_err(|_| StoreError::TooManyReads(kind))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account(id: u64) -> AccountId {
+        AccountId::new(id).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_account_with_all_its_searches_running_delays_only_its_own_searches() {
+        for slots in [ReadSlots::in_process(), ReadSlots::for_connections(8)] {
+            let (busy, other) = (account(1), account(2));
+            let mut running = Vec::new();
+            let refused = loop {
+                match slots.acquire(ReadKind::Search, busy).await {
+                    Ok(slot) => running.push(slot),
+                    Err(refused) => break refused,
+                }
+            };
+            assert!(matches!(refused, StoreError::TooManyReads(ReadKind::Search)), "{refused:?}");
+            assert_eq!(running.len(), 2);
+            for (kind, account) in [
+                (ReadKind::Search, other),
+                (ReadKind::List, other),
+                (ReadKind::Feed, other),
+                (ReadKind::List, busy),
+                (ReadKind::Feed, busy),
+            ] {
+                assert!(slots.acquire(kind, account).await.is_ok(), "{kind:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn lists_and_searches_together_leave_a_connection() {
+        for connections in [4, 5, 8, 30, 31] {
+            let slots = ReadSlots::for_connections(connections);
+            let mut held = Vec::new();
+            for id in 1..100 {
+                held.extend(slots.lists.try_acquire(account(id)));
+                held.extend(slots.searches.try_acquire(account(id)));
+            }
+            assert!(held.len() < connections, "{} of {connections}", held.len());
+        }
+    }
+}
