@@ -12,6 +12,7 @@ pub mod delivery;
 mod event_json;
 mod json_writer;
 mod limits;
+mod memory_budget;
 mod net;
 mod observability;
 pub mod openapi;
