@@ -52,6 +52,7 @@ impl Resolver<'_> {
             body: self.duration("body_timeout"),
             request: self.duration("request_timeout"),
             idle: self.duration("idle_timeout"),
+            send: self.duration("send_timeout"),
             connections: self.number("max_connections"),
             media_bytes: (self.number("media_mib_per_account") as u64)
                 .saturating_mul(1_024 * 1_024),

@@ -11,6 +11,7 @@ use crate::{
     delivery::WebhookContext,
     index_pacer::IndexPacer,
     limits::Limits,
+    memory_budget::MemoryBudget,
     observability::{
         access_log::AccessLog, conditions::Conditions, failure_log::FailureLog, metrics::Metrics,
     },
@@ -25,6 +26,8 @@ pub(crate) struct Inner {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     limits: Limits,
+    request_memory: MemoryBudget,
+    response_memory: MemoryBudget,
     credentials: CredentialCache,
     metrics: Metrics,
     conditions: Conditions,
@@ -53,6 +56,8 @@ impl App {
         public_url: &str,
     ) -> Self {
         Self(Arc::new(Inner {
+            request_memory: MemoryBudget::default(),
+            response_memory: MemoryBudget::default(),
             credentials: CredentialCache::new(Arc::clone(&store)),
             metrics: Metrics::new(access.lost_lines()),
             conditions: Conditions::default(),
@@ -80,6 +85,16 @@ impl App {
 
     pub(crate) fn limits(&self) -> &Limits {
         &self.0.limits
+    }
+
+    /// The budget for bodies of requests that are being received or processed.
+    pub(crate) fn request_memory(&self) -> &MemoryBudget {
+        &self.0.request_memory
+    }
+
+    /// The budget for bodies of responses that clients have not read.
+    pub(crate) fn response_memory(&self) -> &MemoryBudget {
+        &self.0.response_memory
     }
 
     pub(crate) fn credentials(&self) -> &CredentialCache {

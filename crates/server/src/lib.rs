@@ -13,6 +13,7 @@ mod event_json;
 mod index_pacer;
 mod json_writer;
 mod limits;
+mod memory_budget;
 mod net;
 mod observability;
 pub mod openapi;

@@ -14,6 +14,8 @@ pub struct Limits {
     pub request: Duration,
     /// Time that a connection may be idle between requests.
     pub idle: Duration,
+    /// Time over which the rate is averaged at which a client takes a response.
+    pub send: Duration,
     /// Maximum number of open connections.
     pub connections: usize,
     /// Maximum size of a request body.
@@ -34,6 +36,7 @@ impl Default for Limits {
             body: Duration::from_secs(15),
             request: Duration::from_secs(30),
             idle: Duration::from_secs(75),
+            send: Duration::from_secs(30),
             connections: 1_024,
             body_bytes: 256 * 1_024,
             media_bytes: 1_024 * 1_024 * 1_024,

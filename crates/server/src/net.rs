@@ -5,6 +5,9 @@ mod activity;
 mod connections;
 mod framing;
 mod lingering_close;
+mod response_body;
+mod send_progress;
+mod slow_clients;
 mod tracked_io;
 
 pub use accept::{Stop, serve};

@@ -10,11 +10,12 @@ use std::{
 
 use axum::{
     Router,
-    body::Body,
+    body::{Body, HttpBody as _, to_bytes},
     extract::Request,
     http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header, uri::PathAndQuery},
     response::{IntoResponse, Response},
 };
+use galley_domain::account::Scope;
 use tower::ServiceExt as _;
 
 use crate::{
@@ -24,6 +25,7 @@ use crate::{
         request_context::{REQUEST_ID, RequestContext},
     },
     app::App,
+    memory_budget::MAX_UNCHARGED_BYTES,
     observability::access_log::AccessLogEntry,
     router,
 };
@@ -73,7 +75,33 @@ impl Galley {
             Ok(None) => Problem::of(ProblemKind::Internal).into_response(),
             Err(_) => Problem::of(ProblemKind::Deadline).into_response(),
         };
+        let response = self.charge(response, &context).await;
         self.complete(response, &context, method)
+    }
+
+    /// Charges a large body to the account, until the client has read it. An account with too many
+    /// unread bytes waits, and is then refused if the call only reads; a write has happened, so its
+    /// response is sent in any case. Without credentials there are only small bodies, shared
+    /// documents and files that are read chunk by chunk.
+    async fn charge(&self, response: Response, context: &RequestContext) -> Response {
+        let bytes = response.body().size_hint().exact().unwrap_or(0);
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        if bytes <= MAX_UNCHARGED_BYTES {
+            return response;
+        }
+        let Some(credentials) = context.credentials() else { return response };
+        let budget = self.app.response_memory();
+        let Some(charge) = budget.charge_built(credentials.account, bytes).await else {
+            if credentials.scope == Scope::Read {
+                return Problem::of(ProblemKind::TooMuchInFlight).into_response();
+            }
+            return response;
+        };
+        let (head, body) = response.into_parts();
+        match to_bytes(body, usize::MAX).await {
+            Ok(body) => Response::from_parts(head, Body::from(charge.attach_to(body))),
+            Err(_) => Problem::of(ProblemKind::Internal).into_response(),
+        }
     }
 
     /// Refuses a request whose end is ambiguous, without processing it. The response closes the

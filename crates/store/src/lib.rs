@@ -51,6 +51,6 @@ pub use store::{
     AccountStore, ChangeStore, ClockStore, CredentialStore, DeliveryStore, EventStore,
     IDEMPOTENCY_HOURS, ListStore, MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH,
     MAX_LIST_COUNT, MAX_OPEN_UPLOADS, MAX_SEARCH_COUNT, MAX_UPLOAD_BYTES, MAX_WEBHOOKS,
-    MEDIA_QUOTA_UNIT_BYTES, MaintenanceStore, MediaStore, Store, TemplateStore, UNUSED_MEDIA_DAYS,
-    UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, UploadStore, WebhookStore,
+    MEDIA_QUOTA_UNIT_BYTES, MEDIA_READ_BYTES, MaintenanceStore, MediaStore, Store, TemplateStore,
+    UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, UploadStore, WebhookStore,
 };

@@ -21,7 +21,7 @@ pub use deliveries::DeliveryStore;
 pub use events::EventStore;
 pub use list::{ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT};
 pub use maintenance::MaintenanceStore;
-pub use media::{MediaStore, UNUSED_MEDIA_DAYS};
+pub use media::{MEDIA_READ_BYTES, MediaStore, UNUSED_MEDIA_DAYS};
 pub use templates::{IDEMPOTENCY_HOURS, MAX_CREATES_PER_HOUR, TemplateStore};
 pub use uploads::{
     MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, MEDIA_QUOTA_UNIT_BYTES, UPLOAD_CHUNK_BYTES,

@@ -155,7 +155,12 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
         {
             return Err(Problem::of(ProblemKind::PhoneUnknown));
         }
-        context.record_credentials(UsedCredentials { token: hashes.0, key: Some(hashes.1) });
+        context.record_credentials(UsedCredentials {
+            account: account.id,
+            scope: S::SCOPE,
+            token: hashes.0,
+            key: Some(hashes.1),
+        });
         let resource_id = path.resource_id.and_then(|id| id.parse().ok());
         let (phone_number_id, token) = (path.phone_number_id.to_owned(), token.credential.id);
         Ok(Self { account, phone_number_id, token, resource_id, scope: PhantomData })

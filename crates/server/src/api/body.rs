@@ -3,17 +3,18 @@
 use std::error::Error;
 
 use axum::{
-    body::{Bytes, to_bytes},
+    body::{Body, Bytes, HttpBody as _},
     extract::{FromRequest, Request},
     http::{HeaderMap, header},
 };
-use http_body_util::LengthLimitError;
+use galley_domain::id::AccountId;
+use http_body_util::BodyExt as _;
 
 use super::{
     problem::{Problem, ProblemKind},
     revocation::{UsedCredentials, revoked},
 };
-use crate::app::App;
+use crate::{app::App, memory_budget::MAX_UNCHARGED_BYTES};
 
 /// The bytes of a body with the content type JSON. Extract it after the [`super::auth::Caller`], so
 /// that the service reads no bodies from unauthenticated clients.
@@ -38,35 +39,87 @@ pub(crate) struct AmbiguousBody(pub(crate) &'static str);
 /// Reads a whole body of at most `limit` bytes, within the time limit for bodies and as long as the
 /// credentials of the request are valid.
 pub(crate) async fn read_all(request: Request, app: &App, limit: usize) -> Result<Bytes, Problem> {
-    let too_large = || {
-        let detail =
-            format!("The body exceeds the limit of {limit} bytes. Send a smaller document.");
-        Problem::of(ProblemKind::TooLarge).detail(detail)
-    };
     let declared = request.headers().get(header::CONTENT_LENGTH);
     let declared = declared.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|length| length > limit) {
-        return Err(too_large());
+        return Err(too_large(limit));
     }
     let credentials = UsedCredentials::of(request.extensions());
-    let body = tokio::time::timeout(app.limits().body, to_bytes(request.into_body(), limit));
-    let body = tokio::select! {
+    let account = credentials.map(|credentials| credentials.account);
+    let body = gather(request.into_body(), app, account, declared.unwrap_or(limit), limit);
+    tokio::select! {
         biased;
-        body = body => body,
-        problem = revoked(app, credentials) => return Err(problem),
-    };
-    match body {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) if cause::<LengthLimitError>(&error).is_some() => Err(too_large()),
-        Ok(Err(error)) => {
-            let detail = match cause::<AmbiguousBody>(&error) {
-                Some(AmbiguousBody(detail)) => detail,
-                None => "The body ended before it was complete. Send the request again.",
-            };
-            Err(Problem::of(ProblemKind::BadRequest).detail(detail))
+        body = tokio::time::timeout(app.limits().body, body) => {
+            body.unwrap_or(Err(Problem::of(ProblemKind::BodyTimeout)))
         }
-        Err(_) => Err(Problem::of(ProblemKind::BodyTimeout)),
+        problem = revoked(app, credentials) => Err(problem),
     }
+}
+
+/// Gathers the frames of a body in one buffer, because clients decide how small the frames are. A
+/// body in one frame, as most are, is not copied. A large one is charged to the account when it
+/// outgrows the first buffer.
+async fn gather(
+    mut body: Body,
+    app: &App,
+    account: Option<AccountId>,
+    expected: usize,
+    limit: usize,
+) -> Result<Bytes, Problem> {
+    let Some(first) = next_data(&mut body).await? else { return Ok(Bytes::new()) };
+    if first.len() > limit {
+        return Err(too_large(limit));
+    }
+    if body.is_end_stream() {
+        return Ok(first);
+    }
+    let mut bytes = Vec::with_capacity(expected.min(MAX_UNCHARGED_BYTES).max(first.len()));
+    bytes.extend_from_slice(&first);
+    drop(first);
+    let mut charge = None;
+    while let Some(data) = next_data(&mut body).await? {
+        if bytes.len() + data.len() > limit {
+            return Err(too_large(limit));
+        }
+        if bytes.len() + data.len() > MAX_UNCHARGED_BYTES
+            && charge.is_none()
+            && let Some(account) = account
+        {
+            let charged = app.request_memory().charge(account, expected).await;
+            charge = Some(charged.ok_or(Problem::of(ProblemKind::TooMuchInFlight))?);
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(match charge {
+        Some(charge) => charge.attach_to(bytes),
+        None => bytes.into(),
+    })
+}
+
+/// The data of the next frame; `None` at the end of the body.
+async fn next_data(body: &mut Body) -> Result<Option<Bytes>, Problem> {
+    loop {
+        match body.frame().await {
+            // Trailers have no data.
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(data) => return Ok(Some(data)),
+                Err(_) => {}
+            },
+            Some(Err(error)) => {
+                let detail = match cause::<AmbiguousBody>(&error) {
+                    Some(AmbiguousBody(detail)) => detail,
+                    None => "The body ended before it was complete. Send the request again.",
+                };
+                return Err(Problem::of(ProblemKind::BadRequest).detail(detail));
+            }
+            None => return Ok(None),
+        }
+    }
+}
+
+fn too_large(limit: usize) -> Problem {
+    let detail = format!("The body exceeds the limit of {limit} bytes. Send a smaller document.");
+    Problem::of(ProblemKind::TooLarge).detail(detail)
 }
 
 /// Whether the headers declare uncompressed JSON in UTF-8. An absent content type counts as JSON.

@@ -5,15 +5,17 @@ use std::sync::LazyLock;
 
 use axum::{
     Router,
+    body::{Body, Bytes, to_bytes},
     extract::{Path, Request, rejection::PathRejection},
-    http::{HeaderValue, header},
-    response::{IntoResponse, Response},
+    http::{HeaderMap, HeaderValue, Uri, header},
+    response::Response,
     routing::get,
 };
 use swagger_ui_dist::{ApiDefinition, OpenApiSource};
+use tokio::sync::OnceCell;
 use tower::ServiceExt;
 
-use super::{problem::Problem, wrong_path};
+use super::{problem::Problem, static_document::StaticDocument, wrong_path};
 use crate::app::App;
 
 /// The page loads only its own files and the API description, and calls only this service. Swagger UI
@@ -23,45 +25,66 @@ const POLICY: HeaderValue = HeaderValue::from_static(
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
 
-/// The files of Swagger UI, as the crate offers them: routes below `/docs`.
-static SWAGGER_UI: LazyLock<Router> = LazyLock::new(|| {
-    swagger_ui_dist::generate_routes(ApiDefinition {
-        uri_prefix: "/docs",
-        api_definition: OpenApiSource::Uri("/openapi.json"),
-        title: None,
-    })
-});
+static PAGE: LazyLock<StaticDocument> =
+    LazyLock::new(|| StaticDocument::new("text/html", include_str!("docs/index.html")));
+static STYLE: LazyLock<StaticDocument> =
+    LazyLock::new(|| StaticDocument::new("text/css", include_str!("docs/docs.css")));
+static SCRIPT: LazyLock<StaticDocument> =
+    LazyLock::new(|| StaticDocument::new("text/javascript", include_str!("docs/docs.js")));
+
+/// The files of Swagger UI. The crate offers them only as routes below a prefix, with bytes from the
+/// binary.
+static SWAGGER_STYLE: OnceCell<StaticDocument> = OnceCell::const_new();
+static SWAGGER_SCRIPT: OnceCell<StaticDocument> = OnceCell::const_new();
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
-        .route("/docs", get(async || own_file("text/html", include_str!("docs/index.html"))))
+        .route("/docs", get(async |headers: HeaderMap| respond(&PAGE, &headers)))
         .route("/docs/{file}", get(file))
 }
 
 async fn file(
     name: Result<Path<String>, PathRejection>,
-    request: Request,
+    uri: Uri,
+    headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    match name.as_deref().map_or("", String::as_str) {
-        "index.html" => Ok(own_file("text/html", include_str!("docs/index.html"))),
-        "docs.css" => Ok(own_file("text/css", include_str!("docs/docs.css"))),
-        "docs.js" => Ok(own_file("text/javascript", include_str!("docs/docs.js"))),
-        "swagger-ui.css" | "swagger-ui-bundle.js" => {
-            let Ok(response) = SWAGGER_UI.clone().oneshot(request).await;
-            Ok(with_headers(response))
+    let document = match name.as_deref().map_or("", String::as_str) {
+        "index.html" => &*PAGE,
+        "docs.css" => &*STYLE,
+        "docs.js" => &*SCRIPT,
+        "swagger-ui.css" => {
+            let load =
+                async || StaticDocument::new("text/css", swagger_ui("/docs/swagger-ui.css").await);
+            SWAGGER_STYLE.get_or_init(load).await
         }
-        _ => Err(wrong_path::not_found(request.uri().path())),
-    }
+        "swagger-ui-bundle.js" => {
+            let load = async || {
+                let script = swagger_ui("/docs/swagger-ui-bundle.js").await;
+                StaticDocument::new("text/javascript", script)
+            };
+            SWAGGER_SCRIPT.get_or_init(load).await
+        }
+        _ => return Err(wrong_path::not_found(uri.path())),
+    };
+    Ok(respond(document, &headers))
 }
 
-fn own_file(content_type: &'static str, content: &'static str) -> Response {
-    let content_type = HeaderValue::from_static(content_type);
-    with_headers(([(header::CONTENT_TYPE, content_type)], content).into_response())
+/// A file of Swagger UI. Its bytes stay in the binary: the body of the crate's response refers to
+/// them.
+async fn swagger_ui(path: &'static str) -> Bytes {
+    let routes = swagger_ui_dist::generate_routes(ApiDefinition {
+        uri_prefix: "/docs",
+        api_definition: OpenApiSource::Uri("/openapi.json"),
+        title: None,
+    });
+    let mut request = Request::new(Body::empty());
+    *request.uri_mut() = Uri::from_static(path);
+    let Ok(response) = routes.oneshot(request).await;
+    to_bytes(response.into_body(), usize::MAX).await.expect("the file is in the binary")
 }
 
-fn with_headers(mut response: Response) -> Response {
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
+fn respond(document: &StaticDocument, headers: &HeaderMap) -> Response {
+    let mut response = document.respond(headers);
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, POLICY);
     response
 }

@@ -6,6 +6,7 @@ use axum::{
     extract::FromRequestParts,
     http::{Extensions, request::Parts},
 };
+use galley_domain::{account::Scope, id::AccountId};
 use galley_store::SecretHash;
 
 use super::{
@@ -22,6 +23,9 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// The credentials with which a call was authenticated. Extract them after the caller.
 #[derive(Clone, Copy)]
 pub(crate) struct UsedCredentials {
+    pub(crate) account: AccountId,
+    /// The scope that the call required.
+    pub(crate) scope: Scope,
     pub(crate) token: SecretHash,
     /// The Graph surface has no keys.
     pub(crate) key: Option<SecretHash>,

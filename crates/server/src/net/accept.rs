@@ -24,6 +24,7 @@ use super::{
     activity::{CloseReason, CloseRequest, ConnectionActivity, Phase, poll_interval},
     connections::{OpenConnection, OpenConnections},
     lingering_close::{TrackedBody, discard_request_body},
+    response_body::ResponseBody,
     tracked_io::TrackedIo,
 };
 use crate::{Galley, app::App, limits::Limits};
@@ -46,6 +47,12 @@ const MAX_LINGER: Duration = Duration::from_secs(5);
 
 /// Maximum time for the requests of the health listener to finish, after all others have.
 const HEALTH_DRAIN: Duration = Duration::from_millis(500);
+
+/// Maximum number of bytes of a response that the kernel buffers before it has sent them. Without it,
+/// a client that does not read makes the kernel buffer megabytes, and reading some of them would go
+/// unnoticed for minutes.
+#[cfg(target_os = "linux")]
+const MAX_UNSENT_BYTES: u32 = 64 * 1_024;
 
 /// Pause after a failed `accept`.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
@@ -102,6 +109,9 @@ async fn serve_listener(
     ending: impl Future<Output = ()>,
     drain: Duration,
 ) {
+    // Accepted sockets inherit it. It is an optimisation: on other systems there is none.
+    #[cfg(target_os = "linux")]
+    let _ = socket2::SockRef::from(&listener).set_tcp_notsent_lowat(MAX_UNSENT_BYTES);
     let limits = galley.app().limits().clone();
     let connections = OpenConnections::new(max_connections, poll_interval(&limits) / 4);
     let mut ending = pin!(ending);
@@ -144,13 +154,18 @@ async fn handle_connection(galley: Galley, stream: TcpStream, connection: OpenCo
     let mut stream = TokioIo::new(stream);
     let activity = &connection.activity;
     match serve_requests(galley, &mut stream, activity).await {
-        Some(reason) => app.metrics().record_closed_connection(reason.as_str()),
+        Some(reason) => {
+            app.metrics().record_closed_connection(reason.as_str());
+            if reason == CloseReason::SendTimeout {
+                let address = stream.inner().peer_addr().ok();
+                connection.slow_clients().record(address, app.limits().send);
+            }
+        }
         None if activity.has_unread_body() && !activity.is_shutting_down() => {
             let time_limit = app.limits().body.min(MAX_LINGER);
             let discard = discard_request_body(stream.inner_mut(), time_limit);
             // The response was sent: the connection can be evicted like an idle one.
             activity.enter(Phase::Idle);
-            activity.set_writing(false);
             let closed = tokio::select! {
                 () = discard => None,
                 request = poll_until_closed(activity, app.limits()) => Some(request),
@@ -233,14 +248,15 @@ async fn serve_requests(
             let body = |body| Body::new(TrackedBody::new(body, Arc::clone(&activity), number));
             let request: Request = request.map(body);
             let response = respond(&galley, request, &activity, number).await;
-            activity.enter(Phase::Idle);
+            let response = response.map(|body| ResponseBody::new(body, activity));
             Ok::<_, std::convert::Infallible>(response)
         }
     });
     let mut serving = pin!(
         http1::Builder::new()
             .max_headers(MAX_HEADER_FIELDS)
-            // Responses are small: header and body are copied into one buffer and one write.
+            // Most responses are small: header and body are copied into one buffer and one write.
+            // `ResponseBody` splits the others.
             .writev(false)
             .max_buf_size(MAX_HEADER_BYTES)
             .serve_connection(io, service)

@@ -1,5 +1,5 @@
-//! Tracks what a connection is doing: when its client misses a deadline, when the connection may be
-//! evicted, and when a request is invalid.
+//! Tracks what a connection is doing: when its client misses a deadline or reads too slowly, when the
+//! connection may be evicted, and when a request is invalid.
 
 use std::{
     sync::{
@@ -11,14 +11,17 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::framing::{FramingError, InvalidRequest};
+use super::{
+    framing::{FramingError, InvalidRequest},
+    send_progress::SendProgress,
+};
 use crate::limits::Limits;
 
 /// Shortest interval between two checks of a connection.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The low bits of [`ConnectionActivity::state`] that hold the phase.
-const PHASE_BITS: u32 = 2;
+const PHASE_BITS: u32 = 3;
 const PHASE_MASK: u64 = (1 << PHASE_BITS) - 1;
 
 /// What a connection is doing.
@@ -28,7 +31,7 @@ const PHASE_MASK: u64 = (1 << PHASE_BITS) - 1;
 /// clock while a request is served: the connection's task polls it and counts the polls without a
 /// change.
 pub(super) struct ConnectionActivity {
-    /// The number of phase changes, and the phase in the lowest two bits.
+    /// The number of phase changes, and the phase in the lowest bits.
     state: AtomicU64,
     /// The state at the last poll, and for how many polls it has not changed.
     polled_state: AtomicU64,
@@ -43,14 +46,15 @@ pub(super) struct ConnectionActivity {
     is_shutting_down: AtomicBool,
     /// The state in which the connection is to be closed.
     evicted_state: AtomicU64,
-    /// Whether the client has not yet taken all of a response.
-    is_writing: AtomicBool,
+    /// Whether the client has sent a part of a request header, but not all of it.
+    has_partial_header: AtomicBool,
+    sending: SendProgress,
 }
 
 /// The phase of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Between requests, or writing a response.
+    /// Between requests.
     Idle,
     /// Reading a request header.
     Header,
@@ -58,6 +62,8 @@ pub(super) enum Phase {
     Processing,
     /// Accepted, but no byte has arrived.
     New,
+    /// Sending a response. The client must take it at a minimum rate.
+    Sending,
 }
 
 /// What the server asks a connection to do.
@@ -74,6 +80,7 @@ pub(super) enum CloseRequest {
 pub(super) enum CloseReason {
     HeaderTimeout,
     IdleTimeout,
+    SendTimeout,
     Evicted,
 }
 
@@ -83,6 +90,7 @@ impl CloseReason {
         match self {
             Self::HeaderTimeout => "header_timeout",
             Self::IdleTimeout => "idle_timeout",
+            Self::SendTimeout => "send_timeout",
             Self::Evicted => "evicted",
         }
     }
@@ -100,7 +108,8 @@ impl ConnectionActivity {
             close_requests: Notify::new(),
             is_shutting_down: AtomicBool::new(false),
             evicted_state: AtomicU64::new(u64::MAX),
-            is_writing: AtomicBool::new(false),
+            has_partial_header: AtomicBool::new(false),
+            sending: SendProgress::default(),
         }
     }
 
@@ -137,23 +146,39 @@ impl ConnectionActivity {
         (number >= invalid.number).then_some(invalid.error)
     }
 
-    /// Records whether a write has to wait until the client takes more of the response.
-    pub(super) fn set_writing(&self, is_writing: bool) {
-        self.is_writing.store(is_writing, Ordering::Relaxed);
+    /// How the current response is being sent.
+    pub(super) fn sending(&self) -> &SendProgress {
+        &self.sending
     }
 
-    /// Records that response bytes were written: a client that reads slowly is not idle.
-    pub(super) fn record_write(&self) {
-        if self.is_idle() {
-            self.enter(Phase::Idle);
+    /// Begins to send a response.
+    pub(super) fn begin_response(&self) {
+        self.sending.begin();
+        self.enter(Phase::Sending);
+    }
+
+    /// Records that hyper's write buffer is empty: a response whose body is complete was sent.
+    /// Returns whether a body waits for that.
+    pub(super) fn record_flush(&self) -> bool {
+        if self.phase() == Phase::Sending as u64 && !self.sending.is_body_open() {
+            // The client may have begun the next request during the response.
+            let is_partial = self.has_partial_header.load(Ordering::Relaxed);
+            self.enter(if is_partial { Phase::Header } else { Phase::Idle });
         }
+        self.sending.flush()
     }
 
-    /// Records that bytes were read: the first ones start a request header.
-    pub(super) fn record_read(&self) {
+    /// Records that bytes were read, and whether they end within a header. The first ones start a
+    /// request header, unless a request is being processed or answered.
+    pub(super) fn record_read(&self, has_partial_header: bool) {
+        self.has_partial_header.store(has_partial_header, Ordering::Relaxed);
         if self.is_idle() {
             self.enter(Phase::Header);
         }
+    }
+
+    fn phase(&self) -> u64 {
+        self.state.load(Ordering::Relaxed) & PHASE_MASK
     }
 
     fn is_idle(&self) -> bool {
@@ -166,8 +191,7 @@ impl ConnectionActivity {
         let state = self.state.load(Ordering::Relaxed);
         let is_polled = self.polled_state.load(Ordering::Relaxed) == state;
         let polls = self.unchanged_polls.load(Ordering::Relaxed);
-        let is_idle = is_idle(state) && !self.is_writing.load(Ordering::Relaxed);
-        (is_idle && is_polled && polls > 0).then_some((polls, state))
+        (is_idle(state) && is_polled && polls > 0).then_some((polls, state))
     }
 
     /// Asks the connection to close. Returns `false` if its state has changed.
@@ -217,6 +241,10 @@ impl ConnectionActivity {
         let (limit, reason) = match state & PHASE_MASK {
             phase if phase == Phase::Idle as u64 => (limits.idle, CloseReason::IdleTimeout),
             phase if phase == Phase::Processing as u64 => return None,
+            phase if phase == Phase::Sending as u64 => {
+                let is_too_slow = self.sending.is_too_slow(poll_interval(limits), limits.send);
+                return is_too_slow.then_some(CloseReason::SendTimeout);
+            }
             _ => (limits.header, CloseReason::HeaderTimeout),
         };
         (elapsed > limit).then_some(reason)
@@ -230,7 +258,7 @@ fn is_idle(state: u64) -> bool {
 /// The interval at which connections are polled: often enough to enforce each deadline to within
 /// about a tenth of it.
 pub(super) fn poll_interval(limits: &Limits) -> Duration {
-    (limits.header.min(limits.idle) / 10).max(MIN_POLL_INTERVAL)
+    (limits.header.min(limits.idle).min(limits.send) / 10).max(MIN_POLL_INTERVAL)
 }
 
 #[cfg(test)]
@@ -272,13 +300,55 @@ mod tests {
 
     #[test]
     fn sending_a_header_byte_by_byte_does_not_extend_its_deadline() {
-        let overdue = polled(13, Phase::Header, ConnectionActivity::record_read);
+        let overdue = polled(13, Phase::Header, |activity| activity.record_read(true));
         assert_eq!(overdue, Some(CloseReason::HeaderTimeout));
     }
 
+    /// Polls a connection 1,000 times while its response is sent.
+    fn polled_while_sending(
+        before_poll: impl Fn(&ConnectionActivity),
+    ) -> (ConnectionActivity, Option<CloseReason>) {
+        let activity = ConnectionActivity::new(Phase::Processing);
+        activity.begin_response();
+        let missed = (0..1_000).find_map(|_| {
+            before_poll(&activity);
+            activity.poll_deadlines(&Limits::default())
+        });
+        (activity, missed)
+    }
+
     #[test]
-    fn a_client_that_reads_a_response_slowly_is_not_idle() {
-        assert_eq!(polled(1_000, Phase::Idle, ConnectionActivity::record_write), None);
+    fn a_client_has_to_take_its_response() {
+        let (_, missed) = polled_while_sending(|activity| activity.sending().record_write(None));
+        assert_eq!(missed, Some(CloseReason::SendTimeout));
+        let (_, missed) = polled_while_sending(|activity| {
+            activity.sending().record_write(Some(64 * 1_024));
+            activity.sending().record_write(None);
+        });
+        assert_eq!(missed, None);
+    }
+
+    #[test]
+    fn a_response_that_waits_for_the_store_is_neither_idle_nor_slow() {
+        let (activity, missed) = polled_while_sending(|activity| {
+            activity.record_flush();
+        });
+        assert_eq!(missed, None);
+        assert_eq!(activity.idle_polls(), None, "it is not evicted");
+        activity.sending().end_body();
+        activity.record_flush();
+        (0..2).for_each(|_| assert_eq!(activity.poll_deadlines(&Limits::default()), None));
+        assert!(activity.idle_polls().is_some(), "the response was sent");
+    }
+
+    #[test]
+    fn a_pipelined_header_has_its_deadline_after_the_response() {
+        let (activity, missed) = polled_while_sending(|activity| activity.record_read(true));
+        assert_eq!(missed, None);
+        activity.sending().end_body();
+        activity.record_flush();
+        let missed = (0..13).find_map(|_| activity.poll_deadlines(&Limits::default()));
+        assert_eq!(missed, Some(CloseReason::HeaderTimeout));
     }
 
     #[test]

@@ -13,7 +13,10 @@ use tokio::{
     time::timeout,
 };
 
-use super::activity::{ConnectionActivity, Phase};
+use super::{
+    activity::{ConnectionActivity, Phase},
+    slow_clients::SlowClientLog,
+};
 
 /// The open connections of a listener.
 pub(super) struct OpenConnections {
@@ -22,6 +25,7 @@ pub(super) struct OpenConnections {
     /// Pause between two searches for an idle connection.
     retry_interval: Duration,
     table: Mutex<Table>,
+    slow_clients: SlowClientLog,
 }
 
 #[derive(Default)]
@@ -39,7 +43,8 @@ impl OpenConnections {
     pub(super) fn new(limit: usize, retry_interval: Duration) -> Arc<Self> {
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         let slots = Arc::new(Semaphore::new(limit as usize));
-        Arc::new(Self { slots, limit, retry_interval, table: Mutex::default() })
+        let (table, slow_clients) = (Mutex::default(), SlowClientLog::default());
+        Arc::new(Self { slots, limit, retry_interval, table, slow_clients })
     }
 
     /// Takes a slot for a new connection. If there is none, evicts the connection that has been
@@ -121,6 +126,13 @@ pub(super) struct OpenConnection {
     connections: Arc<OpenConnections>,
     /// `None` only if the slots were closed, which does not happen.
     _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl OpenConnection {
+    /// The log of clients of the listener that do not read.
+    pub(super) fn slow_clients(&self) -> &SlowClientLog {
+        &self.connections.slow_clients
+    }
 }
 
 impl Drop for OpenConnection {

@@ -119,6 +119,15 @@ impl RequestFraming {
         None
     }
 
+    /// Whether a header has begun and has not ended.
+    pub(super) fn is_within_header(&self) -> bool {
+        match self.expected {
+            Expected::RequestLine => !self.partial_line.is_empty(),
+            Expected::HeaderField => true,
+            _ => false,
+        }
+    }
+
     /// Reads up to the end of the line, or keeps the beginning of a line that has not ended.
     fn read_line(&mut self, bytes: &mut &[u8]) -> Result<(), FramingError> {
         let end = memchr(b'\n', bytes).map(|end| end + 1);

@@ -37,6 +37,13 @@ impl<'s> TrackedIo<'s> {
     pub(super) fn new(io: &'s mut TokioIo<TcpStream>, activity: Arc<ConnectionActivity>) -> Self {
         Self { io, activity, framing: RequestFraming::default() }
     }
+
+    fn record_write(&self, written: &Poll<io::Result<usize>>) {
+        self.activity.sending().record_write(match written {
+            Poll::Ready(result) => Some(result.as_ref().map_or(0, |length| *length)),
+            Poll::Pending => None,
+        });
+    }
 }
 
 impl rt::Read for TrackedIo<'_> {
@@ -50,10 +57,10 @@ impl rt::Read for TrackedIo<'_> {
             let length = bytes.len().min(buffer.remaining());
             let mut read = ReadBuf::new(&mut bytes[..length]);
             let result = ready!(Pin::new(this.io.inner_mut()).poll_read(context, &mut read));
-            this.activity.record_read();
             if let Some(invalid) = this.framing.observe(read.filled()) {
                 this.activity.record_invalid(invalid);
             }
+            this.activity.record_read(this.framing.is_within_header());
             buffer.put_slice(read.filled());
             Poll::Ready(result)
         })
@@ -67,15 +74,18 @@ impl rt::Write for TrackedIo<'_> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut *self.io).poll_write(context, bytes);
-        self.activity.set_writing(written.is_pending());
-        if written.is_ready() {
-            self.activity.record_write();
-        }
+        self.record_write(&written);
         written
     }
 
+    /// hyper calls it whenever its write buffer is empty.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.io).poll_flush(context)
+        let flushed = Pin::new(&mut *self.io).poll_flush(context);
+        if flushed.is_ready() && self.activity.record_flush() {
+            // The body that waits belongs to the same task.
+            context.waker().wake_by_ref();
+        }
+        flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -92,10 +102,7 @@ impl rt::Write for TrackedIo<'_> {
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut *self.io).poll_write_vectored(context, buffers);
-        self.activity.set_writing(written.is_pending());
-        if written.is_ready() {
-            self.activity.record_write();
-        }
+        self.record_write(&written);
         written
     }
 }

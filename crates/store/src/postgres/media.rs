@@ -12,7 +12,7 @@ use super::{
     uploads::update_used_bytes,
 };
 use crate::{
-    Media, MediaStore, StoreError,
+    MEDIA_READ_BYTES, Media, MediaStore, StoreError,
     decisions::uploads::{QuotaChange, RemovalCutoffs, RemovalReason, media, unused_cutoff},
 };
 
@@ -42,12 +42,13 @@ impl MediaStore for PostgresStore {
 
     async fn media_chunk(&self, handle: &str, offset: u64) -> Result<Vec<u8>, StoreError> {
         let offset = i64::try_from(offset).unwrap_or(i64::MAX);
-        let statement = "SELECT substr(bytes, ($2 - place + 1)::int) FROM upload_chunk WHERE \
+        let length = i32::try_from(MEDIA_READ_BYTES).unwrap_or(i32::MAX);
+        let statement = "SELECT substr(bytes, ($2 - place + 1)::int, $3) FROM upload_chunk WHERE \
                          upload = (SELECT number FROM upload WHERE handle = $1 AND \
                          received = length) AND place <= $2 AND place + length(bytes) > $2 \
                          ORDER BY place DESC LIMIT 1";
         let connection = self.pools.acquire_slow().await?;
-        let rows = connection.query(statement, &[&without_nul(handle), &offset]).await?;
+        let rows = connection.query(statement, &[&without_nul(handle), &offset, &length]).await?;
         rows.first().map_or(Ok(Vec::new()), |row| get(row, 0))
     }
 }

@@ -15,7 +15,7 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    Media, MediaStore, StoreError,
+    MEDIA_READ_BYTES, Media, MediaStore, StoreError,
     decisions::uploads::{QuotaChange, RemovalReason, media, unused_cutoff},
 };
 
@@ -113,7 +113,8 @@ pub(super) fn chunk(
     }
     let bytes = row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?;
     let skipped = usize::try_from(offset - start).unwrap_or(usize::MAX);
-    Ok(bytes.get(skipped..).unwrap_or_default().to_vec())
+    let bytes = bytes.get(skipped..).unwrap_or_default();
+    Ok(bytes[..bytes.len().min(MEDIA_READ_BYTES)].to_vec())
 }
 
 /// Marks the files as used by a template of the account, so that they do not expire.

@@ -9,6 +9,9 @@ use crate::{Media, StoreError};
 /// A complete file that no template references expires after this long.
 pub const UNUSED_MEDIA_DAYS: i64 = 7;
 
+/// Maximum number of bytes that one read of a file returns: what a download holds in memory.
+pub const MEDIA_READ_BYTES: usize = 64 * 1_024;
+
 /// Reads complete media files.
 #[async_trait]
 pub trait MediaStore: Send + Sync {
@@ -25,7 +28,7 @@ pub trait MediaStore: Send + Sync {
     /// account is disabled.
     async fn media(&self, handle: &str) -> Result<Option<Media>, StoreError>;
 
-    /// A chunk of a complete file from `offset` on: 1 to
-    /// [`UPLOAD_CHUNK_BYTES`](crate::UPLOAD_CHUNK_BYTES) bytes, or none at the end of the file.
+    /// A part of a complete file from `offset` on: 1 to [`MEDIA_READ_BYTES`] bytes, or none at the
+    /// end of the file.
     async fn media_chunk(&self, handle: &str, offset: u64) -> Result<Vec<u8>, StoreError>;
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use galley_domain::id::AccountId;
 use galley_store::{
     AppendOutcome, BeginUploadOutcome, MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, MEDIA_QUOTA_UNIT_BYTES,
-    Media, NewUpload, RetentionCursor, UPLOAD_CHUNK_BYTES, Upload,
+    MEDIA_READ_BYTES, Media, NewUpload, RetentionCursor, UPLOAD_CHUNK_BYTES, Upload,
 };
 
 use super::fixture::{Shared, account, noon};
@@ -119,6 +119,7 @@ pub(crate) async fn a_file_uploaded_in_parts_reads_back_by_its_handle(store: &Sh
     for offset in [1, 8, 4_999, 5_000, UPLOAD_CHUNK_BYTES, file.len() - 1] {
         let chunk = store.media_chunk("4::u1", offset as u64).await.unwrap();
         assert!(!chunk.is_empty() && file[offset..].starts_with(&chunk), "from {offset}");
+        assert!(chunk.len() <= MEDIA_READ_BYTES, "a download holds {} bytes", chunk.len());
     }
     for beyond in [file.len() as u64, u64::MAX] {
         assert!(store.media_chunk("4::u1", beyond).await.unwrap().is_empty());

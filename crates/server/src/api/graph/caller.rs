@@ -141,7 +141,12 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
             );
             return Err(Problem::of(ProblemKind::WrongSurface).detail(detail));
         }
-        context.record_credentials(UsedCredentials { token: hash, key: None });
+        context.record_credentials(UsedCredentials {
+            account: account.id,
+            scope: S::SCOPE,
+            token: hash,
+            key: None,
+        });
         Ok(Self {
             account,
             token: token.credential.id,

@@ -122,6 +122,8 @@ catalogue! {
         "Nothing was done. Both secrets are valid until `until`. Wait until then, or send `force` if no receiver uses the oldest secret any more.";
     Busy SERVICE_UNAVAILABLE "busy" "Too many requests are queued"
         "Nothing was done. Try again after the time in Retry-After.";
+    TooMuchInFlight SERVICE_UNAVAILABLE "too-much-in-flight" "The account has too many bytes in flight"
+        "Nothing was done. Read the responses to your other requests, send fewer large requests at a time, and try again after the time in Retry-After.";
     StorageFull SERVICE_UNAVAILABLE "storage-full" "The storage is full"
         "Nothing was done. The operator has to free space; after that, writes work again.";
     Unavailable SERVICE_UNAVAILABLE "unavailable" "The database is unavailable"
