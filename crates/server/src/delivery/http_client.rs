@@ -7,6 +7,7 @@
 
 mod connection;
 mod pool;
+mod read_meter;
 mod retry_after;
 
 use std::{fmt, sync::Arc, time::Duration};
