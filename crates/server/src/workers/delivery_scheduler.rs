@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use galley_store::{DeliveryLease, DueWebhook, DueWebhooks};
+use galley_store::{DeliveryLease, WebhookKey, WebhooksWithWork};
 use tokio::{
     sync::Semaphore,
     task::{self, JoinError, JoinSet},
@@ -56,9 +56,9 @@ pub async fn run_delivery_scheduler(app: App) {
             scheduler.finish_endpoint(ended, per_second, app.metrics());
         }
         let (now, started) = (app.clock().now(), Instant::now());
-        let due = app.store().due_webhooks(now).await.unwrap_or_else(|error| {
+        let due = app.store().webhooks_with_work(now).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "due deliveries could not be queried");
-            DueWebhooks::default()
+            WebhooksWithWork::default()
         });
         for endpoint in due.now {
             if scheduler.rate_limiters.get(&endpoint).is_some_and(RateLimiter::is_paused) {
@@ -101,15 +101,15 @@ pub async fn run_delivery_scheduler(app: App) {
 /// The endpoints that are being delivered to, and the rate limiters of the others.
 #[derive(Default)]
 struct Scheduler {
-    active: HashMap<DueWebhook, task::Id>,
-    rate_limiters: HashMap<DueWebhook, RateLimiter>,
+    active: HashMap<WebhookKey, task::Id>,
+    rate_limiters: HashMap<WebhookKey, RateLimiter>,
 }
 
 impl Scheduler {
     /// Handles the end of an endpoint's delivery task.
     fn finish_endpoint(
         &mut self,
-        ended: Result<(task::Id, (DueWebhook, RateLimiter)), JoinError>,
+        ended: Result<(task::Id, (WebhookKey, RateLimiter)), JoinError>,
         per_second: u32,
         metrics: &Metrics,
     ) {
@@ -121,14 +121,14 @@ impl Scheduler {
                 metrics.worker_restarts(DELIVERY_TASK).inc();
                 let mut active = self.active.iter();
                 let endpoint = active.find(|(_, task)| **task == error.id());
-                let Some((DueWebhook { account, id: webhook }, _)) = endpoint else {
+                let Some((WebhookKey { account, id: webhook }, _)) = endpoint else {
                     tracing::error!(%error, "the delivery task of an endpoint failed");
                     return;
                 };
                 tracing::error!(%account, %webhook, %error, "the delivery task of an endpoint failed");
                 let mut limiter = RateLimiter::new(per_second);
                 limiter.pause(ERROR_PAUSE);
-                (DueWebhook { account: *account, id: *webhook }, limiter)
+                (WebhookKey { account: *account, id: *webhook }, limiter)
             }
         };
         self.active.remove(&endpoint);
@@ -139,11 +139,11 @@ impl Scheduler {
 /// Delivers to one endpoint as long as it has due events.
 async fn deliver_to(
     app: App,
-    endpoint: DueWebhook,
+    endpoint: WebhookKey,
     mut limiter: RateLimiter,
     permits: Arc<Semaphore>,
-) -> (DueWebhook, RateLimiter) {
-    let DueWebhook { account, id: webhook } = endpoint;
+) -> (WebhookKey, RateLimiter) {
+    let WebhookKey { account, id: webhook } = endpoint;
     let mut running = JoinSet::new();
     let mut has_more = true;
     loop {
@@ -248,8 +248,8 @@ mod tests {
     #[tokio::test]
     async fn an_endpoint_whose_task_panics_is_freed_paused_and_counted() {
         let (account, id) = (AccountId::new(1).unwrap(), WebhookId::new(7).unwrap());
-        let webhook = DueWebhook { account, id };
-        let mut deliveries = JoinSet::<(DueWebhook, RateLimiter)>::new();
+        let webhook = WebhookKey { account, id };
+        let mut deliveries = JoinSet::<(WebhookKey, RateLimiter)>::new();
         let task = deliveries.spawn(async { panic!("a bug in the delivery task") });
         let mut scheduler = Scheduler::default();
         scheduler.active.insert(webhook, task.id());
