@@ -127,9 +127,10 @@ fn respond(
     let question = &query[12..query.len() - rest.len() + 5];
     queries.lock().unwrap().push(name.clone());
     let (code, addresses, is_truncated) = match answer(&name) {
-        Answer::Addresses(addresses) => (NO_ERROR, addresses, false),
         Answer::OnlyOverTcp(_) if is_udp => (NO_ERROR, Vec::new(), true),
-        Answer::OnlyOverTcp(addresses) => (NO_ERROR, addresses, false),
+        Answer::Addresses(addresses) | Answer::OnlyOverTcp(addresses) => {
+            (NO_ERROR, addresses, false)
+        }
         Answer::NameError => (NXDOMAIN, Vec::new(), false),
         Answer::ServerFailure => (SERVFAIL, Vec::new(), false),
         Answer::Silence => return None,

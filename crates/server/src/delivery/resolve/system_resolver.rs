@@ -184,10 +184,8 @@ fn dns_resolver(config: &resolv_conf::Config, port: u16) -> io::Result<TokioReso
     let mut options = ResolverOpts::default();
     options.ndots = config.ndots.try_into().unwrap_or(usize::MAX);
     options.edns0 = config.edns0;
-    options.ip_strategy = match config.no_aaaa {
-        true => LookupIpStrategy::Ipv4Only,
-        false => LookupIpStrategy::Ipv4AndIpv6,
-    };
+    options.ip_strategy =
+        if config.no_aaaa { LookupIpStrategy::Ipv4Only } else { LookupIpStrategy::Ipv4AndIpv6 };
     options.timeout = QUERY_TIMEOUT;
     options.attempts = QUERY_RETRIES;
     options.max_active_requests = MAX_QUERIES_PER_CONNECTION;
