@@ -23,7 +23,7 @@ use tokio::{
 use super::fake_receiver::{Harness, status};
 use crate::harness::TestAccount;
 
-const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn a_hanging_delivery_does_not_delay_other_templates() {
