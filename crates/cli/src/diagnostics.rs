@@ -10,7 +10,13 @@ use std::{
 };
 
 use galley_server::{Clock as _, LogFormat, LogWriter};
-use tracing_subscriber::fmt::{format::Writer, time::FormatTime};
+use tracing_subscriber::{
+    Layer,
+    filter::filter_fn,
+    fmt::{format::Writer, time::FormatTime},
+    layer::SubscriberExt as _,
+    util::SubscriberInitExt as _,
+};
 
 use crate::{clock::SystemClock, settings::Settings};
 
@@ -28,11 +34,19 @@ pub(crate) fn start(settings: &Settings) -> io::Result<LogWriter> {
         .log_internal_errors(false)
         .with_writer(move || writer.clone());
     match settings.log_format {
-        LogFormat::Human => subscriber.init(),
-        LogFormat::Json => subscriber.json().flatten_event(true).init(),
+        LogFormat::Human => subscriber.finish().with(own_lines()).init(),
+        LogFormat::Json => {
+            subscriber.json().flatten_event(true).finish().with(own_lines()).init();
+        }
     }
     std::panic::set_hook(Box::new(log_panic));
     Ok(log)
+}
+
+/// Drops the lines of the name resolver. They repeat names that callers chose and data from name
+/// servers; Galley itself logs a failed lookup.
+fn own_lines<S: tracing::Subscriber>() -> impl Layer<S> {
+    filter_fn(|line| !line.target().starts_with("hickory_"))
 }
 
 /// The time of a log line, with milliseconds as in the access log.
@@ -80,6 +94,20 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn lines_of_the_name_resolver_are_dropped() {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
+        tracing::subscriber::with_default(subscriber.with(own_lines()), || {
+            tracing::error!(target: "hickory_net::udp", "a forged name");
+            tracing::info!("started");
+        });
+        let bytes = lines.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.contains("started") && !text.contains("forged"), "{text}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod clock_guard;
 mod delivery;
 mod delivery_scheduler;
+mod endpoint_pace;
 mod maintenance;
 mod supervisor;
 

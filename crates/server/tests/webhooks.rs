@@ -5,6 +5,8 @@ mod addresses;
 mod endpoint_verification;
 mod hostile_receivers;
 mod http_client;
+mod name_lookups;
+mod name_server;
 pub(crate) mod receiver;
 mod signature;
 mod tls;

@@ -35,9 +35,9 @@ pub use records::{
 };
 pub use records::{AppendOutcome, BeginUploadOutcome, Media, NewUpload, Upload};
 pub use records::{
-    Attempt, CreateWebhookOutcome, Delivery, DeliveryLease, DeliveryQuery, DueDelivery, DueWebhook,
-    DueWebhooks, NewWebhook, RecordAttemptOutcome, Replay, ReplayOutcome, RotateOutcome,
-    StoredSecret, Webhook, WebhookChange,
+    Attempt, CreateWebhookOutcome, Delivery, DeliveryLease, DeliveryQuery, DueDelivery, NewWebhook,
+    RecordAttemptOutcome, Replay, ReplayOutcome, RotateOutcome, StoredSecret, Webhook,
+    WebhookChange, WebhookKey, WebhooksWithWork,
 };
 pub use records::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, Decision, DeleteOutcome, Event, EventSubject,

@@ -19,13 +19,13 @@ use crate::{
     AppendOutcome, Attempt, BeginUploadOutcome, ChangeOutcome, ChangeStore, ClockStatus,
     ClockStore, CreateAccountOutcome, CreateOutcome, CreateWebhookOutcome, Credential,
     CredentialId, CredentialKind, CredentialStore, DeleteOutcome, Delivery, DeliveryLease,
-    DeliveryQuery, DeliveryStore, DueWebhooks, EventNotifier, EventStore, Feed, Finding,
-    IdempotencyRecord, IndexProgress, IndexStep, ListQuery, ListStore, MaintenanceStore, Media,
-    MediaStore, NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook, Page,
+    DeliveryQuery, DeliveryStore, EventNotifier, EventStore, Feed, Finding, IdempotencyRecord,
+    IndexProgress, IndexStep, ListQuery, ListStore, MaintenanceStore, Media, MediaStore,
+    NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook, Page,
     RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateCredentialOutcome,
     RotateOutcome, SecretHash, Store, StoreError, StoredSecret, StoredTemplate, TemplateChange,
     TemplateStore, Upload, UploadStore, UpsertOutcome, Version, VersionSummary, Webhook,
-    WebhookChange, WebhookStore,
+    WebhookChange, WebhookStore, WebhooksWithWork,
 };
 
 /// A fault in a method of the store.
@@ -228,7 +228,7 @@ with_faults! {
     DeliveryStore {
         deliveries(account: AccountId, id: WebhookId, wanted: DeliveryQuery) -> Option<Vec<Delivery>>;
         replay(account: AccountId, id: WebhookId, what: Replay, at: Timestamp) -> ReplayOutcome;
-        due_webhooks(at: Timestamp) -> DueWebhooks;
+        webhooks_with_work(at: Timestamp) -> WebhooksWithWork;
         lease_delivery(id: WebhookId, at: Timestamp, lease: Timestamp) -> DeliveryLease;
         record_attempt(attempt: Attempt) -> RecordAttemptOutcome;
     }

@@ -45,7 +45,8 @@ pub(super) async fn webhook(
                 Registration::read(&Document::parse(document.as_bytes())?, &account.rulebook);
             let request = read.map_err(|violations| refusal(&violations))?;
             let delivery = settings.context();
-            let checked = delivery.check_endpoint(&url, request.verify_token.as_ref()).await;
+            let checked =
+                delivery.check_endpoint(account.id, &url, request.verify_token.as_ref()).await;
             checked.map_err(with_hidden_cause)?;
             warn_of_undecryptable_secrets(context, settings, account.id, None).await?;
             let secret = delivery.new_secret(account.id, format, request.secret.as_ref());
@@ -149,7 +150,7 @@ async fn admit(
     let request = read.map_err(|violations| refusal(&violations))?;
     settings
         .context()
-        .check_endpoint(url.unwrap_or(&webhook.url), request.verify_token.as_ref())
+        .check_endpoint(account, url.unwrap_or(&webhook.url), request.verify_token.as_ref())
         .await
         .map_err(with_hidden_cause)
 }

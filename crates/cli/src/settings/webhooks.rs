@@ -36,8 +36,9 @@ impl WebhookSettings {
     /// The context of webhook delivery.
     pub(crate) fn context(&self) -> WebhookContext {
         let policy = SsrfPolicy { allow_private: self.allow_private };
+        let resolver = Arc::new(SystemResolver::new());
         // Registration and delivery have separate lookup slots, so that one cannot block the other.
-        let guard = || SsrfGuard::new(policy, Arc::new(SystemResolver::new()));
+        let guard = || SsrfGuard::new(policy, Arc::<SystemResolver>::clone(&resolver));
         let client = HttpWebhookClient::new(guard(), self.timeout, trusted_roots());
         WebhookContext {
             guard: guard(),

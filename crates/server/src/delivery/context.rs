@@ -113,6 +113,7 @@ impl WebhookContext {
     /// not resolved: nearly every address is allowed, and a local receiver may start later.
     pub async fn check_endpoint(
         &self,
+        account: AccountId,
         url: &str,
         token: Option<&Redacted>,
     ) -> Result<(), EndpointError> {
@@ -120,7 +121,7 @@ impl WebhookContext {
             self.guard.check_url(url)?;
             return Ok(());
         }
-        let target = self.guard.resolve(url).await?;
+        let target = self.guard.resolve(account, url).await?;
         if let Some(Redacted(token)) = token {
             verify_endpoint(&*self.client, &*self.random, target, token).await?;
         }

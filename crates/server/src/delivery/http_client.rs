@@ -7,11 +7,13 @@
 
 mod connection;
 mod pool;
+mod read_meter;
 mod retry_after;
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use galley_domain::id::AccountId;
 use http_body_util::Full;
 use hyper::{
     Method, Request, Uri,
@@ -55,6 +57,8 @@ pub struct GetResponse {
 /// A `POST` request to a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostRequest {
+    /// The account that owns the endpoint.
+    pub account: AccountId,
     /// The URL of the endpoint.
     pub url: String,
     /// The headers. The client adds `Host`, `User-Agent` and `Content-Length`.
@@ -75,6 +79,8 @@ pub enum PostOutcome {
     },
     /// The receiver did not respond.
     Failed(Failure),
+    /// Nothing was sent, because Galley had no lookup slot in time. The receiver has no part in it.
+    NotSent,
 }
 
 /// Why there was no response.
@@ -168,24 +174,58 @@ impl HttpWebhookClient {
     }
 
     /// Sends a request and reads the response up to the status. Nothing after the status can fail
-    /// the attempt.
-    async fn send(&self, post: &PostRequest, deadline: Instant) -> Result<Exchange, Failure> {
+    /// the attempt. `None` if Galley had no lookup slot.
+    async fn send(
+        &self,
+        post: &PostRequest,
+        deadline: Instant,
+    ) -> Result<Option<Exchange>, Failure> {
         let url = self.guard.check_url(&post.url)?;
         let origin = Origin::of(&url);
         if let Some(mut connection) = self.pool.take(&origin) {
-            match connection.send(request(Method::POST, &url, post)?).await {
-                Ok(response) => return Ok(Exchange { origin, connection, response }),
+            let response =
+                connection.send(request(Method::POST, &url, &post.headers, post.body.clone())?);
+            match self.by(deadline, &origin, response).await? {
+                Ok(response) => return Ok(Some(Exchange { origin, connection, response })),
                 // The receiver closed the idle connection, which is not a failed attempt. If it has
                 // read the message anyway, it recognises the second one by its id.
                 Err(error) if error.is_silent => {}
                 Err(error) => return Err(error.failure),
             }
         }
-        let target = self.guard.resolve(&post.url).await?;
-        let mut connection = Connection::open(&target, &self.tls, deadline).await?;
-        let request = request(Method::POST, &url, post)?;
-        let response = connection.send(request).await.map_err(|error| error.failure)?;
-        Ok(Exchange { origin, connection, response })
+        let target = match self.guard.resolve_by(post.account, &post.url, deadline).await {
+            Ok(target) => target,
+            Err(UrlError::NoLookupSlot) => return Ok(None),
+            Err(UrlError::UnusableName { cause: NameCause::LookupTimeout, .. })
+                if Instant::now() >= deadline =>
+            {
+                return Err(self.timeout_failure());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let (connection, response) = self
+            .by(deadline, &origin, async {
+                let mut connection = Connection::open(&target, &self.tls, deadline).await?;
+                let request = request(Method::POST, &url, &post.headers, post.body.clone())?;
+                let response = connection.send(request).await.map_err(|error| error.failure)?;
+                Ok::<_, Failure>((connection, response))
+            })
+            .await??;
+        Ok(Some(Exchange { origin, connection, response }))
+    }
+
+    /// Waits until the deadline. After it, the pooled connections to the origin are dropped, so that
+    /// the next attempt opens a new one.
+    async fn by<T>(
+        &self,
+        deadline: Instant,
+        origin: &Origin,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Failure> {
+        timeout_at(deadline, work).await.map_err(|_| {
+            self.pool.clear(origin);
+            self.timeout_failure()
+        })
     }
 
     /// Sends a `GET` request over a new connection, which is not pooled.
@@ -195,8 +235,7 @@ impl HttpWebhookClient {
         deadline: Instant,
     ) -> Result<GetResponse, Failure> {
         let mut connection = Connection::open(target, &self.tls, deadline).await?;
-        let empty = PostRequest { url: String::new(), headers: Vec::new(), body: Bytes::new() };
-        let request = request(Method::GET, &target.url, &empty)?;
+        let request = request(Method::GET, &target.url, &[], Bytes::new())?;
         let response = connection.send(request).await.map_err(|error| error.failure)?;
         Ok(GetResponse { status: response.status, body: response.read_body_start().await })
     }
@@ -205,32 +244,22 @@ impl HttpWebhookClient {
         let detail = format!("The receiver did not respond within {:?}.", self.timeout);
         Failure::new(FailureKind::Timeout, detail)
     }
-
-    /// Drops the pooled connections to an origin, so that the attempt after a timeout opens a new one.
-    fn drop_idle(&self, url: &str) {
-        if let Ok(url) = Url::parse(url) {
-            self.pool.clear(&Origin::of(&url));
-        }
-    }
 }
 
 #[async_trait]
 impl WebhookClient for HttpWebhookClient {
     async fn post(&self, post: PostRequest) -> PostOutcome {
         let deadline = Instant::now() + self.timeout;
-        match timeout_at(deadline, self.send(&post, deadline)).await {
-            Ok(Ok(Exchange { origin, mut connection, response })) => {
+        match self.send(&post, deadline).await {
+            Ok(Some(Exchange { origin, mut connection, response })) => {
                 let ResponseHead { status, retry_after, .. } = response;
                 if connection.finish(response, deadline).await {
                     self.pool.put(origin, connection);
                 }
                 PostOutcome::Responded { status, retry_after }
             }
-            Ok(Err(failure)) => PostOutcome::Failed(failure),
-            Err(_) => {
-                self.drop_idle(&post.url);
-                PostOutcome::Failed(self.timeout_failure())
-            }
+            Ok(None) => PostOutcome::NotSent,
+            Err(failure) => PostOutcome::Failed(failure),
         }
     }
 
@@ -258,7 +287,12 @@ pub fn trusted_roots() -> RootCertStore {
     roots
 }
 
-fn request(method: Method, url: &Url, post: &PostRequest) -> Result<Request<Full<Bytes>>, Failure> {
+fn request(
+    method: Method,
+    url: &Url,
+    added: &[(HeaderName, HeaderValue)],
+    body: Bytes,
+) -> Result<Request<Full<Bytes>>, Failure> {
     let invalid =
         || Failure::new(FailureKind::Refused, "The URL cannot be used in a request.".to_owned());
     let target = &url[Position::BeforePath..Position::AfterQuery];
@@ -266,10 +300,10 @@ fn request(method: Method, url: &Url, post: &PostRequest) -> Result<Request<Full
     let mut request = Request::builder()
         .method(method)
         .uri(target.parse::<Uri>().map_err(|_| invalid())?)
-        .body(Full::new(post.body.clone()))
+        .body(Full::new(body))
         .map_err(|_| invalid())?;
     let headers = request.headers_mut();
-    headers.extend(post.headers.iter().cloned());
+    headers.extend(added.iter().cloned());
     headers.insert(HOST, HeaderValue::from_str(host).map_err(|_| invalid())?);
     headers.insert(
         USER_AGENT,

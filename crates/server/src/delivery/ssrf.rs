@@ -13,10 +13,12 @@ use std::{
     time::Duration,
 };
 
+use galley_domain::id::AccountId;
 use thiserror::Error;
+use tokio::time::{Instant, timeout_at};
 use url::{Host, Url};
 
-use super::resolve::Resolve;
+use super::{account_slots::AccountSlots, resolve::Resolve};
 use ranges::is_metadata;
 
 pub use ranges::is_public;
@@ -24,8 +26,15 @@ pub use ranges::is_public;
 /// Maximum length of a URL in characters.
 const MAX_URL_CHARS: usize = 2_000;
 
-/// Time limit of a lookup.
+/// Time limit of a lookup, and of waiting for its slot.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Maximum concurrent lookups of a guard; the accounts share them. Each uses up to eight sockets per
+/// name server while no response arrives.
+const MAX_LOOKUPS: usize = 32;
+
+/// Maximum addresses of each family to connect to. All addresses of a name are checked.
+const MAX_ADDRESSES_PER_FAMILY: usize = 8;
 
 /// Lowest allowed port besides 443. Lower ports belong to services that are not webhook receivers.
 const MIN_PORT: u16 = 1_024;
@@ -119,6 +128,12 @@ pub enum UrlError {
         /// The exact reason, which only the operator may learn.
         cause: NameCause,
     },
+    /// No lookup was started, because others of the account take too long. The name has no fault.
+    #[error(
+        "The name was not resolved, because too many other names of this account are being resolved. \
+         Try again in a few seconds."
+    )]
+    NoLookupSlot,
 }
 
 /// Why a name cannot be used, for the operator.
@@ -162,12 +177,13 @@ pub struct ResolvedTarget {
 pub struct SsrfGuard {
     policy: SsrfPolicy,
     resolver: Arc<dyn Resolve>,
+    lookups: AccountSlots,
 }
 
 impl SsrfGuard {
-    /// Creates a guard that resolves names with `resolver`.
+    /// Creates a guard that resolves names with `resolver`. Each guard has its own lookup slots.
     pub fn new(policy: SsrfPolicy, resolver: Arc<dyn Resolve>) -> Self {
-        Self { policy, resolver }
+        Self { policy, resolver, lookups: AccountSlots::new(MAX_LOOKUPS) }
     }
 
     /// The policy set by the operator.
@@ -193,15 +209,26 @@ impl SsrfGuard {
     }
 
     /// Checks the URL, resolves its host and checks every address. A single bad address rejects the
-    /// whole name. Connect only to the returned addresses.
-    pub async fn resolve(&self, url: &str) -> Result<ResolvedTarget, UrlError> {
+    /// whole name. Connect only to the returned addresses. `account` owns the URL: accounts share the
+    /// lookup slots.
+    pub async fn resolve(&self, account: AccountId, url: &str) -> Result<ResolvedTarget, UrlError> {
+        self.resolve_by(account, url, Instant::now() + 2 * RESOLVE_TIMEOUT).await
+    }
+
+    /// Like [`SsrfGuard::resolve`], but ends by `deadline`.
+    pub async fn resolve_by(
+        &self,
+        account: AccountId,
+        url: &str,
+        deadline: Instant,
+    ) -> Result<ResolvedTarget, UrlError> {
         let url = self.check_url(url)?;
         let port = url.port_or_known_default().ok_or(UrlError::PortZero)?;
         let addresses = match url.host() {
             None => return Err(UrlError::NoHost),
             Some(Host::Ipv4(ip)) => vec![SocketAddr::new(IpAddr::V4(ip), port)],
             Some(Host::Ipv6(ip)) => vec![SocketAddr::new(IpAddr::V6(ip), port)],
-            Some(Host::Domain(name)) => self.resolve_name(name, port).await?,
+            Some(Host::Domain(name)) => self.resolve_name(account, name, port, deadline).await?,
         };
         Ok(ResolvedTarget { url, addresses })
     }
@@ -214,17 +241,39 @@ impl SsrfGuard {
         }
     }
 
-    async fn resolve_name(&self, name: &str, port: u16) -> Result<Vec<SocketAddr>, UrlError> {
+    async fn resolve_name(
+        &self,
+        account: AccountId,
+        name: &str,
+        port: u16,
+        deadline: Instant,
+    ) -> Result<Vec<SocketAddr>, UrlError> {
         let unusable = |cause| UrlError::UnusableName { name: name.to_owned(), cause };
-        let lookup = tokio::time::timeout(RESOLVE_TIMEOUT, self.resolver.resolve(name, port)).await;
+        let limit = || deadline.min(Instant::now() + RESOLVE_TIMEOUT);
+        let slot = timeout_at(limit(), self.lookups.acquire(account)).await;
+        let _slot = slot.map_err(|_| UrlError::NoLookupSlot)?;
+        let absolute;
+        let host = if self.policy.allow_private || name.ends_with('.') {
+            name
+        } else {
+            // A public name is complete. Search domains are for names of the local network.
+            absolute = format!("{name}.");
+            &absolute
+        };
+        let lookup = timeout_at(limit(), self.resolver.resolve(host, port)).await;
         let lookup = lookup.map_err(|_| unusable(NameCause::LookupTimeout))?;
         let mut found = lookup.map_err(|_| unusable(NameCause::Unresolved))?;
         if let Some(cause) = refusal(&found, self.policy) {
             return Err(unusable(cause));
         }
-        for address in &mut found {
+        let mut room = [MAX_ADDRESSES_PER_FAMILY; 2];
+        found.retain_mut(|address| {
             address.set_port(port);
-        }
+            let room = &mut room[usize::from(address.is_ipv6())];
+            let has_room = *room > 0;
+            *room = room.saturating_sub(1);
+            has_room
+        });
         Ok(found)
     }
 }

@@ -46,6 +46,9 @@ pub enum DeliveryStepOutcome {
     Disabled(DisableReason),
     /// The lease expired, or could expire during the attempt. Another worker may have the event.
     LeaseLost,
+    /// Nothing was sent, because Galley had no slot for the lookup of the name. This is not an
+    /// attempt: the event is leased again when its lease ends.
+    Deferred,
     /// The stored secret cannot be decrypted, so the event cannot be signed. The operator has to
     /// act.
     SigningFailed,
@@ -78,11 +81,7 @@ pub(super) async fn attempt_delivery(
             // The endpoint did not cause this, so it does not count as an attempt.
             let Webhook { account, id: webhook, .. } = &due.webhook;
             tracing::error!(%account, %webhook, %error, "an event cannot be signed");
-            app.metrics().record_delivery_attempt(
-                DeliveryStepOutcome::SigningFailed.as_str(),
-                Duration::ZERO,
-            );
-            return Ok(DeliveryStepOutcome::SigningFailed);
+            return Ok(finish(app, DeliveryStepOutcome::SigningFailed, started));
         }
     };
     if saturating_add(now, app.webhooks().timeout) > due.lease_until {
@@ -99,6 +98,9 @@ pub(super) async fn attempt_delivery(
         ),
         PostOutcome::Failed(failure) => {
             (DeliveryOutcome::NoResponse, None, Some(failure.to_string()))
+        }
+        PostOutcome::NotSent => {
+            return Ok(finish(app, DeliveryStepOutcome::Deferred, started));
         }
     };
     let decision = app.webhooks().schedule.decide(due.attempts + 1, outcome, jitter(app));
@@ -130,9 +132,14 @@ pub(super) async fn attempt_delivery(
         }
         RecordAttemptOutcome::LeaseLost => DeliveryStepOutcome::LeaseLost,
     };
+    Ok(finish(app, step, started))
+}
+
+/// Records the metrics of a step that began at `started`.
+fn finish(app: &App, step: DeliveryStepOutcome, started: Duration) -> DeliveryStepOutcome {
     let took = app.clock().monotonic().saturating_sub(started);
     app.metrics().record_delivery_attempt(step.as_str(), took);
-    Ok(step)
+    step
 }
 
 /// Logs a failed attempt: the first of an outage as a warning, the others for debugging.
@@ -145,6 +152,7 @@ fn log_outcome(app: &App, due: &DueDelivery, response: &PostOutcome, decision: R
     let (reason, cause) = match response {
         PostOutcome::Responded { status, .. } => (format!("it responded with {status}"), None),
         PostOutcome::Failed(failure) => (failure.to_string(), failure.hidden_cause),
+        PostOutcome::NotSent => return,
     };
     // The rest of a URL is often a secret.
     let (origin, seq) = (origin(url), due.event.seq);
@@ -186,6 +194,7 @@ impl DeliveryStepOutcome {
             Self::GaveUp => "gave_up",
             Self::Disabled(_) => "disabled",
             Self::LeaseLost => "late",
+            Self::Deferred => "deferred",
             Self::SigningFailed => "unsigned",
         }
     }
@@ -220,6 +229,7 @@ fn build_request(
     });
     let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(PostRequest {
+        account: webhook.account,
         url: webhook.url.clone(),
         headers: headers.chain([json]).collect(),
         body: Bytes::from(body),

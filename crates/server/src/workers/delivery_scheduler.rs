@@ -1,31 +1,28 @@
 //! The delivery scheduler: delivers to all endpoints with due events concurrently, several events
 //! per endpoint, within the rate limit of each endpoint.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, time::Duration};
 
-use galley_store::{DeliveryLease, DueWebhook, DueWebhooks};
+use galley_store::{DeliveryLease, WebhookKey, WebhooksWithWork};
 use tokio::{
-    sync::Semaphore,
     task::{self, JoinError, JoinSet},
     time::Instant,
 };
 
-use super::delivery::{DeliveryStepOutcome, attempt_delivery, lease_next};
-use crate::{app::App, observability::metrics::Metrics};
+use super::{
+    delivery::{DeliveryStepOutcome, attempt_delivery, lease_next},
+    endpoint_pace::EndpointPace,
+};
+use crate::{app::App, delivery::account_slots::AccountSlots, observability::metrics::Metrics};
 
-/// Maximum concurrent deliveries to one endpoint, each for another template.
-const MAX_DELIVERIES_PER_ENDPOINT: usize = 8;
-
-/// Maximum concurrent deliveries to all endpoints together. Each uses a file descriptor.
+/// Maximum concurrent deliveries to all endpoints together; the accounts share them. Each uses a file
+/// descriptor.
 const MAX_DELIVERIES: usize = 512;
-
-/// Deliveries that an endpoint may receive in a burst after a quiet period.
-const BURST_DELIVERIES: u32 = 10;
 
 /// Interval at which an endpoint with running deliveries is checked for further due events.
 const ENDPOINT_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Pause of an endpoint after a store error or a panic.
+/// Pause of an endpoint after a store error, a panic, or a delivery without a lookup slot.
 const ERROR_PAUSE: Duration = Duration::from_secs(1);
 
 /// Pause of an endpoint whose secret cannot be decrypted.
@@ -49,29 +46,25 @@ pub async fn run_delivery_scheduler(app: App) {
     let mut scheduler = Scheduler::default();
     // The series exists before the first panic, so that an increase is visible.
     app.metrics().worker_restarts(DELIVERY_TASK);
-    let permits = Arc::new(Semaphore::new(MAX_DELIVERIES));
+    let slots = AccountSlots::new(MAX_DELIVERIES);
     let per_second = app.webhooks().per_second;
     while !app.is_draining() {
         while let Some(ended) = deliveries.try_join_next_with_id() {
             scheduler.finish_endpoint(ended, per_second, app.metrics());
         }
         let (now, started) = (app.clock().now(), Instant::now());
-        let due = app.store().due_webhooks(now).await.unwrap_or_else(|error| {
+        let due = app.store().webhooks_with_work(now).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "due deliveries could not be queried");
-            DueWebhooks::default()
+            WebhooksWithWork::default()
         });
         for endpoint in due.now {
-            if scheduler.rate_limiters.get(&endpoint).is_some_and(RateLimiter::is_paused) {
+            if scheduler.paces.get(&endpoint).is_some_and(EndpointPace::is_paused) {
                 continue;
             }
             scheduler.active.entry(endpoint).or_insert_with(|| {
-                let limiter = scheduler
-                    .rate_limiters
-                    .remove(&endpoint)
-                    .unwrap_or_else(|| RateLimiter::new(per_second));
-                deliveries
-                    .spawn(deliver_to(app.clone(), endpoint, limiter, Arc::clone(&permits)))
-                    .id()
+                let pace = scheduler.paces.remove(&endpoint);
+                let pace = pace.unwrap_or_else(|| EndpointPace::new(per_second));
+                deliveries.spawn(deliver_to(app.clone(), endpoint, pace, slots.clone())).id()
             });
         }
         let next = due.next_at.map_or(MAX_POLL_INTERVAL, |next| {
@@ -98,22 +91,22 @@ pub async fn run_delivery_scheduler(app: App) {
     while deliveries.join_next().await.is_some() {}
 }
 
-/// The endpoints that are being delivered to, and the rate limiters of the others.
+/// The endpoints that are being delivered to, and the pace of the others.
 #[derive(Default)]
 struct Scheduler {
-    active: HashMap<DueWebhook, task::Id>,
-    rate_limiters: HashMap<DueWebhook, RateLimiter>,
+    active: HashMap<WebhookKey, task::Id>,
+    paces: HashMap<WebhookKey, EndpointPace>,
 }
 
 impl Scheduler {
     /// Handles the end of an endpoint's delivery task.
     fn finish_endpoint(
         &mut self,
-        ended: Result<(task::Id, (DueWebhook, RateLimiter)), JoinError>,
+        ended: Result<(task::Id, (WebhookKey, EndpointPace)), JoinError>,
         per_second: u32,
         metrics: &Metrics,
     ) {
-        let (endpoint, limiter) = match ended {
+        let (endpoint, pace) = match ended {
             Ok((_, finished)) => finished,
             // The task panicked. Free the endpoint so that a new task can serve it, but not at once:
             // that task may panic as well.
@@ -121,55 +114,59 @@ impl Scheduler {
                 metrics.worker_restarts(DELIVERY_TASK).inc();
                 let mut active = self.active.iter();
                 let endpoint = active.find(|(_, task)| **task == error.id());
-                let Some((DueWebhook { account, id: webhook }, _)) = endpoint else {
+                let Some((WebhookKey { account, id: webhook }, _)) = endpoint else {
                     tracing::error!(%error, "the delivery task of an endpoint failed");
                     return;
                 };
                 tracing::error!(%account, %webhook, %error, "the delivery task of an endpoint failed");
-                let mut limiter = RateLimiter::new(per_second);
-                limiter.pause(ERROR_PAUSE);
-                (DueWebhook { account: *account, id: *webhook }, limiter)
+                let mut pace = EndpointPace::new(per_second);
+                pace.pause(ERROR_PAUSE);
+                (WebhookKey { account: *account, id: *webhook }, pace)
             }
         };
         self.active.remove(&endpoint);
-        self.rate_limiters.insert(endpoint, limiter);
+        self.paces.insert(endpoint, pace);
     }
 }
 
 /// Delivers to one endpoint as long as it has due events.
 async fn deliver_to(
     app: App,
-    endpoint: DueWebhook,
-    mut limiter: RateLimiter,
-    permits: Arc<Semaphore>,
-) -> (DueWebhook, RateLimiter) {
-    let DueWebhook { account, id: webhook } = endpoint;
+    endpoint: WebhookKey,
+    mut pace: EndpointPace,
+    slots: AccountSlots,
+) -> (WebhookKey, EndpointPace) {
+    let WebhookKey { account, id: webhook } = endpoint;
     let mut running = JoinSet::new();
     let mut has_more = true;
     loop {
         if has_more
-            && running.len() < MAX_DELIVERIES_PER_ENDPOINT
-            && !limiter.is_paused()
+            && running.len() < pace.max_concurrent()
+            && !pace.is_paused()
             && !app.is_draining()
         {
-            limiter.acquire().await;
-            let permit = Arc::clone(&permits).acquire_owned().await;
+            pace.acquire().await;
+            let slot = slots.acquire(account).await;
+            if app.is_draining() {
+                continue;
+            }
             match lease_next(&app, webhook).await {
                 Ok(DeliveryLease::Due(due)) => {
                     let app = app.clone();
                     running.spawn(async move {
+                        let started = Instant::now();
                         let step = attempt_delivery(&app, &due).await;
-                        drop(permit);
-                        step
+                        drop(slot);
+                        step.map(|step| (step, started.elapsed()))
                     });
                 }
                 Ok(DeliveryLease::NothingDue(_)) => {
-                    limiter.refund();
+                    pace.refund();
                     has_more = false;
                 }
                 Err(error) => {
                     tracing::warn!(%account, %webhook, %error, "a delivery could not be leased");
-                    limiter.pause(ERROR_PAUSE);
+                    pace.pause(ERROR_PAUSE);
                 }
             }
             continue;
@@ -183,58 +180,26 @@ async fn deliver_to(
             }
         };
         match ended {
-            Some(Ok(Ok(DeliveryStepOutcome::SigningFailed))) => limiter.pause(SIGNING_ERROR_PAUSE),
-            // The next event of the same template may be due now.
-            Some(Ok(Ok(_))) => has_more = true,
+            Some(Ok(Ok((DeliveryStepOutcome::SigningFailed, _)))) => {
+                pace.pause(SIGNING_ERROR_PAUSE);
+            }
+            Some(Ok(Ok((DeliveryStepOutcome::Deferred, _)))) => pace.pause(ERROR_PAUSE),
+            Some(Ok(Ok((_, took)))) => {
+                pace.record(took);
+                // The next event of the same template may be due now.
+                has_more = true;
+            }
             Some(Ok(Err(error))) => {
                 tracing::warn!(%account, %webhook, %error, "a delivery attempt could not be recorded");
-                limiter.pause(ERROR_PAUSE);
+                pace.pause(ERROR_PAUSE);
             }
             // The event is leased again when the lease of this attempt ends.
             Some(Err(error)) => {
                 tracing::error!(%account, %webhook, %error, "a delivery attempt panicked");
                 app.metrics().worker_restarts(DELIVERY_TASK).inc();
             }
-            None => return (endpoint, limiter),
+            None => return (endpoint, pace),
         }
-    }
-}
-
-/// Limits the deliveries per second of one endpoint.
-struct RateLimiter {
-    /// Time between two deliveries.
-    interval: Duration,
-    /// When the last acquired delivery may start.
-    next: Instant,
-    /// No delivery starts before this instant.
-    paused_until: Instant,
-}
-
-impl RateLimiter {
-    fn new(per_second: u32) -> Self {
-        let interval = Duration::from_secs(1) / per_second.max(1);
-        Self { interval, next: Instant::now(), paused_until: Instant::now() }
-    }
-
-    fn pause(&mut self, duration: Duration) {
-        self.paused_until = Instant::now() + duration;
-    }
-
-    fn is_paused(&self) -> bool {
-        self.paused_until > Instant::now()
-    }
-
-    /// Returns an acquired slot because no delivery was due.
-    fn refund(&mut self) {
-        self.next = self.next.checked_sub(self.interval).unwrap_or(self.next);
-    }
-
-    /// Waits until the next delivery may start.
-    async fn acquire(&mut self) {
-        let now = Instant::now();
-        let earliest = now.checked_sub(self.interval * BURST_DELIVERIES).unwrap_or(now);
-        self.next = self.next.max(earliest) + self.interval;
-        tokio::time::sleep_until(self.next).await;
     }
 }
 
@@ -248,15 +213,15 @@ mod tests {
     #[tokio::test]
     async fn an_endpoint_whose_task_panics_is_freed_paused_and_counted() {
         let (account, id) = (AccountId::new(1).unwrap(), WebhookId::new(7).unwrap());
-        let webhook = DueWebhook { account, id };
-        let mut deliveries = JoinSet::<(DueWebhook, RateLimiter)>::new();
+        let webhook = WebhookKey { account, id };
+        let mut deliveries = JoinSet::<(WebhookKey, EndpointPace)>::new();
         let task = deliveries.spawn(async { panic!("a bug in the delivery task") });
         let mut scheduler = Scheduler::default();
         scheduler.active.insert(webhook, task.id());
         let metrics = Metrics::new(&LostLines::default());
         scheduler.finish_endpoint(deliveries.join_next_with_id().await.unwrap(), 50, &metrics);
         assert!(scheduler.active.is_empty());
-        assert!(scheduler.rate_limiters[&webhook].is_paused(), "the next task may panic as well");
+        assert!(scheduler.paces[&webhook].is_paused(), "the next task may panic as well");
         assert_eq!(metrics.worker_restarts(DELIVERY_TASK).get(), 1);
     }
 }

@@ -71,20 +71,13 @@ impl Harness {
         let service = builder.webhooks(webhook_context(client)).start();
         let account = TestAccount { rulebook, ..TestAccount::named("shop") };
         let account = service.account(account).await;
-        let new = NewWebhook {
-            account,
-            url: url.to_owned(),
-            events: Vec::new(),
-            format,
-            subscribed: false,
-            secret: keyring().encrypt(account.get(), &secret, [3; 24]),
-            at: service.clock.now(),
-        };
-        let webhook = match service.store.create_webhook(new).await.unwrap() {
-            CreateWebhookOutcome::Created(webhook) => webhook.id,
-            other => panic!("{other:?}"),
-        };
+        let webhook = register(&service, account, url, format, &secret).await;
         Self { account, webhook, secret, receiver: Arc::default(), service }
+    }
+
+    /// Registers an endpoint of any account with the secret of the harness.
+    pub(crate) async fn add_endpoint(&self, account: AccountId, url: &str) -> WebhookId {
+        register(&self.service, account, url, Format::Galley, &self.secret).await
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -118,15 +111,20 @@ impl Harness {
 
     /// Creates a template and returns its id.
     pub(crate) async fn create_template(&self, name: &str) -> TemplateId {
+        self.create_template_of(self.account, name).await
+    }
+
+    /// Creates a template of any account and returns its id.
+    pub(crate) async fn create_template_of(&self, account: AccountId, name: &str) -> TemplateId {
         let document = format!(
             r#"{{"name":"{name}","language":"en_US","category":"UTILITY","allow_category_change":true,
             "components":[{{"type":"BODY","text":"Hello"}}]}}"#
         );
         let template = Template::read(&Document::parse(document.as_bytes()).unwrap(), &V1).unwrap();
         let new = NewTemplate {
-            account: self.account,
+            account,
             phone: None,
-            unique_key: (V1.unique_key)(self.account, name, "en_US"),
+            unique_key: (V1.unique_key)(account, name, "en_US"),
             translation_group: None,
             template,
             review: Review::Auto,
@@ -167,6 +165,28 @@ impl Harness {
     pub(crate) fn sent_seqs(&self) -> Vec<u64> {
         let requests = self.receiver.requests.lock().unwrap();
         requests.iter().map(|request| body(request)["seq"].as_u64().unwrap()).collect()
+    }
+}
+
+async fn register(
+    service: &TestService,
+    account: AccountId,
+    url: &str,
+    format: Format,
+    secret: &Secret,
+) -> WebhookId {
+    let new = NewWebhook {
+        account,
+        url: url.to_owned(),
+        events: Vec::new(),
+        format,
+        subscribed: false,
+        secret: keyring().encrypt(account.get(), secret, [3; 24]),
+        at: service.clock.now(),
+    };
+    match service.store.create_webhook(new).await.unwrap() {
+        CreateWebhookOutcome::Created(webhook) => webhook.id,
+        other => panic!("{other:?}"),
     }
 }
 

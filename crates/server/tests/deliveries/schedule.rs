@@ -120,6 +120,20 @@ async fn only_2xx_is_a_success() {
 }
 
 #[tokio::test]
+async fn a_delivery_without_a_lookup_slot_is_no_attempt_and_is_repeated_after_its_lease() {
+    let harness = Harness::start().await;
+    harness.create_template("hello").await;
+    harness.receiver.respond_with(PostOutcome::NotSent);
+    assert_eq!(harness.step().await, DeliveryStepOutcome::Deferred);
+    let endpoint = harness.webhook().await;
+    assert_eq!((endpoint.failing_since, endpoint.resting_until), (None, None));
+    let [delivery] = &deliveries(&harness).await[..] else { panic!() };
+    assert_eq!((delivery.attempts, &delivery.failure), (0, &None));
+    harness.advance(Duration::from_secs(20));
+    assert_eq!(harness.run_until_idle().await, [DeliveryStepOutcome::Delivered]);
+}
+
+#[tokio::test]
 async fn an_unrecorded_attempt_is_repeated_after_its_lease_expires() {
     let harness = Harness::start().await;
     harness.create_template("hello").await;

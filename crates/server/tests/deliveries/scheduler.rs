@@ -1,18 +1,29 @@
 //! The delivery scheduler.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use axum::{
     body::{Body, to_bytes},
     http::Request,
 };
-use galley_domain::template::lifecycle::Trigger;
-use galley_server::{Galley, workers::run_delivery_scheduler};
-use tokio::time::timeout;
+use galley_domain::{rulebook::V1, template::lifecycle::Trigger, webhook::Format};
+use galley_server::{
+    Galley,
+    delivery::{
+        Failure, GetResponse, PostOutcome, PostRequest, ResolvedTarget, Secret, WebhookClient,
+    },
+    workers::run_delivery_scheduler,
+};
+use tokio::{
+    sync::{mpsc, watch},
+    time::timeout,
+};
 
 use super::fake_receiver::{Harness, status};
+use crate::harness::TestAccount;
 
-const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn a_hanging_delivery_does_not_delay_other_templates() {
@@ -54,6 +65,56 @@ async fn a_panicking_delivery_is_counted_and_stops_neither_others_nor_its_own_re
     let panics = "galley_worker_restarts_total{worker=\"delivery_task\"} 1";
     let metrics = metrics(&harness).await;
     assert!(metrics.lines().any(|line| line == panics), "{metrics}");
+}
+
+/// Hangs on URLs that contain `slow`, and reports the others.
+struct PartlySlowReceiver {
+    hanging: watch::Sender<usize>,
+    quick: mpsc::UnboundedSender<String>,
+}
+
+#[async_trait]
+impl WebhookClient for PartlySlowReceiver {
+    async fn post(&self, request: PostRequest) -> PostOutcome {
+        if request.url.contains("slow") {
+            self.hanging.send_modify(|count| *count += 1);
+            std::future::pending::<()>().await;
+        }
+        let _ = self.quick.send(request.url);
+        status(200)
+    }
+
+    async fn get(&self, target: ResolvedTarget) -> Result<GetResponse, Failure> {
+        panic!("unexpected GET of {target:?}")
+    }
+}
+
+#[tokio::test]
+async fn hanging_endpoints_of_four_accounts_leave_slots_to_a_fifth() {
+    let (hanging, mut hangs) = watch::channel(0);
+    let (quick, mut arrivals) = mpsc::unbounded_channel();
+    let client = Arc::new(PartlySlowReceiver { hanging, quick });
+    let secret = Secret::generate(|bytes| bytes.fill(7));
+    let url = "https://quick.example/hooks";
+    let harness = Harness::start_with(&V1, client, Format::Galley, url, secret).await;
+    for number in 0..4 {
+        let account = harness.account(TestAccount::named(&format!("slow{number}"))).await;
+        for endpoint in 0..20 {
+            harness.add_endpoint(account, &format!("https://slow.example/{endpoint}")).await;
+        }
+        for template in 0..8 {
+            harness.create_template_of(account, &format!("slow_{number}_{template}")).await;
+        }
+    }
+    let scheduler = tokio::spawn(run_delivery_scheduler(harness.app.clone()));
+    // 640 deliveries are due, and the four accounts get two thirds of the 512 slots.
+    timeout(TIMEOUT, hangs.wait_for(|count| *count >= 340)).await.unwrap().unwrap();
+    for name in ["one", "two", "three"] {
+        harness.create_template(name).await;
+        assert_eq!(timeout(TIMEOUT, arrivals.recv()).await.unwrap().as_deref(), Some(url));
+    }
+    assert!(*hangs.borrow() < 500, "slots stay free");
+    scheduler.abort();
 }
 
 /// The page `/metrics`.

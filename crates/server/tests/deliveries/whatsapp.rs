@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use axum::http::StatusCode;
 use galley_domain::{
     document::Document,
-    id::TemplateId,
+    id::{AccountId, TemplateId},
     rulebook::{Category, WHATSAPP},
     template::{Review, Template, edit::Edit, lifecycle::Trigger},
     webhook::{Format, Redacted},
@@ -67,7 +67,7 @@ impl MetaHarness {
         let client: Arc<dyn WebhookClient> = Arc::new(client);
         let check = async |token: &str| {
             webhook_context(Arc::clone(&client))
-                .check_endpoint(&url, Some(&Redacted(token.to_owned())))
+                .check_endpoint(AccountId::new(1).unwrap(), &url, Some(&Redacted(token.to_owned())))
                 .await
         };
         assert!(matches!(

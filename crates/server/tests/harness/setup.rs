@@ -40,7 +40,7 @@ struct Names;
 #[async_trait]
 impl Resolve for Names {
     async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        let addresses: &[[u8; 4]] = match host {
+        let addresses: &[[u8; 4]] = match host.trim_end_matches('.') {
             "shop.example" | "hooks.example" => &[[93, 184, 215, 14]],
             "private.example" => &[[10, 0, 0, 7]],
             "mixed.example" => &[[93, 184, 215, 14], [10, 0, 0, 7]],

@@ -15,7 +15,8 @@ use galley_server::delivery::{
 use rustls::RootCertStore;
 
 use super::receiver::{
-    FixedResolver, LONG_TIMEOUT, SHORT_TIMEOUT, ScriptedReceiver, failure, ok, strict_guard,
+    FixedResolver, LONG_TIMEOUT, SHORT_TIMEOUT, ScriptedReceiver, account, failure, ok,
+    strict_guard,
 };
 
 /// First and last address of each private range, and its public neighbours.
@@ -178,7 +179,7 @@ async fn metadata_addresses_are_refused_even_where_private_networks_are_allowed(
     let mut checked = 0;
     for address in v4.map(IpAddr::V4).chain(translated).chain(v6) {
         for guard in [allowing(address), strict_guard(Arc::new(FixedResolver(vec![address])))] {
-            let error = guard.resolve("https://example.com/").await.unwrap_err();
+            let error = guard.resolve(account(), "https://example.com/").await.unwrap_err();
             assert_eq!(error.hidden_cause(), Some(NameCause::MetadataAddress), "{address}");
         }
         let error = allowing(address).check_url(&literal(address)).unwrap_err();
@@ -188,7 +189,10 @@ async fn metadata_addresses_are_refused_even_where_private_networks_are_allowed(
     assert_eq!(checked, METADATA_V4.len() * 13 + METADATA_V6.len());
     for address in NOT_METADATA {
         let address: IpAddr = address.parse().unwrap();
-        allowing(address).resolve("http://example.com/").await.expect("a private address");
+        allowing(address)
+            .resolve(account(), "http://example.com/")
+            .await
+            .expect("a private address");
         allowing(address).check_url(&literal(address)).expect("a private address");
     }
 }
@@ -205,7 +209,7 @@ async fn every_unusable_name_gets_the_same_message_and_kind() {
         (Arc::new(FailingResolver), NameCause::Unresolved),
     ] {
         let guard = strict_guard(resolver);
-        let error = guard.resolve("https://example.com/").await.unwrap_err();
+        let error = guard.resolve(account(), "https://example.com/").await.unwrap_err();
         assert_eq!(error.hidden_cause(), Some(cause));
         let client = HttpWebhookClient::new(guard, LONG_TIMEOUT, RootCertStore::empty());
         let failure = failure(&client, "https://example.com/").await;
@@ -232,7 +236,7 @@ async fn one_private_address_rejects_the_whole_name() {
         &["2002:7f00:1::"],
     ] {
         let guard = strict_guard(FixedResolver::at(addresses));
-        let error = guard.resolve(&url).await.unwrap_err();
+        let error = guard.resolve(account(), &url).await.unwrap_err();
         assert_eq!(error.hidden_cause(), Some(NameCause::PrivateAddress), "{addresses:?}");
         let message = error.to_string();
         assert!(message.contains("example.com"), "{message}");
@@ -264,7 +268,7 @@ async fn a_name_that_moves_to_a_private_address_is_rejected_at_the_next_attempt(
     let resolver =
         Arc::new(SequenceResolver(Mutex::new(VecDeque::from(["93.184.216.34", "127.0.0.1"]))));
     let guard = strict_guard(resolver.clone());
-    let target = guard.resolve(&url).await.unwrap();
+    let target = guard.resolve(account(), &url).await.unwrap();
     let checked = SocketAddr::new("93.184.216.34".parse().unwrap(), receiver.port());
     assert_eq!(target.addresses, [checked]);
     let client = HttpWebhookClient::new(guard, LONG_TIMEOUT, RootCertStore::empty());
@@ -298,7 +302,7 @@ async fn a_name_without_addresses_is_unresolved_and_a_hanging_lookup_times_out()
     let url = "https://example.com/";
     for resolver in [FixedResolver::at(&[]) as Arc<dyn Resolve>, Arc::new(FailingResolver)] {
         let guard = strict_guard(resolver);
-        let error = guard.resolve(url).await.unwrap_err();
+        let error = guard.resolve(account(), url).await.unwrap_err();
         assert_eq!(error.hidden_cause(), Some(NameCause::Unresolved));
         let client = HttpWebhookClient::new(guard, LONG_TIMEOUT, RootCertStore::empty());
         assert_eq!(failure(&client, url).await.kind.as_str(), "unresolved");
@@ -314,6 +318,6 @@ async fn a_name_without_addresses_is_unresolved_and_a_hanging_lookup_times_out()
 #[tokio::test]
 async fn the_system_resolver_resolves_names() {
     let guard = SsrfGuard::new(SsrfPolicy { allow_private: true }, Arc::new(SystemResolver::new()));
-    let target = guard.resolve("http://localhost:8080/").await.unwrap();
+    let target = guard.resolve(account(), "http://localhost:8080/").await.unwrap();
     assert!(target.addresses.iter().all(|it| it.ip().is_loopback() && it.port() == 8_080));
 }

@@ -9,13 +9,13 @@ use galley_server::delivery::{
 };
 
 use super::receiver::{
-    FixedResolver, LONG_TIMEOUT, Reply, SHORT_TIMEOUT, ScriptedReceiver, ok, private_client,
-    private_guard, strict_guard,
+    FixedResolver, LONG_TIMEOUT, Reply, SHORT_TIMEOUT, ScriptedReceiver, account, ok,
+    private_client, private_guard, strict_guard,
 };
 
 /// Resolves a URL and sends a `GET` request.
 async fn get(timeout: Duration, url: &str) -> Result<GetResponse, Failure> {
-    private_client(timeout).get(private_guard().resolve(url).await.unwrap()).await
+    private_client(timeout).get(private_guard().resolve(account(), url).await.unwrap()).await
 }
 
 struct ZeroRandom;
@@ -38,7 +38,7 @@ async fn check_endpoint(guard: SsrfGuard, url: &str) -> Result<(), EndpointError
         timeout: LONG_TIMEOUT,
         deliver: false,
     };
-    context.check_endpoint(url, Some(&Redacted("a token".to_owned()))).await
+    context.check_endpoint(account(), url, Some(&Redacted("a token".to_owned()))).await
 }
 
 fn reply(status: &str, body: &str) -> Reply {

@@ -50,13 +50,29 @@ async fn an_endless_response_header_fails() {
 }
 
 #[tokio::test]
-async fn endless_interim_responses_time_out() {
-    let interim = Reply::Endless("", "HTTP/1.1 100 Continue\r\n\r\n");
-    let receiver = ScriptedReceiver::start(vec![vec![interim]]).await;
-    assert_eq!(
-        failure(&private_client(SHORT_TIMEOUT), &receiver.url()).await.kind.as_str(),
-        "timeout"
-    );
+async fn endless_interim_responses_fail_after_64_kib() {
+    for interim in
+        ["HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n"]
+    {
+        let endless = Reply::Endless("", interim);
+        let receiver = ScriptedReceiver::start(vec![vec![endless]]).await;
+        // Without the limit, this test waits for the long timeout.
+        let failure = failure(&private_client(LONG_TIMEOUT), &receiver.url()).await;
+        assert_eq!(
+            failure.to_string(),
+            "broken: The receiver sent more than 64 KiB before its final status.",
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_few_interim_responses_precede_the_final_status() {
+    let interim = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(1_000);
+    let receiver =
+        ScriptedReceiver::start(vec![vec![Reply::Send(format!("{interim}{OK}")), ok()]]).await;
+    let client = private_client(LONG_TIMEOUT);
+    assert_eq!(status(&client, &receiver.url()).await, 200);
+    assert_eq!(status(&client, &receiver.url()).await, 200, "each request has its own limit");
 }
 
 #[tokio::test]

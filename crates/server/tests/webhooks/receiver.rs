@@ -11,6 +11,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use galley_domain::id::AccountId;
 use galley_server::delivery::{
     Failure, HttpWebhookClient, PostOutcome, PostRequest, Resolve, RetryAfter, SsrfGuard,
     SsrfPolicy, WebhookClient as _,
@@ -206,9 +207,15 @@ pub(crate) fn private_client(timeout: Duration) -> HttpWebhookClient {
     HttpWebhookClient::new(private_guard(), timeout, RootCertStore::empty())
 }
 
+/// The account that owns the endpoints.
+pub(crate) fn account() -> AccountId {
+    AccountId::new(1).unwrap()
+}
+
 pub(crate) fn request(url: &str) -> PostRequest {
     let header = ("webhook-id".parse().unwrap(), HeaderValue::from_static("msg_1"));
     PostRequest {
+        account: account(),
         url: url.to_owned(),
         headers: vec![header],
         body: Bytes::from_static(b"{\"seq\":1}"),
@@ -224,7 +231,7 @@ pub(crate) async fn status(client: &HttpWebhookClient, url: &str) -> u16 {
 pub(crate) async fn response(client: &HttpWebhookClient, url: &str) -> (u16, Option<RetryAfter>) {
     match client.post(request(url)).await {
         PostOutcome::Responded { status, retry_after } => (status, retry_after),
-        PostOutcome::Failed(failure) => panic!("{url}: {failure:?}"),
+        other => panic!("{url}: {other:?}"),
     }
 }
 
@@ -232,6 +239,6 @@ pub(crate) async fn response(client: &HttpWebhookClient, url: &str) -> (u16, Opt
 pub(crate) async fn failure(client: &HttpWebhookClient, url: &str) -> Failure {
     match client.post(request(url)).await {
         PostOutcome::Failed(failure) => failure,
-        responded @ PostOutcome::Responded { .. } => panic!("{url}: {responded:?}"),
+        other => panic!("{url}: {other:?}"),
     }
 }

@@ -6,8 +6,8 @@ use galley_server::delivery::{HttpWebhookClient, UrlError};
 use rustls::RootCertStore;
 
 use super::receiver::{
-    FixedResolver, LONG_TIMEOUT, ScriptedReceiver, failure, ok, private_client, private_guard,
-    status, strict_guard,
+    FixedResolver, LONG_TIMEOUT, ScriptedReceiver, account, failure, ok, private_client,
+    private_guard, status, strict_guard,
 };
 
 /// Forbidden URLs by the name of their error. `PORT` is the port of a receiver on 127.0.0.1.
@@ -225,7 +225,7 @@ async fn no_spelling_of_a_forbidden_url_causes_a_connection() {
     let rows = forbidden(port);
     assert!(rows.len() >= 60, "{} spellings", rows.len());
     for (expected, url) in rows {
-        let error = guard.resolve(&url).await.expect_err(&url);
+        let error = guard.resolve(account(), &url).await.expect_err(&url);
         assert_eq!(name_of(&error), expected, "{url:?}");
         let failure = failure(&client, &url).await;
         let kind = if expected == "UnusableName" { "unresolved" } else { "refused" };
@@ -282,7 +282,7 @@ async fn ordinary_urls_resolve_to_their_checked_addresses() {
         ("https://bücher.example/", 443),
         ("https://localhost.example.com/", 443),
     ] {
-        let target = guard.resolve(url).await.expect(url);
+        let target = guard.resolve(account(), url).await.expect(url);
         let addresses: Vec<String> = target.addresses.iter().map(ToString::to_string).collect();
         let expected = [format!("93.184.216.34:{port}"), format!("[2606:2800:220:1::1]:{port}")];
         assert_eq!(addresses, expected, "{url}");

@@ -15,9 +15,8 @@ use jiff::Timestamp;
 
 use super::endpoint_health::{EndpointHealth, HealthTransition};
 use crate::{
-    Attempt, Delivery, DeliveryLease, DueWebhook, DueWebhooks, Event, EventSubject,
-    RecordAttemptOutcome, ReplayOutcome, StoreError, Webhook, encoding::later,
-    stored_row::StoredRow,
+    Attempt, Delivery, DeliveryLease, Event, EventSubject, RecordAttemptOutcome, ReplayOutcome,
+    StoreError, Webhook, WebhookKey, WebhooksWithWork, encoding::later, stored_row::StoredRow,
 };
 
 /// Maximum number of events that one fan-out reads, for an endpoint that subscribes to few.
@@ -34,7 +33,7 @@ pub(crate) const DAMAGED_EVENT: &str = "the stored event is damaged";
 
 /// When an endpoint has work.
 pub(crate) struct EndpointWork {
-    pub(crate) endpoint: DueWebhook,
+    pub(crate) endpoint: WebhookKey,
     /// Whether events come after its cursor.
     pub(crate) is_behind: bool,
     /// Now, if a due delivery is not leased; if all are, the end of the first lease.
@@ -47,7 +46,7 @@ pub(crate) struct EndpointWork {
 impl EndpointWork {
     pub(crate) fn from_row(row: &impl StoredRow) -> Result<Self, StoreError> {
         Ok(Self {
-            endpoint: DueWebhook {
+            endpoint: WebhookKey {
                 account: row.account_id("account_id")?,
                 id: row.webhook_id("id")?,
             },
@@ -59,7 +58,7 @@ impl EndpointWork {
     }
 }
 
-impl DueWebhooks {
+impl WebhooksWithWork {
     /// Adds an endpoint that is enabled.
     pub(crate) fn add(&mut self, work: &EndpointWork, now: Timestamp) {
         let times = [work.is_behind.then_some(now), work.lease_at, work.due_at];
@@ -194,18 +193,20 @@ pub(crate) fn included_version(format: Format, event: &Event) -> Option<(Templat
     }
 }
 
-/// The delivery in a row.
+/// The delivery in a row. A damaged event is marked, so that the other deliveries can be listed.
 pub(crate) fn delivery(row: &impl StoredRow) -> Result<Delivery, StoreError> {
+    let kind = row.parsed("type", EventType::parse).ok();
+    let failure: Option<String> = row.value("failure")?;
     Ok(Delivery {
         seq: row.number("seq")?,
-        kind: row.parsed("type", EventType::parse)?,
+        kind,
         template: TemplateId::new(row.number("template_id")?),
         status: row.parsed("status", DeliveryStatus::parse)?,
         attempts: attempt_count(row)?,
         attempted_at: row.optional_timestamp("attempted_at")?,
         due_at: row.optional_timestamp("due_at")?,
         response_status: row.optional("answer", |status: i32| u16::try_from(status).ok())?,
-        failure: row.value("failure")?,
+        failure: failure.or_else(|| kind.is_none().then(|| DAMAGED_EVENT.to_owned())),
     })
 }
 

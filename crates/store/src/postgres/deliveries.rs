@@ -24,8 +24,8 @@ use super::{
     webhooks,
 };
 use crate::{
-    Attempt, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore, DueWebhooks,
-    RecordAttemptOutcome, Replay, ReplayOutcome, StoreError,
+    Attempt, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore, RecordAttemptOutcome, Replay,
+    ReplayOutcome, StoreError, WebhooksWithWork,
     decisions::deliveries::{EndpointWork, MAX_FAN_OUT_EVENTS, MIN_FAILURES_TO_PROBE, delivery},
 };
 
@@ -50,8 +50,8 @@ impl DeliveryStore for PostgresStore {
         transact!(self, tx => replay(tx, account, id, wanted, at))
     }
 
-    async fn due_webhooks(&self, at: Timestamp) -> Result<DueWebhooks, StoreError> {
-        due_webhooks(&self.pools, at).await
+    async fn webhooks_with_work(&self, at: Timestamp) -> Result<WebhooksWithWork, StoreError> {
+        webhooks_with_work(&self.pools, at).await
     }
 
     async fn lease_delivery(
@@ -103,13 +103,13 @@ const DUE: &str = "WITH RECURSIVE sent_to (id) AS ( \
 
 /// Endpoints that have work now, and when the next one will have some. `ripe` is `$1` if a due
 /// delivery is not leased, else the end of the first lease; there are few leases.
-pub(super) async fn due_webhooks(
+pub(super) async fn webhooks_with_work(
     pools: &PgPools,
     at: Timestamp,
-) -> Result<DueWebhooks, StoreError> {
+) -> Result<WebhooksWithWork, StoreError> {
     // The time grows with the number of endpoints, so do not delay the shared reads.
     let connection = pools.acquire_slow().await?;
-    let mut due = DueWebhooks::default();
+    let mut due = WebhooksWithWork::default();
     for row in connection.query(DUE, &[&millis(at)]).await? {
         due.add(&EndpointWork::from_row(&row)?, at);
     }

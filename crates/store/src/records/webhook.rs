@@ -115,8 +115,8 @@ pub enum RotateOutcome {
 pub struct Delivery {
     /// The event's sequence number.
     pub seq: u64,
-    /// The event type.
-    pub kind: EventType,
+    /// The event type; `None` if the stored event is damaged.
+    pub kind: Option<EventType>,
     /// The template that the event is about, if any.
     pub template: Option<TemplateId>,
     /// Its status.
@@ -167,9 +167,9 @@ pub enum ReplayOutcome {
     NoWebhook,
 }
 
-/// An endpoint that has work to do.
+/// An endpoint and its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct DueWebhook {
+pub struct WebhookKey {
     /// The account that owns it.
     pub account: AccountId,
     /// The endpoint's id.
@@ -178,9 +178,9 @@ pub struct DueWebhook {
 
 /// The endpoints that have work to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DueWebhooks {
+pub struct WebhooksWithWork {
     /// Endpoints with work now.
-    pub now: Vec<DueWebhook>,
+    pub now: Vec<WebhookKey>,
     /// The earliest time at which another endpoint has work.
     pub next_at: Option<Timestamp>,
 }

@@ -24,8 +24,8 @@ use super::{
     webhooks,
 };
 use crate::{
-    Attempt, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore, DueWebhooks, ReadKind,
-    RecordAttemptOutcome, Replay, ReplayOutcome, StoreError,
+    Attempt, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore, ReadKind, RecordAttemptOutcome,
+    Replay, ReplayOutcome, StoreError, WebhooksWithWork,
     decisions::deliveries::{EndpointWork, delivery},
 };
 
@@ -61,8 +61,8 @@ impl DeliveryStore for SqliteStore {
         }
     }
 
-    async fn due_webhooks(&self, at: Timestamp) -> Result<DueWebhooks, StoreError> {
-        self.point_readers.read(|connection| due_webhooks(connection, at))
+    async fn webhooks_with_work(&self, at: Timestamp) -> Result<WebhooksWithWork, StoreError> {
+        self.point_readers.read(|connection| webhooks_with_work(connection, at))
     }
 
     async fn lease_delivery(
@@ -80,10 +80,10 @@ impl DeliveryStore for SqliteStore {
 }
 
 /// The endpoints that have due deliveries or new events.
-pub(super) fn due_webhooks(
+pub(super) fn webhooks_with_work(
     connection: &Connection,
     at: Timestamp,
-) -> Result<DueWebhooks, StoreError> {
+) -> Result<WebhooksWithWork, StoreError> {
     // `ripe`: now, if a delivery is due and not leased; if all due ones are leased, the end of the
     // first lease.
     let mut query = connection.prepare_cached(
@@ -98,7 +98,7 @@ pub(super) fn due_webhooks(
          WHERE w.disabled_at IS NULL AND a.disabled_at IS NULL ORDER BY w.id",
     )?;
     let mut rows = query.query([millis(at)])?;
-    let mut due = DueWebhooks::default();
+    let mut due = WebhooksWithWork::default();
     while let Some(row) = rows.next()? {
         due.add(&EndpointWork::from_row(row)?, at);
     }

@@ -5,8 +5,8 @@ use galley_domain::id::{AccountId, WebhookId};
 use jiff::Timestamp;
 
 use crate::{
-    Attempt, Delivery, DeliveryLease, DeliveryQuery, DueWebhooks, RecordAttemptOutcome, Replay,
-    ReplayOutcome, StoreError,
+    Attempt, Delivery, DeliveryLease, DeliveryQuery, RecordAttemptOutcome, Replay, ReplayOutcome,
+    StoreError, WebhooksWithWork,
 };
 
 /// Queues events for delivery to webhook endpoints and records the attempts.
@@ -30,7 +30,7 @@ pub trait DeliveryStore: Send + Sync {
     ) -> Result<ReplayOutcome, StoreError>;
 
     /// The endpoints of all accounts that have work to do.
-    async fn due_webhooks(&self, at: Timestamp) -> Result<DueWebhooks, StoreError>;
+    async fn webhooks_with_work(&self, at: Timestamp) -> Result<WebhooksWithWork, StoreError>;
 
     /// Leases one delivery of an endpoint until `lease_until`; no other worker gets it before then.
     /// Of the events of one template, only the first unfinished one can be leased.

@@ -9,7 +9,7 @@ use galley_domain::{
 use galley_store::{ChangeOutcome, ListQuery, SqliteStore, StoreError, sqlite::SqliteOptions};
 
 use super::{
-    deliveries::{deliver_all, lease, statuses},
+    deliveries::{assert_damaged_delivery_is_marked, deliver_all, lease, statuses},
     fixture::{Shared, account, change, create, done, new},
     lists::all,
     uploads::{append, begin, png, upload},
@@ -183,4 +183,19 @@ async fn an_event_damaged_before_it_is_queued_fails_its_delivery_alone() {
     damage(&path, "UPDATE event SET type = 'template.creatfd' WHERE seq = 1");
     assert!(lease(&store, webhook, 10).await.is_none(), "the first one ends without a lease");
     assert_eq!(deliver_all(&store, webhook, 10).await, [2]);
+    assert_damaged_delivery_is_marked(&store, account, webhook).await;
+}
+
+#[tokio::test]
+async fn the_list_of_deliveries_marks_an_event_that_was_damaged_after_its_delivery() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("galley.db");
+    let store = open(&path).unwrap();
+    let account = account(&store, "a").await;
+    let webhook = register(&store, endpoint(account)).await.id;
+    let id = create(&store, new(account, "one")).await;
+    done(store.review_template(change(account, id), Trigger::Pause, None).await.unwrap());
+    assert_eq!(deliver_all(&store, webhook, 10).await, [1, 2]);
+    damage(&path, "UPDATE event SET type = 'template.creatfd' WHERE seq = 1");
+    assert_damaged_delivery_is_marked(&store, account, webhook).await;
 }

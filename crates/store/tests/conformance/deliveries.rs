@@ -8,8 +8,8 @@ use galley_domain::{
     webhook::delivery::{DeliveryOutcome, DeliveryStatus, DisableReason, RetryDecision},
 };
 use galley_store::{
-    Actor, Attempt, DeliveryLease, DeliveryQuery, DueDelivery, DueWebhook, EventSubject,
-    NewTemplate, NewWebhook, RecordAttemptOutcome, Replay, ReplayOutcome, WebhookChange,
+    Actor, Attempt, DeliveryLease, DeliveryQuery, DueDelivery, EventSubject, NewTemplate,
+    NewWebhook, RecordAttemptOutcome, Replay, ReplayOutcome, WebhookChange, WebhookKey,
 };
 
 use super::{
@@ -89,6 +89,20 @@ pub(crate) async fn statuses(
     let all = DeliveryQuery { status: None, before: None, limit: 1_000 };
     let all = store.deliveries(account, id, all).await.unwrap().unwrap();
     all.iter().map(|it| (it.seq, it.status.as_str())).collect()
+}
+
+/// The event 1 is damaged, and the event 2 is not.
+pub(crate) async fn assert_damaged_delivery_is_marked(
+    store: &Shared,
+    account: AccountId,
+    id: WebhookId,
+) {
+    let all = DeliveryQuery { status: None, before: None, limit: 1_000 };
+    let all = store.deliveries(account, id, all).await.unwrap().unwrap();
+    let [second, first] = &all[..] else { panic!("{all:?}") };
+    assert_eq!((second.seq, second.kind), (2, Some(EventType::Paused)));
+    assert_eq!((first.seq, first.kind), (1, None));
+    assert_eq!(first.failure.as_deref(), Some("the stored event is damaged"));
 }
 
 pub(crate) async fn events_after_the_registration_are_delivered_in_order(store: &Shared) {
@@ -228,7 +242,7 @@ pub(crate) async fn retry_after_pauses_an_endpoint(store: &Shared) {
     let resting = store.webhook(account, webhook).await.unwrap().unwrap();
     assert_eq!(resting.resting_until, Some(noon(32_000)));
     assert_eq!(resting.failing_since, Some(noon(2_000)));
-    let due = store.due_webhooks(noon(31_999)).await.unwrap();
+    let due = store.webhooks_with_work(noon(31_999)).await.unwrap();
     assert_eq!((due.now, due.next_at), (vec![], Some(noon(32_000))));
     assert_eq!(lease(store, webhook, 31_999).await, None);
     assert_eq!(deliver_all(store, webhook, 32_000).await, [2, 1, 3, 4]);
@@ -439,7 +453,7 @@ pub(crate) async fn deliveries_are_listed_newest_first_by_status_and_page(store:
     assert_eq!((delivered.attempts, delivered.attempted_at), (1, Some(noon(2_000))));
     assert_eq!((waiting.status, waiting.due_at), (DeliveryStatus::Waiting, Some(noon(7_500))));
     assert_eq!((waiting.response_status, waiting.failure.as_deref()), (None, Some("timeout")));
-    assert_eq!((waiting.kind, waiting.template), (EventType::Created, Some(one)));
+    assert_eq!((waiting.kind, waiting.template), (Some(EventType::Created), Some(one)));
     let waiting: Vec<_> =
         list(Some(DeliveryStatus::Waiting), None, 10).await.iter().map(|it| it.seq).collect();
     assert_eq!(waiting, [4, 3, 1]);
@@ -451,20 +465,20 @@ pub(crate) async fn deliveries_are_listed_newest_first_by_status_and_page(store:
 pub(crate) async fn due_webhooks_lists_only_endpoints_with_work(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let webhook = register(store, endpoint(mine)).await.id;
-    let due_webhook = DueWebhook { account: mine, id: webhook };
+    let webhook_key = WebhookKey { account: mine, id: webhook };
     register(store, endpoint(theirs)).await;
-    assert_eq!(store.due_webhooks(noon(0)).await.unwrap().now, []);
+    assert_eq!(store.webhooks_with_work(noon(0)).await.unwrap().now, []);
     create(store, new(mine, "one")).await;
-    assert_eq!(store.due_webhooks(noon(1)).await.unwrap().now, [due_webhook]);
+    assert_eq!(store.webhooks_with_work(noon(1)).await.unwrap().now, [webhook_key]);
     let due = lease(store, webhook, 1_000).await.unwrap();
-    let at = |at| store.due_webhooks(noon(at));
+    let at = |at| store.webhooks_with_work(noon(at));
     assert_eq!(at(1_000).await.unwrap().now, [], "the event is leased");
     assert_eq!(at(1_000).await.unwrap().next_at, Some(noon(1_000 + LEASE)));
-    assert_eq!(at(1_000 + LEASE).await.unwrap().now, [due_webhook], "the lease has ended");
+    assert_eq!(at(1_000 + LEASE).await.unwrap().now, [webhook_key], "the lease has ended");
     fail(store, &due, 1_000, 5).await;
     let due = at(5_999).await.unwrap();
     assert_eq!((due.now, due.next_at), (vec![], Some(noon(6_000))));
-    assert_eq!(at(6_000).await.unwrap().now, [due_webhook]);
+    assert_eq!(at(6_000).await.unwrap().now, [webhook_key]);
     store.set_account_disabled(mine, Some(noon(7_000))).await.unwrap();
     assert_eq!(at(9_000).await.unwrap().now, [], "nothing is sent for a disabled account");
     assert_eq!(lease(store, webhook, 9_000).await, None);

@@ -8,8 +8,8 @@ use galley_domain::{
     template::{edit::Edit, lifecycle::Trigger},
 };
 use galley_store::{
-    DeliveryQuery, DueWebhook, IndexProgress, IndexStep, ListQuery, MAX_SEARCH_COUNT, NameFilter,
-    Replay, RetentionCursor, SchemaPolicy, StoredSecret, TranslationGroup, WebhookChange,
+    DeliveryQuery, IndexProgress, IndexStep, ListQuery, MAX_SEARCH_COUNT, NameFilter, Replay,
+    RetentionCursor, SchemaPolicy, StoredSecret, TranslationGroup, WebhookChange, WebhookKey,
     postgres::{PostgresOptions, PostgresStore},
 };
 use tokio_postgres::Client;
@@ -140,8 +140,8 @@ async fn exercise(store: &Shared, name: &str) {
         assert_eq!(store.count_templates(listing).await.unwrap(), listed);
     }
     assert_eq!(events(store, tenant, 0, 9).await.len(), 5);
-    let due = store.due_webhooks(noon(2_000)).await.unwrap();
-    assert!(due.now.contains(&DueWebhook { account: tenant, id: webhook }), "{due:?}");
+    let due = store.webhooks_with_work(noon(2_000)).await.unwrap();
+    assert!(due.now.contains(&WebhookKey { account: tenant, id: webhook }), "{due:?}");
     let first = lease(store, webhook, 2_000).await.unwrap();
     deliver(store, &first, 2_000).await;
     deliver_all(store, webhook, 2_000).await;

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use galley_domain::template::{edit::Edit, lifecycle::Trigger};
 use galley_store::{
-    DueWebhook, StoreError,
+    StoreError, WebhookKey,
     postgres::{PostgresAddress, PostgresOptions, PostgresStore},
 };
 use tokio::time;
 use tokio_postgres::Client;
 
 use super::{
-    deliveries::{deliver_all, lease},
+    deliveries::{assert_damaged_delivery_is_marked, deliver_all, lease},
     fixture::{
         account, change, client, create, done, fresh_database, new, noon, open_postgres_with,
         with_key,
@@ -326,10 +326,10 @@ async fn an_endpoint_does_not_stay_behind_events_that_are_gone() {
     let webhook = register(&store, endpoint(account)).await.id;
     create(&store, new(account, "one")).await;
     client.execute("DELETE FROM event", &[]).await.unwrap();
-    let due = DueWebhook { account, id: webhook };
-    assert_eq!(store.due_webhooks(noon(10)).await.unwrap().now, [due]);
+    let due = WebhookKey { account, id: webhook };
+    assert_eq!(store.webhooks_with_work(noon(10)).await.unwrap().now, [due]);
     assert!(lease(&store, webhook, 10).await.is_none());
-    assert!(store.due_webhooks(noon(10)).await.unwrap().now.is_empty());
+    assert!(store.webhooks_with_work(noon(10)).await.unwrap().now.is_empty());
 }
 
 #[tokio::test]
@@ -344,6 +344,7 @@ async fn a_damaged_event_fails_its_delivery_and_the_later_ones_are_delivered() {
     client.batch_execute("UPDATE event SET type = 'unknown' WHERE seq = 1").await.unwrap();
     assert!(lease(&store, webhook, 10).await.is_none(), "the first one ends without a lease");
     assert_eq!(deliver_all(&store, webhook, 10).await, [2]);
+    assert_damaged_delivery_is_marked(&store, account, webhook).await;
     // The same for an event that is damaged after it was queued.
     done(store.review_template(change(account, id), Trigger::Resume, None).await.unwrap());
     done(store.review_template(change(account, id), Trigger::Pause, None).await.unwrap());

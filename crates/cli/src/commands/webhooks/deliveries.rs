@@ -27,7 +27,7 @@ pub(super) async fn list(
     let rows = found.into_iter().map(|it| {
         vec![
             it.seq.into(),
-            it.kind.as_str().into(),
+            it.kind.map_or(Value::Null, |kind| kind.as_str().into()),
             it.template.map_or(Value::Null, |id| id.to_string().into()),
             it.status.as_str().into(),
             it.attempts.into(),

@@ -35,15 +35,16 @@ pub(super) async fn subscribe(
     let Some(Subscription { url, verify_token }) = read.map_err(Problem::invalid_webhook)? else {
         return Ok(success());
     };
-    app.webhooks().check_endpoint(&url, Some(&verify_token)).await.map_err(|error| {
-        error.log_hidden_cause(caller.account.id);
-        let problem = Problem::invalid_webhook(error.violation("/override_callback_uri").into());
+    let account = caller.account.id;
+    app.webhooks().check_endpoint(account, &url, Some(&verify_token)).await.map_err(|error| {
+        error.log_hidden_cause(account);
+        let problem = Problem::refused_endpoint(&error, "/override_callback_uri");
         match error {
             EndpointError::Verification(_) => problem.graph(NOT_VERIFIED),
             EndpointError::Url(_) => problem,
         }
     })?;
-    let (account, format, at) = (caller.account.id, Format::Whatsapp, app.clock().now());
+    let (format, at) = (Format::Whatsapp, app.clock().now());
     let secret = app.webhooks().new_secret(account, format, None);
     let new = NewWebhook {
         account,

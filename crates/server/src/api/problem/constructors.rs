@@ -11,6 +11,7 @@ use galley_store::{Limit, ReadKind, StoreError};
 use jiff::Timestamp;
 
 use super::{Extra, Problem, ProblemKind};
+use crate::delivery::{EndpointError, UrlError};
 
 impl Problem {
     /// Another template has the name. `existing` is that template if it belongs to the caller.
@@ -108,6 +109,16 @@ impl Problem {
         Self::with_violations(ProblemKind::InvalidWebhook, violations)
     }
 
+    /// Galley does not send events to the URL at `pointer`, or could not find out whether it may.
+    pub(crate) fn refused_endpoint(error: &EndpointError, pointer: &str) -> Self {
+        match error {
+            EndpointError::Url(busy @ UrlError::NoLookupSlot) => {
+                Self::of(ProblemKind::Busy).detail(busy.to_string())
+            }
+            error => Self::invalid_webhook(error.violation(pointer).into()),
+        }
+    }
+
     /// The document of a decision is invalid.
     pub(crate) fn invalid_decision(violations: Violations) -> Self {
         Self::with_violations(ProblemKind::InvalidDecision, violations)
@@ -172,5 +183,17 @@ impl From<StoreError> for Problem {
             StoreError::Failed(_) => ProblemKind::Internal,
         };
         Self { cause: Some(Arc::new(error)), ..Self::of(kind) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_whose_name_was_not_resolved_for_want_of_a_slot_is_not_called_invalid() {
+        let refused = |error| Problem::refused_endpoint(&EndpointError::Url(error), "/url").kind;
+        assert_eq!(refused(UrlError::NoLookupSlot), ProblemKind::Busy);
+        assert_eq!(refused(UrlError::NoHost), ProblemKind::InvalidWebhook);
     }
 }

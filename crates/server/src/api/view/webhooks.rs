@@ -62,7 +62,9 @@ fn write_webhook(out: &mut String, webhook: &Webhook, secret: Option<&str>, now:
 fn write_delivery(out: &mut String, delivery: &Delivery) {
     let mut object = ObjectWriter::open(out);
     object.number("seq", delivery.seq);
-    object.unescaped("type", delivery.kind.as_str());
+    if let Some(kind) = delivery.kind {
+        object.unescaped("type", kind.as_str());
+    }
     object.optional_display("template_id", delivery.template);
     object.unescaped("status", delivery.status.as_str());
     object.number("attempts", delivery.attempts.into());

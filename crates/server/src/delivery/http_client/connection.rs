@@ -1,15 +1,6 @@
 //! One HTTP/1.1 connection to a receiver, which can carry several requests in sequence.
 
-use std::{
-    io,
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::{io, time::Duration};
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
@@ -20,7 +11,7 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncWrite},
     net::TcpStream,
     task::AbortHandle,
     time::{Instant, timeout_at},
@@ -28,11 +19,19 @@ use tokio::{
 use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
-use super::{Failure, FailureKind, RetryAfter, pool::Poolable};
+use super::{
+    Failure, FailureKind, RetryAfter,
+    pool::Poolable,
+    read_meter::{MeteredStream, ReadMeter},
+};
 use crate::delivery::ssrf::ResolvedTarget;
 
-/// Maximum size of a response header.
+/// Maximum size of a response header, and of all that a receiver sends before it: interim (1xx)
+/// responses and, over TLS, protocol messages.
 const MAX_HEADER_BYTES: usize = 64 * 1_024;
+
+/// Maximum size of all that a receiver sends during the TLS handshake, mostly certificates.
+const MAX_HANDSHAKE_BYTES: u64 = 256 * 1_024;
 
 /// Maximum size of a response body that is read to reuse the connection. Beyond it a new connection
 /// is cheaper.
@@ -48,10 +47,18 @@ const MAX_BODY_START_BYTES: usize = 4 * 1_024;
 pub(super) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     driver: AbortHandle,
-    /// Whether bytes were read since the last request.
-    has_read: Arc<AtomicBool>,
+    /// Counts what was read since the last request.
+    meters: Meters,
     /// When its address was checked.
     opened: Instant,
+}
+
+/// Two meters, because only one of them can tell each fact: below TLS arrives everything that costs
+/// processor time, and above TLS only what the receiver's program sends.
+#[derive(Clone, Default)]
+struct Meters {
+    below_tls: ReadMeter,
+    above_tls: ReadMeter,
 }
 
 /// The relevant parts of a response header.
@@ -80,32 +87,34 @@ impl Connection {
         deadline: Instant,
     ) -> Result<Self, Failure> {
         let stream = connect(target, deadline).await?;
+        let meters = Meters::default();
+        let stream = MeteredStream { stream, meter: meters.below_tls.clone() };
         if target.url.scheme() != "https" {
-            return Self::handshake(stream).await;
+            return Self::handshake(stream, meters).await;
         }
         let failed = |detail| Failure::new(FailureKind::Tls, detail);
         let name = server_name(&target.url)
             .ok_or_else(|| failed("The host is not a valid TLS server name.".to_owned()))?;
+        meters.below_tls.restart(MAX_HANDSHAKE_BYTES);
         let stream = tls.connect(name, stream).await;
-        Self::handshake(
-            stream.map_err(|error| failed(format!("The TLS handshake failed: {error}.")))?,
-        )
-        .await
+        let stream =
+            stream.map_err(|error| failed(format!("The TLS handshake failed: {error}.")))?;
+        Self::handshake(stream, meters).await
     }
 
     async fn handshake(
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        meters: Meters,
     ) -> Result<Self, Failure> {
-        let has_read = Arc::new(AtomicBool::new(false));
-        let stream = TokioIo::new(ReadTracker { stream, has_read: Arc::clone(&has_read) });
+        let stream = MeteredStream { stream, meter: meters.above_tls.clone() };
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(MAX_HEADER_BYTES)
-            .handshake(stream)
+            .handshake(TokioIo::new(stream))
             .await
             .map_err(|error| broken(&error))?;
         // The sender reports the errors of the connection.
         let driver = tokio::spawn(async move { drop(connection.await) }).abort_handle();
-        Ok(Self { sender, driver, has_read, opened: Instant::now() })
+        Ok(Self { sender, driver, meters, opened: Instant::now() })
     }
 
     /// Sends a request and waits for the response header.
@@ -113,11 +122,15 @@ impl Connection {
         &mut self,
         request: Request<Full<Bytes>>,
     ) -> Result<ResponseHead, SendError> {
-        self.has_read.store(false, Ordering::Relaxed);
+        let Meters { below_tls, above_tls } = &self.meters;
+        below_tls.restart(MAX_HEADER_BYTES as u64);
+        above_tls.restart(0);
         let response = self.sender.send_request(request).await;
+        let is_exceeded = below_tls.is_exceeded();
+        below_tls.lift_limit();
         response.map(ResponseHead::from).map_err(|error| SendError {
-            failure: broken(&error),
-            is_silent: !self.has_read.load(Ordering::Relaxed),
+            failure: if is_exceeded { too_much() } else { broken(&error) },
+            is_silent: !above_tls.has_read() && !is_exceeded,
         })
     }
 
@@ -216,6 +229,14 @@ async fn drain(mut body: Incoming) -> bool {
     true
 }
 
+fn too_much() -> Failure {
+    let detail = format!(
+        "The receiver sent more than {} KiB before its final status.",
+        MAX_HEADER_BYTES / 1_024
+    );
+    Failure::new(FailureKind::Broken, detail)
+}
+
 fn broken(error: &hyper::Error) -> Failure {
     let detail = if error.is_parse_too_large() {
         "The header of the receiver's response is too large.".to_owned()
@@ -225,56 +246,4 @@ fn broken(error: &hyper::Error) -> Failure {
         "The receiver closed the connection before it responded.".to_owned()
     };
     Failure::new(FailureKind::Broken, detail)
-}
-
-/// A stream that records whether bytes were read. hyper reports that a connection broke, but not
-/// whether before or after the first byte.
-struct ReadTracker<S> {
-    stream: S,
-    has_read: Arc<AtomicBool>,
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for ReadTracker<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        if buffer.filled().len() > before {
-            self.has_read.store(true, Ordering::Relaxed);
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for ReadTracker<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, bytes)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
 }

@@ -121,8 +121,9 @@ async fn check_url(
     url: &str,
     token: Option<&Redacted>,
 ) -> Result<(), Problem> {
-    app.webhooks().check_endpoint(url, token).await.map_err(|error| {
-        error.log_hidden_cause(caller.account.id);
-        Problem::invalid_webhook(error.violation("/url").into())
+    let account = caller.account.id;
+    app.webhooks().check_endpoint(account, url, token).await.map_err(|error| {
+        error.log_hidden_cause(account);
+        Problem::refused_endpoint(&error, "/url")
     })
 }
