@@ -11,6 +11,7 @@ pub(crate) mod endpoint_health;
 pub(crate) mod events;
 pub(crate) mod limits;
 pub(crate) mod search_index;
+pub(crate) mod stored_bytes;
 pub(crate) mod uploads;
 pub(crate) mod upsert;
 pub(crate) mod versions;

@@ -227,6 +227,10 @@ with_faults! {
         set_account_limits(id: AccountId, limits: Option<AccountLimits>) -> bool;
         set_account_quotas(id: AccountId, quotas: AccountQuotas) -> bool;
         add_phone<'phone>(account: AccountId, phone: &'phone str, at: Timestamp) -> AddPhoneOutcome;
+        claim_phone<'phone>(
+            account: AccountId, phone: &'phone str, max: Option<u64>, at: Timestamp
+        ) -> AddPhoneOutcome;
+        remove_phone<'phone>(account: AccountId, phone: &'phone str) -> bool;
         phones(account: AccountId) -> Vec<String>;
         phone_owner<'phone>(phone: &'phone str) -> Option<AccountId>;
     }
@@ -247,6 +251,7 @@ with_faults! {
     }
     MaintenanceStore {
         delete_expired_records(from: RetentionCursor, at: Timestamp) -> RetentionCursor;
+        count_stored_bytes() -> usize;
         ping() -> ();
         check_integrity() -> Vec<Finding>;
         backup<'path>(path: &'path Path, allow_damaged: bool) -> ();

@@ -59,6 +59,13 @@ pub(crate) struct AccountLimitChoice {
     /// Maximum number of requests per second, or `none`.
     #[arg(long, value_name = "N|none")]
     pub(crate) requests_per_second: Option<String>,
+    /// Maximum number of bytes that all versions of its templates take, such as 20GiB; `none`, or
+    /// `default` for 10GiB.
+    #[arg(long, value_name = "SIZE|none|default")]
+    pub(crate) stored_bytes: Option<String>,
+    /// Maximum number of phone numbers that it claims; `none`, or `default` for 1000.
+    #[arg(long, value_name = "N|none|default")]
+    pub(crate) phone_numbers: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -81,6 +88,13 @@ pub(crate) struct AccountSecrets {
 pub(crate) enum PhoneCommand {
     /// Assign a phone number id to an account.
     Add {
+        /// The account's name or id.
+        account: String,
+        /// The phone number id, as in the path.
+        phone: String,
+    },
+    /// Take a phone number id from an account. Its templates stay; another account can claim the id.
+    Remove {
         /// The account's name or id.
         account: String,
         /// The phone number id, as in the path.

@@ -129,11 +129,12 @@ async fn list(context: &CommandContext) -> anyhow::Result<()> {
             account.name.into(),
             account.rulebook.into(),
             account.review.as_str().into(),
+            account.usage.template_bytes.map_or(Value::Null, Value::from),
             account.created_at.to_string().into(),
             account.disabled_at.map_or(Value::Null, |at| at.to_string().into()),
         ]
     });
-    let columns = ["id", "name", "rulebook", "review", "created_at", "disabled_at"];
+    let columns = ["id", "name", "rulebook", "review", "stored_bytes", "created_at", "disabled_at"];
     table::print(context.json, &columns, rows.collect());
     Ok(())
 }
@@ -152,6 +153,7 @@ async fn show(context: &CommandContext, wanted: &str) -> anyhow::Result<()> {
         ("review", account.review.as_str().into()),
     ];
     members.extend(limits::shown(&account));
+    members.extend(limits::usage(&account));
     members.extend([
         ("takes_any_phone", account.takes_any_phone.into()),
         ("phones", phones.into()),
@@ -193,11 +195,28 @@ pub(super) async fn phone(context: &CommandContext, command: PhoneCommand) -> an
                 AddPhoneOutcome::OwnedByOther => {
                     bail!("the phone number {phone} belongs to another account")
                 }
+                AddPhoneOutcome::TooMany => bail!("the account has the maximum of phone numbers"),
                 AddPhoneOutcome::NoAccount => bail!("the account no longer exists"),
             }
             let members =
                 [("account_id", account.id.to_string().into()), ("phone_number_id", phone.into())];
             table::print_one(context.json, &members);
+        }
+        PhoneCommand::Remove { account, phone } => {
+            let account = context.account(&account).await?;
+            if !context.store.remove_phone(account.id, &phone).await? {
+                bail!(
+                    "the account does not own the phone number {phone}: `galley phone list` lists its numbers"
+                );
+            }
+            let members =
+                [("account_id", account.id.to_string().into()), ("removed", phone.into())];
+            table::print_one(context.json, &members);
+            if !context.json {
+                table::print_line(
+                    "\nTemplates that were created for the number stay. Another account can claim it now.",
+                );
+            }
         }
         PhoneCommand::List { account } => {
             let account = context.account(&account).await?;

@@ -8,11 +8,12 @@ ALTER TABLE account ADD COLUMN requests_per_second INTEGER;
 ALTER TABLE account ADD COLUMN stored_bytes_limit INTEGER;
 ALTER TABLE account ADD COLUMN phone_limit INTEGER;
 
--- Quota bytes of all stored versions of the account's templates. Every write that changes them sets
--- `counted_seq` to `last_seq`. If the two differ, an older program has written, and the bytes are
--- counted again. `counted_template`: templates up to this one are counted; empty: all of them.
+-- Quota bytes of all stored versions of the account's templates. `counting` is empty when
+-- all of them are in it; the service counts those of an older store once, in the background. Every
+-- write changes `counted_seq` together with `last_seq`: if the two differ, an older program has
+-- written, and the bytes are counted again.
 ALTER TABLE account ADD COLUMN template_bytes INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE account ADD COLUMN counted_seq INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE account ADD COLUMN counted_template INTEGER;
+ALTER TABLE account ADD COLUMN counting INTEGER;
 
-UPDATE account SET counted_seq = last_seq, counted_template = 0 WHERE last_seq > 0;
+UPDATE account SET counted_seq = last_seq, counting = 0 WHERE last_seq > 0;

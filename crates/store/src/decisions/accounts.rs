@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use galley_domain::{id::AccountId, template::Review};
 
 use crate::{
-    Account, AccountLimits, AccountQuotas, AddCredentialOutcome, AddPhoneOutcome,
+    Account, AccountLimits, AccountQuotas, AccountUsage, AddCredentialOutcome, AddPhoneOutcome,
     CreateAccountOutcome, NewAccount, Quota, StoreError, encoding::key, stored_row::StoredRow,
 };
 
 /// The columns that [`account`] reads.
 pub(crate) const COLUMNS: &str = "id, name, rulebook, review, takes_any_phone, created_at, \
-     disabled_at, template_limit, requests_per_second, stored_bytes_limit, phone_limit";
+     disabled_at, template_limit, requests_per_second, stored_bytes_limit, phone_limit, \
+     template_bytes, counting, media_bytes";
 
 /// What the store already has of a new account.
 #[derive(Default)]
@@ -81,6 +82,16 @@ pub(crate) fn account(
         disabled_at: row.optional_timestamp("disabled_at")?,
         limits,
         quotas: quotas(row)?,
+        usage: usage(row)?,
+    })
+}
+
+fn usage(row: &impl StoredRow) -> Result<AccountUsage, StoreError> {
+    let is_counted = row.value::<Option<i64>>("counting")?.is_none();
+    let template_bytes: i64 = row.value("template_bytes")?;
+    Ok(AccountUsage {
+        template_bytes: is_counted.then(|| u64::try_from(template_bytes).unwrap_or(0)),
+        media_bytes: row.number("media_bytes")?,
     })
 }
 
@@ -102,7 +113,8 @@ pub(crate) fn stored_quota(quota: Quota) -> Option<i64> {
     }
 }
 
-fn quota(stored: Option<u64>) -> Quota {
+/// A quota from its stored value.
+pub(crate) fn quota(stored: Option<u64>) -> Quota {
     match stored {
         None => Quota::Default,
         Some(0) => Quota::Unlimited,

@@ -72,7 +72,7 @@ pub(super) static TABLES: [Table; 15] = [
             "phone_limit",
             "template_bytes",
             "counted_seq",
-            "counted_template",
+            "counting",
             "takes_any_phone",
             "name",
             "rulebook",

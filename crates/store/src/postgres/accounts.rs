@@ -76,6 +76,20 @@ impl AccountStore for PostgresStore {
         transact!(self, tx => add_phone(tx, account, phone, at))
     }
 
+    async fn claim_phone(
+        &self,
+        account: AccountId,
+        phone: &str,
+        max: Option<u64>,
+        at: Timestamp,
+    ) -> Result<AddPhoneOutcome, StoreError> {
+        transact!(self, tx => claim_phone(tx, account, phone, max, at))
+    }
+
+    async fn remove_phone(&self, account: AccountId, phone: &str) -> Result<bool, StoreError> {
+        transact!(self, tx => remove_phone(tx, account, phone))
+    }
+
     async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError> {
         let statement = "SELECT id FROM phone WHERE account_id = $1 ORDER BY id";
         let rows = self.pools.read(statement, &[&key(account.get())]).await?;
@@ -222,6 +236,42 @@ pub(super) async fn add_phone(
         return Ok(AddPhoneOutcome::NoAccount);
     };
     Ok(owned_phone(account_id(&row, "account_id")?, account))
+}
+
+/// Adds a phone number to an account that has fewer than `max`. The lock keeps concurrent claims of
+/// the account from exceeding it together.
+async fn claim_phone(
+    transaction: &mut Transaction,
+    account: AccountId,
+    phone: &str,
+    max: Option<u64>,
+    at: Timestamp,
+) -> Result<AddPhoneOutcome, StoreError> {
+    let Some(max) = max else { return add_phone(transaction, account, phone, at).await };
+    if !transaction.lock(account).await? {
+        return Ok(AddPhoneOutcome::NoAccount);
+    }
+    if let Some(row) = transaction.query_one(OWNER, &[&phone]).await? {
+        return Ok(owned_phone(account_id(&row, "account_id")?, account));
+    }
+    let count = "SELECT count(*) FROM (SELECT 1 FROM phone WHERE account_id = $1 LIMIT $2) AS few";
+    let row = transaction.query_one(count, &[&key(account.get()), &key(max)]).await?;
+    if row.map_or(Ok(0), |row| number(&row, 0))? >= max {
+        return Ok(AddPhoneOutcome::TooMany);
+    }
+    add_phone(transaction, account, phone, at).await
+}
+
+async fn remove_phone(
+    transaction: &mut Transaction,
+    account: AccountId,
+    phone: &str,
+) -> Result<bool, StoreError> {
+    credentials::lock_epoch(transaction).await?;
+    let delete = "DELETE FROM phone WHERE id = $1 AND account_id = $2";
+    let removed = transaction.execute(delete, &[&without_nul(phone), &key(account.get())]).await?;
+    credentials::increment_epoch(transaction).await?;
+    Ok(removed > 0)
 }
 
 const OWNER: &str = "SELECT account_id FROM phone WHERE id = $1";

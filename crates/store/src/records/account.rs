@@ -61,6 +61,18 @@ pub struct Account {
     pub limits: Option<AccountLimits>,
     /// Its quotas.
     pub quotas: AccountQuotas,
+    /// What it stored when this record was read.
+    pub usage: AccountUsage,
+}
+
+/// What an account stores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccountUsage {
+    /// The quota bytes of all versions of its templates; `None` until those of an older store are
+    /// counted.
+    pub template_bytes: Option<u64>,
+    /// The quota bytes of its media samples.
+    pub media_bytes: u64,
 }
 
 /// What the operator has set for one account, to protect the other accounts.
@@ -133,6 +145,13 @@ pub enum Limit {
     EditsPerDay,
     /// Edits of this APPROVED template within 30 days.
     EditsPerMonth,
+    /// Bytes that the versions of all templates of the account take.
+    StoredBytes {
+        /// How many they take now.
+        used: u64,
+        /// How many they may take.
+        max: u64,
+    },
 }
 
 /// The result of [`add_phone`](crate::AccountStore::add_phone).
@@ -144,6 +163,8 @@ pub enum AddPhoneOutcome {
     AlreadyOwned,
     /// Another account owns the number.
     OwnedByOther,
+    /// The account has as many numbers as it may claim.
+    TooMany,
     /// The account does not exist.
     NoAccount,
 }

@@ -8,7 +8,13 @@ use super::{
     checksum::{self, former_version_checksum, template_checksum},
     columns::key,
 };
-use crate::{StoreError, Version, decisions::versions::version};
+use crate::{
+    StoreError, VERSION_OVERHEAD_BYTES, Version,
+    decisions::{
+        changes::{ExpiredVersions, MAX_EXPIRED_VERSIONS},
+        versions::version,
+    },
+};
 
 /// The versions of one template, newest first.
 const VERSIONS: &str = concat!(
@@ -61,6 +67,50 @@ pub(super) fn page(
         return Ok(None);
     }
     self::before(connection, id, before, limit).map(Some)
+}
+
+/// Former versions to delete.
+#[derive(Default)]
+pub(super) struct ExpiredRows {
+    versions: Vec<i64>,
+    /// Their quota bytes.
+    pub(super) bytes: i64,
+}
+
+/// The oldest of the former versions that an edit deletes.
+pub(super) fn expired(
+    connection: &Connection,
+    id: TemplateId,
+    expired: Option<ExpiredVersions>,
+) -> Result<ExpiredRows, StoreError> {
+    let mut found = ExpiredRows::default();
+    let Some(ExpiredVersions { last, except }) = expired else { return Ok(found) };
+    let mut query = connection.prepare_cached(
+        "SELECT version, octet_length(content) + ?5 FROM former_version WHERE template_id = ?1 \
+         AND version <= ?2 AND version IS NOT ?3 ORDER BY version LIMIT ?4",
+    )?;
+    let (id, last, except) = (key(id.get()), key(last), except.map(key));
+    let overhead = key(VERSION_OVERHEAD_BYTES);
+    let mut rows = query.query(params![id, last, except, MAX_EXPIRED_VERSIONS, overhead])?;
+    while let Some(row) = rows.next()? {
+        found.versions.push(row.get(0)?);
+        found.bytes += row.get::<_, i64>(1)?;
+    }
+    Ok(found)
+}
+
+/// Deletes former versions.
+pub(super) fn delete(
+    connection: &Connection,
+    id: TemplateId,
+    expired: &ExpiredRows,
+) -> Result<(), StoreError> {
+    for version in &expired.versions {
+        connection
+            .prepare_cached("DELETE FROM former_version WHERE template_id = ?1 AND version = ?2")?
+            .execute([key(id.get()), *version])?;
+    }
+    Ok(())
 }
 
 /// Up to `limit` versions before this one, newest first.

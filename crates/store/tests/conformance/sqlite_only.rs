@@ -352,7 +352,7 @@ async fn a_migration_counts_media_bytes_and_the_doctor_checks_them() {
          ALTER TABLE account DROP COLUMN requests_per_second; ALTER TABLE account DROP COLUMN \
          stored_bytes_limit; ALTER TABLE account DROP COLUMN phone_limit; ALTER TABLE account \
          DROP COLUMN template_bytes; ALTER TABLE account DROP COLUMN counted_seq; ALTER TABLE \
-         account DROP COLUMN counted_template; \
+         account DROP COLUMN counting; \
          DROP TABLE clock_guard; PRAGMA user_version = 6",
     )
     .unwrap();

@@ -1,7 +1,10 @@
 //! `galley account limit`: the limits and quotas of one account.
 
 use anyhow::Context as _;
-use galley_store::{Account, AccountLimits, AccountQuotas};
+use galley_store::{
+    Account, AccountLimits, AccountQuotas, AccountUsage, DEFAULT_PHONE_NUMBERS,
+    DEFAULT_STORED_BYTES, Quota,
+};
 use serde_json::Value;
 
 use crate::{arguments::AccountLimitChoice, commands::CommandContext, table};
@@ -31,12 +34,21 @@ pub(super) async fn set(
 }
 
 /// The limits of an account, as `account show` displays them.
-pub(super) fn shown(account: &Account) -> [(&'static str, Value); 2] {
+pub(super) fn shown(account: &Account) -> [(&'static str, Value); 4] {
+    let AccountQuotas { requests_per_second, stored_bytes, phone_numbers } = account.quotas;
     let templates = account.limits.map(|limits| limits.templates);
     [
         ("template_limit", templates.map_or(Value::Null, Value::from)),
-        ("requests_per_second", optional(account.quotas.requests_per_second)),
+        ("requests_per_second", optional(requests_per_second)),
+        ("stored_bytes_limit", optional(stored_bytes.max(DEFAULT_STORED_BYTES))),
+        ("phone_number_limit", optional(phone_numbers.max(DEFAULT_PHONE_NUMBERS))),
     ]
+}
+
+/// What an account stores, as `account show` displays it.
+pub(super) fn usage(account: &Account) -> [(&'static str, Value); 2] {
+    let AccountUsage { template_bytes, media_bytes } = account.usage;
+    [("stored_bytes", optional(template_bytes)), ("media_bytes", media_bytes.into())]
 }
 
 fn optional(limit: Option<u64>) -> Value {
@@ -62,13 +74,62 @@ fn chosen_quotas(
         requests_per_second: match choice.requests_per_second.as_deref() {
             None => quotas.requests_per_second,
             Some("none") => None,
-            Some(given) => Some(count("--requests-per-second", "or `none`", given)?),
+            Some(given) => Some(count("--requests-per-second", "`none`", given)?),
         },
-        ..quotas
+        stored_bytes: match choice.stored_bytes.as_deref() {
+            None => quotas.stored_bytes,
+            Some(given) => quota(given, |given| size("--stored-bytes", given))?,
+        },
+        phone_numbers: match choice.phone_numbers.as_deref() {
+            None => quotas.phone_numbers,
+            Some(given) => {
+                quota(given, |given| count("--phone-numbers", "`none` or `default`", given))?
+            }
+        },
+    })
+}
+
+fn quota(given: &str, parse: impl FnOnce(&str) -> anyhow::Result<u64>) -> anyhow::Result<Quota> {
+    match given {
+        "none" => Ok(Quota::Unlimited),
+        "default" => Ok(Quota::Default),
+        given => parse(given).map(Quota::Max),
+    }
+}
+
+/// A number of bytes, such as 20GiB.
+fn size(flag: &str, given: &str) -> anyhow::Result<u64> {
+    const UNITS: [(&str, u32); 5] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10), ("", 0)];
+    let parsed = UNITS.iter().find_map(|(unit, shift)| {
+        let count: u64 = given.strip_suffix(unit)?.trim_end().parse().ok()?;
+        count.checked_mul(1 << shift).filter(|bytes| (1..=MAX_QUOTA).contains(bytes))
+    });
+    parsed.with_context(|| {
+        format!(
+            "{flag}: expected bytes with the unit KiB, MiB, GiB or TiB, such as 20GiB, or `none` or `default`, not {given:?}"
+        )
     })
 }
 
 fn count(flag: &str, or: &str, given: &str) -> anyhow::Result<u64> {
     let count = given.parse().ok().filter(|count| (1..=MAX_QUOTA).contains(count));
-    count.with_context(|| format!("{flag}: expected a number from 1 {or}, not {given:?}"))
+    count
+        .with_context(|| format!("{flag}: expected a number of at least 1, or {or}, not {given:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_has_a_unit_or_is_a_number_of_bytes() {
+        for (given, bytes) in [("1", 1), ("20GiB", 20 << 30), ("3 MiB", 3 << 20), ("1TiB", 1 << 40)]
+        {
+            assert_eq!(size("--stored-bytes", given).unwrap(), bytes, "{given}");
+        }
+        for given in ["", "0", "-1", "1.5GiB", "20GB", "GiB", "99999999TiB", "20 gib"] {
+            let error = size("--stored-bytes", given).unwrap_err().to_string();
+            assert!(error.starts_with("--stored-bytes: expected"), "{error}");
+        }
+    }
 }
