@@ -7,7 +7,7 @@ use galley_domain::{
     template::{Status, edit::Edit, message_text::MessageText, sample},
 };
 
-use super::{Planned, done};
+use super::Planned;
 use crate::{
     ChangeOutcome, MAX_VERSIONS, Version, decisions::stored_bytes::version_bytes,
     encoding::text_hash,
@@ -57,8 +57,7 @@ impl Siblings {
 }
 
 /// Plans the new version of a template, or refuses it. `restored` is the stored version that the
-/// edit restores. An edit that changes nothing is done without a new version, unless the newest one
-/// was rejected: then the edit submits it again.
+/// edit restores.
 pub(crate) fn plan_edit(
     mut planned: Planned,
     edit: &Edit,
@@ -76,11 +75,6 @@ pub(crate) fn plan_edit(
     };
     if category != old && !planned.before.template.allow_category_change() {
         return Err(ChangeOutcome::CategoryLocked(old));
-    }
-    let is_rejected = planned.before.state.newest_status == Status::Rejected;
-    let before = planned.before.template.content();
-    if category == old && content.as_deref().is_none_or(|it| it == before) && !is_rejected {
-        return Err(done(Some(planned.before)));
     }
     planned.category = category;
     Ok(PlannedEdit { planned, content })
