@@ -170,7 +170,7 @@ fn phone_unknown(account: &Account) -> Problem {
     let problem = Problem::of(ProblemKind::PhoneUnknown);
     match account.quotas.phone_numbers.max(DEFAULT_PHONE_NUMBERS) {
         Some(max) if account.takes_any_phone => problem.detail(format!(
-            "Another account owns this phone number id, or this account owns {max} of them and cannot claim more. The operator lists them with `galley phone list`, removes unused ones with `galley phone remove`, and raises the limit with `galley account limit --phone-numbers`."
+            "Another account owns this phone number id, or this account owns {max} of them and cannot claim more. The operator lists them with `galley phone list`, adds one with `galley phone add`, removes unused ones with `galley phone remove`, and raises the limit with `galley account limit --phone-numbers`."
         )),
         _ => problem,
     }

@@ -142,8 +142,8 @@ async fn write_at_random(
             drop(store.edit_template(change, restore).await.unwrap());
         }
         7 => {
-            let mut templates =
-                ["de_DE", "en_US", "fr_FR"].map(|it| translation(account, &name, it, Category::Utility));
+            let mut templates = ["de_DE", "en_US", "fr_FR"]
+                .map(|it| translation(account, &name, it, Category::Utility));
             templates.iter_mut().for_each(|new| new.at = at);
             drop(store.upsert_templates(templates.to_vec()).await.unwrap());
         }
