@@ -144,7 +144,9 @@ async fn write_at_random(
         7 => {
             let mut templates = ["de_DE", "en_US", "fr_FR"]
                 .map(|it| translation(account, &name, it, Category::Utility));
-            templates.iter_mut().for_each(|new| new.at = at);
+            for new in &mut templates {
+                new.at = at;
+            }
             drop(store.upsert_templates(templates.to_vec()).await.unwrap());
         }
         8 => drop(store.delete_template(change).await.unwrap()),
