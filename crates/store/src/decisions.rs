@@ -13,6 +13,7 @@ pub(crate) mod limits;
 pub(crate) mod page_size;
 pub(crate) mod search_index;
 pub(crate) mod search_terms;
+pub(crate) mod stored_bytes;
 pub(crate) mod uploads;
 pub(crate) mod upsert;
 pub(crate) mod versions;

@@ -29,9 +29,10 @@ pub use error::{Cause, ReadKind, StoreError};
 pub use event_notifier::EventNotifier;
 pub use fair_slots::{FairSlot, FairSlots};
 pub use records::{
-    Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, CreateAccountOutcome,
-    Credential, CredentialId, CredentialKind, Finding, IndexProgress, Limit, NewAccount,
-    NewCredential, RetentionCursor, RotateCredentialOutcome, SecretHash,
+    Account, AccountLimits, AccountQuotas, AccountUsage, Actor, AddCredentialOutcome,
+    AddPhoneOutcome, CreateAccountOutcome, Credential, CredentialId, CredentialKind, Finding,
+    IndexProgress, Limit, NewAccount, NewCredential, Quota, RetentionCursor,
+    RotateCredentialOutcome, SecretHash,
 };
 pub use records::{AppendOutcome, BeginUploadOutcome, Media, NewUpload, Upload};
 pub use records::{
@@ -48,9 +49,10 @@ pub use records::{
 pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
 pub use store::{
-    AccountStore, ChangeStore, ClockStore, CredentialStore, DeliveryStore, EventStore,
-    IDEMPOTENCY_HOURS, ListStore, MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH,
-    MAX_LIST_COUNT, MAX_OPEN_UPLOADS, MAX_SEARCH_COUNT, MAX_UPLOAD_BYTES, MAX_WEBHOOKS,
-    MEDIA_QUOTA_UNIT_BYTES, MEDIA_READ_BYTES, MaintenanceStore, MediaStore, Store, TemplateStore,
-    UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, UploadStore, WebhookStore,
+    AccountStore, ChangeStore, ClockStore, CredentialStore, DEFAULT_PHONE_NUMBERS,
+    DEFAULT_STORED_BYTES, DeliveryStore, EventStore, IDEMPOTENCY_HOURS, ListStore,
+    MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_OPEN_UPLOADS,
+    MAX_SEARCH_COUNT, MAX_UPLOAD_BYTES, MAX_VERSIONS, MAX_WEBHOOKS, MEDIA_QUOTA_UNIT_BYTES,
+    MEDIA_READ_BYTES, MaintenanceStore, MediaStore, Store, TemplateStore, UNUSED_MEDIA_DAYS,
+    UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, UploadStore, VERSION_OVERHEAD_BYTES, WebhookStore,
 };

@@ -27,6 +27,7 @@ mod retention;
 pub(crate) mod schema;
 mod search;
 mod search_indexer;
+mod stored_bytes;
 mod templates;
 mod tls;
 mod transaction;

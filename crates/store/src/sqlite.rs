@@ -31,6 +31,7 @@ pub(crate) mod schema;
 mod search;
 mod search_indexer;
 pub(crate) mod store_files;
+mod stored_bytes;
 mod template_cache;
 mod templates;
 mod translations;

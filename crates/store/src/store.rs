@@ -13,8 +13,10 @@ mod templates;
 mod uploads;
 mod webhooks;
 
-pub use accounts::AccountStore;
-pub use changes::{ChangeStore, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH};
+pub use accounts::{
+    AccountStore, DEFAULT_PHONE_NUMBERS, DEFAULT_STORED_BYTES, VERSION_OVERHEAD_BYTES,
+};
+pub use changes::{ChangeStore, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_VERSIONS};
 pub use clock_guard::ClockStore;
 pub use credentials::CredentialStore;
 pub use deliveries::DeliveryStore;

@@ -15,9 +15,9 @@ use jiff::Timestamp;
 use tokio::sync::{Notify, watch};
 
 use crate::{
-    Account, AccountLimits, AccountStore, Actor, AddCredentialOutcome, AddPhoneOutcome,
-    AppendOutcome, Attempt, BeginUploadOutcome, ChangeOutcome, ChangeStore, ClockStatus,
-    ClockStore, CreateAccountOutcome, CreateOutcome, CreateWebhookOutcome, Credential,
+    Account, AccountLimits, AccountQuotas, AccountStore, Actor, AddCredentialOutcome,
+    AddPhoneOutcome, AppendOutcome, Attempt, BeginUploadOutcome, ChangeOutcome, ChangeStore,
+    ClockStatus, ClockStore, CreateAccountOutcome, CreateOutcome, CreateWebhookOutcome, Credential,
     CredentialId, CredentialKind, CredentialStore, DeleteOutcome, Delivery, DeliveryLease,
     DeliveryQuery, DeliveryStore, EventNotifier, EventStore, Feed, Finding, IdempotencyRecord,
     IndexProgress, IndexStep, ListQuery, ListStore, MaintenanceStore, Media, MediaStore,
@@ -252,7 +252,12 @@ with_faults! {
         account(id: AccountId) -> Option<Account>;
         set_account_disabled(id: AccountId, disabled_at: Option<Timestamp>) -> bool;
         set_account_limits(id: AccountId, limits: Option<AccountLimits>) -> bool;
+        set_account_quotas(id: AccountId, quotas: AccountQuotas) -> bool;
         add_phone<'phone>(account: AccountId, phone: &'phone str, at: Timestamp) -> AddPhoneOutcome;
+        claim_phone<'phone>(
+            account: AccountId, phone: &'phone str, max: Option<u64>, at: Timestamp
+        ) -> AddPhoneOutcome;
+        remove_phone<'phone>(account: AccountId, phone: &'phone str) -> bool;
         phones(account: AccountId) -> Vec<String>;
         phone_owner<'phone>(phone: &'phone str) -> Option<AccountId>;
     }
@@ -273,6 +278,7 @@ with_faults! {
     }
     MaintenanceStore {
         delete_expired_records(from: RetentionCursor, at: Timestamp) -> RetentionCursor;
+        count_stored_bytes() -> usize;
         ping() -> ();
         check_integrity() -> Vec<Finding>;
         backup<'path>(path: &'path Path, allow_damaged: bool) -> ();

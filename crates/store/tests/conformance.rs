@@ -26,6 +26,7 @@ mod conformance {
     pub(crate) mod pages;
     #[cfg(feature = "postgres-suite")]
     mod postgres_only;
+    pub(crate) mod quotas;
     #[cfg(feature = "postgres-suite")]
     mod round_trips;
     pub(crate) mod search;
@@ -102,6 +103,18 @@ macro_rules! conformance {
                 concurrent_upserts_of_a_new_name_all_succeed,
                 a_bulk_deletion_deletes_all_templates_or_none,
                 deleting_translations_includes_disabled_ones,
+            }
+            quotas {
+                account_quotas_can_be_set_and_removed,
+                a_version_beyond_the_stored_bytes_is_refused_and_writes_nothing,
+                concurrent_creations_do_not_exceed_the_stored_bytes,
+                stored_bytes_agree_with_the_rows_after_random_writes,
+                an_edit_deletes_versions_beyond_the_newest_hundred,
+                an_edit_at_the_quota_succeeds_if_it_deletes_an_older_version,
+                a_deleted_template_frees_its_bytes_when_its_events_expire,
+                an_account_claims_phone_numbers_up_to_its_maximum,
+                concurrent_claims_do_not_exceed_the_maximum,
+                a_removed_phone_number_is_free_and_its_templates_stay,
             }
             limits {
                 account_limits_can_be_set_and_removed,

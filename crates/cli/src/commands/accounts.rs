@@ -1,9 +1,11 @@
 //! `galley account …` and `galley phone …`.
 
+mod limits;
+
 use anyhow::{Context as _, bail};
 use galley_domain::{account, rulebook::Rulebook, template::Review};
 use galley_store::{
-    AccountLimits, AddPhoneOutcome, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential,
+    AddPhoneOutcome, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential,
 };
 use serde_json::Value;
 
@@ -31,7 +33,7 @@ pub(super) async fn account(
         }
         AccountCommand::List => list(context).await,
         AccountCommand::Show { account } => show(context, &account).await,
-        AccountCommand::Limit { account, templates } => limit(context, &account, &templates).await,
+        AccountCommand::Limit { account, choice } => limits::set(context, &account, &choice).await,
         AccountCommand::Disable { account } => set_disabled(context, &account, true).await,
         AccountCommand::Enable { account } => set_disabled(context, &account, false).await,
     }
@@ -127,11 +129,12 @@ async fn list(context: &CommandContext) -> anyhow::Result<()> {
             account.name.into(),
             account.rulebook.into(),
             account.review.as_str().into(),
+            account.usage.template_bytes.map_or(Value::Null, Value::from),
             account.created_at.to_string().into(),
             account.disabled_at.map_or(Value::Null, |at| at.to_string().into()),
         ]
     });
-    let columns = ["id", "name", "rulebook", "review", "created_at", "disabled_at"];
+    let columns = ["id", "name", "rulebook", "review", "stored_bytes", "created_at", "disabled_at"];
     table::print(context.json, &columns, rows.collect());
     Ok(())
 }
@@ -143,47 +146,24 @@ async fn show(context: &CommandContext, wanted: &str) -> anyhow::Result<()> {
         let all = context.store.credentials(account.id).await?.into_iter();
         Ok(all.filter(|it| it.kind == kind).map(|it| Value::from(it.id.0)).collect())
     };
-    table::print_one(
-        context.json,
-        &[
-            ("id", account.id.to_string().into()),
-            ("name", account.name.clone().into()),
-            ("rulebook", account.rulebook.clone().into()),
-            ("review", account.review.as_str().into()),
-            ("template_limit", template_limit(account.limits)),
-            ("takes_any_phone", account.takes_any_phone.into()),
-            ("phones", phones.into()),
-            ("keys", ids(CredentialKind::Key).await?),
-            ("tokens", ids(CredentialKind::Token).await?),
-            ("created_at", account.created_at.to_string().into()),
-            ("disabled_at", credentials::timestamp(account.disabled_at)),
-        ],
-    );
+    let mut members = vec![
+        ("id", account.id.to_string().into()),
+        ("name", account.name.clone().into()),
+        ("rulebook", account.rulebook.clone().into()),
+        ("review", account.review.as_str().into()),
+    ];
+    members.extend(limits::shown(&account));
+    members.extend(limits::usage(&account));
+    members.extend([
+        ("takes_any_phone", account.takes_any_phone.into()),
+        ("phones", phones.into()),
+        ("keys", ids(CredentialKind::Key).await?),
+        ("tokens", ids(CredentialKind::Token).await?),
+        ("created_at", account.created_at.to_string().into()),
+        ("disabled_at", credentials::timestamp(account.disabled_at)),
+    ]);
+    table::print_one(context.json, &members);
     Ok(())
-}
-
-async fn limit(context: &CommandContext, wanted: &str, templates: &str) -> anyhow::Result<()> {
-    let limits = match templates {
-        "none" => None,
-        number => {
-            let templates = number.parse().ok().filter(|limit| *limit > 0);
-            let templates = templates.with_context(|| {
-                format!("expected a number of templates or `none`, not {number:?}")
-            })?;
-            Some(AccountLimits { templates })
-        }
-    };
-    let account = context.account(wanted).await?;
-    context.store.set_account_limits(account.id, limits).await?;
-    table::print_one(
-        context.json,
-        &[("id", account.id.to_string().into()), ("template_limit", template_limit(limits))],
-    );
-    Ok(())
-}
-
-fn template_limit(limits: Option<AccountLimits>) -> Value {
-    limits.map_or(Value::Null, |limits| limits.templates.into())
 }
 
 async fn set_disabled(
@@ -215,11 +195,28 @@ pub(super) async fn phone(context: &CommandContext, command: PhoneCommand) -> an
                 AddPhoneOutcome::OwnedByOther => {
                     bail!("the phone number {phone} belongs to another account")
                 }
+                AddPhoneOutcome::TooMany => bail!("the account has the maximum of phone numbers"),
                 AddPhoneOutcome::NoAccount => bail!("the account no longer exists"),
             }
             let members =
                 [("account_id", account.id.to_string().into()), ("phone_number_id", phone.into())];
             table::print_one(context.json, &members);
+        }
+        PhoneCommand::Remove { account, phone } => {
+            let account = context.account(&account).await?;
+            if !context.store.remove_phone(account.id, &phone).await? {
+                bail!(
+                    "the account does not own the phone number {phone}: `galley phone list` lists its numbers"
+                );
+            }
+            let members =
+                [("account_id", account.id.to_string().into()), ("removed", phone.into())];
+            table::print_one(context.json, &members);
+            if !context.json {
+                table::print_line(
+                    "\nTemplates that were created for the number stay. Another account can claim it now.",
+                );
+            }
         }
         PhoneCommand::List { account } => {
             let account = context.account(&account).await?;

@@ -83,6 +83,24 @@ fn phones_are_added_and_listed_while_the_service_runs() {
 }
 
 #[test]
+fn a_removed_phone_is_refused_and_another_account_can_use_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).start();
+    let one = galley_json(dir.path(), &["account", "create", "shop", "--phone", "100"]);
+    let two = galley_json(dir.path(), &["account", "create", "other"]);
+    assert_eq!(create(&service, &one, "100", "one").status, 201);
+    create(&service, &two, "100", "two").is_problem(404, "phone-unknown");
+    assert_eq!(galley_json(dir.path(), &["phone", "remove", "shop", "100"])["removed"], "100");
+    until(Duration::from_secs(5), "the number is refused", || {
+        create(&service, &one, "100", "three").status == 404
+    });
+    assert_eq!(create(&service, &two, "100", "two").status, 201);
+    let output = galley(dir.path(), &["phone", "remove", "shop", "100"]);
+    assert!(!output.status.success());
+    assert!(String::from_utf8(output.stderr).unwrap().contains("does not own"));
+}
+
+#[test]
 fn a_disabled_account_gets_403_until_it_is_enabled() {
     let dir = tempfile::tempdir().unwrap();
     let service = Launch::new(dir.path()).start();
@@ -100,6 +118,43 @@ fn a_disabled_account_gets_403_until_it_is_enabled() {
     until(Duration::from_secs(5), "an enabled account is accepted", || {
         create(&service, &account, "100", "before").status == 409
     });
+}
+
+#[test]
+fn the_operator_sets_one_limit_of_an_account_and_the_others_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(Launch::new(dir.path()).start().end().0.success());
+    galley_json(dir.path(), &["account", "create", "shop", "--phone", "100"]);
+    let limit = |arguments: &[&str]| {
+        galley_json(dir.path(), &[&["account", "limit", "shop"], arguments].concat())
+    };
+    assert_eq!(limit(&["--requests-per-second", "50"])["requests_per_second"], 50);
+    assert_eq!(limit(&["250"])["requests_per_second"], 50);
+    let shown = galley_json(dir.path(), &["account", "show", "shop"]);
+    assert_eq!(
+        (&shown["template_limit"], &shown["requests_per_second"]),
+        (&json!(250), &json!(50))
+    );
+    assert!(limit(&["--requests-per-second", "none"])["requests_per_second"].is_null());
+    assert_eq!(galley_json(dir.path(), &["account", "show", "shop"])["template_limit"], 250);
+    let limited = limit(&["--stored-bytes", "2MiB", "--phone-numbers", "5"]);
+    assert_eq!(limited["stored_bytes_limit"], 2 << 20);
+    assert_eq!(limited["phone_number_limit"], 5);
+    assert!(limit(&["--stored-bytes", "none"])["stored_bytes_limit"].is_null());
+    let limited = limit(&["--stored-bytes", "default"]);
+    assert_eq!(limited["stored_bytes_limit"], 10_u64 << 30);
+    assert_eq!(limited["phone_number_limit"], 5);
+    assert_eq!(galley_json(dir.path(), &["account", "show", "shop"])["stored_bytes"], 0);
+    for invalid in [
+        &["--requests-per-second", "0"][..],
+        &["--requests-per-second", "many"],
+        &["--stored-bytes", "2MB"],
+        &["--phone-numbers", "0"],
+        &[],
+    ] {
+        let output = galley(dir.path(), &[&["account", "limit", "shop"], invalid].concat());
+        assert!(!output.status.success(), "{invalid:?}");
+    }
 }
 
 #[test]

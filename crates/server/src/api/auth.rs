@@ -12,7 +12,7 @@ use galley_domain::{
     id::{TemplateId, WebhookId},
     rulebook::{Rulebook, V1},
 };
-use galley_store::{Account, AddPhoneOutcome, CredentialId, SecretHash};
+use galley_store::{Account, AddPhoneOutcome, CredentialId, DEFAULT_PHONE_NUMBERS, SecretHash};
 use jiff::Timestamp;
 
 use super::{
@@ -140,7 +140,7 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
         let owner = app.credentials().phone_owner(path.phone_number_id).await?;
         let claims_phone = owner.is_none() && account.takes_any_phone;
         if owner != Some(account.id) && !claims_phone {
-            return Err(Problem::of(ProblemKind::PhoneUnknown));
+            return Err(phone_unknown(&account));
         }
         if !token.credential.scopes.contains(S::SCOPE) {
             return Err(scope_missing(S::SCOPE));
@@ -149,11 +149,12 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
             return Err(Problem::of(ProblemKind::AccountDisabled));
         }
         // Such an account claims any unowned phone number id on first use.
-        if claims_phone
-            && app.store().add_phone(account.id, path.phone_number_id, now).await?
-                == AddPhoneOutcome::OwnedByOther
-        {
-            return Err(Problem::of(ProblemKind::PhoneUnknown));
+        if claims_phone {
+            let max = account.quotas.phone_numbers.max(DEFAULT_PHONE_NUMBERS);
+            let claimed = app.store().claim_phone(account.id, path.phone_number_id, max, now);
+            if let AddPhoneOutcome::OwnedByOther | AddPhoneOutcome::TooMany = claimed.await? {
+                return Err(phone_unknown(&account));
+            }
         }
         context.record_credentials(UsedCredentials {
             account: account.id,
@@ -164,6 +165,19 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
         let resource_id = path.resource_id.and_then(|id| id.parse().ok());
         let (phone_number_id, token) = (path.phone_number_id.to_owned(), token.credential.id);
         Ok(Self { account, phone_number_id, token, resource_id, scope: PhantomData })
+    }
+}
+
+/// The problem for a phone number that the account cannot use. An account that claims numbers gets
+/// the same response for the number of another account and beyond its quota, so that it cannot find
+/// out which numbers are in use.
+fn phone_unknown(account: &Account) -> Problem {
+    let problem = Problem::of(ProblemKind::PhoneUnknown);
+    match account.quotas.phone_numbers.max(DEFAULT_PHONE_NUMBERS) {
+        Some(max) if account.takes_any_phone => problem.detail(format!(
+            "Another account owns this phone number id, or this account owns {max} of them and cannot claim more. The operator lists them with `galley phone list`, adds one with `galley phone add`, removes unused ones with `galley phone remove`, and raises the limit with `galley account limit --phone-numbers`."
+        )),
+        _ => problem,
     }
 }
 

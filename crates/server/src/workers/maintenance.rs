@@ -15,14 +15,29 @@ const BATCH_INTERVAL: Duration = Duration::from_millis(200);
 /// Pause between two sweeps.
 const SWEEP_INTERVAL: Duration = Duration::from_mins(15);
 
-/// Deletes expired idempotency records, uploads and files in small batches. Retries a failed batch
+/// Deletes expired idempotency records, uploads and files in small batches, and counts stored bytes
+/// at the start of each sweep. Retries a failed batch
 /// with the next one.
 pub async fn run_record_retention(app: App) {
     let mut sweep = RetentionCursor::default();
     loop {
+        if sweep.last_key.is_none() {
+            count_stored_bytes(&app).await;
+        }
         sweep = delete_expired_records(&app, sweep).await;
         tokio::time::sleep(if sweep.last_key.is_some() { BATCH_INTERVAL } else { SWEEP_INTERVAL })
             .await;
+    }
+}
+
+/// Counts the bytes of accounts of an older store.
+async fn count_stored_bytes(app: &App) {
+    match app.store().count_stored_bytes().await {
+        Ok(0) => {}
+        Ok(accounts) => tracing::info!(accounts, "counted the bytes that templates take"),
+        Err(error) => {
+            tracing::warn!(%error, "the bytes that templates take could not be counted");
+        }
     }
 }
 

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use axum::http::Method;
 use galley_domain::account::Scopes;
-use galley_store::{AddCredentialOutcome, CredentialId, CredentialKind, NewCredential, SecretHash};
+use galley_store::{
+    AccountQuotas, AddCredentialOutcome, CredentialId, CredentialKind, NewCredential, Quota,
+    SecretHash,
+};
+use jiff::Timestamp;
 
 use super::app::{KEY, PHONE, TOKEN, TestApp, credential, hello, path, request};
 use crate::harness::TestResponse;
@@ -133,6 +137,24 @@ async fn an_account_without_numbers_claims_a_number_on_first_use() {
     // A rejected call does not claim a number.
     call(&app, "888", KEY, "token-2").await.problem(403, "credentials-mismatch");
     assert_eq!(app.store.phone_owner("888").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn beyond_its_quota_an_account_cannot_tell_free_phone_numbers_from_others() {
+    let app = TestApp::start().await;
+    app.account("second", &["888"], "key-2", "token-2").await;
+    let mine = app.store.accounts().await.unwrap()[0].id;
+    let quotas = AccountQuotas { phone_numbers: Quota::Max(2), ..AccountQuotas::default() };
+    assert!(app.store.set_account_quotas(mine, quotas).await.unwrap());
+    for phone in ["1", "2"] {
+        app.store.claim_phone(mine, phone, None, Timestamp::UNIX_EPOCH).await.unwrap();
+    }
+    let refused = call(&app, "777", KEY, TOKEN).await.problem(404, "phone-unknown");
+    assert!(refused["detail"].as_str().unwrap().contains("owns 2 of them"), "{refused}");
+    let owned = call(&app, "888", KEY, TOKEN).await.problem(404, "phone-unknown");
+    assert_eq!(owned["detail"], refused["detail"]);
+    assert_eq!(app.store.phone_owner("777").await.unwrap(), None);
+    assert_eq!(call(&app, "1", KEY, TOKEN).await.status.as_u16(), 201);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! `PATCH` and `DELETE {base}/message_templates/{id}`, and older versions.
 
 use axum::http::Method;
+use galley_store::{AccountQuotas, Quota};
 use serde_json::{Value, json};
 
 use super::app::{KEY, PHONE, TOKEN, TestApp, hello, path, request};
@@ -155,6 +156,34 @@ async fn an_older_version_can_be_read_and_restored() {
     for invalid in ["0x1", "-1", "1.0", "", "99999999999999999999"] {
         app.show(&format!("{id}?version={invalid}")).await.problem(400, "bad-request");
     }
+}
+
+#[tokio::test]
+async fn a_version_beyond_the_stored_bytes_is_429_with_use_and_limit() {
+    let app = TestApp::start().await;
+    let id = app.create_named("welcome").await;
+    let account = app.store.accounts().await.unwrap()[0].id;
+    let quotas = AccountQuotas { stored_bytes: Quota::Max(700), ..AccountQuotas::default() };
+    assert!(app.store.set_account_quotas(account, quotas).await.unwrap());
+    let edit = json!({"components": [{"type": "BODY", "text": "x".repeat(400)}]});
+    let problem = patch(&app, &id, &edit).await.problem(429, "limit-reached");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.contains("of 700 bytes") && detail.contains("--stored-bytes"), "{detail}");
+    assert_eq!(app.show(&id).await.json()["version"], 1);
+}
+
+#[tokio::test]
+async fn restoring_a_version_counts_what_whatsapp_refuses() {
+    let app = TestApp::start().await;
+    let id = app.create_named("welcome").await;
+    let long = json!({"components": [{"type": "BODY", "text": "x".repeat(1_025)}]});
+    let edited = patch(&app, &id, &long).await;
+    let warnings = edited.header("galley-warnings").map(str::to_owned);
+    assert!(warnings.is_some(), "{edited:?}");
+    let short = json!({"components": [{"type": "BODY", "text": "short"}]});
+    assert_eq!(patch(&app, &id, &short).await.header("galley-warnings"), None);
+    let restored = patch(&app, &id, &json!({"restore_version": 2})).await;
+    assert_eq!(restored.header("galley-warnings").map(str::to_owned), warnings);
 }
 
 #[tokio::test]

@@ -65,7 +65,7 @@ async fn each_failure_of_the_store_has_its_own_problem() {
 
 #[tokio::test]
 async fn a_failed_credential_lookup_is_not_an_authentication_error() {
-    for method in ["credential_epoch", "credential", "account", "phone_owner", "add_phone"] {
+    for method in ["credential_epoch", "credential", "account", "phone_owner", "claim_phone"] {
         let (app, faults) = start(Limits::default()).await;
         faults.set(method, Fault::Fails(|| StoreError::Unavailable(cause())));
         let response = app.create(&hello("early")).await;

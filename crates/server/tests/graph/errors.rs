@@ -1,7 +1,7 @@
 //! Error responses: Meta's codes, and Galley's complete list of violations.
 
 use axum::http::Method;
-use galley_store::AccountLimits;
+use galley_store::{AccountLimits, AccountQuotas, Quota};
 use serde_json::{Value, json};
 
 use super::service::{Service, TOKEN, hello};
@@ -138,6 +138,19 @@ async fn each_limit_of_an_account_has_its_code() {
     let edit = json!({"components": [{"type": "BODY", "text": "Good evening"}]});
     service.call(Method::POST, &path, &edit).await.expect_success();
     service.call(Method::POST, &path, &edit).await.expect_error(400, 100, Some(2_388_124));
+}
+
+#[tokio::test]
+async fn a_reached_quota_of_stored_bytes_is_refused_on_both_surfaces() {
+    let service = Service::start().await;
+    for account in [service.shop, service.other] {
+        let quotas = AccountQuotas { stored_bytes: Quota::Max(600), ..AccountQuotas::default() };
+        assert!(service.store.set_account_quotas(account, quotas).await.unwrap());
+    }
+    let error = service.create(&hello("hello")).await.expect_error(400, 100, None);
+    assert_eq!(error["galley_problem"], "limit-reached");
+    let message = error["error_user_msg"].as_str().unwrap();
+    assert!(message.contains("0 of 600 bytes") && message.contains("--stored-bytes"), "{error}");
 }
 
 #[tokio::test]

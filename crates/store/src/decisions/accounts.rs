@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use galley_domain::{id::AccountId, template::Review};
 
 use crate::{
-    Account, AccountLimits, AddCredentialOutcome, AddPhoneOutcome, CreateAccountOutcome,
-    NewAccount, StoreError, stored_row::StoredRow,
+    Account, AccountLimits, AccountQuotas, AccountUsage, AddCredentialOutcome, AddPhoneOutcome,
+    CreateAccountOutcome, NewAccount, Quota, StoreError, encoding::key, stored_row::StoredRow,
 };
 
 /// The columns that [`account`] reads.
 pub(crate) const COLUMNS: &str = "id, name, rulebook, review, takes_any_phone, created_at, \
-     disabled_at, template_limit";
+     disabled_at, template_limit, requests_per_second, stored_bytes_limit, phone_limit, \
+     template_bytes, counting, media_bytes";
 
 /// What the store already has of a new account.
 #[derive(Default)]
@@ -80,7 +81,45 @@ pub(crate) fn account(
         created_at: row.timestamp("created_at")?,
         disabled_at: row.optional_timestamp("disabled_at")?,
         limits,
+        quotas: quotas(row)?,
+        usage: usage(row)?,
     })
+}
+
+fn usage(row: &impl StoredRow) -> Result<AccountUsage, StoreError> {
+    let is_counted = row.value::<Option<i64>>("counting")?.is_none();
+    let template_bytes: i64 = row.value("template_bytes")?;
+    Ok(AccountUsage {
+        template_bytes: is_counted.then(|| u64::try_from(template_bytes).unwrap_or(0)),
+        media_bytes: row.number("media_bytes")?,
+    })
+}
+
+fn quotas(row: &impl StoredRow) -> Result<AccountQuotas, StoreError> {
+    let max = |column| row.optional(column, |max: i64| u64::try_from(max).ok());
+    Ok(AccountQuotas {
+        requests_per_second: max("requests_per_second")?,
+        stored_bytes: quota(max("stored_bytes_limit")?),
+        phone_numbers: quota(max("phone_limit")?),
+    })
+}
+
+/// A quota as it is stored: `None` for the default, 0 for no limit.
+pub(crate) fn stored_quota(quota: Quota) -> Option<i64> {
+    match quota {
+        Quota::Default => None,
+        Quota::Unlimited => Some(0),
+        Quota::Max(max) => Some(key(max.max(1))),
+    }
+}
+
+/// A quota from its stored value.
+pub(crate) fn quota(stored: Option<u64>) -> Quota {
+    match stored {
+        None => Quota::Default,
+        Some(0) => Quota::Unlimited,
+        Some(max) => Quota::Max(max),
+    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use galley_domain::{
 
 pub(crate) use self::{
     deletions::{Initiator, deleted, plan_deletions},
-    edit::{PlannedEdit, Siblings, plan_edit},
+    edit::{ExpiredVersions, MAX_EXPIRED_VERSIONS, PlannedEdit, Siblings, plan_edit},
 };
 use super::events::NewEvent;
 use crate::{ChangeOutcome, StoredTemplate, TemplateChange};

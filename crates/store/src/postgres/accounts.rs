@@ -15,11 +15,13 @@ use super::{
     transaction::{Transaction, transact},
 };
 use crate::{
-    Account, AccountLimits, AccountStore, AddPhoneOutcome, CreateAccountOutcome, NewAccount,
-    StoreError,
+    Account, AccountLimits, AccountQuotas, AccountStore, AddPhoneOutcome, CreateAccountOutcome,
+    NewAccount, StoreError,
     decisions::{
         self,
-        accounts::{COLUMNS, ExistingAccounts, created, distinct_phones, owned_phone, refusal},
+        accounts::{
+            COLUMNS, ExistingAccounts, created, distinct_phones, owned_phone, refusal, stored_quota,
+        },
     },
 };
 
@@ -57,6 +59,14 @@ impl AccountStore for PostgresStore {
         transact!(self, tx => set_limits(tx, id, limits))
     }
 
+    async fn set_account_quotas(
+        &self,
+        id: AccountId,
+        quotas: AccountQuotas,
+    ) -> Result<bool, StoreError> {
+        transact!(self, tx => set_quotas(tx, id, quotas))
+    }
+
     async fn add_phone(
         &self,
         account: AccountId,
@@ -64,6 +74,20 @@ impl AccountStore for PostgresStore {
         at: Timestamp,
     ) -> Result<AddPhoneOutcome, StoreError> {
         transact!(self, tx => add_phone(tx, account, phone, at))
+    }
+
+    async fn claim_phone(
+        &self,
+        account: AccountId,
+        phone: &str,
+        max: Option<u64>,
+        at: Timestamp,
+    ) -> Result<AddPhoneOutcome, StoreError> {
+        transact!(self, tx => claim_phone(tx, account, phone, max, at))
+    }
+
+    async fn remove_phone(&self, account: AccountId, phone: &str) -> Result<bool, StoreError> {
+        transact!(self, tx => remove_phone(tx, account, phone))
     }
 
     async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError> {
@@ -175,6 +199,25 @@ pub(super) async fn set_limits(
     Ok(changed > 0)
 }
 
+async fn set_quotas(
+    transaction: &mut Transaction,
+    id: AccountId,
+    quotas: AccountQuotas,
+) -> Result<bool, StoreError> {
+    credentials::lock_epoch(transaction).await?;
+    let update = "UPDATE account SET requests_per_second = $2, stored_bytes_limit = $3, \
+                  phone_limit = $4 WHERE id = $1";
+    let values: Values<'_> = &[
+        &key(id.get()),
+        &quotas.requests_per_second.map(key),
+        &stored_quota(quotas.stored_bytes),
+        &stored_quota(quotas.phone_numbers),
+    ];
+    let changed = transaction.execute(update, values).await?;
+    credentials::increment_epoch(transaction).await?;
+    Ok(changed > 0)
+}
+
 /// Adds a phone number to an account. When several requests use a new number concurrently, the
 /// first one adds it, and the others wait only for that insert.
 pub(super) async fn add_phone(
@@ -193,6 +236,42 @@ pub(super) async fn add_phone(
         return Ok(AddPhoneOutcome::NoAccount);
     };
     Ok(owned_phone(account_id(&row, "account_id")?, account))
+}
+
+/// Adds a phone number to an account that has fewer than `max`. The lock keeps concurrent claims of
+/// the account from exceeding it together.
+async fn claim_phone(
+    transaction: &mut Transaction,
+    account: AccountId,
+    phone: &str,
+    max: Option<u64>,
+    at: Timestamp,
+) -> Result<AddPhoneOutcome, StoreError> {
+    let Some(max) = max else { return add_phone(transaction, account, phone, at).await };
+    if !transaction.lock(account).await? {
+        return Ok(AddPhoneOutcome::NoAccount);
+    }
+    if let Some(row) = transaction.query_one(OWNER, &[&phone]).await? {
+        return Ok(owned_phone(account_id(&row, "account_id")?, account));
+    }
+    let count = "SELECT count(*) FROM (SELECT 1 FROM phone WHERE account_id = $1 LIMIT $2) AS few";
+    let row = transaction.query_one(count, &[&key(account.get()), &key(max)]).await?;
+    if row.map_or(Ok(0), |row| number(&row, 0))? >= max {
+        return Ok(AddPhoneOutcome::TooMany);
+    }
+    add_phone(transaction, account, phone, at).await
+}
+
+async fn remove_phone(
+    transaction: &mut Transaction,
+    account: AccountId,
+    phone: &str,
+) -> Result<bool, StoreError> {
+    credentials::lock_epoch(transaction).await?;
+    let delete = "DELETE FROM phone WHERE id = $1 AND account_id = $2";
+    let removed = transaction.execute(delete, &[&without_nul(phone), &key(account.get())]).await?;
+    credentials::increment_epoch(transaction).await?;
+    Ok(removed > 0)
 }
 
 const OWNER: &str = "SELECT account_id FROM phone WHERE id = $1";

@@ -21,11 +21,11 @@ use self::{
         copy,
     },
     idempotency::RecordColumns,
-    prechecks::{BatchAccounts, ExistingState, begin, no_account},
+    prechecks::{BatchAccount, BatchAccounts, ExistingState, begin, limited_account},
     statements::PreparedStatements,
 };
 pub(super) use self::{
-    prechecks::{Precheck, is_account_locked, needs_full_precheck},
+    prechecks::{Precheck, is_account_locked, needs_full_precheck, no_account},
     statements::PreparedConnection,
 };
 use super::{
@@ -42,6 +42,7 @@ use crate::{
     decisions::{
         create::{KeyOwner, category_refusal, created},
         limits::RemainingQuota,
+        stored_bytes::version_bytes,
     },
 };
 
@@ -94,7 +95,7 @@ impl Batch<'_> {
         }
         let (outcomes, created) = (vec![None; pending.len()], Vec::with_capacity(pending.len()));
         let mut batch = Batch { connection, statements, pending, accounts, outcomes, created };
-        batch.decide(ids, existing)?;
+        batch.decide(ids, existing, precheck)?;
         let (templates, copy) = tokio::join!(
             biased;
             batch.copy_templates(copy),
@@ -120,7 +121,12 @@ impl Batch<'_> {
     /// The requests are concurrent, so any order is correct. Sorting by unique key keeps two
     /// batches that insert the same keys from deadlocking, and rows inserted in the order of their
     /// ids are cheaper to index.
-    fn decide(&mut self, ids: &IdGenerator, mut existing: ExistingState) -> Result<(), StoreError> {
+    fn decide(
+        &mut self,
+        ids: &IdGenerator,
+        mut existing: ExistingState,
+        precheck: Precheck,
+    ) -> Result<(), StoreError> {
         let mut indexes: Vec<usize> = (0..self.pending.len()).collect();
         indexes.sort_by_key(|index| self.pending[*index].lookup_keys.unique_key);
         for index in indexes {
@@ -144,10 +150,17 @@ impl Batch<'_> {
                 *outcome = Some(refusal);
                 continue;
             }
-            if let Some(limit) = account.quota.as_mut().and_then(RemainingQuota::take) {
+            let bytes = version_bytes(new.template.content());
+            let exceeded = account.stored_bytes.refusal(bytes);
+            if exceeded.is_some() && precheck == Precheck::Optimistic {
+                return Err(limited_account());
+            }
+            let reached = account.quota.as_mut().and_then(RemainingQuota::take).or(exceeded);
+            if let Some(limit) = reached {
                 *outcome = Some(CreateOutcome::Limited(limit));
                 continue;
             }
+            account.stored_bytes.add(bytes);
             group.map(|group| existing.group_categories.insert(group, new.template.category()));
             account.last_template = ids.next(account.last_template, new.at);
             account.last_seq += 1;
@@ -195,16 +208,14 @@ impl Batch<'_> {
         events: impl Future<Output = Result<(), StoreError>>,
     ) -> Result<(), StoreError> {
         let records = RecordColumns::new(self.pending, &self.created);
-        let counters: Vec<(i64, i64, i64)> = self
-            .accounts
-            .iter()
-            .filter(|(_, it)| it.has_new_events)
-            .map(|(id, it)| (key(id.get()), key(it.last_seq), key(it.last_template)))
-            .collect();
-        let accounts: Vec<i64> = counters.iter().map(|it| it.0).collect();
-        let last_seqs: Vec<i64> = counters.iter().map(|it| it.1).collect();
-        let last_templates: Vec<i64> = counters.iter().map(|it| it.2).collect();
-        let counters: Values<'_> = &[&accounts, &last_seqs, &last_templates];
+        let changed: Vec<(&AccountId, &BatchAccount)> =
+            self.accounts.iter().filter(|(_, it)| it.has_new_events).collect();
+        let accounts: Vec<i64> = changed.iter().map(|(id, _)| key(id.get())).collect();
+        let last_seqs: Vec<i64> = changed.iter().map(|(_, it)| key(it.last_seq)).collect();
+        let last_templates: Vec<i64> =
+            changed.iter().map(|(_, it)| key(it.last_template)).collect();
+        let bytes: Vec<i64> = changed.iter().map(|(_, it)| it.stored_bytes.change()).collect();
+        let counters: Values<'_> = &[&accounts, &last_seqs, &last_templates, &bytes];
         let (events, records, counters, committed) = tokio::join!(
             biased;
             events,

@@ -135,6 +135,13 @@ pub(super) async fn edit_stored(
     if is_limited && let Some(limit) = limits::reached_by_edit(transaction, change).await? {
         return Ok(ChangeOutcome::Limited(limit));
     }
+    let expired = versions::expired(transaction, change.id, planned.expired_versions()).await?;
+    let bytes = planned.added_bytes() - expired.bytes;
+    if let Some(limit) = transaction.stored_bytes(change.account).refusal(bytes) {
+        return Ok(ChangeOutcome::Limited(limit));
+    }
+    versions::delete(transaction, change.id, expired);
+    transaction.stored_bytes(change.account).add(bytes);
     let edited = write_version(transaction, change, &planned).await?;
     let handles = planned.media_handles();
     media::mark_used(transaction.connection(), change.account, handles, change.at).await?;

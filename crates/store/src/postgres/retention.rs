@@ -1,4 +1,5 @@
-//! Retention: deletes expired events and their deliveries.
+//! Retention: deletes expired events and their deliveries, and the templates whose deletion has
+//! expired.
 
 use std::collections::HashSet;
 
@@ -10,6 +11,7 @@ use super::{
     columns::{account_id, get, key, millis, number, webhook_id},
     deliveries,
     pool::{PgPools, Values},
+    stored_bytes::{plan_purge, purge_templates},
     transaction::{Transaction, transact},
 };
 use crate::StoreError;
@@ -119,9 +121,12 @@ async fn delete_expired(
     let Some(last) = last_expired_event(transaction, account, since).await? else {
         return Ok(Deletion::Deleted(0));
     };
+    let plan = plan_purge(transaction, account, last).await?;
+    let last = key(plan.last);
     delete_deliveries(transaction, account, last, since).await?;
     let delete = "DELETE FROM event WHERE account_id = $1 AND seq <= $2";
     let deleted = transaction.execute(delete, &[&account_key, &last]).await?;
+    purge_templates(transaction, account, &plan).await?;
     Ok(Deletion::Deleted(usize::try_from(deleted).unwrap_or(usize::MAX)))
 }
 

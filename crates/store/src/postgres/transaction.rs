@@ -15,7 +15,10 @@ use super::{
     pipeline::{DeferredWrite, OwnedValue, PreparedPipeline, Query, owned},
     pool::{PgConnection, PgPools, Values, is_worth_retrying},
 };
-use crate::{AccountLimits, StoreError};
+use crate::{
+    AccountLimits, StoreError,
+    decisions::stored_bytes::{StoredBytes, stored_bytes_columns},
+};
 
 /// How often a transaction is attempted when it conflicts with others.
 pub(super) const MAX_ATTEMPTS: u32 = 5;
@@ -82,7 +85,13 @@ struct LockedAccount {
     last_seq: u64,
     has_new_events: bool,
     limits: Option<AccountLimits>,
+    stored_bytes: StoredBytes,
 }
+
+/// Keeps `counted_seq` equal to `last_seq`, unless an older program has written in between.
+const UPDATE_ACCOUNT: &str = "UPDATE account SET last_seq = $2, \
+     counted_seq = CASE WHEN counted_seq = last_seq THEN $2 ELSE counted_seq END, \
+     template_bytes = template_bytes + $3 WHERE id = $1";
 
 impl Transaction {
     /// Begins a transaction and runs its first statements, in one round trip; returns the rows of
@@ -142,13 +151,17 @@ impl Transaction {
         if self.accounts.contains_key(&account) {
             return Ok(true);
         }
-        let statement =
-            "SELECT last_seq, template_limit FROM account WHERE id = $1 FOR NO KEY UPDATE";
+        let statement = concat!(
+            "SELECT last_seq, template_limit, ",
+            stored_bytes_columns!(),
+            " FROM account WHERE id = $1 FOR NO KEY UPDATE"
+        );
         let Some(row) = self.query_one(statement, &[&key(account.get())]).await? else {
             return Ok(false);
         };
         let (last_seq, limits) = (number(&row, "last_seq")?, accounts::limits(&row)?);
-        let locked = LockedAccount { last_seq, has_new_events: false, limits };
+        let stored_bytes = StoredBytes::read(&row)?;
+        let locked = LockedAccount { last_seq, has_new_events: false, limits, stored_bytes };
         self.accounts.insert(account, locked);
         Ok(true)
     }
@@ -169,6 +182,11 @@ impl Transaction {
     /// The limits of a locked account.
     pub(super) fn limits(&self, account: AccountId) -> Option<AccountLimits> {
         self.accounts.get(&account).expect("locked before it is read").limits
+    }
+
+    /// What a locked account stores, with the changes of this transaction.
+    pub(super) fn stored_bytes(&mut self, account: AccountId) -> &mut StoredBytes {
+        &mut self.accounts.get_mut(&account).expect("locked before it is changed").stored_bytes
     }
 
     /// Defers a write until the commit, which sends all deferred writes in one round trip, in this
@@ -196,12 +214,18 @@ impl Transaction {
             self.roll_back().await;
             return Ok(Vec::new());
         }
-        let changed = self.accounts.iter().filter(|(_, locked)| locked.has_new_events);
-        let newest: Vec<(AccountId, u64)> =
-            changed.map(|(account, locked)| (*account, locked.last_seq)).collect();
-        for (account, seq) in &newest {
-            let statement = "UPDATE account SET last_seq = $2 WHERE id = $1";
-            self.defer(statement, owned![key(account.get()), key(*seq)]);
+        let (mut newest, mut updates) = (Vec::new(), Vec::new());
+        for (account, locked) in &self.accounts {
+            let bytes = locked.stored_bytes.change();
+            if locked.has_new_events || bytes != 0 {
+                updates.push(owned![key(account.get()), key(locked.last_seq), bytes]);
+            }
+            if locked.has_new_events {
+                newest.push((*account, locked.last_seq));
+            }
+        }
+        for values in updates {
+            self.defer(UPDATE_ACCOUNT, values);
         }
         let writes: Vec<_> = self.deferred.iter().map(DeferredWrite::as_query).collect();
         let writes: Vec<Query<'_>> = writes.iter().map(|(write, it)| (*write, &**it)).collect();

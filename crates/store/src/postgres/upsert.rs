@@ -7,6 +7,7 @@ use galley_domain::{
 };
 
 use super::{
+    batch::no_account,
     changes,
     columns::{actor_key, category, key, millis, number},
     events,
@@ -21,6 +22,7 @@ use crate::{
     decisions::{
         create::{category_refusal, created, created_event},
         limits::RemainingQuota,
+        stored_bytes::version_bytes,
         upsert::{self, Upsert, UpsertResult, plan},
     },
     encoding::LookupKeys,
@@ -51,7 +53,9 @@ async fn one(
     lookup_keys: &LookupKeys,
     new: &NewTemplate,
 ) -> Result<UpsertResult, StoreError> {
-    transaction.lock(new.account).await?;
+    if !transaction.lock(new.account).await? {
+        return Err(no_account());
+    }
     let stored = with_unique_key(transaction, new.account, &lookup_keys.unique_key).await?;
     Ok(match plan(new, stored) {
         Upsert::Create => upsert::created(create(transaction, ids, lookup_keys, new).await?),
@@ -74,13 +78,16 @@ async fn create(
         return Ok(refusal);
     }
     let mut quota = limits::read_quota(transaction.connection(), new.account, new.at).await?;
-    if let Some(limit) = quota.as_mut().and_then(RemainingQuota::take) {
+    let bytes = version_bytes(new.template.content());
+    let exceeded = transaction.stored_bytes(new.account).refusal(bytes);
+    if let Some(limit) = quota.as_mut().and_then(RemainingQuota::take).or(exceeded) {
         return Ok(CreateOutcome::Limited(limit));
     }
     let state = State::initial(new.review);
     let Some(id) = insert(transaction, ids, lookup_keys, new, &state).await? else {
         return Ok(CreateOutcome::NameInUse(NameConflict { existing_id: None }));
     };
+    transaction.stored_bytes(new.account).add(bytes);
     let template = created(new, id, &state);
     events::append(transaction, &created_event(new, &template)).await?;
     if quota.is_some() {

@@ -4,13 +4,17 @@
 use galley_domain::id::{AccountId, TemplateId};
 
 use super::{
-    columns::key,
+    columns::{get, key},
+    pipeline::owned,
     pool::{PgPools, Values},
     transaction::Transaction,
 };
 use crate::{
-    StoreError, Version, VersionSummary,
-    decisions::versions::{summary, version},
+    StoreError, VERSION_OVERHEAD_BYTES, Version, VersionSummary,
+    decisions::{
+        changes::{ExpiredVersions, MAX_EXPIRED_VERSIONS},
+        versions::{summary, version},
+    },
 };
 
 /// All versions of one template. `$content` is `content, ` or nothing: a list of versions does not
@@ -87,6 +91,47 @@ pub(super) async fn one_in(
     let row = transaction.query_one(VERSIONS, values).await?;
     let found = row.as_ref().map(version).transpose()?;
     Ok(found.filter(|it| it.number == number))
+}
+
+/// Former versions to delete.
+#[derive(Default)]
+pub(super) struct ExpiredRows {
+    versions: Vec<i64>,
+    /// Their quota bytes.
+    pub(super) bytes: i64,
+}
+
+/// The oldest of the former versions that an edit deletes.
+pub(super) async fn expired(
+    transaction: &Transaction,
+    id: TemplateId,
+    expired: Option<ExpiredVersions>,
+) -> Result<ExpiredRows, StoreError> {
+    let mut found = ExpiredRows::default();
+    let Some(ExpiredVersions { last, except }) = expired else { return Ok(found) };
+    let find = "SELECT version, octet_length(content) + $5::int8 FROM former_version \
+                WHERE template_id = $1 AND version <= $2 AND version IS DISTINCT FROM $3 \
+                ORDER BY version LIMIT $4";
+    let values: Values<'_> = &[
+        &key(id.get()),
+        &key(last),
+        &except.map(key),
+        &MAX_EXPIRED_VERSIONS,
+        &key(VERSION_OVERHEAD_BYTES),
+    ];
+    for row in transaction.query(find, values).await? {
+        found.versions.push(get(&row, 0)?);
+        found.bytes += get::<i64>(&row, 1)?;
+    }
+    Ok(found)
+}
+
+/// Deletes former versions with the commit.
+pub(super) fn delete(transaction: &mut Transaction, id: TemplateId, expired: ExpiredRows) {
+    if !expired.versions.is_empty() {
+        let delete = "DELETE FROM former_version WHERE template_id = $1 AND version = ANY($2)";
+        transaction.defer(delete, owned![key(id.get()), expired.versions]);
+    }
 }
 
 /// The version that an event refers to, even if its template has been deleted.

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::{
     PostgresStore,
+    batch::no_account,
     columns::{get, key, millis, webhook_id},
     events,
     pool::{PgPools, Values},
@@ -100,7 +101,7 @@ pub(super) async fn create(
     new: &NewWebhook,
 ) -> Result<CreateWebhookOutcome, StoreError> {
     if !transaction.lock(new.account).await? {
-        return Ok(CreateWebhookOutcome::TooMany);
+        return Err(no_account());
     }
     let account = key(new.account.get());
     let statement = "SELECT id, subscribed FROM webhook WHERE account_id = $1";
@@ -130,9 +131,8 @@ pub(super) async fn create(
     ];
     let rows = transaction.query(insert, values).await?;
     let created = rows.iter().map(webhook).next().transpose()?;
-    Ok(created.map_or(CreateWebhookOutcome::TooMany, |created| {
-        CreateWebhookOutcome::Created(Box::new(created))
-    }))
+    let created = created.ok_or_else(no_account)?;
+    Ok(CreateWebhookOutcome::Created(Box::new(created)))
 }
 
 pub(super) async fn of_account(

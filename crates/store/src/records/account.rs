@@ -59,6 +59,54 @@ pub struct Account {
     pub disabled_at: Option<Timestamp>,
     /// Its limits, if it has any.
     pub limits: Option<AccountLimits>,
+    /// Its quotas.
+    pub quotas: AccountQuotas,
+    /// What it stored when this record was read.
+    pub usage: AccountUsage,
+}
+
+/// What an account stores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccountUsage {
+    /// The quota bytes of all versions of its templates; `None` until those of an older store are
+    /// counted.
+    pub template_bytes: Option<u64>,
+    /// The quota bytes of its media samples.
+    pub media_bytes: u64,
+}
+
+/// What the operator has set for one account, to protect the other accounts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccountQuotas {
+    /// The maximum number of requests per second; `None` without a limit.
+    pub requests_per_second: Option<u64>,
+    /// The maximum number of bytes that its templates take.
+    pub stored_bytes: Quota,
+    /// The maximum number of phone numbers that it claims.
+    pub phone_numbers: Quota,
+}
+
+/// A quota of an account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Quota {
+    /// The program's default.
+    #[default]
+    Default,
+    /// No limit.
+    Unlimited,
+    /// A maximum of the operator's choice, at least 1.
+    Max(u64),
+}
+
+impl Quota {
+    /// The maximum; `None` without a limit.
+    pub fn max(self, default: u64) -> Option<u64> {
+        match self {
+            Self::Default => Some(default),
+            Self::Unlimited => None,
+            Self::Max(max) => Some(max),
+        }
+    }
 }
 
 /// The optional limits of an account. Only the number of templates differs between accounts; the
@@ -97,6 +145,13 @@ pub enum Limit {
     EditsPerDay,
     /// Edits of this APPROVED template within 30 days.
     EditsPerMonth,
+    /// Bytes that the versions of all templates of the account take.
+    StoredBytes {
+        /// How many they take now.
+        used: u64,
+        /// How many they may take.
+        max: u64,
+    },
 }
 
 /// The result of [`add_phone`](crate::AccountStore::add_phone).
@@ -108,6 +163,8 @@ pub enum AddPhoneOutcome {
     AlreadyOwned,
     /// Another account owns the number.
     OwnedByOther,
+    /// The account has as many numbers as it may claim.
+    TooMany,
     /// The account does not exist.
     NoAccount,
 }

@@ -7,16 +7,18 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{
     SqliteStore,
-    columns::{key, millis},
+    columns::{key, millis, number},
     credentials, limits,
     writer::Batch,
 };
 use crate::{
-    Account, AccountLimits, AccountStore, AddPhoneOutcome, CreateAccountOutcome, NewAccount,
-    StoreError,
+    Account, AccountLimits, AccountQuotas, AccountStore, AddPhoneOutcome, CreateAccountOutcome,
+    NewAccount, StoreError,
     decisions::{
         self,
-        accounts::{COLUMNS, ExistingAccounts, created, distinct_phones, owned_phone, refusal},
+        accounts::{
+            COLUMNS, ExistingAccounts, created, distinct_phones, owned_phone, refusal, stored_quota,
+        },
     },
 };
 
@@ -59,6 +61,14 @@ impl AccountStore for SqliteStore {
         self.writer.write_for_operator(move |batch| limits::set(batch, id, limits)).await
     }
 
+    async fn set_account_quotas(
+        &self,
+        id: AccountId,
+        quotas: AccountQuotas,
+    ) -> Result<bool, StoreError> {
+        self.writer.write_for_operator(move |batch| set_quotas(batch, id, quotas)).await
+    }
+
     async fn add_phone(
         &self,
         account: AccountId,
@@ -66,7 +76,23 @@ impl AccountStore for SqliteStore {
         at: Timestamp,
     ) -> Result<AddPhoneOutcome, StoreError> {
         let phone = phone.to_owned();
-        self.writer.write(move |batch| add_phone(batch, account, &phone, at)).await
+        self.writer.write(move |batch| add_phone(batch, account, &phone, None, at)).await
+    }
+
+    async fn claim_phone(
+        &self,
+        account: AccountId,
+        phone: &str,
+        max: Option<u64>,
+        at: Timestamp,
+    ) -> Result<AddPhoneOutcome, StoreError> {
+        let phone = phone.to_owned();
+        self.writer.write(move |batch| add_phone(batch, account, &phone, max, at)).await
+    }
+
+    async fn remove_phone(&self, account: AccountId, phone: &str) -> Result<bool, StoreError> {
+        let phone = phone.to_owned();
+        self.writer.write_for_operator(move |batch| remove_phone(batch, account, &phone)).await
     }
 
     async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError> {
@@ -100,7 +126,7 @@ pub(super) fn create(
         ],
     )?;
     for phone in distinct_phones(new) {
-        add_phone(batch, id, phone, new.at)?;
+        add_phone(batch, id, phone, None, new.at)?;
     }
     let mut added = Vec::with_capacity(new.credentials.len());
     for credential in &new.credentials {
@@ -153,10 +179,30 @@ fn account(row: &Row<'_>) -> Result<Account, StoreError> {
     decisions::accounts::account(row, limits::column(row, "template_limit")?)
 }
 
+fn set_quotas(
+    batch: &mut Batch<'_>,
+    id: AccountId,
+    quotas: AccountQuotas,
+) -> Result<bool, StoreError> {
+    let changed = batch.connection().execute(
+        "UPDATE account SET requests_per_second = ?2, stored_bytes_limit = ?3, phone_limit = ?4 \
+         WHERE id = ?1",
+        params![
+            key(id.get()),
+            quotas.requests_per_second.map(key),
+            stored_quota(quotas.stored_bytes),
+            stored_quota(quotas.phone_numbers),
+        ],
+    )?;
+    batch.credentials_changed();
+    Ok(changed > 0)
+}
+
 pub(super) fn add_phone(
     batch: &mut Batch<'_>,
     account: AccountId,
     phone: &str,
+    max: Option<u64>,
     at: Timestamp,
 ) -> Result<AddPhoneOutcome, StoreError> {
     if let Some(owner) = phone_owner(batch.connection(), phone)? {
@@ -165,11 +211,38 @@ pub(super) fn add_phone(
     if one(batch.connection(), account)?.is_none() {
         return Ok(AddPhoneOutcome::NoAccount);
     }
+    if let Some(max) = max
+        && count_phones(batch.connection(), account, max)? >= max
+    {
+        return Ok(AddPhoneOutcome::TooMany);
+    }
     batch.connection().execute(
         "INSERT INTO phone (id, account_id, created_at) VALUES (?1, ?2, ?3)",
         params![phone, key(account.get()), millis(at)],
     )?;
     Ok(AddPhoneOutcome::Added)
+}
+
+/// How many phone numbers the account has, counted up to `max`.
+fn count_phones(connection: &Connection, account: AccountId, max: u64) -> Result<u64, StoreError> {
+    let mut query = connection.prepare_cached(
+        "SELECT count(*) FROM (SELECT 1 FROM phone WHERE account_id = ?1 LIMIT ?2)",
+    )?;
+    let mut rows = query.query([key(account.get()), key(max)])?;
+    rows.next()?.map_or(Ok(0), |row| number(row, 0))
+}
+
+fn remove_phone(
+    batch: &mut Batch<'_>,
+    account: AccountId,
+    phone: &str,
+) -> Result<bool, StoreError> {
+    let removed = batch.connection().execute(
+        "DELETE FROM phone WHERE id = ?1 AND account_id = ?2",
+        params![phone, key(account.get())],
+    )?;
+    batch.credentials_changed();
+    Ok(removed > 0)
 }
 
 pub(super) fn phones(

@@ -129,7 +129,14 @@ pub(super) fn edit_stored(
     if is_limited && let Some(limit) = limits::reached_by_edit(batch.connection(), change)? {
         return Ok(ChangeOutcome::Limited(limit));
     }
+    let expired = versions::expired(batch.connection(), change.id, planned.expired_versions())?;
+    let bytes = planned.added_bytes() - expired.bytes;
+    if let Some(limit) = batch.stored_bytes(change.account)?.refusal(bytes) {
+        return Ok(ChangeOutcome::Limited(limit));
+    }
+    versions::delete(batch.connection(), change.id, &expired)?;
     write_version(batch.connection(), change, &planned)?;
+    batch.add_stored_bytes(change.account, bytes)?;
     media::mark_used(batch.connection(), change.account, planned.media_handles(), change.at)?;
     let edited = finish(batch, change, &planned.planned, None)?;
     if is_limited {

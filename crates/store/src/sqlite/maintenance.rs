@@ -7,7 +7,10 @@ use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::{SqliteStore, backup, checksum, schema, writer::Batch};
-use crate::{Finding, MaintenanceStore, RetentionCursor, StoreError, encoding::idempotency_cutoff};
+use crate::{
+    Finding, MAX_VERSIONS, MaintenanceStore, RetentionCursor, StoreError, VERSION_OVERHEAD_BYTES,
+    encoding::idempotency_cutoff,
+};
 
 #[async_trait]
 impl MaintenanceStore for SqliteStore {
@@ -17,6 +20,10 @@ impl MaintenanceStore for SqliteStore {
         at: Timestamp,
     ) -> Result<RetentionCursor, StoreError> {
         self.delete_next_expired_records(from, at).await
+    }
+
+    async fn count_stored_bytes(&self) -> Result<usize, StoreError> {
+        self.count_missing_bytes().await
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
@@ -116,9 +123,11 @@ pub(super) fn check_integrity(connection: &Connection) -> Result<Vec<Finding>, S
         |row| row.get(0),
     )?;
     let incomplete_templates: i64 = connection.query_row(
-        "SELECT count(*) FROM template t WHERE version - 1 <> \
-         (SELECT count(*) FROM former_version f WHERE f.template_id = t.id AND f.version < t.version)",
-        [],
+        "SELECT count(*) FROM template t WHERE min(version, ?1) - 1 <> (SELECT count(*) \
+         FROM former_version f WHERE f.template_id = t.id AND f.version < t.version AND \
+         f.version > t.version - ?1) OR (live_version < version AND NOT EXISTS (SELECT 1 FROM \
+         former_version f WHERE f.template_id = t.id AND f.version = t.live_version))",
+        [i64::try_from(MAX_VERSIONS).unwrap_or(i64::MAX)],
         |row| row.get(0),
     )?;
     let templates: i64 =
@@ -144,6 +153,7 @@ pub(super) fn check_integrity(connection: &Connection) -> Result<Vec<Finding>, S
     // An older schema has no such tables and columns.
     if schema_version == schema::newest() {
         findings.extend(check_translations_and_media(connection)?);
+        findings.push(check_stored_bytes(connection)?);
     }
     if schema_version >= checksum::FIRST_SCHEMA {
         let (damaged, rows) = checksum::damaged_rows(connection)?;
@@ -159,6 +169,22 @@ pub(super) fn check_integrity(connection: &Connection) -> Result<Vec<Finding>, S
         findings.push(finding);
     }
     Ok(findings)
+}
+
+/// Whether the totals of stored bytes agree with the rows, except those not counted yet.
+fn check_stored_bytes(connection: &Connection) -> Result<Finding, StoreError> {
+    let miscounted: i64 = connection.query_row(
+        "WITH version AS (SELECT account_id, octet_length(content) + ?1 AS bytes FROM template \
+         UNION ALL SELECT t.account_id, octet_length(f.content) + ?1 FROM former_version f \
+         JOIN template t ON t.id = f.template_id), \
+         stored AS (SELECT account_id, sum(bytes) AS bytes FROM version GROUP BY account_id) \
+         SELECT count(*) FROM account LEFT JOIN stored ON stored.account_id = account.id \
+         WHERE counting IS NULL AND counted_seq = last_seq AND \
+         template_bytes <> coalesce(stored.bytes, 0)",
+        [i64::try_from(VERSION_OVERHEAD_BYTES).unwrap_or(i64::MAX)],
+        |row| row.get(0),
+    )?;
+    Ok(count_finding("stored bytes", miscounted, "account", "miscounted"))
 }
 
 /// A finding about rows of which there must be none.

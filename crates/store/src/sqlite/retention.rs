@@ -1,4 +1,5 @@
-//! SQL for retention: deletes expired events with their deliveries.
+//! SQL for retention: deletes expired events with their deliveries, and the templates whose
+//! deletion has expired.
 
 use std::collections::HashSet;
 
@@ -12,6 +13,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::{
     columns::{account_id, key, millis, number, webhook_id},
     deliveries,
+    stored_bytes::{plan_purge, purge_templates},
     writer::Batch,
 };
 use crate::StoreError;
@@ -106,11 +108,15 @@ pub(super) fn purge(
             let Some(still_expired) = last_expired_event(connection, *account, since)? else {
                 return Ok(0);
             };
-            let last = key(still_expired.min(*last));
+            let plan = plan_purge(connection, *account, still_expired.min(*last))?;
+            let last = key(plan.last);
             delete_deliveries(connection, *account, last, since)?;
             let mut delete = connection
                 .prepare_cached("DELETE FROM event WHERE account_id = ?1 AND seq <= ?2")?;
-            Ok(delete.execute([key(account.get()), last])?)
+            let deleted = delete.execute([key(account.get()), last])?;
+            drop(delete);
+            purge_templates(batch, *account, &plan)?;
+            Ok(deleted)
         }
     }
 }

@@ -8,7 +8,13 @@ use super::{
     checksum::{self, former_version_checksum, template_checksum},
     columns::key,
 };
-use crate::{StoreError, Version, VersionSummary, decisions::versions as decode};
+use crate::{
+    StoreError, VERSION_OVERHEAD_BYTES, Version, VersionSummary,
+    decisions::{
+        changes::{ExpiredVersions, MAX_EXPIRED_VERSIONS},
+        versions as decode,
+    },
+};
 
 /// The versions of one template, newest first. `$content` is `content, ` or nothing: a list of
 /// versions does not read content that no client sees.
@@ -75,6 +81,50 @@ fn exists(connection: &Connection, account: AccountId, id: TemplateId) -> Result
         "SELECT 1 FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL",
     )?;
     Ok(exists.exists(params![key(id.get()), key(account.get())])?)
+}
+
+/// Former versions to delete.
+#[derive(Default)]
+pub(super) struct ExpiredRows {
+    versions: Vec<i64>,
+    /// Their quota bytes.
+    pub(super) bytes: i64,
+}
+
+/// The oldest of the former versions that an edit deletes.
+pub(super) fn expired(
+    connection: &Connection,
+    id: TemplateId,
+    expired: Option<ExpiredVersions>,
+) -> Result<ExpiredRows, StoreError> {
+    let mut found = ExpiredRows::default();
+    let Some(ExpiredVersions { last, except }) = expired else { return Ok(found) };
+    let mut query = connection.prepare_cached(
+        "SELECT version, octet_length(content) + ?5 FROM former_version WHERE template_id = ?1 \
+         AND version <= ?2 AND version IS NOT ?3 ORDER BY version LIMIT ?4",
+    )?;
+    let (id, last, except) = (key(id.get()), key(last), except.map(key));
+    let overhead = key(VERSION_OVERHEAD_BYTES);
+    let mut rows = query.query(params![id, last, except, MAX_EXPIRED_VERSIONS, overhead])?;
+    while let Some(row) = rows.next()? {
+        found.versions.push(row.get(0)?);
+        found.bytes += row.get::<_, i64>(1)?;
+    }
+    Ok(found)
+}
+
+/// Deletes former versions.
+pub(super) fn delete(
+    connection: &Connection,
+    id: TemplateId,
+    expired: &ExpiredRows,
+) -> Result<(), StoreError> {
+    for version in &expired.versions {
+        connection
+            .prepare_cached("DELETE FROM former_version WHERE template_id = ?1 AND version = ?2")?
+            .execute([key(id.get()), *version])?;
+    }
+    Ok(())
 }
 
 /// Runs a query for versions.

@@ -5,8 +5,19 @@ use galley_domain::id::AccountId;
 use jiff::Timestamp;
 
 use crate::{
-    Account, AccountLimits, AddPhoneOutcome, CreateAccountOutcome, NewAccount, StoreError,
+    Account, AccountLimits, AccountQuotas, AddPhoneOutcome, CreateAccountOutcome, NewAccount,
+    StoreError,
 };
+
+/// How many bytes the templates of an account may take by default: 10 GiB.
+pub const DEFAULT_STORED_BYTES: u64 = 10 << 30;
+
+/// What a stored version counts towards the quota besides its content, for its row, its index
+/// entries and its events.
+pub const VERSION_OVERHEAD_BYTES: u64 = 512;
+
+/// How many phone numbers an account may claim by default.
+pub const DEFAULT_PHONE_NUMBERS: u64 = 1_000;
 
 /// Manages accounts and their phone numbers.
 #[async_trait]
@@ -35,6 +46,13 @@ pub trait AccountStore: Send + Sync {
         limits: Option<AccountLimits>,
     ) -> Result<bool, StoreError>;
 
+    /// Sets the quotas of an account; `false` if it does not exist.
+    async fn set_account_quotas(
+        &self,
+        id: AccountId,
+        quotas: AccountQuotas,
+    ) -> Result<bool, StoreError>;
+
     /// Adds a phone number to an account.
     async fn add_phone(
         &self,
@@ -42,6 +60,20 @@ pub trait AccountStore: Send + Sync {
         phone: &str,
         at: Timestamp,
     ) -> Result<AddPhoneOutcome, StoreError>;
+
+    /// Adds a phone number to an account that has fewer than `max`; without a maximum, like
+    /// [`AccountStore::add_phone`].
+    async fn claim_phone(
+        &self,
+        account: AccountId,
+        phone: &str,
+        max: Option<u64>,
+        at: Timestamp,
+    ) -> Result<AddPhoneOutcome, StoreError>;
+
+    /// Takes a phone number from an account, so that another one can claim it; `false` if the
+    /// account does not own it. Templates that were created for it stay.
+    async fn remove_phone(&self, account: AccountId, phone: &str) -> Result<bool, StoreError>;
 
     /// The phone numbers of an account.
     async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError>;

@@ -17,6 +17,10 @@ pub const MAX_EDITS_PER_DAY: usize = 1;
 /// How often an account with limits may edit an APPROVED template within 30 days.
 pub const MAX_EDITS_PER_MONTH: usize = 10;
 
+/// How many of the newest versions of a template are kept. An edit deletes older ones, except the
+/// approved version.
+pub const MAX_VERSIONS: u64 = 100;
+
 /// Changes and deletes templates.
 #[async_trait]
 pub trait ChangeStore: Send + Sync {

@@ -349,6 +349,10 @@ async fn a_migration_counts_media_bytes_and_the_doctor_checks_them() {
          ALTER TABLE former_version DROP COLUMN checksum; ALTER TABLE event DROP COLUMN checksum; \
          ALTER TABLE upload_chunk DROP COLUMN checksum; DROP INDEX upload_unused; \
          ALTER TABLE upload DROP COLUMN finished_at; ALTER TABLE upload DROP COLUMN used_at; ALTER TABLE account DROP COLUMN media_bytes; \
+         ALTER TABLE account DROP COLUMN requests_per_second; ALTER TABLE account DROP COLUMN \
+         stored_bytes_limit; ALTER TABLE account DROP COLUMN phone_limit; ALTER TABLE account \
+         DROP COLUMN template_bytes; ALTER TABLE account DROP COLUMN counted_seq; ALTER TABLE \
+         account DROP COLUMN counting; \
          DROP TABLE clock_guard; PRAGMA user_version = 6",
     )
     .unwrap();
@@ -359,6 +363,26 @@ async fn a_migration_counts_media_bytes_and_the_doctor_checks_them() {
     let findings = store.check_integrity().await.unwrap();
     let failed: Vec<&str> = findings.iter().filter(|it| !it.ok).map(|it| it.subject).collect();
     assert_eq!(failed, ["media quota"]);
+}
+
+#[tokio::test]
+async fn stored_bytes_are_counted_again_after_an_older_program_has_written() {
+    let (store, dir) = fresh_sqlite();
+    let account = account(&store, "a").await;
+    let id = create(&store, new(account, "one")).await;
+    done(store.edit_template(change(account, id), body_edit(1)).await.unwrap());
+    assert_eq!(store.count_stored_bytes().await.unwrap(), 0, "everything is counted");
+    let file = rusqlite::Connection::open(dir.path().join("galley.db")).unwrap();
+    // An older program numbers its event and does not count.
+    file.execute_batch("UPDATE account SET last_seq = last_seq + 1, template_bytes = 7").unwrap();
+    create(&store, new(account, "two")).await;
+    assert_eq!(store.count_stored_bytes().await.unwrap(), 1);
+    assert_integrity(&store).await;
+    assert_eq!(store.count_stored_bytes().await.unwrap(), 0);
+    file.execute_batch("UPDATE account SET template_bytes = template_bytes + 1").unwrap();
+    let findings = store.check_integrity().await.unwrap();
+    let failed: Vec<&str> = findings.iter().filter(|it| !it.ok).map(|it| it.subject).collect();
+    assert_eq!(failed, ["stored bytes"]);
 }
 
 #[tokio::test]

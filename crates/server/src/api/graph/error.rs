@@ -43,6 +43,7 @@ pub(crate) fn error_body(problem: &Problem, request_id: &str) -> (StatusCode, St
 fn limit_code(limit: Limit) -> GraphError {
     let (code, subcode, title) = match limit {
         Limit::CreationsPerHour => (80_008, None, "Too many templates created within an hour"),
+        Limit::StoredBytes { .. } => (100, None, "The account has reached its storage quota"),
         Limit::Templates => (100, Some(2_388_019), "The account has too many templates"),
         Limit::EditsPerDay => {
             (100, Some(2_388_124), "The template was already edited in the last 24 hours")

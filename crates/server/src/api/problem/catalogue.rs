@@ -93,7 +93,7 @@ catalogue! {
     TemplateUnknown NOT_FOUND "template-unknown" "The template does not exist"
         "Check the id. The account of this API key and token has no template with it.";
     VersionUnknown NOT_FOUND "version-unknown" "The template has no such version"
-        "Check the number. The list of versions shows all of them.";
+        "Check the number. Galley keeps the newest 100 versions of a template and the approved one; the list of versions shows them.";
     InvalidDecision UNPROCESSABLE_ENTITY "invalid-decision" "The decision is invalid"
         "Fix everything listed in `violations`. Each entry says what is wrong, where, and how to fix it.";
     InvalidValues UNPROCESSABLE_ENTITY "invalid-values" "The values do not fit the template"

@@ -50,6 +50,13 @@ impl Problem {
     /// The account has reached this limit.
     pub(crate) fn limit_reached(limit: Limit) -> Self {
         let detail = match limit {
+            Limit::StoredBytes { used, max } => {
+                let detail = format!(
+                    "The versions of the account's templates take {used} of {max} bytes, and this one does not fit. Delete templates: their bytes are free once their events expire (setting `events_kept`). Or ask the operator to raise the limit (`galley account limit --stored-bytes`)."
+                );
+                let problem = Self::of(ProblemKind::LimitReached).detail(detail);
+                return Self { extra: Extra::Limit(limit), ..problem };
+            }
             Limit::CreationsPerHour => {
                 "The account has created the maximum number of templates per hour. Wait, or ask the operator to raise the limit."
             }

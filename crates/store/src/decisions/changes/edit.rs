@@ -8,7 +8,10 @@ use galley_domain::{
 };
 
 use super::Planned;
-use crate::{ChangeOutcome, Version, encoding::text_hash};
+use crate::{
+    ChangeOutcome, MAX_VERSIONS, Version, decisions::stored_bytes::version_bytes,
+    encoding::text_hash,
+};
 
 /// An edit whose version exists and whose category the template allows.
 pub(crate) struct PlannedEdit<'e> {
@@ -17,6 +20,19 @@ pub(crate) struct PlannedEdit<'e> {
     /// The new content; `None` if it stays.
     pub(crate) content: Option<Cow<'e, str>>,
 }
+
+/// The former versions that an edit deletes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ExpiredVersions {
+    /// The newest of them.
+    pub(crate) last: u64,
+    /// The approved version, which stays.
+    pub(crate) except: Option<u64>,
+}
+
+/// Maximum number of versions that one edit deletes. A template that an earlier release has stored
+/// more versions of loses the rest with its next edits.
+pub(crate) const MAX_EXPIRED_VERSIONS: i64 = 16;
 
 /// The other languages of a template's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +104,18 @@ impl PlannedEdit<'_> {
     /// Whether the edit counts towards the limits of an account that has them.
     pub(crate) fn is_counted(&self) -> bool {
         self.planned.before.state.status() == Status::Approved
+    }
+
+    /// The former versions that the edit deletes, if there can be any.
+    pub(crate) fn expired_versions(&self) -> Option<ExpiredVersions> {
+        let next = &self.planned.next;
+        let last = next.version.checked_sub(MAX_VERSIONS).filter(|last| *last > 0)?;
+        Some(ExpiredVersions { last, except: next.approved_version })
+    }
+
+    /// The quota bytes that the new version takes.
+    pub(crate) fn added_bytes(&self) -> i64 {
+        version_bytes(self.content.as_deref().unwrap_or(self.planned.before.template.content()))
     }
 
     /// The index key of the new message text.

@@ -12,6 +12,7 @@ use crate::{
     decisions::{
         create::KeyOwner,
         limits::{RemainingQuota, last_hour},
+        stored_bytes::StoredBytes,
     },
     encoding::idempotency_cutoff,
     postgres::{
@@ -36,10 +37,15 @@ pub(in crate::postgres) enum Precheck {
     Retry,
 }
 
-/// Why a batch is repeated with full prechecks: one of its accounts has limits.
+/// Why a batch is repeated with full prechecks: one of its accounts has limits, or has reached its
+/// quota. A name in use is reported first.
 #[derive(Debug, thiserror::Error)]
 #[error("an account of the batch has limits")]
 struct LimitedAccount;
+
+pub(super) fn limited_account() -> StoreError {
+    StoreError::Failed(Arc::new(LimitedAccount))
+}
 
 /// Whether the batch can succeed with full prechecks.
 pub(in crate::postgres) fn needs_full_precheck(error: &StoreError) -> bool {
@@ -55,6 +61,7 @@ pub(super) struct BatchAccount {
     pub(super) last_template: u64,
     /// `None` if the account has no limits.
     pub(super) quota: Option<RemainingQuota>,
+    pub(super) stored_bytes: StoredBytes,
     pub(super) has_new_events: bool,
 }
 
@@ -111,10 +118,16 @@ pub(super) async fn begin(
     for row in &locked.map_err(account_locked)? {
         let limit: Option<i32> = get(row, "template_limit")?;
         if precheck == Precheck::Optimistic && limit.is_some() {
-            return Err(StoreError::Failed(Arc::new(LimitedAccount)));
+            return Err(limited_account());
         }
         let (last_seq, last_template) = (number(row, "last_seq")?, number(row, "last_template")?);
-        let locked = BatchAccount { last_seq, last_template, quota: None, has_new_events: false };
+        let locked = BatchAccount {
+            last_seq,
+            last_template,
+            quota: None,
+            stored_bytes: StoredBytes::read(row)?,
+            has_new_events: false,
+        };
         accounts.insert(account_id(row, "id")?, locked);
     }
     // Check in the order of sending: the first error is the cause of all later ones.
@@ -146,7 +159,8 @@ pub(in crate::postgres) fn is_account_locked(error: &StoreError) -> bool {
     matches!(error, StoreError::Unavailable(cause) if cause.downcast_ref::<AccountLocked>().is_some())
 }
 
-pub(super) fn no_account() -> StoreError {
+/// The error of a write to an account that does not exist.
+pub(in crate::postgres) fn no_account() -> StoreError {
     StoreError::Failed(Arc::new(NoAccount))
 }
 

@@ -4,12 +4,16 @@ use tokio_postgres::Statement;
 
 use crate::{
     StoreError,
+    decisions::stored_bytes::stored_bytes_columns,
     postgres::{limits, pool::PgConnection},
 };
 
 /// Locks the accounts in the order of their ids, so that two batches never deadlock.
-const LOCK: &str = "SELECT id, last_seq, last_template, template_limit FROM account \
-     WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
+const LOCK: &str = concat!(
+    "SELECT id, last_seq, last_template, template_limit, ",
+    stored_bytes_columns!(),
+    " FROM account WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE"
+);
 
 const RECORDS: &str = "SELECT key, payload, template_id, category, status, created_at \
      FROM idempotency WHERE key = ANY($1)";
@@ -33,9 +37,12 @@ const INSERT_RECORDS: &str = "INSERT INTO idempotency (key, payload, template_id
      template_id = excluded.template_id, category = excluded.category, status = excluded.status, \
      created_at = excluded.created_at";
 
-const UPDATE_COUNTERS: &str = "UPDATE account SET last_seq = new.seq, last_template = new.template \
-     FROM unnest($1::int8[], $2::int8[], $3::int8[]) AS new (id, seq, template) \
-     WHERE account.id = new.id";
+/// Keeps `counted_seq` equal to `last_seq`, unless an older program has written in between.
+const UPDATE_COUNTERS: &str = "UPDATE account SET last_seq = new.seq, last_template = new.template, \
+     counted_seq = CASE WHEN counted_seq = last_seq THEN new.seq ELSE counted_seq END, \
+     template_bytes = template_bytes + new.bytes \
+     FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[]) \
+     AS new (id, seq, template, bytes) WHERE account.id = new.id";
 
 /// A connection on which all statements of a batch are prepared.
 pub(in crate::postgres) struct PreparedConnection {

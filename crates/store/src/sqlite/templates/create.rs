@@ -8,8 +8,11 @@ use rusqlite::{CachedStatement, Connection, params, types::ValueRef};
 
 use super::name_conflict;
 use crate::{
-    AccountLimits, CreateOutcome, NameConflict, NewTemplate, StoreError,
-    decisions::create::{category_refusal, created, created_event},
+    AccountLimits, CreateOutcome, Limit, NameConflict, NewTemplate, StoreError,
+    decisions::{
+        create::{category_refusal, created, created_event},
+        stored_bytes::version_bytes,
+    },
     encoding::LookupKeys,
     sqlite::{
         checksum::{Checksum, integer},
@@ -88,7 +91,9 @@ pub(in crate::sqlite) fn create(
         return Ok(record.outcome_for(idempotency.payload));
     }
     let limits = batch.limits(new.account)?;
-    if let Some(refusal) = refusal(batch.connection(), new, lookup_keys, limits)? {
+    let bytes = version_bytes(new.template.content());
+    let exceeded = batch.stored_bytes(new.account)?.refusal(bytes);
+    if let Some(refusal) = refusal(batch.connection(), new, lookup_keys, limits, exceeded)? {
         return Ok(refusal);
     }
     let id = batch.next_template(new.at)?;
@@ -122,6 +127,7 @@ pub(in crate::sqlite) fn create(
         let handles = sample::referenced_names(template.content());
         media::mark_used(batch.connection(), new.account, handles, new.at)?;
     }
+    batch.add_stored_bytes(new.account, bytes)?;
     let template = created(new, id, &state);
     events::append(batch, &created_event(new, &template))?;
     if limits.is_some() {
@@ -139,15 +145,16 @@ pub(in crate::sqlite) fn create(
     Ok(CreateOutcome::Created(template))
 }
 
-/// Why a template cannot be created. The insert itself detects a name in use; it is checked here
+/// Why a template cannot be created; `exceeded` is the quota that it does not fit into. The insert itself detects a name in use; it is checked here
 /// only to report it before a mismatching category or a reached limit.
 fn refusal(
     connection: &Connection,
     new: &NewTemplate,
     lookup_keys: &LookupKeys,
     limits: Option<AccountLimits>,
+    exceeded: Option<Limit>,
 ) -> Result<Option<CreateOutcome>, StoreError> {
-    if new.translation_group.is_none() && limits.is_none() {
+    if new.translation_group.is_none() && limits.is_none() && exceeded.is_none() {
         return Ok(None);
     }
     if let Some(conflict) = name_conflict(connection, new.account, &lookup_keys.unique_key)? {
@@ -159,7 +166,9 @@ fn refusal(
             return Ok(Some(refusal));
         }
     }
-    let Some(limits) = limits else { return Ok(None) };
-    let reached = limits::reached_by_create(connection, new.account, limits, new.at)?;
-    Ok(reached.map(CreateOutcome::Limited))
+    let reached = match limits {
+        Some(limits) => limits::reached_by_create(connection, new.account, limits, new.at)?,
+        None => None,
+    };
+    Ok(reached.or(exceeded).map(CreateOutcome::Limited))
 }

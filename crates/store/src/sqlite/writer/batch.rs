@@ -9,11 +9,17 @@ use rusqlite::{Connection, params};
 use super::out_of_ids;
 use crate::{
     AccountLimits, StoreError,
+    decisions::stored_bytes::{StoredBytes, stored_bytes_columns},
     sqlite::{
         columns::{key, millis, number},
         limits, templates,
     },
 };
+
+/// Keeps `counted_seq` equal to `last_seq`, unless an older program has written in between.
+const UPDATE_ACCOUNT: &str = "UPDATE account SET last_seq = ?2, \
+     counted_seq = iif(counted_seq = last_seq, ?2, counted_seq), \
+     template_bytes = template_bytes + ?3 WHERE id = ?1";
 
 /// One open write transaction.
 pub(in crate::sqlite) struct Batch<'c> {
@@ -31,6 +37,7 @@ struct AccountSnapshot {
     /// Whether the transaction appended events, so that `last_seq` must be written back.
     has_new_events: bool,
     limits: Option<AccountLimits>,
+    stored_bytes: StoredBytes,
 }
 
 impl<'c> Batch<'c> {
@@ -108,6 +115,25 @@ impl<'c> Batch<'c> {
         Ok(self.account(account)?.limits)
     }
 
+    /// What the account stores, with the changes of this transaction.
+    pub(in crate::sqlite) fn stored_bytes(
+        &mut self,
+        account: AccountId,
+    ) -> Result<StoredBytes, StoreError> {
+        Ok(self.account(account)?.stored_bytes)
+    }
+
+    /// Counts bytes that the account's templates take or free. The account's row is updated once
+    /// per transaction, in [`Batch::close`].
+    pub(in crate::sqlite) fn add_stored_bytes(
+        &mut self,
+        account: AccountId,
+        change: i64,
+    ) -> Result<(), StoreError> {
+        self.account(account)?.stored_bytes.add(change);
+        Ok(())
+    }
+
     /// Applies changed limits to the later writes of this transaction.
     pub(in crate::sqlite) fn limits_changed(
         &mut self,
@@ -123,13 +149,19 @@ impl<'c> Batch<'c> {
         match self.accounts.entry(account) {
             Entry::Occupied(snapshot) => Ok(snapshot.into_mut()),
             Entry::Vacant(entry) => {
-                let query = "SELECT last_seq, template_limit FROM account WHERE id = ?1";
+                let query = concat!(
+                    "SELECT last_seq, template_limit, ",
+                    stored_bytes_columns!(),
+                    " FROM account WHERE id = ?1"
+                );
                 let mut query = self.connection.prepare_cached(query)?;
                 let mut rows = query.query([key(account.get())])?;
                 let row = rows.next()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
                 let limits = limits::column(row, 1)?;
-                let last_seq = number(row, 0)?;
-                Ok(entry.insert(AccountSnapshot { last_seq, has_new_events: false, limits }))
+                let (last_seq, stored_bytes) = (number(row, 0)?, StoredBytes::read(row)?);
+                let has_new_events = false;
+                let snapshot = AccountSnapshot { last_seq, has_new_events, limits, stored_bytes };
+                Ok(entry.insert(snapshot))
             }
         }
     }
@@ -142,13 +174,19 @@ impl<'c> Batch<'c> {
     /// Writes the per-transaction state back. Returns the newest event of each account that has
     /// new ones.
     pub(super) fn close(self) -> Result<Vec<(AccountId, u64)>, StoreError> {
-        let changed = self.accounts.into_iter().filter(|(_, snapshot)| snapshot.has_new_events);
-        let newest: Vec<_> =
-            changed.map(|(account, snapshot)| (account, snapshot.last_seq)).collect();
-        for (account, last) in &newest {
-            self.connection
-                .prepare_cached("UPDATE account SET last_seq = ?2 WHERE id = ?1")?
-                .execute(params![key(account.get()), key(*last)])?;
+        let mut newest = Vec::new();
+        for (account, snapshot) in self.accounts {
+            let bytes = snapshot.stored_bytes.change();
+            if snapshot.has_new_events || bytes != 0 {
+                self.connection.prepare_cached(UPDATE_ACCOUNT)?.execute(params![
+                    key(account.get()),
+                    key(snapshot.last_seq),
+                    bytes
+                ])?;
+            }
+            if snapshot.has_new_events {
+                newest.push((account, snapshot.last_seq));
+            }
         }
         if self.credentials_changed {
             self.connection.execute("UPDATE credential_epoch SET epoch = epoch + 1", [])?;

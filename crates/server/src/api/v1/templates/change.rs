@@ -40,9 +40,14 @@ pub(super) async fn edit(
         let (edit, warnings) = Edit::check(&document, caller.rulebook()?, &stored.template);
         (edit?, warnings.count())
     };
+    let is_restored = matches!(edit, Edit::Restore(_));
     let changed = app.store().edit_template(change(&app, &caller, expected)?, edit).await?;
-    let mut response = template_response(&outcomes::changed(changed, "edit")?);
-    add_warning_count(&mut response, warnings);
+    let changed = outcomes::changed(changed, "edit")?;
+    // The document of a restored version does not contain what WhatsApp refuses.
+    let restored =
+        if is_restored { changed.template.whatsapp_content_warnings().count() } else { 0 };
+    let mut response = template_response(&changed);
+    add_warning_count(&mut response, warnings + restored);
     Ok(response)
 }
 

@@ -157,7 +157,7 @@ impl ConflictChecks<'_> {
                 let version = self.app.store().version(self.account.id, stored.id, *number).await?;
                 if version.is_none() {
                     let message = format!("the template has no version {number}");
-                    let hint = "check the number; the list of versions shows all of them";
+                    let hint = "check the number; the list of versions shows those that are kept";
                     let unknown = violation("/restore_version", Rule::VersionUnknown, &message);
                     let hint = Some(hint.to_owned());
                     result.violations.push(Violation { hint, ..unknown });

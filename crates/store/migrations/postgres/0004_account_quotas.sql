@@ -1,0 +1,18 @@
+-- Limits that the operator sets for one account, and how much the account stores.
+-- `requests_per_second`: requests that the account may send in a second; empty: no limit.
+-- `stored_bytes_limit`, `phone_limit`: bytes of templates that it may store, and phone numbers that
+-- it may claim. Empty: the default of the program; 0: no limit.
+-- `template_bytes`: quota bytes of all stored versions of the account's templates. `counting` is
+-- empty when all of them are in it; the service counts those of an older store once, in the
+-- background, and `counting` names the count. Every write changes `counted_seq` together with
+-- `last_seq`: if the two differ, an older program has written beside this one, and the bytes are
+-- counted again.
+ALTER TABLE account
+    ADD COLUMN requests_per_second BIGINT,
+    ADD COLUMN stored_bytes_limit BIGINT,
+    ADD COLUMN phone_limit BIGINT,
+    ADD COLUMN template_bytes BIGINT NOT NULL DEFAULT 0,
+    ADD COLUMN counted_seq BIGINT NOT NULL DEFAULT 0,
+    ADD COLUMN counting BIGINT;
+
+UPDATE account SET counted_seq = last_seq, counting = 0 WHERE last_seq > 0;

@@ -1,0 +1,182 @@
+//! How many bytes the templates of an account take, and whether one more version fits.
+
+use crate::{
+    DEFAULT_STORED_BYTES, Limit, Quota, StoreError, VERSION_OVERHEAD_BYTES,
+    decisions::accounts::quota, stored_row::StoredRow,
+};
+
+/// The columns that [`StoredBytes::read`] reads.
+macro_rules! stored_bytes_columns {
+    () => {
+        "template_bytes, stored_bytes_limit"
+    };
+}
+pub(crate) use stored_bytes_columns;
+
+/// The quota bytes of one stored version.
+pub(crate) fn version_bytes(content: &str) -> i64 {
+    i64::try_from(content.len() as u64 + VERSION_OVERHEAD_BYTES).unwrap_or(i64::MAX)
+}
+
+/// What an account stores, with the changes of the current transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StoredBytes {
+    /// The total. It can be negative while the bytes of an older store are not counted yet.
+    total: i64,
+    /// What the transaction adds to the stored total.
+    change: i64,
+    /// `None` without a limit.
+    max: Option<u64>,
+}
+
+impl StoredBytes {
+    fn new(total: i64, quota: Quota) -> Self {
+        Self { total, change: 0, max: quota.max(DEFAULT_STORED_BYTES) }
+    }
+
+    /// Decodes the row of an account.
+    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
+        let max = row.optional("stored_bytes_limit", |max: i64| u64::try_from(max).ok())?;
+        Ok(Self::new(row.value("template_bytes")?, quota(max)))
+    }
+
+    /// The limit that prevents a change by this many bytes, if any. A change that frees bytes is
+    /// never refused.
+    pub(crate) fn refusal(&self, change: i64) -> Option<Limit> {
+        let max = self.max?;
+        let used = u64::try_from(self.total).unwrap_or(0);
+        let exceeds = used.saturating_add_signed(change) > max;
+        (change > 0 && exceeds).then_some(Limit::StoredBytes { used, max })
+    }
+
+    /// Counts a change.
+    pub(crate) fn add(&mut self, change: i64) {
+        self.total += change;
+        self.change += change;
+    }
+
+    /// What the transaction adds to the stored total.
+    pub(crate) fn change(&self) -> i64 {
+        self.change
+    }
+}
+
+/// Maximum number of deleted templates whose rows one transaction deletes.
+pub(crate) const MAX_PURGE_TEMPLATES: i64 = 200;
+
+/// Maximum number of versions that one transaction deletes, unless one template has more.
+const MAX_PURGE_VERSIONS: u64 = 1_000;
+
+/// A deleted template whose last event has expired.
+pub(crate) struct DeletedTemplate {
+    /// The number of that event.
+    seq: u64,
+    id: i64,
+    /// How many former versions it has.
+    former: u64,
+    /// The quota bytes of all its versions.
+    bytes: i64,
+}
+
+impl DeletedTemplate {
+    /// The template in a row.
+    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            seq: row.number("seq")?,
+            id: row.value("id")?,
+            former: row.number("former")?,
+            bytes: row.value("bytes")?,
+        })
+    }
+}
+
+/// What a step of retention deletes: events, and the rows of templates that no event is about any
+/// more.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PurgePlan {
+    /// The last of the events.
+    pub(crate) last: u64,
+    /// The ids of the templates.
+    pub(crate) templates: Vec<i64>,
+    /// Their quota bytes.
+    pub(crate) bytes: i64,
+}
+
+impl PurgePlan {
+    /// Plans the deletion of the expired events up to `last`; `deleted` are the first
+    /// [`MAX_PURGE_TEMPLATES`] of the templates whose deletion is among them. The last event moves
+    /// back to the last template for which there is room.
+    pub(crate) fn new(last: u64, deleted: &[DeletedTemplate]) -> Self {
+        let mut plan = Self { last, templates: Vec::new(), bytes: 0 };
+        let mut versions = 0;
+        for template in deleted {
+            versions += template.former + 1;
+            if versions > MAX_PURGE_VERSIONS && !plan.templates.is_empty() {
+                plan.last = template.seq - 1;
+                return plan;
+            }
+            plan.templates.push(template.id);
+            plan.bytes += template.bytes;
+        }
+        // There may be more of them.
+        if let Some(newest) = deleted.last()
+            && i64::try_from(deleted.len()).is_ok_and(|read| read >= MAX_PURGE_TEMPLATES)
+        {
+            plan.last = newest.seq;
+        }
+        plan
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deleted(seq: u64, former: u64) -> DeletedTemplate {
+        DeletedTemplate { seq, id: 100 + i64::try_from(seq).unwrap(), former, bytes: 10 }
+    }
+
+    #[test]
+    fn a_purge_ends_at_the_last_template_that_it_has_room_for() {
+        let plan = |last, templates: Vec<i64>, bytes| PurgePlan { last, templates, bytes };
+        assert_eq!(PurgePlan::new(9, &[]), plan(9, vec![], 0));
+        let few = [deleted(3, 0), deleted(5, 7)];
+        assert_eq!(PurgePlan::new(9, &few), plan(9, vec![103, 105], 20));
+        let many = [deleted(3, 600), deleted(5, 600)];
+        assert_eq!(PurgePlan::new(9, &many), plan(4, vec![103], 10));
+        assert_eq!(PurgePlan::new(9, &[deleted(3, 5_000)]), plan(9, vec![103], 10));
+        let most: Vec<_> = (1..=200).map(|seq| deleted(seq, 0)).collect();
+        assert_eq!(PurgePlan::new(999, &most).last, 200);
+    }
+
+    #[test]
+    fn a_version_fits_up_to_the_last_byte() {
+        let mut stored = StoredBytes::new(900, Quota::Max(1_000));
+        assert_eq!(stored.refusal(100), None);
+        assert_eq!(stored.refusal(101), Some(Limit::StoredBytes { used: 900, max: 1_000 }));
+        stored.add(60);
+        assert_eq!(stored.refusal(41), Some(Limit::StoredBytes { used: 960, max: 1_000 }));
+        stored.add(-10);
+        assert_eq!((stored.refusal(50), stored.change()), (None, 50));
+    }
+
+    #[test]
+    fn what_frees_bytes_is_never_refused() {
+        let stored = StoredBytes::new(5_000, Quota::Max(1_000));
+        assert_eq!((stored.refusal(-1), stored.refusal(0)), (None, None));
+        assert!(stored.refusal(1).is_some());
+    }
+
+    #[test]
+    fn an_account_without_a_quota_of_its_own_has_the_default() {
+        let default = i64::try_from(DEFAULT_STORED_BYTES).unwrap();
+        assert!(StoredBytes::new(default, Quota::Default).refusal(1).is_some());
+        assert_eq!(StoredBytes::new(default, Quota::Unlimited).refusal(i64::MAX / 2), None);
+        assert_eq!(StoredBytes::new(-5, Quota::Default).refusal(default), None);
+    }
+
+    #[test]
+    fn a_version_counts_its_content_and_its_row() {
+        assert_eq!(version_bytes("ä"), 2 + 512);
+    }
+}

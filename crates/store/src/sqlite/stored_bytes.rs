@@ -1,0 +1,118 @@
+//! Counts the bytes that templates take, and deletes the templates whose last event has expired.
+
+use std::collections::HashMap;
+
+use galley_domain::{id::AccountId, template::lifecycle::EventType};
+use rusqlite::{Connection, params};
+
+use super::{SqliteStore, columns::key, writer::Batch};
+use crate::{
+    StoreError, VERSION_OVERHEAD_BYTES,
+    decisions::stored_bytes::{DeletedTemplate, MAX_PURGE_TEMPLATES, PurgePlan},
+};
+
+/// Quota bytes to add to the total of an account, by its id.
+type Corrections = Vec<(i64, i64)>;
+
+impl SqliteStore {
+    /// Counts without keeping writes waiting. Writes add what they change to the total all the
+    /// time; the count finds out by how much the total was wrong at one moment, and corrects it.
+    pub(super) async fn count_missing_bytes(&self) -> Result<usize, StoreError> {
+        let uncounted =
+            "SELECT 1 FROM account WHERE counting IS NOT NULL OR counted_seq <> last_seq";
+        if !self.readers.read(|connection| Ok(connection.prepare(uncounted)?.exists([])?))? {
+            return Ok(0);
+        }
+        let begin = "UPDATE account SET counted_seq = last_seq, counting = 0 \
+                     WHERE counting IS NOT NULL OR counted_seq <> last_seq";
+        self.writer.write(move |batch| Ok(batch.connection().execute(begin, [])?)).await?;
+        let corrections = self.read_blocking(corrections).await?;
+        self.writer.write(move |batch| correct(batch, &corrections)).await
+    }
+}
+
+/// By how much the totals of the accounts are wrong, all at the same moment.
+fn corrections(connection: &Connection) -> Result<Corrections, StoreError> {
+    let snapshot = connection.unchecked_transaction()?;
+    // Summed up here, because SQLite would sort all rows to group them.
+    let mut bytes = HashMap::<i64, i64>::new();
+    for rows in [
+        "SELECT account_id, octet_length(content) + ?1 FROM template",
+        "SELECT t.account_id, octet_length(f.content) + ?1 FROM former_version f \
+         JOIN template t ON t.id = f.template_id",
+    ] {
+        let mut query = snapshot.prepare(rows)?;
+        let mut rows = query.query([key(VERSION_OVERHEAD_BYTES)])?;
+        while let Some(row) = rows.next()? {
+            *bytes.entry(row.get(0)?).or_default() += row.get::<_, i64>(1)?;
+        }
+    }
+    let mut accounts =
+        snapshot.prepare("SELECT id, template_bytes FROM account WHERE counting IS NOT NULL")?;
+    let corrections = accounts.query_map([], |row| {
+        let id = row.get(0)?;
+        Ok((id, bytes.get(&id).copied().unwrap_or(0) - row.get::<_, i64>(1)?))
+    })?;
+    Ok(corrections.collect::<Result<_, _>>()?)
+}
+
+/// Corrects the totals, except those of accounts that an older program has written to meanwhile.
+fn correct(batch: &mut Batch<'_>, corrections: &Corrections) -> Result<usize, StoreError> {
+    let mut update = batch.connection().prepare_cached(
+        "UPDATE account SET template_bytes = template_bytes + ?2, counting = NULL WHERE id = ?1 \
+         AND counting IS NOT NULL AND counted_seq = last_seq",
+    )?;
+    let mut corrected = 0;
+    for (id, correction) in corrections {
+        corrected += update.execute([id, correction])?;
+    }
+    Ok(corrected)
+}
+
+/// The templates whose deletion is among the account's events up to `last`.
+pub(super) fn plan_purge(
+    connection: &Connection,
+    account: AccountId,
+    last: u64,
+) -> Result<PurgePlan, StoreError> {
+    let mut query = connection.prepare_cached(
+        "SELECT seq, template_id AS id, (SELECT count(*) FROM former_version f \
+         WHERE f.template_id = e.template_id) AS former, \
+         coalesce((SELECT octet_length(content) + ?4 FROM template WHERE id = e.template_id), 0) + \
+         (SELECT coalesce(sum(octet_length(content) + ?4), 0) FROM former_version f \
+         WHERE f.template_id = e.template_id) AS bytes \
+         FROM event e WHERE account_id = ?1 AND seq <= ?2 AND type = ?3 ORDER BY seq LIMIT ?5",
+    )?;
+    let mut rows = query.query(params![
+        key(account.get()),
+        key(last),
+        EventType::Deleted.as_str(),
+        key(VERSION_OVERHEAD_BYTES),
+        MAX_PURGE_TEMPLATES,
+    ])?;
+    let mut deleted = Vec::new();
+    while let Some(row) = rows.next()? {
+        deleted.push(DeletedTemplate::read(row)?);
+    }
+    Ok(PurgePlan::new(last, &deleted))
+}
+
+/// Deletes the rows of deleted templates, together with their last event.
+pub(super) fn purge_templates(
+    batch: &mut Batch<'_>,
+    account: AccountId,
+    plan: &PurgePlan,
+) -> Result<(), StoreError> {
+    for template in &plan.templates {
+        for delete in [
+            "DELETE FROM former_version WHERE template_id = ?1",
+            "DELETE FROM template WHERE id = ?1 AND claim IS NULL",
+        ] {
+            batch.connection().prepare_cached(delete)?.execute([template])?;
+        }
+    }
+    if plan.bytes != 0 {
+        batch.add_stored_bytes(account, -plan.bytes)?;
+    }
+    Ok(())
+}
