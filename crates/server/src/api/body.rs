@@ -12,6 +12,7 @@ use http_body_util::LengthLimitError;
 use super::{
     problem::{Problem, ProblemKind},
     revocation::{UsedCredentials, revoked},
+    throttling::BodyAdmission,
 };
 use crate::app::App;
 
@@ -48,6 +49,7 @@ pub(crate) async fn read_all(request: Request, app: &App, limit: usize) -> Resul
     if declared.is_some_and(|length| length > limit) {
         return Err(too_large());
     }
+    let admission = BodyAdmission::begin(app, request.extensions(), declared)?;
     let credentials = UsedCredentials::of(request.extensions());
     let body = tokio::time::timeout(app.limits().body, to_bytes(request.into_body(), limit));
     let body = tokio::select! {
@@ -56,7 +58,7 @@ pub(crate) async fn read_all(request: Request, app: &App, limit: usize) -> Resul
         problem = revoked(app, credentials) => return Err(problem),
     };
     match body {
-        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Ok(bytes)) => admission.finish(app, bytes).await,
         Ok(Err(error)) if cause::<LengthLimitError>(&error).is_some() => Err(too_large()),
         Ok(Err(error)) => {
             let detail = match cause::<AmbiguousBody>(&error) {
