@@ -49,7 +49,7 @@ pub(crate) enum Overload {
     /// The account has used its rate.
     Rate {
         /// Requests per second.
-        per_second: u32,
+        per_second: u64,
         /// Time until the next request is admitted.
         retry_after: Duration,
     },
@@ -94,7 +94,7 @@ impl AccountLoad {
     pub(crate) fn admit(
         self: &Arc<Self>,
         max: usize,
-        per_second: Option<u32>,
+        per_second: Option<u64>,
         now: Duration,
     ) -> Result<InFlight, Overload> {
         if let Some(per_second) = per_second {
@@ -104,9 +104,10 @@ impl AccountLoad {
         Ok(InFlight { load: Arc::clone(self), is_long_poll: AtomicBool::new(false) })
     }
 
-    fn take_token(&self, per_second: u32, now: Duration) -> Result<(), Overload> {
+    fn take_token(&self, per_second: u64, now: Duration) -> Result<(), Overload> {
         // Clients with several threads send small bursts: one second of the rate.
-        let rate = Rate { per_second: f64::from(per_second), burst: f64::from(per_second) };
+        let per_second_f64 = u32::try_from(per_second).map_or(f64::MAX, f64::from);
+        let rate = Rate { per_second: per_second_f64, burst: per_second_f64 };
         let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = bucket.get_or_insert_with(|| TokenBucket::full(rate, now)).take(rate, now);
         taken.map_err(|retry_after| Overload::Rate { per_second, retry_after })

@@ -26,8 +26,8 @@ pub(crate) fn admit(
     token: &CachedCredential,
 ) -> Result<(), Problem> {
     let max = app.limits().requests_per_account;
-    let admitted = token.load.admit(max, None, context.started());
-    match admitted {
+    let per_second = token.account.quotas.requests_per_second;
+    match token.load.admit(max, per_second, context.started()) {
         Ok(in_flight) => {
             context.record_in_flight(in_flight);
             Ok(())
@@ -186,7 +186,7 @@ fn refused(app: &App, overload: Overload) -> Problem {
             (max as u64, None, SOON, "requests with large bodies in flight")
         }
         Overload::Rate { per_second, retry_after } => {
-            (u64::from(per_second), Some(1), retry_after, "requests per second")
+            (per_second, Some(1), retry_after, "requests per second")
         }
     };
     let throttle = Throttle { policy, quota, window, retry_after, closes: false };
