@@ -147,7 +147,9 @@ impl RequestContext {
 
     /// Keeps the account's turn for a large body, until the response is complete.
     pub(crate) fn record_turn(&self, turn: Option<OwnedSemaphorePermit>) {
-        turn.map(|turn| self.turn.set(turn));
+        if let Some(turn) = turn {
+            let _ = self.turn.set(turn);
+        }
     }
 
     /// Marks a request to the Graph surface, so that errors use Meta's format.

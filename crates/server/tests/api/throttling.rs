@@ -140,7 +140,7 @@ fn endless(key: &str, token: &str, length: usize) -> Request<Body> {
 }
 
 /// Runs a request until it waits.
-async fn begin<'a, F: Future<Output = TestResponse> + 'a>(request: F) -> Pin<Box<F>> {
+async fn begin<F: Future<Output = TestResponse>>(request: F) -> Pin<Box<F>> {
     let mut request = Box::pin(request);
     poll_fn(|context| {
         assert!(request.as_mut().poll(context).is_pending());
@@ -183,14 +183,11 @@ async fn requests_that_wait_for_events_are_counted_apart() {
         let path = format!("/api/v1.0/{PHONE}/{KEY}/events?after=latest&wait=20");
         app.send(request(Method::GET, &path, TOKEN, ""))
     };
-    // The read of the newest event may need another thread.
     let mut waiting = pin!(events());
-    let second = loop {
-        tokio::select! {
-            biased;
-            response = &mut waiting => panic!("{response:?}"),
-            response = events() => break response,
-        }
+    let second = tokio::select! {
+        biased;
+        response = &mut waiting => panic!("{response:?}"),
+        response = events() => response,
     };
     assert_eq!(
         second.header("ratelimit-policy"),
@@ -229,7 +226,7 @@ async fn an_account_with_a_rate_gets_so_many_requests_a_second() {
     let first = app.store.accounts().await.unwrap()[0].id;
     let quotas = AccountQuotas { requests_per_second: Some(2), ..AccountQuotas::default() };
     assert!(app.store.set_account_quotas(first, quotas).await.unwrap());
-    let call = || async { read(&app, OTHER, KEY, TOKEN, "").await };
+    let call = || read(&app, OTHER, KEY, TOKEN, "");
     for _ in 0..2 {
         call().await.problem(404, "template-unknown");
     }
