@@ -9,10 +9,13 @@ pub(crate) mod cursor;
 pub(crate) mod emoji;
 pub(crate) mod pointer;
 pub mod raw;
+mod skipped;
 pub mod suggest;
 pub(crate) mod text;
 
 use std::{borrow::Cow, cell::Cell, collections::HashSet, fmt};
+
+use skipped::Skipped;
 
 use serde::{
     Serialize, Serializer,
@@ -21,6 +24,10 @@ use serde::{
 
 /// Maximum nesting depth of lists and objects.
 pub const MAX_DEPTH: usize = 32;
+
+/// Number of items of a list that are kept. No field accepts a longer list; further items are only
+/// counted, because a tree of 256 KB of `{}` costs more time than all checks.
+pub const MAX_LIST_ITEMS: usize = 2_048;
 
 /// The largest whole number that every JSON implementation represents exactly: 2^53 - 1.
 pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
@@ -43,10 +50,12 @@ pub enum Json<'a> {
     Number(serde_json::Number),
     /// A string, borrowed unless it contains escapes.
     String(Cow<'a, str>),
-    /// `[…]`.
+    /// `[…]`. Its last item is [`Json::Omitted`] if it has more than [`MAX_LIST_ITEMS`].
     Array(Vec<Json<'a>>),
     /// `{…}`, with its members in document order.
     Object(Vec<Member<'a>>),
+    /// The number of further items of a list that are valid JSON, but are not kept.
+    Omitted(usize),
 }
 
 /// A `"key": value` pair of an object.
@@ -153,6 +162,22 @@ impl<'a> Json<'a> {
         whole.filter(|number| number.unsigned_abs() <= MAX_SAFE_INTEGER)
     }
 
+    /// The number of items of a list, including those that are not kept.
+    pub fn count(items: &[Json<'_>]) -> usize {
+        match items {
+            [kept @ .., Json::Omitted(more)] => kept.len() + more,
+            items => items.len(),
+        }
+    }
+
+    /// The items of a list that are kept.
+    pub(crate) fn kept<'j>(items: &'j [Json<'a>]) -> &'j [Json<'a>] {
+        match items {
+            [kept @ .., Json::Omitted(_)] => kept,
+            items => items,
+        }
+    }
+
     /// The JSON type with its article, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -162,6 +187,7 @@ impl<'a> Json<'a> {
             Json::String(_) => "a string",
             Json::Array(_) => "a list",
             Json::Object(_) => "an object",
+            Json::Omitted(_) => "the rest of a long list",
         }
     }
 }
@@ -170,7 +196,7 @@ impl<'a> Json<'a> {
 impl Serialize for Json<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Json::Null => serializer.serialize_unit(),
+            Json::Null | Json::Omitted(_) => serializer.serialize_unit(),
             Json::Bool(flag) => serializer.serialize_bool(*flag),
             Json::Number(number) => number.serialize(serializer),
             Json::String(text) => serializer.serialize_str(text),
@@ -252,19 +278,28 @@ impl<'de> Visitor<'de> for ValueVisitor<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json<'de>, A::Error> {
         let item = self.nested()?;
-        let mut list = Vec::with_capacity(2);
-        while let Some(value) = items.next_element_seed(item)? {
+        // An empty list or object allocates nothing: 256 KB of `{}` would cost 20 MB.
+        let mut list = Vec::new();
+        while list.len() < MAX_LIST_ITEMS {
+            let Some(value) = items.next_element_seed(item)? else { return Ok(Json::Array(list)) };
             list.push(value);
+        }
+        let mut omitted = 0;
+        while items.next_element_seed(Skipped(item))?.is_some() {
+            omitted += 1;
+        }
+        if omitted > 0 {
+            list.push(Json::Omitted(omitted));
         }
         Ok(Json::Array(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json<'de>, A::Error> {
         let value = self.nested()?;
-        let mut members: Vec<Member<'de>> = Vec::with_capacity(4);
-        let mut index = HashSet::new();
+        let mut members: Vec<Member<'de>> = Vec::new();
+        let mut index = KeyIndex::default();
         while let Some(key) = entries.next_key_seed(KeyVisitor)? {
-            let repeated = is_duplicate(&key, &members, &mut index);
+            let repeated = index.has(&key, &members);
             if repeated {
                 self.flags.duplicates.set(true);
             }
@@ -274,17 +309,27 @@ impl<'de> Visitor<'de> for ValueVisitor<'_> {
     }
 }
 
-/// Searches a small object linearly and indexes a large one: a hostile body with thousands of
-/// members does not cost quadratic time.
-fn is_duplicate(key: &str, members: &[Member<'_>], index: &mut HashSet<String>) -> bool {
+/// The keys of an object. A small one is searched linearly and a large one indexed: a hostile body
+/// with thousands of members does not cost quadratic time.
+#[derive(Default)]
+struct KeyIndex<'de> {
+    keys: HashSet<Cow<'de, str>>,
+    /// Number of members whose keys are indexed.
+    indexed: usize,
+}
+
+impl<'de> KeyIndex<'de> {
     const MAX_LINEAR_SEARCH: usize = 16;
-    if members.len() < MAX_LINEAR_SEARCH {
-        return members.iter().any(|member| member.key == key);
+
+    /// Whether one of the `members` has the key of the next one.
+    fn has(&mut self, key: &str, members: &[Member<'de>]) -> bool {
+        if members.len() < Self::MAX_LINEAR_SEARCH {
+            return members.iter().any(|member| member.key == key);
+        }
+        self.keys.extend(members[self.indexed..].iter().map(|member| member.key.clone()));
+        self.indexed = members.len();
+        self.keys.contains(key)
     }
-    if index.is_empty() {
-        index.extend(members.iter().map(|member| member.key.to_string()));
-    }
-    !index.insert(key.to_owned())
 }
 
 struct KeyVisitor;
@@ -349,6 +394,28 @@ mod tests {
         for text in ["0", "-7", "7.5", "1e300", "9007199254740992", "9007199254740992.0", "\"7\""] {
             assert_eq!(number(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn items_of_a_long_list_are_checked_and_counted_but_not_kept() {
+        let list = |count: usize, last: &str| format!("[{}{last}]", "{},".repeat(count - 1));
+        let items = |count: usize| {
+            let text = list(count, r#"{"a\n":[1.5,-1,true,null,"\t"]}"#);
+            match parse(&text).unwrap().into_root() {
+                Json::Array(items) => (items.len(), Json::count(&items)),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(items(MAX_LIST_ITEMS), (MAX_LIST_ITEMS, MAX_LIST_ITEMS));
+        assert_eq!(items(MAX_LIST_ITEMS + 1), (MAX_LIST_ITEMS + 1, MAX_LIST_ITEMS + 1));
+        assert_eq!(items(9_000), (MAX_LIST_ITEMS + 1, 9_000));
+        for bad in ["nul", "1e400", "\"\\ud800\"", "{\"a\"}", "{1:2}"] {
+            assert!(matches!(parse(&list(9_000, bad)), Err(JsonError::Syntax(_))), "{bad}");
+        }
+        let deep =
+            |depth: usize| list(9_000, &format!("{}{}", "[".repeat(depth), "]".repeat(depth)));
+        assert!(parse(&deep(MAX_DEPTH - 1)).is_ok());
+        assert!(matches!(parse(&deep(MAX_DEPTH)), Err(JsonError::TooDeep)));
     }
 
     #[test]

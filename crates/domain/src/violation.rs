@@ -100,11 +100,21 @@ pub(crate) struct ViolationCollector {
 impl ViolationCollector {
     /// Adds a violation, or only counts it once [`MAX_LISTED`] are listed.
     pub(crate) fn add(&mut self, violation: impl FnOnce() -> Violation) {
-        if self.listed.len() < MAX_LISTED {
-            self.listed.push(violation());
+        if self.is_full() {
+            self.count_omitted(1);
         } else {
-            self.omitted += 1;
+            self.listed.push(violation());
         }
+    }
+
+    /// Whether further violations are only counted.
+    pub(crate) fn is_full(&self) -> bool {
+        self.listed.len() >= MAX_LISTED
+    }
+
+    /// Counts violations that are not listed.
+    pub(crate) fn count_omitted(&mut self, count: usize) {
+        self.omitted += count;
     }
 
     /// Adds a violation at the position of a cursor.

@@ -6,6 +6,7 @@ use galley_store::Store;
 use tokio::sync::watch;
 
 use crate::{
+    admission::Admission,
     clock::Clock,
     credential_cache::CredentialCache,
     delivery::WebhookContext,
@@ -28,6 +29,7 @@ pub(crate) struct Inner {
     limits: Limits,
     request_memory: MemoryBudget,
     response_memory: MemoryBudget,
+    admission: Admission,
     credentials: CredentialCache,
     metrics: Metrics,
     conditions: Conditions,
@@ -55,10 +57,12 @@ impl App {
         instance: String,
         public_url: &str,
     ) -> Self {
+        let admission = Admission::new(&limits);
         Self(Arc::new(Inner {
             request_memory: MemoryBudget::default(),
             response_memory: MemoryBudget::default(),
-            credentials: CredentialCache::new(Arc::clone(&store)),
+            credentials: CredentialCache::new(Arc::clone(&store), Arc::clone(&admission.loads)),
+            admission,
             metrics: Metrics::new(access.lost_lines()),
             conditions: Conditions::default(),
             failure_log: FailureLog::default(),
@@ -95,6 +99,10 @@ impl App {
     /// The budget for bodies of responses that clients have not read.
     pub(crate) fn response_memory(&self) -> &MemoryBudget {
         &self.0.response_memory
+    }
+
+    pub(crate) fn admission(&self) -> &Admission {
+        &self.0.admission
     }
 
     pub(crate) fn credentials(&self) -> &CredentialCache {

@@ -17,5 +17,6 @@ mod render;
 mod retention;
 mod review;
 mod revocation;
+mod throttling;
 mod validate;
 mod webhooks;

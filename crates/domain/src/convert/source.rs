@@ -79,7 +79,7 @@ pub(super) fn copied(source: &SourceObject<'_>, field: &'static str) -> Option<M
 /// A copy of a value that does not borrow from the source.
 pub(super) fn to_owned(value: &Json<'_>) -> Json<'static> {
     match value {
-        Json::Null => Json::Null,
+        Json::Null | Json::Omitted(_) => Json::Null,
         Json::Bool(flag) => Json::Bool(*flag),
         Json::Number(number) => Json::Number(number.clone()),
         Json::String(text) => Json::String(Cow::Owned(text.clone().into_owned())),

@@ -54,6 +54,7 @@ impl Json<'_> {
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         match self {
             Json::Null => Json::Null,
+            Json::Omitted(count) => Json::Omitted(count),
             Json::Bool(flag) => Json::Bool(flag),
             Json::Number(number) => Json::Number(number),
             Json::String(text) => Json::String(owned(text)),

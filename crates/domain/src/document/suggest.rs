@@ -4,7 +4,7 @@
 const MAX_WORD_BYTES: usize = 50;
 
 /// Number of known words to compare with, because the known words may come from the client.
-const MAX_CANDIDATES: usize = 1_000;
+const MAX_CANDIDATES: usize = 100;
 
 /// The known word nearest to `written`, if one is near enough to be a misspelling of it.
 pub fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {

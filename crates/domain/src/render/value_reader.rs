@@ -124,6 +124,10 @@ impl<'v, 'k> ValueReader<'v, 'k> {
     /// Reports each array item beyond the first `count`.
     pub(super) fn reject_extra_items(&self, count: usize, violations: &mut ViolationCollector) {
         for (index, item) in self.array().iter().enumerate().skip(count) {
+            if let Json::Omitted(more) = item {
+                violations.count_omitted(*more);
+                continue;
+            }
             if !matches!(item, Json::Null) {
                 self.item(index).report(violations, || {
                     let are = if count == 1 { "is" } else { "are" };

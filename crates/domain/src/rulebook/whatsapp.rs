@@ -20,7 +20,7 @@ use super::{
     Variant, VariantContent,
     view::{MAX_BUTTONS, MAX_CARDS, MAX_COMPONENTS},
 };
-use crate::{rulebook::Category, violation::Rule};
+use crate::{document::MAX_LIST_ITEMS, rulebook::Category, violation::Rule};
 
 /// The rulebook of WhatsApp's Business Platform.
 pub static WHATSAPP: Rulebook = Rulebook {
@@ -98,6 +98,9 @@ pub(crate) const MAX_OFFER_COUPON_CHARS: usize = 15;
 
 /// The maximum size of an option that Galley stores without validating it.
 const MAX_OPTION_BYTES: usize = 4_096;
+
+// A list with omitted items is too long for an option, which would be stored without them.
+const _: () = assert!(2 * MAX_LIST_ITEMS >= MAX_OPTION_BYTES);
 
 /// Each component type appears at most once, so there are no more components than types.
 const _: () = assert!(COMPONENT.variants.len() == MAX_COMPONENTS);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::{
     document::text::has_pair,
     rulebook::ParameterFormat,
-    violation::{Rule, Span, TextViolation, did_you_mean, truncated},
+    violation::{MAX_LISTED, Rule, Span, TextViolation, did_you_mean, truncated},
 };
 
 /// The highest number of a placeholder.
@@ -104,21 +104,52 @@ pub(crate) fn find_pair(text: &str, brace: u8) -> Option<usize> {
     text.as_bytes().windows(2).position(|pair| pair == [brace, brace])
 }
 
+/// The next `}}`, which is searched for again only once the scan has passed it: a text of thousands
+/// of `{{` does not cost quadratic time.
+#[derive(Default)]
+struct NextClose {
+    position: Option<usize>,
+    is_searched: bool,
+}
+
+impl NextClose {
+    /// The position of the first `}}` from `from` on, which grows from call to call.
+    fn after(&mut self, text: &str, from: usize) -> Option<usize> {
+        if !self.is_searched || self.position.is_some_and(|close| close < from) {
+            self.position = find_pair(&text[from..], b'}').map(|at| from + at);
+            self.is_searched = true;
+        }
+        self.position
+    }
+}
+
+/// Adds a violation of a text. Beyond those that a response can list, violations are only counted,
+/// so that they need no message and no span.
+fn push_listed(
+    violations: &mut Vec<TextViolation>,
+    rule: Rule,
+    violation: impl FnOnce() -> TextViolation,
+) {
+    let is_listed = violations.len() < MAX_LISTED;
+    violations.push(if is_listed { violation() } else { TextViolation::new(rule, String::new()) });
+}
+
 /// Checks numbered placeholders and counts the distinct ones.
 pub(crate) fn numbered(text: &str, violations: &mut Vec<TextViolation>) -> PlaceholderCount {
     let Some(mut from) = first_open(text) else { return PlaceholderCount::NONE };
     let mut found: Vec<(usize, Range<usize>)> = Vec::new();
     let mut invalid: Vec<&str> = Vec::new();
+    let mut closes = NextClose::default();
     while let Some(start) = find_pair(&text[from..], b'{').map(|at| from + at) {
         let inside = start + 2;
-        let close = find_pair(&text[inside..], b'}').map(|at| inside + at);
+        let close = closes.after(text, inside);
         let number = close.and_then(|close| number(&text[inside..close]));
         if let (Some(number), Some(close)) = (number, close) {
             from = close + 2;
             found.push((number, start..from));
         } else {
             from = invalid_end(text, inside, close);
-            violations.push(invalid_number(text, start..from));
+            push_listed(violations, Rule::PlaceholderSyntax, || invalid_number(text, start..from));
             invalid.push(&text[start..from]);
         }
     }
@@ -140,15 +171,16 @@ fn count_distinct(texts: &mut Vec<&str>) -> usize {
 fn named(text: &str, violations: &mut Vec<TextViolation>) -> PlaceholderCount {
     let Some(mut from) = first_open(text) else { return PlaceholderCount::NONE };
     let (mut valid, mut invalid) = (Vec::new(), Vec::new());
+    let mut closes = NextClose::default();
     while let Some(start) = find_pair(&text[from..], b'{').map(|at| from + at) {
         let inside = start + 2;
-        let close = find_pair(&text[inside..], b'}').map(|at| inside + at);
+        let close = closes.after(text, inside);
         if let Some(close) = close.filter(|close| is_name(&text[inside..*close])) {
             valid.push(&text[inside..close]);
             from = close + 2;
         } else {
             from = invalid_end(text, inside, close);
-            violations.push(invalid_name(text, start..from));
+            push_listed(violations, Rule::PlaceholderName, || invalid_name(text, start..from));
             invalid.push(&text[start..from]);
         }
     }
@@ -205,16 +237,15 @@ fn invalid_name(text: &str, bytes: Range<usize>) -> TextViolation {
 
 /// Reports every placeholder of a text that must not contain any.
 pub(crate) fn forbid(text: &str, message: &str, violations: &mut Vec<TextViolation>) {
-    let mut from = 0;
-    while let Some(start) = first_open(&text[from..]).map(|at| from + at) {
-        let inside = start + 2;
-        let close = find_pair(&text[inside..], b'}').map(|at| inside + at);
-        from = invalid_end(text, inside, close);
-        violations.push(
+    let Some(mut from) = first_open(text) else { return };
+    let mut closes = NextClose::default();
+    while let Some(start) = find_pair(&text[from..], b'{').map(|at| from + at) {
+        from = invalid_end(text, start + 2, closes.after(text, start + 2));
+        push_listed(violations, Rule::PlaceholderNotAllowed, || {
             TextViolation::new(Rule::PlaceholderNotAllowed, message)
                 .hint("write the text without `{{`")
-                .at(Span::of(text, start..from)),
-        );
+                .at(Span::of(text, start..from))
+        });
     }
 }
 

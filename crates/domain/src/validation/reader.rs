@@ -339,9 +339,11 @@ impl<'d> Reader<'d> {
                 for member in members {
                     self.at(Segment::Key(&member.key), |reader| {
                         if member.repeated {
-                            let message = "appears more than once in this object";
-                            let violation = TextViolation::new(Rule::DuplicateKey, message);
-                            reader.report(violation.hint("keep only one of them"));
+                            reader.report_with(|| {
+                                let message = "appears more than once in this object";
+                                let violation = TextViolation::new(Rule::DuplicateKey, message);
+                                violation.hint("keep only one of them")
+                            });
                         }
                         reader.report_duplicates(&member.value);
                     });
@@ -376,6 +378,9 @@ impl<'d> Reader<'d> {
 
     fn report_missing(&mut self, name: &'static str, about: &'static str, object: &'d Json<'d>) {
         let Json::Object(members) = object else { return };
+        if self.violations.is_full() {
+            return self.violations.count_omitted(1);
+        }
         let misspelling = suggest::nearest(name, members.iter().map(|member| &*member.key))
             .filter(|key| *key != name);
         let hint = match misspelling {
@@ -387,15 +392,26 @@ impl<'d> Reader<'d> {
     }
 
     fn report_wrong_type(&mut self, expected: &str, found: &Json<'_>) {
-        let message = format!("must be {expected}, not {}", found.kind());
-        let hint = format!("write {expected}");
-        self.report(TextViolation::new(Rule::WrongType, message).hint(hint));
+        self.report_with(|| {
+            let message = format!("must be {expected}, not {}", found.kind());
+            let hint = format!("write {expected}");
+            TextViolation::new(Rule::WrongType, message).hint(hint)
+        });
     }
 
     /// Adds a violation at the current position.
-    fn report(&mut self, TextViolation { rule, message, hint, span }: TextViolation) {
+    fn report(&mut self, violation: TextViolation) {
+        self.report_with(|| violation);
+    }
+
+    /// Adds a violation like [`Reader::report`], which is not created if it is only counted: a
+    /// document of 256 KB can break tens of thousands of rules.
+    fn report_with(&mut self, violation: impl FnOnce() -> TextViolation) {
         let pointer = || pointer(&self.path);
-        self.violations.add(|| Violation { pointer: pointer(), rule, message, hint, span });
+        self.violations.add(|| {
+            let TextViolation { rule, message, hint, span } = violation();
+            Violation { pointer: pointer(), rule, message, hint, span }
+        });
     }
 
     /// Calls `read` one step deeper in the document.

@@ -13,6 +13,7 @@ use http_body_util::BodyExt as _;
 use super::{
     problem::{Problem, ProblemKind},
     revocation::{UsedCredentials, revoked},
+    throttling::BodyAdmission,
 };
 use crate::{app::App, memory_budget::MAX_UNCHARGED_BYTES};
 
@@ -44,13 +45,15 @@ pub(crate) async fn read_all(request: Request, app: &App, limit: usize) -> Resul
     if declared.is_some_and(|length| length > limit) {
         return Err(too_large(limit));
     }
+    let admission = BodyAdmission::begin(app, request.extensions(), declared)?;
     let credentials = UsedCredentials::of(request.extensions());
     let account = credentials.map(|credentials| credentials.account);
     let body = gather(request.into_body(), app, account, declared.unwrap_or(limit), limit);
     tokio::select! {
         biased;
         body = tokio::time::timeout(app.limits().body, body) => {
-            body.unwrap_or(Err(Problem::of(ProblemKind::BodyTimeout)))
+            let bytes = body.unwrap_or(Err(Problem::of(ProblemKind::BodyTimeout)))?;
+            admission.finish(app, bytes).await
         }
         problem = revoked(app, credentials) => Err(problem),
     }

@@ -58,10 +58,14 @@ impl<'d> Reader<'d> {
 
     /// The items up to the limit. Further ones are a single violation and are not read.
     fn check_max(&mut self, max: usize, items: &'d [Json<'d>]) -> &'d [Json<'d>] {
-        if items.len() > max {
-            let count = pluralized(items.len(), "item");
-            let message = format!("has {count}; at most {max} {} allowed", is_or_are(max));
-            let hint = format!("remove {}", pluralized(items.len() - max, "item"));
+        let count = Json::count(items);
+        if count > max {
+            let message = format!(
+                "has {}; at most {max} {} allowed",
+                pluralized(count, "item"),
+                is_or_are(max)
+            );
+            let hint = format!("remove {}", pluralized(count - max, "item"));
             self.report(TextViolation::new(Rule::TooMany, message).hint(hint));
         }
         &items[..items.len().min(max)]

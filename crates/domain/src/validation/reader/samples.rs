@@ -60,7 +60,7 @@ impl<'d> Reader<'d> {
                     self.at(Segment::Index(0), |reader| reader.read_text(rule, item));
                 }
                 items => {
-                    let count = pluralized(items.len(), "item");
+                    let count = pluralized(Json::count(items), "item");
                     let message = format!("has {count}; exactly 1 is required");
                     let hint = "write a single string, or a list with one string";
                     self.report(TextViolation::new(Rule::SamplesCount, message).hint(hint));
@@ -89,7 +89,7 @@ impl<'d> Reader<'d> {
                         });
                     }
                     _ => {
-                        let count = pluralized(outer.len(), "item");
+                        let count = pluralized(Json::count(outer), "item");
                         let message = format!("has {count}; exactly 1 list is required");
                         let hint = "write `[[\"first sample\", \"second sample\"]]`";
                         self.report(TextViolation::new(Rule::SamplesCount, message).hint(hint));
@@ -107,7 +107,8 @@ impl<'d> Reader<'d> {
                 self.read_samples(as_format(SampleFormat::Nested), value);
             }
             (SampleFormat::LenientNested, Json::Array(items)) if items.len() > 1 => {
-                let message = format!("is a flat list with {}", pluralized(items.len(), "sample"));
+                let message =
+                    format!("is a flat list with {}", pluralized(Json::count(items), "sample"));
                 let hint = "put the samples into a list of their own: `[[\"first\", \"second\"]]`";
                 self.report(TextViolation::new(Rule::SamplesFlat, message).hint(hint));
                 self.read_sample_list(text_rule, items);
@@ -141,7 +142,7 @@ impl<'d> Reader<'d> {
         for (index, list) in lists.iter().enumerate() {
             let Json::Array(values) = list else { continue };
             self.at(Segment::Index(index), |reader| {
-                for (index, value) in values.iter().enumerate() {
+                for (index, value) in Json::kept(values).iter().enumerate() {
                     reader.at(Segment::Index(index), |reader| reader.read_text(rule, value));
                 }
             });
@@ -149,9 +150,9 @@ impl<'d> Reader<'d> {
     }
 
     fn read_sample_list(&mut self, rule: &StringRule, values: &'d [Json<'d>]) {
-        let expected = self.check_sample_count(values.len());
+        let expected = self.check_sample_count(Json::count(values));
         self.write("[");
-        for (index, value) in values.iter().take(expected).enumerate() {
+        for (index, value) in Json::kept(values).iter().take(expected).enumerate() {
             self.write_comma();
             self.at(Segment::Index(index), |reader| reader.read_text(rule, value));
         }
@@ -193,12 +194,12 @@ impl<'d> Reader<'d> {
     fn read_named_samples(&mut self, rule: &StringRule, values: &'d [Json<'d>]) {
         const NAME: &str = "param_name";
         const ABOUT: &str = "the name of the placeholder";
-        let expected = self.check_sample_count(values.len());
+        let expected = self.check_sample_count(Json::count(values));
         let mut names = std::mem::take(&mut self.placeholder_names);
         // The name of a sample may be that of a placeholder which is still to be corrected.
         let are_names_known = self.placeholder_count.is_exact();
         self.write("[");
-        for (index, value) in values.iter().take(expected).enumerate() {
+        for (index, value) in Json::kept(values).iter().take(expected).enumerate() {
             self.write_comma();
             self.at(Segment::Index(index), |reader| {
                 let Json::Object(_) = value else {

@@ -19,23 +19,30 @@ pub(super) fn check(text: &str, hint: &str) -> Vec<TextWarning> {
         return Vec::new();
     }
     let text: Vec<char> = text.chars().collect();
-    let runs = |rule| {
-        let is_match = move |at: usize, text: &[char]| finding(text, at) == Some(rule);
-        let text = &text;
-        let mut at = 0;
-        std::iter::from_fn(move || {
-            let start = (at..text.len()).find(|at| is_match(*at, text))?;
-            let end = (start..text.len()).find(|at| !is_match(*at, text)).unwrap_or(text.len());
-            at = end;
-            Some(Span { start, end })
-        })
-    };
-    let warning = |rule, span: Span| {
-        let message = message(rule, &text[span.start..span.end]);
-        TextWarning::new(rule, message, hint).at(span)
+    let runs = runs(&text);
+    let warning = |(rule, span): &(WarningRule, Span)| {
+        let message = message(*rule, &text[span.start..span.end]);
+        TextWarning::new(*rule, message, hint).at(*span)
     };
     let rules = [WarningRule::InvisibleCharacter, WarningRule::BidiCharacter];
-    rules.into_iter().flat_map(|rule| limited(runs(rule), |span| warning(rule, span))).collect()
+    let of = |rule| runs.iter().filter(move |(found, _)| *found == rule);
+    rules.into_iter().flat_map(|rule| limited(of(rule), warning)).collect()
+}
+
+/// The runs of consecutive characters that the same rule is against, in one pass: looking up the
+/// properties of a character and its neighbours is the expensive part.
+fn runs(text: &[char]) -> Vec<(WarningRule, Span)> {
+    let mut runs: Vec<(WarningRule, Span)> = Vec::new();
+    for (at, character) in text.iter().enumerate() {
+        let Some(rule) = is_hidden(*character).then(|| finding(text, at)).flatten() else {
+            continue;
+        };
+        match runs.last_mut() {
+            Some((last, span)) if *last == rule && span.end == at => span.end = at + 1,
+            _ => runs.push((rule, Span { start: at, end: at + 1 })),
+        }
+    }
+    runs
 }
 
 /// Whether a character displays nothing: whitespace, or an invisible or directional character.
@@ -117,6 +124,10 @@ fn is_selector(character: char) -> bool {
 
 /// Whether a character belongs to a cursive or Brahmic script. Both use joiners.
 fn is_joining(character: char) -> bool {
+    // No such script has characters in ASCII, or among the pictographs and all that follow them.
+    if character.is_ascii() || character >= '\u{1f000}' || is_blank(character) {
+        return false;
+    }
     let is_cursive = !matches!(
         JoiningType::for_char(character),
         JoiningType::NonJoining | JoiningType::Transparent
@@ -133,7 +144,7 @@ fn is_joining(character: char) -> bool {
     );
     // Thai and Lao have syllabic categories, but no conjuncts that a joiner could affect.
     let has_conjuncts = || !matches!(Script::for_char(character), Script::Thai | Script::Lao);
-    (is_cursive || is_arabic() || (is_syllabic && has_conjuncts())) && !is_blank(character)
+    is_cursive || is_arabic() || (is_syllabic && has_conjuncts())
 }
 
 /// Whether a character belongs to a script without spaces between words, where line breaking

@@ -193,7 +193,7 @@ fn write_features(out: &mut String, specification: &Json<'_>) {
 /// Writes a value. With `samples`, the handles of attachments become URLs.
 fn write_json(out: &mut String, value: &Json<'_>, samples: Option<&App>) {
     let _ = match value {
-        Json::Null => write!(out, "null"),
+        Json::Null | Json::Omitted(_) => write!(out, "null"),
         Json::Bool(flag) => write!(out, "{flag}"),
         Json::Number(number) => write!(out, "{number}"),
         Json::String(text) => return write_text(out, text),

@@ -10,7 +10,7 @@ use galley_domain::{
 use galley_store::{Limit, ReadKind, StoreError};
 use jiff::Timestamp;
 
-use super::{Extra, Problem, ProblemKind};
+use super::{Extra, Problem, ProblemKind, Throttle};
 use crate::delivery::{EndpointError, UrlError};
 
 impl Problem {
@@ -72,6 +72,11 @@ impl Problem {
         };
         let problem = Self::of(ProblemKind::LimitReached).detail(detail);
         Self { extra: Extra::Limit(limit), ..problem }
+    }
+
+    /// The account or the address has to wait.
+    pub(crate) fn throttled(kind: ProblemKind, throttle: Throttle) -> Self {
+        Self { extra: Extra::Throttle(throttle), ..Self::of(kind) }
     }
 
     /// The template has another revision than the request expects.

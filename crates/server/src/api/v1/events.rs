@@ -2,7 +2,13 @@
 
 use std::{pin::pin, time::Duration};
 
-use axum::{Router, extract::State, http::StatusCode, response::Response, routing::get};
+use axum::{
+    Router,
+    extract::State,
+    http::{Extensions, StatusCode},
+    response::Response,
+    routing::get,
+};
 use galley_domain::{document::MAX_SAFE_INTEGER, id::AccountId};
 use galley_store::{Event, Feed};
 use tokio::time::{Instant, sleep_until};
@@ -13,6 +19,7 @@ use crate::api::{
     problem::Problem,
     query::{CheckedParameters, Parameters, bad_request, parse_digits},
     revocation::{UsedCredentials, revoked},
+    throttling,
     view::{self, Paging},
 };
 use crate::app::App;
@@ -37,10 +44,14 @@ async fn list(
     State(app): State<App>,
     caller: Caller<Read>,
     credentials: UsedCredentials,
+    extensions: Extensions,
     parameters: Parameters,
 ) -> Result<Response, Problem> {
     let parameters = parameters.only(&["after", "limit", "wait"])?;
     let (after, limit, wait) = (after(&parameters)?, parameters.limit()?, wait(&parameters)?);
+    if !wait.is_zero() {
+        throttling::begin_long_poll(&app, &extensions)?;
+    }
     let reader = Reader::new(&app, caller.account.id, after, limit).await?;
     let events = reader.wait(wait, credentials).await?;
     // An empty page ends where it began, so that a client that continues there misses nothing.
