@@ -162,7 +162,7 @@ async fn handle_connection(
         Some(reason) => {
             app.metrics().record_closed_connection(reason.as_str());
             if reason == CloseReason::SendTimeout {
-                connection.slow_clients().record(Some(peer), app.limits().send);
+                connection.slow_clients().record(peer, app.limits().send);
             }
         }
         None if activity.has_unread_body() && !activity.is_shutting_down() => {

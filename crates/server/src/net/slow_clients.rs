@@ -2,7 +2,7 @@
 //! connections they have.
 
 use std::{
-    net::SocketAddr,
+    net::IpAddr,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -26,13 +26,12 @@ struct Logged {
 
 impl SlowClientLog {
     /// Logs the address of a client that was disconnected, unless a line was logged recently.
-    pub(super) fn record(&self, address: Option<SocketAddr>, window: Duration) {
+    pub(super) fn record(&self, address: IpAddr, window: Duration) {
         let mut logged = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(omitted) = logged.next_line(Instant::now()) else { return };
         drop(logged);
-        let client = address.map(|address| address.to_string()).unwrap_or_default();
         tracing::warn!(
-            client,
+            client = %address,
             omitted,
             "closed the connection of a client that does not read its response: it took less than \
              {MIN_BYTES_PER_SECOND} bytes per second during {window:?} (`send_timeout`); `omitted` \

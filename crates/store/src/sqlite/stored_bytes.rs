@@ -5,7 +5,13 @@ use std::collections::HashMap;
 use galley_domain::{id::AccountId, template::lifecycle::EventType};
 use rusqlite::{Connection, params};
 
-use super::{SqliteStore, columns::key, writer::Batch};
+use super::{
+    SqliteStore,
+    cancellation::Cancellation,
+    columns::key,
+    reader_pool::{ReaderPool, run_blocking_in_background},
+    writer::Batch,
+};
 use crate::{
     StoreError, VERSION_OVERHEAD_BYTES,
     decisions::stored_bytes::{DeletedTemplate, MAX_PURGE_TEMPLATES, PurgePlan},
@@ -26,7 +32,10 @@ impl SqliteStore {
         let begin = "UPDATE account SET counted_seq = last_seq, counting = 0 \
                      WHERE counting IS NOT NULL OR counted_seq <> last_seq";
         self.writer.write(move |batch| Ok(batch.connection().execute(begin, [])?)).await?;
-        let corrections = self.read_blocking(corrections).await?;
+        let count = |readers: &ReaderPool, cancellation: &Cancellation| {
+            readers.cancellable_read(cancellation, corrections)
+        };
+        let corrections = run_blocking_in_background(&self.readers, count).await?;
         self.writer.write(move |batch| correct(batch, &corrections)).await
     }
 }
