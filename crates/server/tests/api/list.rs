@@ -100,6 +100,37 @@ async fn filter_values_have_any_letter_case_but_names_are_exact() {
     }
 }
 
+/// A template of about 250 KB.
+fn large(name: &str) -> Value {
+    let mut document = hello(name);
+    let text: Vec<String> = (1..=62).map(|number| format!("{{{{{number}}}}}")).collect();
+    document["components"][0]["text"] = json!(format!("large {} end", text.join(" ")));
+    document["components"][0]["example"] = json!({"body_text": [vec!["x".repeat(4_000); 62]]});
+    document
+}
+
+#[tokio::test]
+async fn a_page_of_large_templates_is_about_a_mebibyte_and_has_a_next_page() {
+    let app = TestApp::start().await;
+    for number in 0..9 {
+        assert_eq!(app.create(&large(&format!("t{number}"))).await.status, 201);
+    }
+    for first in
+        ["?limit=100", "?limit=100&q=large", "?limit=100&updated_after=2026-01-01T00:00:00Z"]
+    {
+        let (mut pages, mut query) = (Vec::new(), first.to_owned());
+        loop {
+            let response = list(&app, &query).await;
+            assert!(response.text().len() <= 1_100_000, "{first}: {}", response.text().len());
+            pages.push(names(&response).len());
+            let next = response.json()["paging"]["next"].as_str().map(str::to_owned);
+            let Some(next) = next else { break };
+            query = next;
+        }
+        assert_eq!(pages, [4, 4, 1], "{first}");
+    }
+}
+
 #[tokio::test]
 async fn a_search_finds_indexed_words_by_prefix() {
     let app = TestApp::start().await;

@@ -13,10 +13,10 @@ use tokio_postgres::Client;
 use super::{
     deliveries::{assert_damaged_delivery_is_marked, deliver_all, lease},
     fixture::{
-        account, change, client, create, done, fresh_database, new, noon, open_postgres_with,
-        with_key,
+        account, change, client, create, done, events, fresh_database, new, noon,
+        open_postgres_with, with_key,
     },
-    lists::{all, names},
+    lists::{all, names, search},
     one_database::{database_name, wait_for_blocked_statement},
     webhooks::{endpoint, register},
 };
@@ -87,6 +87,32 @@ async fn cancelled_calls_leave_no_statement_and_no_transaction_behind() {
     let (total, _, in_transaction) = other_connections(&client).await;
     assert_eq!(in_transaction, 0);
     assert!(total <= i64::try_from(2 * CALLERS + 6).unwrap(), "{total} connections");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn searches_of_an_account_do_not_delay_lists_and_events_of_another() {
+    let address = fresh_database().await;
+    let (store, client) = (open_postgres_with(&address, 8).await, client(&address).await);
+    let (mine, theirs) = (account(&store, "a").await, account(&store, "b").await);
+    create(&store, new(mine, "mine")).await;
+    create(&store, new(theirs, "theirs")).await;
+    // Searches do not end while the index is locked.
+    client.batch_execute("BEGIN; LOCK TABLE found_by IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let mut searches = tokio::task::JoinSet::new();
+    for _ in 0..32 {
+        let store = Arc::clone(&store);
+        searches.spawn(async move { store.list(search(mine, "word")).await.is_ok() });
+    }
+    while other_connections(&client).await.1 < 2 {
+        tokio::task::yield_now().await;
+    }
+    for account in [theirs, mine] {
+        assert_eq!(names(&store, all(account)).await.len(), 1);
+        assert_eq!(events(&store, account, 0, 10).await.len(), 1);
+    }
+    assert_eq!(other_connections(&client).await.1, 2, "two searches of an account run at a time");
+    searches.shutdown().await;
+    client.batch_execute("ROLLBACK").await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

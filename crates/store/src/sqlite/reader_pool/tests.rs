@@ -1,4 +1,5 @@
-//! Tests of cancelled reads, with a statement that never ends by itself.
+//! Tests of the limits of reads, with reads that are held back, and of cancelled reads, with a
+//! statement that never ends by itself.
 
 use std::time::Duration;
 
@@ -40,6 +41,50 @@ async fn leave_endless_read(readers: &Arc<ReaderPool>, kind: ReadKind) {
     tokio::select! {
         ended = read => panic!("{ended:?}"),
         running = is_running => running.unwrap(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn searches_of_an_account_do_not_delay_reads_of_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let readers = readers(&dir);
+    // Thirty-two searches of one account that do not end.
+    let (release, held_back) = std::sync::mpsc::channel::<()>();
+    let held_back = Arc::new(Mutex::new(held_back));
+    let (started, mut running) = tokio::sync::mpsc::unbounded_channel();
+    let mut searches = tokio::task::JoinSet::new();
+    for _ in 0..32 {
+        let (readers, held_back, started) =
+            (Arc::clone(&readers), Arc::clone(&held_back), started.clone());
+        searches.spawn(async move {
+            let work = move |_: &ReaderPool, _: &Cancellation| {
+                let _ = started.send(());
+                let _ = lock(&held_back).recv();
+                Ok(())
+            };
+            run_blocking(&readers, ReadKind::Search, account(1), work).await
+        });
+    }
+    for _ in 0..2 {
+        timeout(TIMEOUT, running.recv()).await.unwrap().unwrap();
+    }
+    let one = |readers: &ReaderPool, _: &Cancellation| {
+        readers.read(|connection| number(connection, "SELECT 1"))
+    };
+    for (kind, id) in [
+        (ReadKind::List, 2),
+        (ReadKind::Search, 2),
+        (ReadKind::Feed, 2),
+        (ReadKind::List, 1),
+        (ReadKind::Feed, 1),
+    ] {
+        let read = run_blocking(&readers, kind, account(id), one);
+        assert_eq!(timeout(TIMEOUT, read).await.expect("no read waits").unwrap(), 1, "{kind:?}");
+    }
+    assert!(running.try_recv().is_err(), "two searches of an account run at a time");
+    drop(release);
+    while let Some(search) = searches.join_next().await {
+        search.unwrap().unwrap();
     }
 }
 
