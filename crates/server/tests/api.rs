@@ -11,6 +11,7 @@ mod failures;
 mod http;
 mod idempotency;
 mod list;
+mod memory;
 mod operations;
 mod read;
 mod render;

@@ -7,8 +7,9 @@ mod response;
 pub(crate) mod setup;
 
 use std::{
+    future::pending,
     io::Write,
-    net::IpAddr,
+    net::{IpAddr, SocketAddr},
     sync::{Arc, Mutex},
 };
 
@@ -25,6 +26,8 @@ use galley_store::{
     CreateAccountOutcome, CredentialKind, NewAccount, NewCredential, SqliteStore, Store,
     sqlite::SqliteOptions,
 };
+
+use tokio::net::TcpListener;
 
 pub(crate) use clock::TestClock;
 pub(crate) use response::{TestResponse, json_of};
@@ -146,6 +149,14 @@ impl TestService {
 
     pub(crate) async fn send(&self, request: Request<Body>) -> TestResponse {
         TestResponse::read(self.handle(request).await).await
+    }
+
+    /// Serves connections on a free port, until the test ends.
+    pub(crate) async fn listen(&self) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(galley_server::serve(self.galley.clone(), listener, None, pending()));
+        address
     }
 
     /// Stops the service and returns its access log, which is buffered until then.

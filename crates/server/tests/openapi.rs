@@ -129,19 +129,37 @@ async fn the_served_documents_are_the_described_ones() {
 #[tokio::test]
 async fn a_client_that_has_a_document_gets_304() {
     let service = Service::start().await;
-    for path in [
-        "/openapi.json",
-        "/openapi-graph.json",
-        "/schemas/v1/template.json",
-        "/schemas/whatsapp/template.json",
+    for (id, path) in [
+        ("showOpenApiDocument", "/openapi.json"),
+        ("showGraphDocument", "/openapi-graph.json"),
+        ("showTemplateSchema", "/schemas/v1/template.json"),
+        ("showTemplateSchema", "/schemas/whatsapp/template.json"),
+        ("showDocs", "/docs"),
+        ("showDocsFile", "/docs/index.html"),
+        ("showDocsFile", "/docs/docs.css"),
+        ("showDocsFile", "/docs/docs.js"),
+        ("showDocsFile", "/docs/swagger-ui.css"),
+        ("showDocsFile", "/docs/swagger-ui-bundle.js"),
     ] {
         let response = service.get(path).await;
         assert_eq!(response.headers()[header::CACHE_CONTROL], "no-cache", "{path}");
         let tag = response.headers()[header::ETAG].to_str().unwrap().to_owned();
-        let known = Some(("if-none-match", &*tag));
-        let again = service.send(AUTO_REVIEW, &Method::GET, path, None, known).await;
-        assert_eq!(again.status(), StatusCode::NOT_MODIFIED, "{path}");
-        assert_eq!(again.headers()[header::ETAG], tag, "{path}");
+        let operation = operations(&V1).find(|it| it.id() == id).unwrap();
+        for (name, tags, status) in [
+            ("if-none-match", &*tag, StatusCode::NOT_MODIFIED),
+            ("if-none-match", "\"other\"", StatusCode::OK),
+            ("if-match", &*tag, StatusCode::OK),
+            ("if-match", "\"other\"", StatusCode::PRECONDITION_FAILED),
+        ] {
+            let condition = Some((name, tags));
+            let again = service.send(AUTO_REVIEW, &Method::GET, path, None, condition).await;
+            let place = format!("{path} with {name}: {tags}");
+            assert_eq!(again.status(), status, "{place}");
+            assert_eq!(again.headers()[header::ETAG], tag, "{place}");
+            if status != StatusCode::OK {
+                assert_described(&operation, again, &place).await;
+            }
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use std::{
 use tempfile::TempDir;
 
 use crate::{
-    http::{Connection, Request},
-    service::{KEY, Launch, PHONE, Service, authorized, document},
+    http::{Connection, Request, TIMEOUT},
+    service::{KEY, Launch, PHONE, Service, authorized, document, until},
 };
 
 fn started(settings: &[&str]) -> (TempDir, Service) {
@@ -90,6 +90,25 @@ fn a_running_request_is_not_closed_to_make_room() {
     assert_eq!(service.create(&document("an_event", "Hello!")).status, 201);
     let response = waiting.read_response().unwrap();
     assert_eq!(response.json()["data"][0]["data"]["name"], "an_event", "{response:?}");
+}
+
+#[test]
+fn clients_that_do_not_read_are_disconnected_and_logged_once() {
+    let (_dir, service) = started(&["send_timeout=500ms"]);
+    let clients: Vec<_> = (0..3)
+        .map(|_| {
+            let mut client = Connection::open(service.address).unwrap();
+            client.send(&Request::get("/docs/swagger-ui-bundle.js").bytes()).unwrap();
+            client
+        })
+        .collect();
+    until(TIMEOUT, "the connections are closed", || closed(&service, "send_timeout") == 3);
+    let line = "a client that does not read its response";
+    let log = service.log.wait_for("the slow client", |log| log.contains(line));
+    assert!(log.contains("client=\"127.0.0.1:") || log.contains("client=127.0.0.1:"), "{log}");
+    assert_eq!(log.matches(line).count(), 1, "{log}");
+    drop(clients);
+    service.assert_works("beside_slow_clients");
 }
 
 /// The address of the health listener.

@@ -103,11 +103,12 @@ async fn gather(
 async fn next_data(body: &mut Body) -> Result<Option<Bytes>, Problem> {
     loop {
         match body.frame().await {
-            // Trailers have no data.
-            Some(Ok(frame)) => match frame.into_data() {
-                Ok(data) => return Ok(Some(data)),
-                Err(_) => {}
-            },
+            Some(Ok(frame)) => {
+                // Trailers have no data.
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
             Some(Err(error)) => {
                 let detail = match cause::<AmbiguousBody>(&error) {
                     Some(AmbiguousBody(detail)) => detail,

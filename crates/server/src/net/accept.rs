@@ -109,9 +109,6 @@ async fn serve_listener(
     ending: impl Future<Output = ()>,
     drain: Duration,
 ) {
-    // Accepted sockets inherit it. It is an optimisation: on other systems there is none.
-    #[cfg(target_os = "linux")]
-    let _ = socket2::SockRef::from(&listener).set_tcp_notsent_lowat(MAX_UNSENT_BYTES);
     let limits = galley.app().limits().clone();
     let connections = OpenConnections::new(max_connections, poll_interval(&limits) / 4);
     let mut ending = pin!(ending);
@@ -156,6 +153,8 @@ async fn handle_connection(
     let app = galley.app().clone();
     let _counted = CountedConnection::new(&app);
     let _ = stream.set_nodelay(true);
+    #[cfg(target_os = "linux")]
+    let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(MAX_UNSENT_BYTES);
     let mut stream = TokioIo::new(stream);
     let activity = &connection.activity;
     match serve_requests(galley, &mut stream, peer, activity).await {

@@ -84,3 +84,44 @@ impl Drop for ResponseBody {
         self.activity.sending().end_body();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::{super::activity::Phase, *};
+
+    fn poll(body: &mut ResponseBody) -> Poll<Option<Bytes>> {
+        let mut context = Context::from_waker(Waker::noop());
+        let frame = Pin::new(body).poll_frame(&mut context);
+        frame.map(|frame| Some(frame?.expect("the body is whole").into_data().expect("data")))
+    }
+
+    fn response(length: usize) -> (ResponseBody, Arc<ConnectionActivity>) {
+        let activity = Arc::new(ConnectionActivity::new(Phase::Processing));
+        (ResponseBody::new(Body::from(vec![7; length]), Arc::clone(&activity)), activity)
+    }
+
+    #[test]
+    fn a_frame_is_given_when_the_previous_one_was_written() {
+        let (mut body, activity) = response(2 * MAX_FRAME_BYTES + 1);
+        assert_eq!(body.size_hint().exact(), Some(2 * MAX_FRAME_BYTES as u64 + 1));
+        for length in [MAX_FRAME_BYTES, MAX_FRAME_BYTES, 1] {
+            assert_eq!(poll(&mut body), Poll::Ready(Some(vec![7; length].into())));
+            if length == MAX_FRAME_BYTES {
+                assert_eq!(poll(&mut body), Poll::Pending);
+                assert!(activity.record_flush(), "the body waits for it");
+            }
+        }
+        assert!(body.is_end_stream());
+        assert_eq!(poll(&mut body), Poll::Ready(None));
+    }
+
+    #[test]
+    fn a_small_body_is_one_frame_and_waits_for_nothing() {
+        let (mut body, activity) = response(100);
+        assert_eq!(poll(&mut body), Poll::Ready(Some(vec![7; 100].into())));
+        assert!(body.is_end_stream());
+        assert!(!activity.record_flush());
+    }
+}

@@ -84,8 +84,12 @@ impl SendProgress {
         if !self.is_blocked.load(Ordering::Relaxed) {
             return false;
         }
-        let polls = self.blocked_polls.load(Ordering::Relaxed) + 1;
-        self.blocked_polls.store(polls, Ordering::Relaxed);
+        let polls = self.blocked_polls.load(Ordering::Relaxed);
+        if polls == 0 {
+            // The kernel has accepted the bytes until now, not the client.
+            self.restart_measurement();
+        }
+        self.blocked_polls.store(polls + 1, Ordering::Relaxed);
         if interval * polls < window {
             return false;
         }
@@ -110,12 +114,13 @@ mod tests {
     const INTERVAL: Duration = Duration::from_secs(1);
     const WINDOW: Duration = Duration::from_secs(30);
 
-    /// Polls the response for this many seconds, with a client that takes `bytes` in each of them and
-    /// then lets the server wait. Returns after how many seconds it is too slow.
+    /// Polls the response of a client that takes `bytes` in each second and then lets the server
+    /// wait. Returns after how many of `seconds` it is too slow.
     fn too_slow_after(seconds: u32, bytes: usize) -> Option<u32> {
         let progress = SendProgress::default();
         progress.begin();
-        (1..=seconds).find(|_| {
+        progress.record_write(Some(1_000_000));
+        (0..=seconds).find(|_| {
             progress.record_write(Some(bytes));
             progress.record_write(None);
             progress.is_too_slow(INTERVAL, WINDOW)
@@ -148,7 +153,7 @@ mod tests {
         for _ in 0..100 {
             progress.begin();
             progress.record_write(None);
-            for _ in 0..29 {
+            for _ in 0..30 {
                 assert!(!progress.is_too_slow(INTERVAL, WINDOW));
             }
         }

@@ -143,6 +143,8 @@ pub(super) async fn append(
 ) -> Result<Response, Problem> {
     let mut offset = offset(request.headers())?;
     check_before_reading(app, caller, id, offset, request.headers()).await?;
+    let memory = app.request_memory().charge(caller.account.id, UPLOAD_CHUNK_BYTES).await;
+    let _memory = memory.ok_or(Problem::of(ProblemKind::TooMuchInFlight))?;
     RequestContext::mark_upload(request.extensions());
     let mut revoked = pin!(revoked(app, UsedCredentials::of(request.extensions())));
     let mut body = request.into_body();

@@ -1,0 +1,229 @@
+//! Connections over real sockets: clients that do not read, downloads that wait, and pipelined
+//! requests. The tests control the time of the connections.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use axum::http::Method;
+use galley_domain::rulebook::WHATSAPP;
+use galley_server::Limits;
+use galley_store::{
+    AppendOutcome, BeginUploadOutcome, NewUpload,
+    testing::{Fault, Faults, FaultyStore},
+};
+use tokio::{
+    io::AsyncWriteExt as _,
+    net::{TcpSocket, TcpStream},
+    task::yield_now,
+};
+
+use crate::{
+    api::app::request,
+    harness::{TestAccount, TestService},
+};
+
+/// The largest static document.
+const SCRIPT: &str = "/docs/swagger-ui-bundle.js";
+
+/// A handle, which is also the name in the URL of the file.
+const MEDIA: &str = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz";
+
+/// Maximum real time that a test waits for bytes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A client whose system buffers little.
+struct Client(TcpStream);
+
+impl Client {
+    async fn connect(address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(16 * 1_024).unwrap();
+        Self(socket.connect(address).await.unwrap())
+    }
+
+    async fn get(address: SocketAddr, path: &str) -> Self {
+        let mut client = Self::connect(address).await;
+        client.send(&format!("GET {path} HTTP/1.1\r\nHost: galley.test\r\n\r\n")).await;
+        client
+    }
+
+    async fn send(&mut self, text: &str) {
+        self.0.write_all(text.as_bytes()).await.unwrap();
+    }
+
+    /// Reads up to `max` bytes. Waits without letting the time of the connections pass.
+    async fn read(&self, max: usize) -> io::Result<Vec<u8>> {
+        let (mut bytes, started) = (vec![0; max], Instant::now());
+        loop {
+            match self.0.try_read(&mut bytes) {
+                Ok(length) => {
+                    bytes.truncate(length);
+                    return Ok(bytes);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => yield_now().await,
+                Err(error) => return Err(error),
+            }
+            assert!(started.elapsed() < PATIENCE, "no bytes arrive");
+        }
+    }
+
+    /// Reads a response, in reads of at most `step` bytes. `after_read` runs after each of them.
+    /// Returns the body.
+    async fn response(&self, step: usize, after_read: impl AsyncFn()) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let (body, length) = loop {
+            bytes.extend(self.read(1).await.unwrap());
+            if bytes.ends_with(b"\r\n\r\n") {
+                let head = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
+                assert!(head.starts_with("http/1.1 200 "), "{head}");
+                let length = head.split_once("content-length: ").unwrap().1;
+                break (
+                    bytes.len(),
+                    length.split("\r\n").next().unwrap().parse::<usize>().unwrap(),
+                );
+            }
+        };
+        while bytes.len() < body + length {
+            let read = self.read(step.min(body + length - bytes.len())).await.unwrap();
+            assert!(!read.is_empty(), "closed after {} of {length} bytes", bytes.len() - body);
+            bytes.extend(read);
+            after_read().await;
+        }
+        bytes.split_off(body)
+    }
+}
+
+/// Lets the time of the connections pass, second by second.
+async fn pass(seconds: u64) {
+    for _ in 0..seconds {
+        tokio::time::advance(Duration::from_secs(1)).await;
+        yield_now().await;
+    }
+}
+
+/// How many connections the service has closed for this reason.
+async fn closed(service: &TestService, reason: &str) -> u32 {
+    let metrics = service.send(request(Method::GET, "/metrics", "", "")).await;
+    let line = format!("galley_http_connections_closed_total{{reason=\"{reason}\"}} ");
+    let value = metrics.text().lines().find_map(|it| it.strip_prefix(&line)).map(str::to_owned);
+    value.map_or(0, |value| value.parse().unwrap())
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_disconnected_and_counted() {
+    let service = TestService::builder().start();
+    let client = Client::get(service.listen().await, SCRIPT).await;
+    let mut received = client.read(12).await.unwrap();
+    assert_eq!(received, b"HTTP/1.1 200");
+    tokio::time::pause();
+    pass(25).await;
+    assert_eq!(closed(&service, "send_timeout").await, 0);
+    pass(10).await;
+    assert_eq!(closed(&service, "send_timeout").await, 1);
+    // What the kernels have buffered still arrives; the rest does not.
+    while let Ok(bytes) = client.read(64 * 1_024).await {
+        if bytes.is_empty() {
+            break;
+        }
+        received.extend(bytes);
+    }
+    assert!(received.len() < 400_000, "{} bytes were buffered", received.len());
+}
+
+#[tokio::test]
+async fn a_client_that_reads_slowly_gets_the_whole_response() {
+    let service = TestService::builder().start();
+    let expected = service.send(request(Method::GET, SCRIPT, "", "")).await.bytes;
+    let client = Client::get(service.listen().await, SCRIPT).await;
+    tokio::time::pause();
+    let started = tokio::time::Instant::now();
+    let body = client.response(8 * 1_024, async || pass(1).await).await;
+    assert!(body == expected, "{} of {} bytes", body.len(), expected.len());
+    let took = started.elapsed();
+    assert!(took > Limits::default().send * 5, "{took:?}");
+}
+
+#[tokio::test]
+async fn pipelined_responses_of_any_size_arrive_completely_and_in_order() {
+    let service = TestService::builder().start();
+    let mut client = Client::connect(service.listen().await).await;
+    let paths = [SCRIPT, "/healthz", "/openapi.json", "/openapi.json", "/docs", SCRIPT];
+    for path in paths {
+        client.send(&format!("GET {path} HTTP/1.1\r\nHost: galley.test\r\n\r\n")).await;
+    }
+    for path in paths {
+        let expected = service.send(request(Method::GET, path, "", "")).await.bytes;
+        let body = client.response(1_000_000, async || {}).await;
+        assert!(body == expected, "{path}: {} of {} bytes", body.len(), expected.len());
+    }
+}
+
+/// A service with a file, of which each read can be held back.
+async fn with_file(limits: Limits) -> (TestService, Arc<Faults>, Vec<u8>) {
+    let faults = Arc::<Faults>::default();
+    let injected = Arc::clone(&faults);
+    let builder = TestService::builder().limits(limits);
+    let service = builder.store(move |store| Arc::new(FaultyStore::new(store, injected))).start();
+    let shop = TestAccount { rulebook: &WHATSAPP, ..TestAccount::named("shop") };
+    let account = service.account(shop).await;
+    let mut file = b"%PDF-1.7\n".to_vec();
+    file.resize(300_000, b'.');
+    let (at, quota) = ("2026-11-15T09:30:00Z".parse().unwrap(), 1_000_000);
+    let upload = NewUpload {
+        account,
+        id: "upload".to_owned(),
+        handle: MEDIA.to_owned(),
+        file_name: "a.pdf".to_owned(),
+        file_type: "application/pdf".to_owned(),
+        length: file.len() as u64,
+        quota,
+        at,
+    };
+    assert_eq!(service.store.begin_upload(upload).await.unwrap(), BeginUploadOutcome::Begun);
+    let appended = service.store.append_upload(account, "upload", 0, &file, quota, at).await;
+    assert!(matches!(appended.unwrap(), AppendOutcome::Complete { .. }));
+    (service, faults, file)
+}
+
+#[tokio::test]
+async fn a_download_that_waits_for_the_store_is_not_closed_to_make_room() {
+    let (service, faults, file) = with_file(Limits { connections: 1, ..Limits::default() }).await;
+    let address = service.listen().await;
+    faults.set("media_chunk", Fault::Held);
+    let download = Client::get(address, &format!("/media/{MEDIA}")).await;
+    faults.held().await;
+    let next = Client::get(address, "/healthz").await;
+    tokio::time::pause();
+    pass(120).await;
+    assert_eq!(closed(&service, "evicted").await, 0);
+    faults.release();
+    assert!(download.response(64 * 1_024, async || {}).await == file);
+    // The connection is idle now, and makes room.
+    pass(5).await;
+    assert!(!next.response(1_024, async || {}).await.is_empty());
+    assert_eq!(closed(&service, "evicted").await, 1);
+}
+
+#[tokio::test]
+async fn a_request_that_begins_during_a_download_does_not_end_it() {
+    let (service, faults, file) = with_file(Limits::default()).await;
+    faults.set("media_chunk", Fault::Held);
+    let mut client = Client::get(service.listen().await, &format!("/media/{MEDIA}")).await;
+    faults.held().await;
+    client.send("GET /healthz HTTP/1.1\r\nHost: ").await;
+    tokio::time::pause();
+    pass(60).await;
+    faults.release();
+    assert!(client.response(64 * 1_024, async || {}).await == file);
+    // The header has its whole time from the end of the response on.
+    pass(8).await;
+    client.send("galley.test\r\n\r\n").await;
+    assert!(!client.response(1_024, async || {}).await.is_empty());
+    client.send("GET /healthz HTTP/1.1\r\nHost: ").await;
+    pass(15).await;
+    assert_eq!(closed(&service, "header_timeout").await, 1);
+}
