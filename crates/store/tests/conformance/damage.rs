@@ -3,13 +3,18 @@
 use std::{path::Path, sync::Arc};
 
 use galley_domain::{
-    id::{AccountId, TemplateId},
-    template::{edit::Edit, lifecycle::Trigger},
+    id::{AccountId, TemplateId, WebhookId},
+    template::{
+        edit::Edit,
+        lifecycle::{EventType, Trigger},
+    },
 };
-use galley_store::{ChangeOutcome, ListQuery, SqliteStore, StoreError, sqlite::SqliteOptions};
+use galley_store::{
+    ChangeOutcome, DeliveryQuery, ListQuery, SqliteStore, StoreError, sqlite::SqliteOptions,
+};
 
 use super::{
-    deliveries::{assert_damaged_delivery_is_marked, deliver_all, lease, statuses},
+    deliveries::{deliver_all, lease, statuses},
     fixture::{Shared, account, change, create, done, new},
     lists::all,
     uploads::{append, begin, png, upload},
@@ -169,6 +174,20 @@ async fn a_damaged_event_fails_its_delivery_and_the_later_ones_are_delivered() {
     assert_eq!(deliver_all(&store, webhook, expired).await, [2]);
     let outcomes: Vec<_> = statuses(&store, account, webhook).await.into_iter().collect();
     assert_eq!(outcomes, [(1, "failed"), (2, "delivered")]);
+}
+
+/// Asserts how the deliveries of event 1, which is damaged, and of event 2 are listed.
+pub(super) async fn assert_damaged_delivery_is_marked(
+    store: &Shared,
+    account: AccountId,
+    id: WebhookId,
+) {
+    let all = DeliveryQuery { status: None, before: None, limit: 1_000 };
+    let all = store.deliveries(account, id, all).await.unwrap().unwrap();
+    let [second, first] = &all[..] else { panic!("{all:?}") };
+    assert_eq!((second.seq, second.kind), (2, Some(EventType::Paused)));
+    assert_eq!((first.seq, first.kind), (1, None));
+    assert_eq!(first.failure.as_deref(), Some("the stored event is damaged"));
 }
 
 #[tokio::test]

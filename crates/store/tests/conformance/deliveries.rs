@@ -91,20 +91,6 @@ pub(crate) async fn statuses(
     all.iter().map(|it| (it.seq, it.status.as_str())).collect()
 }
 
-/// The event 1 is damaged, and the event 2 is not.
-pub(crate) async fn assert_damaged_delivery_is_marked(
-    store: &Shared,
-    account: AccountId,
-    id: WebhookId,
-) {
-    let all = DeliveryQuery { status: None, before: None, limit: 1_000 };
-    let all = store.deliveries(account, id, all).await.unwrap().unwrap();
-    let [second, first] = &all[..] else { panic!("{all:?}") };
-    assert_eq!((second.seq, second.kind), (2, Some(EventType::Paused)));
-    assert_eq!((first.seq, first.kind), (1, None));
-    assert_eq!(first.failure.as_deref(), Some("the stored event is damaged"));
-}
-
 pub(crate) async fn events_after_the_registration_are_delivered_in_order(store: &Shared) {
     let account = account(store, "a").await;
     create(store, new(account, "before")).await;

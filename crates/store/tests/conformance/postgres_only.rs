@@ -11,7 +11,8 @@ use tokio::time;
 use tokio_postgres::Client;
 
 use super::{
-    deliveries::{assert_damaged_delivery_is_marked, deliver_all, lease},
+    damage::assert_damaged_delivery_is_marked,
+    deliveries::{deliver_all, lease},
     fixture::{
         account, change, client, create, done, events, fresh_database, new, noon,
         open_postgres_with, with_key,
