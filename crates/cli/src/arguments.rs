@@ -95,6 +95,9 @@ pub(crate) enum Command {
         /// Confirm the present time after the clock has jumped ahead, so that retention continues.
         #[arg(long)]
         accept_clock: bool,
+        /// Count the bytes that the templates of all accounts take, and correct wrong totals.
+        #[arg(long)]
+        count_bytes: bool,
     },
     /// Write a consistent copy of the store to a new file, also while the service runs.
     Backup {

@@ -70,8 +70,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let settings = raw.settings()?;
     run_async(async {
         match command {
-            Command::Doctor { accept_clock } => {
-                doctor::check(&settings, accept_clock, common.json).await
+            Command::Doctor { accept_clock, count_bytes } => {
+                doctor::check(&settings, accept_clock, count_bytes, common.json).await
             }
             Command::Backup { path, allow_damaged } => {
                 backup::backup(&settings, &path, allow_damaged, common.json).await

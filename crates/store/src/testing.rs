@@ -278,7 +278,7 @@ with_faults! {
     }
     MaintenanceStore {
         delete_expired_records(from: RetentionCursor, at: Timestamp) -> RetentionCursor;
-        count_stored_bytes() -> usize;
+        count_stored_bytes(all: bool) -> usize;
         ping() -> ();
         check_integrity() -> Vec<Finding>;
         backup<'path>(path: &'path Path, allow_damaged: bool) -> ();

@@ -1,9 +1,10 @@
 //! `galley doctor`: runs the start-up checks and a full check of the store, its permissions and its
-//! clock guard. With `--accept-clock`, it confirms the present time first.
+//! clock guard. With `--accept-clock`, it confirms the present time first; with `--count-bytes`, it
+//! corrects the totals of stored bytes.
 
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use galley_server::Clock as _;
 use galley_store::{ClockStatus, Finding, SchemaPolicy, Store};
 use jiff::Timestamp;
@@ -23,6 +24,7 @@ const BAD: &str = "BAD";
 pub(super) async fn check(
     settings: &Settings,
     accept_clock: bool,
+    count_bytes: bool,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     // Opening the store runs the start-up checks.
@@ -30,6 +32,12 @@ pub(super) async fn check(
     let now = SystemClock::new().now();
     if accept_clock {
         accept(&*store, now).await?;
+    }
+    if count_bytes {
+        store.count_stored_bytes(true).await.context(
+            "the stored bytes could not be counted. If the store has an older schema, start \
+             `galley serve` once, then run the command again",
+        )?;
     }
     let mut findings = store.check_integrity().await?;
     findings.extend(permissions(settings));

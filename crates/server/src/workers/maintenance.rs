@@ -32,7 +32,7 @@ pub async fn run_record_retention(app: App) {
 
 /// Counts the bytes of accounts of an older store.
 async fn count_stored_bytes(app: &App) {
-    match app.store().count_stored_bytes().await {
+    match app.store().count_stored_bytes(false).await {
         Ok(0) => {}
         Ok(accounts) => tracing::info!(accounts, "counted the bytes that templates take"),
         Err(error) => {

@@ -41,8 +41,8 @@ impl MaintenanceStore for PostgresStore {
         Ok(RetentionCursor { last_key: next, deleted_records: removed, deleted_uploads: uploads })
     }
 
-    async fn count_stored_bytes(&self) -> Result<usize, StoreError> {
-        self.count_missing_bytes().await
+    async fn count_stored_bytes(&self, all: bool) -> Result<usize, StoreError> {
+        self.count_bytes(all).await
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
@@ -227,7 +227,11 @@ pub(super) async fn check_integrity(address: &PostgresAddress) -> Result<Vec<Fin
     for (subject, what, count) in checks {
         let rows = client.query(count, &[]).await?;
         let count = rows.first().map_or(Ok(0), |row| number(row, 0))?;
-        findings.push(Finding { subject, detail: format!("{count} {what}"), ok: count == 0 });
+        let mut detail = format!("{count} {what}");
+        if count > 0 && subject == CHECK_STORED_BYTES.0 {
+            detail.push_str(": correct them with --count-bytes");
+        }
+        findings.push(Finding { subject, detail, ok: count == 0 });
     }
     let rows = client.query("SELECT count(*) FROM template", &[]).await?;
     let templates = rows.first().map_or(Ok(0), |row| number(row, 0))?;

@@ -17,7 +17,7 @@ use crate::{
 
 /// Names a new count, so that an older one that another instance has begun changes nothing.
 const BEGIN: &str = "UPDATE account SET counted_seq = last_seq, counting = txid_current() \
-     WHERE counting IS NOT NULL OR counted_seq <> last_seq RETURNING counting";
+     WHERE $1 OR counting IS NOT NULL OR counted_seq <> last_seq RETURNING counting";
 
 /// By how much the totals of the accounts of a count (`$1`) are wrong, all at the same moment. `$2`
 /// is what a version takes besides its content.
@@ -48,16 +48,16 @@ pub(super) use stored;
 impl PostgresStore {
     /// Counts without keeping writes waiting. Writes add what they change to the total all the
     /// time; the count finds out by how much the total was wrong at one moment, and corrects it.
-    pub(super) async fn count_missing_bytes(&self) -> Result<usize, StoreError> {
-        let uncounted =
-            "SELECT 1 FROM account WHERE counting IS NOT NULL OR counted_seq <> last_seq LIMIT 1";
-        if self.pools.read_one(uncounted, &[]).await?.is_none() {
+    pub(super) async fn count_bytes(&self, all: bool) -> Result<usize, StoreError> {
+        let uncounted = "SELECT 1 FROM account WHERE $1 OR counting IS NOT NULL OR \
+                         counted_seq <> last_seq LIMIT 1";
+        if self.pools.read_one(uncounted, &[&all]).await?.is_none() {
             return Ok(0);
         }
         let address = &self.address;
         // Without a deadline: the store may be large.
         let client = schema::connect(&address.without_deadline(), Tls::new(address)?).await?;
-        let begun = client.query(BEGIN, &[]).await?;
+        let begun = client.query(BEGIN, &[&all]).await?;
         let Some(count) = begun.first() else { return Ok(0) };
         let count: i64 = get(count, "counting")?;
         let statement = format!("{}{CORRECTIONS}", stored!("$2::int8"));

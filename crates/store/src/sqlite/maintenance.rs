@@ -22,8 +22,8 @@ impl MaintenanceStore for SqliteStore {
         self.delete_next_expired_records(from, at).await
     }
 
-    async fn count_stored_bytes(&self) -> Result<usize, StoreError> {
-        self.count_missing_bytes().await
+    async fn count_stored_bytes(&self, all: bool) -> Result<usize, StoreError> {
+        self.count_bytes(all).await
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
@@ -184,7 +184,11 @@ fn check_stored_bytes(connection: &Connection) -> Result<Finding, StoreError> {
         [i64::try_from(VERSION_OVERHEAD_BYTES).unwrap_or(i64::MAX)],
         |row| row.get(0),
     )?;
-    Ok(count_finding("stored bytes", miscounted, "account", "miscounted"))
+    let mut finding = count_finding("stored bytes", miscounted, "account", "miscounted");
+    if miscounted > 0 {
+        finding.detail.push_str(": correct them with --count-bytes");
+    }
+    Ok(finding)
 }
 
 /// A finding about rows of which there must be none.

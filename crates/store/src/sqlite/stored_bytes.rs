@@ -23,15 +23,15 @@ type Corrections = Vec<(i64, i64)>;
 impl SqliteStore {
     /// Counts without keeping writes waiting. Writes add what they change to the total all the
     /// time; the count finds out by how much the total was wrong at one moment, and corrects it.
-    pub(super) async fn count_missing_bytes(&self) -> Result<usize, StoreError> {
+    pub(super) async fn count_bytes(&self, all: bool) -> Result<usize, StoreError> {
         let uncounted =
-            "SELECT 1 FROM account WHERE counting IS NOT NULL OR counted_seq <> last_seq";
-        if !self.readers.read(|connection| Ok(connection.prepare(uncounted)?.exists([])?))? {
+            "SELECT 1 FROM account WHERE ?1 OR counting IS NOT NULL OR counted_seq <> last_seq";
+        if !self.readers.read(|connection| Ok(connection.prepare(uncounted)?.exists([all])?))? {
             return Ok(0);
         }
         let begin = "UPDATE account SET counted_seq = last_seq, counting = 0 \
-                     WHERE counting IS NOT NULL OR counted_seq <> last_seq";
-        self.writer.write(move |batch| Ok(batch.connection().execute(begin, [])?)).await?;
+                     WHERE ?1 OR counting IS NOT NULL OR counted_seq <> last_seq";
+        self.writer.write(move |batch| Ok(batch.connection().execute(begin, [all])?)).await?;
         let count = |readers: &ReaderPool, cancellation: &Cancellation| {
             readers.cancellable_read(cancellation, corrections)
         };
