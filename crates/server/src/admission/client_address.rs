@@ -53,12 +53,11 @@ fn forwarded_for(element: &str) -> Option<IpAddr> {
 /// `[2001:db8::1]:80`.
 fn node_address(node: &str) -> Option<IpAddr> {
     let node = node.trim();
-    let address = match node.strip_prefix('[') {
-        Some(rest) => rest.split_once(']')?.0.parse().ok(),
-        None => {
-            let without_port = || node.split_once(':').and_then(|(it, _)| it.parse().ok());
-            node.parse().ok().or_else(without_port)
-        }
+    let without_port = || node.split_once(':').and_then(|(it, _)| it.parse().ok());
+    let address = if let Some(rest) = node.strip_prefix('[') {
+        rest.split_once(']')?.0.parse().ok()
+    } else {
+        node.parse().ok().or_else(without_port)
     };
     address.map(|address: IpAddr| address.to_canonical())
 }

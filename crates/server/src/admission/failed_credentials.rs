@@ -74,8 +74,8 @@ impl AddressKey {
         match address.to_canonical() {
             IpAddr::V4(address) => Self::V4(address.to_bits()),
             IpAddr::V6(address) => {
-                let [a, b, c, d, e, f, g, h, ..] = address.octets();
-                Self::V6(u64::from_be_bytes([a, b, c, d, e, f, g, h]))
+                let network = address.to_bits() >> 64;
+                Self::V6(u64::try_from(network).unwrap_or(u64::MAX))
             }
         }
     }

@@ -49,7 +49,7 @@ enum Extra {
     /// The limit that the account has reached.
     Limit(Limit),
     /// When to send the request again, sent as `Retry-After` and `RateLimit`.
-    Throttle(Throttle),
+    Throttle(Box<Throttle>),
 }
 
 /// A limit of the rate or the number of requests, as the client sees it.
@@ -191,7 +191,7 @@ impl IntoResponse for Problem {
             let range = HeaderValue::try_from(format!("bytes */{length}"));
             response.headers_mut().extend(range.map(|it| (header::CONTENT_RANGE, it)).ok());
         }
-        if let Extra::Throttle(throttle) = self.extra {
+        if let Extra::Throttle(throttle) = &self.extra {
             response.headers_mut().extend(throttle.headers());
         }
         response.extensions_mut().insert(self);

@@ -76,7 +76,7 @@ impl Problem {
 
     /// The account or the address has to wait.
     pub(crate) fn throttled(kind: ProblemKind, throttle: Throttle) -> Self {
-        Self { extra: Extra::Throttle(throttle), ..Self::of(kind) }
+        Self { extra: Extra::Throttle(Box::new(throttle)), ..Self::of(kind) }
     }
 
     /// The template has another revision than the request expects.
