@@ -105,7 +105,7 @@ fn clients_that_do_not_read_are_disconnected_and_logged_once() {
     until(TIMEOUT, "the connections are closed", || closed(&service, "send_timeout") == 3);
     let line = "a client that does not read its response";
     let log = service.log.wait_for("the slow client", |log| log.contains(line));
-    assert!(log.contains("client=\"127.0.0.1:") || log.contains("client=127.0.0.1:"), "{log}");
+    assert!(log.contains("client=127.0.0.1"), "{log}");
     assert_eq!(log.matches(line).count(), 1, "{log}");
     drop(clients);
     service.assert_works("beside_slow_clients");
