@@ -21,7 +21,7 @@ use super::{
         open_postgres, translation, with_key,
     },
     lists::{all, names, read_all, search, update_index},
-    uploads::{append, begin, upload},
+    uploads::{append, assert_integrity, begin, upload},
     webhooks::{endpoint, register},
 };
 
@@ -94,13 +94,17 @@ async fn entries_that_an_older_program_wrote_are_replaced() {
     create(&store, new(account, "Pâques")).await;
     update_index(&store).await;
     assert_eq!(names(&store, search(account, "paques")).await, ["Pâques"]);
-    // Before the migration, the index had accents and one cursor.
+    // Before the migrations, the index had accents and one cursor, and accounts had no quotas.
     let accents = "UPDATE found_by SET words = replace(words::text, 'paques', 'pâques')::tsvector";
-    let before = "ALTER TABLE followed DROP indexed, DROP scanned; \
-                  DELETE FROM galley_schema WHERE version = 3";
+    let before = "ALTER TABLE followed DROP indexed, DROP scanned; ALTER TABLE account \
+                  DROP requests_per_second, DROP stored_bytes_limit, DROP phone_limit, \
+                  DROP template_bytes, DROP counted_seq, DROP counting; \
+                  DELETE FROM galley_schema WHERE version >= 3";
     drop(store);
     database.batch_execute(&format!("{accents}; {before}")).await.unwrap();
     let store = open_postgres(&address).await;
+    assert_eq!(store.count_stored_bytes(false).await.unwrap(), 1);
+    assert_integrity(&store).await;
     let behind = store.list(search(account, "paques")).await.unwrap();
     assert!(behind.templates.is_empty() && behind.unindexed.is_some(), "{behind:?}");
     update_index(&store).await;
