@@ -214,6 +214,8 @@ impl AccountLoads {
 
 #[cfg(test)]
 mod tests {
+    use std::task::{Context, Poll, Waker};
+
     use super::*;
 
     const NOW: Duration = Duration::from_secs(7);
@@ -245,6 +247,21 @@ mod tests {
         drop(request);
         let counters = [&load.in_flight, &load.long_polls];
         assert_eq!(counters.map(|it| it.load(Ordering::Relaxed)), [0, 0]);
+    }
+
+    #[test]
+    fn large_bodies_of_an_account_take_turns() {
+        let load = load();
+        let bodies: Vec<_> = (0..3).map(|_| load.admit_large_body().unwrap()).collect();
+        let mut turns: Vec<_> = bodies.iter().map(|body| Box::pin(body.turn())).collect();
+        let mut context = Context::from_waker(Waker::noop());
+        let mut poll = |at: usize| turns[at].as_mut().poll(&mut context);
+        let (Poll::Ready(Some(first)), Poll::Ready(Some(_second))) = (poll(0), poll(1)) else {
+            panic!("two have their turn")
+        };
+        assert!(poll(2).is_pending());
+        drop(first);
+        assert!(poll(2).is_ready());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use http_body_util::BodyExt as _;
 use super::{
     problem::{Problem, ProblemKind},
     revocation::{UsedCredentials, revoked},
-    throttling::BodyAdmission,
+    throttling::{Admitted, admit_body},
 };
 use crate::{app::App, memory_budget::MAX_UNCHARGED_BYTES};
 
@@ -45,7 +45,10 @@ pub(crate) async fn read_all(request: Request, app: &App, limit: usize) -> Resul
     if declared.is_some_and(|length| length > limit) {
         return Err(too_large(limit));
     }
-    let admission = BodyAdmission::begin(app, request.extensions(), declared)?;
+    let admitted = Admitted::of(request.extensions());
+    if let Some(admitted) = &admitted {
+        admitted.count_large(app, declared.unwrap_or(0))?;
+    }
     let credentials = UsedCredentials::of(request.extensions());
     let account = credentials.map(|credentials| credentials.account);
     let body = gather(request.into_body(), app, account, declared.unwrap_or(limit), limit);
@@ -53,7 +56,7 @@ pub(crate) async fn read_all(request: Request, app: &App, limit: usize) -> Resul
         biased;
         body = tokio::time::timeout(app.limits().body, body) => {
             let bytes = body.unwrap_or(Err(Problem::of(ProblemKind::BodyTimeout)))?;
-            admission.finish(app, bytes).await
+            admit_body(app, admitted.as_ref(), bytes).await
         }
         problem = revoked(app, credentials) => Err(problem),
     }

@@ -145,6 +145,10 @@ impl RequestContext {
         self.large_body.get()
     }
 
+    pub(crate) fn has_turn(&self) -> bool {
+        self.turn.get().is_some()
+    }
+
     /// Keeps the account's turn for a large body, until the response is complete.
     pub(crate) fn record_turn(&self, turn: Option<OwnedSemaphorePermit>) {
         if let Some(turn) = turn {

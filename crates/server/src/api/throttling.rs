@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{
     body::Bytes,
-    http::{Extensions, HeaderMap},
+    extract::FromRequestParts,
+    http::{Extensions, HeaderMap, request::Parts},
 };
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -47,65 +48,80 @@ pub(crate) fn admit(
     }
 }
 
-/// Counts a request that waits for events apart from others.
-pub(crate) fn begin_long_poll(app: &App, extensions: &Extensions) -> Result<(), Problem> {
-    let context = RequestContext::from_extensions(extensions);
-    let in_flight = context.and_then(RequestContext::in_flight);
-    let max = app.limits().requests_per_account;
-    let counted = in_flight.map_or(Ok(()), |it| it.become_long_poll(max));
-    counted.map_err(|overload| refused(app, overload))
+/// A request that was admitted. Extract it after the caller.
+pub(crate) struct Admitted(Arc<RequestContext>);
+
+impl FromRequestParts<App> for Admitted {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
+        Self::of(&parts.extensions).ok_or(Problem::of(ProblemKind::Internal))
+    }
 }
 
-/// The body of a request of an account. A large one waits for its turn.
-pub(crate) struct BodyAdmission(Option<Arc<RequestContext>>);
-
-impl BodyAdmission {
-    /// Refuses a body that is declared to be large, if the account has too many of them, before it is
-    /// read.
-    pub(crate) fn begin(
-        app: &App,
-        extensions: &Extensions,
-        declared: Option<usize>,
-    ) -> Result<Self, Problem> {
-        let context = extensions.get::<Arc<RequestContext>>().cloned();
-        let admission = Self(context.filter(|it| it.in_flight().is_some()));
-        if declared.is_some_and(|length| length > LARGE_BODY_BYTES) {
-            admission.count_large(app)?;
-        }
-        Ok(admission)
+impl Admitted {
+    /// The request with these extensions; `None` if it has no account.
+    pub(crate) fn of(extensions: &Extensions) -> Option<Self> {
+        let context = extensions.get::<Arc<RequestContext>>()?;
+        context.in_flight().map(|_| Self(Arc::clone(context)))
     }
 
-    fn count_large(&self, app: &App) -> Result<(), Problem> {
-        let Some(context) = self.0.as_ref().filter(|it| it.large_body().is_none()) else {
+    /// Counts a request that waits for events apart from others.
+    pub(crate) fn begin_long_poll(&self, app: &App) -> Result<(), Problem> {
+        let max = app.limits().requests_per_account;
+        let counted = self.0.in_flight().map_or(Ok(()), |it| it.become_long_poll(max));
+        counted.map_err(|overload| refused(app, overload))
+    }
+
+    /// Refuses a document of so many bytes if it is large and the account has too many of them.
+    pub(crate) fn count_large(&self, app: &App, bytes: usize) -> Result<(), Problem> {
+        if bytes <= LARGE_BODY_BYTES || self.0.large_body().is_some() {
             return Ok(());
-        };
-        let Some(in_flight) = context.in_flight() else { return Ok(()) };
+        }
+        let Some(in_flight) = self.0.in_flight() else { return Ok(()) };
         let large = in_flight.load().admit_large_body().map_err(|it| refused(app, it))?;
-        context.record_large_body(large);
+        self.0.record_large_body(large);
         Ok(())
     }
 
-    /// Waits until a body that was read can be processed, if it is large. The account has few turns,
-    /// which last until the response is complete; the processor is free again when the body is
-    /// dropped, so that other bodies are parsed while this one waits for the store.
-    pub(crate) async fn finish(self, app: &App, body: Bytes) -> Result<Bytes, Problem> {
-        if body.len() <= LARGE_BODY_BYTES {
-            return Ok(body);
-        }
-        self.count_large(app)?;
-        let Some(context) = self.0 else { return Ok(body) };
-        if let Some(large) = context.large_body() {
-            context.record_turn(large.turn().await);
-        }
-        let processor = app.admission().processor().await;
-        Ok(Bytes::from_owner(AdmittedBody { body, _processor: processor }))
+    /// Waits until a document of so many bytes can be processed, if it is large. The account has few
+    /// turns, which last until the response is complete. The processor is free again when the permit
+    /// is dropped, so that other documents are processed while this request waits for the store.
+    pub(crate) async fn turn(
+        &self,
+        app: &App,
+        bytes: usize,
+    ) -> Result<Option<OwnedSemaphorePermit>, Problem> {
+        self.count_large(app, bytes)?;
+        // A request that has its turn must not wait for another: it may hold the only processor.
+        let Some(large) = self.0.large_body().filter(|_| !self.0.has_turn()) else {
+            return Ok(None);
+        };
+        self.0.record_turn(large.turn().await);
+        Ok(app.admission().processor().await)
     }
+}
+
+/// The body of an admitted request, with its permit if it is large.
+pub(crate) async fn admit_body(
+    app: &App,
+    admitted: Option<&Admitted>,
+    body: Bytes,
+) -> Result<Bytes, Problem> {
+    let processor = match admitted {
+        Some(admitted) => admitted.turn(app, body.len()).await?,
+        None => None,
+    };
+    Ok(match processor {
+        Some(permit) => Bytes::from_owner(AdmittedBody { body, _processor: permit }),
+        None => body,
+    })
 }
 
 /// A large body that is being processed.
 struct AdmittedBody {
     body: Bytes,
-    _processor: Option<OwnedSemaphorePermit>,
+    _processor: OwnedSemaphorePermit,
 }
 
 impl AsRef<[u8]> for AdmittedBody {

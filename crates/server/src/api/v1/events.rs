@@ -2,13 +2,7 @@
 
 use std::{pin::pin, time::Duration};
 
-use axum::{
-    Router,
-    extract::State,
-    http::{Extensions, StatusCode},
-    response::Response,
-    routing::get,
-};
+use axum::{Router, extract::State, http::StatusCode, response::Response, routing::get};
 use galley_domain::{document::MAX_SAFE_INTEGER, id::AccountId};
 use galley_store::{Event, Feed};
 use tokio::time::{Instant, sleep_until};
@@ -19,7 +13,7 @@ use crate::api::{
     problem::Problem,
     query::{CheckedParameters, Parameters, bad_request, parse_digits},
     revocation::{UsedCredentials, revoked},
-    throttling,
+    throttling::Admitted,
     view::{self, Paging},
 };
 use crate::app::App;
@@ -44,13 +38,13 @@ async fn list(
     State(app): State<App>,
     caller: Caller<Read>,
     credentials: UsedCredentials,
-    extensions: Extensions,
+    admitted: Admitted,
     parameters: Parameters,
 ) -> Result<Response, Problem> {
     let parameters = parameters.only(&["after", "limit", "wait"])?;
     let (after, limit, wait) = (after(&parameters)?, parameters.limit()?, wait(&parameters)?);
     if !wait.is_zero() {
-        throttling::begin_long_poll(&app, &extensions)?;
+        admitted.begin_long_poll(&app)?;
     }
     let reader = Reader::new(&app, caller.account.id, after, limit).await?;
     let events = reader.wait(wait, credentials).await?;

@@ -41,6 +41,7 @@ pub(super) async fn edit(
         (edit?, warnings.count())
     };
     let is_restored = matches!(edit, Edit::Restore(_));
+    drop(body);
     let changed = app.store().edit_template(change(&app, &caller, expected)?, edit).await?;
     let changed = outcomes::changed(changed, "edit")?;
     // The document of a restored version does not contain what WhatsApp refuses.
