@@ -10,7 +10,8 @@ use clap::{Args, Parser, Subcommand};
 use galley_domain::{rulebook::Category, template::Status};
 
 pub(crate) use accounts::{
-    AccountCommand, AccountSecrets, CredentialChoice, CredentialCommand, PhoneCommand,
+    AccountCommand, AccountLimitChoice, AccountSecrets, CredentialChoice, CredentialCommand,
+    PhoneCommand,
 };
 pub(crate) use files::{ConvertOptions, LintOptions};
 pub(crate) use webhooks::{

@@ -26,9 +26,9 @@ pub use encoding::origin;
 pub use error::{Cause, StoreError};
 pub use event_notifier::EventNotifier;
 pub use records::{
-    Account, AccountLimits, Actor, AddCredentialOutcome, AddPhoneOutcome, CreateAccountOutcome,
-    Credential, CredentialId, CredentialKind, Finding, IndexProgress, Limit, NewAccount,
-    NewCredential, RetentionCursor, RotateCredentialOutcome, SecretHash,
+    Account, AccountLimits, AccountQuotas, Actor, AddCredentialOutcome, AddPhoneOutcome,
+    CreateAccountOutcome, Credential, CredentialId, CredentialKind, Finding, IndexProgress, Limit,
+    NewAccount, NewCredential, Quota, RetentionCursor, RotateCredentialOutcome, SecretHash,
 };
 pub use records::{AppendOutcome, BeginUploadOutcome, Media, NewUpload, Upload};
 pub use records::{

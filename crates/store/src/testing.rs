@@ -15,9 +15,9 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use crate::{
-    Account, AccountLimits, AccountStore, Actor, AddCredentialOutcome, AddPhoneOutcome,
-    AppendOutcome, Attempt, BeginUploadOutcome, ChangeOutcome, ChangeStore, ClockStatus,
-    ClockStore, CreateAccountOutcome, CreateOutcome, CreateWebhookOutcome, Credential,
+    Account, AccountLimits, AccountQuotas, AccountStore, Actor, AddCredentialOutcome,
+    AddPhoneOutcome, AppendOutcome, Attempt, BeginUploadOutcome, ChangeOutcome, ChangeStore,
+    ClockStatus, ClockStore, CreateAccountOutcome, CreateOutcome, CreateWebhookOutcome, Credential,
     CredentialId, CredentialKind, CredentialStore, DeleteOutcome, Delivery, DeliveryLease,
     DeliveryQuery, DeliveryStore, DueWebhooks, EventNotifier, EventStore, Feed, Finding,
     IdempotencyRecord, IndexProgress, IndexStep, ListQuery, ListStore, MaintenanceStore, Media,
@@ -225,6 +225,7 @@ with_faults! {
         account(id: AccountId) -> Option<Account>;
         set_account_disabled(id: AccountId, disabled_at: Option<Timestamp>) -> bool;
         set_account_limits(id: AccountId, limits: Option<AccountLimits>) -> bool;
+        set_account_quotas(id: AccountId, quotas: AccountQuotas) -> bool;
         add_phone<'phone>(account: AccountId, phone: &'phone str, at: Timestamp) -> AddPhoneOutcome;
         phones(account: AccountId) -> Vec<String>;
         phone_owner<'phone>(phone: &'phone str) -> Option<AccountId>;

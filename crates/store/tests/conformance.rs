@@ -25,6 +25,7 @@ mod conformance {
     pub(crate) mod pages;
     #[cfg(feature = "postgres-suite")]
     mod postgres_only;
+    pub(crate) mod quotas;
     #[cfg(feature = "postgres-suite")]
     mod round_trips;
     pub(crate) mod search;
@@ -100,6 +101,9 @@ macro_rules! conformance {
                 concurrent_upserts_of_a_new_name_all_succeed,
                 a_bulk_deletion_deletes_all_templates_or_none,
                 deleting_translations_includes_disabled_ones,
+            }
+            quotas {
+                account_quotas_can_be_set_and_removed,
             }
             limits {
                 account_limits_can_be_set_and_removed,

@@ -29,15 +29,12 @@ pub(crate) enum AccountCommand {
         /// Its name or id.
         account: String,
     },
-    /// Apply WhatsApp's limits to an account, or remove them: 100 creates per hour, a maximum number
-    /// of templates, and 1 edit per day and 10 in 30 days of an approved template.
+    /// Set the limits of an account. Limits that are not named stay as they are.
     Limit {
         /// Its name or id.
         account: String,
-        /// Maximum number of templates: 250, or 6000 for a verified business; `none` removes all
-        /// limits.
-        #[arg(value_name = "TEMPLATES|none")]
-        templates: String,
+        #[command(flatten)]
+        choice: AccountLimitChoice,
     },
     /// Disable an account: its requests are refused.
     Disable {
@@ -49,6 +46,19 @@ pub(crate) enum AccountCommand {
         /// Its name or id.
         account: String,
     },
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub(crate) struct AccountLimitChoice {
+    /// Maximum number of templates, with WhatsApp's other limits: 100 creates per hour, and 1 edit
+    /// per day and 10 in 30 days of an approved template. WhatsApp's maximum is 250, or 6000 for a
+    /// verified business. `none` removes all of them.
+    #[arg(value_name = "TEMPLATES|none")]
+    pub(crate) templates: Option<String>,
+    /// Maximum number of requests per second, or `none`.
+    #[arg(long, value_name = "N|none")]
+    pub(crate) requests_per_second: Option<String>,
 }
 
 #[derive(Debug, Args)]

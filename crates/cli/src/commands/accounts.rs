@@ -1,9 +1,11 @@
 //! `galley account …` and `galley phone …`.
 
+mod limits;
+
 use anyhow::{Context as _, bail};
 use galley_domain::{account, rulebook::Rulebook, template::Review};
 use galley_store::{
-    AccountLimits, AddPhoneOutcome, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential,
+    AddPhoneOutcome, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential,
 };
 use serde_json::Value;
 
@@ -31,7 +33,7 @@ pub(super) async fn account(
         }
         AccountCommand::List => list(context).await,
         AccountCommand::Show { account } => show(context, &account).await,
-        AccountCommand::Limit { account, templates } => limit(context, &account, &templates).await,
+        AccountCommand::Limit { account, choice } => limits::set(context, &account, &choice).await,
         AccountCommand::Disable { account } => set_disabled(context, &account, true).await,
         AccountCommand::Enable { account } => set_disabled(context, &account, false).await,
     }
@@ -143,47 +145,23 @@ async fn show(context: &CommandContext, wanted: &str) -> anyhow::Result<()> {
         let all = context.store.credentials(account.id).await?.into_iter();
         Ok(all.filter(|it| it.kind == kind).map(|it| Value::from(it.id.0)).collect())
     };
-    table::print_one(
-        context.json,
-        &[
-            ("id", account.id.to_string().into()),
-            ("name", account.name.clone().into()),
-            ("rulebook", account.rulebook.clone().into()),
-            ("review", account.review.as_str().into()),
-            ("template_limit", template_limit(account.limits)),
-            ("takes_any_phone", account.takes_any_phone.into()),
-            ("phones", phones.into()),
-            ("keys", ids(CredentialKind::Key).await?),
-            ("tokens", ids(CredentialKind::Token).await?),
-            ("created_at", account.created_at.to_string().into()),
-            ("disabled_at", credentials::timestamp(account.disabled_at)),
-        ],
-    );
+    let mut members = vec![
+        ("id", account.id.to_string().into()),
+        ("name", account.name.clone().into()),
+        ("rulebook", account.rulebook.clone().into()),
+        ("review", account.review.as_str().into()),
+    ];
+    members.extend(limits::shown(&account));
+    members.extend([
+        ("takes_any_phone", account.takes_any_phone.into()),
+        ("phones", phones.into()),
+        ("keys", ids(CredentialKind::Key).await?),
+        ("tokens", ids(CredentialKind::Token).await?),
+        ("created_at", account.created_at.to_string().into()),
+        ("disabled_at", credentials::timestamp(account.disabled_at)),
+    ]);
+    table::print_one(context.json, &members);
     Ok(())
-}
-
-async fn limit(context: &CommandContext, wanted: &str, templates: &str) -> anyhow::Result<()> {
-    let limits = match templates {
-        "none" => None,
-        number => {
-            let templates = number.parse().ok().filter(|limit| *limit > 0);
-            let templates = templates.with_context(|| {
-                format!("expected a number of templates or `none`, not {number:?}")
-            })?;
-            Some(AccountLimits { templates })
-        }
-    };
-    let account = context.account(wanted).await?;
-    context.store.set_account_limits(account.id, limits).await?;
-    table::print_one(
-        context.json,
-        &[("id", account.id.to_string().into()), ("template_limit", template_limit(limits))],
-    );
-    Ok(())
-}
-
-fn template_limit(limits: Option<AccountLimits>) -> Value {
-    limits.map_or(Value::Null, |limits| limits.templates.into())
 }
 
 async fn set_disabled(

@@ -103,6 +103,29 @@ fn a_disabled_account_gets_403_until_it_is_enabled() {
 }
 
 #[test]
+fn the_operator_sets_one_limit_of_an_account_and_the_others_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(Launch::new(dir.path()).start().end().0.success());
+    galley_json(dir.path(), &["account", "create", "shop", "--phone", "100"]);
+    let limit = |arguments: &[&str]| {
+        galley_json(dir.path(), &[&["account", "limit", "shop"], arguments].concat())
+    };
+    assert_eq!(limit(&["--requests-per-second", "50"])["requests_per_second"], 50);
+    assert_eq!(limit(&["250"])["requests_per_second"], 50);
+    let shown = galley_json(dir.path(), &["account", "show", "shop"]);
+    assert_eq!(
+        (&shown["template_limit"], &shown["requests_per_second"]),
+        (&json!(250), &json!(50))
+    );
+    assert!(limit(&["--requests-per-second", "none"])["requests_per_second"].is_null());
+    assert_eq!(galley_json(dir.path(), &["account", "show", "shop"])["template_limit"], 250);
+    for invalid in [&["--requests-per-second", "0"][..], &["--requests-per-second", "many"], &[]] {
+        let output = galley(dir.path(), &[&["account", "limit", "shop"], invalid].concat());
+        assert!(!output.status.success(), "{invalid:?}");
+    }
+}
+
+#[test]
 fn the_operator_sets_and_removes_the_template_limit_of_an_account() {
     let dir = tempfile::tempdir().unwrap();
     galley_json(dir.path(), &["account", "create", "shop", "--phone", "100"]);

@@ -183,6 +183,10 @@ fn a_backup_with_an_older_schema_is_restored_unchanged_and_serve_comes_next() {
         DROP TABLE clock_guard; DROP TABLE write_probe; \
         ALTER TABLE template DROP COLUMN checksum; ALTER TABLE former_version DROP COLUMN checksum; \
         ALTER TABLE event DROP COLUMN checksum; ALTER TABLE upload_chunk DROP COLUMN checksum; \
+        ALTER TABLE account DROP COLUMN requests_per_second; ALTER TABLE account DROP COLUMN \
+        stored_bytes_limit; ALTER TABLE account DROP COLUMN phone_limit; ALTER TABLE account \
+        DROP COLUMN template_bytes; ALTER TABLE account DROP COLUMN counted_seq; ALTER TABLE \
+        account DROP COLUMN counted_template; \
         PRAGMA user_version = 6";
     Connection::open(&backup_path).unwrap().execute_batch(older).unwrap();
     let dir = tempfile::tempdir().unwrap();

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use galley_domain::{id::AccountId, template::Review};
 
 use crate::{
-    Account, AccountLimits, AddCredentialOutcome, AddPhoneOutcome, CreateAccountOutcome,
-    NewAccount, StoreError, stored_row::StoredRow,
+    Account, AccountLimits, AccountQuotas, AddCredentialOutcome, AddPhoneOutcome,
+    CreateAccountOutcome, NewAccount, Quota, StoreError, encoding::key, stored_row::StoredRow,
 };
 
 /// The columns that [`account`] reads.
 pub(crate) const COLUMNS: &str = "id, name, rulebook, review, takes_any_phone, created_at, \
-     disabled_at, template_limit";
+     disabled_at, template_limit, requests_per_second, stored_bytes_limit, phone_limit";
 
 /// What the store already has of a new account.
 #[derive(Default)]
@@ -80,7 +80,34 @@ pub(crate) fn account(
         created_at: row.timestamp("created_at")?,
         disabled_at: row.optional_timestamp("disabled_at")?,
         limits,
+        quotas: quotas(row)?,
     })
+}
+
+fn quotas(row: &impl StoredRow) -> Result<AccountQuotas, StoreError> {
+    let max = |column| row.optional(column, |max: i64| u64::try_from(max).ok());
+    Ok(AccountQuotas {
+        requests_per_second: max("requests_per_second")?,
+        stored_bytes: quota(max("stored_bytes_limit")?),
+        phone_numbers: quota(max("phone_limit")?),
+    })
+}
+
+/// A quota as it is stored: `None` for the default, 0 for no limit.
+pub(crate) fn stored_quota(quota: Quota) -> Option<i64> {
+    match quota {
+        Quota::Default => None,
+        Quota::Unlimited => Some(0),
+        Quota::Max(max) => Some(key(max.max(1))),
+    }
+}
+
+fn quota(stored: Option<u64>) -> Quota {
+    match stored {
+        None => Quota::Default,
+        Some(0) => Quota::Unlimited,
+        Some(max) => Quota::Max(max),
+    }
 }
 
 #[cfg(test)]

@@ -15,11 +15,13 @@ use super::{
     transaction::{Transaction, transact},
 };
 use crate::{
-    Account, AccountLimits, AccountStore, AddPhoneOutcome, CreateAccountOutcome, NewAccount,
-    StoreError,
+    Account, AccountLimits, AccountQuotas, AccountStore, AddPhoneOutcome, CreateAccountOutcome,
+    NewAccount, StoreError,
     decisions::{
         self,
-        accounts::{COLUMNS, ExistingAccounts, created, distinct_phones, owned_phone, refusal},
+        accounts::{
+            COLUMNS, ExistingAccounts, created, distinct_phones, owned_phone, refusal, stored_quota,
+        },
     },
 };
 
@@ -55,6 +57,14 @@ impl AccountStore for PostgresStore {
         limits: Option<AccountLimits>,
     ) -> Result<bool, StoreError> {
         transact!(self, tx => set_limits(tx, id, limits))
+    }
+
+    async fn set_account_quotas(
+        &self,
+        id: AccountId,
+        quotas: AccountQuotas,
+    ) -> Result<bool, StoreError> {
+        transact!(self, tx => set_quotas(tx, id, quotas))
     }
 
     async fn add_phone(
@@ -171,6 +181,25 @@ pub(super) async fn set_limits(
     let max_templates = limits.map(|it| i32::try_from(it.templates).unwrap_or(i32::MAX));
     let update = "UPDATE account SET template_limit = $2 WHERE id = $1";
     let changed = transaction.execute(update, &[&key(id.get()), &max_templates]).await?;
+    credentials::increment_epoch(transaction).await?;
+    Ok(changed > 0)
+}
+
+async fn set_quotas(
+    transaction: &mut Transaction,
+    id: AccountId,
+    quotas: AccountQuotas,
+) -> Result<bool, StoreError> {
+    credentials::lock_epoch(transaction).await?;
+    let update = "UPDATE account SET requests_per_second = $2, stored_bytes_limit = $3, \
+                  phone_limit = $4 WHERE id = $1";
+    let values: Values<'_> = &[
+        &key(id.get()),
+        &quotas.requests_per_second.map(key),
+        &stored_quota(quotas.stored_bytes),
+        &stored_quota(quotas.phone_numbers),
+    ];
+    let changed = transaction.execute(update, values).await?;
     credentials::increment_epoch(transaction).await?;
     Ok(changed > 0)
 }

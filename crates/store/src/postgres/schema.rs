@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_all.sql"),
     include_str!("../../migrations/postgres/0002_clock_guard.sql"),
     include_str!("../../migrations/postgres/0003_search_terms.sql"),
+    include_str!("../../migrations/postgres/0004_account_quotas.sql"),
 ];
 
 /// The oldest supported PostgreSQL, as `server_version_num`.

@@ -59,6 +59,42 @@ pub struct Account {
     pub disabled_at: Option<Timestamp>,
     /// Its limits, if it has any.
     pub limits: Option<AccountLimits>,
+    /// Its quotas.
+    pub quotas: AccountQuotas,
+}
+
+/// What the operator has set for one account, to protect the other accounts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccountQuotas {
+    /// The maximum number of requests per second; `None` without a limit.
+    pub requests_per_second: Option<u64>,
+    /// The maximum number of bytes that its templates take.
+    pub stored_bytes: Quota,
+    /// The maximum number of phone numbers that it claims.
+    pub phone_numbers: Quota,
+}
+
+/// A quota of an account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Quota {
+    /// The program's default.
+    #[default]
+    Default,
+    /// No limit.
+    Unlimited,
+    /// A maximum of the operator's choice, at least 1.
+    Max(u64),
+}
+
+impl Quota {
+    /// The maximum; `None` without a limit.
+    pub fn max(self, default: u64) -> Option<u64> {
+        match self {
+            Self::Default => Some(default),
+            Self::Unlimited => None,
+            Self::Max(max) => Some(max),
+        }
+    }
 }
 
 /// The optional limits of an account. Only the number of templates differs between accounts; the

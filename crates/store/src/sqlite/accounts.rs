@@ -12,11 +12,13 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    Account, AccountLimits, AccountStore, AddPhoneOutcome, CreateAccountOutcome, NewAccount,
-    StoreError,
+    Account, AccountLimits, AccountQuotas, AccountStore, AddPhoneOutcome, CreateAccountOutcome,
+    NewAccount, StoreError,
     decisions::{
         self,
-        accounts::{COLUMNS, ExistingAccounts, created, distinct_phones, owned_phone, refusal},
+        accounts::{
+            COLUMNS, ExistingAccounts, created, distinct_phones, owned_phone, refusal, stored_quota,
+        },
     },
 };
 
@@ -57,6 +59,14 @@ impl AccountStore for SqliteStore {
         limits: Option<AccountLimits>,
     ) -> Result<bool, StoreError> {
         self.writer.write_for_operator(move |batch| limits::set(batch, id, limits)).await
+    }
+
+    async fn set_account_quotas(
+        &self,
+        id: AccountId,
+        quotas: AccountQuotas,
+    ) -> Result<bool, StoreError> {
+        self.writer.write_for_operator(move |batch| set_quotas(batch, id, quotas)).await
     }
 
     async fn add_phone(
@@ -151,6 +161,25 @@ pub(super) fn one(connection: &Connection, id: AccountId) -> Result<Option<Accou
 
 fn account(row: &Row<'_>) -> Result<Account, StoreError> {
     decisions::accounts::account(row, limits::column(row, "template_limit")?)
+}
+
+fn set_quotas(
+    batch: &mut Batch<'_>,
+    id: AccountId,
+    quotas: AccountQuotas,
+) -> Result<bool, StoreError> {
+    let changed = batch.connection().execute(
+        "UPDATE account SET requests_per_second = ?2, stored_bytes_limit = ?3, phone_limit = ?4 \
+         WHERE id = ?1",
+        params![
+            key(id.get()),
+            quotas.requests_per_second.map(key),
+            stored_quota(quotas.stored_bytes),
+            stored_quota(quotas.phone_numbers),
+        ],
+    )?;
+    batch.credentials_changed();
+    Ok(changed > 0)
 }
 
 pub(super) fn add_phone(

@@ -22,6 +22,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0007_media.sql"),
     include_str!("../../migrations/sqlite/0008_checksums.sql"),
     include_str!("../../migrations/sqlite/0009_clock_guard.sql"),
+    include_str!("../../migrations/sqlite/0010_account_quotas.sql"),
 ];
 
 /// The schema version that this program writes.

@@ -178,7 +178,8 @@ mod tests {
         let path = dir.path().join("galley.db");
         connection::create_if_missing(&path, false).unwrap();
         let connection = connection::open_for_writing(&path, SchemaPolicy::Migrate).unwrap();
-        let account = "INSERT INTO account VALUES (1, 'a', 'v1', 'auto', 1, 0, NULL, 0, NULL, 0)";
+        let account = "INSERT INTO account (id, name, rulebook, review, takes_any_phone, \
+                       created_at) VALUES (1, 'a', 'v1', 'auto', 1, 0)";
         connection.execute(account, []).unwrap();
         let files = Arc::new(OpenFiles::of(&path).unwrap());
         let shared = WriterShared {

@@ -5,7 +5,8 @@ use galley_domain::id::AccountId;
 use jiff::Timestamp;
 
 use crate::{
-    Account, AccountLimits, AddPhoneOutcome, CreateAccountOutcome, NewAccount, StoreError,
+    Account, AccountLimits, AccountQuotas, AddPhoneOutcome, CreateAccountOutcome, NewAccount,
+    StoreError,
 };
 
 /// Manages accounts and their phone numbers.
@@ -33,6 +34,13 @@ pub trait AccountStore: Send + Sync {
         &self,
         id: AccountId,
         limits: Option<AccountLimits>,
+    ) -> Result<bool, StoreError>;
+
+    /// Sets the quotas of an account; `false` if it does not exist.
+    async fn set_account_quotas(
+        &self,
+        id: AccountId,
+        quotas: AccountQuotas,
     ) -> Result<bool, StoreError>;
 
     /// Adds a phone number to an account.

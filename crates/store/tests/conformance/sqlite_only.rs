@@ -349,6 +349,10 @@ async fn a_migration_counts_media_bytes_and_the_doctor_checks_them() {
          ALTER TABLE former_version DROP COLUMN checksum; ALTER TABLE event DROP COLUMN checksum; \
          ALTER TABLE upload_chunk DROP COLUMN checksum; DROP INDEX upload_unused; \
          ALTER TABLE upload DROP COLUMN finished_at; ALTER TABLE upload DROP COLUMN used_at; ALTER TABLE account DROP COLUMN media_bytes; \
+         ALTER TABLE account DROP COLUMN requests_per_second; ALTER TABLE account DROP COLUMN \
+         stored_bytes_limit; ALTER TABLE account DROP COLUMN phone_limit; ALTER TABLE account \
+         DROP COLUMN template_bytes; ALTER TABLE account DROP COLUMN counted_seq; ALTER TABLE \
+         account DROP COLUMN counted_template; \
          DROP TABLE clock_guard; PRAGMA user_version = 6",
     )
     .unwrap();
