@@ -297,9 +297,9 @@ impl<'de> Visitor<'de> for ValueVisitor<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json<'de>, A::Error> {
         let value = self.nested()?;
         let mut members: Vec<Member<'de>> = Vec::new();
-        let mut index = HashSet::new();
+        let mut index = KeyIndex::default();
         while let Some(key) = entries.next_key_seed(KeyVisitor)? {
-            let repeated = is_duplicate(&key, &members, &mut index);
+            let repeated = index.has(&key, &members);
             if repeated {
                 self.flags.duplicates.set(true);
             }
@@ -309,21 +309,27 @@ impl<'de> Visitor<'de> for ValueVisitor<'_> {
     }
 }
 
-/// Searches a small object linearly and indexes a large one: a hostile body with thousands of
-/// members does not cost quadratic time.
-fn is_duplicate<'de>(
-    key: &Cow<'de, str>,
-    members: &[Member<'de>],
-    index: &mut HashSet<Cow<'de, str>>,
-) -> bool {
+/// The keys of an object. A small one is searched linearly and a large one indexed: a hostile body
+/// with thousands of members does not cost quadratic time.
+#[derive(Default)]
+struct KeyIndex<'de> {
+    keys: HashSet<Cow<'de, str>>,
+    /// Number of members whose keys are indexed.
+    indexed: usize,
+}
+
+impl<'de> KeyIndex<'de> {
     const MAX_LINEAR_SEARCH: usize = 16;
-    if members.len() < MAX_LINEAR_SEARCH {
-        return members.iter().any(|member| member.key == *key);
+
+    /// Whether one of the `members` has the key of the next one.
+    fn has(&mut self, key: &str, members: &[Member<'de>]) -> bool {
+        if members.len() < Self::MAX_LINEAR_SEARCH {
+            return members.iter().any(|member| member.key == key);
+        }
+        self.keys.extend(members[self.indexed..].iter().map(|member| member.key.clone()));
+        self.indexed = members.len();
+        self.keys.contains(key)
     }
-    if index.is_empty() {
-        index.extend(members.iter().map(|member| member.key.clone()));
-    }
-    !index.insert(key.clone())
 }
 
 struct KeyVisitor;

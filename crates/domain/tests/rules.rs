@@ -285,6 +285,19 @@ fn items_beyond_the_limit_of_a_list_are_not_checked() {
         (&*lines[0], &*lines[20]),
         ("/components/1/buttons too-many", "/components/1/buttons/19/text required")
     );
+    let violations = read(&with_components(&json!(vec![json!({}); 80_000]))).unwrap_err();
+    assert_eq!(violations.listed().len() + violations.omitted(), 21);
+    let first = &violations.listed()[0];
+    assert_eq!(first.message, "has 80000 items; at most 20 are allowed");
+    assert_eq!(first.hint.as_deref(), Some("remove 79980 items"));
+}
+
+#[test]
+fn samples_beyond_any_limit_are_counted() {
+    let samples = vec![json!("Ada"); 20_000];
+    let violations = read(&body("Hi {{1}}", &json!([samples]))).unwrap_err();
+    let lines: Vec<&str> = violations.listed().iter().map(|it| &*it.message).collect();
+    assert_eq!(lines, ["has 20000 samples for 1 distinct placeholder"]);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Documents that are assembled from parts instead of parsed from one text.
 
-use std::{borrow::Cow, collections::HashSet};
+use std::borrow::Cow;
 
-use super::{Document, Json, JsonError, MAX_DEPTH, Member, is_duplicate};
+use super::{Document, Json, JsonError, KeyIndex, MAX_DEPTH, Member};
 
 impl<'a> Document<'a> {
     /// A document with these members.
@@ -20,13 +20,13 @@ impl<'a> Document<'a> {
     pub fn from_fields(
         fields: impl IntoIterator<Item = (Cow<'a, str>, Document<'a>)>,
     ) -> Result<Self, JsonError> {
-        let (mut members, mut index) = (Vec::new(), HashSet::new());
+        let (mut members, mut index) = (Vec::new(), KeyIndex::default());
         let mut has_duplicates = false;
         for (key, field) in fields {
             if field.root.depth() >= MAX_DEPTH {
                 return Err(JsonError::TooDeep);
             }
-            let repeated = is_duplicate(&key, &members, &mut index);
+            let repeated = index.has(&key, &members);
             has_duplicates |= repeated | field.has_duplicates;
             members.push(Member { key, value: field.root, repeated });
         }

@@ -107,15 +107,19 @@ pub(crate) fn find_pair(text: &str, brace: u8) -> Option<usize> {
 /// The next `}}`, which is searched for again only once the scan has passed it: a text of thousands
 /// of `{{` does not cost quadratic time.
 #[derive(Default)]
-struct NextClose(Option<Option<usize>>);
+struct NextClose {
+    position: Option<usize>,
+    is_searched: bool,
+}
 
 impl NextClose {
     /// The position of the first `}}` from `from` on, which grows from call to call.
     fn after(&mut self, text: &str, from: usize) -> Option<usize> {
-        match self.0 {
-            Some(known) if known.is_none_or(|close| close >= from) => known,
-            _ => *self.0.insert(find_pair(&text[from..], b'}').map(|at| from + at)),
+        if !self.is_searched || self.position.is_some_and(|close| close < from) {
+            self.position = find_pair(&text[from..], b'}').map(|at| from + at);
+            self.is_searched = true;
         }
+        self.position
     }
 }
 
