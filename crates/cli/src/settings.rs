@@ -10,7 +10,7 @@ use std::{path::PathBuf, time::Duration};
 
 use galley_server::{Limits, LogFormat};
 
-use values::{listen_address, public_url};
+use values::{ip_networks, listen_address, public_url};
 
 pub(crate) use bootstrap::{Bootstrap, BootstrapSecrets};
 pub(crate) use sources::RawSettings;
@@ -53,6 +53,17 @@ impl Resolver<'_> {
             request: self.duration("request_timeout"),
             idle: self.duration("idle_timeout"),
             connections: self.number("max_connections"),
+            requests_per_account: self.number("max_requests_per_account"),
+            failed_credentials: self.read(
+                "failed_credentials_per_second",
+                "a number from 1 to 1000000",
+                |text| text.parse().ok().filter(|number| (1..=1_000_000).contains(number)),
+            ),
+            trusted_proxies: self.read(
+                "trusted_proxies",
+                "IP addresses and networks such as \"127.0.0.1 10.0.0.0/8\", or an empty value",
+                ip_networks,
+            ),
             media_bytes: (self.number("media_mib_per_account") as u64)
                 .saturating_mul(1_024 * 1_024),
             drain_delay: self.duration("drain_delay"),
@@ -189,6 +200,20 @@ mod tests {
             "https://u@t",
         ] {
             assert!(read(bad).unwrap_err().to_string().contains("public_url"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn trusted_proxies_are_addresses_and_networks() {
+        let read = |text: &str| {
+            gather(&[&format!("trusted_proxies={text}")], &[])
+                .map(|it| it.limits.trusted_proxies.len())
+        };
+        for (text, count) in [("", 0), ("127.0.0.1", 1), ("10.0.0.0/8, fd00::/8 ::1", 3)] {
+            assert_eq!(read(text).unwrap(), count, "{text}");
+        }
+        for bad in ["proxy.example", "10.0.0.0/33", "10.0.0.1-10.0.0.9"] {
+            assert!(read(bad).unwrap_err().to_string().contains("trusted_proxies"), "{bad}");
         }
     }
 

@@ -6,6 +6,7 @@ use galley_store::Store;
 use tokio::sync::watch;
 
 use crate::{
+    admission::Admission,
     clock::Clock,
     credential_cache::CredentialCache,
     delivery::WebhookContext,
@@ -24,6 +25,7 @@ pub(crate) struct Inner {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     limits: Limits,
+    admission: Admission,
     credentials: CredentialCache,
     metrics: Metrics,
     conditions: Conditions,
@@ -50,8 +52,10 @@ impl App {
         instance: String,
         public_url: &str,
     ) -> Self {
+        let admission = Admission::new(&limits);
         Self(Arc::new(Inner {
-            credentials: CredentialCache::new(Arc::clone(&store)),
+            credentials: CredentialCache::new(Arc::clone(&store), Arc::clone(&admission.loads)),
+            admission,
             metrics: Metrics::new(access.lost_lines()),
             conditions: Conditions::default(),
             failure_log: FailureLog::default(),
@@ -77,6 +81,10 @@ impl App {
 
     pub(crate) fn limits(&self) -> &Limits {
         &self.0.limits
+    }
+
+    pub(crate) fn admission(&self) -> &Admission {
+        &self.0.admission
     }
 
     pub(crate) fn credentials(&self) -> &CredentialCache {

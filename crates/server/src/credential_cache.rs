@@ -17,6 +17,8 @@ use std::{
 use galley_domain::id::AccountId;
 use galley_store::{Account, Credential, CredentialKind, SecretHash, Store, StoreError};
 
+use crate::admission::{AccountLoad, AccountLoads};
+
 /// Age of the epoch after which the cache reads it again.
 const EPOCH_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -31,10 +33,13 @@ const MAX_ENTRIES: usize = 100_000;
 pub(crate) struct CachedCredential {
     pub(crate) credential: Credential,
     pub(crate) account: Arc<Account>,
+    /// What the account uses at the moment.
+    pub(crate) load: Arc<AccountLoad>,
 }
 
 pub(crate) struct CredentialCache {
     store: Arc<dyn Store>,
+    loads: Arc<AccountLoads>,
     state: RwLock<CacheState>,
     refreshing: AtomicBool,
 }
@@ -49,8 +54,8 @@ struct CacheState {
 }
 
 impl CredentialCache {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, state: RwLock::default(), refreshing: AtomicBool::new(false) }
+    pub(crate) fn new(store: Arc<dyn Store>, loads: Arc<AccountLoads>) -> Self {
+        Self { store, loads, state: RwLock::default(), refreshing: AtomicBool::new(false) }
     }
 
     /// The token and the key with these secrets, even if they have expired or were revoked.
@@ -98,7 +103,8 @@ impl CredentialCache {
     ) -> Result<Option<Arc<CachedCredential>>, StoreError> {
         let Some(credential) = self.store.credential(kind, hash).await? else { return Ok(None) };
         let Some(account) = self.store.account(credential.account).await? else { return Ok(None) };
-        let found = Arc::new(CachedCredential { credential, account: Arc::new(account) });
+        let load = self.loads.of(account.id);
+        let found = Arc::new(CachedCredential { credential, account: Arc::new(account), load });
         self.insert(epoch, |state| {
             state.credentials.insert((kind, hash), Arc::clone(&found));
         });

@@ -4,12 +4,14 @@
 //! Imports between these modules form no cycle; a test enforces this. ARCHITECTURE.md lists them from
 //! the lowest to the highest.
 
+mod admission;
 mod api;
 mod app;
 mod clock;
 mod credential_cache;
 pub mod delivery;
 mod event_json;
+mod ip_network;
 mod json_writer;
 mod limits;
 mod net;
@@ -23,6 +25,7 @@ pub mod workers;
 pub use app::App;
 pub use clock::Clock;
 pub use event_json::event as event_json;
+pub use ip_network::{IpNetwork, IpNetworkError};
 pub use limits::Limits;
 pub use net::{Stop, serve};
 pub use observability::{

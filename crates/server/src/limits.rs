@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::ip_network::IpNetwork;
+
 /// Limits of the server. All of them are settings, except the size of a body.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -16,6 +18,13 @@ pub struct Limits {
     pub idle: Duration,
     /// Maximum number of open connections.
     pub connections: usize,
+    /// Maximum number of requests that an account has in flight. Requests that wait for events count
+    /// apart, up to the same number.
+    pub requests_per_account: usize,
+    /// Number of failed credentials per second and client address that are not slowed down.
+    pub failed_credentials: u32,
+    /// Proxies whose headers name the address of the client.
+    pub trusted_proxies: Vec<IpNetwork>,
     /// Maximum size of a request body.
     pub body_bytes: usize,
     /// Maximum total size of an account's media.
@@ -35,6 +44,9 @@ impl Default for Limits {
             request: Duration::from_secs(30),
             idle: Duration::from_secs(75),
             connections: 1_024,
+            requests_per_account: 512,
+            failed_credentials: 100,
+            trusted_proxies: Vec::new(),
             body_bytes: 256 * 1_024,
             media_bytes: 1_024 * 1_024 * 1_024,
             drain_delay: Duration::from_secs(1),

@@ -2,6 +2,7 @@
 
 use std::{
     future::poll_fn,
+    net::{IpAddr, Ipv4Addr},
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
     sync::Arc,
@@ -52,10 +53,15 @@ impl Galley {
         &self.app
     }
 
-    /// Handles one request: assigns it an id, routes it within its deadline, and records the result
-    /// in metrics and access log.
-    pub async fn handle(&self, mut request: Request) -> Response {
-        let context = Arc::new(RequestContext::new(&self.app, request.headers()));
+    /// Handles one request of a client on this machine, like [`Galley::handle_from`].
+    pub async fn handle(&self, request: Request) -> Response {
+        self.handle_from(IpAddr::V4(Ipv4Addr::LOCALHOST), request).await
+    }
+
+    /// Handles one request of a connection from `peer`: assigns it an id, routes it within its
+    /// deadline, and records the result in metrics and access log.
+    pub async fn handle_from(&self, peer: IpAddr, mut request: Request) -> Response {
+        let context = Arc::new(RequestContext::new(&self.app, request.headers(), peer));
         let method = method_name(request.method());
         request.extensions_mut().insert(Arc::clone(&context));
         normalize_path(&mut request);
@@ -78,8 +84,8 @@ impl Galley {
 
     /// Refuses a request whose end is ambiguous, without processing it. The response closes the
     /// connection.
-    pub(crate) fn refuse(&self, request: &Request, detail: &'static str) -> Response {
-        let context = RequestContext::new(&self.app, request.headers());
+    pub(crate) fn refuse(&self, peer: IpAddr, request: &Request, detail: &'static str) -> Response {
+        let context = RequestContext::new(&self.app, request.headers(), peer);
         let path = request.uri().path();
         if graph::is_path(path) || !graph::implied_version(path).is_empty() {
             context.mark_graph();

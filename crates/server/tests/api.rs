@@ -16,5 +16,6 @@ mod render;
 mod retention;
 mod review;
 mod revocation;
+mod throttling;
 mod validate;
 mod webhooks;

@@ -8,6 +8,7 @@ pub(crate) mod setup;
 
 use std::{
     io::Write,
+    net::IpAddr,
     sync::{Arc, Mutex},
 };
 
@@ -136,6 +137,11 @@ impl TestService {
     /// Sends a request and returns the response before its body is read.
     pub(crate) async fn handle(&self, request: Request<Body>) -> Response {
         self.galley.handle(request).await
+    }
+
+    /// Sends a request from another address.
+    pub(crate) async fn send_from(&self, peer: IpAddr, request: Request<Body>) -> TestResponse {
+        TestResponse::read(self.galley.handle_from(peer, request).await).await
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> TestResponse {

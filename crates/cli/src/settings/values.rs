@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
+use galley_server::IpNetwork;
 use galley_store::postgres::{AddressError, PostgresAddress};
 use jiff::SignedDuration;
 
@@ -80,6 +81,12 @@ pub(super) fn public_url(text: &str) -> Option<String> {
     let plain = |byte: u8| byte.is_ascii_graphic() && !b"?#@\"<>\\".contains(&byte);
     let is_valid = rest.bytes().all(plain) && !rest.is_empty() && !rest.starts_with('/');
     is_valid.then(|| text.to_owned())
+}
+
+/// Addresses and networks, separated by spaces or commas.
+pub(super) fn ip_networks(text: &str) -> Option<Vec<IpNetwork>> {
+    let words = text.split([' ', ',']).filter(|word| !word.is_empty());
+    words.map(|word| word.parse().ok()).collect()
 }
 
 /// Parses a duration: `10s`, `1h 30m`, `90d`.

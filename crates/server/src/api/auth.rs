@@ -19,7 +19,7 @@ use super::{
     problem::{Problem, ProblemKind},
     request_context::RequestContext,
     revocation::UsedCredentials,
-    wrong_path,
+    throttling, wrong_path,
 };
 use crate::{app::App, credential_cache::CachedCredential};
 
@@ -123,6 +123,23 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let context = RequestContext::from_extensions(&parts.extensions)
             .ok_or(Problem::of(ProblemKind::Internal))?;
+        match Self::authenticate(parts, app, context).await {
+            Ok(caller) => Ok(caller),
+            Err(problem) => {
+                Err(throttling::failed_credentials(app, context, &parts.headers, problem).await)
+            }
+        }
+    }
+}
+
+impl<S: RequiredScope> Caller<S> {
+    /// Checks the credentials in the order that `docs/api/authentication.md` promises, and admits the
+    /// request.
+    async fn authenticate(
+        parts: &Parts,
+        app: &App,
+        context: &RequestContext,
+    ) -> Result<Self, Problem> {
         let path = parts.uri.path();
         let path = PathSegments::parse(path).ok_or_else(|| wrong_path::not_found(path))?;
         let now = context.received_at();
@@ -136,18 +153,20 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
         if key.account.id != token.account.id {
             return Err(Problem::of(ProblemKind::CredentialsMismatch));
         }
+        // Before the phone number, so that a token without the scope cannot find out which exist.
+        if !token.credential.scopes.contains(S::SCOPE) {
+            return Err(scope_missing(S::SCOPE));
+        }
         let account = Arc::clone(&token.account);
         let owner = app.credentials().phone_owner(path.phone_number_id).await?;
         let claims_phone = owner.is_none() && account.takes_any_phone;
         if owner != Some(account.id) && !claims_phone {
             return Err(Problem::of(ProblemKind::PhoneUnknown));
         }
-        if !token.credential.scopes.contains(S::SCOPE) {
-            return Err(scope_missing(S::SCOPE));
-        }
         if account.disabled_at.is_some() {
             return Err(Problem::of(ProblemKind::AccountDisabled));
         }
+        throttling::admit(app, context, &token)?;
         // Such an account claims any unowned phone number id on first use.
         if claims_phone
             && app.store().add_phone(account.id, path.phone_number_id, now).await?

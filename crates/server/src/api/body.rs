@@ -12,6 +12,7 @@ use http_body_util::LengthLimitError;
 use super::{
     problem::{Problem, ProblemKind},
     revocation::{UsedCredentials, revoked},
+    throttling::{Admitted, admit_body},
 };
 use crate::app::App;
 
@@ -48,6 +49,10 @@ pub(crate) async fn read_all(request: Request, app: &App, limit: usize) -> Resul
     if declared.is_some_and(|length| length > limit) {
         return Err(too_large());
     }
+    let admitted = Admitted::of(request.extensions());
+    if let Some(admitted) = &admitted {
+        admitted.count_large(app, declared.unwrap_or(0))?;
+    }
     let credentials = UsedCredentials::of(request.extensions());
     let body = tokio::time::timeout(app.limits().body, to_bytes(request.into_body(), limit));
     let body = tokio::select! {
@@ -56,7 +61,7 @@ pub(crate) async fn read_all(request: Request, app: &App, limit: usize) -> Resul
         problem = revoked(app, credentials) => return Err(problem),
     };
     match body {
-        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Ok(bytes)) => admit_body(app, admitted.as_ref(), bytes).await,
         Ok(Err(error)) if cause::<LengthLimitError>(&error).is_some() => Err(too_large()),
         Ok(Err(error)) => {
             let detail = match cause::<AmbiguousBody>(&error) {

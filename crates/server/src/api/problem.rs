@@ -4,7 +4,7 @@ mod catalogue;
 mod constructors;
 mod document;
 
-use std::{error::Error, sync::Arc};
+use std::{error::Error, sync::Arc, time::Duration};
 
 use axum::{
     http::{HeaderName, HeaderValue, StatusCode, header},
@@ -48,7 +48,47 @@ enum Extra {
     Length(u64),
     /// The limit that the account has reached.
     Limit(Limit),
+    /// When to send the request again, sent as `Retry-After` and `RateLimit`.
+    Throttle(Box<Throttle>),
 }
+
+/// A limit of the rate or the number of requests, as the client sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Throttle {
+    /// The name of the limit.
+    pub(crate) policy: &'static str,
+    /// The number of requests, in each window or at a time.
+    pub(crate) quota: u64,
+    /// Seconds; `None` for requests at a time.
+    pub(crate) window: Option<u32>,
+    pub(crate) retry_after: Duration,
+    /// Whether the connection closes.
+    pub(crate) closes: bool,
+}
+
+impl Throttle {
+    /// `Retry-After`, and `RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers.
+    fn headers(self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+        let Self { policy, quota, window, retry_after, closes } = self;
+        let seconds = retry_after.as_secs() + u64::from(retry_after.subsec_nanos() > 0);
+        let seconds = seconds.max(1);
+        let unit = match window {
+            Some(window) => format!("w={window}"),
+            None => "qu=\"concurrent-requests\"".to_owned(),
+        };
+        let closing = closes.then(|| (header::CONNECTION, "close".to_owned()));
+        let headers = [
+            (header::RETRY_AFTER, seconds.to_string()),
+            (RATE_LIMIT_POLICY, format!("\"{policy}\";q={quota};{unit}")),
+            (RATE_LIMIT, format!("\"{policy}\";r=0;t={seconds}")),
+        ];
+        let headers = headers.into_iter().chain(closing);
+        headers.filter_map(|(name, value)| Some((name, HeaderValue::try_from(value).ok()?)))
+    }
+}
+
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
 impl Problem {
     pub(crate) fn of(kind: ProblemKind) -> Self {
@@ -150,6 +190,9 @@ impl IntoResponse for Problem {
         if let Extra::Length(length) = self.extra {
             let range = HeaderValue::try_from(format!("bytes */{length}"));
             response.headers_mut().extend(range.map(|it| (header::CONTENT_RANGE, it)).ok());
+        }
+        if let Extra::Throttle(throttle) = &self.extra {
+            response.headers_mut().extend(throttle.headers());
         }
         response.extensions_mut().insert(self);
         response

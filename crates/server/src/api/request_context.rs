@@ -1,6 +1,7 @@
 //! The context of a request: id, time of arrival, route and token.
 
 use std::{
+    net::IpAddr,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
@@ -15,9 +16,13 @@ use axum::{
 use galley_domain::account;
 use galley_store::CredentialId;
 use jiff::Timestamp;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::revocation::UsedCredentials;
-use crate::app::App;
+use crate::{
+    admission::{InFlight, LargeBody},
+    app::App,
+};
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -33,9 +38,13 @@ pub(crate) struct RequestContext {
     received_at: Timestamp,
     started: Duration,
     request_id: String,
+    peer: IpAddr,
     route: OnceLock<MatchedPath>,
     token: OnceLock<CredentialId>,
     credentials: OnceLock<UsedCredentials>,
+    in_flight: OnceLock<InFlight>,
+    large_body: OnceLock<LargeBody>,
+    turn: OnceLock<OwnedSemaphorePermit>,
     graph: OnceLock<()>,
     upload: OnceLock<()>,
 }
@@ -43,7 +52,7 @@ pub(crate) struct RequestContext {
 impl RequestContext {
     /// Uses the client's `x-request-id` if it has at most 64 characters, all of them allowed in
     /// path segments; otherwise assigns an id.
-    pub(crate) fn new(app: &App, headers: &HeaderMap) -> Self {
+    pub(crate) fn new(app: &App, headers: &HeaderMap, peer: IpAddr) -> Self {
         let number = COUNTER.fetch_add(1, Ordering::Relaxed) + 1;
         let given = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
         let request_id =
@@ -56,9 +65,13 @@ impl RequestContext {
             received_at,
             started,
             request_id,
+            peer,
             route: OnceLock::new(),
             token: OnceLock::new(),
             credentials: OnceLock::new(),
+            in_flight: OnceLock::new(),
+            large_body: OnceLock::new(),
+            turn: OnceLock::new(),
             graph: OnceLock::new(),
             upload: OnceLock::new(),
         }
@@ -76,6 +89,11 @@ impl RequestContext {
 
     pub(crate) fn request_id(&self) -> &str {
         &self.request_id
+    }
+
+    /// The address that the connection comes from: the client, or a proxy.
+    pub(crate) fn peer(&self) -> IpAddr {
+        self.peer
     }
 
     /// The pattern of the route. An unknown path is never repeated.
@@ -107,6 +125,35 @@ impl RequestContext {
 
     pub(crate) fn credentials(&self) -> Option<UsedCredentials> {
         self.credentials.get().copied()
+    }
+
+    /// Counts the request as one of its account, until its response is complete.
+    pub(crate) fn record_in_flight(&self, in_flight: InFlight) {
+        let _ = self.in_flight.set(in_flight);
+    }
+
+    pub(crate) fn in_flight(&self) -> Option<&InFlight> {
+        self.in_flight.get()
+    }
+
+    /// Counts the request as one with a large body, until its response is complete.
+    pub(crate) fn record_large_body(&self, large_body: LargeBody) {
+        let _ = self.large_body.set(large_body);
+    }
+
+    pub(crate) fn large_body(&self) -> Option<&LargeBody> {
+        self.large_body.get()
+    }
+
+    pub(crate) fn has_turn(&self) -> bool {
+        self.turn.get().is_some()
+    }
+
+    /// Keeps the account's turn for a large body, until the response is complete.
+    pub(crate) fn record_turn(&self, turn: Option<OwnedSemaphorePermit>) {
+        if let Some(turn) = turn {
+            let _ = self.turn.set(turn);
+        }
     }
 
     /// Marks a request to the Graph surface, so that errors use Meta's format.

@@ -1,6 +1,6 @@
 //! The accept loop: a connection limit, deadlines for each connection, and a graceful shutdown.
 
-use std::{future::Future, io, pin::pin, sync::Arc, time::Duration};
+use std::{future::Future, io, net::IpAddr, pin::pin, sync::Arc, time::Duration};
 
 use axum::{
     body::Body,
@@ -107,14 +107,14 @@ async fn serve_listener(
     let mut ending = pin!(ending);
     loop {
         let next = async {
-            let (stream, _) = listener.accept().await?;
-            io::Result::Ok((stream, connections.admit().await))
+            let (stream, peer) = listener.accept().await?;
+            io::Result::Ok((stream, peer.ip(), connections.admit().await))
         };
         let accepted = tokio::select! {
             next = next => next,
             () = &mut ending => break,
         };
-        let (stream, connection) = match accepted {
+        let (stream, peer, connection) = match accepted {
             Ok(accepted) => accepted,
             // The client left before its connection was accepted.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
@@ -126,7 +126,7 @@ async fn serve_listener(
                 continue;
             }
         };
-        tokio::spawn(handle_connection(galley.clone(), stream, connection));
+        tokio::spawn(handle_connection(galley.clone(), stream, peer, connection));
     }
     drop(listener);
     connections.shut_down();
@@ -137,13 +137,18 @@ async fn serve_listener(
 
 /// Serves one connection until it ends. If the client has not sent all of its last request, the
 /// rest is read and discarded, unless the server is shutting down.
-async fn handle_connection(galley: Galley, stream: TcpStream, connection: OpenConnection) {
+async fn handle_connection(
+    galley: Galley,
+    stream: TcpStream,
+    peer: IpAddr,
+    connection: OpenConnection,
+) {
     let app = galley.app().clone();
     let _counted = CountedConnection::new(&app);
     let _ = stream.set_nodelay(true);
     let mut stream = TokioIo::new(stream);
     let activity = &connection.activity;
-    match serve_requests(galley, &mut stream, activity).await {
+    match serve_requests(galley, &mut stream, peer, activity).await {
         Some(reason) => app.metrics().record_closed_connection(reason.as_str()),
         None if activity.has_unread_body() && !activity.is_shutting_down() => {
             let time_limit = app.limits().body.min(MAX_LINGER);
@@ -182,6 +187,7 @@ impl Drop for CountedConnection<'_> {
 /// Processes a request, or refuses it if its end is ambiguous.
 async fn respond(
     galley: &Galley,
+    peer: IpAddr,
     request: Request,
     activity: &ConnectionActivity,
     number: u64,
@@ -189,10 +195,10 @@ async fn respond(
     if let Some(error) = activity.framing_error(number) {
         // The end of the request is unknown: more of it may follow.
         activity.set_unread_body(true);
-        return galley.refuse(&request, error.detail());
+        return galley.refuse(peer, &request, error.detail());
     }
     let length = request.body().size_hint().exact();
-    let mut response = galley.handle(request).await;
+    let mut response = galley.handle_from(peer, request).await;
     let is_left_unread =
         activity.has_unread_body() && length.is_none_or(|length| length > MAX_DRAINED_BODY_BYTES);
     if is_left_unread || activity.framing_error(number).is_some() {
@@ -221,6 +227,7 @@ async fn poll_until_closed(activity: &ConnectionActivity, limits: &Limits) -> Cl
 async fn serve_requests(
     galley: Galley,
     stream: &mut TokioIo<TcpStream>,
+    peer: IpAddr,
     activity: &Arc<ConnectionActivity>,
 ) -> Option<CloseReason> {
     let app = galley.app().clone();
@@ -232,7 +239,7 @@ async fn serve_requests(
         async move {
             let body = |body| Body::new(TrackedBody::new(body, Arc::clone(&activity), number));
             let request: Request = request.map(body);
-            let response = respond(&galley, request, &activity, number).await;
+            let response = respond(&galley, peer, request, &activity, number).await;
             activity.enter(Phase::Idle);
             Ok::<_, std::convert::Infallible>(response)
         }

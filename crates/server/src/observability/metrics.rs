@@ -23,6 +23,7 @@ pub(crate) struct Metrics {
     closed_connections: IntCounterVec,
     attempts: HistogramVec,
     worker_restarts: IntCounterVec,
+    throttled: IntCounterVec,
 }
 
 /// The series of one combination of route, method and status.
@@ -80,6 +81,13 @@ impl Metrics {
             ),
             &["worker"],
         );
+        let throttled = IntCounterVec::new(
+            Opts::new(
+                "galley_http_throttled_total",
+                "Requests that were slowed down or refused because of a limit, by limit",
+            ),
+            &["limit"],
+        );
         let metrics = Self {
             registry: Registry::new(),
             requests: requests.expect("the metric definition is valid"),
@@ -89,14 +97,16 @@ impl Metrics {
             closed_connections: closed_connections.expect("the metric definition is valid"),
             attempts: attempts.expect("the metric definition is valid"),
             worker_restarts: worker_restarts.expect("the metric definition is valid"),
+            throttled: throttled.expect("the metric definition is valid"),
         };
-        let collectors: [Box<dyn prometheus::core::Collector>; 7] = [
+        let collectors: [Box<dyn prometheus::core::Collector>; 8] = [
             Box::new(metrics.requests.clone()),
             Box::new(metrics.durations.clone()),
             Box::new(metrics.connections.clone()),
             Box::new(metrics.closed_connections.clone()),
             Box::new(metrics.attempts.clone()),
             Box::new(metrics.worker_restarts.clone()),
+            Box::new(metrics.throttled.clone()),
             Box::new(lost_lines.counters.clone()),
         ];
         for collector in collectors {
@@ -131,6 +141,11 @@ impl Metrics {
     /// Records that the server closed a connection for this reason.
     pub(crate) fn record_closed_connection(&self, reason: &str) {
         self.closed_connections.with_label_values(&[reason]).inc();
+    }
+
+    /// Records a request that was slowed down or refused because of this limit.
+    pub(crate) fn record_throttled(&self, limit: &str) {
+        self.throttled.with_label_values(&[limit]).inc();
     }
 
     /// Records a webhook delivery attempt.

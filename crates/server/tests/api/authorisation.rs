@@ -45,7 +45,7 @@ const OWNER: Caller = (PHONE, KEY, "valid");
 const STRANGER: Caller = ("222", "strangers-key", "strangers-token");
 
 /// Wrong credentials, with the expected status and problem.
-const REJECTED: [(Caller, u16, &str); 12] = [
+const REJECTED: [(Caller, u16, &str); 13] = [
     ((PHONE, KEY, ""), 401, "token-missing"),
     ((PHONE, "unknown", ""), 401, "token-missing"),
     ((PHONE, KEY, "unknown"), 401, "token-unknown"),
@@ -58,6 +58,8 @@ const REJECTED: [(Caller, u16, &str); 12] = [
     ((PHONE, STRANGER.1, "valid"), 403, "credentials-mismatch"),
     ((STRANGER.0, KEY, "valid"), 404, "phone-unknown"),
     ((PHONE, KEY, "without-the-scope"), 403, "scope-missing"),
+    // Otherwise such a token could find out which phone numbers exist.
+    ((STRANGER.0, KEY, "without-the-scope"), 403, "scope-missing"),
 ];
 
 #[tokio::test]

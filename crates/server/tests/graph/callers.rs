@@ -7,8 +7,8 @@ use axum::{
     http::{Method, Request},
 };
 use galley_domain::account::{Scope, Scopes};
-use galley_server::Clock as _;
-use galley_store::{AddCredentialOutcome, CredentialKind, NewCredential};
+use galley_server::{Clock as _, Limits};
+use galley_store::{AccountQuotas, AddCredentialOutcome, CredentialKind, NewCredential};
 use serde_json::{Value, json};
 
 use super::service::{OTHER, PUBLIC, STRANGER, Service, TOKEN, hello};
@@ -120,6 +120,39 @@ async fn every_call_rejects_callers_without_the_right_token() {
         let own = call("with").await;
         assert!(![401, 403].contains(&own.status.as_u16()), "{pattern}: {}", own.text());
     }
+}
+
+#[tokio::test]
+async fn a_token_without_the_scope_cannot_find_out_which_accounts_exist() {
+    let service = Service::start().await;
+    add(&service, "without", Scopes::parse("review").unwrap(), false).await;
+    for account in [service.shop.to_string(), service.stranger.to_string(), "17".to_owned()] {
+        let path = format!("/v23.0/{account}/message_templates");
+        let response = service.call_as("without", Method::GET, &path, &Value::Null).await;
+        response.expect_error(403, 10, None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn throttled_requests_have_the_codes_of_the_graph_api() {
+    let limits = Limits { failed_credentials: 1, ..Limits::default() };
+    let service = Service::start_with(limits).await;
+    let path = "/v23.0/17";
+    let guess = || service.call_as("guessed", Method::GET, path, &Value::Null);
+    for _ in 0..10 {
+        guess().await.expect_error(401, 190, None);
+    }
+    let response = guess().await;
+    assert_eq!(response.header("retry-after"), Some("1"));
+    assert_eq!(response.expect_error(400, 4, None)["galley_problem"], "too-many-failures");
+    let quotas = AccountQuotas { requests_per_second: Some(1), ..AccountQuotas::default() };
+    assert!(service.store.set_account_quotas(service.shop, quotas).await.unwrap());
+    service.get(path).await.expect_error(400, 100, Some(33));
+    let response = service.get(path).await;
+    assert_eq!(response.header("retry-after"), Some("1"));
+    let error = response.expect_error(400, 80_008, None);
+    assert_eq!(error["galley_problem"], "too-many-requests");
+    assert_eq!(error["is_transient"], true);
 }
 
 #[tokio::test]

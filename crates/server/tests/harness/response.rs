@@ -68,7 +68,8 @@ impl TestResponse {
         for member in ["message", "error_user_title", "error_user_msg", "fbtrace_id"] {
             assert!(error[member].is_string(), "{member} in {text}");
         }
-        assert_eq!(error["is_transient"], status == 503, "{text}");
+        let is_transient = status == 503 || error["galley_problem"] == "too-many-requests";
+        assert_eq!(error["is_transient"], is_transient, "{text}");
         assert!(!text.contains("null"), "{text}");
         error
     }

@@ -20,7 +20,7 @@ use crate::{
         problem::{Problem, ProblemKind},
         request_context::RequestContext,
         revocation::UsedCredentials,
-        wrong_path,
+        throttling, wrong_path,
     },
     app::App,
 };
@@ -112,7 +112,23 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
         let context = RequestContext::from_extensions(&parts.extensions)
             .ok_or(Problem::of(ProblemKind::Internal))?;
         context.mark_graph();
+        match Self::authenticate(parts, app, context, &path).await {
+            Ok(caller) => Ok(caller),
+            Err(problem) => {
+                Err(throttling::failed_credentials(app, context, &parts.headers, problem).await)
+            }
+        }
+    }
+}
 
+impl<S: RequiredScope> Caller<S> {
+    /// Checks the token, its scope and the node in the path, and admits the request.
+    async fn authenticate(
+        parts: &Parts,
+        app: &App,
+        context: &RequestContext,
+        path: &PathSegments<'_>,
+    ) -> Result<Self, Problem> {
         let query = Query::of(&parts.uri);
         let secret = header_token(&parts.headers).or(query.text("access_token"));
         let secret = secret.ok_or_else(|| {
@@ -123,13 +139,13 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
         let token = app.credentials().token(hash, context.started()).await?;
         let token = ensure_active(token, context.received_at(), TOKEN_PROBLEMS)?;
         context.record_token(token.credential.id);
+        if !token.credential.scopes.contains(S::SCOPE) {
+            return Err(scope_missing(S::SCOPE));
+        }
         let account = Arc::clone(&token.account);
         let is_account_edge = path.edge.is_some_and(|edge| ACCOUNT_EDGES.contains(&edge));
         if is_account_edge && path.node != account.id.to_string() {
             return Err(unknown(path.node));
-        }
-        if !token.credential.scopes.contains(S::SCOPE) {
-            return Err(scope_missing(S::SCOPE));
         }
         if account.disabled_at.is_some() {
             return Err(Problem::of(ProblemKind::AccountDisabled));
@@ -141,6 +157,7 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
             );
             return Err(Problem::of(ProblemKind::WrongSurface).detail(detail));
         }
+        throttling::admit(app, context, &token)?;
         context.record_credentials(UsedCredentials { token: hash, key: None });
         Ok(Self {
             account,

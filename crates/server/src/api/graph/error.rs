@@ -28,7 +28,7 @@ pub(crate) fn error_body(problem: &Problem, request_id: &str) -> (StatusCode, St
         error_user_title: title,
         error_user_msg: &message,
         error_data: listed.first().map(ErrorData::of),
-        is_transient: status == StatusCode::SERVICE_UNAVAILABLE,
+        is_transient: is_transient(kind),
         fbtrace_id: request_id,
         galley_problem: kind.slug(),
         galley_violations: violations.map(Violations::listed),
@@ -65,6 +65,8 @@ fn code_of(problem: &Problem) -> GraphError {
         | ProblemKind::TokenUnknown
         | ProblemKind::TokenExpired
         | ProblemKind::TokenRevoked => (190, None),
+        ProblemKind::TooManyFailures => (4, None),
+        ProblemKind::TooManyRequests => (80_008, None),
         ProblemKind::ScopeMissing => (10, None),
         ProblemKind::AccountDisabled => (131_031, None),
         ProblemKind::NotFound | ProblemKind::TemplateUnknown => (100, Some(33)),
@@ -88,6 +90,11 @@ fn status(kind: ProblemKind) -> StatusCode {
         | StatusCode::TOO_MANY_REQUESTS => StatusCode::BAD_REQUEST,
         status => status,
     }
+}
+
+/// Whether the same request can succeed later.
+fn is_transient(kind: ProblemKind) -> bool {
+    kind == ProblemKind::TooManyRequests || kind.status() == StatusCode::SERVICE_UNAVAILABLE
 }
 
 /// A violation as one sentence, for clients that show only the first.

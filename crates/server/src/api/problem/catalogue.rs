@@ -106,6 +106,10 @@ catalogue! {
         "Nothing was done. `possible` lists the allowed actions.";
     LimitReached TOO_MANY_REQUESTS "limit-reached" "The account has reached a limit"
         "Nothing was done. Wait, delete what you do not need, or ask the operator to raise the limit.";
+    TooManyRequests TOO_MANY_REQUESTS "too-many-requests" "The account sends too many requests"
+        "Nothing was done. Send the request again after the time in Retry-After, and fewer at a time.";
+    TooManyFailures TOO_MANY_REQUESTS "too-many-failures" "Too many credentials from this address have failed"
+        "Check the access token and the API key. Valid credentials are accepted without waiting.";
     NotLive CONFLICT "not-live" "The template has no live version"
         "Wait until a version is approved, or until the hold ends.";
     EventsForgotten GONE "events-forgotten" "Some of these events are no longer stored"

@@ -10,7 +10,7 @@ use galley_domain::{
 use galley_store::{Limit, StoreError};
 use jiff::Timestamp;
 
-use super::{Extra, Problem, ProblemKind};
+use super::{Extra, Problem, ProblemKind, Throttle};
 
 impl Problem {
     /// Another template has the name. `existing` is that template if it belongs to the caller.
@@ -64,6 +64,11 @@ impl Problem {
         };
         let problem = Self::of(ProblemKind::LimitReached).detail(detail);
         Self { extra: Extra::Limit(limit), ..problem }
+    }
+
+    /// The account or the address has to wait.
+    pub(crate) fn throttled(kind: ProblemKind, throttle: Throttle) -> Self {
+        Self { extra: Extra::Throttle(Box::new(throttle)), ..Self::of(kind) }
     }
 
     /// The template has another revision than the request expects.

@@ -23,7 +23,11 @@ impl Problem {
             until: None,
         };
         match &extra {
-            Extra::None | Extra::Revision(_) | Extra::Length(_) | Extra::Limit(_) => {}
+            Extra::None
+            | Extra::Revision(_)
+            | Extra::Length(_)
+            | Extra::Limit(_)
+            | Extra::Throttle(_) => {}
             Extra::Existing(id) => document.existing_id = Some(id.to_string()),
             Extra::Violations(violations) => {
                 document.violations = Some(violations.listed());

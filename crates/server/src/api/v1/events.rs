@@ -13,6 +13,7 @@ use crate::api::{
     problem::Problem,
     query::{CheckedParameters, Parameters, bad_request, parse_digits},
     revocation::{UsedCredentials, revoked},
+    throttling::Admitted,
     view::{self, Paging},
 };
 use crate::app::App;
@@ -37,10 +38,14 @@ async fn list(
     State(app): State<App>,
     caller: Caller<Read>,
     credentials: UsedCredentials,
+    admitted: Admitted,
     parameters: Parameters,
 ) -> Result<Response, Problem> {
     let parameters = parameters.only(&["after", "limit", "wait"])?;
     let (after, limit, wait) = (after(&parameters)?, parameters.limit()?, wait(&parameters)?);
+    if !wait.is_zero() {
+        admitted.begin_long_poll(&app)?;
+    }
     let reader = Reader::new(&app, caller.account.id, after, limit).await?;
     let events = reader.wait(wait, credentials).await?;
     // An empty page ends where it began, so that a client that continues there misses nothing.

@@ -40,6 +40,7 @@ pub(super) async fn edit(
         let (edit, warnings) = Edit::check(&document, caller.rulebook()?, &stored.template);
         (edit?, warnings.count())
     };
+    drop(body);
     let changed = app.store().edit_template(change(&app, &caller, expected)?, edit).await?;
     let mut response = template_response(&outcomes::changed(changed, "edit")?);
     add_warning_count(&mut response, warnings);

@@ -16,6 +16,7 @@ use crate::{
         body::JsonBody,
         json,
         problem::{Problem, ProblemKind},
+        throttling::Admitted,
     },
     app::App,
 };
@@ -23,6 +24,7 @@ use crate::{
 pub(super) async fn render(
     State(app): State<App>,
     caller: Caller<Read>,
+    admitted: Admitted,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
     let values = Document::parse(&body)?;
@@ -36,6 +38,7 @@ pub(super) async fn render(
     // A template keeps all its versions: if this one is missing, the template has just been deleted.
     let live = at_version(&app, &caller, stored, number).await?;
     let live = live.ok_or(Problem::of(ProblemKind::TemplateUnknown))?;
+    let _processor = admitted.turn(&app, live.template.content().len()).await?;
     let rulebook = caller.rulebook()?;
     let Rendered { texts, payload } =
         render::render(&live.template, rulebook, &values).map_err(Problem::invalid_values)?;

@@ -1,0 +1,52 @@
+//! Admission: how many requests of an account run at a time, how much of the processor large bodies
+//! get, and how fast credentials may fail. The reasons are in `docs/decisions/0025-admission.md`.
+
+mod account_load;
+mod client_address;
+mod failed_credentials;
+mod token_bucket;
+
+use std::{num::NonZero, sync::Arc, thread::available_parallelism};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::limits::Limits;
+
+pub(crate) use account_load::{AccountLoad, AccountLoads, InFlight, LargeBody, Overload};
+pub(crate) use client_address::client_address;
+pub(crate) use failed_credentials::{BURST_SECONDS, FailedCredentials};
+
+/// A body with more bytes is large: parsing and checking it takes up to some milliseconds of
+/// processor time. Templates usually have one or two KiB.
+pub(crate) const LARGE_BODY_BYTES: usize = 16 * 1_024;
+
+/// Part of the connections whose responses may wait because credentials failed too often.
+const MAX_DELAYED_SHARE: usize = 4;
+
+/// Decides which requests run now, which wait and which are refused.
+pub(crate) struct Admission {
+    pub(crate) loads: Arc<AccountLoads>,
+    pub(crate) failed_credentials: FailedCredentials,
+    /// The large bodies of all accounts that are parsed and checked at a time. Requests with small
+    /// bodies have the remaining processors.
+    processors: Arc<Semaphore>,
+}
+
+impl Admission {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let processors = available_parallelism().map_or(1, NonZero::get);
+        let delayed = limits.connections / MAX_DELAYED_SHARE;
+        Self {
+            // With two turns, one body is parsed while the other waits for the store.
+            loads: Arc::new(AccountLoads::new((processors / 2).max(2))),
+            failed_credentials: FailedCredentials::new(limits.failed_credentials, delayed),
+            processors: Arc::new(Semaphore::new((processors - 1).max(1))),
+        }
+    }
+
+    /// Waits until a large body can be parsed and checked. Fair, because each account has only few
+    /// turns at a time: those of other accounts are not behind all of its bodies.
+    pub(crate) async fn processor(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.processors).acquire_owned().await.ok()
+    }
+}

@@ -1,0 +1,213 @@
+//! Admits authenticated requests within the limits of their account, and slows down clients whose
+//! credentials fail.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    body::Bytes,
+    extract::FromRequestParts,
+    http::{Extensions, HeaderMap, request::Parts},
+};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::{
+    problem::{Problem, ProblemKind, Throttle},
+    request_context::RequestContext,
+};
+use crate::{
+    admission::{self, BURST_SECONDS, LARGE_BODY_BYTES, Overload},
+    app::App,
+    credential_cache::CachedCredential,
+};
+
+/// Admits a request whose caller is authenticated. It counts until its response is complete.
+pub(crate) fn admit(
+    app: &App,
+    context: &RequestContext,
+    token: &CachedCredential,
+) -> Result<(), Problem> {
+    let max = app.limits().requests_per_account;
+    let per_second = token.account.quotas.requests_per_second;
+    match token.load.admit(max, per_second, context.started()) {
+        Ok(in_flight) => {
+            context.record_in_flight(in_flight);
+            Ok(())
+        }
+        Err(overload) => {
+            if token.load.is_first_overload(context.started()) {
+                let account = token.account.id.get();
+                let limit = overload.limit_name();
+                tracing::warn!(
+                    account,
+                    limit,
+                    "an account has reached a limit: its requests get 429"
+                );
+            }
+            Err(refused(app, overload))
+        }
+    }
+}
+
+/// A request that was admitted. Extract it after the caller.
+pub(crate) struct Admitted(Arc<RequestContext>);
+
+impl FromRequestParts<App> for Admitted {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
+        Self::of(&parts.extensions).ok_or(Problem::of(ProblemKind::Internal))
+    }
+}
+
+impl Admitted {
+    /// The request with these extensions; `None` if it has no account.
+    pub(crate) fn of(extensions: &Extensions) -> Option<Self> {
+        let context = extensions.get::<Arc<RequestContext>>()?;
+        context.in_flight().map(|_| Self(Arc::clone(context)))
+    }
+
+    /// Counts a request that waits for events apart from others.
+    pub(crate) fn begin_long_poll(&self, app: &App) -> Result<(), Problem> {
+        let max = app.limits().requests_per_account;
+        let counted = self.0.in_flight().map_or(Ok(()), |it| it.become_long_poll(max));
+        counted.map_err(|overload| refused(app, overload))
+    }
+
+    /// Refuses a document of so many bytes if it is large and the account has too many of them.
+    pub(crate) fn count_large(&self, app: &App, bytes: usize) -> Result<(), Problem> {
+        if bytes <= LARGE_BODY_BYTES || self.0.large_body().is_some() {
+            return Ok(());
+        }
+        let Some(in_flight) = self.0.in_flight() else { return Ok(()) };
+        let large = in_flight.load().admit_large_body().map_err(|it| refused(app, it))?;
+        self.0.record_large_body(large);
+        Ok(())
+    }
+
+    /// Waits until a document of so many bytes can be processed, if it is large. The account has few
+    /// turns, which last until the response is complete. The processor is free again when the permit
+    /// is dropped, so that other documents are processed while this request waits for the store.
+    pub(crate) async fn turn(
+        &self,
+        app: &App,
+        bytes: usize,
+    ) -> Result<Option<OwnedSemaphorePermit>, Problem> {
+        self.count_large(app, bytes)?;
+        // A request that has its turn must not wait for another: it may hold the only processor.
+        let Some(large) = self.0.large_body().filter(|_| !self.0.has_turn()) else {
+            return Ok(None);
+        };
+        self.0.record_turn(large.turn().await);
+        Ok(app.admission().processor().await)
+    }
+}
+
+/// The body of an admitted request, with its permit if it is large.
+pub(crate) async fn admit_body(
+    app: &App,
+    admitted: Option<&Admitted>,
+    body: Bytes,
+) -> Result<Bytes, Problem> {
+    let processor = match admitted {
+        Some(admitted) => admitted.turn(app, body.len()).await?,
+        None => None,
+    };
+    Ok(match processor {
+        Some(permit) => Bytes::from_owner(AdmittedBody { body, _processor: permit }),
+        None => body,
+    })
+}
+
+/// A large body that is being processed.
+struct AdmittedBody {
+    body: Bytes,
+    _processor: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for AdmittedBody {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+/// The problem of a request whose credentials have failed. If this happens too often from one
+/// address, the response waits for its turn. Valid credentials never wait: they are checked first.
+pub(crate) async fn failed_credentials(
+    app: &App,
+    context: &RequestContext,
+    headers: &HeaderMap,
+    problem: Problem,
+) -> Problem {
+    if !is_failed_credential(problem.kind()) {
+        return problem;
+    }
+    let limits = app.limits();
+    let address = admission::client_address(context.peer(), headers, &limits.trusted_proxies);
+    let failures = &app.admission().failed_credentials;
+    let Some(throttled) = failures.record(address, app.clock().monotonic()) else { return problem };
+    app.metrics().record_throttled(FAILED_CREDENTIALS);
+    let per_second = limits.failed_credentials;
+    if throttled.is_first {
+        tracing::warn!(
+            %address,
+            per_second,
+            "credentials from an address fail too often: further failures from it are slowed down. If it is a proxy, add it to `trusted_proxies`"
+        );
+    }
+    // If too many responses wait, the client has to connect again for each guess.
+    let place = throttled.delay.and_then(|delay| Some((delay, failures.delay()?)));
+    let closes = place.is_none();
+    if let Some((delay, _place)) = place {
+        tokio::time::sleep(delay).await;
+    }
+    let throttle = Throttle {
+        policy: FAILED_CREDENTIALS,
+        quota: u64::from(per_second) * u64::from(BURST_SECONDS),
+        window: Some(BURST_SECONDS),
+        retry_after: throttled.retry_after,
+        closes,
+    };
+    let detail = format!(
+        "Credentials from this address fail more than {per_second} times a second. Check the access token and the API key. Valid credentials are accepted without waiting."
+    );
+    Problem::throttled(ProblemKind::TooManyFailures, throttle).detail(detail)
+}
+
+/// The policy of failed credentials, and its reason in the metrics.
+const FAILED_CREDENTIALS: &str = "failed-credentials";
+
+/// Whether a problem means that a credential was wrong. A missing one is not a guess.
+fn is_failed_credential(kind: ProblemKind) -> bool {
+    matches!(
+        kind,
+        ProblemKind::TokenUnknown
+            | ProblemKind::TokenExpired
+            | ProblemKind::TokenRevoked
+            | ProblemKind::KeyUnknown
+            | ProblemKind::KeyExpired
+            | ProblemKind::KeyRevoked
+            | ProblemKind::CredentialsMismatch
+    )
+}
+
+/// The problem of a request that its account has to repeat later.
+fn refused(app: &App, overload: Overload) -> Problem {
+    const SOON: Duration = Duration::from_secs(1);
+    let policy = overload.limit_name();
+    app.metrics().record_throttled(policy);
+    let (quota, window, retry_after, what) = match overload {
+        Overload::Requests(max) => (max as u64, None, SOON, "requests in flight"),
+        Overload::LongPolls(max) => (max as u64, None, SOON, "requests that wait for events"),
+        Overload::LargeBodies(max) => {
+            (max as u64, None, SOON, "requests with large bodies in flight")
+        }
+        Overload::Rate { per_second, retry_after } => {
+            (per_second, Some(1), retry_after, "requests per second")
+        }
+    };
+    let throttle = Throttle { policy, quota, window, retry_after, closes: false };
+    let detail = format!(
+        "The account has {quota} {what}, which is its limit. Nothing was done. Send the request again after the time in Retry-After."
+    );
+    Problem::throttled(ProblemKind::TooManyRequests, throttle).detail(detail)
+}
