@@ -33,7 +33,7 @@ const SCRIPT: &str = "/docs/swagger-ui-bundle.js";
 const MEDIA: &str = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz";
 
 /// Maximum real time that a test waits for bytes.
-const PATIENCE: Duration = Duration::from_secs(20);
+const MAX_READ_TIME: Duration = Duration::from_secs(20);
 
 /// A client whose system buffers little.
 struct Client(TcpStream);
@@ -67,7 +67,7 @@ impl Client {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => yield_now().await,
                 Err(error) => return Err(error),
             }
-            assert!(started.elapsed() < PATIENCE, "no bytes arrive");
+            assert!(started.elapsed() < MAX_READ_TIME, "no bytes arrive");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::{
     convert::Infallible,
+    future::poll_fn,
     pin::Pin,
     sync::{
         Arc,
@@ -70,6 +71,40 @@ async fn an_account_that_does_not_read_its_responses_is_refused_until_it_does() 
     assert_eq!(show().await.status(), 503);
     drop(part);
     assert_eq!(show().await.status(), 200);
+}
+
+/// A body of which only a part arrives.
+struct Incomplete(Vec<Bytes>);
+
+impl HttpBody for Incomplete {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0.pop().map_or(Poll::Pending, |frame| Poll::Ready(Some(Ok(Frame::data(frame)))))
+    }
+}
+
+#[tokio::test]
+async fn an_account_that_sends_many_large_bodies_at_a_time_is_refused() {
+    let app = TestApp::start().await;
+    assert_eq!(app.create(&hello("first")).await.status, 201);
+    let incomplete = || Body::new(Incomplete(vec![Bytes::from(vec![b' '; 20_000]); 2]));
+    tokio::time::pause();
+    // 32 MiB of 256 KiB each: the length is not declared, so the maximum is expected.
+    let mut waiting: Vec<_> = (0..128).map(|_| Box::pin(app.handle(post(incomplete())))).collect();
+    for call in &mut waiting {
+        let is_pending = poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_pending()));
+        assert!(is_pending.await);
+        // Otherwise the runtime lets the calls of one task wait after some of them.
+        tokio::task::yield_now().await;
+    }
+    app.send(post(incomplete())).await.problem(503, "too-much-in-flight");
+    drop(waiting);
+    app.send(post(incomplete())).await.problem(408, "body-timeout");
 }
 
 /// A body in frames of one byte. Counts the frames that are in memory.
