@@ -46,7 +46,9 @@ record_tail_memory() {
 
 # Measures one round; the server with many templates is running, and the ceiling is started beside it.
 run_tail_round() {
-    local galley_server=$server galley_port=$port galley_data=$data neighbour_collection
+    local neighbour_collection
+    # The server with many templates, which `cleanup` stops if a run fails.
+    servers[tail]=$server ports[tail]=$port server=
     data=$work/data-ceiling
     start ceiling
     measure_full_and_most ceiling
@@ -54,12 +56,13 @@ run_tail_round() {
     run_tail_reads ceiling "$work/ceiling-ids"
     stop
     data=$work/data-empty
-    [[ $store == sqlite ]] || fail "the tail part measures SQLite"
     start galley
     measure tail/empty/full "$seconds" "${create[@]}" --connections 256
     stop
-    server=$galley_server port=$galley_port data=$galley_data
+    select_server tail
+    unset "servers[tail]"
     measure_full_and_most galley
+    record_tail_memory
     measure tail/galley/key "$seconds" "${create_key[@]}" --connections 256
     neighbour_collection=/api/v1.0/15550002222/$neighbour_key/message_templates
     measure_beside_creates tail/neighbour/create "${create[@]}" --rate 500 \

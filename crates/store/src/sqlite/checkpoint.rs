@@ -53,6 +53,8 @@ struct Schedule {
     min_pages: i64,
     /// The WAL should restart from this number of pages on.
     restart_at: i64,
+    /// No pass begins before this number of pages.
+    pass_at: i64,
     /// Pages that were copied when the last pass began.
     copied_before: Option<i64>,
     /// Pages in the WAL after the last commit.
@@ -72,24 +74,32 @@ enum Action {
 impl Schedule {
     fn new(min_pages: u32) -> Self {
         let min_pages = i64::from(min_pages);
-        Self { min_pages, restart_at: min_pages, copied_before: None, pages: 0 }
+        Self { min_pages, restart_at: min_pages, pass_at: 0, copied_before: None, pages: 0 }
     }
 
     /// The next action while the thread is waiting, with the number of pages in the WAL, and how many
     /// of them have been copied.
     fn next(&mut self, pages: i64, copied: i64) -> Action {
+        let step = (self.min_pages / PASSES).max(1);
         if pages < self.pages {
-            (self.restart_at, self.copied_before) = (self.min_pages, None);
+            (self.restart_at, self.pass_at, self.copied_before) = (self.min_pages, step, None);
         }
         self.pages = pages;
-        let (uncopied, step) = (pages - copied, (self.min_pages / PASSES).max(1));
-        let is_stuck = self.copied_before.take() == Some(copied);
-        if pages >= self.restart_at && (uncopied <= MAX_WRITER_PAGES || is_stuck) {
-            // A reader may still need the WAL; then try again later, not after every commit.
-            self.restart_at = pages + step;
-            return if is_stuck { Action::Nothing } else { Action::FinishNow };
+        // A pass that copied nothing: a reader needs the pages, and will still need them at the next
+        // commit.
+        if self.copied_before.take() == Some(copied) {
+            self.pass_at = pages + step;
         }
-        if pages < self.restart_at && uncopied < step {
+        let uncopied = pages - copied;
+        // Writes that are faster than the passes must not let the WAL grow for ever.
+        let is_overdue = pages >= self.restart_at + self.min_pages;
+        if pages >= self.restart_at && (uncopied <= MAX_WRITER_PAGES || is_overdue) {
+            // A reader may still need the WAL; then try again later, not after every commit.
+            (self.restart_at, self.pass_at) = (pages + step, pages + step);
+            return Action::FinishNow;
+        }
+        let is_due = uncopied >= step || pages >= self.restart_at;
+        if !is_due || pages < self.pass_at {
             return Action::Nothing;
         }
         self.copied_before = Some(copied);
@@ -207,13 +217,31 @@ mod tests {
     }
 
     #[test]
-    fn while_a_reader_needs_the_wal_the_restart_is_tried_after_every_part() {
+    fn while_a_reader_needs_the_wal_passes_and_restarts_are_tried_after_every_part() {
         let mut schedule = Schedule::new(16_000);
-        assert_eq!(schedule.next(16_000, 0), Action::BeginPass);
-        assert_eq!(schedule.next(16_100, 0), Action::Nothing);
-        assert_eq!(schedule.next(16_200, 0), Action::BeginPass);
-        assert_eq!(schedule.next(24_200, 24_000), Action::FinishNow);
-        assert_eq!(schedule.next(24_300, 24_200), Action::Nothing);
-        assert_eq!(schedule.next(32_200, 32_100), Action::FinishNow);
+        assert_eq!(schedule.next(8_000, 0), Action::BeginPass);
+        assert_eq!(schedule.next(8_100, 0), Action::Nothing);
+        assert_eq!(schedule.next(16_000, 0), Action::Nothing);
+        assert_eq!(schedule.next(16_100, 0), Action::BeginPass);
+        assert_eq!(schedule.next(16_200, 16_000), Action::FinishNow);
+        assert_eq!(schedule.next(16_300, 16_200), Action::Nothing);
+        assert_eq!(schedule.next(24_200, 16_200), Action::BeginPass);
+        assert_eq!(schedule.next(24_300, 24_200), Action::FinishNow);
+    }
+
+    #[test]
+    fn writes_that_are_faster_than_the_passes_do_not_let_the_wal_grow_for_ever() {
+        let mut schedule = Schedule::new(16_000);
+        let (mut pages, mut copied) = (0, 0);
+        for _ in 0..100 {
+            match schedule.next(pages, copied) {
+                Action::BeginPass => copied = pages,
+                Action::FinishNow => (pages, copied) = (0, 0),
+                Action::Nothing => {}
+            }
+            // More than the writer copies itself, during every pass.
+            pages += 1_000;
+            assert!(pages <= 34_000, "{pages}");
+        }
     }
 }
