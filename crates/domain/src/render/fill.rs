@@ -71,12 +71,28 @@ impl<'t> Iterator for TextParts<'t> {
             self.rest = rest;
             return Some(TextPart::Placeholder(number));
         }
-        let mut braces = self.rest.match_indices("{{").map(|(at, _)| at);
-        let end = braces.find(|at| placeholder(&self.rest[*at..], self.names).is_some());
+        let end = double_braces(self.rest)
+            .find(|at| placeholder(&self.rest[*at..], self.names).is_some());
         let (text, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         self.rest = rest;
         Some(TextPart::Fixed(text))
     }
+}
+
+/// Where `{{` begins in a text. Searches for one character, which is much faster than a search for
+/// two.
+fn double_braces(text: &str) -> impl Iterator<Item = usize> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let at = from + text[from..].find('{')?;
+            let is_double = text.as_bytes().get(at + 1) == Some(&b'{');
+            from = at + 1 + usize::from(is_double);
+            if is_double {
+                return Some(at);
+            }
+        }
+    })
 }
 
 /// The number of the placeholder at the beginning of a text, and the rest of the text.
@@ -111,6 +127,14 @@ mod tests {
         let filled = "2, {{b}} and 2{{1}}{{c}}{{".to_owned();
         assert_eq!(fill_named(text, &["a", "b"], &values, 99), Ok(filled));
         assert_eq!(fill_named("{{a}}{{a}}", &["a"], &["xy"], 3), Err(4));
+    }
+
+    #[test]
+    fn double_braces_do_not_overlap() {
+        for text in ["", "{", "é{{{{1}}", "{{{1}}{ {{{{{", "{x{{1}}{"] {
+            let expected: Vec<_> = text.match_indices("{{").map(|(at, _)| at).collect();
+            assert_eq!(double_braces(text).collect::<Vec<_>>(), expected, "{text}");
+        }
     }
 
     #[test]
