@@ -160,7 +160,11 @@ ALLOWED_PROBLEMS = {
         # The pattern does not know the length of months and the last valid year.
         "invalid-webhook": rules_within({"moment-form"}),
     },
-    "showDocsFile": {"not-found": always},
+    "showDocs": {"revision-outdated": names_a_revision},
+    "showDocsFile": {"not-found": always, "revision-outdated": names_a_revision},
+    "showOpenApiDocument": {"revision-outdated": names_a_revision},
+    "showGraphDocument": {"revision-outdated": names_a_revision},
+    "showTemplateSchema": {"revision-outdated": names_a_revision},
 }
 
 
