@@ -64,8 +64,11 @@ impl StoredBytes {
 /// Maximum number of deleted templates whose rows one transaction deletes.
 pub(crate) const MAX_PURGE_TEMPLATES: i64 = 200;
 
-/// Maximum number of versions that one transaction deletes, unless one template has more.
+/// Maximum number of versions that one transaction deletes.
 const MAX_PURGE_VERSIONS: u64 = 1_000;
+
+/// Maximum number of quota bytes that one transaction deletes: few enough that no write waits long.
+const MAX_PURGE_BYTES: i64 = 8 << 20;
 
 /// A deleted template whose last event has expired.
 pub(crate) struct DeletedTemplate {
@@ -100,6 +103,9 @@ pub(crate) struct PurgePlan {
     pub(crate) templates: Vec<i64>,
     /// Their quota bytes.
     pub(crate) bytes: i64,
+    /// The id of a template that is too large for one transaction: only its oldest former versions
+    /// are deleted, and the next steps continue with it.
+    pub(crate) partial: Option<i64>,
 }
 
 impl PurgePlan {
@@ -107,12 +113,16 @@ impl PurgePlan {
     /// [`MAX_PURGE_TEMPLATES`] of the templates whose deletion is among them. The last event moves
     /// back to the last template for which there is room.
     pub(crate) fn new(last: u64, deleted: &[DeletedTemplate]) -> Self {
-        let mut plan = Self { last, templates: Vec::new(), bytes: 0 };
+        let mut plan = Self { last, templates: Vec::new(), bytes: 0, partial: None };
         let mut versions = 0;
         for template in deleted {
             versions += template.former + 1;
-            if versions > MAX_PURGE_VERSIONS && !plan.templates.is_empty() {
+            let has_room =
+                versions <= MAX_PURGE_VERSIONS && plan.bytes + template.bytes <= MAX_PURGE_BYTES;
+            let is_first = plan.templates.is_empty();
+            if !has_room && (!is_first || template.former > 0) {
                 plan.last = template.seq - 1;
+                plan.partial = is_first.then_some(template.id);
                 return plan;
             }
             plan.templates.push(template.id);
@@ -128,6 +138,33 @@ impl PurgePlan {
     }
 }
 
+/// The oldest former versions of a template, as many as one transaction deletes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct OldestVersions {
+    /// The number of the last of them.
+    pub(crate) last: i64,
+    /// Their quota bytes.
+    pub(crate) bytes: i64,
+}
+
+impl OldestVersions {
+    /// How many versions to read.
+    pub(crate) const MAX: i64 = MAX_PURGE_VERSIONS.cast_signed();
+
+    /// Chooses among versions with their quota bytes, oldest first. `None` if there are none.
+    pub(crate) fn choose(versions: &[(i64, i64)]) -> Option<Self> {
+        let (&(last, bytes), others) = versions.split_first()?;
+        let mut chosen = Self { last, bytes };
+        for &(version, bytes) in others {
+            if chosen.bytes + bytes > MAX_PURGE_BYTES {
+                break;
+            }
+            chosen = Self { last: version, bytes: chosen.bytes + bytes };
+        }
+        Some(chosen)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,15 +175,39 @@ mod tests {
 
     #[test]
     fn a_purge_ends_at_the_last_template_that_it_has_room_for() {
-        let plan = |last, templates: Vec<i64>, bytes| PurgePlan { last, templates, bytes };
+        let plan =
+            |last, templates: Vec<i64>, bytes| PurgePlan { last, templates, bytes, partial: None };
         assert_eq!(PurgePlan::new(9, &[]), plan(9, vec![], 0));
         let few = [deleted(3, 0), deleted(5, 7)];
         assert_eq!(PurgePlan::new(9, &few), plan(9, vec![103, 105], 20));
         let many = [deleted(3, 600), deleted(5, 600)];
         assert_eq!(PurgePlan::new(9, &many), plan(4, vec![103], 10));
-        assert_eq!(PurgePlan::new(9, &[deleted(3, 5_000)]), plan(9, vec![103], 10));
+        let large = |seq| DeletedTemplate { bytes: MAX_PURGE_BYTES / 2 + 1, ..deleted(seq, 0) };
+        let purge = PurgePlan::new(9, &[large(3), large(5)]);
+        assert_eq!(purge, plan(4, vec![103], MAX_PURGE_BYTES / 2 + 1));
         let most: Vec<_> = (1..=200).map(|seq| deleted(seq, 0)).collect();
         assert_eq!(PurgePlan::new(999, &most).last, 200);
+    }
+
+    #[test]
+    fn a_template_that_is_too_large_for_a_purge_loses_its_oldest_versions_first() {
+        let large = DeletedTemplate { bytes: MAX_PURGE_BYTES + 1, ..deleted(3, 1) };
+        for template in [large, deleted(3, 1_000)] {
+            let expected = PurgePlan { last: 2, templates: vec![], bytes: 0, partial: Some(103) };
+            assert_eq!(PurgePlan::new(9, &[template, deleted(5, 0)]), expected);
+        }
+        // A single version cannot be divided.
+        let single = DeletedTemplate { bytes: MAX_PURGE_BYTES + 1, ..deleted(3, 0) };
+        assert_eq!(PurgePlan::new(9, &[single]).templates, [103]);
+
+        let choose = |bytes: &[i64]| {
+            let versions: Vec<_> = (1..).zip(bytes.iter().copied()).collect();
+            OldestVersions::choose(&versions).map(|it| (it.last, it.bytes))
+        };
+        assert_eq!(choose(&[]), None);
+        assert_eq!(choose(&[1, 2, 3]), Some((3, 6)));
+        assert_eq!(choose(&[MAX_PURGE_BYTES + 1, 1]), Some((1, MAX_PURGE_BYTES + 1)));
+        assert_eq!(choose(&[MAX_PURGE_BYTES - 1, 1, 1]), Some((2, MAX_PURGE_BYTES)));
     }
 
     #[test]

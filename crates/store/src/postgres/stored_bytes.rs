@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     StoreError, VERSION_OVERHEAD_BYTES,
-    decisions::stored_bytes::{DeletedTemplate, MAX_PURGE_TEMPLATES, PurgePlan},
+    decisions::stored_bytes::{DeletedTemplate, MAX_PURGE_TEMPLATES, OldestVersions, PurgePlan},
 };
 
 /// Names a new count, so that an older one that another instance has begun changes nothing.
@@ -95,21 +95,40 @@ pub(super) async fn plan_purge(
     Ok(PurgePlan::new(last.unsigned_abs(), &deleted))
 }
 
-/// Deletes the rows of deleted templates, together with their last event.
+/// Deletes the rows of deleted templates, together with their last event, or the oldest former
+/// versions of a template that is too large for one transaction. Returns how many of the latter.
 pub(super) async fn purge_templates(
     transaction: &mut Transaction,
     account: AccountId,
     plan: &PurgePlan,
-) -> Result<(), StoreError> {
-    if plan.templates.is_empty() {
-        return Ok(());
+) -> Result<u64, StoreError> {
+    if !plan.templates.is_empty() {
+        for delete in [
+            "DELETE FROM former_version WHERE template_id = ANY($1)",
+            "DELETE FROM template WHERE id = ANY($1) AND claim IS NULL",
+        ] {
+            transaction.execute(delete, &[&plan.templates]).await?;
+        }
+        transaction.stored_bytes(account).add(-plan.bytes);
     }
-    for delete in [
-        "DELETE FROM former_version WHERE template_id = ANY($1)",
-        "DELETE FROM template WHERE id = ANY($1) AND claim IS NULL",
-    ] {
-        transaction.execute(delete, &[&plan.templates]).await?;
-    }
-    transaction.stored_bytes(account).add(-plan.bytes);
-    Ok(())
+    let Some(template) = plan.partial else { return Ok(0) };
+    let Some(oldest) = oldest_versions(transaction, template).await? else { return Ok(0) };
+    let delete = "DELETE FROM former_version WHERE template_id = $1 AND version <= $2";
+    let versions = transaction.execute(delete, &[&template, &oldest.last]).await?;
+    transaction.stored_bytes(account).add(-oldest.bytes);
+    Ok(versions)
+}
+
+/// The oldest former versions of a template, as many as one transaction deletes.
+async fn oldest_versions(
+    transaction: &Transaction,
+    template: i64,
+) -> Result<Option<OldestVersions>, StoreError> {
+    let find = "SELECT version, octet_length(content) + $2::int8 FROM former_version \
+                WHERE template_id = $1 ORDER BY version LIMIT $3";
+    let values: Values<'_> = &[&template, &key(VERSION_OVERHEAD_BYTES), &OldestVersions::MAX];
+    let rows = transaction.query(find, values).await?;
+    let version = |row| Ok((get(row, 0)?, get(row, 1)?));
+    let versions = rows.iter().map(version).collect::<Result<Vec<_>, StoreError>>()?;
+    Ok(OldestVersions::choose(&versions))
 }
