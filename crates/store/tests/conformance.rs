@@ -25,6 +25,8 @@ mod conformance {
     pub(crate) mod page_size;
     pub(crate) mod pages;
     #[cfg(feature = "postgres-suite")]
+    mod postgres_load;
+    #[cfg(feature = "postgres-suite")]
     mod postgres_only;
     pub(crate) mod quotas;
     #[cfg(feature = "postgres-suite")]
