@@ -13,6 +13,11 @@ macro_rules! stored_bytes_columns {
 }
 pub(crate) use stored_bytes_columns;
 
+/// What the log says when a count finds that an account uses more than its limit.
+pub(crate) const EXCESS: &str = "the templates of the account take more bytes than its limit: \
+     creates and edits are refused until templates are deleted and their events expire, or `galley \
+     account limit ACCOUNT --stored-bytes` sets another limit";
+
 /// The quota bytes of one stored version.
 pub(crate) fn version_bytes(content: &str) -> i64 {
     i64::try_from(content.len() as u64 + VERSION_OVERHEAD_BYTES).unwrap_or(i64::MAX)
@@ -47,6 +52,12 @@ impl StoredBytes {
         let used = u64::try_from(self.total).unwrap_or(0);
         let exceeds = used.saturating_add_signed(change) > max;
         (change > 0 && exceeds).then_some(Limit::StoredBytes { used, max })
+    }
+
+    /// The use and the limit, if the account uses more than its limit.
+    pub(crate) fn excess(&self) -> Option<(u64, u64)> {
+        let (used, max) = (u64::try_from(self.total).unwrap_or(0), self.max?);
+        (used > max).then_some((used, max))
     }
 
     /// Counts a change.
@@ -226,6 +237,15 @@ mod tests {
         let stored = StoredBytes::new(5_000, Quota::Max(1_000));
         assert_eq!((stored.refusal(-1), stored.refusal(0)), (None, None));
         assert!(stored.refusal(1).is_some());
+    }
+
+    #[test]
+    fn an_account_exceeds_its_limit_with_one_byte_more() {
+        let excess = |total, quota| StoredBytes::new(total, quota).excess();
+        assert_eq!(excess(1_000, Quota::Max(1_000)), None);
+        assert_eq!(excess(1_001, Quota::Max(1_000)), Some((1_001, 1_000)));
+        assert_eq!(excess(i64::MAX, Quota::Unlimited), None);
+        assert_eq!(excess(-5, Quota::Default), None);
     }
 
     #[test]

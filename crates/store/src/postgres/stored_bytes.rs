@@ -12,7 +12,10 @@ use super::{
 };
 use crate::{
     StoreError, VERSION_OVERHEAD_BYTES,
-    decisions::stored_bytes::{DeletedTemplate, MAX_PURGE_TEMPLATES, OldestVersions, PurgePlan},
+    decisions::stored_bytes::{
+        DeletedTemplate, EXCESS, MAX_PURGE_TEMPLATES, OldestVersions, PurgePlan, StoredBytes,
+        stored_bytes_columns,
+    },
 };
 
 /// Names a new count, so that an older one that another instance has begun changes nothing.
@@ -26,8 +29,11 @@ const CORRECTIONS: &str = "SELECT a.id, (coalesce((SELECT sum(s.bytes) FROM stor
      FROM account a WHERE a.counting = $1";
 
 /// Corrects a total, unless another count has begun or an older program has written meanwhile.
-const CORRECT: &str = "UPDATE account SET template_bytes = template_bytes + $2, counting = NULL \
-     WHERE id = $1 AND counting = $3 AND counted_seq = last_seq";
+const CORRECT: &str = concat!(
+    "UPDATE account SET template_bytes = template_bytes + $2, counting = NULL \
+     WHERE id = $1 AND counting = $3 AND counted_seq = last_seq RETURNING ",
+    stored_bytes_columns!()
+);
 
 /// The quota bytes of each account's versions; `$2` is what each takes besides its content.
 macro_rules! stored {
@@ -65,9 +71,14 @@ impl PostgresStore {
         let mut corrected = 0;
         for row in client.query(&statement, &[&count, &overhead]).await? {
             let (id, correction): (i64, i64) = (get(&row, "id")?, get(&row, "correction")?);
-            corrected += client.execute(CORRECT, &[&id, &correction, &count]).await?;
+            for row in client.query(CORRECT, &[&id, &correction, &count]).await? {
+                corrected += 1;
+                if let Some((used, limit)) = StoredBytes::read(&row)?.excess() {
+                    tracing::warn!(account = id, used, limit, "{EXCESS}");
+                }
+            }
         }
-        Ok(usize::try_from(corrected).unwrap_or(usize::MAX))
+        Ok(corrected)
     }
 }
 

@@ -14,7 +14,10 @@ use super::{
 };
 use crate::{
     StoreError, VERSION_OVERHEAD_BYTES,
-    decisions::stored_bytes::{DeletedTemplate, MAX_PURGE_TEMPLATES, OldestVersions, PurgePlan},
+    decisions::stored_bytes::{
+        DeletedTemplate, EXCESS, MAX_PURGE_TEMPLATES, OldestVersions, PurgePlan, StoredBytes,
+        stored_bytes_columns,
+    },
 };
 
 /// Quota bytes to add to the total of an account, by its id.
@@ -67,13 +70,20 @@ fn corrections(connection: &Connection) -> Result<Corrections, StoreError> {
 
 /// Corrects the totals, except those of accounts that an older program has written to meanwhile.
 fn correct(batch: &mut Batch<'_>, corrections: &Corrections) -> Result<usize, StoreError> {
-    let mut update = batch.connection().prepare_cached(
+    let mut update = batch.connection().prepare_cached(concat!(
         "UPDATE account SET template_bytes = template_bytes + ?2, counting = NULL WHERE id = ?1 \
-         AND counting IS NOT NULL AND counted_seq = last_seq",
-    )?;
+         AND counting IS NOT NULL AND counted_seq = last_seq RETURNING ",
+        stored_bytes_columns!()
+    ))?;
     let mut corrected = 0;
     for (id, correction) in corrections {
-        corrected += update.execute([id, correction])?;
+        let mut rows = update.query([id, correction])?;
+        while let Some(row) = rows.next()? {
+            corrected += 1;
+            if let Some((used, limit)) = StoredBytes::read(row)?.excess() {
+                tracing::warn!(account = id, used, limit, "{EXCESS}");
+            }
+        }
     }
     Ok(corrected)
 }
