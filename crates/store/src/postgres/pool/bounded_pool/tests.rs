@@ -137,13 +137,13 @@ impl Drop for Slot {
 #[tokio::test]
 async fn the_slot_of_a_read_is_released_after_its_connection() {
     let server = Server::start(true, 1).await;
-    let (released, mut releases) = mpsc::unbounded_channel();
-    let slot = || Slot(Arc::clone(&server.pool), released.clone());
+    let (sender, mut free_connections) = mpsc::unbounded_channel();
+    let slot = || Slot(Arc::clone(&server.pool), sender.clone());
     drop(server.pool.get().await.unwrap().with_slot(slot()));
-    assert_eq!(releases.recv().await, Some(1), "a complete read");
+    assert_eq!(free_connections.recv().await, Some(1), "a complete read");
     let connection = server.pool.get().await.unwrap().with_slot(slot());
     assert!(connection.query("SELECT 1", &[]).now_or_never().is_none());
     drop(connection);
-    assert!(releases.try_recv().is_err(), "the statement is being cancelled");
-    assert_eq!(releases.recv().await, Some(1), "a read that was dropped");
+    assert!(free_connections.try_recv().is_err(), "the statement is being cancelled");
+    assert_eq!(free_connections.recv().await, Some(1), "a read that was dropped");
 }
