@@ -1,10 +1,13 @@
 //! Limits of concurrent longer reads: one for each kind, and within it a share for each account. An
 //! account that lists or searches without pause delays itself, and not others.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use galley_domain::id::AccountId;
-use tokio::time::timeout;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
 
 use crate::{FairSlot, FairSlots, ReadKind, StoreError};
 
@@ -14,11 +17,17 @@ pub(crate) const MAX_SLOT_WAIT: Duration = Duration::from_secs(10);
 /// The right to run a read.
 pub(crate) type ReadSlot = FairSlot<AccountId>;
 
+/// How many parts of files are read from a database server at a time: the reads are short, and the
+/// downloads of one account must not take the connections of the others.
+const MEDIA_SLOTS: usize = 1;
+
 /// The slots of a store.
 pub(crate) struct ReadSlots {
     lists: FairSlots<AccountId>,
     searches: FairSlots<AccountId>,
     feeds: FairSlots<AccountId>,
+    /// Downloads of files. Their clients belong to no account.
+    media: Arc<Semaphore>,
 }
 
 impl ReadSlots {
@@ -29,18 +38,22 @@ impl ReadSlots {
             lists: FairSlots::new(8, 4),
             searches: FairSlots::new(8, 2),
             feeds: FairSlots::new(8, 4),
+            media: Arc::new(Semaphore::new(MEDIA_SLOTS)),
         }
     }
 
-    /// Slots for a database server with this many connections for lists and searches. Together,
-    /// they leave one connection to background work. Feeds share other connections.
+    /// Slots for a database server with this many connections for lists, searches and files.
+    /// Together, they leave one of at least four to background work. Feeds share other connections.
     pub(crate) fn for_connections(connections: usize) -> Self {
-        let (searches, lists) = (connections / 2, (connections / 2).saturating_sub(1));
+        let lists_and_searches = connections.saturating_sub(MEDIA_SLOTS + 1);
+        let searches = lists_and_searches / 2;
+        let lists = lists_and_searches - searches;
         let half = |total: usize| total.div_ceil(2);
         Self {
             lists: FairSlots::new(lists, half(lists)),
             searches: FairSlots::new(searches, half(searches)),
             feeds: FairSlots::new(16, 4),
+            media: Arc::new(Semaphore::new(MEDIA_SLOTS)),
         }
     }
 
@@ -57,6 +70,12 @@ impl ReadSlots {
         };
         let acquired = timeout(MAX_SLOT_WAIT, slots.acquire(account)).await;
         acquired.map_err(|_| StoreError::TooManyReads(kind))
+    }
+
+    /// Waits for the right to read a part of a file, up to [`MAX_SLOT_WAIT`].
+    pub(crate) async fn acquire_media(&self) -> Result<OwnedSemaphorePermit, StoreError> {
+        let acquired = timeout(MAX_SLOT_WAIT, Arc::clone(&self.media).acquire_owned()).await;
+        acquired.ok().and_then(Result::ok).ok_or(StoreError::Busy)
     }
 }
 
@@ -93,8 +112,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn lists_and_searches_together_leave_a_connection() {
+    #[tokio::test(start_paused = true)]
+    async fn lists_searches_and_files_together_leave_a_connection() {
         for connections in [4, 5, 8, 30, 31] {
             let slots = ReadSlots::for_connections(connections);
             let mut held = Vec::new();
@@ -102,7 +121,12 @@ mod tests {
                 held.extend(slots.lists.try_acquire(account(id)));
                 held.extend(slots.searches.try_acquire(account(id)));
             }
-            assert!(held.len() < connections, "{} of {connections}", held.len());
+            let mut media = Vec::new();
+            while let Ok(slot) = slots.acquire_media().await {
+                media.push(slot);
+            }
+            let used = held.len() + media.len();
+            assert_eq!(used, connections - 1, "of {connections}");
         }
     }
 }

@@ -25,6 +25,8 @@ mod conformance {
     pub(crate) mod page_size;
     pub(crate) mod pages;
     #[cfg(feature = "postgres-suite")]
+    mod postgres_load;
+    #[cfg(feature = "postgres-suite")]
     mod postgres_only;
     pub(crate) mod quotas;
     #[cfg(feature = "postgres-suite")]
@@ -112,6 +114,7 @@ macro_rules! conformance {
                 an_edit_deletes_versions_beyond_the_newest_hundred,
                 an_edit_at_the_quota_succeeds_if_it_deletes_an_older_version,
                 a_deleted_template_frees_its_bytes_when_its_events_expire,
+                a_large_deleted_template_is_purged_in_parts,
                 an_account_claims_phone_numbers_up_to_its_maximum,
                 concurrent_claims_do_not_exceed_the_maximum,
                 a_removed_phone_number_is_free_and_its_templates_stay,

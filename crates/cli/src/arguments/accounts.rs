@@ -60,7 +60,7 @@ pub(crate) struct AccountLimitChoice {
     #[arg(long, value_name = "N|none")]
     pub(crate) requests_per_second: Option<String>,
     /// Maximum number of bytes that all versions of its templates take, such as 20GiB; `none`, or
-    /// `default` for 10GiB.
+    /// `default` for 32GiB.
     #[arg(long, value_name = "SIZE|none|default")]
     pub(crate) stored_bytes: Option<String>,
     /// Maximum number of phone numbers that it claims; `none`, or `default` for 1000.

@@ -142,7 +142,7 @@ fn the_operator_sets_one_limit_of_an_account_and_the_others_stay() {
     assert_eq!(limited["phone_number_limit"], 5);
     assert!(limit(&["--stored-bytes", "none"])["stored_bytes_limit"].is_null());
     let limited = limit(&["--stored-bytes", "default"]);
-    assert_eq!(limited["stored_bytes_limit"], 10_u64 << 30);
+    assert_eq!(limited["stored_bytes_limit"], 32_u64 << 30);
     assert_eq!(limited["phone_number_limit"], 5);
     assert_eq!(galley_json(dir.path(), &["account", "show", "shop"])["stored_bytes"], 0);
     for invalid in [

@@ -141,12 +141,10 @@ async fn each_limit_of_an_account_has_its_code() {
 }
 
 #[tokio::test]
-async fn a_reached_quota_of_stored_bytes_is_refused_on_both_surfaces() {
+async fn a_reached_quota_of_stored_bytes_is_refused_with_use_and_limit() {
     let service = Service::start().await;
-    for account in [service.shop, service.other] {
-        let quotas = AccountQuotas { stored_bytes: Quota::Max(600), ..AccountQuotas::default() };
-        assert!(service.store.set_account_quotas(account, quotas).await.unwrap());
-    }
+    let quotas = AccountQuotas { stored_bytes: Quota::Max(600), ..AccountQuotas::default() };
+    assert!(service.store.set_account_quotas(service.shop, quotas).await.unwrap());
     let error = service.create(&hello("hello")).await.expect_error(400, 100, None);
     assert_eq!(error["galley_problem"], "limit-reached");
     let message = error["error_user_msg"].as_str().unwrap();

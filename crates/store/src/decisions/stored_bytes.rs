@@ -13,6 +13,11 @@ macro_rules! stored_bytes_columns {
 }
 pub(crate) use stored_bytes_columns;
 
+/// What the log says when a count finds that an account uses more than its limit.
+pub(crate) const EXCESS: &str = "the templates of the account take more bytes than its limit: \
+     creates and edits are refused until templates are deleted and their events expire, or `galley \
+     account limit ACCOUNT --stored-bytes` sets another limit";
+
 /// The quota bytes of one stored version.
 pub(crate) fn version_bytes(content: &str) -> i64 {
     i64::try_from(content.len() as u64 + VERSION_OVERHEAD_BYTES).unwrap_or(i64::MAX)
@@ -49,6 +54,12 @@ impl StoredBytes {
         (change > 0 && exceeds).then_some(Limit::StoredBytes { used, max })
     }
 
+    /// The use and the limit, if the account uses more than its limit.
+    pub(crate) fn excess(&self) -> Option<(u64, u64)> {
+        let (used, max) = (u64::try_from(self.total).unwrap_or(0), self.max?);
+        (used > max).then_some((used, max))
+    }
+
     /// Counts a change.
     pub(crate) fn add(&mut self, change: i64) {
         self.total += change;
@@ -64,8 +75,11 @@ impl StoredBytes {
 /// Maximum number of deleted templates whose rows one transaction deletes.
 pub(crate) const MAX_PURGE_TEMPLATES: i64 = 200;
 
-/// Maximum number of versions that one transaction deletes, unless one template has more.
+/// Maximum number of versions that one transaction deletes.
 const MAX_PURGE_VERSIONS: u64 = 1_000;
+
+/// Maximum number of quota bytes that one transaction deletes: few enough that no write waits long.
+const MAX_PURGE_BYTES: i64 = 8 << 20;
 
 /// A deleted template whose last event has expired.
 pub(crate) struct DeletedTemplate {
@@ -100,6 +114,9 @@ pub(crate) struct PurgePlan {
     pub(crate) templates: Vec<i64>,
     /// Their quota bytes.
     pub(crate) bytes: i64,
+    /// The id of a template that is too large for one transaction: only its oldest former versions
+    /// are deleted, and the next steps continue with it.
+    pub(crate) partial: Option<i64>,
 }
 
 impl PurgePlan {
@@ -107,12 +124,16 @@ impl PurgePlan {
     /// [`MAX_PURGE_TEMPLATES`] of the templates whose deletion is among them. The last event moves
     /// back to the last template for which there is room.
     pub(crate) fn new(last: u64, deleted: &[DeletedTemplate]) -> Self {
-        let mut plan = Self { last, templates: Vec::new(), bytes: 0 };
+        let mut plan = Self { last, templates: Vec::new(), bytes: 0, partial: None };
         let mut versions = 0;
         for template in deleted {
             versions += template.former + 1;
-            if versions > MAX_PURGE_VERSIONS && !plan.templates.is_empty() {
+            let has_room =
+                versions <= MAX_PURGE_VERSIONS && plan.bytes + template.bytes <= MAX_PURGE_BYTES;
+            let is_first = plan.templates.is_empty();
+            if !has_room && (!is_first || template.former > 0) {
                 plan.last = template.seq - 1;
+                plan.partial = is_first.then_some(template.id);
                 return plan;
             }
             plan.templates.push(template.id);
@@ -128,6 +149,33 @@ impl PurgePlan {
     }
 }
 
+/// The oldest former versions of a template, as many as one transaction deletes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct OldestVersions {
+    /// The number of the last of them.
+    pub(crate) last: i64,
+    /// Their quota bytes.
+    pub(crate) bytes: i64,
+}
+
+impl OldestVersions {
+    /// How many versions to read.
+    pub(crate) const MAX: i64 = MAX_PURGE_VERSIONS.cast_signed();
+
+    /// Chooses among versions with their quota bytes, oldest first. `None` if there are none.
+    pub(crate) fn choose(versions: &[(i64, i64)]) -> Option<Self> {
+        let (&(last, bytes), others) = versions.split_first()?;
+        let mut chosen = Self { last, bytes };
+        for &(version, bytes) in others {
+            if chosen.bytes + bytes > MAX_PURGE_BYTES {
+                break;
+            }
+            chosen = Self { last: version, bytes: chosen.bytes + bytes };
+        }
+        Some(chosen)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,15 +186,39 @@ mod tests {
 
     #[test]
     fn a_purge_ends_at_the_last_template_that_it_has_room_for() {
-        let plan = |last, templates: Vec<i64>, bytes| PurgePlan { last, templates, bytes };
+        let plan =
+            |last, templates: Vec<i64>, bytes| PurgePlan { last, templates, bytes, partial: None };
         assert_eq!(PurgePlan::new(9, &[]), plan(9, vec![], 0));
         let few = [deleted(3, 0), deleted(5, 7)];
         assert_eq!(PurgePlan::new(9, &few), plan(9, vec![103, 105], 20));
         let many = [deleted(3, 600), deleted(5, 600)];
         assert_eq!(PurgePlan::new(9, &many), plan(4, vec![103], 10));
-        assert_eq!(PurgePlan::new(9, &[deleted(3, 5_000)]), plan(9, vec![103], 10));
+        let large = |seq| DeletedTemplate { bytes: MAX_PURGE_BYTES / 2 + 1, ..deleted(seq, 0) };
+        let purge = PurgePlan::new(9, &[large(3), large(5)]);
+        assert_eq!(purge, plan(4, vec![103], MAX_PURGE_BYTES / 2 + 1));
         let most: Vec<_> = (1..=200).map(|seq| deleted(seq, 0)).collect();
         assert_eq!(PurgePlan::new(999, &most).last, 200);
+    }
+
+    #[test]
+    fn a_template_that_is_too_large_for_a_purge_loses_its_oldest_versions_first() {
+        let large = DeletedTemplate { bytes: MAX_PURGE_BYTES + 1, ..deleted(3, 1) };
+        for template in [large, deleted(3, 1_000)] {
+            let expected = PurgePlan { last: 2, templates: vec![], bytes: 0, partial: Some(103) };
+            assert_eq!(PurgePlan::new(9, &[template, deleted(5, 0)]), expected);
+        }
+        // A single version cannot be divided.
+        let single = DeletedTemplate { bytes: MAX_PURGE_BYTES + 1, ..deleted(3, 0) };
+        assert_eq!(PurgePlan::new(9, &[single]).templates, [103]);
+
+        let choose = |bytes: &[i64]| {
+            let versions: Vec<_> = (1..).zip(bytes.iter().copied()).collect();
+            OldestVersions::choose(&versions).map(|it| (it.last, it.bytes))
+        };
+        assert_eq!(choose(&[]), None);
+        assert_eq!(choose(&[1, 2, 3]), Some((3, 6)));
+        assert_eq!(choose(&[MAX_PURGE_BYTES + 1, 1]), Some((1, MAX_PURGE_BYTES + 1)));
+        assert_eq!(choose(&[MAX_PURGE_BYTES - 1, 1, 1]), Some((2, MAX_PURGE_BYTES)));
     }
 
     #[test]
@@ -165,6 +237,15 @@ mod tests {
         let stored = StoredBytes::new(5_000, Quota::Max(1_000));
         assert_eq!((stored.refusal(-1), stored.refusal(0)), (None, None));
         assert!(stored.refusal(1).is_some());
+    }
+
+    #[test]
+    fn an_account_exceeds_its_limit_with_one_byte_more() {
+        let excess = |total, quota| StoredBytes::new(total, quota).excess();
+        assert_eq!(excess(1_000, Quota::Max(1_000)), None);
+        assert_eq!(excess(1_001, Quota::Max(1_000)), Some((1_001, 1_000)));
+        assert_eq!(excess(i64::MAX, Quota::Unlimited), None);
+        assert_eq!(excess(-5, Quota::Default), None);
     }
 
     #[test]

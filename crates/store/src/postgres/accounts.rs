@@ -83,6 +83,15 @@ impl AccountStore for PostgresStore {
         max: Option<u64>,
         at: Timestamp,
     ) -> Result<AddPhoneOutcome, StoreError> {
+        // Every request with an unknown number comes here: those of an account that has reached its
+        // maximum open no transaction.
+        if let Some(max) = max {
+            let values: Values<'_> = &[&without_nul(phone), &key(account.get()), &key(max)];
+            let row = self.pools.read_one(CLAIMS, values).await?;
+            if let Some(refusal) = row.map_or(Ok(None), |row| refused_claim(&row, account, max))? {
+                return Ok(refusal);
+            }
+        }
         transact!(self, tx => claim_phone(tx, account, phone, max, at))
     }
 
@@ -251,15 +260,28 @@ async fn claim_phone(
     if !transaction.lock(account).await? {
         return Ok(AddPhoneOutcome::NoAccount);
     }
-    if let Some(row) = transaction.query_one(OWNER, &[&phone]).await? {
-        return Ok(owned_phone(account_id(&row, "account_id")?, account));
-    }
-    let count = "SELECT count(*) FROM (SELECT 1 FROM phone WHERE account_id = $1 LIMIT $2) AS few";
-    let row = transaction.query_one(count, &[&key(account.get()), &key(max)]).await?;
-    if row.map_or(Ok(0), |row| number(&row, 0))? >= max {
-        return Ok(AddPhoneOutcome::TooMany);
+    let row = transaction.query_one(CLAIMS, &[&phone, &key(account.get()), &key(max)]).await?;
+    if let Some(refusal) = row.map_or(Ok(None), |row| refused_claim(&row, account, max))? {
+        return Ok(refusal);
     }
     add_phone(transaction, account, phone, at).await
+}
+
+/// The owner of a phone number (`$1`), and how many numbers an account (`$2`) has, counted up to
+/// `$3`.
+const CLAIMS: &str = "SELECT (SELECT account_id FROM phone WHERE id = $1) AS owner, \
+     (SELECT count(*) FROM (SELECT 1 FROM phone WHERE account_id = $2 LIMIT $3) AS few) AS claimed";
+
+/// Why an account cannot claim a phone number, if it cannot, from a row of [`CLAIMS`].
+fn refused_claim(
+    row: &Row,
+    account: AccountId,
+    max: u64,
+) -> Result<Option<AddPhoneOutcome>, StoreError> {
+    if get::<Option<i64>>(row, "owner")?.is_some() {
+        return Ok(Some(owned_phone(account_id(row, "owner")?, account)));
+    }
+    Ok((number(row, "claimed")? >= max).then_some(AddPhoneOutcome::TooMany))
 }
 
 async fn remove_phone(

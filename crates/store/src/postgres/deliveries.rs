@@ -19,13 +19,13 @@ use super::{
     PostgresStore,
     columns::{key, millis},
     pipeline::Query,
-    pool::{PgPools, Values},
+    pool::{PgConnection, PgPools, Values},
     transaction::transact,
     webhooks,
 };
 use crate::{
-    Attempt, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore, RecordAttemptOutcome, Replay,
-    ReplayOutcome, StoreError, WebhooksWithWork,
+    Attempt, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore, ReadKind, RecordAttemptOutcome,
+    Replay, ReplayOutcome, StoreError, WebhooksWithWork,
     decisions::deliveries::{EndpointWork, MAX_FAN_OUT_EVENTS, MIN_FAILURES_TO_PROBE, delivery},
 };
 
@@ -37,7 +37,12 @@ impl DeliveryStore for PostgresStore {
         id: WebhookId,
         query: DeliveryQuery,
     ) -> Result<Option<Vec<Delivery>>, StoreError> {
-        page(&self.pools, account, id, &query).await
+        if webhooks::one(&self.pools, account, id).await?.is_none() {
+            return Ok(None);
+        }
+        // A status that few deliveries have is looked for among all of them.
+        let connection = self.acquire_for(ReadKind::Search, account).await?;
+        page(&connection, account, id, &query).await.map(Some)
     }
 
     async fn replay(
@@ -116,15 +121,12 @@ pub(super) async fn webhooks_with_work(
     Ok(due)
 }
 
-pub(super) async fn page(
-    pools: &PgPools,
+async fn page(
+    connection: &PgConnection,
     account: AccountId,
     id: WebhookId,
     query: &DeliveryQuery,
-) -> Result<Option<Vec<Delivery>>, StoreError> {
-    if webhooks::one(pools, account, id).await?.is_none() {
-        return Ok(None);
-    }
+) -> Result<Vec<Delivery>, StoreError> {
     let status_filter = if query.status.is_some() { "d.status = $5" } else { "$5::text IS NULL" };
     let statement = format!(
         "SELECT d.seq, e.type, d.template_id, d.status, d.attempts, d.attempted_at, d.due_at, \
@@ -136,6 +138,6 @@ pub(super) async fn page(
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let status = query.status.map(DeliveryStatus::as_str);
     let values: Values<'_> = &[&key(account.get()), &key(id.get()), &before, &limit, &status];
-    let rows = pools.read(&statement, values).await?;
-    rows.iter().map(delivery).collect::<Result<_, _>>().map(Some)
+    let rows = connection.query(&statement, values).await?;
+    rows.iter().map(delivery).collect()
 }

@@ -12,7 +12,7 @@ use super::{
     PostgresStore,
     columns::{key, number, template_id, without_nul},
     index_state,
-    pool::{PgConnection, PgPools},
+    pool::PgConnection,
     search::SearchQuery,
     search_indexer, templates,
     transaction::transact,
@@ -26,13 +26,13 @@ use crate::{
 #[async_trait]
 impl ListStore for PostgresStore {
     async fn list(&self, query: ListQuery) -> Result<Page, StoreError> {
-        let _slot = self.read_slots.acquire(query.read_kind(), query.account).await?;
-        page(&self.pools, &query).await
+        let connection = self.acquire_for(query.read_kind(), query.account).await?;
+        page(&connection, &query).await
     }
 
     async fn count_templates(&self, query: ListQuery) -> Result<u64, StoreError> {
-        let _slot = self.read_slots.acquire(ReadKind::Search, query.account).await?;
-        count(&self.pools, &query).await
+        let connection = self.acquire_for(ReadKind::Search, query.account).await?;
+        count(&connection, &query).await
     }
 
     async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
@@ -160,10 +160,9 @@ fn row_filters(query: &ListQuery) -> &'static str {
 }
 
 /// Reads one page from a snapshot.
-pub(super) async fn page(pools: &PgPools, query: &ListQuery) -> Result<Page, StoreError> {
-    let connection = pools.acquire_slow().await?;
+async fn page(connection: &PgConnection, query: &ListQuery) -> Result<Page, StoreError> {
     connection.begin_snapshot().await?;
-    let page = read_page(&connection, query).await;
+    let page = read_page(connection, query).await;
     connection.roll_back().await;
     page
 }
@@ -331,32 +330,31 @@ async fn fetch(
 }
 
 /// Counts the templates of a list, up to the maximum.
-pub(super) async fn count(pools: &PgPools, query: &ListQuery) -> Result<u64, StoreError> {
-    let connection = pools.acquire_slow().await?;
+async fn count(connection: &PgConnection, query: &ListQuery) -> Result<u64, StoreError> {
     if query.name.is_some() {
         let mut count = 0;
         let mut visit = |_| {
             count += 1;
             true
         };
-        find(&connection, query, IdRange::ALL, usize::MAX, &mut visit).await?;
+        find(connection, query, IdRange::ALL, usize::MAX, &mut visit).await?;
         return Ok(count);
     }
     if query.words.is_empty() {
-        return count_in_buckets(&connection, query).await;
+        return count_in_buckets(connection, query).await;
     }
     // If at least half of the newest templates match, the maximum is reached among them. The index
     // would collect all matches of such a common word first.
     let newest = "SELECT template_id FROM (SELECT template_id, words FROM found_by \
                   ORDER BY template_id DESC LIMIT $10) AS newest \
                   WHERE words @@ (SELECT $9::text::tsquery)";
-    let count = count_hits(&connection, query, newest).await?;
+    let count = count_hits(connection, query, newest).await?;
     if count == MAX_SEARCH_COUNT {
         return Ok(count);
     }
     let all =
         "SELECT template_id FROM found_by WHERE words @@ (SELECT $9::text::tsquery) LIMIT $10";
-    count_hits(&connection, query, all).await
+    count_hits(connection, query, all).await
 }
 
 /// Counts the hits of a search statement that match the list query, up to the maximum.

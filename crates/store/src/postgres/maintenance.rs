@@ -141,7 +141,7 @@ const CHECKS: [(&str, &str, &str); 6] = [
     (
         "versions",
         "templates incomplete",
-        "SELECT count(*) FROM template t WHERE version > 1 AND (least(version, 100) - 1 <> \
+        "SELECT count(*) FROM template t WHERE claim IS NOT NULL AND version > 1 AND (least(version, 100) - 1 <> \
          (SELECT count(*) FROM former_version f WHERE f.template_id = t.id AND \
          f.version < t.version AND f.version > t.version - 100) OR (live_version < version AND \
          NOT EXISTS (SELECT 1 FROM former_version f WHERE f.template_id = t.id AND \

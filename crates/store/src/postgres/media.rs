@@ -47,7 +47,8 @@ impl MediaStore for PostgresStore {
                          upload = (SELECT number FROM upload WHERE handle = $1 AND \
                          received = length) AND place <= $2 AND place + length(bytes) > $2 \
                          ORDER BY place DESC LIMIT 1";
-        let connection = self.pools.acquire_slow().await?;
+        let slot = self.read_slots.acquire_media().await?;
+        let connection = self.pools.acquire_slow_with(slot).await?;
         let rows = connection.query(statement, &[&without_nul(handle), &offset, &length]).await?;
         rows.first().map_or(Ok(Vec::new()), |row| get(row, 0))
     }

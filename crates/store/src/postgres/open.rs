@@ -2,11 +2,19 @@
 
 use std::sync::Arc;
 
+use galley_domain::id::AccountId;
+
 use super::{
-    address::PostgresAddress, create_queue::CreateQueue, ids::IdGenerator, maintenance::Readiness,
-    pool::PgPools, reader::TemplateReader, schema, search_indexer::SearchIndexer,
+    address::PostgresAddress,
+    create_queue::CreateQueue,
+    ids::IdGenerator,
+    maintenance::Readiness,
+    pool::{PgConnection, PgPools},
+    reader::TemplateReader,
+    schema,
+    search_indexer::SearchIndexer,
 };
-use crate::{EventNotifier, SchemaPolicy, StoreError, read_slots::ReadSlots};
+use crate::{EventNotifier, ReadKind, SchemaPolicy, StoreError, read_slots::ReadSlots};
 
 /// Options of a PostgreSQL store.
 #[derive(Clone, Debug)]
@@ -66,5 +74,15 @@ impl PostgresStore {
             search_indexer,
             read_slots: ReadSlots::for_connections(options.connections),
         })
+    }
+
+    /// A connection for a longer read of an account, with a slot for it.
+    pub(super) async fn acquire_for(
+        &self,
+        kind: ReadKind,
+        account: AccountId,
+    ) -> Result<PgConnection, StoreError> {
+        let slot = self.read_slots.acquire(kind, account).await?;
+        self.pools.acquire_slow_with(slot).await
     }
 }

@@ -70,6 +70,14 @@ impl PgPools {
         self.slow.get().await
     }
 
+    /// The same for a read with a slot, which is released after the connection.
+    pub(super) async fn acquire_slow_with(
+        &self,
+        slot: impl Send + Sync + 'static,
+    ) -> Result<PgConnection, StoreError> {
+        Ok(self.acquire_slow().await?.with_slot(slot))
+    }
+
     /// The connection of the create worker. The calling runtime drives its I/O.
     pub(super) async fn acquire_for_creates(&self) -> Result<PgConnection, StoreError> {
         self.creates.get().await

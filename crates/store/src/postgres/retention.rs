@@ -126,8 +126,8 @@ async fn delete_expired(
     delete_deliveries(transaction, account, last, since).await?;
     let delete = "DELETE FROM event WHERE account_id = $1 AND seq <= $2";
     let deleted = transaction.execute(delete, &[&account_key, &last]).await?;
-    purge_templates(transaction, account, &plan).await?;
-    Ok(Deletion::Deleted(usize::try_from(deleted).unwrap_or(usize::MAX)))
+    let versions = purge_templates(transaction, account, &plan).await?;
+    Ok(Deletion::Deleted(usize::try_from(deleted + versions).unwrap_or(usize::MAX)))
 }
 
 /// The last event that can be deleted. Events are deleted in order: the first one that has not

@@ -12,7 +12,10 @@ use super::{
 };
 use crate::{
     StoreError, VERSION_OVERHEAD_BYTES,
-    decisions::stored_bytes::{DeletedTemplate, MAX_PURGE_TEMPLATES, PurgePlan},
+    decisions::stored_bytes::{
+        DeletedTemplate, EXCESS, MAX_PURGE_TEMPLATES, OldestVersions, PurgePlan, StoredBytes,
+        stored_bytes_columns,
+    },
 };
 
 /// Names a new count, so that an older one that another instance has begun changes nothing.
@@ -26,8 +29,11 @@ const CORRECTIONS: &str = "SELECT a.id, (coalesce((SELECT sum(s.bytes) FROM stor
      FROM account a WHERE a.counting = $1";
 
 /// Corrects a total, unless another count has begun or an older program has written meanwhile.
-const CORRECT: &str = "UPDATE account SET template_bytes = template_bytes + $2, counting = NULL \
-     WHERE id = $1 AND counting = $3 AND counted_seq = last_seq";
+const CORRECT: &str = concat!(
+    "UPDATE account SET template_bytes = template_bytes + $2, counting = NULL \
+     WHERE id = $1 AND counting = $3 AND counted_seq = last_seq RETURNING ",
+    stored_bytes_columns!()
+);
 
 /// The quota bytes of each account's versions; `$2` is what each takes besides its content.
 macro_rules! stored {
@@ -65,9 +71,14 @@ impl PostgresStore {
         let mut corrected = 0;
         for row in client.query(&statement, &[&count, &overhead]).await? {
             let (id, correction): (i64, i64) = (get(&row, "id")?, get(&row, "correction")?);
-            corrected += client.execute(CORRECT, &[&id, &correction, &count]).await?;
+            for row in client.query(CORRECT, &[&id, &correction, &count]).await? {
+                corrected += 1;
+                if let Some((used, limit)) = StoredBytes::read(&row)?.excess() {
+                    tracing::warn!(account = id, used, limit, "{EXCESS}");
+                }
+            }
         }
-        Ok(usize::try_from(corrected).unwrap_or(usize::MAX))
+        Ok(corrected)
     }
 }
 
@@ -95,21 +106,40 @@ pub(super) async fn plan_purge(
     Ok(PurgePlan::new(last.unsigned_abs(), &deleted))
 }
 
-/// Deletes the rows of deleted templates, together with their last event.
+/// Deletes the rows of deleted templates, together with their last event, or the oldest former
+/// versions of a template that is too large for one transaction. Returns how many of the latter.
 pub(super) async fn purge_templates(
     transaction: &mut Transaction,
     account: AccountId,
     plan: &PurgePlan,
-) -> Result<(), StoreError> {
-    if plan.templates.is_empty() {
-        return Ok(());
+) -> Result<u64, StoreError> {
+    if !plan.templates.is_empty() {
+        for delete in [
+            "DELETE FROM former_version WHERE template_id = ANY($1)",
+            "DELETE FROM template WHERE id = ANY($1) AND claim IS NULL",
+        ] {
+            transaction.execute(delete, &[&plan.templates]).await?;
+        }
+        transaction.stored_bytes(account).add(-plan.bytes);
     }
-    for delete in [
-        "DELETE FROM former_version WHERE template_id = ANY($1)",
-        "DELETE FROM template WHERE id = ANY($1) AND claim IS NULL",
-    ] {
-        transaction.execute(delete, &[&plan.templates]).await?;
-    }
-    transaction.stored_bytes(account).add(-plan.bytes);
-    Ok(())
+    let Some(template) = plan.partial else { return Ok(0) };
+    let Some(oldest) = oldest_versions(transaction, template).await? else { return Ok(0) };
+    let delete = "DELETE FROM former_version WHERE template_id = $1 AND version <= $2";
+    let versions = transaction.execute(delete, &[&template, &oldest.last]).await?;
+    transaction.stored_bytes(account).add(-oldest.bytes);
+    Ok(versions)
+}
+
+/// The oldest former versions of a template, as many as one transaction deletes.
+async fn oldest_versions(
+    transaction: &Transaction,
+    template: i64,
+) -> Result<Option<OldestVersions>, StoreError> {
+    let find = "SELECT version, octet_length(content) + $2::int8 FROM former_version \
+                WHERE template_id = $1 ORDER BY version LIMIT $3";
+    let values: Values<'_> = &[&template, &key(VERSION_OVERHEAD_BYTES), &OldestVersions::MAX];
+    let rows = transaction.query(find, values).await?;
+    let version = |row| Ok((get(row, 0)?, get(row, 1)?));
+    let versions = rows.iter().map(version).collect::<Result<Vec<_>, StoreError>>()?;
+    Ok(OldestVersions::choose(&versions))
 }

@@ -59,8 +59,9 @@ impl TemplateStore for PostgresStore {
         before: Option<u64>,
         limit: usize,
     ) -> Result<Option<Vec<VersionSummary>>, StoreError> {
-        let _slot = self.read_slots.acquire(ReadKind::List, account).await?;
-        let page = versions::page(&self.pools, account, id, before, limit).await?;
+        let connection = self.acquire_for(ReadKind::List, account).await?;
+        let page = versions::page(&connection, account, id, before, limit).await?;
+        drop(connection);
         let exists = !page.is_empty() || self.reader.one(account, id).await?.is_some();
         Ok(exists.then_some(page))
     }

@@ -6,7 +6,7 @@ use galley_domain::id::{AccountId, TemplateId};
 use super::{
     columns::{get, key},
     pipeline::owned,
-    pool::{PgPools, Values},
+    pool::{PgConnection, PgPools, Values},
     transaction::Transaction,
 };
 use crate::{
@@ -53,7 +53,7 @@ const SUMMARIES: &str = versions_before!("");
 const OF_EVENT: &str = concat!(versions!("content, "), " WHERE version = $2");
 
 pub(super) async fn page(
-    pools: &PgPools,
+    connection: &PgConnection,
     account: AccountId,
     id: TemplateId,
     before: Option<u64>,
@@ -62,7 +62,7 @@ pub(super) async fn page(
     let before = before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let values: Values<'_> = &[&key(id.get()), &key(account.get()), &before, &limit];
-    let rows = pools.acquire_slow().await?.query(SUMMARIES, values).await?;
+    let rows = connection.query(SUMMARIES, values).await?;
     rows.iter().map(summary).collect()
 }
 

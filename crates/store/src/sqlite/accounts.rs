@@ -86,6 +86,12 @@ impl AccountStore for SqliteStore {
         max: Option<u64>,
         at: Timestamp,
     ) -> Result<AddPhoneOutcome, StoreError> {
+        // Every request with an unknown number comes here: those of an account that has reached its
+        // maximum do not queue a write.
+        let refusal = |connection: &Connection| refused_claim(connection, account, phone, max);
+        if let Some(refusal) = self.point_readers.read(refusal)? {
+            return Ok(refusal);
+        }
         let phone = phone.to_owned();
         self.writer.write(move |batch| add_phone(batch, account, &phone, max, at)).await
     }
@@ -205,22 +211,32 @@ pub(super) fn add_phone(
     max: Option<u64>,
     at: Timestamp,
 ) -> Result<AddPhoneOutcome, StoreError> {
-    if let Some(owner) = phone_owner(batch.connection(), phone)? {
-        return Ok(owned_phone(owner, account));
+    if let Some(refusal) = refused_claim(batch.connection(), account, phone, max)? {
+        return Ok(refusal);
     }
     if one(batch.connection(), account)?.is_none() {
         return Ok(AddPhoneOutcome::NoAccount);
-    }
-    if let Some(max) = max
-        && count_phones(batch.connection(), account, max)? >= max
-    {
-        return Ok(AddPhoneOutcome::TooMany);
     }
     batch.connection().execute(
         "INSERT INTO phone (id, account_id, created_at) VALUES (?1, ?2, ?3)",
         params![phone, key(account.get()), millis(at)],
     )?;
     Ok(AddPhoneOutcome::Added)
+}
+
+/// Why an account cannot claim a phone number, if it cannot.
+fn refused_claim(
+    connection: &Connection,
+    account: AccountId,
+    phone: &str,
+    max: Option<u64>,
+) -> Result<Option<AddPhoneOutcome>, StoreError> {
+    if let Some(owner) = phone_owner(connection, phone)? {
+        return Ok(Some(owned_phone(owner, account)));
+    }
+    let Some(max) = max else { return Ok(None) };
+    let has_room = count_phones(connection, account, max)? < max;
+    Ok((!has_room).then_some(AddPhoneOutcome::TooMany))
 }
 
 /// How many phone numbers the account has, counted up to `max`.

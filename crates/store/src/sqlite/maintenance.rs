@@ -123,10 +123,11 @@ pub(super) fn check_integrity(connection: &Connection) -> Result<Vec<Finding>, S
         |row| row.get(0),
     )?;
     let incomplete_templates: i64 = connection.query_row(
-        "SELECT count(*) FROM template t WHERE min(version, ?1) - 1 <> (SELECT count(*) \
-         FROM former_version f WHERE f.template_id = t.id AND f.version < t.version AND \
-         f.version > t.version - ?1) OR (live_version < version AND NOT EXISTS (SELECT 1 FROM \
-         former_version f WHERE f.template_id = t.id AND f.version = t.live_version))",
+        "SELECT count(*) FROM template t WHERE claim IS NOT NULL AND (min(version, ?1) - 1 <> \
+         (SELECT count(*) FROM former_version f WHERE f.template_id = t.id AND \
+         f.version < t.version AND f.version > t.version - ?1) OR (live_version < version AND \
+         NOT EXISTS (SELECT 1 FROM former_version f WHERE f.template_id = t.id AND \
+         f.version = t.live_version)))",
         [i64::try_from(MAX_VERSIONS).unwrap_or(i64::MAX)],
         |row| row.get(0),
     )?;

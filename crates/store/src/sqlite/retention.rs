@@ -115,8 +115,7 @@ pub(super) fn purge(
                 .prepare_cached("DELETE FROM event WHERE account_id = ?1 AND seq <= ?2")?;
             let deleted = delete.execute([key(account.get()), last])?;
             drop(delete);
-            purge_templates(batch, *account, &plan)?;
-            Ok(deleted)
+            Ok(deleted + purge_templates(batch, *account, &plan)?)
         }
     }
 }

@@ -14,7 +14,10 @@ use super::{
 };
 use crate::{
     StoreError, VERSION_OVERHEAD_BYTES,
-    decisions::stored_bytes::{DeletedTemplate, MAX_PURGE_TEMPLATES, PurgePlan},
+    decisions::stored_bytes::{
+        DeletedTemplate, EXCESS, MAX_PURGE_TEMPLATES, OldestVersions, PurgePlan, StoredBytes,
+        stored_bytes_columns,
+    },
 };
 
 /// Quota bytes to add to the total of an account, by its id.
@@ -67,13 +70,20 @@ fn corrections(connection: &Connection) -> Result<Corrections, StoreError> {
 
 /// Corrects the totals, except those of accounts that an older program has written to meanwhile.
 fn correct(batch: &mut Batch<'_>, corrections: &Corrections) -> Result<usize, StoreError> {
-    let mut update = batch.connection().prepare_cached(
+    let mut update = batch.connection().prepare_cached(concat!(
         "UPDATE account SET template_bytes = template_bytes + ?2, counting = NULL WHERE id = ?1 \
-         AND counting IS NOT NULL AND counted_seq = last_seq",
-    )?;
+         AND counting IS NOT NULL AND counted_seq = last_seq RETURNING ",
+        stored_bytes_columns!()
+    ))?;
     let mut corrected = 0;
     for (id, correction) in corrections {
-        corrected += update.execute([id, correction])?;
+        let mut rows = update.query([id, correction])?;
+        while let Some(row) = rows.next()? {
+            corrected += 1;
+            if let Some((used, limit)) = StoredBytes::read(row)?.excess() {
+                tracing::warn!(account = id, used, limit, "{EXCESS}");
+            }
+        }
     }
     Ok(corrected)
 }
@@ -106,12 +116,13 @@ pub(super) fn plan_purge(
     Ok(PurgePlan::new(last, &deleted))
 }
 
-/// Deletes the rows of deleted templates, together with their last event.
+/// Deletes the rows of deleted templates, together with their last event, or the oldest former
+/// versions of a template that is too large for one write. Returns how many of the latter.
 pub(super) fn purge_templates(
     batch: &mut Batch<'_>,
     account: AccountId,
     plan: &PurgePlan,
-) -> Result<(), StoreError> {
+) -> Result<usize, StoreError> {
     for template in &plan.templates {
         for delete in [
             "DELETE FROM former_version WHERE template_id = ?1",
@@ -120,8 +131,30 @@ pub(super) fn purge_templates(
             batch.connection().prepare_cached(delete)?.execute([template])?;
         }
     }
-    if plan.bytes != 0 {
-        batch.add_stored_bytes(account, -plan.bytes)?;
+    let (mut bytes, mut versions) = (plan.bytes, 0);
+    if let Some(template) = plan.partial
+        && let Some(oldest) = oldest_versions(batch.connection(), template)?
+    {
+        let delete = "DELETE FROM former_version WHERE template_id = ?1 AND version <= ?2";
+        versions = batch.connection().prepare_cached(delete)?.execute([template, oldest.last])?;
+        bytes += oldest.bytes;
     }
-    Ok(())
+    if bytes != 0 {
+        batch.add_stored_bytes(account, -bytes)?;
+    }
+    Ok(versions)
+}
+
+/// The oldest former versions of a template, as many as one write deletes.
+fn oldest_versions(
+    connection: &Connection,
+    template: i64,
+) -> Result<Option<OldestVersions>, StoreError> {
+    let mut query = connection.prepare_cached(
+        "SELECT version, octet_length(content) + ?2 FROM former_version WHERE template_id = ?1 \
+         ORDER BY version LIMIT ?3",
+    )?;
+    let values = [template, key(VERSION_OVERHEAD_BYTES), OldestVersions::MAX];
+    let versions = query.query_map(values, |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(OldestVersions::choose(&versions.collect::<Result<Vec<_>, _>>()?))
 }

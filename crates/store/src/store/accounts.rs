@@ -9,8 +9,9 @@ use crate::{
     StoreError,
 };
 
-/// How many bytes the templates of an account may take by default: 10 GiB.
-pub const DEFAULT_STORED_BYTES: u64 = 10 << 30;
+/// How many bytes the templates of an account may take by default: 32 GiB, more than
+/// ten million templates of usual length.
+pub const DEFAULT_STORED_BYTES: u64 = 32 << 30;
 
 /// What a stored version counts towards the quota besides its content, for its row, its index
 /// entries and its events.

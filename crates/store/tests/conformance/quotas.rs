@@ -228,6 +228,29 @@ pub(crate) async fn a_deleted_template_frees_its_bytes_when_its_events_expire(st
     assert_integrity(store).await;
 }
 
+pub(crate) async fn a_large_deleted_template_is_purged_in_parts(store: &Shared) {
+    const MIB: u64 = 1 << 20;
+    let account = account(store, "a").await;
+    let other = create(store, new(account, "other")).await;
+    let id = create(store, new(account, "large")).await;
+    for _ in 0..24 {
+        done(store.edit_template(change(account, id), edit(&"x".repeat(1 << 20))).await.unwrap());
+    }
+    done(store.delete_template(change(account, id)).await.unwrap());
+    let mut before = used(store, account).await;
+    assert!(before > 24 * MIB);
+    let mut steps = 0;
+    while store.delete_expired_events(noon(2_000)).await.unwrap() > 0 {
+        let after = used(store, account).await;
+        assert!(before - after <= 8 * MIB, "step {steps} frees {} bytes", before - after);
+        assert_integrity(store).await;
+        (before, steps) = (after, steps + 1);
+    }
+    assert!(steps > 3, "{steps} steps");
+    assert_eq!(before, bytes(template("other").content()));
+    assert!(store.template(account, other).await.unwrap().is_some());
+}
+
 pub(crate) async fn an_account_claims_phone_numbers_up_to_its_maximum(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let claim = async |account, phone: &str| {

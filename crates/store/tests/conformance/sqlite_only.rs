@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use galley_domain::template::edit::Edit;
 use galley_store::{
-    AccountLimits, AppendOutcome, MAX_CREATES_PER_HOUR, NewTemplate, NewUpload, SqliteStore, Store,
-    StoreError, UPLOAD_CHUNK_BYTES, sqlite::SqliteOptions,
+    AccountLimits, AddPhoneOutcome, AppendOutcome, MAX_CREATES_PER_HOUR, NewTemplate, NewUpload,
+    SqliteStore, Store, StoreError, UPLOAD_CHUNK_BYTES, sqlite::SqliteOptions,
 };
 
 use super::{
@@ -403,4 +403,19 @@ async fn rate_counters_exist_only_for_accounts_with_limits_and_are_pruned() {
     assert_eq!(query_number(&dir, "SELECT count(*) FROM counted"), MAX_CREATES_PER_HOUR + 1);
     done(store.delete_template(change(limited, id)).await.unwrap());
     assert_eq!(query_number(&dir, "SELECT count(*) FROM counted"), MAX_CREATES_PER_HOUR);
+}
+
+#[tokio::test]
+async fn a_claim_beyond_the_maximum_queues_no_write() {
+    let (store, dir) = fresh_sqlite();
+    let account = account(&store, "a").await;
+    let claim = async |phone: &str| store.claim_phone(account, phone, Some(1), noon(0)).await;
+    assert_eq!(claim("1").await.unwrap(), AddPhoneOutcome::Added);
+    // A write would wait for the lock and fail.
+    let file = rusqlite::Connection::open(dir.path().join("galley.db")).unwrap();
+    file.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert_eq!(claim("2").await.unwrap(), AddPhoneOutcome::TooMany);
+    assert_eq!(claim("1").await.unwrap(), AddPhoneOutcome::AlreadyOwned);
+    file.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(store.phones(account).await.unwrap(), ["1"]);
 }

@@ -46,16 +46,23 @@ pub(in crate::postgres) struct PgConnection {
     became_late: Notify,
 }
 
-/// What a connection has from its pool. Dropping it closes the connection, then releases the permit.
+/// What a connection has from its pool. Dropping it closes the connection, then releases the permit,
+/// then the slot.
 struct Lease {
     client: PgClient,
     permit: OwnedSemaphorePermit,
+    /// The right to use the connection, if its user needs one. Released last, so that who gets it
+    /// next finds a connection.
+    slot: Option<Slot>,
 }
+
+/// Anything that is released by dropping it.
+type Slot = Box<dyn Send + Sync>;
 
 impl PgConnection {
     pub(super) fn new(client: PgClient, permit: OwnedSemaphorePermit, pool: Arc<PgPool>) -> Self {
         Self {
-            lease: Some(Lease { client, permit }),
+            lease: Some(Lease { client, permit, slot: None }),
             pool,
             in_flight: AtomicUsize::new(0),
             in_transaction: AtomicBool::new(false),
@@ -64,6 +71,15 @@ impl PgConnection {
             is_late: AtomicBool::new(false),
             became_late: Notify::new(),
         }
+    }
+
+    /// Keeps the slot of a read until the pool has the connection back, even if the read is dropped
+    /// and the server is still told to cancel its statement.
+    pub(super) fn with_slot(mut self, slot: impl Send + Sync + 'static) -> Self {
+        if let Some(lease) = &mut self.lease {
+            lease.slot = Some(Box::new(slot));
+        }
+        self
     }
 
     fn client(&self) -> &PgClient {
@@ -234,9 +250,10 @@ impl Drop for PgConnection {
         let Some(lease) = self.lease.take() else { return };
         let is_busy = *self.in_flight.get_mut() > 0;
         if !is_busy && !*self.in_transaction.get_mut() && !self.is_discarded() {
-            let Lease { client, permit } = lease;
+            let Lease { client, permit, slot } = lease;
             self.pool.put_back(client);
             drop(permit);
+            drop(slot);
             return;
         }
         // Never cancel a commit: one that waits for a standby would then complete without it. And

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use futures_util::FutureExt as _;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
-    sync::watch,
+    sync::{mpsc, watch},
     time,
 };
 
@@ -122,4 +123,27 @@ async fn a_connection_that_opens_after_its_caller_gave_up_serves_the_next_call()
     }
     assert!(server.pool.get().await.is_ok());
     assert_eq!(server.accepted(), 1);
+}
+
+/// Reports how many connections its pool can lend when it is dropped.
+struct Slot(Arc<PgPool>, mpsc::UnboundedSender<usize>);
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.1.send(self.0.permits.available_permits()).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_slot_of_a_read_is_released_after_its_connection() {
+    let server = Server::start(true, 1).await;
+    let (sender, mut free_connections) = mpsc::unbounded_channel();
+    let slot = || Slot(Arc::clone(&server.pool), sender.clone());
+    drop(server.pool.get().await.unwrap().with_slot(slot()));
+    assert_eq!(free_connections.recv().await, Some(1), "a complete read");
+    let connection = server.pool.get().await.unwrap().with_slot(slot());
+    assert!(connection.query("SELECT 1", &[]).now_or_never().is_none());
+    drop(connection);
+    assert!(free_connections.try_recv().is_err(), "the statement is being cancelled");
+    assert_eq!(free_connections.recv().await, Some(1), "a read that was dropped");
 }
