@@ -136,7 +136,12 @@ async fn play(
         let Some(request) = read_request(&mut stream).await else { return };
         requests.lock().unwrap().push(request);
         match reply {
-            Reply::Send(text) => stream.write_all(text.as_bytes()).await.unwrap(),
+            Reply::Send(text) => {
+                // The client closes the connection if the text is too long.
+                if stream.write_all(text.as_bytes()).await.is_err() {
+                    return;
+                }
+            }
             Reply::SendAndClose(text) => {
                 stream.write_all(text.as_bytes()).await.unwrap();
                 stream.shutdown().await.ok();
