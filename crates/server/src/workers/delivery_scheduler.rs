@@ -19,6 +19,9 @@ use crate::{app::App, delivery::account_slots::AccountSlots, observability::metr
 /// descriptor.
 const MAX_DELIVERIES: usize = 512;
 
+/// Number of remembered paces up to which those of endpoints without deliveries are not dropped.
+const MAX_UNCHECKED_PACES: usize = 1_024;
+
 /// Interval at which an endpoint with running deliveries is checked for further due events.
 const ENDPOINT_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -96,6 +99,9 @@ pub async fn run_delivery_scheduler(app: App) {
 struct Scheduler {
     active: HashMap<WebhookKey, task::Id>,
     paces: HashMap<WebhookKey, EndpointPace>,
+    /// How many paces the last check kept. The next one is due when there are twice as many, so that
+    /// checks are rare.
+    kept_paces: usize,
 }
 
 impl Scheduler {
@@ -126,6 +132,10 @@ impl Scheduler {
         };
         self.active.remove(&endpoint);
         self.paces.insert(endpoint, pace);
+        if self.paces.len() > MAX_UNCHECKED_PACES.max(2 * self.kept_paces) {
+            self.paces.retain(|_, pace| !pace.is_obsolete());
+            self.kept_paces = self.paces.len();
+        }
     }
 }
 
@@ -207,7 +217,7 @@ async fn deliver_to(
 mod tests {
     use galley_domain::id::{AccountId, WebhookId};
 
-    use super::*;
+    use super::{super::endpoint_pace::MAX_UNUSED, *};
     use crate::observability::log_writer::LostLines;
 
     #[tokio::test]
@@ -223,5 +233,26 @@ mod tests {
         assert!(scheduler.active.is_empty());
         assert!(scheduler.paces[&webhook].is_paused(), "the next task may panic as well");
         assert_eq!(metrics.worker_restarts(DELIVERY_TASK).get(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_paces_of_endpoints_without_deliveries_are_dropped() {
+        let (mut deliveries, mut scheduler) = (JoinSet::new(), Scheduler::default());
+        let metrics = Metrics::new(&LostLines::default());
+        let account = AccountId::new(1).unwrap();
+        let mut finish = async |numbers: std::ops::RangeInclusive<u64>| {
+            for id in numbers {
+                let webhook = WebhookKey { account, id: WebhookId::new(id).unwrap() };
+                deliveries.spawn(async move { (webhook, EndpointPace::new(50)) });
+                let ended = deliveries.join_next_with_id().await.unwrap();
+                scheduler.finish_endpoint(ended, 50, &metrics);
+            }
+            scheduler.paces.len()
+        };
+        assert_eq!(finish(1..=1_000).await, 1_000);
+        tokio::time::advance(MAX_UNUSED).await;
+        assert_eq!(finish(1_001..=1_024).await, 1_024);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(finish(1_025..=1_025).await, 25, "the others were used within ten minutes");
     }
 }
