@@ -18,8 +18,8 @@ use tempfile::TempDir;
 use tokio::{task::JoinSet, time::Instant};
 
 use super::{
-    name_server::{Answer, NameServer},
-    receiver::{SHORT_TIMEOUT, account, request, strict_guard},
+    name_server::{Answer, NXDOMAIN, NameServer, REFUSED, SERVFAIL},
+    receiver::{LONG_TIMEOUT, account, request, strict_guard},
 };
 
 /// The files of a system with these contents, and a resolver that reads them.
@@ -74,6 +74,30 @@ async fn a_name_without_addresses_and_a_failing_server_are_errors_at_once() {
     let (_dir, resolver) = asking(&server);
     for name in ["missing.example", "empty.example", "failing.example"] {
         assert!(addresses(&resolver, name).await.is_err(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn the_second_name_server_is_asked_only_if_the_first_gives_no_answer() {
+    let first = NameServer::start(|name| match name {
+        "refused.example" => Answer::Error(REFUSED),
+        "failing.example" => Answer::Error(SERVFAIL),
+        "hanging.example" => Answer::Silence,
+        "public.example" => Answer::of(&["192.0.2.1"]),
+        _ => Answer::Error(NXDOMAIN),
+    })
+    .await;
+    let second = SocketAddr::from(([127, 0, 0, 2], first.port));
+    let second = NameServer::start_at(second, |_| Answer::of(&["192.0.2.2"])).await;
+    let resolv_conf = "nameserver 127.0.0.1\nnameserver 127.0.0.2\n";
+    let (_dir, resolver) = system(resolv_conf, "", first.port);
+    for _ in 0..10 {
+        assert_eq!(addresses(&resolver, "public.example.").await.unwrap(), ["192.0.2.1"]);
+        addresses(&resolver, "missing.example.").await.unwrap_err();
+    }
+    assert_eq!(second.queries(), 0);
+    for name in ["refused.example.", "failing.example.", "hanging.example."] {
+        assert_eq!(addresses(&resolver, name).await.unwrap(), ["192.0.2.2"], "{name}");
     }
 }
 
