@@ -19,8 +19,8 @@ mod ssrf;
 pub use context::{EndpointError, NewSecret, Random, WebhookContext, secret_overlap_end};
 pub use endpoint_verification::VerificationError;
 pub use http_client::{
-    Failure, FailureKind, GetResponse, HttpWebhookClient, PostOutcome, PostRequest, RetryAfter,
-    WebhookClient, trusted_roots,
+    Failure, FailureKind, GetResponse, HttpWebhookClient, PostOutcome, PostReport, PostRequest,
+    RetryAfter, WebhookClient, trusted_roots,
 };
 pub use keyring::{DecryptError, InvalidKeyLength, Keyring};
 pub use listen::{ReceivedDelivery, SignatureCheck, WebhookReceiver};
@@ -30,4 +30,5 @@ pub use signature::{
     ID_HEADER, InvalidSecret, SIGNATURE_HEADER, Secret, SignatureError, SignatureHeaders,
     TIMESTAMP_HEADER, sign, verify,
 };
+pub(crate) use ssrf::MAX_SLOT_WAIT;
 pub use ssrf::{NameCause, ResolvedTarget, SsrfGuard, SsrfPolicy, UrlError, is_public};

@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use super::{
-    delivery::{DeliveryStepOutcome, attempt_delivery, lease_next},
+    delivery::{DeliveryStep, DeliveryStepOutcome, attempt_delivery, lease_next},
     endpoint_pace::EndpointPace,
 };
 use crate::{app::App, delivery::account_slots::AccountSlots, observability::metrics::Metrics};
@@ -164,10 +164,8 @@ async fn deliver_to(
                 Ok(DeliveryLease::Due(due)) => {
                     let app = app.clone();
                     running.spawn(async move {
-                        let started = Instant::now();
-                        let step = attempt_delivery(&app, &due).await;
-                        drop(slot);
-                        step.map(|step| (step, started.elapsed()))
+                        let _slot = slot;
+                        attempt_delivery(&app, &due).await
                     });
                 }
                 Ok(DeliveryLease::NothingDue(_)) => {
@@ -190,15 +188,15 @@ async fn deliver_to(
             }
         };
         match ended {
-            Some(Ok(Ok((DeliveryStepOutcome::SigningFailed, _)))) => {
-                pace.pause(SIGNING_ERROR_PAUSE);
-            }
-            Some(Ok(Ok((DeliveryStepOutcome::Deferred, _)))) => pace.pause(ERROR_PAUSE),
-            Some(Ok(Ok((_, took)))) => {
-                pace.record(took);
-                // The next event of the same template may be due now.
-                has_more = true;
-            }
+            Some(Ok(Ok(DeliveryStep { outcome, response_time }))) => match outcome {
+                DeliveryStepOutcome::SigningFailed => pace.pause(SIGNING_ERROR_PAUSE),
+                DeliveryStepOutcome::Deferred => pace.pause(ERROR_PAUSE),
+                _ => {
+                    response_time.into_iter().for_each(|time| pace.record(time));
+                    // The next event of the same template may be due now.
+                    has_more = true;
+                }
+            },
             Some(Ok(Err(error))) => {
                 tracing::warn!(%account, %webhook, %error, "a delivery attempt could not be recorded");
                 pace.pause(ERROR_PAUSE);
