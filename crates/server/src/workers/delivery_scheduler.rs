@@ -192,7 +192,9 @@ async fn deliver_to(
                 DeliveryStepOutcome::SigningFailed => pace.pause(SIGNING_ERROR_PAUSE),
                 DeliveryStepOutcome::Deferred => pace.pause(ERROR_PAUSE),
                 _ => {
-                    response_time.into_iter().for_each(|time| pace.record(time));
+                    if let Some(time) = response_time {
+                        pace.record(time);
+                    }
                     // The next event of the same template may be due now.
                     has_more = true;
                 }
