@@ -4,7 +4,6 @@
 //! `signature` signs them, and `keyring` encrypts the signing secrets at rest. `meta_payload`,
 //! `endpoint_verification` and `meta_signature` implement Meta's format.
 
-pub(crate) mod account_slots;
 mod context;
 mod endpoint_verification;
 mod http_client;

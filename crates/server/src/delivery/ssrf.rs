@@ -14,14 +14,12 @@ use std::{
 };
 
 use galley_domain::id::AccountId;
+use galley_store::{FairSlot, FairSlots};
 use thiserror::Error;
 use tokio::time::{Instant, timeout, timeout_at};
 use url::{Host, Url};
 
-use super::{
-    account_slots::{AccountSlot, AccountSlots},
-    resolve::Resolve,
-};
+use super::resolve::Resolve;
 use ranges::is_metadata;
 
 pub use ranges::is_public;
@@ -180,7 +178,7 @@ pub struct ResolvedTarget {
 
 /// A slot for one lookup. A URL without a name needs none.
 pub(super) struct LookupSlot(
-    #[expect(dead_code, reason = "held until the lookup ends")] Option<AccountSlot>,
+    #[expect(dead_code, reason = "held until the lookup ends")] Option<FairSlot<AccountId>>,
 );
 
 /// Checks URLs at registration and again before each new connection, because names can move.
@@ -188,13 +186,13 @@ pub(super) struct LookupSlot(
 pub struct SsrfGuard {
     policy: SsrfPolicy,
     resolver: Arc<dyn Resolve>,
-    lookups: AccountSlots,
+    lookups: FairSlots<AccountId>,
 }
 
 impl SsrfGuard {
     /// Creates a guard that resolves names with `resolver`. Each guard has its own lookup slots.
     pub fn new(policy: SsrfPolicy, resolver: Arc<dyn Resolve>) -> Self {
-        Self { policy, resolver, lookups: AccountSlots::new(MAX_LOOKUPS) }
+        Self { policy, resolver, lookups: FairSlots::adaptive(MAX_LOOKUPS) }
     }
 
     /// The policy set by the operator.

@@ -3,7 +3,8 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use galley_store::{DeliveryLease, WebhookKey, WebhooksWithWork};
+use galley_domain::id::AccountId;
+use galley_store::{DeliveryLease, FairSlots, WebhookKey, WebhooksWithWork};
 use tokio::{
     task::{self, JoinError, JoinSet},
     time::Instant,
@@ -13,7 +14,7 @@ use super::{
     delivery::{DeliveryStep, DeliveryStepOutcome, attempt_delivery, lease_next},
     endpoint_pace::EndpointPace,
 };
-use crate::{app::App, delivery::account_slots::AccountSlots, observability::metrics::Metrics};
+use crate::{app::App, observability::metrics::Metrics};
 
 /// Maximum concurrent deliveries to all endpoints together; the accounts share them. Each uses a file
 /// descriptor.
@@ -49,7 +50,7 @@ pub async fn run_delivery_scheduler(app: App) {
     let mut scheduler = Scheduler::default();
     // The series exists before the first panic, so that an increase is visible.
     app.metrics().worker_restarts(DELIVERY_TASK);
-    let slots = AccountSlots::new(MAX_DELIVERIES);
+    let slots = FairSlots::adaptive(MAX_DELIVERIES);
     let per_second = app.webhooks().per_second;
     while !app.is_draining() {
         while let Some(ended) = deliveries.try_join_next_with_id() {
@@ -144,7 +145,7 @@ async fn deliver_to(
     app: App,
     endpoint: WebhookKey,
     mut pace: EndpointPace,
-    slots: AccountSlots,
+    slots: FairSlots<AccountId>,
 ) -> (WebhookKey, EndpointPace) {
     let WebhookKey { account, id: webhook } = endpoint;
     let mut running = JoinSet::new();
@@ -215,7 +216,7 @@ async fn deliver_to(
 
 #[cfg(test)]
 mod tests {
-    use galley_domain::id::{AccountId, WebhookId};
+    use galley_domain::id::WebhookId;
 
     use super::{super::endpoint_pace::MAX_UNUSED, *};
     use crate::observability::log_writer::LostLines;
