@@ -1,8 +1,8 @@
 //! A limited number of slots that keys (accounts) share fairly: each key has a share, and keys that
 //! wait take turns.
 //!
-//! A key that has reached its share delays no other key, and gives up its turn with a slot. Dropping a wait or a slot
-//! at any time is safe.
+//! A key that has reached its share delays no other key, and goes to the end of the turns when it gives
+//! up a slot. Dropping a wait or a slot at any time is safe.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
