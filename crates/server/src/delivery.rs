@@ -4,7 +4,6 @@
 //! `signature` signs them, and `keyring` encrypts the signing secrets at rest. `meta_payload`,
 //! `endpoint_verification` and `meta_signature` implement Meta's format.
 
-pub(crate) mod account_slots;
 mod context;
 mod endpoint_verification;
 mod http_client;
@@ -19,8 +18,8 @@ mod ssrf;
 pub use context::{EndpointError, NewSecret, Random, WebhookContext, secret_overlap_end};
 pub use endpoint_verification::VerificationError;
 pub use http_client::{
-    Failure, FailureKind, GetResponse, HttpWebhookClient, PostOutcome, PostRequest, RetryAfter,
-    WebhookClient, trusted_roots,
+    Failure, FailureKind, GetResponse, HttpWebhookClient, PostOutcome, PostReport, PostRequest,
+    RetryAfter, WebhookClient, trusted_roots,
 };
 pub use keyring::{DecryptError, InvalidKeyLength, Keyring};
 pub use listen::{ReceivedDelivery, SignatureCheck, WebhookReceiver};
@@ -30,4 +29,5 @@ pub use signature::{
     ID_HEADER, InvalidSecret, SIGNATURE_HEADER, Secret, SignatureError, SignatureHeaders,
     TIMESTAMP_HEADER, sign, verify,
 };
+pub(crate) use ssrf::MAX_SLOT_WAIT;
 pub use ssrf::{NameCause, ResolvedTarget, SsrfGuard, SsrfPolicy, UrlError, is_public};

@@ -1,8 +1,8 @@
-//! A limited number of slots that keys (accounts) share fairly: each key has a limit of its own, and
-//! keys that wait take turns.
+//! A limited number of slots that keys (accounts) share fairly: each key has a share, and keys that
+//! wait take turns.
 //!
-//! A caller that waits because its key has reached its limit takes no place in the common queue, so
-//! it delays no other key. Dropping a wait or a slot at any time is safe.
+//! A key that has reached its share delays no other key, and goes to the end of the turns when it gives
+//! up a slot. Dropping a wait or a slot at any time is safe.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -16,8 +16,27 @@ use tokio::sync::oneshot;
 #[derive(Debug)]
 pub struct FairSlots<K: Copy + Eq + Hash> {
     total: usize,
-    per_key: usize,
+    share: Share,
     state: Arc<Mutex<State<K>>>,
+}
+
+/// How many slots one key may use.
+#[derive(Clone, Copy, Debug)]
+enum Share {
+    /// At most this number.
+    Fixed(usize),
+    /// A further one while it uses less than half as many as are free.
+    HalfOfFree,
+}
+
+impl Share {
+    /// Whether a key that uses this many slots may take one of those that are free.
+    fn allows(self, in_use: usize, free: usize) -> bool {
+        match self {
+            Self::Fixed(max) => free > 0 && in_use < max,
+            Self::HalfOfFree => 2 * in_use < free,
+        }
+    }
 }
 
 /// A slot in use. Dropping it hands it to the next caller.
@@ -34,7 +53,7 @@ struct State<K: Copy + Eq + Hash> {
     next_ticket: u64,
     /// The keys that use a slot or wait for one.
     keys: HashMap<K, KeyState<K>>,
-    /// The keys that wait and are below their own limit, in the order of their turns.
+    /// The keys that wait, in the order of their turns.
     turns: VecDeque<K>,
 }
 
@@ -43,8 +62,6 @@ struct KeyState<K: Copy + Eq + Hash> {
     in_use: usize,
     /// The callers that wait, in the order of their tickets.
     waiting: BTreeMap<u64, oneshot::Sender<FairSlot<K>>>,
-    /// Whether the key is in `turns`.
-    has_turn: bool,
 }
 
 /// A slot that is counted as in use, and the caller that gets it.
@@ -54,9 +71,21 @@ impl<K: Copy + Eq + Hash> FairSlots<K> {
     /// `total` slots, of which one key uses at most `per_key`. Both are at least one.
     #[must_use]
     pub fn new(total: usize, per_key: usize) -> Self {
+        Self::with_share(total, Share::Fixed(per_key.max(1)))
+    }
+
+    /// `total` slots, of which a key may take one while it uses less than half as many as are free.
+    /// Alone, it gets up to a third of the slots. `n` keys that want as many as they may get
+    /// `1 / (n + 2)` each, and twice as much stays free, so that a key that uses none gets one at once.
+    #[must_use]
+    pub fn adaptive(total: usize) -> Self {
+        Self::with_share(total, Share::HalfOfFree)
+    }
+
+    fn with_share(total: usize, share: Share) -> Self {
         let state =
             State { in_use: 0, next_ticket: 0, keys: HashMap::new(), turns: VecDeque::new() };
-        Self { total: total.max(1), per_key: per_key.max(1), state: Arc::new(Mutex::new(state)) }
+        Self { total: total.max(1), share, state: Arc::new(Mutex::new(state)) }
     }
 
     /// Waits for a slot. Cancel-safe: dropping the future gives up the place in the queue.
@@ -70,7 +99,9 @@ impl<K: Copy + Eq + Hash> FairSlots<K> {
             let ticket = state.next_ticket;
             state.next_ticket += 1;
             state.key(key).waiting.insert(ticket, sender);
-            state.give_turn(key, self.per_key);
+            if state.key(key).waiting.len() == 1 {
+                state.turns.push_back(key);
+            }
             (receiver, ticket)
         };
         let _waiting = Waiting { slots: self, key, ticket };
@@ -100,7 +131,7 @@ impl<K: Copy + Eq + Hash> FairSlots<K> {
     /// one belongs to the caller.
     fn is_free(&self, state: &State<K>, key: K) -> bool {
         let in_use = state.keys.get(&key).map_or(0, |it| it.in_use);
-        state.in_use < self.total && in_use < self.per_key
+        self.share.allows(in_use, self.total - state.in_use)
     }
 
     /// Counts a slot of the key as in use.
@@ -110,44 +141,38 @@ impl<K: Copy + Eq + Hash> FairSlots<K> {
         FairSlot { slots: self.clone(), key }
     }
 
-    /// Takes a slot for the key whose turn it is.
+    /// Takes a slot for the next key that may have one.
     fn next_grant(&self, state: &mut State<K>) -> Option<Grant<K>> {
-        while state.in_use < self.total {
-            let key = state.turns.pop_front()?;
-            let entry = state.key(key);
-            entry.has_turn = false;
-            // The callers may have left since the key got its turn.
-            let Some((_, caller)) = entry.waiting.pop_first() else {
-                state.forget_if_unused(key);
-                continue;
-            };
-            let slot = self.take(state, key);
-            state.give_turn(key, self.per_key);
-            return Some((caller, slot));
+        let turn = state.turns.iter().position(|key| self.is_free(state, *key))?;
+        let key = state.turns.remove(turn)?;
+        let (_, caller) = state.key(key).waiting.pop_first()?;
+        if !state.key(key).waiting.is_empty() {
+            state.turns.push_back(key);
         }
-        None
+        Some((caller, self.take(state, key)))
     }
 
     fn release(&self, key: K) {
-        let grant = {
+        let grants: Vec<Grant<K>> = {
             let mut state = self.state();
             state.in_use -= 1;
             state.key(key).in_use -= 1;
-            state.give_turn(key, self.per_key);
-            let grant = self.next_grant(&mut state);
+            state.yield_turn(key);
+            let grants = std::iter::from_fn(|| self.next_grant(&mut state)).collect();
             state.forget_if_unused(key);
-            grant
+            grants
         };
-        // Without the lock: if the caller has left meanwhile, this drops the slot, which releases it.
-        if let Some((caller, slot)) = grant {
+        // Without the lock: if a caller has left meanwhile, this drops its slot, which releases it.
+        for (caller, slot) in grants {
             let _ = caller.send(slot);
         }
     }
 
     fn leave(&self, key: K, ticket: u64) {
         let mut state = self.state();
-        if let Some(entry) = state.keys.get_mut(&key) {
-            entry.waiting.remove(&ticket);
+        let Some(entry) = state.keys.get_mut(&key) else { return };
+        if entry.waiting.remove(&ticket).is_some() && entry.waiting.is_empty() {
+            state.turns.retain(|it| *it != key);
         }
         state.forget_if_unused(key);
     }
@@ -159,7 +184,7 @@ impl<K: Copy + Eq + Hash> FairSlots<K> {
 
 impl<K: Copy + Eq + Hash> Clone for FairSlots<K> {
     fn clone(&self) -> Self {
-        Self { total: self.total, per_key: self.per_key, state: Arc::clone(&self.state) }
+        Self { total: self.total, share: self.share, state: Arc::clone(&self.state) }
     }
 }
 
@@ -171,22 +196,20 @@ impl<K: Copy + Eq + Hash> Drop for FairSlot<K> {
 
 impl<K: Copy + Eq + Hash> State<K> {
     fn key(&mut self, key: K) -> &mut KeyState<K> {
-        let unused = || KeyState { in_use: 0, waiting: BTreeMap::new(), has_turn: false };
+        let unused = || KeyState { in_use: 0, waiting: BTreeMap::new() };
         self.keys.entry(key).or_insert_with(unused)
     }
 
-    /// Puts the key at the end of the turns, if it waits for others only.
-    fn give_turn(&mut self, key: K, per_key: usize) {
-        let entry = self.key(key);
-        if !entry.has_turn && !entry.waiting.is_empty() && entry.in_use < per_key {
-            entry.has_turn = true;
+    /// A key that gives up a slot and still waits leaves the next turn to the others.
+    fn yield_turn(&mut self, key: K) {
+        if !self.key(key).waiting.is_empty() {
+            self.turns.retain(|it| *it != key);
             self.turns.push_back(key);
         }
     }
 
-    /// A key in `turns` stays until its turn comes.
     fn forget_if_unused(&mut self, key: K) {
-        let is_unused = |it: &KeyState<K>| it.in_use == 0 && it.waiting.is_empty() && !it.has_turn;
+        let is_unused = |it: &KeyState<K>| it.in_use == 0 && it.waiting.is_empty();
         if self.keys.get(&key).is_some_and(is_unused) {
             self.keys.remove(&key);
         }

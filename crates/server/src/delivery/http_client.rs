@@ -39,7 +39,7 @@ const MAX_DETAIL_BYTES: usize = 300;
 #[async_trait]
 pub trait WebhookClient: Send + Sync {
     /// Sends a request once.
-    async fn post(&self, request: PostRequest) -> PostOutcome;
+    async fn post(&self, request: PostRequest) -> PostReport;
 
     /// Sends a `GET` request once, to a target that has just been checked.
     async fn get(&self, target: ResolvedTarget) -> Result<GetResponse, Failure>;
@@ -65,6 +65,21 @@ pub struct PostRequest {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The body.
     pub body: Bytes,
+}
+
+/// Result of a `POST` request, and how long it waited for Galley itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PostReport {
+    /// The result.
+    pub outcome: PostOutcome,
+    /// How long the request waited for a lookup slot. The receiver has no part in it.
+    pub slot_wait: Duration,
+}
+
+impl From<PostOutcome> for PostReport {
+    fn from(outcome: PostOutcome) -> Self {
+        Self { outcome, slot_wait: Duration::ZERO }
+    }
 }
 
 /// Result of a `POST` request.
@@ -160,7 +175,8 @@ pub struct HttpWebhookClient {
 }
 
 impl HttpWebhookClient {
-    /// Creates a client. `timeout` covers a request from the name lookup to the status, `guard`
+    /// Creates a client. `timeout` covers a request from the name lookup to the status, but not the
+    /// wait for a lookup slot, `guard`
     /// checks each target, and `roots` verify certificates. Production code passes
     /// [`trusted_roots`].
     pub fn new(guard: SsrfGuard, timeout: Duration, roots: RootCertStore) -> Self {
@@ -174,18 +190,18 @@ impl HttpWebhookClient {
     }
 
     /// Sends a request and reads the response up to the status. Nothing after the status can fail
-    /// the attempt. `None` if Galley had no lookup slot.
+    /// the attempt. `None` if Galley had no lookup slot. The deadline moves by the wait for the slot.
     async fn send(
         &self,
         post: &PostRequest,
-        deadline: Instant,
+        deadline: &mut Instant,
     ) -> Result<Option<Exchange>, Failure> {
         let url = self.guard.check_url(&post.url)?;
         let origin = Origin::of(&url);
         if let Some(mut connection) = self.pool.take(&origin) {
             let response =
                 connection.send(request(Method::POST, &url, &post.headers, post.body.clone())?);
-            match self.by(deadline, &origin, response).await? {
+            match self.by(*deadline, &origin, response).await? {
                 Ok(response) => return Ok(Some(Exchange { origin, connection, response })),
                 // The receiver closed the idle connection, which is not a failed attempt. If it has
                 // read the message anyway, it recognises the second one by its id.
@@ -193,9 +209,16 @@ impl HttpWebhookClient {
                 Err(error) => return Err(error.failure),
             }
         }
-        let target = match self.guard.resolve_by(post.account, &post.url, deadline).await {
-            Ok(target) => target,
+        let wait_start = Instant::now();
+        let slot = self.guard.lookup_slot(post.account, &url).await;
+        *deadline += wait_start.elapsed();
+        let deadline = *deadline;
+        let slot = match slot {
             Err(UrlError::NoLookupSlot) => return Ok(None),
+            slot => slot?,
+        };
+        let target = match self.guard.resolve_in(slot, url.clone(), deadline).await {
+            Ok(target) => target,
             Err(UrlError::UnusableName { cause: NameCause::LookupTimeout, .. })
                 if Instant::now() >= deadline =>
             {
@@ -248,9 +271,10 @@ impl HttpWebhookClient {
 
 #[async_trait]
 impl WebhookClient for HttpWebhookClient {
-    async fn post(&self, post: PostRequest) -> PostOutcome {
-        let deadline = Instant::now() + self.timeout;
-        match self.send(&post, deadline).await {
+    async fn post(&self, post: PostRequest) -> PostReport {
+        let planned = Instant::now() + self.timeout;
+        let mut deadline = planned;
+        let outcome = match self.send(&post, &mut deadline).await {
             Ok(Some(Exchange { origin, mut connection, response })) => {
                 let ResponseHead { status, retry_after, .. } = response;
                 if connection.finish(response, deadline).await {
@@ -260,7 +284,8 @@ impl WebhookClient for HttpWebhookClient {
             }
             Ok(None) => PostOutcome::NotSent,
             Err(failure) => PostOutcome::Failed(failure),
-        }
+        };
+        PostReport { outcome, slot_wait: deadline.duration_since(planned) }
     }
 
     async fn get(&self, target: ResolvedTarget) -> Result<GetResponse, Failure> {

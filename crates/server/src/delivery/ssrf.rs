@@ -14,11 +14,12 @@ use std::{
 };
 
 use galley_domain::id::AccountId;
+use galley_store::{FairSlot, FairSlots};
 use thiserror::Error;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use url::{Host, Url};
 
-use super::{account_slots::AccountSlots, resolve::Resolve};
+use super::resolve::Resolve;
 use ranges::is_metadata;
 
 pub use ranges::is_public;
@@ -26,8 +27,11 @@ pub use ranges::is_public;
 /// Maximum length of a URL in characters.
 const MAX_URL_CHARS: usize = 2_000;
 
-/// Time limit of a lookup, and of waiting for its slot.
+/// Time limit of a lookup.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Time limit of waiting for the slot of a lookup.
+pub(crate) const MAX_SLOT_WAIT: Duration = Duration::from_secs(5);
 
 /// Maximum concurrent lookups of a guard; the accounts share them. Each uses up to eight sockets per
 /// name server while no response arrives.
@@ -172,18 +176,23 @@ pub struct ResolvedTarget {
     pub addresses: Vec<SocketAddr>,
 }
 
+/// A slot for one lookup. A URL without a name needs none.
+pub(super) struct LookupSlot(
+    #[expect(dead_code, reason = "held until the lookup ends")] Option<FairSlot<AccountId>>,
+);
+
 /// Checks URLs at registration and again before each new connection, because names can move.
 #[derive(Clone)]
 pub struct SsrfGuard {
     policy: SsrfPolicy,
     resolver: Arc<dyn Resolve>,
-    lookups: AccountSlots,
+    lookups: FairSlots<AccountId>,
 }
 
 impl SsrfGuard {
     /// Creates a guard that resolves names with `resolver`. Each guard has its own lookup slots.
     pub fn new(policy: SsrfPolicy, resolver: Arc<dyn Resolve>) -> Self {
-        Self { policy, resolver, lookups: AccountSlots::new(MAX_LOOKUPS) }
+        Self { policy, resolver, lookups: FairSlots::adaptive(MAX_LOOKUPS) }
     }
 
     /// The policy set by the operator.
@@ -212,23 +221,35 @@ impl SsrfGuard {
     /// whole name. Connect only to the returned addresses. `account` owns the URL: accounts share the
     /// lookup slots.
     pub async fn resolve(&self, account: AccountId, url: &str) -> Result<ResolvedTarget, UrlError> {
-        self.resolve_by(account, url, Instant::now() + 2 * RESOLVE_TIMEOUT).await
+        let url = self.check_url(url)?;
+        let slot = self.lookup_slot(account, &url).await?;
+        self.resolve_in(slot, url, Instant::now() + RESOLVE_TIMEOUT).await
     }
 
-    /// Like [`SsrfGuard::resolve`], but ends by `deadline`.
-    pub async fn resolve_by(
+    /// Waits for the slot of a lookup, for a limited time.
+    pub(super) async fn lookup_slot(
         &self,
         account: AccountId,
-        url: &str,
+        url: &Url,
+    ) -> Result<LookupSlot, UrlError> {
+        let Some(Host::Domain(_)) = url.host() else { return Ok(LookupSlot(None)) };
+        let slot = timeout(MAX_SLOT_WAIT, self.lookups.acquire(account)).await;
+        slot.map(|slot| LookupSlot(Some(slot))).map_err(|_| UrlError::NoLookupSlot)
+    }
+
+    /// Resolves the host of a checked URL and checks every address, by `deadline`.
+    pub(super) async fn resolve_in(
+        &self,
+        _slot: LookupSlot,
+        url: Url,
         deadline: Instant,
     ) -> Result<ResolvedTarget, UrlError> {
-        let url = self.check_url(url)?;
         let port = url.port_or_known_default().ok_or(UrlError::PortZero)?;
         let addresses = match url.host() {
             None => return Err(UrlError::NoHost),
             Some(Host::Ipv4(ip)) => vec![SocketAddr::new(IpAddr::V4(ip), port)],
             Some(Host::Ipv6(ip)) => vec![SocketAddr::new(IpAddr::V6(ip), port)],
-            Some(Host::Domain(name)) => self.resolve_name(account, name, port, deadline).await?,
+            Some(Host::Domain(name)) => self.resolve_name(name, port, deadline).await?,
         };
         Ok(ResolvedTarget { url, addresses })
     }
@@ -243,15 +264,12 @@ impl SsrfGuard {
 
     async fn resolve_name(
         &self,
-        account: AccountId,
         name: &str,
         port: u16,
         deadline: Instant,
     ) -> Result<Vec<SocketAddr>, UrlError> {
         let unusable = |cause| UrlError::UnusableName { name: name.to_owned(), cause };
-        let limit = || deadline.min(Instant::now() + RESOLVE_TIMEOUT);
-        let slot = timeout_at(limit(), self.lookups.acquire(account)).await;
-        let _slot = slot.map_err(|_| UrlError::NoLookupSlot)?;
+        let deadline = deadline.min(Instant::now() + RESOLVE_TIMEOUT);
         let absolute;
         let host = if self.policy.allow_private || name.ends_with('.') {
             name
@@ -260,7 +278,7 @@ impl SsrfGuard {
             absolute = format!("{name}.");
             &absolute
         };
-        let lookup = timeout_at(limit(), self.resolver.resolve(host, port)).await;
+        let lookup = timeout_at(deadline, self.resolver.resolve(host, port)).await;
         let lookup = lookup.map_err(|_| unusable(NameCause::LookupTimeout))?;
         let mut found = lookup.map_err(|_| unusable(NameCause::Unresolved))?;
         if let Some(cause) = refusal(&found, self.policy) {

@@ -18,14 +18,16 @@ use galley_store::{
     origin,
 };
 use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
 
 use crate::delivery::{
-    DecryptError, PostOutcome, PostRequest, RetryAfter, meta_payload, meta_signature,
+    DecryptError, MAX_SLOT_WAIT, PostOutcome, PostReport, PostRequest, RetryAfter, meta_payload,
+    meta_signature,
     signature::{self, Secret},
 };
 use crate::{app::App, event_json};
 
-/// How long a lease outlasts the timeout of an attempt.
+/// How long a lease outlasts the longest attempt, so that the store has time to record it.
 const LEASE_MARGIN: Duration = Duration::from_secs(5);
 
 /// Delay between two tries to record an attempt.
@@ -57,7 +59,7 @@ pub enum DeliveryStepOutcome {
 /// Leases one due event of an endpoint, attempts to deliver it, and records the result.
 pub async fn deliver_one(app: &App, webhook: WebhookId) -> Result<DeliveryStepOutcome, StoreError> {
     match lease_next(app, webhook).await? {
-        DeliveryLease::Due(due) => attempt_delivery(app, &due).await,
+        DeliveryLease::Due(due) => Ok(attempt_delivery(app, &due).await?.outcome),
         DeliveryLease::NothingDue(until) => Ok(DeliveryStepOutcome::Idle(until)),
     }
 }
@@ -65,15 +67,34 @@ pub async fn deliver_one(app: &App, webhook: WebhookId) -> Result<DeliveryStepOu
 /// Leases the next due event of an endpoint.
 pub(super) async fn lease_next(app: &App, webhook: WebhookId) -> Result<DeliveryLease, StoreError> {
     let now = app.clock().now();
-    let lease_end = saturating_add(now, app.webhooks().timeout + LEASE_MARGIN);
+    let lease_end = saturating_add(now, longest_attempt(app) + LEASE_MARGIN);
     app.store().lease_delivery(webhook, now, lease_end).await
+}
+
+/// The longest time that an attempt takes: the wait for a lookup slot, and then the request.
+fn longest_attempt(app: &App) -> Duration {
+    MAX_SLOT_WAIT + app.webhooks().timeout
+}
+
+/// An attempt to deliver an event.
+pub(super) struct DeliveryStep {
+    pub(super) outcome: DeliveryStepOutcome,
+    /// How long the endpoint took, if a request was sent.
+    pub(super) response_time: Option<Duration>,
+}
+
+/// A step without a request.
+impl From<DeliveryStepOutcome> for DeliveryStep {
+    fn from(outcome: DeliveryStepOutcome) -> Self {
+        Self { outcome, response_time: None }
+    }
 }
 
 /// Attempts to deliver a leased event and records the result.
 pub(super) async fn attempt_delivery(
     app: &App,
     due: &DueDelivery,
-) -> Result<DeliveryStepOutcome, StoreError> {
+) -> Result<DeliveryStep, StoreError> {
     let (started, now) = (app.clock().monotonic(), app.clock().now());
     let request = match build_request(app, due, now) {
         Ok(request) => request,
@@ -81,14 +102,16 @@ pub(super) async fn attempt_delivery(
             // The endpoint did not cause this, so it does not count as an attempt.
             let Webhook { account, id: webhook, .. } = &due.webhook;
             tracing::error!(%account, %webhook, %error, "an event cannot be signed");
-            return Ok(finish(app, DeliveryStepOutcome::SigningFailed, started));
+            return Ok(finish(app, DeliveryStepOutcome::SigningFailed, started).into());
         }
     };
-    if saturating_add(now, app.webhooks().timeout) > due.lease_until {
+    if saturating_add(now, longest_attempt(app)) > due.lease_until {
         // The store was slow: the lease could expire before the attempt ends.
-        return Ok(DeliveryStepOutcome::LeaseLost);
+        return Ok(DeliveryStepOutcome::LeaseLost.into());
     }
-    let response = app.webhooks().client.post(request).await;
+    let posted = Instant::now();
+    let PostReport { outcome: response, slot_wait } = app.webhooks().client.post(request).await;
+    let response_time = Some(posted.elapsed().saturating_sub(slot_wait));
     let at = app.clock().now();
     let (outcome, response_status, failure) = match &response {
         PostOutcome::Responded { status, retry_after } => (
@@ -100,7 +123,7 @@ pub(super) async fn attempt_delivery(
             (DeliveryOutcome::NoResponse, None, Some(failure.to_string()))
         }
         PostOutcome::NotSent => {
-            return Ok(finish(app, DeliveryStepOutcome::Deferred, started));
+            return Ok(finish(app, DeliveryStepOutcome::Deferred, started).into());
         }
     };
     let decision = app.webhooks().schedule.decide(due.attempts + 1, outcome, jitter(app));
@@ -132,7 +155,7 @@ pub(super) async fn attempt_delivery(
         }
         RecordAttemptOutcome::LeaseLost => DeliveryStepOutcome::LeaseLost,
     };
-    Ok(finish(app, step, started))
+    Ok(DeliveryStep { outcome: finish(app, step, started), response_time })
 }
 
 /// Records the metrics of a step that began at `started`.

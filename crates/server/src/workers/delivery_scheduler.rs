@@ -3,21 +3,25 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use galley_store::{DeliveryLease, WebhookKey, WebhooksWithWork};
+use galley_domain::id::AccountId;
+use galley_store::{DeliveryLease, FairSlots, WebhookKey, WebhooksWithWork};
 use tokio::{
     task::{self, JoinError, JoinSet},
     time::Instant,
 };
 
 use super::{
-    delivery::{DeliveryStepOutcome, attempt_delivery, lease_next},
+    delivery::{DeliveryStep, DeliveryStepOutcome, attempt_delivery, lease_next},
     endpoint_pace::EndpointPace,
 };
-use crate::{app::App, delivery::account_slots::AccountSlots, observability::metrics::Metrics};
+use crate::{app::App, observability::metrics::Metrics};
 
 /// Maximum concurrent deliveries to all endpoints together; the accounts share them. Each uses a file
 /// descriptor.
 const MAX_DELIVERIES: usize = 512;
+
+/// Number of remembered paces up to which those of endpoints without deliveries are not dropped.
+const MAX_UNCHECKED_PACES: usize = 1_024;
 
 /// Interval at which an endpoint with running deliveries is checked for further due events.
 const ENDPOINT_POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -46,7 +50,7 @@ pub async fn run_delivery_scheduler(app: App) {
     let mut scheduler = Scheduler::default();
     // The series exists before the first panic, so that an increase is visible.
     app.metrics().worker_restarts(DELIVERY_TASK);
-    let slots = AccountSlots::new(MAX_DELIVERIES);
+    let slots = FairSlots::adaptive(MAX_DELIVERIES);
     let per_second = app.webhooks().per_second;
     while !app.is_draining() {
         while let Some(ended) = deliveries.try_join_next_with_id() {
@@ -96,6 +100,9 @@ pub async fn run_delivery_scheduler(app: App) {
 struct Scheduler {
     active: HashMap<WebhookKey, task::Id>,
     paces: HashMap<WebhookKey, EndpointPace>,
+    /// How many paces the last check kept. The next one is due when there are twice as many, so that
+    /// checks are rare.
+    kept_paces: usize,
 }
 
 impl Scheduler {
@@ -126,6 +133,10 @@ impl Scheduler {
         };
         self.active.remove(&endpoint);
         self.paces.insert(endpoint, pace);
+        if self.paces.len() > MAX_UNCHECKED_PACES.max(2 * self.kept_paces) {
+            self.paces.retain(|_, pace| !pace.is_obsolete());
+            self.kept_paces = self.paces.len();
+        }
     }
 }
 
@@ -134,7 +145,7 @@ async fn deliver_to(
     app: App,
     endpoint: WebhookKey,
     mut pace: EndpointPace,
-    slots: AccountSlots,
+    slots: FairSlots<AccountId>,
 ) -> (WebhookKey, EndpointPace) {
     let WebhookKey { account, id: webhook } = endpoint;
     let mut running = JoinSet::new();
@@ -154,10 +165,8 @@ async fn deliver_to(
                 Ok(DeliveryLease::Due(due)) => {
                     let app = app.clone();
                     running.spawn(async move {
-                        let started = Instant::now();
-                        let step = attempt_delivery(&app, &due).await;
-                        drop(slot);
-                        step.map(|step| (step, started.elapsed()))
+                        let _slot = slot;
+                        attempt_delivery(&app, &due).await
                     });
                 }
                 Ok(DeliveryLease::NothingDue(_)) => {
@@ -180,15 +189,17 @@ async fn deliver_to(
             }
         };
         match ended {
-            Some(Ok(Ok((DeliveryStepOutcome::SigningFailed, _)))) => {
-                pace.pause(SIGNING_ERROR_PAUSE);
-            }
-            Some(Ok(Ok((DeliveryStepOutcome::Deferred, _)))) => pace.pause(ERROR_PAUSE),
-            Some(Ok(Ok((_, took)))) => {
-                pace.record(took);
-                // The next event of the same template may be due now.
-                has_more = true;
-            }
+            Some(Ok(Ok(DeliveryStep { outcome, response_time }))) => match outcome {
+                DeliveryStepOutcome::SigningFailed => pace.pause(SIGNING_ERROR_PAUSE),
+                DeliveryStepOutcome::Deferred => pace.pause(ERROR_PAUSE),
+                _ => {
+                    if let Some(time) = response_time {
+                        pace.record(time);
+                    }
+                    // The next event of the same template may be due now.
+                    has_more = true;
+                }
+            },
             Some(Ok(Err(error))) => {
                 tracing::warn!(%account, %webhook, %error, "a delivery attempt could not be recorded");
                 pace.pause(ERROR_PAUSE);
@@ -205,9 +216,9 @@ async fn deliver_to(
 
 #[cfg(test)]
 mod tests {
-    use galley_domain::id::{AccountId, WebhookId};
+    use galley_domain::id::WebhookId;
 
-    use super::*;
+    use super::{super::endpoint_pace::MAX_UNUSED, *};
     use crate::observability::log_writer::LostLines;
 
     #[tokio::test]
@@ -223,5 +234,26 @@ mod tests {
         assert!(scheduler.active.is_empty());
         assert!(scheduler.paces[&webhook].is_paused(), "the next task may panic as well");
         assert_eq!(metrics.worker_restarts(DELIVERY_TASK).get(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_paces_of_endpoints_without_deliveries_are_dropped() {
+        let (mut deliveries, mut scheduler) = (JoinSet::new(), Scheduler::default());
+        let metrics = Metrics::new(&LostLines::default());
+        let account = AccountId::new(1).unwrap();
+        let mut finish = async |numbers: std::ops::RangeInclusive<u64>| {
+            for id in numbers {
+                let webhook = WebhookKey { account, id: WebhookId::new(id).unwrap() };
+                deliveries.spawn(async move { (webhook, EndpointPace::new(50)) });
+                let ended = deliveries.join_next_with_id().await.unwrap();
+                scheduler.finish_endpoint(ended, 50, &metrics);
+            }
+            scheduler.paces.len()
+        };
+        assert_eq!(finish(1..=1_000).await, 1_000);
+        tokio::time::advance(MAX_UNUSED).await;
+        assert_eq!(finish(1_001..=1_024).await, 1_024);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(finish(1_025..=1_025).await, 25, "the others were used within ten minutes");
     }
 }

@@ -8,8 +8,11 @@ use tokio::time::Instant;
 const MAX_CONCURRENT: u32 = 8;
 
 /// The response time up to which an endpoint gets all of its concurrent deliveries. One that takes
-/// twice as long gets half as many, so that slow endpoints do not hold the slots of quick ones.
+/// twice as long gets half as many (rounded up), so that slow endpoints do not hold the slots of quick ones.
 const QUICK_RESPONSE: Duration = Duration::from_secs(1);
+
+/// How long the pace of an endpoint without deliveries is remembered.
+pub(super) const MAX_UNUSED: Duration = Duration::from_mins(10);
 
 /// Deliveries that an endpoint may receive in a burst after a quiet period.
 const BURST_DELIVERIES: u32 = 10;
@@ -22,7 +25,7 @@ pub(super) struct EndpointPace {
     next: Instant,
     /// No delivery starts before this instant.
     paused_until: Instant,
-    /// Moving average of how long attempts take.
+    /// Moving average of how long requests take.
     response_time: Duration,
 }
 
@@ -41,6 +44,11 @@ impl EndpointPace {
         self.paused_until > Instant::now()
     }
 
+    /// Whether the pace has no effect any more: the endpoint got no delivery for a long time.
+    pub(super) fn is_obsolete(&self) -> bool {
+        self.next.max(self.paused_until).elapsed() > MAX_UNUSED
+    }
+
     /// Returns an acquired delivery because none was due.
     pub(super) fn refund(&mut self) {
         self.next = self.next.checked_sub(self.interval).unwrap_or(self.next);
@@ -54,15 +62,16 @@ impl EndpointPace {
         tokio::time::sleep_until(self.next).await;
     }
 
-    /// Records how long an attempt took.
+    /// Records how long a request took.
     pub(super) fn record(&mut self, took: Duration) {
         self.response_time = (3 * self.response_time + took) / 4;
     }
 
     /// How many deliveries may run at the same time.
     pub(super) fn max_concurrent(&self) -> usize {
-        let quotient = (QUICK_RESPONSE * MAX_CONCURRENT).as_millis()
-            / self.response_time.max(QUICK_RESPONSE).as_millis();
+        let quotient = (QUICK_RESPONSE * MAX_CONCURRENT)
+            .as_millis()
+            .div_ceil(self.response_time.max(QUICK_RESPONSE).as_millis());
         usize::try_from(quotient).unwrap_or_default().max(1)
     }
 }
@@ -82,10 +91,21 @@ mod tests {
         };
         assert_eq!(after(&[]), 8);
         assert_eq!(after(&[1, 1, 1]), 8);
-        assert_eq!(after(&[14]), 2);
+        assert_eq!(after(&[14]), 3);
         assert_eq!(after(&[14, 14, 14]), 1);
-        assert_eq!(after(&[0; 5]), 3);
+        assert_eq!(after(&[0; 5]), 4);
         assert_eq!(after(&[0; 5]), 8);
         assert_eq!(after(&[60; 20]), 1);
+    }
+
+    #[tokio::test]
+    async fn the_number_of_concurrent_deliveries_is_eight_seconds_by_the_response_time() {
+        let mut pace = EndpointPace::new(50);
+        for (millis, expected) in
+            [(1_000, 8), (1_001, 8), (2_000, 4), (4_001, 2), (7_999, 2), (8_000, 1), (60_000, 1)]
+        {
+            pace.response_time = Duration::from_millis(millis);
+            assert_eq!(pace.max_concurrent(), expected, "{millis} ms");
+        }
     }
 }

@@ -19,8 +19,8 @@ use galley_server::workers::{DeliveryStepOutcome, deliver_one};
 use galley_server::{
     Clock as _,
     delivery::{
-        Failure, FailureKind, GetResponse, Keyring, PostOutcome, PostRequest, Random, Resolve,
-        ResolvedTarget, Secret, SignatureHeaders, SsrfGuard, SsrfPolicy, WebhookClient,
+        Failure, FailureKind, GetResponse, Keyring, PostOutcome, PostReport, PostRequest, Random,
+        Resolve, ResolvedTarget, Secret, SignatureHeaders, SsrfGuard, SsrfPolicy, WebhookClient,
         WebhookContext, verify,
     },
 };
@@ -294,7 +294,7 @@ pub(crate) fn no_response() -> PostOutcome {
 
 #[async_trait]
 impl WebhookClient for FakeReceiver {
-    async fn post(&self, request: PostRequest) -> PostOutcome {
+    async fn post(&self, request: PostRequest) -> PostReport {
         let seq = body(&request)["seq"].as_u64().unwrap();
         self.requests.lock().unwrap().push(request);
         if let Some(sender) = &*self.arrivals.lock().unwrap() {
@@ -308,7 +308,7 @@ impl WebhookClient for FakeReceiver {
         }
         let queued = self.responses.lock().unwrap().pop_front();
         let always = self.always.lock().unwrap().map(status);
-        always.or(queued).unwrap_or(status(200))
+        always.or(queued).unwrap_or(status(200)).into()
     }
 
     async fn get(&self, target: ResolvedTarget) -> Result<GetResponse, Failure> {

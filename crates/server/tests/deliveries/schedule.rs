@@ -129,7 +129,7 @@ async fn a_delivery_without_a_lookup_slot_is_no_attempt_and_is_repeated_after_it
     assert_eq!((endpoint.failing_since, endpoint.resting_until), (None, None));
     let [delivery] = &deliveries(&harness).await[..] else { panic!() };
     assert_eq!((delivery.attempts, &delivery.failure), (0, &None));
-    harness.advance(Duration::from_secs(20));
+    harness.advance(Duration::from_secs(25));
     assert_eq!(harness.run_until_idle().await, [DeliveryStepOutcome::Delivered]);
 }
 

@@ -11,7 +11,7 @@ use galley_domain::{rulebook::V1, template::lifecycle::Trigger, webhook::Format}
 use galley_server::{
     Galley,
     delivery::{
-        Failure, GetResponse, PostOutcome, PostRequest, ResolvedTarget, Secret, WebhookClient,
+        Failure, GetResponse, PostReport, PostRequest, ResolvedTarget, Secret, WebhookClient,
     },
     workers::run_delivery_scheduler,
 };
@@ -75,13 +75,13 @@ struct PartlySlowReceiver {
 
 #[async_trait]
 impl WebhookClient for PartlySlowReceiver {
-    async fn post(&self, request: PostRequest) -> PostOutcome {
+    async fn post(&self, request: PostRequest) -> PostReport {
         if request.url.contains("slow") {
             self.hanging.send_modify(|count| *count += 1);
             std::future::pending::<()>().await;
         }
         let _ = self.quick.send(request.url);
-        status(200)
+        status(200).into()
     }
 
     async fn get(&self, target: ResolvedTarget) -> Result<GetResponse, Failure> {

@@ -13,7 +13,7 @@ use std::{
 use async_trait::async_trait;
 use galley_domain::webhook::delivery::RetrySchedule;
 use galley_server::delivery::{
-    Failure, FailureKind, GetResponse, Keyring, PostOutcome, PostRequest, Random, Resolve,
+    Failure, FailureKind, GetResponse, Keyring, PostReport, PostRequest, Random, Resolve,
     ResolvedTarget, SsrfGuard, SsrfPolicy, WebhookClient, WebhookContext,
 };
 
@@ -66,7 +66,7 @@ struct Answering;
 
 #[async_trait]
 impl WebhookClient for Answering {
-    async fn post(&self, post: PostRequest) -> PostOutcome {
+    async fn post(&self, post: PostRequest) -> PostReport {
         panic!("{post:?} was sent")
     }
 

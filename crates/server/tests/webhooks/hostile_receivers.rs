@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use galley_server::delivery::{GetResponse, WebhookClient as _};
+
 use super::receiver::{
-    LONG_TIMEOUT, OK, Reply, SHORT_TIMEOUT, ScriptedReceiver, failure, ok, private_client, status,
+    LONG_TIMEOUT, OK, Reply, SHORT_TIMEOUT, ScriptedReceiver, account, failure, ok, private_client,
+    private_guard, status,
 };
 
 #[tokio::test]
@@ -92,6 +95,28 @@ async fn an_endless_body_is_not_read_and_its_connection_is_closed() {
         assert_eq!(status(&client, &receiver.url()).await, 200, "{header} {repeated}");
         assert_eq!(receiver.connections(), 2, "{header} {repeated}");
     }
+}
+
+/// The beginning of a response whose first chunk size has any number of leading zeros.
+const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+#[tokio::test]
+async fn a_chunk_size_with_very_many_zeros_costs_the_connection() {
+    let reply = format!("{CHUNKED}{}\r\n\r\n", "0".repeat(300 * 1_024));
+    let receiver = ScriptedReceiver::start(vec![vec![Reply::Send(reply), ok()], vec![ok()]]).await;
+    let client = private_client(LONG_TIMEOUT);
+    assert_eq!(status(&client, &receiver.url()).await, 200);
+    assert_eq!(status(&client, &receiver.url()).await, 200);
+    assert_eq!(receiver.connections(), 2);
+}
+
+#[tokio::test]
+async fn an_endless_chunk_size_ends_a_verification_request() {
+    let receiver = ScriptedReceiver::start(vec![vec![Reply::Endless(CHUNKED, "0")]]).await;
+    let target = private_guard().resolve(account(), &receiver.url()).await.unwrap();
+    // Without the limit, this test waits for the long timeout and fails.
+    let response = private_client(LONG_TIMEOUT).get(target).await.unwrap();
+    assert_eq!(response, GetResponse { status: 200, body: Vec::new() });
 }
 
 #[tokio::test]

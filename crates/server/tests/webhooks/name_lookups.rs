@@ -10,16 +10,16 @@ use std::{
 use async_trait::async_trait;
 use galley_domain::id::AccountId;
 use galley_server::delivery::{
-    HttpWebhookClient, NameCause, PostOutcome, Resolve, SsrfGuard, SsrfPolicy, SystemResolver,
-    UrlError, WebhookClient as _,
+    HttpWebhookClient, NameCause, PostOutcome, Resolve, ResolvedTarget, SsrfGuard, SsrfPolicy,
+    SystemResolver, UrlError, WebhookClient as _,
 };
 use rustls::RootCertStore;
 use tempfile::TempDir;
 use tokio::{task::JoinSet, time::Instant};
 
 use super::{
-    name_server::{Answer, NameServer},
-    receiver::{SHORT_TIMEOUT, account, request, strict_guard},
+    name_server::{Answer, NXDOMAIN, NameServer, REFUSED, SERVFAIL},
+    receiver::{LONG_TIMEOUT, account, request, strict_guard},
 };
 
 /// The files of a system with these contents, and a resolver that reads them.
@@ -50,10 +50,10 @@ fn answer(name: &str) -> Answer {
         "long.example" => Answer::OnlyOverTcp(vec![Ipv4Addr::new(192, 0, 2, 9).into()]),
         "under_score.example" | "receiver.corp.example" => Answer::of(&["192.0.2.5"]),
         "empty.example" => Answer::of(&[]),
-        "failing.example" => Answer::ServerFailure,
+        "failing.example" => Answer::Error(SERVFAIL),
         "hanging.example" => Answer::Silence,
         "public.example" => Answer::of(&["93.184.215.14"]),
-        _ => Answer::NameError,
+        _ => Answer::Error(NXDOMAIN),
     }
 }
 
@@ -74,6 +74,30 @@ async fn a_name_without_addresses_and_a_failing_server_are_errors_at_once() {
     let (_dir, resolver) = asking(&server);
     for name in ["missing.example", "empty.example", "failing.example"] {
         assert!(addresses(&resolver, name).await.is_err(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn the_second_name_server_is_asked_only_if_the_first_gives_no_answer() {
+    let first = NameServer::start(|name| match name {
+        "refused.example" => Answer::Error(REFUSED),
+        "failing.example" => Answer::Error(SERVFAIL),
+        "hanging.example" => Answer::Silence,
+        "public.example" => Answer::of(&["192.0.2.1"]),
+        _ => Answer::Error(NXDOMAIN),
+    })
+    .await;
+    let second = SocketAddr::from(([127, 0, 0, 2], first.port));
+    let second = NameServer::start_at(second, |_| Answer::of(&["192.0.2.2"])).await;
+    let resolv_conf = "nameserver 127.0.0.1\nnameserver 127.0.0.2\n";
+    let (_dir, resolver) = system(resolv_conf, "", first.port);
+    for _ in 0..10 {
+        assert_eq!(addresses(&resolver, "public.example.").await.unwrap(), ["192.0.2.1"]);
+        addresses(&resolver, "missing.example.").await.unwrap_err();
+    }
+    assert_eq!(second.queries(), 0);
+    for name in ["refused.example.", "failing.example.", "hanging.example."] {
+        assert_eq!(addresses(&resolver, name).await.unwrap(), ["192.0.2.2"], "{name}");
     }
 }
 
@@ -210,33 +234,56 @@ async fn hanging_lookups_of_one_account_do_not_delay_those_of_another() {
     assert!(hanging.try_join_next().is_none(), "the others still wait");
 }
 
-#[tokio::test]
-async fn a_delivery_that_gets_no_lookup_slot_is_not_sent_and_not_failed() {
-    let server = NameServer::start(answer).await;
-    let (_dir, resolver) = asking(&server);
-    let guard = strict_guard(Arc::new(resolver));
-    let _hanging = occupy(&guard, &server).await;
-    let client = HttpWebhookClient::new(guard, SHORT_TIMEOUT, RootCertStore::empty());
-    let outcome = client.post(request("https://public.example/")).await;
-    assert_eq!(outcome, PostOutcome::NotSent);
+/// Every lookup fails after this time.
+struct FailingAfter(Duration);
+
+#[async_trait]
+impl Resolve for FailingAfter {
+    async fn resolve(&self, _: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
+        tokio::time::sleep(self.0).await;
+        Err(io::Error::other("no such name"))
+    }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_registration_waits_for_its_slot_for_a_limited_time() {
-    /// Never completes a lookup.
-    struct Hanging;
-    #[async_trait]
-    impl Resolve for Hanging {
-        async fn resolve(&self, _: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
-            std::future::pending().await
-        }
-    }
-    let (guard, started) = (strict_guard(Arc::new(Hanging)), Instant::now());
+/// Starts 64 lookups of one account, which do not all get a slot.
+fn look_up_often(guard: &SsrfGuard) -> JoinSet<Result<ResolvedTarget, UrlError>> {
     let mut lookups = JoinSet::new();
     for _ in 0..64 {
         let guard = guard.clone();
         lookups.spawn(async move { guard.resolve(account(), "https://shop.example/").await });
     }
+    lookups
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delivery_that_gets_no_lookup_slot_is_not_sent_and_not_failed() {
+    let guard = strict_guard(Arc::new(FailingAfter(Duration::MAX)));
+    let _first = look_up_often(&guard);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let _second = look_up_often(&guard);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let client = HttpWebhookClient::new(guard, LONG_TIMEOUT, RootCertStore::empty());
+    let posted = client.post(request("https://public.example/")).await;
+    assert_eq!(posted.outcome, PostOutcome::NotSent);
+    assert_eq!(posted.slot_wait.as_secs(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_wait_for_a_lookup_slot_is_not_part_of_the_time_of_a_delivery() {
+    let guard = strict_guard(Arc::new(FailingAfter(Duration::from_millis(700))));
+    let _others = look_up_often(&guard);
+    tokio::task::yield_now().await;
+    let client = HttpWebhookClient::new(guard, Duration::from_secs(1), RootCertStore::empty());
+    let posted = client.post(request("https://public.example/")).await;
+    let PostOutcome::Failed(failure) = posted.outcome else { panic!("{:?}", posted.outcome) };
+    assert_eq!(failure.kind.as_str(), "unresolved", "not a timeout: {failure}");
+    assert!(posted.slot_wait > Duration::from_secs(2), "{:?}", posted.slot_wait);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_registration_waits_for_its_slot_for_a_limited_time() {
+    let (guard, started) = (strict_guard(Arc::new(FailingAfter(Duration::MAX))), Instant::now());
+    let mut lookups = look_up_often(&guard);
     let (mut timed_out, mut without_slot) = (0, 0);
     while let Some(ended) = lookups.join_next().await {
         match ended.unwrap().unwrap_err() {

@@ -13,8 +13,9 @@ use tokio::{
 const TYPE_A: u16 = 1;
 const TYPE_AAAA: u16 = 28;
 const NO_ERROR: u8 = 0;
-const SERVFAIL: u8 = 2;
-const NXDOMAIN: u8 = 3;
+pub(crate) const SERVFAIL: u8 = 2;
+pub(crate) const NXDOMAIN: u8 = 3;
+pub(crate) const REFUSED: u8 = 5;
 
 /// What the server answers to a query.
 #[derive(Clone, Debug)]
@@ -23,8 +24,8 @@ pub(crate) enum Answer {
     Addresses(Vec<IpAddr>),
     /// The same, but too long for UDP.
     OnlyOverTcp(Vec<IpAddr>),
-    NameError,
-    ServerFailure,
+    /// This response code.
+    Error(u8),
     /// Nothing.
     Silence,
 }
@@ -131,8 +132,7 @@ fn respond(
         Answer::Addresses(addresses) | Answer::OnlyOverTcp(addresses) => {
             (NO_ERROR, addresses, false)
         }
-        Answer::NameError => (NXDOMAIN, Vec::new(), false),
-        Answer::ServerFailure => (SERVFAIL, Vec::new(), false),
+        Answer::Error(code) => (code, Vec::new(), false),
         Answer::Silence => return None,
     };
     let records = addresses.into_iter().filter_map(|address| match (address, kind) {

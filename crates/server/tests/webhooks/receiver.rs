@@ -136,7 +136,12 @@ async fn play(
         let Some(request) = read_request(&mut stream).await else { return };
         requests.lock().unwrap().push(request);
         match reply {
-            Reply::Send(text) => stream.write_all(text.as_bytes()).await.unwrap(),
+            Reply::Send(text) => {
+                // The client closes the connection if the text is too long.
+                if stream.write_all(text.as_bytes()).await.is_err() {
+                    return;
+                }
+            }
             Reply::SendAndClose(text) => {
                 stream.write_all(text.as_bytes()).await.unwrap();
                 stream.shutdown().await.ok();
@@ -229,7 +234,7 @@ pub(crate) async fn status(client: &HttpWebhookClient, url: &str) -> u16 {
 
 /// Sends a request and returns the status and `Retry-After`.
 pub(crate) async fn response(client: &HttpWebhookClient, url: &str) -> (u16, Option<RetryAfter>) {
-    match client.post(request(url)).await {
+    match client.post(request(url)).await.outcome {
         PostOutcome::Responded { status, retry_after } => (status, retry_after),
         other => panic!("{url}: {other:?}"),
     }
@@ -237,7 +242,7 @@ pub(crate) async fn response(client: &HttpWebhookClient, url: &str) -> (u16, Opt
 
 /// Sends a request and returns the failure.
 pub(crate) async fn failure(client: &HttpWebhookClient, url: &str) -> Failure {
-    match client.post(request(url)).await {
+    match client.post(request(url)).await.outcome {
         PostOutcome::Failed(failure) => failure,
         other => panic!("{url}: {other:?}"),
     }

@@ -86,6 +86,53 @@ fn a_key_whose_callers_all_left_loses_its_turn() {
     assert!(poll(&mut stays).is_some());
 }
 
+#[test]
+fn a_key_at_its_limit_does_not_get_its_own_slot_again_before_others() {
+    let slots = FairSlots::new(1, 1);
+    let in_use = slots.try_acquire('a').unwrap();
+    let (mut same, mut other) = (wait(&slots, 'a'), wait(&slots, 'b'));
+    drop(in_use);
+    assert!(poll(&mut same).is_none());
+    assert!(poll(&mut other).is_some());
+}
+
+/// All slots that the key may take now.
+fn take_all(slots: &FairSlots<char>, key: char) -> Vec<FairSlot<char>> {
+    std::iter::from_fn(|| slots.try_acquire(key)).collect()
+}
+
+#[test]
+fn a_key_alone_gets_a_third_of_adaptive_slots_and_less_beside_others() {
+    let slots = FairSlots::adaptive(512);
+    let mut first = take_all(&slots, 'a');
+    let (second, third) = (take_all(&slots, 'b'), take_all(&slots, 'c'));
+    assert_eq!([first.len(), second.len(), third.len()], [171, 114, 76]);
+    first.truncate(100);
+    let more = take_all(&slots, 'c');
+    assert_eq!(third.len() + more.len(), 100, "shares become equal as slots are freed");
+    drop((first, second, third, more));
+    assert_eq!(slots.in_use(), 0);
+    assert!(slots.state().keys.is_empty());
+}
+
+#[test]
+fn a_key_that_uses_no_adaptive_slot_gets_one_while_eight_others_take_all_they_may() {
+    let slots = FairSlots::adaptive(512);
+    let _held: Vec<_> = ('a'..='h').map(|key| take_all(&slots, key)).collect();
+    assert!(slots.try_acquire('i').is_some());
+}
+
+#[test]
+fn a_freed_adaptive_slot_serves_every_caller_that_may_have_one_now() {
+    let slots = FairSlots::adaptive(4);
+    let (first, _second) = (slots.try_acquire('a').unwrap(), slots.try_acquire('b').unwrap());
+    // Each key uses half as many slots as are free.
+    let (mut next, mut same) = (wait(&slots, 'b'), wait(&slots, 'a'));
+    drop(first);
+    let _next = poll(&mut next).expect("three slots were free");
+    let _same = poll(&mut same).expect("two are still free, and the key uses none");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_slot_is_lost_when_many_callers_come_and_leave() {
     let slots = FairSlots::new(3, 2);

@@ -33,6 +33,10 @@ const MAX_HEADER_BYTES: usize = 64 * 1_024;
 /// Maximum size of all that a receiver sends during the TLS handshake, mostly certificates.
 const MAX_HANDSHAKE_BYTES: u64 = 256 * 1_024;
 
+/// Maximum size of all that a receiver sends after the response header and until the next request:
+/// the body with its framing and, over TLS, protocol messages, also while the connection is pooled.
+const MAX_REST_BYTES: u64 = 256 * 1_024;
+
 /// Maximum size of a response body that is read to reuse the connection. Beyond it a new connection
 /// is cheaper.
 const MAX_DRAINED_BYTES: usize = 64 * 1_024;
@@ -47,7 +51,7 @@ const MAX_BODY_START_BYTES: usize = 4 * 1_024;
 pub(super) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     driver: AbortHandle,
-    /// Counts what was read since the last request.
+    /// Count what was read since the last request or response header.
     meters: Meters,
     /// When its address was checked.
     opened: Instant,
@@ -127,7 +131,7 @@ impl Connection {
         above_tls.restart(0);
         let response = self.sender.send_request(request).await;
         let is_exceeded = below_tls.is_exceeded();
-        below_tls.lift_limit();
+        below_tls.restart(MAX_REST_BYTES);
         response.map(ResponseHead::from).map_err(|error| SendError {
             failure: if is_exceeded { too_much() } else { broken(&error) },
             is_silent: !above_tls.has_read() && !is_exceeded,

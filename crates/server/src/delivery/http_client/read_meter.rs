@@ -30,11 +30,6 @@ impl ReadMeter {
         self.0.limit.store(limit, Ordering::Relaxed);
     }
 
-    /// Stops limiting reads until the next restart.
-    pub(super) fn lift_limit(&self) {
-        self.0.limit.store(0, Ordering::Relaxed);
-    }
-
     /// Whether bytes were read.
     pub(super) fn has_read(&self) -> bool {
         self.0.read.load(Ordering::Relaxed) > 0

@@ -26,6 +26,7 @@ use hickory_resolver::{
         rr::{Name, RecordType},
     },
 };
+use tokio::time::timeout;
 
 use super::Resolve;
 
@@ -33,12 +34,15 @@ const RESOLV_CONF: &str = "/etc/resolv.conf";
 const HOSTS: &str = "/etc/hosts";
 const DNS_PORT: u16 = 53;
 
-/// Time limit of one query. It is sent again several times within this limit.
-const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time for asking all name servers, which share it equally. It is below the time limit of a lookup.
+const LOOKUP_TIME: Duration = Duration::from_millis(4_800);
 
-/// How often a query is repeated after its time limit. Both together stay below the time limit of a
-/// lookup, so that a name server that answers only for IPv4 is good enough.
-const QUERY_RETRIES: usize = 1;
+/// Time for the queries to all name servers. It is below the time for asking, so that a name server
+/// that answers only for IPv4 is good enough.
+const QUERY_TIME: Duration = Duration::from_secs(4);
+
+/// How often a query is repeated after its time limit. Within the limit it is sent several times.
+const QUERY_RETRIES: u32 = 1;
 
 /// Maximum number of queries that share a TCP connection to a name server. A name whose responses
 /// need TCP and never arrive must not use up the connection.
@@ -55,7 +59,8 @@ pub struct SystemResolver {
 /// Where names are looked up.
 struct NameSources {
     hosts: Hosts,
-    dns: TokioResolver,
+    /// One for each name server, in the order of the file.
+    servers: Vec<TokioResolver>,
 }
 
 /// What changes when one of the files changes.
@@ -93,7 +98,7 @@ impl SystemResolver {
         }
         let sources = Arc::new(NameSources {
             hosts: read_hosts(&self.hosts),
-            dns: dns_resolver(&read_resolv_conf(&self.resolv_conf), self.port)?,
+            servers: name_servers(&read_resolv_conf(&self.resolv_conf), self.port)?,
         });
         *loaded = Some((stamps, Arc::clone(&sources)));
         Ok(sources)
@@ -113,8 +118,7 @@ impl Resolve for SystemResolver {
         let sources = self.sources()?;
         let mut found = sources.in_hosts(&name);
         if found.is_empty() {
-            let lookup = sources.dns.lookup_ip(name).await.map_err(io::Error::other)?;
-            found = lookup.iter().collect();
+            found = sources.in_dns(&name).await?;
         }
         Ok(found.into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
     }
@@ -131,6 +135,25 @@ impl NameSources {
                 lookup.answers().iter().filter_map(|it| it.data.ip_addr()).collect::<Vec<_>>()
             })
             .collect()
+    }
+
+    /// The addresses from the name servers. As with the C library, the first server that answers
+    /// decides, also if it answers that there are none. A server that fails, refuses or does not
+    /// respond gives no answer.
+    async fn in_dns(&self, name: &Name) -> io::Result<Vec<IpAddr>> {
+        let share = LOOKUP_TIME / u32::try_from(self.servers.len()).unwrap_or(u32::MAX).max(1);
+        let mut last = io::Error::other("no name server is configured");
+        for server in &self.servers {
+            last = match timeout(share, server.lookup_ip(name.clone())).await {
+                Ok(Ok(lookup)) => return Ok(lookup.iter().collect()),
+                Ok(Err(error)) if error.is_no_records_found() => {
+                    return Err(io::Error::other(error));
+                }
+                Ok(Err(error)) => io::Error::other(error),
+                Err(elapsed) => elapsed.into(),
+            };
+        }
+        Err(last)
     }
 }
 
@@ -168,8 +191,13 @@ fn read_resolv_conf(path: &Path) -> resolv_conf::Config {
     config
 }
 
-fn dns_resolver(config: &resolv_conf::Config, port: u16) -> io::Result<TokioResolver> {
-    let servers = config.get_nameservers_or_local().into_iter().map(|server| {
+/// A resolver for each name server. Together they would be asked in parallel, and the first response
+/// would count, even if it is a failure.
+fn name_servers(config: &resolv_conf::Config, port: u16) -> io::Result<Vec<TokioResolver>> {
+    let servers = config.get_nameservers_or_local();
+    let count = u32::try_from(servers.len()).unwrap_or(u32::MAX).max(1);
+    let query_timeout = QUERY_TIME / (1 + QUERY_RETRIES) / count;
+    let resolvers = servers.iter().map(|server| {
         let mut connections = vec![ConnectionConfig::tcp()];
         if !config.use_vc {
             connections.insert(0, ConnectionConfig::udp());
@@ -177,22 +205,31 @@ fn dns_resolver(config: &resolv_conf::Config, port: u16) -> io::Result<TokioReso
         for connection in &mut connections {
             connection.port = port;
         }
-        NameServerConfig::new((&server).into(), true, connections)
+        let server = NameServerConfig::new(server.into(), true, connections);
+        name_server(config, server, query_timeout)
     });
+    resolvers.collect()
+}
+
+fn name_server(
+    config: &resolv_conf::Config,
+    server: NameServerConfig,
+    query_timeout: Duration,
+) -> io::Result<TokioResolver> {
     let search = config.get_last_search_or_domain().filter_map(|it| Name::from_ascii(it).ok());
-    let servers = ResolverConfig::from_parts(None, search.collect(), servers.collect());
+    let server = ResolverConfig::from_parts(None, search.collect(), vec![server]);
     let mut options = ResolverOpts::default();
     options.ndots = config.ndots.try_into().unwrap_or(usize::MAX);
     options.edns0 = config.edns0;
     options.ip_strategy =
         if config.no_aaaa { LookupIpStrategy::Ipv4Only } else { LookupIpStrategy::Ipv4AndIpv6 };
-    options.timeout = QUERY_TIMEOUT;
-    options.attempts = QUERY_RETRIES;
+    options.timeout = query_timeout;
+    options.attempts = QUERY_RETRIES as usize;
     options.max_active_requests = MAX_QUERIES_PER_CONNECTION;
     options.cache_size = 0;
     // `NameSources` does this.
     options.use_hosts_file = ResolveHosts::Never;
-    TokioResolver::builder_with_config(servers, TokioRuntimeProvider::default())
+    TokioResolver::builder_with_config(server, TokioRuntimeProvider::default())
         .with_options(options)
         .build()
         .map_err(io::Error::other)
